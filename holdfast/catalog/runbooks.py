@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 
 from holdfast.catalog import seam_kinds
+from holdfast.model import command_line
 
 CAUSES = {"unknown": "job.unknown", "breaker": "fleet.breaker_open"}
 """Causes whose runbook has another name."""
@@ -90,12 +91,18 @@ def find(name: str) -> Runbook | None:
 
 
 def fill(runbook: Runbook, values: Mapping[str, str]) -> Runbook:
-    """Only our own names are filled; the braces of a query stay."""
+    """Only our own names are filled; the braces of a query stay. Users choose some of the values: between backticks
+    they are words of a command, and elsewhere they begin no command."""
+    plain = {name: " ".join(value.replace("`", "'").split()) for name, value in values.items()}
 
     def filled(text: str) -> str:
-        for name, value in values.items():
-            text = text.replace(f"<{name}>", value)
-        return text
+        parts = text.split("`")
+        for place in range(0, len(parts), 2):
+            for name, value in plain.items():
+                parts[place] = parts[place].replace(f"<{name}>", value)
+        for place in range(1, len(parts), 2):
+            parts[place] = command_line.fill(parts[place], plain)
+        return "`".join(parts)
 
     return replace(
         runbook,

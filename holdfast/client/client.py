@@ -68,13 +68,20 @@ class Client:
                 )
                 if reply.status_code != 307:  # a standby names the leader
                     break
-                address = reply.headers.get("location", "")
+                address = _leader(address, reply.headers.get("location", ""))
             answer = reply.json()
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
             raise Refusal(f"the controller at {self.url} does not answer: {error}", UNREACHABLE) from None
         if reply.status_code >= 300:
             raise _refused(answer if isinstance(answer, dict) else {}, reply.status_code)
         return answer
+
+
+def _leader(asked: str, named: str) -> str:
+    """Where to ask instead. Never from TLS to plain text: the token goes with it."""
+    if not named.startswith(("https://", "http://")) or (asked.startswith("https://") and named.startswith("http://")):
+        raise Refusal(f"the controller at {asked} names a leader that cannot be asked: {named[:200]!r}", UNREACHABLE)
+    return named
 
 
 def _refused(answer: dict[str, Any], status: int) -> Refusal:
@@ -85,7 +92,7 @@ def _refused(answer: dict[str, Any], status: int) -> Refusal:
 def _error(body: bytes) -> str:
     try:
         return str(json.loads(body)["error"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "no reason given"
 
 
@@ -149,6 +156,6 @@ def saved_connection() -> dict[str, str]:
     """What the last `holdfast up` wrote: url, token, store."""
     try:
         found = json.loads(client_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -57,7 +57,7 @@ class FleetWatch:
         while not self._stopped.is_set():
             try:
                 self._follow()
-            except (Refusal, ValueError, KeyError, TypeError) as error:
+            except (Refusal, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 self.view = replace(self.view, error=str(error) or "the stream ended")
             self._stopped.wait(RETRY_SECONDS)
 

@@ -52,7 +52,7 @@ class Memory:
             run = msgspec.json.decode(path.read_bytes(), type=Run)
         except FileNotFoundError:
             return None
-        except (msgspec.DecodeError, OSError):
+        except (msgspec.DecodeError, OSError, RecursionError):
             path.rename(path.with_suffix(".unreadable"))
             return None
         return None if run.finished or run.command != command else run

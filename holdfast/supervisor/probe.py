@@ -37,7 +37,7 @@ def _verdicts(output: bytes) -> list[dict[str, object]] | None:
     try:
         found = msgspec.json.decode(output, type=dict[str, object])["verdicts"]
         return msgspec.convert(found, list[dict[str, object]])
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, RecursionError):
         return None
 
 

@@ -60,3 +60,34 @@ def test_bounds_hold_on_the_wire_too() -> None:
 def test_any_bytes_are_a_report_or_a_decode_error(body: bytes) -> None:
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
         msgspec.json.decode(body, type=Report)
+
+
+HUGE = "9" * 401
+REPORT = '{"node": "n", "session": "s", "seq": 1, "at": 1.0, %s}'
+RANK = '"progress": [{"job": "j", "owner": "u", "rank": 0, "world": 1, "session": "s", "began": 1.0, "at": 1.0, %s}]'
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *(
+            RANK % f'"{name}": {HUGE}'
+            for name in ("steps", "dropped", "step", "saved_step", "gpu", "seconds", "tokens")
+        ),
+        *(RANK % f'"{name}": 1e300' for name in ("at", "began", "seconds")),
+        f'"events": [{{"kind": "x", "at": 1.0, "text": "", "count": {HUGE}}}]',
+        '"events": [{"kind": "x", "at": -1e300, "text": ""}]',
+        f'"jobs": [{{"id": "7", "gpus": {HUGE}}}]',
+        '"jobs": [{"id": "7", "start": -1e300}]',
+        '"outcomes": [{"order": 1, "verb": "retest", "ok": true, "began": 1e300}]',
+    ],
+)
+def test_huge_numbers_on_the_wire_are_a_decode_error(fields: str) -> None:
+    with pytest.raises((msgspec.DecodeError, ValueError)):
+        msgspec.json.decode(REPORT % fields, type=Report)
+
+
+def test_nothing_happened_before_the_epoch() -> None:
+    assert make().when(-5.0, 100.0) == 0.0
+    assert make().when(0.0, 100.0) == 10.0
+    assert make().when(200.0, 100.0) == 100.0

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from holdfast.training.checkpoint.format.message import pack
-from holdfast.training.checkpoint.keeper import peers
+from holdfast.training.checkpoint.keeper import peers, wire
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import MOST_STRANGERS, Answerer, Caller
@@ -217,3 +217,34 @@ def _works(answerer: Answerer) -> bool:
     except OSError:
         return False
     return True
+
+
+def test_a_stranger_that_sends_a_byte_at_a_time_has_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timeout of a socket begins anew with each byte: 48 bytes of a handshake could hold a place for minutes."""
+    moments = iter(range(1_000))
+    monkeypatch.setattr(wire.time, "monotonic", lambda: float(next(moments)))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(peers.PROOF_SECONDS)
+        theirs.sendall(b"x" * 8)
+        monkeypatch.setattr(socket.socket, "recv_into", lambda source, view: source.recv(1) and 1)
+        with pytest.raises(TimeoutError):
+            Channel(ours, SECRET, caller=False, address="a")
+
+
+def test_the_listener_survives_the_end_of_threads(
+    answerer: Answerer, store: ShardStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals, real = iter([True, True]), threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "connection" and next(refusals, False):
+            raise RuntimeError("can't start new thread")
+        real(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    for _ in range(2):
+        with socket.create_connection(answerer.address.rsplit(":", 1)) as turned_away:
+            assert turned_away.recv(NONCE) == b""
+    with socket.create_connection(answerer.address.rsplit(":", 1)) as served:
+        assert len(served.recv(NONCE)) == NONCE

@@ -131,7 +131,7 @@ def _configure(options: Options) -> None:
         options.file = str(agent.get("verdict_file", VERDICT_FILE))
         options.twin = agent.get("twin", False) is True
         options.node = options.node or str(settings.get("node", ""))
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise Blind(f"configuration {options.config} cannot be read: {error}") from None
 
 

@@ -64,7 +64,7 @@ def _follow(client: Client) -> None:
     """Prints a line for every node that leaves service or comes back, and for every incident."""
     out: set[str] = set()
     priced: dict[str, bool] = {}
-    with suppress(Refusal, ValueError):  # the stream ends with the controller
+    with suppress(Refusal, ValueError, RecursionError):  # the stream ends with the controller
         for kind, data in client.stream():
             if kind == "incident":
                 print_incident(json.loads(data), priced)

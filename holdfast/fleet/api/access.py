@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.store import StoreError
 from holdfast.fleet.store.credentials import token_hash
 from holdfast.formats.slurm import hostlist
 from holdfast.model.records import Credential, Role
@@ -144,7 +143,7 @@ class CredentialCache:
     async def _answer(self, asked: Mapping[str, "asyncio.Future[Credential | None]"]) -> None:
         try:
             found = await asyncio.to_thread(self._find, list(asked))
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001  whoever waits is given it: without an answer they would wait for ever
             for future in asked.values():
                 future.set_exception(error)
         else:

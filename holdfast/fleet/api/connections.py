@@ -1,6 +1,7 @@
-"""HTTP connections with limits: headers and a body arrive in time, and no client holds all connections.
+"""HTTP connections with limits: headers are short and arrive in time, as a body does, and no client holds all.
 
 uvicorn waits for ever for a request that has begun. A slow client could so hold every descriptor of the controller.
+It also takes headers of any length, before anybody has said who they are: one client could take all memory.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 30.0
+LARGEST_HEAD = 64 << 10  # bytes of request line, headers, chunk sizes and trailers of one request
 RESERVED = 512  # descriptors for the store, the log, back ends and devices
 
 
@@ -48,6 +50,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._address = ""
         self._deadline: asyncio.TimerHandle | None = None
+        self._head = 0  # bytes of the current request that are not its body
 
     def connection_made(self, transport: Any) -> None:
         peer = transport.get_extra_info("peername")
@@ -69,13 +72,21 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._deadline is None and (self.cycle is None or self.cycle.response_complete):
             self._expect(HEADER_SECONDS)  # another request on the same connection
+        self._head += len(data)
         super().data_received(data)
+        if self._head > LARGEST_HEAD and not self.transport.is_closing():
+            self.transport.abort()
+
+    def on_body(self, body: bytes) -> None:
+        self._head = max(0, self._head - len(body))
+        super().on_body(body)
 
     def on_headers_complete(self) -> None:
         self._expect(BODY_SECONDS)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
+        self._head = 0
         self._arrived()
         super().on_message_complete()
 

@@ -41,7 +41,7 @@ class Ingest:
                 raise elsewhere(self._desk.board.leader)
             reports = decode(await _body(scope, receive))
             behind = self._clocks.seconds_behind(caller.name, _header(scope, HEADER), clock.now())
-            ack = await self._desk.take(caller, [on_our_clock(report, behind) for report in reports])
+            ack = await self._desk.take(caller, _on_our_clock(reports, behind))
         except Problem as problem:
             self._note(problem, caller, scope)
             await _answer(send, problem.status, Refused(problem.sentence), headers_for(problem, PATH))
@@ -76,6 +76,13 @@ def decode(body: bytes) -> list[Report]:
     if not 0 < len(reports) <= MOST_REPORTS:
         raise Problem(400, f"expected 1 to {MOST_REPORTS} reports, found {len(reports)}")
     return reports
+
+
+def _on_our_clock(reports: list[Report], behind: float) -> list[Report]:
+    try:
+        return [on_our_clock(report, behind) for report in reports]
+    except ValueError as error:  # what was within its bounds is not any more
+        raise Problem(400, f"a time of a report is too far from the clock of its agent: {_short(error)}") from None
 
 
 def _short(error: Exception) -> str:

@@ -92,8 +92,8 @@ def role_of(groups: frozenset[str], roles: OidcRoles) -> Role | None:
 
 
 def person_of(claims: Mapping[str, Any], settings: OidcSettings) -> Person:
-    raw = claims.get(settings.groups_claim, ())
-    groups = frozenset(str(one) for one in ([raw] if isinstance(raw, str) else raw or ()))
+    raw = claims.get(settings.groups_claim)
+    groups = frozenset(str(one) for one in (raw if isinstance(raw, list) else [raw] if isinstance(raw, str) else ()))
     names = (claims.get(name) for name in (settings.name_claim, "email", "sub"))
     name = next((str(one) for one in names if one), "")[:255]
     role = role_of(groups, settings.roles)
@@ -101,6 +101,11 @@ def person_of(claims: Mapping[str, Any], settings: OidcSettings) -> Person:
         listed = ", ".join(sorted(groups)[:8]) or "none"
         raise SignInRefused(f"{name} has no role here: none of its groups ({listed}) is in [oidc.roles]")
     return Person(name=name, role=role)
+
+
+def _same(given: str, expected: str) -> bool:
+    """As bytes: compare_digest refuses text outside ASCII, and a browser may send any."""
+    return bool(expected) and secrets.compare_digest(given.encode("utf-8", "replace"), expected.encode())
 
 
 class OidcClient:
@@ -122,11 +127,11 @@ class OidcClient:
             "code_challenge": attempt.challenge,
             "code_challenge_method": "S256",
         }
-        endpoint = str(self._discovered()["authorization_endpoint"])
+        endpoint = self._address("authorization_endpoint")
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
 
     def finish(self, attempt: Attempt, code: str, state: str) -> Person:
-        if not state or not secrets.compare_digest(state, attempt.state):
+        if not _same(state, attempt.state):
             raise SignInRefused("the answer belongs to another attempt to sign in; try again")
         tokens = self._tokens(attempt, code)
         claims = self._verified(str(tokens.get("id_token", "")), attempt.nonce)
@@ -145,11 +150,11 @@ class OidcClient:
         auth = None
         if self.settings.client_secret is not None:
             auth = (self.settings.client_id, self.settings.client_secret.read())
-        return self._json("POST", str(self._discovered()["token_endpoint"]), data=form, auth=auth)
+        return self._json("POST", self._address("token_endpoint"), data=form, auth=auth)
 
     def _userinfo(self, access_token: str, subject: str) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {access_token}"}
-        found = self._json("GET", str(self._discovered()["userinfo_endpoint"]), headers=headers)
+        found = self._json("GET", self._address("userinfo_endpoint"), headers=headers)
         if found.get("sub") != subject:
             raise SignInRefused("the provider's user info is about somebody else")
         return found
@@ -160,7 +165,7 @@ class OidcClient:
 
         try:
             kid = jwt.get_unverified_header(token).get("kid")
-            keys = jwt.PyJWKSet.from_dict(self._json("GET", str(self._discovered()["jwks_uri"]))).keys
+            keys = jwt.PyJWKSet.from_dict(self._json("GET", self._address("jwks_uri"))).keys
             key = next((one for one in keys if kid is None or one.key_id == kid), None)
             if key is None:
                 raise SignInRefused("the ID token is signed with a key that the provider does not publish")
@@ -173,11 +178,20 @@ class OidcClient:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iat", "sub", "aud", "iss"]},
             )
-        except jwt.PyJWTError as error:
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError, RecursionError) as error:  # odd keys and claims
             raise SignInRefused(f"the provider's ID token is not valid: {error}") from None
-        if not secrets.compare_digest(str(claims.get("nonce", "")), nonce):
+        if not _same(str(claims.get("nonce", "")), nonce):
             raise SignInRefused("the ID token belongs to another attempt to sign in; try again")
         return claims
+
+    def _address(self, name: str) -> str:
+        """Of the provider's own document, in which anything may stand."""
+        address = str(self._discovered().get(name, ""))
+        try:
+            check_url(f"the provider's {name}", address)
+        except ValueError as error:
+            raise SignInRefused(str(error)) from None
+        return address
 
     def _discovered(self) -> dict[str, Any]:
         read_at, known = self._known
@@ -195,7 +209,7 @@ class OidcClient:
         try:
             reply = httpx.request(method, url, timeout=self.settings.timeout, trust_env=False, verify=verify, **more)
             answer = reply.json()
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
             raise SignInRefused(f"the identity provider does not answer: {error or type(error).__name__}") from None
         if reply.status_code != 200 or not isinstance(answer, dict):
             why = answer.get("error_description") or answer.get("error") if isinstance(answer, dict) else ""

@@ -19,6 +19,8 @@ from holdfast.fleet.api.views.common import (
     VouchRequest,
 )
 from holdfast.fleet.api.views.drills import DrillPlayer
+from holdfast.fleet.api.views.series import SignalWindow
+from holdfast.fleet.facility.promql_range import PromqlRange
 from holdfast.fleet.inbox.figures import FigureWindow
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
 from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
@@ -118,6 +120,16 @@ class Service(Protocol):
 
     @property
     def figures(self) -> FigureWindow: ...
+
+    @property
+    def seams(self) -> SignalWindow | None:
+        """What the seams read; None where the configuration has no [seams]."""
+        ...
+
+    @property
+    def prometheus(self) -> PromqlRange | None:
+        """Where history comes from that is older than the window; None where it is not set up."""
+        ...
 
     @property
     def currency(self) -> str: ...

@@ -29,6 +29,7 @@ from holdfast.fleet.controller.drill_player import DrillPlayer
 from holdfast.fleet.controller.operators.inbox import InboxService
 from holdfast.fleet.controller.transaction import News, Work
 from holdfast.fleet.controller.writer import Writer
+from holdfast.fleet.facility.promql_range import PromqlRange
 from holdfast.fleet.inbox.figures import FigureWindow
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
 from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
@@ -63,6 +64,7 @@ class ControllerService:
         self.writer: Writer | None = None
         self.seams: SeamWatch | None = None  # None where the configuration has no [seams]
         self.address = ""
+        self.prometheus: PromqlRange | None = None  # None where the configuration has no [history]
         self.oidc: OidcClient | None = None  # None where the configuration has no [oidc]
         self.drills = DrillPlayer()
         self.items = InboxService(self)

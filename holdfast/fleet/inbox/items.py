@@ -12,6 +12,7 @@ from holdfast.economics.costs.finding import Prices
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.inbox.next_step import MOST_COMMANDS, Remedy, WaitsFor, of_cause, of_node
 from holdfast.fleet.jobs.views import TrainingView
+from holdfast.model import command_line
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import NodeState, Stage
@@ -190,7 +191,7 @@ def _remedy(incident: Incident) -> tuple[runbooks.Runbook | None, Remedy]:
             text = text.replace(f"<{word}>", value)
         return text
 
-    commands = tuple(filled(one) for one in found.commands if "<nodes_regex>" not in one)
+    commands = tuple(command_line.fill(one, names) for one in found.commands if "<nodes_regex>" not in one)
     return runbooks.find(name), replace(found, text=filled(found.text), commands=commands)
 
 
@@ -250,9 +251,12 @@ def _of_training(job: TrainingView, sources: Sources) -> Item:
         since=job.heard_at,
         severity=Severity.CRITICAL,
         owner=job.owner or "job owner",
-        remedy=f"find out why before it runs again: holdfast diagnose --job {job.job}",
+        remedy=f"find out why before it runs again: holdfast diagnose --job {command_line.argument(job.job)}",
         runbook=remedy.runbook,
-        commands=(f"holdfast diagnose --job {job.job}", f"holdfast job show {job.job}"),
+        commands=(
+            f"holdfast diagnose --job {command_line.argument(job.job)}",
+            f"holdfast job show {command_line.operand(job.job)}",
+        ),
         members=job.nodes[:MOST_MEMBERS],
         cost_so_far=lost * sources.prices.gpu_hour if lost is not None else None,
         currency=sources.prices.currency,
@@ -274,6 +278,6 @@ def _of_job(job: Job) -> Item:
         owner=job.user or remedy.owner,
         remedy=remedy.text,
         runbook=remedy.runbook,
-        commands=(f"holdfast diagnose --job {job.id}", *remedy.commands)[:MOST_COMMANDS],
+        commands=(f"holdfast diagnose --job {command_line.argument(job.id)}", *remedy.commands)[:MOST_COMMANDS],
         members=job.nodes[:MOST_MEMBERS],
     )

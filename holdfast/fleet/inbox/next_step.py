@@ -9,6 +9,7 @@ from holdfast.catalog import runbooks
 from holdfast.fleet.decisions.lifecycle.machine import needs_operator
 from holdfast.fleet.decisions.lifecycle.memory import OPERATOR
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.model.command_line import argument
 from holdfast.model.lifecycle import NodeState, Stage
 from holdfast.model.wire.report import VerdictChange
 from holdfast.node.checks import BY_NAME
@@ -125,7 +126,7 @@ def _step(node: NodeState, worst: VerdictChange | None, waits_for: WaitsFor, tex
     runbook = remedy.runbook or (WAITS if waiting else "")
     commands = remedy.commands[:MOST_COMMANDS]
     if waiting:
-        commands = (*commands, f'holdfast node release {node.name} --reason "repaired"')
+        commands = (*commands, f'holdfast node release {argument(node.name)} --reason "repaired"')
     return NextStep(
         text=text or f"{remedy.text[:1].upper()}{remedy.text[1:]}.",
         waits_for=waits_for,

@@ -106,7 +106,7 @@ class LearnedBaseline:
             try:
                 body = json.loads(text)
                 center, spread = (_unpacked(body[key], len(body["subjects"])) for key in ("center", "spread"))
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue
             self._signals[name] = _Usual({one: row for row, one in enumerate(body["subjects"])}, center, spread)
 

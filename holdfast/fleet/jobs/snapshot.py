@@ -59,7 +59,7 @@ def restore(name: str, owner: str, text: str) -> JobVerdicts:
     """Raises ValueError where the text is none of ours, such as another version's."""
     try:
         stored = msgspec.json.decode(text, type=_Stored)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from error
     record = JobRecord(name, owner, accounts=_recount(stored.counted))
     record.attempt, record.saved_step = stored.attempt, stored.saved_step

@@ -192,7 +192,7 @@ class WebHook(Route):
         probe = Notification(key="k", happened=Happened.TEST, severity=Severity.WARNING, title="t", text="", since=0.0)
         try:
             json.loads(self._body(probe))
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, RecursionError) as error:
             raise ValueError(f"notifications.webhook.template: expected JSON with known names: {error}") from None
 
     def request(self, note: Notification) -> Request | None:

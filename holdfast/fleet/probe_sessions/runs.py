@@ -183,7 +183,7 @@ class ProbeRuns:
 def _decode(document: str) -> SweepReport | None:
     try:
         return msgspec.json.decode(document, type=SweepReport)
-    except (msgspec.MsgspecError, UnicodeError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
 

@@ -103,7 +103,7 @@ def read_health(text: str) -> ToolOutput | None:
 def _health_json(output: ToolOutput, text: str) -> ToolOutput | None:
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     overall = str(_find(document, "overall health") or "")
     return _with_overall(output, overall)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
-from holdfast.catalog import failed_calls, job_problems
+from holdfast.catalog import failed_calls, job_errors, job_problems
 from holdfast.catalog.job_errors import Meaning, of_cuda, of_kernel_event
 from holdfast.catalog.job_messages import JobMessage, JobMessageGroup, groups
 from holdfast.formats.job.line import JobLine, decode
@@ -46,7 +46,7 @@ _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning"
 
 def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
     """The first message of a group that fits; the catalog lists the special before the general."""
-    placed = line._replace(text=f"{line.place}: {line.text}") if line.nccl and line.place else line
+    placed = line._replace(text=_with_place(line))
     if len(placed.text) > _LONGEST_MESSAGE:  # a launcher's line ends with what counts, behind all its arguments
         placed = placed._replace(text=f"{placed.text[:_LONGEST_MESSAGE]} {placed.text[-_LONGEST_MESSAGE // 4 :]}")
     for message in group.messages:
@@ -54,6 +54,11 @@ def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
         if match:
             return None if _is_about(group, placed, match) else _evidence(group.kind, message, match, line)
     return None
+
+
+def _with_place(line: JobLine) -> str:
+    """NCCL names the part that failed only as the source file of the message."""
+    return f"{line.place}: {line.text}" if line.nccl and line.place else line.text
 
 
 def _is_about(group: JobMessageGroup, line: JobLine, match: re.Match[str]) -> bool:
@@ -100,7 +105,7 @@ def of_problem(line: JobLine, rows: Sequence[job_problems.Problem] | None = None
     """A line that shows a known problem; words that are only quoted, or prose about errors, show none."""
     if line.level == "I":
         return None
-    found = job_problems.find(line.text[:_LONGEST_PROBLEM], rows)
+    found = job_problems.find(_with_place(line)[:_LONGEST_PROBLEM], rows, raised=False)
     if found is None or _is_talk(line, found[0].match):
         return None
     problem, parts = found
@@ -138,9 +143,11 @@ def of_failed_call(line: JobLine) -> Evidence | None:
 
 def _is_talk(line: JobLine, regex: re.Pattern[str]) -> bool:
     """Whether the words stand in source code, a quotation or a help text instead of a message."""
+    if line.nccl:
+        return False
     match = regex.search(line.text[:_LONGEST_PROBLEM])
-    if match is None or line.nccl:
-        return match is None
+    if match is None:
+        return True
     return _is_quoted(line, match.start()) or bool(
         line.text[: max(line.text.find(_TRACEBACK, 0, match.start()), 0)].strip()
     )
@@ -157,9 +164,11 @@ def of_exception(
 ) -> Evidence:
     """An exception without its traceback may be one that was handled, or a text about it: it only points there."""
     found = job_problems.find(raised.text[:_LONGEST_PROBLEM], rows) if meaning.role != "watchdog" else None
+    if found and found[0].raised and meaning != job_errors.OWN:
+        found = None  # what it says is known better than by its class
     if found:
         meaning = Meaning(found[0].role, found[0].cause)
-    unframed = "likely" if found else "weak"
+    unframed = "likely" if found and not found[0].raised else "weak"
     role = unframed if meaning.role == "strong" and not raised.framed else meaning.role
     detail: dict[str, Value] = {"type": raised.type}
     if found:

@@ -81,7 +81,7 @@ def parse(data: bytes, name: str) -> Dump:
         raise NotADump("expected a dictionary with `version` and `entries`")
     try:
         return _dump(raw, name)
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise NotADump(f"a field has another shape than a Flight Recorder writes: {error}") from None
 
 

@@ -53,11 +53,11 @@ class RankWindow:
         _require(all(len(name) <= LONGEST_NAME for name in self.links), "links", f"names of at most {LONGEST_NAME}")
         times = (
             self.seconds, self.data_seconds, self.compute_seconds, self.wait_seconds, self.checkpoint_seconds,
-            self.own_seconds, self.tokens, float(self.steps), float(self.dropped), *self.links.values(),
+            self.own_seconds, self.tokens, self.steps, self.dropped, *self.links.values(),
         )  # fmt: skip
-        _require(all(isfinite(one) and 0 <= one <= 1e15 for one in times), "a time", "a finite number of at least 0")
-        shown = (self.at, self.began, self.loss or 0.0, self.gradient_norm or 0.0)
-        _require(all(map(isfinite, shown)), "at, began, loss or gradient_norm", "a finite number")
+        _require(all(0 <= one <= 1e15 for one in times), "a time", "a finite number of at least 0")  # and so no NaN
+        _require(all(map(isfinite, (self.loss or 0.0, self.gradient_norm or 0.0))), "loss or norm", "a finite number")
+        _require(all(-1e11 <= one <= 1e11 for one in (self.at, self.began)), "at or began", "seconds since the epoch")
 
 
 def _require(holds: bool, what: str, expected: str) -> None:

@@ -24,6 +24,7 @@ MOST_KEEPERS = 64
 MOST_SUBJECTS = 1_024
 MOST_EVIDENCE = 64
 LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 and what names them
+LARGEST_TIME = 1e11  # seconds from the epoch: about the year 5000
 LARGEST_SEQUENCE = 2**53 - 1  # what a JSON number carries exactly
 
 
@@ -112,33 +113,35 @@ class Report:
     ] = ()  # of checkpoints on this node: what they hold now, kept in memory and not stored
 
     def when(self, at: float, now: float) -> float:
-        """What has no time happened when it was reported; nothing happened later than it was heard of."""
-        return min(at or self.at, now)
+        """What has no time happened when it was reported; nothing happened later than it was heard of, nor before the
+        epoch, of which no calendar could show the date."""
+        return min(max(at or self.at, 0.0), now)
 
     def __post_init__(self) -> None:
         """A report that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
         _require(0 < len(self.node) <= LONGEST_NAME, "node", f"1 to {LONGEST_NAME} characters")
         _require(0 < len(self.session) <= LONGEST_NAME, "session", f"1 to {LONGEST_NAME} characters")
         _require(0 <= self.seq <= LARGEST_SEQUENCE, "seq", f"0 to {LARGEST_SEQUENCE}")
-        _require(isfinite(self.at), "at", "a finite number of seconds")
+        _require_time("at", self.at)
         _require(len(self.events) <= MOST_EVENTS, "events", f"at most {MOST_EVENTS}")
         _require(len(self.changes) <= MOST_CHANGES, "changes", f"at most {MOST_CHANGES}")
         _require(len(self.digest) <= LARGEST_DIGEST, "digest", f"at most {LARGEST_DIGEST} bytes")
         for event in self.events:
-            _require(isfinite(event.at), "events.at", "a finite number of seconds")
+            _require_time("events.at", event.at)
+            _require(0 <= event.count <= LARGEST_SEQUENCE, "events.count", f"0 to {LARGEST_SEQUENCE}")
             _require_short("events", (event.kind, event.subject, event.device), LONGEST_NAME)
             _require_short("events.text", (event.text, str(event.code or "")), LONGEST_TEXT)
             _require(len(event.detail) <= MOST_EVIDENCE, "events.detail", f"at most {MOST_EVIDENCE} entries")
             _require_short("events.detail", (*event.detail, *map(str, event.detail.values())), LONGEST_TEXT)
         for change in self.changes:
-            _require(isfinite(change.at), "changes.at", "a finite number of seconds")
+            _require_time("changes.at", change.at)
             _require_short("changes", (change.check, change.before, change.after, *change.subjects), LONGEST_NAME)
             _require_short("changes", (change.reason, change.remedy, change.owner, *change.evidence), LONGEST_TEXT)
             _require(len(change.subjects) <= MOST_SUBJECTS, "changes.subjects", f"at most {MOST_SUBJECTS}")
             _require(len(change.evidence) <= MOST_EVIDENCE, "changes.evidence", f"at most {MOST_EVIDENCE}")
         _require(len(self.outcomes) <= MOST_OUTCOMES, "outcomes", f"at most {MOST_OUTCOMES}")
         for outcome in self.outcomes:
-            _require(isfinite(outcome.began), "outcomes.began", "a finite number of seconds")
+            _require_time("outcomes.began", outcome.began)
             rate = outcome.bytes_per_second or 0.0
             _require(isfinite(rate) and rate >= 0, "outcomes.bytes_per_second", "a finite number of at least 0")
             _require(0 <= outcome.order <= LARGEST_SEQUENCE, "outcomes.order", f"0 to {LARGEST_SEQUENCE}")
@@ -155,12 +158,17 @@ class Report:
         _require_short("unsaved", self.unsaved, LONGEST_NAME)
         for job in self.jobs or ():
             _require(0 < len(job.id) <= LONGEST_NAME, "jobs.id", f"1 to {LONGEST_NAME} characters")
-            _require(isfinite(job.start or 0.0), "jobs.start", "a finite number of seconds")
+            _require_time("jobs.start", job.start or 0.0)
+            _require(0 <= (job.gpus or 0) <= MOST_SUBJECTS, "jobs.gpus", f"0 to {MOST_SUBJECTS}")
 
 
 def _require(holds: bool, what: str, expected: str) -> None:
     if not holds:
         raise ValueError(f"report field {what}: expected {expected}")
+
+
+def _require_time(what: str, at: float) -> None:
+    _require(-LARGEST_TIME <= at <= LARGEST_TIME, what, "seconds since the epoch")  # no NaN either
 
 
 def _require_short(what: str, texts: Iterable[str], longest: int) -> None:

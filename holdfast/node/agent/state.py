@@ -68,7 +68,7 @@ class ChangeLog:
         for line in lines:
             try:
                 change = msgspec.json.decode(line, type=CheckChange)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 self.skipped_lines += 1
                 continue
             if change.at >= now - KEEP_SECONDS:

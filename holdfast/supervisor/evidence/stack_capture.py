@@ -75,7 +75,7 @@ def _python_stack(pid: int) -> tuple[str, ...]:
     try:
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_SECONDS, check=True)
         threads = msgspec.json.decode(done.stdout)
-    except (subprocess.SubprocessError, OSError, msgspec.DecodeError):
+    except (subprocess.SubprocessError, OSError, msgspec.DecodeError, RecursionError):
         return ()
     return _main_thread(threads)
 

@@ -38,7 +38,7 @@ class AgentVerdicts:
             if mark != self._mark and found.st_size <= _MOST_BYTES:
                 self._known = self._parse(msgspec.json.decode(self._path.read_bytes()))
                 self._mark = mark
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError):
             return []
         return self._known
 

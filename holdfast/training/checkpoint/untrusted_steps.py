@@ -36,7 +36,7 @@ def _read(line: str) -> Suspect | None:
     try:
         row = json.loads(line)
         return of_row([row["since"], row["until"], row["runs"], row["tier"], row["why"]])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 

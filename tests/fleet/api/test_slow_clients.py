@@ -28,7 +28,9 @@ class Quiet(uvicorn.Server):
 
 async def served(limits: Connections, use: Callable[[int], Awaitable[None]]) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(application, http=limited(limits), log_config=None, lifespan="off", access_log=False)
+    config = uvicorn.Config(
+        application, http=limited(limits), log_config=None, lifespan="off", access_log=False, timeout_keep_alive=1
+    )
     server = Quiet(config)
     task = asyncio.create_task(server.serve([listener]))
     while not server.started:
@@ -100,3 +102,52 @@ def test_limits_follow_what_the_process_may_open(monkeypatch: pytest.MonkeyPatch
     assert (Connections().total, Connections().per_address) == (20_000, 10_000)
     monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (256, 256))
     assert (Connections().total, Connections().per_address) == (64, 32)
+
+
+LONG = b"a" * (connections.LARGEST_HEAD + 1)
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+ENDLESS = [
+    pytest.param(b"GET /" + LONG, id="address"),
+    pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + LONG, id="one header"),
+    pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-A: a\r\n" * 10_000, id="many headers"),
+    pytest.param(CHUNKED + b"1;" + LONG, id="chunk extension"),
+    pytest.param(CHUNKED + b"0\r\nX-A: " + LONG, id="trailer"),
+    pytest.param(GET + b"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + LONG * 8, id="second request"),
+]
+
+
+@pytest.mark.parametrize("sent", ENDLESS)
+def test_headers_without_end_are_cut_off_by_their_length(sent: bytes) -> None:
+    """No time is left to wait for here: the limits of time are those of the product."""
+    limits = Connections(8, 8)
+
+    async def use(port: int) -> None:
+        await ended(port, sent)
+        while limits.count:
+            await asyncio.sleep(0)
+
+    async def in_time() -> None:
+        async with asyncio.timeout(connections.HEADER_SECONDS / 2):
+            await served(limits, use)
+
+    asyncio.run(in_time())
+
+
+CHUNK = b"2000\r\n" + b"b" * 8192 + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        b"Content-Length: 1000000\r\n\r\n" + b"b" * 1_000_000,
+        b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK * 120 + b"0\r\n\r\n",
+    ],
+)
+def test_a_long_body_is_no_long_header(framing: bytes) -> None:
+    limits = Connections(8, 8)
+
+    async def use(port: int) -> None:
+        answer = await ended(port, b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + framing)
+        assert b"200" in answer
+
+    asyncio.run(served(limits, use))

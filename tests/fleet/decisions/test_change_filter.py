@@ -60,19 +60,24 @@ def test_tokens_asked_for_at_once_are_looked_up_together() -> None:
     assert asked == [["a", "b", "c"]]
 
 
-def test_a_store_that_fails_fails_all_who_asked_and_nobody_after() -> None:
-    answers = iter([StoreError("away"), {}])
+@pytest.mark.parametrize("failure", [StoreError("away"), ValueError("away"), UnicodeEncodeError("a", "", 0, 1, "away")])
+def test_a_store_that_fails_fails_all_who_asked_and_nobody_after(failure: Exception) -> None:
+    answers = iter([failure, {}])
 
     def find(hashes: Sequence[str]) -> Mapping[str, Credential]:
         answer = next(answers)
-        if isinstance(answer, StoreError):
+        if isinstance(answer, Exception):
             raise answer
         return answer
 
     async def ask() -> None:
         lookup = CredentialCache(find)
         said = await asyncio.gather(lookup("a"), lookup("b"), return_exceptions=True)
-        assert [str(one) for one in said] == ["away", "away"]
+        assert said == [failure, failure]
         assert await lookup("a") is None
 
-    asyncio.run(ask())
+    async def in_time() -> None:
+        async with asyncio.timeout(5):
+            await ask()
+
+    asyncio.run(in_time())

@@ -14,6 +14,7 @@ from holdfast.model.refusal import Refusal
 from holdfast.model.settings import Settings
 from holdfast.node.capture import readers
 from holdfast.node.capture.check_file import UNRECOGNISED, check_file
+from tests.counts import draws
 from tests.node.capture import outputs as o
 from tests.node.capture.test_more_readers import CASES as MORE
 
@@ -175,13 +176,13 @@ def test_of_a_csv_without_units_the_tool_s_own_count_and_the_last_reading():
     assert (found["gpu/0", "gpu_temperature_celsius"], found["gpu/0", "gpu_utilization_ratio"]) == (41.0, 0.98)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(40, 200), deadline=None)
 @given(st.one_of(st.text(max_size=400), st.binary(max_size=400).map(lambda raw: raw.decode("latin-1"))))
 def test_no_text_breaks_a_reader(text):
     readers.read(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(40, 150), deadline=None)
 @given(st.sampled_from(sorted({**CASES, **MORE})), st.data())
 def test_nor_does_a_file_that_is_cut_off_or_has_a_hole(case, data):
     text = {**CASES, **MORE}[case][0]

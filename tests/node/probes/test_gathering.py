@@ -98,3 +98,61 @@ def test_somebody_else_on_that_port_is_not_believed() -> None:
 def test_a_port_that_is_taken_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(CannotMeet, match="cannot listen at 127"):
         Gathering([], "127.0.0.1", other.getsockname()[1], KEY)
+
+
+def test_a_greeting_that_was_overheard_is_worth_nothing_on_another_connection() -> None:
+    """The old greeting was the same each time: whoever saw it could come as that node."""
+    place, port = gather("n2", "n3")
+    overheard: list[bytes] = []
+
+    class Overheard(gathering.GreetingLine):
+        def send(self, **fields: str) -> None:
+            overheard.append(json.dumps(fields).encode() + b"\n")
+            super().send(**fields)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gathering, "GreetingLine", Overheard)
+        gathering.hang_up(come("n2", port))
+    place.close()
+    again, port = gather("n2")
+    with socket.create_connection(("127.0.0.1", port)) as thief:
+        for line in overheard:
+            thief.sendall(line)
+        assert b"nonce" in thief.makefile("rb").readline()
+        assert thief.recv(1) == b""
+    assert again.wait(0.0, quietly, never)["n2"].trouble
+
+
+@pytest.mark.parametrize("where", ["accept", "thread"])
+def test_a_machine_out_of_descriptors_or_threads_lets_them_in_later(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = iter([True, True])
+    real_accept, real_start = socket.socket.accept, threading.Thread.start
+
+    def accept(listener: socket.socket) -> tuple[socket.socket, object]:
+        if where == "accept" and next(failures, False):
+            raise OSError(24, "Too many open files")
+        return real_accept(listener)
+
+    def start(thread: threading.Thread) -> None:
+        if where == "thread" and getattr(thread, "_target", None).__name__ == "_greet" and next(failures, False):
+            raise RuntimeError("can't start new thread")
+        real_start(thread)
+
+    monkeypatch.setattr(socket.socket, "accept", accept)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    place, port = gather("n2")
+    end = come("n2", port)
+    assert not place.wait(PATIENCE, quietly, never)["n2"].trouble
+    gathering.hang_up(end)
+
+
+def test_one_byte_at_a_time_does_not_make_the_greeting_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = itertools.count(step=1.0)
+    monkeypatch.setattr(gathering.time, "monotonic", lambda: next(moments))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b" " * 400)
+        with pytest.raises(CannotMeet):
+            gathering.GreetingLine(ours).receive()

@@ -124,7 +124,7 @@ def _failed(why: str, *cookies: Cookie) -> Redirect:
 def _attempt(packed: str) -> Attempt | None:
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(packed), type=Attempt)
-    except (ValueError, msgspec.MsgspecError):
+    except (ValueError, msgspec.MsgspecError, RecursionError):
         return None
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from holdfast import seams
+from holdfast.lab.drills.recorded_play import accepted_first
 from holdfast.lab.drills.reliability import Claim
 from holdfast.lab.drills.score import Judged, first_seen, score, verdict
 from holdfast.lab.drills.wide.physics import Course, truth
@@ -104,7 +105,7 @@ def play(task: Task) -> dict[str, Any]:
     wrong = {named: one for named, (_, one) in found.items() if named not in right | either}
     first = [verdict(one, judged) for one in truths]
     scored = score(truths, judged, None, tolerated)
-    top1 = scored.top1 or bool(truths and _accepted_first(truths, judged))
+    top1 = scored.top1 or bool(truths and accepted_first(truths, judged))
     return {
         "drill": f"{kind}#{seed}{'u' if unseen else ''}", "kind": kind,
         "truth": [{"cause": one.cause, "kind": one.kind, "start_seconds": one.start} for one in truths],
@@ -121,9 +122,3 @@ def play(task: Task) -> dict[str, Any]:
             for named, (_, one) in found.items() if named not in either
         ],
     }  # fmt: skip
-
-
-def _accepted_first(truths: tuple[Any, ...], judged: list[Judged]) -> bool:
-    """Where two answers are as good, either of them is right."""
-    last = judged[-1].findings
-    return all(any((one.cause, one.kind) in (each.named, *each.accepts) for one in last[:1]) for each in truths)

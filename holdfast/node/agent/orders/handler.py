@@ -153,7 +153,7 @@ class Orders:
                 else:
                     outcome = msgspec.json.decode(line, type=OrderOutcome)
                     self._done[outcome.order] = outcome
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue  # a line torn by a crash
         self._lines = len(lines)
         if self._lines > 4 * MOST_REMEMBERED:

@@ -61,7 +61,7 @@ def _run_suite(settings: Settings, order: Order, now: float, cancelled: Callable
             return _unknown(order, now, why)
         budget = settings.controller.retest_budget_seconds
         return _unknown(order, now, f"the suite did not end within its {budget:g} s")
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         return _unknown(order, now, f"the suite's output cannot be read: {error}")
     return OrderOutcome(
         order=order.id,

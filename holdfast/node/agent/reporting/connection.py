@@ -25,7 +25,7 @@ class HttpAnswer(msgspec.Struct, frozen=True):
         """The one sentence that every refusal carries."""
         try:
             return msgspec.json.decode(self.body, type=_Refusal).error
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return f"status {self.status}"
 
 

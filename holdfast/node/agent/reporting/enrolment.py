@@ -56,7 +56,7 @@ class Enrolment:
     def _granted(self, answer: HttpAnswer, otherwise: str) -> str:
         try:
             granted = msgspec.json.decode(answer.body, type=_Granted).credential if answer.status < 300 else ""
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             granted = ""
         if not granted or not granted.isprintable():
             raise NotEnrolled(f"{otherwise}: {answer.said}")

@@ -240,7 +240,7 @@ class Reporter:
     def _take_acknowledgement(self, answer: HttpAnswer, sent: list[SpoolEntry]) -> None:
         try:
             reported = msgspec.json.decode(answer.body, type=_Acknowledged)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self._wait("the controller's answer cannot be read")
             return
         if self._said:

@@ -153,7 +153,7 @@ class Spool:
                 self.losses, self.events_until = header.dropped, header.events_until
                 return
             report = msgspec.json.decode(line, type=Report)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self.skipped_lines += 1
             return
         self._entries.append(SpoolEntry(report.session, report.seq, report.at, is_news(report), offset, len(line)))

@@ -53,7 +53,7 @@ def load(path: str) -> list[dict[Subject, dict[str, Value]]]:
 def _facts(line: bytes) -> dict[str, dict[str, Value]]:
     try:
         said: Any = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     subjects = said.get("subjects") if isinstance(said, dict) else None
     if not isinstance(subjects, dict) or not all(isinstance(values, dict) for values in subjects.values()):

@@ -58,7 +58,7 @@ def _load(path: str) -> dict[str, str]:
         return {}
     except OSError as error:
         raise Refusal(f"--golden {path}: cannot be read: {error.strerror}") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise Refusal(f"--golden {path}: expected an object of kinds and their bits: {error}") from None
     return found
 

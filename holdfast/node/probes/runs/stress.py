@@ -105,7 +105,7 @@ def _answer(process: "subprocess.Popen[str]", timeout: float) -> tuple[dict[str,
         return {}, f"set-up failed: no answer within {timeout:.0f} s"
     try:
         document: dict[str, Any] = json.loads(out)
-    except ValueError:
+    except (ValueError, RecursionError):
         last = next((line for line in reversed(errors.splitlines()) if line.strip()), "no message")
         return {}, f"set-up failed: {last.strip()[:LONGEST_MESSAGE]}"
     return document, ""

@@ -125,6 +125,6 @@ def _file(path: str, adaptive: bool) -> FabricMap:
 def _nodes_of(text: str, path: str) -> Any:
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refusal(f"--topology {path}: not JSON: {error}") from None
     return document.get("nodes") if isinstance(document, dict) else document

@@ -39,7 +39,7 @@ def _run(line: str, of: str) -> dict[int, float]:
         if not isinstance(said, dict) or said.get("of") != of:
             return {}
         return {int(size): float(rate) for size, rate in said["rates"].items() if 0 < float(rate) < math.inf}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 

@@ -6,6 +6,7 @@ worker listens to somebody who does not.
 import hashlib
 import hmac
 import json
+import secrets
 import socket
 import subprocess
 import threading
@@ -21,7 +22,9 @@ LOOK_SECONDS = 0.2
 GREET_SECONDS = 5.0
 LONGEST_GREETING = 512
 BY_ITS_AGENT = ("agent",)  # what started its worker: it is not on this machine
-LEADS = ""  # as whom the one who leads proves that it knows the key
+LEADS, COMES = "leads", "comes"  # as whom each proves that it knows the key
+NONCE_BYTES = 16
+MOST_STRANGERS = 256  # that have connected and not proved it yet
 
 
 class CannotMeet(Exception):
@@ -50,6 +53,7 @@ class Gathering:
         self._key = key
         self._come: dict[str, GuestLine] = {}
         self._changed = threading.Condition()
+        self._strangers = threading.BoundedSemaphore(MOST_STRANGERS)
         self.address = address  # where the first who came reached us, if no one said
         try:
             self._listener = socket.create_server((address, port), backlog=len(participants) + 8)
@@ -81,32 +85,51 @@ class Gathering:
         return line
 
     def _accept(self) -> None:
-        with suppress(OSError):  # closed: whoever comes now is too late
-            while True:
+        while self._listener.fileno() >= 0:
+            try:
                 connection, _ = self._listener.accept()
+            except OSError:  # closed: whoever comes now is too late; or no descriptor is free at this moment
+                time.sleep(LOOK_SECONDS)
+                continue
+            if not self._strangers.acquire(blocking=False):
+                hang_up(connection)  # so many wait to prove themselves that more would take all descriptors
+                continue
+            try:
                 threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
+            except RuntimeError:  # the machine has no thread left
+                self._strangers.release()
+                hang_up(connection)
 
     def _greet(self, connection: socket.socket) -> None:
         """Slow, strange and unasked participants delay no one else."""
         try:
-            name = self._name_of(_heard(connection))
-            connection.sendall(_greeting(self._key, LEADS))
+            line = GreetingLine(connection)
+            name, theirs, mine = self._wanted(line.receive()), line.nonce_of_other, secrets.token_hex(NONCE_BYTES)
+            line.send(nonce=mine, proof=_proof(self._key, LEADS, name, theirs, mine))
+            _prove(line.receive(), self._key, COMES, name, theirs, mine)
             _keep_alive(connection)
             here, there = (str(end[0]) for end in (connection.getsockname(), connection.getpeername()))
         except (OSError, ValueError, CannotMeet):
             hang_up(connection)
             return
+        finally:
+            self._strangers.release()
+        self._take(name, connection, here, there)
+
+    def _take(self, name: str, connection: socket.socket, here: str, there: str) -> None:
         guest = self._guests[name]
         with self._changed:
+            if name in self._come:  # another proved the same meanwhile
+                hang_up(connection)
+                return
             self.address = self.address or here
             self._come[name] = GuestLine(Host(name, guest.address or there, guest.leaf, BY_ITS_AGENT), connection)
             self._changed.notify_all()
 
-    def _name_of(self, said: dict[str, str]) -> str:
-        name = str(said.get("name"))
+    def _wanted(self, greeting: Mapping[str, object]) -> str:
+        name = str(greeting.get("name"))
         if name not in self._guests or name in self._come:
             raise CannotMeet(f"{name} was not asked, or has come already")
-        _prove(said, self._key, name)
         return name
 
 
@@ -121,8 +144,11 @@ def come(name: str, master: str, port: int, key: str, seconds: float, unwanted: 
             time.sleep(LOOK_SECONDS)
             continue
         try:
-            connection.sendall(_greeting(key, name))
-            _prove(_heard(connection), key, LEADS)
+            line, mine = GreetingLine(connection), secrets.token_hex(NONCE_BYTES)
+            line.send(name=name, nonce=mine)
+            answer, theirs = line.receive(), line.nonce_of_other
+            _prove(answer, key, LEADS, name, mine, theirs)
+            line.send(proof=_proof(key, COMES, name, mine, theirs))
             _keep_alive(connection)
             return connection
         except (OSError, ValueError, CannotMeet) as error:
@@ -158,29 +184,42 @@ def hang_up(connection: socket.socket | None) -> None:
         connection.close()
 
 
-def _greeting(key: str, name: str) -> bytes:
-    return json.dumps({"name": name, "proof": _proof(key, name)}).encode() + b"\n"
+class GreetingLine:
+    """The first lines of a connection, within GREET_SECONDS in all, and not a byte more: what follows is for others."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._until = connection, time.monotonic() + GREET_SECONDS
+        self.nonce_of_other = ""
+
+    def send(self, **fields: str) -> None:
+        self._connection.settimeout(GREET_SECONDS)
+        self._connection.sendall(json.dumps(fields).encode() + b"\n")
+
+    def receive(self) -> Mapping[str, object]:
+        line = b""
+        while not line.endswith(b"\n"):
+            self._connection.settimeout(max(0.001, self._until - time.monotonic()))
+            byte = self._connection.recv(1)
+            if not byte or len(line) > LONGEST_GREETING or time.monotonic() > self._until:
+                raise CannotMeet("it sent nothing that can be understood")
+            line += byte
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError):
+            fields = None
+        if not isinstance(fields, dict):
+            raise CannotMeet("it sent nothing that can be understood")
+        self.nonce_of_other = str(fields.get("nonce", ""))
+        return fields
 
 
-def _proof(key: str, name: str) -> str:
-    return hmac.new(key.encode(), f"holdfast probe {name}".encode(), hashlib.sha256).hexdigest()
+def _proof(key: str, role: str, name: str, guest_nonce: str, leader_nonce: str) -> str:
+    """Of who knows the key, in this role and on this connection alone: both ends chose a part of it."""
+    about = json.dumps(["holdfast probe 2", role, name, guest_nonce, leader_nonce])
+    return hmac.new(key.encode(), about.encode(), hashlib.sha256).hexdigest()
 
 
-def _prove(said: dict[str, str], key: str, name: str) -> None:
-    if not hmac.compare_digest(str(said.get("proof")).encode(), _proof(key, name).encode()):
+def _prove(answer: Mapping[str, object], key: str, role: str, name: str, guest_nonce: str, leader_nonce: str) -> None:
+    expected = _proof(key, role, name, guest_nonce, leader_nonce)
+    if not hmac.compare_digest(str(answer.get("proof")).encode("utf-8", "replace"), expected.encode()):
         raise CannotMeet("it does not know the key of this session")
-
-
-def _heard(connection: socket.socket) -> dict[str, str]:
-    """The first line and not a byte more: what follows is for somebody else."""
-    connection.settimeout(GREET_SECONDS)
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = connection.recv(1)
-        if not byte or len(line) > LONGEST_GREETING:
-            raise CannotMeet("it said nothing that can be understood")
-        line += byte
-    said = json.loads(line)
-    if not isinstance(said, dict):
-        raise CannotMeet("it said nothing that can be understood")
-    return said

@@ -56,7 +56,7 @@ def _mark(line: bytes) -> Event | None:
     try:
         document = json.loads(line)
         at, subject, reason = float(document["at"]), document["subject"], str(document.get("reason", ""))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     if not isinstance(subject, str) or not math.isfinite(at):
         return None

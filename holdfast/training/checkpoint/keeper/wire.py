@@ -146,9 +146,11 @@ class Channel:
         self._peer = peer
         if peer.family != socket.AF_UNIX:  # a frame is two writes: the second would wait for a delayed ACK of the first
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        patience = peer.gettimeout()
+        until = time.monotonic() + patience if patience is not None else None
         mine = os.urandom(NONCE)
         peer.sendall(mine)
-        theirs = _exactly(peer, NONCE)
+        theirs = _exactly(peer, NONCE, until)
         first, second = (mine, theirs) if caller else (theirs, mine)
         about = b"holdfast keeper 2 " + address.encode()
         made = HKDF(SHA256(), 3 * KEY, salt=first + second, info=about).derive(secret)
@@ -156,8 +158,9 @@ class Channel:
         roles = (b"caller", b"answerer") if caller else (b"answerer", b"caller")
         own, other = (hmac.digest(proving, role, "sha256") for role in roles)
         peer.sendall(own)
-        if not hmac.compare_digest(_exactly(peer, len(other)), other):
+        if not hmac.compare_digest(_exactly(peer, len(other), until), other):
             raise NotTrusted("the other keeper does not know this job's secret, or answers for another address")
+        peer.settimeout(patience)
         self._out, self._in = map(AESGCM, (forth, back) if caller else (back, forth))
         self._sent = self._received = 0
 
@@ -219,8 +222,13 @@ def accept_for_ever(listener: socket.socket, serve: Callable[[socket.socket, Any
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS) or FIRST_PAUSE_SECONDS
             time.sleep(pause)
             continue
-        pause = 0.0
-        threading.Thread(target=serve, args=(peer, where), name="connection", daemon=True).start()
+        try:
+            threading.Thread(target=serve, args=(peer, where), name="connection", daemon=True).start()
+            pause = 0.0
+        except RuntimeError as error:  # the machine has no thread left at this moment
+            LOG.warning("a connection cannot be served: %s", error)
+            peer.close()
+            time.sleep(FIRST_PAUSE_SECONDS)
 
 
 def close_listener(listener: socket.socket) -> None:
@@ -230,7 +238,20 @@ def close_listener(listener: socket.socket) -> None:
     listener.close()
 
 
-def _exactly(source: socket.socket, count: int) -> bytes:
+def _exactly(source: socket.socket, count: int, until: float | None = None) -> bytes:
+    """`until`: on the monotonic clock, for all of it. The timeout of a socket begins anew with every byte."""
     raw = bytearray(count)
-    receive_into(source, memoryview(raw))
+    view, done = memoryview(raw), 0
+    if until is None:
+        receive_into(source, view)
+        return bytes(raw)
+    while done < count:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        source.settimeout(left)
+        got = source.recv_into(view[done:])
+        if not got:
+            raise WireError("the other side hung up in the middle")
+        done += got
     return bytes(raw)

@@ -1,0 +1,32 @@
+"""Names of users and devices inside commands that an operator copies into a shell."""
+
+import re
+import shlex
+from collections.abc import Mapping
+
+_NAME = re.compile(r"<([a-z_]+)>")
+_IN_QUOTES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/@,|+=- ")
+
+
+def argument(text: str) -> str:
+    """One word of a command, whatever the text holds. A control character could end a paste, so it becomes '?'."""
+    return shlex.quote("".join(one if one.isprintable() else "?" for one in text))
+
+
+def operand(text: str) -> str:
+    """As `argument`, where the text stands alone: one that begins with '-' is no option."""
+    return f"-- {argument(text)}" if text.startswith("-") else argument(text)
+
+
+def fill(command: str, values: Mapping[str, str]) -> str:
+    """Replace each <name> by its value as one word. Between quotes, all that a shell could read becomes '.'."""
+
+    def word(found: re.Match[str]) -> str:
+        if found[1] not in values:
+            return found[0]
+        before, value = command[: found.start()], values[found[1]]
+        if before.count('"') % 2 or before.count("'") % 2:
+            return "".join(one if one in _IN_QUOTES else "." for one in value)
+        return operand(value)
+
+    return _NAME.sub(word, command)

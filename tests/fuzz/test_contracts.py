@@ -1,0 +1,90 @@
+"""What must hold of every reader of the outside, seen in the source."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.targets import ROOT
+
+DECODING = ("json.loads", "json.load", "tomllib.loads", "tomllib.load", "msgspec.json.decode", "yaml.safe_load")
+ENOUGH = {"RecursionError", "Exception", "BaseException", "RuntimeError", "NOT_OURS"}
+OWN = {
+    "catalog", "lab", "fleet/store/text.py", "fleet/controller/seam_loop.py",  # package data, columns we filled
+    "fleet/controller/drill_player.py", "fleet/facility/storage.py", "node/agent/suite.py",
+    "node/probes/active/source.py", "node/probes/active/suite.py", "node/probes/stress/run.py",
+    "node/probes/stress/worker.py",
+    "node/probes/sweep/seats.py",  # a child of ours, or its parent
+    "node/probes/sweep/worker.py", "node/probes/sweep/elastic.py",  # whoever leads it has proved that it knows the key
+    "supervisor/nodes/admission.py", "supervisor/nodes/c10d.py",  # signed with the job's secret
+    "training/checkpoint/storage/foreign.py",  # a job's own files, in its own process
+    "formats/pytorch/flight_recorder.py", "client/watch.py", "cli/gate/admission.py",  # the caller catches it
+}  # fmt: skip
+
+
+def _catches(handler: ast.expr | None) -> set[str]:
+    if handler is None:
+        return {"BaseException"}
+    parts = handler.elts if isinstance(handler, ast.Tuple) else [handler]
+    return {ast.unparse(one).rpartition(".")[2].lstrip("*") for one in parts}
+
+
+def _is_decoding(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = ast.unparse(node.func)
+    return name in DECODING or name.endswith((".json", "_decoder.decode"))
+
+
+def unguarded(tree: ast.Module) -> Iterator[int]:
+    """Lines that decode where a text of many brackets would end whoever reads it."""
+
+    def walk(node: ast.AST, guarded: bool) -> Iterator[int]:
+        if isinstance(node, ast.Try):
+            safe = guarded or any(ENOUGH & _catches(one.type) for one in node.handlers)
+            for part in node.body:
+                yield from walk(part, safe)
+            for other in (*node.handlers, *node.orelse, *node.finalbody):
+                yield from walk(other, guarded)
+            return
+        if isinstance(node, ast.With):
+            for item in node.items:
+                call = item.context_expr
+                if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("suppress"):
+                    guarded = guarded or bool(ENOUGH & {found for one in call.args for found in _catches(one)})
+        if _is_decoding(node) and not guarded:
+            yield node.lineno  # type: ignore[attr-defined]
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child, guarded)
+
+    yield from walk(tree, False)
+
+
+def _owned(path: Path) -> bool:
+    relative = str(path.relative_to(ROOT))
+    return relative in OWN or relative.partition("/")[0] in OWN
+
+
+def test_whoever_decodes_takes_deep_nesting_for_a_bad_text() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted(ROOT.rglob("*.py"))
+        if not _owned(path)
+        for line in unguarded(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert found == set(), "catch RecursionError beside ValueError: '[' * 100_000 is a text that anybody can send"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("json.loads(x)", [1]),
+        ("try:\n    json.loads(x)\nexcept ValueError:\n    pass", [2]),
+        ("try:\n    json.loads(x)\nexcept (ValueError, RecursionError):\n    json.loads(y)", [4]),
+        ("with suppress(ValueError, RecursionError):\n    reply.json()", []),
+        ("with suppress(ValueError):\n    reply.json()", [2]),
+    ],
+)
+def test_the_rule_sees_what_it_must(text: str, lines: list[int]) -> None:
+    assert list(unguarded(ast.parse(text))) == lines
