@@ -7,7 +7,7 @@ import random
 import ssl
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ FOLLOW_UPS = (2.0, 5.0, 10.0)  # as the real agent: after news it asks sooner fo
 WORK_SECONDS = 1.0  # what a reset or a test takes here
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 KERNEL_LINE = "NVRM: Xid (PCI:0000:9b:00): 79, pid=2041, GPU has fallen off the bus."
+CHECKS = [f"bench.check_{number}" for number in range(44)]  # as many as a real agent reports
 DIGESTS = [base64.b64encode(b"\x01" + os.urandom(256)).decode() for _ in range(16)]
 
 
@@ -61,6 +62,12 @@ class Connection(asyncio.Protocol):
         self.transport = None
         self._lost()
 
+    def abandon(self) -> None:
+        """Closes it; nobody waits for what it may still bring."""
+        self._answered, self._lost = lambda status, body: None, lambda: None
+        if self.transport is not None:
+            self.transport.close()
+
     def data_received(self, data: bytes) -> None:
         held = self._held + data if self._held else data
         head = held.find(b"\r\n\r\n")
@@ -100,10 +107,14 @@ def request(path: str, credential: str, body: bytes) -> bytes:
 
 
 class Agent:
-    """Numbers its reports, sends one at a time and again until it is acknowledged, and does as it is ordered."""
+    """Numbers its reports, sends one at a time and again until it is acknowledged, and does as it is ordered.
 
-    def __init__(self, name: str, wire: Wire, tally: Tally) -> None:
-        self.name, self._wire, self._tally = name, wire, tally
+    It knows every controller. If one does not answer or does not lead, it goes to the next.
+    """
+
+    def __init__(self, name: str, wires: Sequence[Wire], tally: Tally) -> None:
+        self.name, self._wires, self._tally = name, wires, tally
+        self._which = 0
         self.credential = ""
         self.acknowledged = self.events = self.changes = 0
         self.is_ready = False
@@ -118,6 +129,12 @@ class Agent:
         self._next_beat: asyncio.TimerHandle | None = None
 
     # What is said
+
+    def first(self) -> None:
+        """What a real agent sends when it starts: the verdict of every check."""
+        changes = [{**self._change("", "pass", "within its limits"), "check": check} for check in CHECKS]
+        self.changes += len(changes)
+        self.say(heartbeat=True, changes=changes)
 
     def beat(self) -> None:
         self._beats += 1
@@ -184,7 +201,7 @@ class Agent:
 
     async def _connect(self) -> None:
         try:
-            self._connection = await self._wire.open(self._answered, self._lost)
+            self._connection = await self._wires[self._which].open(self._answered, self._lost)
         except OSError as error:
             self._tally.counts[f"cannot connect: {type(error).__name__}"] += 1
             self._again()
@@ -197,7 +214,15 @@ class Agent:
             self._tally.counts["connections lost"] += 1
             self._again()
 
+    def _next_controller(self) -> None:
+        if len(self._wires) > 1:
+            self._which = (self._which + 1) % len(self._wires)
+            abandoned, self._connection = self._connection, None
+            if abandoned is not None:
+                abandoned.abandon()
+
     def _again(self) -> None:
+        self._next_controller()
         self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
         self._tally.counts["retries"] += 1
         self._loop.call_later(self._pause * random.uniform(0.5, 1.0), self._retry)

@@ -7,13 +7,14 @@ import resource
 import ssl
 import sys
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import uvloop
 
-from fleet_agents import HEARTBEAT_SECONDS, Agent, Connection, Tally, Wire, request
+from fleet_agents import CHECKS, HEARTBEAT_SECONDS, Agent, Connection, Tally, Wire, request
 from measure import quantile
 
 ENROLLING = 64  # connections
@@ -38,10 +39,10 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 class Crowd:
-    def __init__(self, wire: Wire, nodes: int, hook: "Hook") -> None:
-        self._wire, self._hook = wire, hook
+    def __init__(self, wires: list[Wire], nodes: int, hook: "Hook") -> None:
+        self._wire, self._hook = wires[0], hook
         self.tally = Tally()
-        self.agents = [Agent(f"n{number:05d}", wire, self.tally) for number in range(nodes)]
+        self.agents = [Agent(f"n{number:05d}", wires, self.tally) for number in range(nodes)]
 
     async def enrol(self, join_token: str) -> dict[str, Any]:
         """Every agent asks for its own credential, over the API that real ones use, and begins to report."""
@@ -81,6 +82,17 @@ class Crowd:
                 raise SystemExit(f"only {self.tally.ready} nodes became ready: {dict(self.tally.counts)}")
             await asyncio.sleep(0.5)
         return {"ready_seconds": round(time.perf_counter() - began, 1), "warming": dict(self.tally.counts)}
+
+    async def first_reports(self) -> dict[str, Any]:
+        """Every agent reports all its verdicts at once, as after the restart of a whole fleet."""
+        before, began = sum(agent.acknowledged for agent in self.agents), time.perf_counter()
+        for agent in self.agents:
+            agent.first()
+        while not all(agent.quiet for agent in self.agents):
+            await asyncio.sleep(0.1)
+        took = time.perf_counter() - began
+        result = sum(agent.acknowledged for agent in self.agents) - before
+        return {"first_reports_seconds": round(took, 1), "first_reports": result, "verdicts_per_node": len(CHECKS)}
 
     async def sustain(self, seconds: float, share_per_minute: float) -> dict[str, Any]:
         """Heartbeats go on; beside them nodes fail, each at most once, evenly over time."""
@@ -123,6 +135,8 @@ class Crowd:
             "acknowledged": {agent.name: agent.acknowledged for agent in self.agents},
             "events": sum(agent.events for agent in self.agents),
             "changes": sum(agent.changes for agent in self.agents),
+            "drained": len(self._hook.keys),
+            "drained_twice": sum(times > 1 for times in self._hook.keys.values()),
         }
 
     async def saturate(self, seconds: float, connections: int) -> dict[str, Any]:
@@ -143,11 +157,17 @@ class Crowd:
         return {"most_reports_per_second": round(result / took, 1), **spread(self.tally.latencies)}
 
 
+def header(head: bytes, name: bytes) -> str:
+    start = head.lower().index(name + b": ") + len(name) + 2
+    return head[start : head.index(b"\r\n", start)].decode()
+
+
 class Hook:
     """What the controller calls to drain a node: the moment is noted, and it is done."""
 
     def __init__(self) -> None:
         self.called: dict[str, float] = {}
+        self.keys: Counter[str] = Counter()  # how often each action was carried out
 
     async def listen(self) -> dict[str, Any]:
         server = await asyncio.start_server(self._take, "127.0.0.1", 0)
@@ -157,7 +177,9 @@ class Hook:
         head = await reader.readuntil(b"\r\n\r\n")
         start = head.lower().index(b"content-length: ") + 16
         body = await reader.readexactly(int(head[start : head.index(b"\r\n", start)]))
-        self.called.setdefault(json.loads(body)["node"], time.time())
+        asked = json.loads(body)
+        self.called.setdefault(asked["node"], time.time())
+        self.keys[header(head, b"idempotency-key")] += 1
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         await writer.drain()
         writer.close()
@@ -174,7 +196,8 @@ class Stage:
         if what == "hook":
             return await self._hook.listen()
         if what == "meet":
-            self._crowd = Crowd(wire(arguments["url"], arguments["certificate"]), arguments["nodes"], self._hook)
+            wires = [wire(url, arguments["certificate"]) for url in arguments["url"].split()]
+            self._crowd = Crowd(wires, arguments["nodes"], self._hook)
             return {}
         command: Callable[..., Awaitable[dict[str, Any]]] = getattr(self._crowd, what)
         return await command(**arguments)

@@ -28,8 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--injections", type=int, default=8)
     options = parser.parse_args()
-    rungs = ", ".join(['"reset_gpu"'] * (options.injections + 1))
-    policy = f"repair_steps = [{rungs}]\nautomatic_repair_steps = {options.injections + 1}\n"
+    policy = "offence_seconds = 1\n"  # each injection is a new cause: a reset is enough
     with tempfile.TemporaryDirectory() as scratch, twin_site(Path(scratch), 2, policy) as site:
         floor = [by_hand(site) for _ in range(3 * options.injections)]
         with agent_on_twin(site, NODE) as twin:

@@ -9,11 +9,24 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent.parent / "deploy" / "grafana"
 ROW_WIDTH, HEIGHTS = 24, {"stat": 4, "timeseries": 8, "table": 8}
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+CONSOLE = "https://holdfast.example.com"  # as in the rules: set the variable to the controller's address
+VIEWS = {"fleet": "inbox", "node": "", "job": "jobs/${job}", "incident-cost": "incidents"}
+GREEN, AMBER, RED, GREY = "green", "orange", "red", "#808080"
+HEALTHS = {"0": ("pass", GREEN), "1": ("degraded", AMBER), "2": ("fail", RED), "3": ("unknown", GREY)}
+
+
+def links(file: str) -> list[dict[str, Any]]:
+    """To the other dashboards, and to the console's view of the same thing."""
+    return [
+        {"title": "Holdfast", "type": "dashboards", "tags": ["holdfast"], "asDropdown": True, "keepTime": True},
+        {"title": "Console", "type": "link", "url": f"${{console}}/#/{VIEWS[file]}", "targetBlank": True},
+    ]
 
 
 def dashboard(spec: dict[str, Any]) -> dict[str, Any]:
     variables: list[dict[str, Any]] = [
-        {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Prometheus"}
+        {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Prometheus"},
+        {"name": "console", "type": "textbox", "query": CONSOLE, "label": "Holdfast console"},
     ]
     if chosen := spec.get("variable"):
         variables.append({**chosen, "type": "query", "datasource": SOURCE, "refresh": 2, "multi": False})
@@ -25,8 +38,40 @@ def dashboard(spec: dict[str, Any]) -> dict[str, Any]:
         "refresh": "30s",
         "time": {"from": "now-6h", "to": "now"},
         "templating": {"list": variables},
+        "links": links(spec["file"]),
         "panels": placed(spec["panels"]),
     }
+
+
+def thresholds(limits: str) -> dict[str, Any]:
+    """Colours by value, from "high AMBER RED", "low RED AMBER" or "health"; '' is green."""
+    kind, *numbers = limits.split()
+    if kind == "health":
+        steps = [(None, GREEN), (1.0, AMBER), (2.0, RED), (3.0, GREY)]
+    else:
+        first, second = map(float, numbers)
+        colours = (GREEN, AMBER, RED) if kind == "high" else (RED, AMBER, GREEN)
+        steps = [(None, colours[0]), (first, colours[1]), (second, colours[2])]
+        if first == second:
+            steps.pop(1)
+    return {"mode": "absolute", "steps": [{"value": value, "color": colour} for value, colour in steps]}
+
+
+def defaults(spec: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"unit": spec["unit"], "custom": {}}
+    if spec.get("stacked"):
+        found["custom"] = {"stacking": {"mode": "normal"}, "fillOpacity": 40}
+    if limits := spec.get("limits"):
+        found["thresholds"] = thresholds(limits)
+        found["color"] = {"mode": "palette-classic" if spec["kind"] == "timeseries" else "thresholds"}
+        if spec["kind"] == "timeseries":
+            found["custom"] |= {"thresholdsStyle": {"mode": "line"}}
+        if spec["kind"] == "table":
+            found["custom"] |= {"cellOptions": {"type": "color-text"}}
+    if spec.get("values") == "health":
+        words = {code: {"text": word, "color": colour} for code, (word, colour) in HEALTHS.items()}
+        found["mappings"] = [{"type": "value", "options": words}]
+    return found
 
 
 def placed(panels: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -43,13 +88,13 @@ def placed(panels: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def panel(spec: dict[str, Any], number: int) -> dict[str, Any]:
     is_table = spec["kind"] == "table"
-    custom = {"stacking": {"mode": "normal"}, "fillOpacity": 40} if spec.get("stacked") else {}
     return {
         "id": number,
         "type": spec["kind"],
         "title": spec["title"],
+        "description": spec["about"],
         "datasource": SOURCE,
-        "fieldConfig": {"defaults": {"unit": spec["unit"], "custom": custom}, "overrides": []},
+        "fieldConfig": {"defaults": defaults(spec), "overrides": []},
         "targets": [
             {"refId": chr(65 + at), "expr": query, "datasource": SOURCE}
             | ({"format": "table", "instant": True} if is_table else {})

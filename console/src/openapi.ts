@@ -516,6 +516,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/series/subjects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListSubjects */
+        get: operations["V1SeriesSubjectsListSubjects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowSeries */
+        get: operations["V1SeriesShowSeries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/topology": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowTopology */
+        get: operations["V1TopologyShowTopology"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/home": {
         parameters: {
             query?: never;
@@ -1187,6 +1238,12 @@ export interface components {
             run: components["schemas"]["DrillRunView"] | null;
             may_play: boolean;
         };
+        /** EdgeView */
+        EdgeView: {
+            kind: string;
+            source: string;
+            target: string;
+        };
         /** EnrolRequest */
         EnrolRequest: {
             node: string;
@@ -1497,6 +1554,11 @@ export interface components {
             proven_at: number | null;
             bytes_per_second: number | null;
             ratio: number | null;
+        };
+        /** LineView */
+        LineView: {
+            subject: string;
+            values: (number | null)[];
         };
         /** Loss */
         Loss: {
@@ -2051,6 +2113,21 @@ export interface components {
             /** @default 0 */
             more_gaps: number;
         };
+        /** SeriesView */
+        SeriesView: {
+            subject: string;
+            signal: string;
+            signals: string[];
+            source: string;
+            note: string;
+            times: number[];
+            values: (number | null)[];
+            siblings: number;
+            low: (number | null)[];
+            middle: (number | null)[];
+            high: (number | null)[];
+            lines: components["schemas"]["LineView"][];
+        };
         /** SessionRequest */
         SessionRequest: {
             token: string;
@@ -2149,6 +2226,16 @@ export interface components {
             entries: components["schemas"]["StoryEntry"][];
             next: string;
         };
+        /** SubjectView */
+        SubjectView: {
+            subject: string;
+            signals: string[];
+        };
+        /** SubjectsView */
+        SubjectsView: {
+            subjects: components["schemas"]["SubjectView"][];
+            more: number;
+        };
         /** SweepRequest */
         SweepRequest: {
             /** @default all_reduce */
@@ -2215,6 +2302,11 @@ export interface components {
         /** TokensView */
         TokensView: {
             tokens: components["schemas"]["TokenView"][];
+        };
+        /** TopologyView */
+        TopologyView: {
+            known: boolean;
+            edges: components["schemas"]["EdgeView"][];
         };
         /** TrainingDetail */
         TrainingDetail: {
@@ -3424,6 +3516,105 @@ export interface operations {
                             [key: string]: unknown;
                         } | unknown[];
                     };
+                };
+            };
+        };
+    };
+    V1SeriesSubjectsListSubjects: {
+        parameters: {
+            query?: {
+                find?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubjectsView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1SeriesShowSeries: {
+        parameters: {
+            query: {
+                subject: string;
+                signal?: string;
+                /** @description How far back, on the controller's clock. */
+                seconds?: number;
+                points?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeriesView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1TopologyShowTopology: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyView"];
                 };
             };
         };

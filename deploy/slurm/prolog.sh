@@ -26,12 +26,28 @@ if [ "$HOLDFAST_REQUIRE_TEST" = yes ] && [ -r "$HOLDFAST_CONFIG" ]; then
     HOLDFAST_GATE_OPTIONS="$HOLDFAST_GATE_OPTIONS --ask $HOLDFAST_CONFIG"
 fi
 
+# Left for the epilog, which Slurm runs also for a job that was refused: nothing ran, so nothing is to be tested anew.
+refused="$HOLDFAST_VERDICT.refused.$SLURM_JOB_ID"
+rm -f "$refused"
+
+drain_with() {
+    case "$(scontrol show node "$SLURMD_NODENAME")" in
+        *DRAIN*) ;; # another's note, which stays
+        *) scontrol update nodename="$SLURMD_NODENAME" state=drain reason="holdfast: gate: $1" ;;
+    esac
+}
+
 # A probe of the fabric gives way to work: its agent ends it within a second when this mark is gone.
 rm -f "$HOLDFAST_VERDICT.probing"
 
 if [ "$HOLDFAST_REQUIRE_TEST" = yes ] && [ ! -e "$HOLDFAST_VERDICT.tested" ]; then
     echo "not tested since the last job or start of slurmd"
-    "$here/untested.sh" "job $SLURM_JOB_ID came before a test"
+    if [ -e "$HOLDFAST_VERDICT.testing" ]; then
+        touch "$refused" # a test is running; it goes on
+        drain_with "job $SLURM_JOB_ID came before the end of a test"
+    else
+        "$here/untested.sh" "job $SLURM_JOB_ID came before a test"
+    fi
     exit 1
 fi
 
@@ -43,14 +59,11 @@ code=$?
 case "$code:$answer" in
     0:*) exit 0 ;;
     1:degraded*) exit 0 ;; # slower, but works: whether it is used last is the scheduler's choice
-    2:* | 3:*) echo "$answer"; exit 1 ;;
+    2:* | 3:*) touch "$refused"; echo "$answer"; exit 1 ;;
 esac
 
 echo "holdfast gate could not run (exit code $code)"
 [ "$HOLDFAST_ON_UNKNOWN" = refuse ] || exit 0
-case "$(scontrol show node "$SLURMD_NODENAME")" in
-    *DRAIN*) ;; # another's note, which stays
-    *) scontrol update nodename="$SLURMD_NODENAME" state=drain \
-        reason="holdfast: gate: could not run (exit code $code)" ;;
-esac
+touch "$refused"
+drain_with "could not run (exit code $code)"
 exit 1

@@ -12,7 +12,7 @@ class Meaning(NamedTuple):
     cause: str
 
 
-_OWN = Meaning("strong", "job.exception")
+OWN = Meaning("strong", "job.exception")  # of an exception that no row knows
 
 
 def of_cuda(text: str) -> Meaning:
@@ -48,7 +48,7 @@ def _first(table: str, text: str) -> Meaning:
     for meaning, regex in _rows()[table]:
         if regex.search(text):
             return meaning
-    return _OWN
+    return OWN
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Known problems of jobs and what fixes them, as rows of job_problems.toml."""
+"""Known problems of jobs and what fixes them, as rows of job_problems*.toml."""
 
 import re
 import tomllib
@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+_FILES = ("job_problems.toml", "job_problems_launch.toml", "job_problems_python.toml")  # a row of the first wins
 _ANY = re.compile(r"(?!)")
 _HOLE = re.compile(r"\{(\w+?)2?\}")
 _LONGEST = 160
@@ -29,6 +30,7 @@ class Problem:
     action: str = ""  # the next step, where it is another than the cause's
     again: bool = False
     warned: bool = False  # a logger that only warns means it too
+    raised: bool = False  # only an exception shows it, not a line with the same words
 
     @property
     def is_default(self) -> bool:
@@ -52,12 +54,16 @@ def _shown(found: Mapping[str, object], name: str) -> str:
     return value[:_LONGEST] if value else f"<{name}>"
 
 
-def find(text: str, rows: Sequence[Problem] | None = None) -> tuple[Problem, dict[str, str]] | None:
+def find(
+    text: str, rows: Sequence[Problem] | None = None, *, raised: bool = True
+) -> tuple[Problem, dict[str, str]] | None:
     """The first problem that a line or an exception shows, with the parts of it that the row names.
 
-    `rows`: those with a keyword in the line, where somebody has looked already.
+    `rows`: those with a keyword in the line, where somebody has looked already. `raised`: the text is an exception.
     """
     for one in _shown_by_lines() if rows is None else rows:
+        if one.raised and not raised:
+            continue
         if (rows is not None or any(word in text for word in one.keywords)) and (match := one.match.search(text)):
             return one, {name: value for name, value in match.groupdict().items() if value}
     return None
@@ -80,8 +86,8 @@ def of_cause(cause: str) -> Problem | None:
 
 @cache
 def problems() -> tuple[Problem, ...]:
-    text = files(__package__).joinpath("job_problems.toml").read_text(encoding="utf-8")
-    return tuple(_problem(row) for row in tomllib.loads(text)["problem"])
+    texts = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _FILES)
+    return tuple(_problem(row) for text in texts for row in tomllib.loads(text)["problem"])
 
 
 @cache
@@ -119,4 +125,5 @@ def _problem(row: dict[str, Any]) -> Problem:
         action=row.get("action", ""),
         again=row.get("again", False),
         warned=row.get("warned", False),
+        raised=row.get("raised", False),
     )

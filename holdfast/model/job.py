@@ -48,5 +48,7 @@ class Job:
     end: float | None = None
     """When it ended; for a running job None, whatever its time limit says."""
     state: JobState = JobState.UNKNOWN
+    in_prolog: bool = False
+    """Its nodes are allocated and their prologs run: nothing of it has started yet, and a prolog may refuse it."""
     exit_code: str = ""
     """As the scheduler says it, such as 0:9 (exit code and signal); '' while it runs or where it is not known."""

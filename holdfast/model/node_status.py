@@ -23,6 +23,8 @@ class NodeStatus:
     marked_at: float | None = None
     """When we first saw the mark that a script of ours on the node made; None without one."""
     jobs: frozenset[str] = frozenset()
+    passing: frozenset[str] = frozenset()
+    """Jobs of which only a prolog or an epilog runs there. On a node that takes no work they may be refused ones."""
     up_since: float | None = None
     """When the scheduler's daemon on the node last started."""
     state: str = ""

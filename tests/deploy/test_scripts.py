@@ -24,10 +24,73 @@ def test_a_gate_that_crashes_is_not_taken_for_degraded(tmp_path: Path, on_unknow
     scontrol.write_text(f'#!/bin/sh\necho "$@" >> {asked}\n')
     scontrol.chmod(0o755)
     environ = {"HOLDFAST": "false", "HOLDFAST_ON_UNKNOWN": on_unknown, "SLURMD_NODENAME": "n17"}
+    environ |= {"HOLDFAST_VERDICT": str(tmp_path / "verdict"), "SLURM_JOB_ID": "7"}
     environ["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     done = subprocess.run([DEPLOY / "slurm" / "prolog.sh"], env=environ, capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout) == (code, "holdfast gate could not run (exit code 1)\n")
     assert asked.exists() is (on_unknown == "refuse")
+
+
+class Node:
+    """The marks beside a node's verdict, and scripts of deploy/slurm run there with a scontrol that only notes."""
+
+    def __init__(self, folder: Path, gate: str = "true") -> None:
+        self.folder = folder
+        scontrol = folder / "scontrol"
+        scontrol.write_text(f'#!/bin/sh\necho "$@" >> {folder}/asked\necho "   State=IDLE"\n')
+        scontrol.chmod(0o755)
+        self.environ = {"HOLDFAST": gate, "HOLDFAST_VERDICT": str(folder / "verdict"), "HOLDFAST_REQUIRE_TEST": "yes"}
+        self.environ |= {"SLURMD_NODENAME": "n17", "PATH": f"{folder}:{os.environ['PATH']}"}
+        self.environ |= {"HOLDFAST_CONFIG": str(folder / "none.toml")}
+
+    def run(self, script: str, job: str) -> int:
+        environ = self.environ | {"SLURM_JOB_ID": job}
+        return subprocess.run([DEPLOY / "slurm" / script], env=environ, capture_output=True, timeout=30).returncode
+
+    def mark(self, name: str) -> Path:
+        return self.folder / f"verdict.{name}"
+
+    def notes(self) -> str:
+        return (self.folder / "asked").read_text() if (self.folder / "asked").exists() else ""
+
+
+def test_a_job_that_is_refused_during_a_test_does_not_end_the_test(tmp_path: Path) -> None:
+    """Else an administrator who resumes a node under test would have it tested for ever."""
+    node = Node(tmp_path)
+    node.mark("testing").touch()
+    assert node.run("prolog.sh", "7") == 1
+    assert "reason=holdfast: gate: job 7 came before the end of a test" in node.notes()
+    assert node.run("epilog.sh", "7") == 0
+    assert node.mark("testing").exists()
+    assert "untested" not in node.notes()
+    assert not list(tmp_path.glob("verdict.refused.*"))
+
+
+def test_a_job_that_is_refused_by_the_gate_leaves_the_test_in_force(tmp_path: Path) -> None:
+    node = Node(tmp_path, gate=str(tmp_path / "gate"))
+    (tmp_path / "gate").write_text("#!/bin/sh\nexit 2\n")
+    (tmp_path / "gate").chmod(0o755)
+    node.mark("tested").touch()
+    assert node.run("prolog.sh", "7") == 1
+    assert node.run("epilog.sh", "7") == 0
+    assert node.mark("tested").exists()
+
+
+def test_a_job_that_was_refused_once_and_runs_later_uses_the_test_up(tmp_path: Path) -> None:
+    """Slurm sends a refused job back to the queue. If no epilog ran for it, the mark of the refusal is still there."""
+    node = Node(tmp_path)
+    node.mark("tested").touch()
+    node.mark("refused.7").touch()
+    assert node.run("prolog.sh", "7") == 0
+    assert node.run("epilog.sh", "7") == 0
+    assert not node.mark("tested").exists()
+    assert "reason=holdfast: untested: job 7 ended here" in node.notes()
+
+
+def test_a_job_on_a_node_without_a_test_has_it_tested(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    assert node.run("prolog.sh", "7") == 1
+    assert "reason=holdfast: untested: job 7 came before a test" in node.notes()
 
 
 def test_the_unit_leaves_the_agents_eyes_open() -> None:

@@ -1,71 +1,11 @@
-"""The simulated fleet of the demo in virtual time, with the demo's policy, against the real decisions."""
+"""What the demo shows: what breaks is repaired, and a shared cause drains no node."""
 
-from holdfast.fleet.decisions.fleet import Fleet
-from holdfast.fleet.policy import file as policy_file
-from holdfast.fleet.standalone.up import BY_AGENTS
-from holdfast.lab.demo.files import POLICY
-from holdfast.lab.twin.fleet.kinds import kinds, scenario
-from holdfast.lab.twin.fleet.simulation import Simulation
-from holdfast.model.incident import Incident
-from holdfast.model.node_status import NodeStatus
-from holdfast.model.records import Step
-from holdfast.model.wire.order import Order
-from holdfast.model.wire.report import Report
+from dataclasses import replace
 
-NODES = 64
-STEP_SECONDS = 10.0
+from holdfast.lab.twin.fleet.kinds import kinds
+from holdfast.model.lifecycle import EventKind, Stage
 
-
-class VirtualDemo:
-    def __init__(self, name: str, seed: int) -> None:
-        self.policy = policy_file.parse(POLICY, "demo")
-        self.fleet = Fleet(self.policy, new_key=lambda: "key")
-        self.world = Simulation(scenario(name), NODES, seed)
-        self.incidents: dict[str, Incident] = {}
-        self._orders = 0
-        self._sequence: dict[str, int] = {}
-        for node in self.world.nodes:
-            self._do(self.fleet.enrol(node.name, "default", node.place, 0.0))
-
-    def run(self, hours: float) -> None:
-        until = self.world.now + hours * 3600
-        while self.world.now < until:
-            for told in self.world.advance(self.world.now + STEP_SECONDS):
-                node = self.world.nodes[told.node]
-                self._sequence[node.name] = number = self._sequence.get(node.name, 0) + 1
-                report = Report(
-                    node=node.name,
-                    session=str(told.session),
-                    seq=number,
-                    at=told.at,
-                    changes=tuple(told.changes),
-                    outcomes=tuple(told.outcomes),
-                )
-                self._do(self.fleet.take(report, self.world.now))
-            self._do(self.fleet.observe([self._status(node) for node in self.world.nodes], self.world.now))
-            self._do(self.fleet.tick(self.world.now))
-            self.incidents.update({one.id: one for one in self.fleet.incidents.take_changed()})
-
-    def _status(self, node):  # type: ignore[no-untyped-def]
-        jobs = frozenset({node.job} if node.job else ())
-        return NodeStatus(
-            node=node.name, accepts_work=node.open, cordoned=not node.open, down=False, busy=bool(jobs), jobs=jobs
-        )
-
-    def _do(self, steps: list[Step]) -> None:
-        names = {node.name: node for node in self.world.nodes}
-        for step in steps:
-            for action in step.actions:
-                if action.verb in BY_AGENTS:
-                    self._orders += 1
-                    order = Order(id=self._orders, verb=action.verb.value, suite=self.policy.suite, key=action.key)
-                    self.world.orders.give(names[action.node], order)
-
-    @property
-    def in_service(self) -> float:
-        """Neither out of service nor held; a node between two jobs is tested, and is in service."""
-        states = self.fleet.nodes.values()
-        return sum(not node.out and not node.held for node in states) / len(states)
+from .virtual_demo import VirtualDemo
 
 
 def test_a_calm_hour_has_no_incident() -> None:
@@ -76,15 +16,15 @@ def test_a_calm_hour_has_no_incident() -> None:
 
 
 def test_a_dead_leaf_is_one_incident_and_drains_none_of_its_nodes() -> None:
-    demo = VirtualDemo("leaf", seed=1)
-    demo.run(1.0)
+    demo = VirtualDemo("leaf", seed=1, nodes=32)
+    demo.run(0.7)
     shared = [one for one in demo.incidents.values() if not one.subject.startswith("node/")]
     assert [one.subject.partition("/")[0] for one in shared] == ["leaf"]
     assert not any(node.offences for node in demo.fleet.nodes.values())
 
 
 def test_the_technician_repairs_what_no_reset_can() -> None:
-    demo = VirtualDemo("quiet", seed=1)
+    demo = VirtualDemo("quiet", seed=1, nodes=2)
     demo.run(0.2)
     node = demo.world.nodes[0]
     kind = next(one for one in kinds().values() if one.unreachable)
@@ -92,3 +32,32 @@ def test_the_technician_repairs_what_no_reset_can() -> None:
     demo.run(4.0)
     assert not node.faults
     assert demo.fleet.nodes[node.name].takes_work
+
+
+def test_a_node_that_waits_for_an_operator_is_visited_once_and_is_back() -> None:
+    demo = VirtualDemo("quiet", seed=1, nodes=2)
+    demo.run(0.2)
+    node = demo.world.nodes[0]
+    kind = kinds()["row_remap_failure"]  # which no reset and no reboot repairs
+    demo.policy = demo.fleet.policy = replace(demo.policy, automatic_repair_steps=0)
+    demo.world.strike(node, kind, (3,))
+    demo.run(0.3)
+    assert demo.fleet.nodes[node.name].stage is Stage.QUARANTINED
+    demo.run(2.0)
+    assert demo.visits == 1
+    assert not node.faults
+    assert demo.fleet.nodes[node.name].takes_work
+
+
+def test_a_training_without_an_end_leaves_a_draining_node_at_its_next_checkpoint() -> None:
+    demo = VirtualDemo("quiet", seed=1, nodes=4)
+    demo.run(0.1)
+    job = next(iter(demo.world.jobs.running.values()))
+    job.steps = 1_000_000
+    node, before = job.nodes[0], job.saved
+    demo._do(demo.fleet.operator(node.name, EventKind.QUARANTINE, "test", "operator", demo.now))
+    demo.run(0.25)
+    assert not node.job
+    assert (job.deaths, job.lost, job.attempts) == (0, 0, 1)
+    assert job.saved > before
+    assert demo.fleet.nodes[node.name].stage is Stage.QUARANTINED

@@ -18,6 +18,7 @@ from holdfast.training import Position, Random
 from holdfast.training.checkpoint.callbacks import Files
 from holdfast.training.checkpoint.format.encoding import decode, encode
 from holdfast.training.checkpoint.position import untracked_loader
+from tests.counts import draws
 
 SAMPLES = 23
 
@@ -133,7 +134,7 @@ def compare(make: Callable[[], Any], cuts: list[int], steps: int) -> Training:
 
 
 @pytest.mark.parametrize("kind", LOADERS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=draws(4, 12), deadline=None)
 @given(cuts=st.lists(st.integers(1, 9), max_size=3))
 def test_batches_and_generators_are_those_of_the_uninterrupted_run(kind: str, cuts: list[int]) -> None:
     compare(LOADERS[kind], cuts, 28)
@@ -207,7 +208,7 @@ def test_files_of_a_trainer_come_back_as_they_were(tmp_path: Path) -> None:
     assert Files(before, mine=False).state_dict() == {}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(20, 60), deadline=None)
 @given(
     worlds=st.lists(st.integers(1, 4), min_size=2, max_size=4),
     steps=st.integers(1, 4),

@@ -24,6 +24,7 @@ from holdfast.training.checkpoint.format.encoding import encode
 from holdfast.training.checkpoint.format.message import EncodingError
 from holdfast.training.checkpoint.reshard import Resharding, describe, per_rank
 from holdfast.training.checkpoint.restore import decoded
+from tests.counts import draws
 
 Make = Callable[[torch.Tensor, int], torch.Tensor]
 ROWS, COLUMNS = 7, 5
@@ -98,7 +99,7 @@ def local(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=draws(25, 80), deadline=None)
 @given(
     before=st.sampled_from(sorted(LAYOUTS)),
     after=st.sampled_from(sorted(LAYOUTS)),

@@ -1,7 +1,8 @@
 /** The top of the home page: what the fleet does now, what it lost, and what needs you. Its height never changes. */
 
 import type { FigureSample, HomeView, ItemView } from "../api";
-import { ask, connection, inbox, lived } from "../live/session";
+import { ask, inbox, inboxTrouble, lived } from "../live/session";
+import { needsText } from "../inbox/empty";
 import { useAnswer } from "../live/use_answer";
 import { pieces } from "../shell/chart";
 import { amount, lasting, money, percent } from "../shell/figures";
@@ -49,8 +50,8 @@ function share(one: FigureSample): number | null {
   return one.gpus ? (one.productive ?? 0) / one.gpus : null;
 }
 
-function Needs({ items }: { items: readonly ItemView[] }) {
-  const waiting = items.filter((item) => item.state === "open");
+function Needs({ items }: { items: readonly ItemView[] | null }) {
+  const waiting = (items ?? []).filter((item) => item.state === "open");
   const more = waiting.length - MOST_ITEMS;
   return (
     <section class="needs" aria-label="What needs you">
@@ -61,7 +62,7 @@ function Needs({ items }: { items: readonly ItemView[] }) {
         </button>
       </h2>
       <ul>
-        {waiting.length === 0 && <li class="faint">{connection.value.kind === "live" ? "Nothing waits for a person." : "…"}</li>}
+        {waiting.length === 0 && <li class="faint">{needsText(items !== null, inboxTrouble.value)}</li>}
         {waiting.slice(0, MOST_ITEMS).map((item) => (
           <li key={item.key} class={item.severity}>
             <button type="button" class="link" title={item.detail} onClick={() => open("inbox", item.key)}>
@@ -92,23 +93,23 @@ export function Strip() {
       <Tile
         name="GPUs productive now"
         value={at?.productive == null ? none : amount(Math.round(at.productive))}
-        detail={at?.gpus == null ? "no GPU reported yet" : `of ${amount(at.gpus)}; in service: ${at.in_service} of ${at.nodes}`}
+        detail={at?.gpus == null ? "no GPU reported yet" : `of ${amount(at.gpus)}; nodes ${at.in_service} of ${at.nodes}`}
         values={series(home, (one) => one.productive)}
       />
       <Tile
         name="Lost in the last 24 h"
         value={figures ? money(figures.lost_cost, currency) : none}
-        detail={figures ? `${amount(figures.lost_gpu_hours)} GPU-hours; now the work of ${amount(at?.lost ?? 0)} GPUs` : ""}
+        detail={figures ? `${amount(figures.lost_gpu_hours)} GPU-h; now ${amount(at?.lost ?? 0)} GPUs` : ""}
         values={series(home, (one) => one.lost)}
         tone={(at?.lost ?? 0) > 0 ? "warn" : ""}
       />
       <Tile
         name="Goodput, last 24 h"
         value={figures ? percent(figures.goodput) : none}
-        detail={covers ? `productive share of GPU time; data of ${covers}` : ""}
+        detail={covers ? `of GPU time; data of ${covers}` : ""}
         values={series(home, share)}
       />
-      <Needs items={inbox.value?.items ?? []} />
+      <Needs items={inbox.value?.items ?? null} />
     </section>
   );
 }

@@ -1,10 +1,11 @@
 import type { ItemView } from "../api";
-import { connection, inbox, lived } from "../live/session";
+import { inbox, inboxTrouble, lived } from "../live/session";
 import { amount, money } from "../shell/figures";
 import { List, type Choice } from "../shell/list";
 import type { Column } from "../shell/order";
 import { open, route } from "../shell/route";
 import { View } from "../shell/view";
+import { needsText } from "./empty";
 import { ItemPage } from "./item";
 
 const COLUMNS: readonly Column<ItemView>[] = [
@@ -67,7 +68,7 @@ function Everything() {
         {hidden > 0 && ` ${hidden} muted or resolved: choose the state to see them.`}
       </p>
       {items.length === 0 ? (
-        <p class="empty">{inbox.value || connection.value.kind === "live" ? "Nothing waits for a person." : "Loading …"}</p>
+        <p class="empty">{needsText(inbox.value !== null, inboxTrouble.value)}</p>
       ) : (
         <List
           rows={items}

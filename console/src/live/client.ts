@@ -1,6 +1,7 @@
 /** HTTP client of the controller: the only place that knows the token, the URLs and the error format. */
 
 import type {
+  AuditEntry,
   CallerView,
   DrillRunView,
   DrillsView,
@@ -17,8 +18,11 @@ import type {
   PlanView,
   ProbesView,
   RunbookView,
+  SeriesView,
   SessionView,
   StoryPage,
+  SubjectsView,
+  TopologyView,
   TrainingDetail,
   TrainingView,
   TransitionView,
@@ -96,8 +100,8 @@ export class Client {
   }
 
   /** Oldest first. */
-  async transitions(since: number): Promise<TransitionView[]> {
-    return (await this.get<{ transitions: TransitionView[] }>(`v1/transitions?since=${since.toFixed(0)}`)).transitions;
+  async transitions(since: number, limit = 1_000): Promise<TransitionView[]> {
+    return (await this.get<{ transitions: TransitionView[] }>(`v1/transitions?since=${Math.max(0, since).toFixed(0)}&limit=${limit}`)).transitions;
   }
 
   node(name: string): Promise<NodeDetail> {
@@ -180,6 +184,25 @@ export class Client {
 
   probes(): Promise<ProbesView> {
     return this.get("v1/probes");
+  }
+
+  topology(): Promise<TopologyView> {
+    return this.get("v1/topology");
+  }
+
+  /** One signal of a subject and its siblings; '' is the first that is measured. */
+  series(subject: string, signal: string, seconds: number): Promise<SeriesView> {
+    const asked = new URLSearchParams({ subject, ...(signal && { signal }), seconds: seconds.toFixed(0) });
+    return this.get(`v1/series?${asked}`);
+  }
+
+  subjects(find: string): Promise<SubjectsView> {
+    return this.get(`v1/series/subjects?${new URLSearchParams({ find, limit: "100" })}`);
+  }
+
+  /** Newest first. */
+  async audit(since: number): Promise<AuditEntry[]> {
+    return (await this.get<{ entries: AuditEntry[] }>(`v1/audit?since=${since.toFixed(0)}&limit=1000`)).entries;
   }
 
   /** One of the calculators; `asking` is a query string. */

@@ -27,8 +27,10 @@ export const latest = signal<readonly TransitionView[]>([]);
 export const incidents = signal<readonly Incident[]>([]);
 /** Who is signed in with this browser; null before it was read. */
 export const session = signal<SessionView | null>(null);
-/** What waits for a person; read now and then, and after everything that changes it. */
+/** What waits for a person; read with the rest, now and then, and after everything that changes it. null: not read yet. */
 export const inbox = signal<InboxView | null>(null);
+/** Why the inbox could not be read; '' while it can be. */
+export const inboxTrouble = signal("");
 /** What open incidents start from: names of nodes, and subjects such as rack/r1 or leaf/l3. */
 export const roots = computed<ReadonlySet<string>>(() => {
   const found = new Set<string>();
@@ -92,21 +94,24 @@ function takeIncident(incident: Incident): void {
 }
 
 const INBOX_SECONDS = 10;
-const INBOX_PAUSE_SECONDS = 1;
+/** Longer than the controller keeps an answer, so that a change is in the next one. */
+const INBOX_PAUSE_SECONDS = 2.5;
 let inboxTimer: ReturnType<typeof setTimeout> | undefined;
 
 /** Reads the inbox after a short pause: many changes at once are one request. */
 export function readInbox(pauseSeconds = 0): void {
   clearTimeout(inboxTimer);
-  inboxTimer = setTimeout(() => {
-    void client.inbox().then(
-      (view) => {
-        inbox.value = view;
-        schedule();
-      },
-      () => schedule(), // the connection's own state says what is wrong
-    );
-  }, pauseSeconds * 1000);
+  inboxTimer = setTimeout(() => void fetchInbox().then(schedule), pauseSeconds * 1000);
+}
+
+/** Never fails: an inbox that cannot be read must not hide the fleet, and must not look empty either. */
+async function fetchInbox(): Promise<void> {
+  try {
+    inbox.value = await client.inbox();
+    inboxTrouble.value = "";
+  } catch (error) {
+    inboxTrouble.value = whyRefused(error);
+  }
 }
 
 function schedule(): void {
@@ -118,6 +123,7 @@ export function connect(): void {
   connection.value = { kind: "connecting" };
   stream = new Stream(client, {
     async resync() {
+      void fetchInbox(); // beside the rest: the fleet does not wait for it
       const [view, nodes, open, moves] = await Promise.all([
         client.fleet(),
         client.nodes(),
@@ -141,7 +147,7 @@ export function connect(): void {
     },
     live: () => {
       connection.value = { kind: "live" };
-      readInbox();
+      schedule();
     },
     lost: (reason, retrySeconds) => {
       const before = connection.value;

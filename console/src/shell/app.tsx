@@ -1,6 +1,8 @@
 import { useEffect } from "preact/hooks";
 import { DrillPage } from "../drill/page";
+import { AuditPage } from "../audit/page";
 import { FleetPage } from "../fleet/page";
+import { HistoryPage } from "../history/page";
 import { IncidentsPage } from "../incidents/page";
 import { JobsPage } from "../jobs/page";
 import { InboxPage } from "../inbox/page";
@@ -9,6 +11,7 @@ import { Palette } from "../palette/palette";
 import { PlanPage } from "../plan/page";
 import { ProbesPage } from "../probes/page";
 import { RunbookPage } from "../runbook/page";
+import { TopologyPage } from "../topology/page";
 import { Banner } from "./banner";
 import { Header } from "./header";
 import { route } from "./route";
@@ -27,6 +30,12 @@ function Here() {
       return <IncidentsPage />;
     case "jobs":
       return <JobsPage />;
+    case "topology":
+      return <TopologyPage />;
+    case "history":
+      return <HistoryPage />;
+    case "audit":
+      return <AuditPage />;
     case "probes":
       return <ProbesPage />;
     case "plan":

@@ -1,4 +1,4 @@
-import { incidents, inbox } from "../live/session";
+import { incidents, inbox, session } from "../live/session";
 import { open, route, type View } from "./route";
 
 const NAMES: readonly [View, string][] = [
@@ -6,10 +6,13 @@ const NAMES: readonly [View, string][] = [
   ["inbox", "Inbox"],
   ["incidents", "Incidents"],
   ["jobs", "Jobs"],
+  ["topology", "Topology"],
+  ["history", "History"],
   ["probes", "Probes"],
   ["plan", "Plan"],
   ["drill", "Drill"],
 ];
+const ADMINISTRATORS: readonly [View, string] = ["audit", "Audit"];
 
 function count(view: View): number {
   if (view === "inbox") return inbox.value?.counts["open"] ?? 0;
@@ -20,7 +23,7 @@ export function Nav() {
   const here = route.value.view;
   return (
     <nav aria-label="Views">
-      {NAMES.map(([view, name]) => (
+      {[...NAMES, ...(session.value?.role === "admin" ? [ADMINISTRATORS] : [])].map(([view, name]) => (
         <a
           key={view}
           href={`#/${view === "fleet" ? "" : view}`}

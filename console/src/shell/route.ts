@@ -5,7 +5,7 @@
 
 import { signal } from "@preact/signals";
 
-export const VIEWS = ["fleet", "inbox", "incidents", "jobs", "probes", "plan", "drill", "runbook", "sign-in"] as const;
+export const VIEWS = ["fleet", "inbox", "incidents", "jobs", "topology", "history", "probes", "audit", "plan", "drill", "runbook", "sign-in"] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {

@@ -53,11 +53,11 @@ def run(
     with needs_extra("plan"):
         from holdfast.cli.drill import show
         from holdfast.lab.drills import batch
-        from holdfast.lab.drills.file import load, shipped
+        from holdfast.lab.drills.file import load_any, shipped
     names = drill or []
     if names and every:
         raise Refusal("--all: expected either names of drills or --all, found both")
-    drills = [load(name, seed) for name in names or shipped()]
+    drills = [load_any(name, seed) for name in names or shipped()]
     with progress_bar("playing", len(drills)) as advance:
         outcomes = batch.play_all(drills, processes, advance)
     if as_json:

@@ -30,6 +30,8 @@ class Outcome:
     """Nothing was changed: `result` and `said` are what would have come of it."""
     uncertain: bool = False
     """Whether it ran is not known, and it is not repeated."""
+    not_now: bool = False
+    """Only of a failure: nothing was begun, and it waits for as long as it takes."""
 
 
 def done(said: str) -> Outcome:
@@ -50,6 +52,10 @@ def refused(said: str) -> Outcome:
 
 def failed(said: str, *, retryable: bool) -> Outcome:
     return Outcome(result=Result.FAILED, said=said, retryable=retryable)
+
+
+def not_now(said: str) -> Outcome:
+    return Outcome(result=Result.FAILED, said=said, retryable=True, not_now=True)
 
 
 class Backend(Protocol):
@@ -85,4 +91,8 @@ class Scheduler(Backend, Protocol):
 
     def running_jobs(self, node: str) -> frozenset[str]:
         """Ids of what still runs or ends there. Raises NoAnswer: unknown is not empty."""
+        ...
+
+    def in_use(self, node: str) -> str:
+        """Why a repair step must not touch a node, looked at now; '' if it is drained and empty. Raises NoAnswer."""
         ...

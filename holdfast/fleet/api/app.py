@@ -22,6 +22,7 @@ from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.routes import (
     drills,
     fleet,
+    history,
     home,
     inbox,
     jobs,
@@ -76,6 +77,7 @@ def _litestar(service: Service) -> Litestar:
             *drills.ROUTES,
             *fleet.ROUTES,
             *jobs.ROUTES,
+            *history.ROUTES,
             *home.ROUTES,
             *inbox.ROUTES,
             *live.ROUTES,

@@ -19,6 +19,8 @@ from holdfast.fleet.api.views.common import (
     VouchRequest,
 )
 from holdfast.fleet.api.views.drills import DrillPlayer
+from holdfast.fleet.api.views.series import SignalWindow
+from holdfast.fleet.facility.promql_range import PromqlRange
 from holdfast.fleet.inbox.figures import FigureWindow
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
 from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
@@ -72,6 +74,8 @@ class Service(Protocol):
         self, node: str, kind: EventKind, request: OperatorRequest, caller: Caller
     ) -> Awaitable[NodeView]: ...
 
+    def forget_node(self, node: str, request: OperatorRequest, caller: Caller) -> Awaitable[None]: ...
+
     def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
         """The last ones that were heard, oldest first, with the agent's time."""
         ...
@@ -118,6 +122,16 @@ class Service(Protocol):
 
     @property
     def figures(self) -> FigureWindow: ...
+
+    @property
+    def seams(self) -> SignalWindow | None:
+        """What the seams read; None where the configuration has no [seams]."""
+        ...
+
+    @property
+    def prometheus(self) -> PromqlRange | None:
+        """Where history comes from that is older than the window; None where it is not set up."""
+        ...
 
     @property
     def currency(self) -> str: ...

@@ -12,14 +12,16 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from holdfast.fleet.actions.backend import Backend, Outcome, done, failed
+from holdfast.fleet.actions.backend import Backend, Outcome, Scheduler, done, failed, not_now
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller import claims
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.transaction import Claimed, Work
 from holdfast.fleet.controller.writer import Writer
+from holdfast.fleet.decisions.fleet import RESETS
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.records import StoredAction
+from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.controller")
 THREADS_EACH = 8
@@ -105,6 +107,11 @@ class Actor:
         backend = self._backends.of(stored.action.verb)
         dry_run = self._writer.dry_run(stored.action.node)
         loop = asyncio.get_running_loop()
+        scheduler = self._backends.scheduler
+        if stored.action.verb in RESETS and not dry_run and scheduler is not None:
+            look = loop.run_in_executor(self._threads_of(scheduler), in_use, scheduler, stored.action.node)
+            if why := await look:
+                return not_now(why)
         if not backend.looks_first and not dry_run and not await self._begin(stored):
             return None
         return await loop.run_in_executor(self._threads_of(backend), self._if_leading, backend, stored, dry_run)
@@ -132,6 +139,14 @@ class Actor:
         if backend.name not in self._threads:
             self._threads[backend.name] = ThreadPoolExecutor(THREADS_EACH, thread_name_prefix=backend.name)
         return self._threads[backend.name]
+
+
+def in_use(scheduler: Scheduler, node: str) -> str:
+    """Looked at in the last moment: an administrator may have resumed the node since it was confirmed as drained."""
+    try:
+        return scheduler.in_use(node)
+    except NoAnswer as error:
+        return f"waits for {scheduler.name}: {error}"
 
 
 def resolve(backend: Backend, action: Action) -> Outcome | None:

@@ -40,7 +40,7 @@ def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequenc
             and action.verb not in agent_verbs
             and not transaction.fleet.may_reset(action.node, transaction.now)
         ):
-            _put_off(transaction, stored)
+            _put_off(transaction, stored, "waits: the scheduler has not confirmed that the node is drained and empty")
         elif action.verb is Verb.UNCORDON and transaction.now - action.at > STALE_SECONDS:
             _test_instead(transaction, stored)
         elif action.verb not in agent_verbs:
@@ -67,8 +67,8 @@ def _superseded(action: Action, life: NodeState) -> bool:
     return action.verb is Verb.CORDON and life.stage in OUT_OF_SERVICE and action.at < left
 
 
-def _put_off(transaction: Transaction, stored: StoredAction) -> None:
-    why = "waits: the scheduler has not confirmed that the node is drained and empty"
+def _put_off(transaction: Transaction, stored: StoredAction, why: str) -> None:
+    """As often as it takes: it was not begun."""
     again = transaction.now + REPAIR_WAIT_SECONDS
     transaction.store.finish(stored.id, Outcome.FAILED, why, transaction.epoch, transaction.now, retry_at=again)
 
@@ -91,6 +91,9 @@ def _test_instead(transaction: Transaction, stored: StoredAction) -> None:
 
 def end(stored: StoredAction, said: Said, transaction: Transaction, fresh: Sequence[bool]) -> None:
     """How it ended, into history and into the node's life. In a dry run the life goes on as if it had been done."""
+    if said.not_now:
+        _put_off(transaction, stored, said.said)
+        return
     ok = said.result in (Result.DONE, Result.NOTHING_TO_DO)
     patient = stored.action.verb in SCHEDULING  # the scheduler may be away for hours, and the node must still be closed
     if not ok and said.retryable and (patient or stored.attempts < MOST_ATTEMPTS):
@@ -130,4 +133,7 @@ def begin(stored: StoredAction, transaction: Transaction, fresh: Sequence[bool])
 
 
 def _finish(transaction: Transaction, stored: StoredAction, outcome: Outcome, detail: str) -> bool:
-    return transaction.store.finish(stored.id, outcome, detail, transaction.epoch, transaction.now)
+    finished = transaction.store.finish(stored.id, outcome, detail, transaction.epoch, transaction.now)
+    if finished:
+        transaction.ended.append((stored.action.verb.value, outcome.value))
+    return finished

@@ -92,7 +92,9 @@ class Seen:
         unsettled = {name for name, life in lives.items() if life.since >= look.began}
         known = self._known_jobs(transaction)
         reported = {
-            job.id: job for job in (*self.waiting, *missed, *look.jobs) if job.nodes and known.get(job.id) != job
+            job.id: job
+            for job in (*self.waiting, *missed, *look.jobs)
+            if job.nodes and not job.in_prolog and known.get(job.id) != job
         }
         waiting = {id: job for id, job in reported.items() if _over(job) and not unsettled.isdisjoint(job.nodes)}
         self.waiting = tuple(waiting.values())

@@ -132,6 +132,15 @@ class SeamWatch:
     def _clock(self, lived: float) -> float:
         return self._began + (lived - self._began) / self._factor
 
+    def clock(self, lived: float) -> float:
+        """The clock's time of a column of the window."""
+        return self._clock(lived)
+
+    @property
+    def topology(self) -> Topology:
+        """As the last evaluation saw it."""
+        return self._places[1]
+
     # ChangeFilter by others
 
     def heard(self, report: Report) -> None:

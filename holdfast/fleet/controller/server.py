@@ -42,6 +42,7 @@ from holdfast.fleet.controller.settings import Controlling, Listening, clear_tex
 from holdfast.fleet.controller.transaction import Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.facility.promql_range import PromqlRange
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.notifications.alertmanager import Alerts
 from holdfast.fleet.notifications.notifier import Notifier
@@ -128,6 +129,8 @@ class _Process:
         service.address = self.address
         if self._settings.oidc is not None:
             service.oidc = OidcClient(self._settings.oidc, f"{self.address}/v1/session/oidc/callback")
+        if self._settings.history is not None:
+            service.prometheus = PromqlRange(self._settings.history)
         service.agent_jobs = None if scheduled else AgentJobs()
         server = _Quiet(_config(Front(service), base), self._board.let_go)
         writer.start()

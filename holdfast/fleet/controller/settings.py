@@ -15,6 +15,7 @@ from holdfast.fleet.actions.slurm.backend import SlurmSettings
 from holdfast.fleet.actions.webhook import WebhookSettings
 from holdfast.fleet.api.oidc import OidcSettings
 from holdfast.fleet.controller.seam_settings import SeamSettings
+from holdfast.fleet.facility.promql_range import HistorySettings
 from holdfast.fleet.notifications.alertmanager import AlertHook, AlertSettings
 from holdfast.fleet.notifications.settings import NotificationSettings
 from holdfast.fleet.notifications.settings import parse as parse_notifications
@@ -72,6 +73,8 @@ class Controlling:
     oidc: OidcSettings | None = None
     """None: people sign in with tokens alone."""
     alerts: AlertSettings = field(default_factory=AlertSettings)
+    history: HistorySettings | None = None
+    """None: the page's charts show what the controller holds in memory."""
 
 
 def clear_text(base: Listening, host: str) -> str:
@@ -93,6 +96,7 @@ def load(path: str) -> Controlling:
 def parse(text: str, origin: str) -> Controlling:
     document = Document(text, origin)
     tables = {"actions", SLURM, KUBERNETES, REDFISH, COMMAND, "webhook", "seams", "alerts", "notifications", "oidc"}
+    tables |= {"history"}
     base = {key: value for key, value in document.raw.items() if key not in tables}
     hooks = document.only(document.raw.get("webhook", {}), document.raw.get("webhook", {}), "webhook")
     made = Controlling(
@@ -107,6 +111,7 @@ def parse(text: str, origin: str) -> Controlling:
         alerts=_alerts(document),
         notifications=parse_notifications(document),
         oidc=_table(document, OidcSettings, "oidc"),
+        history=_table(document, HistorySettings, "history"),
     )
     _check(document, made)
     return made

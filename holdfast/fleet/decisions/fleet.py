@@ -114,15 +114,20 @@ class Fleet:
         return steps
 
     def observe(self, statuses: Sequence[NodeStatus], now: float, began: float | None = None) -> list[Step]:
-        """The scheduler's view, from a look that began at `began`: jobs that started or ended, empty nodes."""
+        """The scheduler's view, from a look that began at `began`: jobs that started or ended, empty nodes.
+
+        On a node that takes no work a prolog refuses every job, so one in its prolog or epilog has not used the node.
+        If it did run all the same, it is noticed while it runs or when it is over.
+        """
         steps: list[Step] = []
         for status in statuses:
             node = self.nodes.get(status.node)
             if node is None:
                 continue
-            for job in sorted(status.jobs - node.jobs):
+            running = status.jobs | (status.passing if node.takes_work else status.passing & node.jobs)
+            for job in sorted(running - node.jobs):
                 steps += self._state.step(node.name, NodeEvent(kind=EventKind.JOB_STARTED, job=job), now)
-            for job in sorted(node.jobs - status.jobs):
+            for job in sorted(node.jobs - running):
                 steps += self._state.step(node.name, NodeEvent(kind=EventKind.JOB_ENDED, job=job), now)
             self._note_down(self.nodes[node.name], status, now)
             self._state.views[node.name] = SchedulerView(now if began is None else began, status)
@@ -148,6 +153,17 @@ class Fleet:
         if self.dry_run(node.name) or not self._state.scheduled:
             return not status.busy
         return self._state.confirmed_empty(node, now)
+
+    def forget(self, name: str, now: float) -> None:
+        """A removed node that does not come back. One of the same name that enrols later is a new node."""
+        state = self._state
+        state.guards.forget(state.nodes.pop(name))
+        state.current.forget(name)
+        state.heard.pop(name, None)
+        state.views.pop(name, None)
+        subject = f"node/{name}"
+        for one in [one for one in self.incidents.open if one == subject or one.startswith(f"{subject}/")]:
+            self.incidents.close(one, now, "the node was forgotten")
 
     def note_jobs(self, jobs: Iterable[Job]) -> None:
         """Failed jobs count against the nodes they ran on."""

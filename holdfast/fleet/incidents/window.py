@@ -110,6 +110,31 @@ class SeamWindow:
     def hear(self, events: Iterable[Event]) -> None:
         self._events.extend(events)
 
+    def signals(self, about: str) -> list[str]:
+        """What is measured of a subject."""
+        return sorted(name for name, rows in self._rows.items() if about in rows.places)
+
+    def subjects(self, name: str = "") -> set[str]:
+        """Of one signal, or of all."""
+        chosen = [self._rows[name]] if name in self._rows else [] if name else list(self._rows.values())
+        return {about for rows in chosen for about in rows.places}
+
+    def series(self, name: str, wanted: Iterable[str]) -> tuple[list[float], dict[str, list[float | None]]]:
+        """Times and values of some subjects: only their rows are copied. None where nothing was seen."""
+        self._advance(int(self._clock() // self.step))
+        rows = self._rows.get(name)
+        known = [about for about in wanted if rows is not None and about in rows.places]
+        if rows is None or not known or self._slot is None or self._first is None:
+            return [], {}
+        slots = np.arange(max(self._slot - self._width + 1, self._first), self._slot + 1)
+        values = rows.values[[rows.places[about] for about in known]][:, slots % self._width]
+        filled = held(values, max(1, round(rows.hold / self.step)))
+        found = {
+            about: [None if math.isnan(value) else float(value) for value in row]
+            for about, row in zip(known, filled, strict=True)
+        }
+        return [float(at) for at in slots * self.step], found
+
     def panel(self, jobs: tuple[Job, ...] = ()) -> Panel:
         """A copy up to now, so that another thread can evaluate it."""
         now = self._clock()

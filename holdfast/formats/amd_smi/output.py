@@ -1,10 +1,10 @@
 """amd-smi (metric, static, bad-pages: JSON or text) and rocm-smi (JSON or `GPU[0] : name: value`)."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from holdfast.formats import json_document
 from holdfast.formats.nvidia_smi.values import key
 from holdfast.formats.pci.address import normal
 from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
@@ -85,10 +85,9 @@ _FIELDS = (
 
 
 _CONCISE = re.compile(
-    r"^(\d+)\s+(?:[\d.,x a-fA-F-]*?\s)?(\d+(?:\.\d+)?)\s?(?:°C|c)\s+(\d+(?:\.\d+)?)W\s.*?"
-    r"(?:(\d+(?:\.\d+)?)W\s.*?)?(\d+)%\s*$",
-    re.MULTILINE,
+    r"^(\d+)\s.*?(?:(\d+(?:\.\d+)?)\s?(?:°C|c)|N/A)\s+(?:(\d+(?:\.\d+)?)W|N/A)\s(.*?)(\d+)%\s*$", re.MULTILINE
 )
+_CAP = re.compile(r"(\d+(?:\.\d+)?)W")
 
 
 def read(text: str) -> ToolOutput | None:
@@ -96,12 +95,8 @@ def read(text: str) -> ToolOutput | None:
 
 
 def _json(text: str) -> ToolOutput | None:
-    start = min((at for at in (text.find("["), text.find("{")) if at >= 0), default=-1)
-    if start < 0:
-        return None
-    try:
-        document = json.JSONDecoder().raw_decode(text[start:])[0]
-    except (ValueError, RecursionError):
+    document = json_document.find(text)
+    if not isinstance(document, (dict, list)):
         return None
     if isinstance(document, dict) and isinstance(document.get("gpu_data"), list):
         document = document["gpu_data"]
@@ -154,18 +149,15 @@ def _rocm_text(text: str) -> ToolOutput | None:
 
 
 def _rocm_table(text: str) -> ToolOutput | None:
-    """The table without options: one line a GPU."""
+    """The table without options: one line a GPU. The second die of a module shows no power of its own."""
     if "ROCm System Management Interface" not in text and "Concise Info" not in text:
         return None
-    gpus = {
-        int(number): {
-            "temperature.edge": heat,
-            "power.socketpower": power,
-            "limit.maxpower": cap,
-            "usage.gfxactivity": busy,
-        }
-        for number, heat, power, cap, busy in _CONCISE.findall(text)
-    }
+    gpus = {}
+    for number, heat, power, rest, busy in _CONCISE.findall(text):
+        cap = _CAP.search(rest)
+        limit = cap[1] if cap and float(cap[1]) else ""
+        fields = {"temperature.edge": heat, "power.socketpower": power, "limit.maxpower": limit}
+        gpus[int(number)] = {name: value for name, value in fields.items() if value} | {"usage.gfxactivity": busy}
     return _gpus(ToolOutput("rocm-smi"), gpus)
 
 

@@ -6,7 +6,12 @@ from holdfast.formats.tool_output import ToolOutput
 
 _HEAD = re.compile(r"^(?:NIC|Standard) (?:statistics|stats)(?: for (\S+?):)?.*$", re.MULTILINE)
 _COMMAND = re.compile(r"ethtool\s+-S\s+(\S+)")
-_LINE = re.compile(r"^\s+(?:\[(\d+)\]:\s*)?([A-Za-z][\w.\-\[\] ]*?)\s*:\s*(\d+)\s*$", re.MULTILINE)
+_BARE = re.compile(
+    r"^\s*(?:#\s*)?((?:rx|tx|port\.|hw_|bw_|pps_|conntrack_|linklocal_|link_)[\w.]*):[ \t]*\d+\s*(?:#.*|←.*)?$",
+    re.MULTILINE,
+)
+_LINE = re.compile(r"^\s*(?:\[(\d+)\]:\s*)?([A-Za-z][\w.\-\[\] ]*?)\s*:\s*(\d+)\s*(?:#.*)?$", re.MULTILINE)
+_ALLOWANCE = re.compile(r"(?:bw_in|bw_out|pps|conntrack|linklocal)_allowance_exceeded$")
 _PHYSICAL = re.compile(
     r"(?:^|_)(?:crc|fcs|symbol|align|jabber|undersize_bad|bad_fcs|corrected_bits_uncorrectable|in_range_len|runt)_?"
     r"(?:err|errs|error|errors|frames)?(?:_phy|_rx|_cnt|_count)?$|rx_(?:crc|fcs|symbol)_\w*err\w*|rx_symbol_err_phy|rx_crc_errors_phy"
@@ -18,19 +23,20 @@ _DISCARDS = re.compile(
 _LINK_DOWN = re.compile(r"link_down_events(?:_phy)?$|^link_down$|^port\.link_down_events_phy$")
 _PCI = re.compile(r"(?:rx|tx)_pci_signal_integrity$")
 _PACKETS = ("rx_packets_phy", "rx_packets", "port.rx_unicast", "rx_ucast_packets", "rx_total_pkts", "rx_frames")
+MOSTLY = 0.8
 FEW_DISCARDS, MANY_ERRORS, FEW_LINK_DOWNS = 1e-4, 1e-6, 2
 
 
 def read(text: str) -> ToolOutput | None:
     head = _HEAD.search(text)
-    if head is None:
+    if head is None and not _is_bare(text):
         return None
     command = _COMMAND.search(text)
-    name = head[1] or (command[1] if command else "unknown")
+    name = (head[1] if head else "") or (command[1] if command else "unknown")
     output = ToolOutput("ethtool -S")
     place = f"nic/{name}/1"
     counts: dict[str, int] = {}
-    for lane, counter, value in _LINE.findall(text[head.end() :]):
+    for lane, counter, value in _LINE.findall(text[head.end() if head else 0 :]):
         counts[counter + (f" {lane}" if lane else "")] = int(value)
     if not counts:
         return None
@@ -40,6 +46,12 @@ def read(text: str) -> ToolOutput | None:
     for counter, count in counts.items():
         _judge(output, place, counter, count, packets)
     return output
+
+
+def _is_bare(text: str) -> bool:
+    """What `ethtool -S | grep` leaves: nothing but counters of an adapter."""
+    lines = [line for line in text.splitlines() if line.strip() and not _COMMAND.search(line)]
+    return bool(lines) and len(_BARE.findall(text)) >= MOSTLY * len(lines)
 
 
 def _judge(output: ToolOutput, place: str, counter: str, count: int, packets: int) -> None:
@@ -59,5 +71,8 @@ def _judge(output: ToolOutput, place: str, counter: str, count: int, packets: in
         )
     elif _LINK_DOWN.search(bare) and count > FEW_LINK_DOWNS:
         output.complain(place, f"the link went down {count} times", fails=False, remedy="check cable and transceiver")
+    elif _ALLOWANCE.fullmatch(bare):
+        output.complain(place, f"{counter} {count}: the instance went beyond what it may use", fails=False,
+                        remedy="spread the traffic, or use a larger instance")  # fmt: skip
     elif _PCI.fullmatch(bare):
         output.complain(place, f"{counter} {count}: errors on the PCIe lanes", fails=False, remedy="reseat the adapter")

@@ -10,7 +10,7 @@ _VALUE = re.compile(r"(\w+):\.*(\d{1,20})\s*$")
 _NOT_COUNTED = frozenset({"PortSelect", "CounterSelect", "CounterSelect2"})
 ALL_PORTS = 255
 _NODE = re.compile(r'Errors for (?:0x[0-9a-fA-F]+ )?"(.*)"')
-_PORT = re.compile(r"\s+GUID 0x([0-9a-fA-F]{1,16}) port (\d{1,3}):(.*)")
+_PORT = re.compile(r"\s*GUID 0x([0-9a-fA-F]{1,16}) port (\d{1,3}):(.*)")
 _ERROR = re.compile(r"\[(\w+) == (\d{1,20})(?: \([^)]*\))?\]")
 _SUMMARY = re.compile(r"## Summary: (\d+) nodes checked")
 _WORD_BYTES = 4

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from holdfast.formats.tool_output import ToolOutput
 
@@ -22,13 +23,20 @@ Port = dict[str, str]
 
 
 def read(text: str) -> ToolOutput | None:
-    ports = _ports(text)
+    return output_of("ibstat" if _CA.search(text) or "CA '" in text else "ibstatus", _ports(text))
+
+
+def output_of(tool: str, ports: Mapping[tuple[str, str], Port]) -> ToolOutput | None:
+    """The ports of a host, each against those like it: same adapter, same link layer, same number, another device.
+
+    The second port of a card with one cable is down beside the first on every healthy node.
+    """
     if not ports:
         return None
-    output = ToolOutput("ibstat" if _CA.search(text) or "CA '" in text else "ibstatus")
-    up = Counter(_peers(port) for port in ports.values() if _state(port) == 4.0)
+    output = ToolOutput(tool)
+    up = Counter(_peers(number, port) for (_, number), port in ports.items() if _state(port) == 4.0)
     for (device, number), port in ports.items():
-        _one(output, f"nic/{device}/{number}", port, up)
+        _one(output, f"nic/{device}/{number}", port, up[_peers(number, port)])
     return output
 
 
@@ -61,17 +69,19 @@ def _physical(port: Port) -> str:
     return port.get("physical state") or port.get("phys state") or ""
 
 
-def _peers(port: Port) -> tuple[str, str]:
-    return port.get("ca type", ""), port.get("link layer", "")
+def _peers(number: str, port: Port) -> tuple[str, str, str]:
+    return port.get("ca type", ""), port.get("link layer", ""), number
 
 
-def _one(output: ToolOutput, place: str, port: Port, up: Counter[tuple[str, str]]) -> None:
+def _one(output: ToolOutput, place: str, port: Port, up: int) -> None:
     state = _state(port)
-    output.see(place)
     if state is None:
-        output.miss(place, "port_state", f"ibstat prints {port['state']!r}")
+        output.see(place)
+        output.miss(place, "port_state", f"{output.tool} prints {port['state']!r}")
         return
-    expected = state == 4.0 or up[_peers(port)] > 0
+    expected = state == 4.0 or (up > 0 and bool(port.get("ca type") or output.tool == "ibstatus"))
+    if expected:  # a port that nobody uses is not a part of the node
+        output.see(place)
     output.add(place, "port_state", state)
     output.add(place, "port_up", float(state == 4.0))
     output.add(place, "port_expected", float(expected))
@@ -86,19 +96,20 @@ def _one(output: ToolOutput, place: str, port: Port, up: Counter[tuple[str, str]
     ):
         if port.get(field):
             output.add(place, name, port[field])
-    if state == 4.0:
-        return
+    if state != 4.0:
+        _complain(output, place, port, state in (2.0, 3.0), expected, up)
+
+
+def _complain(output: ToolOutput, place: str, port: Port, waits: bool, expected: bool, up: int) -> None:
     text = f"port is {port['state']} ({_physical(port) or 'physical state not given'})"
-    if state in (2.0, 3.0):
+    if waits:
         output.complain(place, f"{text}: no subnet manager has brought it up", remedy="look at the subnet manager")
     elif expected:
-        output.complain(
-            place, f"{text} while {up[_peers(port)]} like it are up", remedy="check cable, transceiver and switch port"
-        )
-    elif _word(_physical(port)) != "disabled" and port.get("link layer", "InfiniBand") == "InfiniBand":
+        output.complain(place, f"{text} while {up} like it are up", remedy="check cable, transceiver and switch port")
+    elif up or (_word(_physical(port)) != "disabled" and port.get("link layer", "InfiniBand") != "Ethernet"):
         output.complain(
             place,
-            f"{text}; no port like it is up",
+            f"{text} while {up} ports of other devices are up" if up else f"{text}; no port like it is up",
             fails=False,
             remedy="connect it, or list the ports that should be up in the manifest",
         )

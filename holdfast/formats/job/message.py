@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
-from holdfast.catalog import failed_calls, job_problems
+from holdfast.catalog import failed_calls, job_errors, job_problems
 from holdfast.catalog.job_errors import Meaning, of_cuda, of_kernel_event
 from holdfast.catalog.job_messages import JobMessage, JobMessageGroup, groups
 from holdfast.formats.job.line import JobLine, decode
@@ -17,10 +17,11 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
 
 _NUMBERS = frozenset({"rank", "local_rank", "local"})
+_JSON_KEY = re.compile(r"\s*\"\w{1,40}\": ")
 _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
     r"\s*(?:#|//|\*(?!\*\* )|>|raise\b|except\b|if\b|elif\b|assert\b|return\b"
-    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s(?!\[\d))"
+    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"(?!\w{1,40}\": )|-\s(?!\[\d))"
 )
 _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
@@ -39,14 +40,16 @@ _ERROR_MARK = re.compile(
     r"|not (?:found|enough|available|supported|installed|allowed))\b|what\(\):"
 )
 _GOES_ON = re.compile(r"retrying|[Rr]etry(?:ing)? in|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless")
-_OPTION = re.compile(r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)")  # a help text
+_OPTION = re.compile(  # a help text, or a list of what one may try
+    r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)|\s{0,8}\d{1,2}\. (?:[Ss]et|[Tt]ry|[Uu]se|[Dd]isable|[Ii]ncrease|[Rr]educe|[Dd]ecrease)\b"
+)
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
 
 
 def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
     """The first message of a group that fits; the catalog lists the special before the general."""
-    placed = line._replace(text=f"{line.place}: {line.text}") if line.nccl and line.place else line
+    placed = line._replace(text=_with_place(line))
     if len(placed.text) > _LONGEST_MESSAGE:  # a launcher's line ends with what counts, behind all its arguments
         placed = placed._replace(text=f"{placed.text[:_LONGEST_MESSAGE]} {placed.text[-_LONGEST_MESSAGE // 4 :]}")
     for message in group.messages:
@@ -56,15 +59,25 @@ def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
     return None
 
 
+def _with_place(line: JobLine) -> str:
+    """NCCL names the part that failed only as the source file of the message."""
+    return f"{line.place}: {line.text}" if line.nccl and line.place else line.text
+
+
 def _is_about(group: JobMessageGroup, line: JobLine, match: re.Match[str]) -> bool:
     """Whether the words stand in a text about errors (a data sample, a docstring, source code), not in a message."""
     if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, match.start())):
         return True
     words = min((at for word in group.keywords if (at := line.text.find(word.strip())) >= 0), default=match.start())
-    if len(_QUOTES.findall(line.text, 0, max(words, match.start()))) % 2:
+    if len(_QUOTES.findall(line.text, 0, max(words, match.start()))) % 2 and not _JSON_KEY.match(line.text):
         return True
     before = line.text[: match.start()]
     return bool(before.strip()) and not _PREFIX_END.search(before)
+
+
+def is_code(text: str) -> bool:
+    """Whether a line is source code or a quotation."""
+    return bool(_CODE.match(text))
 
 
 def _is_inside_prose(group: JobMessageGroup, text: str, at: int) -> bool:
@@ -100,7 +113,7 @@ def of_problem(line: JobLine, rows: Sequence[job_problems.Problem] | None = None
     """A line that shows a known problem; words that are only quoted, or prose about errors, show none."""
     if line.level == "I":
         return None
-    found = job_problems.find(line.text[:_LONGEST_PROBLEM], rows)
+    found = job_problems.find(_with_place(line)[:_LONGEST_PROBLEM], rows, raised=False)
     if found is None or _is_talk(line, found[0].match):
         return None
     problem, parts = found
@@ -138,9 +151,11 @@ def of_failed_call(line: JobLine) -> Evidence | None:
 
 def _is_talk(line: JobLine, regex: re.Pattern[str]) -> bool:
     """Whether the words stand in source code, a quotation or a help text instead of a message."""
+    if line.nccl:
+        return False
     match = regex.search(line.text[:_LONGEST_PROBLEM])
-    if match is None or line.nccl:
-        return match is None
+    if match is None:
+        return True
     return _is_quoted(line, match.start()) or bool(
         line.text[: max(line.text.find(_TRACEBACK, 0, match.start()), 0)].strip()
     )
@@ -157,9 +172,11 @@ def of_exception(
 ) -> Evidence:
     """An exception without its traceback may be one that was handled, or a text about it: it only points there."""
     found = job_problems.find(raised.text[:_LONGEST_PROBLEM], rows) if meaning.role != "watchdog" else None
+    if found and found[0].raised and meaning != job_errors.OWN:
+        found = None  # what it says is known better than by its class
     if found:
         meaning = Meaning(found[0].role, found[0].cause)
-    unframed = "likely" if found else "weak"
+    unframed = "likely" if found and not found[0].raised else "weak"
     role = unframed if meaning.role == "strong" and not raised.framed else meaning.role
     detail: dict[str, Value] = {"type": raised.type}
     if found:

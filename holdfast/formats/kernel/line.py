@@ -41,7 +41,10 @@ _NO_TIME = re.compile(
 _LEVEL = re.compile(r"<(\d{1,6})>1? ?")
 _DECODED = re.compile(r"([a-z0-9]+) *:(?:emerg|alert|crit|err|warn|notice|info|debug) *: ")
 _SYSLOG = re.compile(rf"{_MONTH} +(\d{{1,2}}) {_CLOCK} (?:\S+ )?([^\s:\[]+)(?:\[\d+\])?: ?")
-_ISO = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\]? ")
+_SYSLOG_OTHER = re.compile(
+    rf"[^\W\d_]{{3,5}}\.? +\d{{1,2}} {_CLOCK} \S{{1,255}} (kernel)(?:\[\d+\])?: ?"
+)  # months of another language
+_ISO = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)(?:\] ?| )")
 _WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?=\d{4}-\d\d-\d\d )")  # journalctl -o short-full
 _UNIX = re.compile(r"(\d{9,11}\.\d{3,9}) ")  # journalctl -o short-unix
 _CONTAINER = re.compile(r"std(?:out|err) [FP] ")  # containerd and cri-o
@@ -138,6 +141,8 @@ def _strip_one(line: Line) -> Line | None:
         month, day, *clock = match.groups()[:5]
         order = _seconds(str(_LEAP_YEAR), month, day, *clock)
         return line._replace(text=line.text[match.end() :], order=order, foreign=_foreign(line, match[6]))
+    if match := _SYSLOG_OTHER.match(line.text):
+        return line._replace(text=line.text[match.end() :], foreign=_foreign(line, match[4]))
     return None
 
 
@@ -157,7 +162,8 @@ def _strip_bracket(line: Line) -> Line | None:
     else:
         return _strip_iso(line)
     at = _seconds(year, month, day, hour, minute, second)
-    return line._replace(text=text[match.end() :], at=at, order=at)
+    tag = _BOOT_TAG.match(text, match.end())
+    return line._replace(text=text[(tag or match).end() :], at=at, order=at)
 
 
 def _strip_kmsg(line: Line) -> Line | None:

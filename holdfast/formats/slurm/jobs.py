@@ -48,6 +48,10 @@ def job_state(words: Iterable[str]) -> JobState:
     return known[0] if known else _S.UNKNOWN
 
 
+def in_prolog(words: Iterable[str]) -> bool:
+    return any(word.split()[0].upper() in ("CONFIGURING", "CF") for word in words if word.split())
+
+
 # ---------------------------------------------------------------- tables
 
 _COLUMNS = {
@@ -106,6 +110,7 @@ def _from_cells(cells: Mapping[str, str]) -> Job | None:
         start=slurm.time(cells.get("start", "")),
         end=slurm.time(cells.get("end", "")),
         state=state,
+        prolog=in_prolog([cells.get("state", "")]),
         exit_code=_exit_code(cells.get("exit_code", "")),
     )
 
@@ -145,6 +150,7 @@ def _from_block(block: str) -> Job | None:
         start=slurm.time(pairs.get("StartTime", "")),
         end=slurm.time(pairs.get("EndTime", "")),
         state=job_state([pairs["JobState"]]),
+        prolog=in_prolog([pairs["JobState"]]),
         exit_code=_exit_code(pairs.get("ExitCode", "")),
     )
 
@@ -177,6 +183,7 @@ def _from_entry(entry: slurm_json.Entry) -> Job | None:
         start=slurm_json.time(entry, "start_time") or slurm_json.time(times, "start"),
         end=slurm_json.time(entry, "end_time") or slurm_json.time(times, "end"),
         state=job_state(state),
+        prolog=in_prolog(state),
         exit_code=_exit_code_text(entry),
     )
 
@@ -235,6 +242,7 @@ def _job(
     start: float | None = None,
     end: float | None = None,
     state: JobState = JobState.UNKNOWN,
+    prolog: bool = False,
     exit_code: str = "",
 ) -> Job:
     """A waiting job's start is only Slurm's guess, and the end of a running one only its time limit."""
@@ -255,5 +263,6 @@ def _job(
         start=None if state is _S.WAITING else start,
         end=end if ended else None,
         state=state,
+        in_prolog=prolog and state is _S.RUNNING,
         exit_code=exit_code if ended else "",
     )

@@ -10,6 +10,8 @@ from holdfast.lab.drills.confusion import NOTHING, matrix, upper_bound, wilson
 from holdfast.lab.drills.draw import CALM, draw, drawable
 from holdfast.lab.drills.draw_hard import draw_hard
 from holdfast.lab.drills.drill import Drill
+from holdfast.lab.drills.recorded import Recorded
+from holdfast.lab.drills.recorded_play import play_recorded
 from holdfast.lab.drills.reliability import bands
 from holdfast.lab.drills.score import verdict
 from holdfast.lab.drills.stage import stage
@@ -30,7 +32,7 @@ def _ignore(done: float) -> None:
     """No progress is shown."""
 
 
-def play_all(drills: Sequence[Drill], processes: int, advance: Advance = _ignore) -> list[Outcome]:
+def play_all(drills: Sequence[Drill | Recorded], processes: int, advance: Advance = _ignore) -> list[Outcome]:
     return list(_spread(_played, drills, processes, advance))
 
 
@@ -38,8 +40,8 @@ def fuzz(tasks: Sequence[Task], processes: int, advance: Advance = _ignore) -> l
     return list(_spread(drawn, tasks, processes, advance))
 
 
-def _played(drill: Drill) -> Outcome:
-    return stage(drill).document()
+def _played(drill: Drill | Recorded) -> Outcome:
+    return play_recorded(drill) if isinstance(drill, Recorded) else stage(drill).document()
 
 
 def _spread(

@@ -4,8 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.economics.costs.finding import Prices
+from holdfast.lab.drills.compound import Compound
+from holdfast.lab.drills.instruments import Instrument, Silence
 from holdfast.lab.twin.plant.fault import Distractor, Fault
 from holdfast.lab.twin.plant.layout import Layout
+from holdfast.seams.planned import PlannedWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +23,24 @@ class Drill:
     layout: Layout
     faults: tuple[Fault, ...] = ()
     distractors: tuple[Distractor, ...] = ()
+    compounds: tuple[Compound, ...] = ()
+    """Causes that are made of several faults or of none, and announced ones."""
+    silences: tuple[Silence, ...] = ()
+    """Gaps of everything that a subject reports; no faults."""
+    instruments: tuple[Instrument, ...] = ()
+    planned: tuple[PlannedWork, ...] = ()
     prices: Prices = field(default_factory=Prices)
     day_value: float | None = None
     """Of the schedule, in dollars; None: schedule slip has no price."""
     float_days: float = 0.0
+
+    @property
+    def began(self) -> float:
+        """When the first fault begins, announced ones with them; 0 where there is none."""
+        starts = [fault.start for fault in self.faults]
+        for one in self.compounds:
+            starts += [each.start for each in (*one.faults, *one.distractors, *one.silences)]
+        return min(starts, default=0.0)
 
     def listed(self) -> dict[str, Any]:
         """For a list of drills, as JSON."""

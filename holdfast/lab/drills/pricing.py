@@ -78,7 +78,7 @@ def _growing(hours: Floats) -> Floats:
 def price(drill: Drill, lost: Sequence[Loser], panel: Panel, until: float, *, wrong_guess: bool = False) -> Bill:
     """The bill of a live incident that lasts from the first fault to `until`. A wrong guess adds a restart of the jobs
     and the hours of the operators who followed it."""
-    began = min(fault.start for fault in drill.faults)
+    began = drill.began
     hours = max(panel.step, until - began) / HOUR
     restart = max((spec.restart_seconds for spec in drill.layout.jobs), default=0.0) / HOUR if wrong_guess else 0.0
     losses = [

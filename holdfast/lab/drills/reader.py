@@ -9,15 +9,19 @@ from typing import Any
 from holdfast.config.tables import Document, Table
 from holdfast.economics.costs.finding import Prices
 from holdfast.formats.slurm.hostlist import NotAHostlist, expand
+from holdfast.lab.drills.compound import ALL_SIGNALS, KINDS, Compound, announced, compound
 from holdfast.lab.drills.drill import Drill
+from holdfast.lab.drills.instruments import Instrument, Silence, read_instrument
+from holdfast.lab.drills.planned import read_planned
 from holdfast.lab.drills.subjects import Known
-from holdfast.lab.twin.plant.fault import DISTRACTORS, Distractor, Fault, kinds
+from holdfast.lab.twin.plant.fault import DISTRACTORS, Distractor, Fault, Kind, kinds
 from holdfast.lab.twin.plant.layout import Fleet, JobSpec, Layout, Serving
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import SettingsError
+from holdfast.seams.planned import PlannedWork
 
 SECTIONS = ("title", "about", "pair", "lasts", "step", "seed", "storages", "fleet", "job", "pool", "fault",
-            "distractor", "prices")  # fmt: skip
+            "distractor", "instrument", "planned", "prices")  # fmt: skip
 FLEET = {"nodes": (1, 4096), "gpus_per_node": (1, 16), "nodes_per_rack": (1, 128), "racks_per_cdu": (1, 64),
          "cdus_per_room": (1, 64), "nodes_per_leaf": (1, 256), "spines": (1, 64)}  # fmt: skip
 LONGEST = 12 * 3600.0
@@ -60,12 +64,22 @@ class Reader:
             with self._noting():
                 made[key] = reading()
         lasts = made.get("lasts", LONGEST)
-        faults = [one for table in self._tables("fault") if (one := self._fault(table, known, lasts))]
-        distractors = [each for table in self._tables("distractor") if (each := self._distractor(table, known))]
+        caused = [one for table in self._tables("fault") if (one := self._fault(table, known, lasts))]
+        harmless = [each for table in self._tables("distractor") if (each := self._distractor(table, known))]
+        made["instruments"] = tuple(one for table in self._tables("instrument") if (one := self._instrument(table)))
+        made["planned"] = tuple(work for table in self._tables("planned") if (work := self._planned(table)))
         if self._wrong:
             raise self._refusal()
         name = Path(self._document.origin).stem
-        return Drill(name=name, layout=layout, faults=tuple(faults), distractors=tuple(distractors), **made)
+        return Drill(
+            name=name,
+            layout=layout,
+            faults=tuple(one for one in caused if isinstance(one, Fault)),
+            compounds=tuple(one for one in caused if isinstance(one, Compound)),
+            distractors=tuple(one for one in harmless if isinstance(one, Distractor)),
+            silences=tuple(one for one in harmless if isinstance(one, Silence)),
+            **made,
+        )
 
     def _refusal(self) -> Refusal:
         return Refusal("\n".join(dict.fromkeys(self._wrong)))
@@ -207,12 +221,20 @@ class Reader:
                 return None
         return Serving(source=sources[0], source_nodes=nodes, targets=tuple((name, pools[name][0]) for name in feeds))
 
-    def _fault(self, table: Table, known: Known, lasts: float) -> Fault | None:
+    def _instrument(self, table: Table) -> Instrument | None:
         with self._noting():
-            name = table.text("kind")
-            if name not in kinds():
-                raise table.wrong("kind", f"there is no kind {name!r}; {known.near(name, kinds())}")
-            kind = kinds()[name]
+            return read_instrument(table)
+        return None
+
+    def _planned(self, table: Table) -> PlannedWork | None:
+        with self._noting():
+            return read_planned(table)
+        return None
+
+    def _fault(self, table: Table, known: Known, lasts: float) -> Fault | Compound | None:
+        with self._noting():
+            kind = _kind(table, known)
+            name = kind.name
             subject = known.subject(table, kind.on)
             start = table.seconds("start")
             end = table.seconds("end") if "end" in table else float("inf")
@@ -226,7 +248,11 @@ class Reader:
                 end=end,
                 signal=known.signal(table, subject) if name.startswith("sensor.") and name != "sensor.clock" else "",
                 nodes=self._nodes(table, known.layout) if name == "software.rollout" else (),
+                on=table.seconds("on") if "on" in table else float("inf"),
+                off=table.seconds("off", "0s"),
             )
+            table.raw("on")
+            was_announced = table.yes("announced", False)
             table.done()
             if start >= lasts or end <= start:
                 raise table.wrong(
@@ -234,10 +260,12 @@ class Reader:
                 )
             if name == "schedule.cadence_long" and known.job(subject).mtbf == float("inf"):
                 raise table.wrong("subject", f"needs an mtbf of {subject}, or nothing is measured of its failures")
-            return made
+            if was_announced:
+                return announced(made, known.layout)
+            return compound(made, known.layout) if name in KINDS or made.signal == ALL_SIGNALS else made
         return None
 
-    def _distractor(self, table: Table, known: Known) -> Distractor | None:
+    def _distractor(self, table: Table, known: Known) -> Distractor | Silence | None:
         with self._noting():
             kind = table.text("kind")
             if kind not in DISTRACTORS:
@@ -253,5 +281,17 @@ class Reader:
                 signal=known.signal(table, subject) if kind == "sensor_gap" else "",
             )
             table.done()
+            if made.signal == ALL_SIGNALS:
+                return Silence(subject=subject, start=made.start, end=made.start + made.seconds)
             return made
         return None
+
+
+def _kind(table: Table, known: Known) -> Kind:
+    name = table.text("kind")
+    if name in KINDS:
+        on, magnitude, bounds, typical = KINDS[name]
+        return Kind(name, on, magnitude, bounds, typical, bounds)
+    if name not in kinds():
+        raise table.wrong("kind", f"there is no kind {name!r}; {known.near(name, (*kinds(), *KINDS))}")
+    return kinds()[name]

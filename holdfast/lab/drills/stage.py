@@ -1,7 +1,7 @@
 """Plays a drill in fast time through the real path: plant, panel, findings per minute, truth, score and cost."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from holdfast import seams
 from holdfast.lab.drills.alerts import Alert, alerts
+from holdfast.lab.drills.compound import Compound
 from holdfast.lab.drills.drill import Drill
+from holdfast.lab.drills.instruments import as_read, silenced
 from holdfast.lab.drills.pricing import Loser, cost_document, losers
 from holdfast.lab.drills.reliability import Claim
 from holdfast.lab.drills.score import Judged, Named, Score, Truth, first_seen, score
@@ -77,22 +79,39 @@ class Staged:
 def tolerated(drill: Drill) -> frozenset[Named]:
     """A gap so long that an operator would call the sensor silent may be found as one."""
     gaps = [one for one in drill.distractors if one.kind == "sensor_gap" and one.seconds >= LOST_SECONDS]
-    return frozenset((one.subject, "sensor.lost") for one in gaps)
+    silent = [one for one in drill.silences if one.end - one.start >= LOST_SECONDS]
+    return frozenset((one.subject, "sensor.lost") for one in (*gaps, *silent))
 
 
 def plant_of(drill: Drill) -> Plant:
-    return Plant(drill.layout, drill.faults, drill.distractors, drill.seed, drill.step)
+    parts = drill.compounds
+    return Plant(
+        drill.layout,
+        (*drill.faults, *(fault for one in parts for fault in one.faults)),
+        (*drill.distractors, *(each for one in parts for each in one.distractors)),
+        drill.seed,
+        drill.step,
+    )
+
+
+def panel_of(drill: Drill, plant: Plant, *, silent: bool = True) -> Panel:
+    """What the drill's instruments say of a plant."""
+    panel = as_read(plant.panel(drill.lasts, LEAD), drill.instruments, drill.seed)
+    silences = [*drill.silences, *(one for each in drill.compounds for one in each.silences if silent)]
+    return silenced(panel, silences, drill.layout.topology) if silences else panel
 
 
 def stage(drill: Drill, progress: Callable[[float], None] = lambda _: None) -> Staged:
     """Plays all of it. `progress` is called with the share that is done, from 0 to 1."""
     plant = plant_of(drill)
-    panel = plant.panel(drill.lasts, LEAD)
-    without_any = plant_of(drill)
+    panel = panel_of(drill, plant)
+    bare = replace(drill, compounds=())
+    without_any = plant_of(bare)
     for fault in drill.faults:
         without_any = without(without_any, next(one for one in without_any.faults if one == fault))
-    healthy = without_any.panel(drill.lasts, LEAD)
+    healthy = panel_of(bare, without_any)
     truths = tuple(_true(drill, fault, panel, healthy) for fault in drill.faults)
+    truths += tuple(_compound_truth(drill, one, panel) for one in drill.compounds if one.truth is not None)
     progress(0.2)
     topology = drill.layout.topology
     moments = np.arange(JUDGE_EVERY, drill.lasts + 1, JUDGE_EVERY)
@@ -100,7 +119,7 @@ def stage(drill: Drill, progress: Callable[[float], None] = lambda _: None) -> S
     for number, moment in enumerate(moments):
         seen = panel.until(float(moment)).last(WINDOW_SECONDS)
         past = panel.until(0.0) if seen.times[0] > 0 else None  # as a controller remembers its baseline
-        found = watch.take(seams.explain(seen, topology, seams.ALL, past), topology, float(moment))
+        found = watch.take(seams.explain(seen, topology, seams.ALL, past), topology, float(moment), drill.planned)
         judged.append(Judged(float(moment), _ranked(found)))
         progress(0.2 + 0.8 * (number + 1) / len(moments))
     return Staged(drill, panel, healthy, truths, tuple(judged), losers(drill, panel, healthy))
@@ -113,7 +132,7 @@ def _ranked(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
 def _true(drill: Drill, fault: Fault, panel: Panel, healthy: Panel) -> Truth:
     """Where there are several faults, each is compared with the drill that has all of the others."""
     if len(drill.faults) > 1:
-        healthy = without(plant_of(drill), fault).panel(drill.lasts, LEAD)
+        healthy = panel_of(drill, without(plant_of(drill), fault))
     accepts: tuple[tuple[str, str], ...] = ()
     if fault.kind == "schedule.degraded_kept":
         accepts = ((f"{fault.subject}/gpu/0", "gpu.slow"),)
@@ -121,6 +140,15 @@ def _true(drill: Drill, fault: Fault, panel: Panel, healthy: Panel) -> Truth:
         cause=fault.subject, kind=fault.kind, start=fault.start, end=fault.end, accepts=accepts,
         visible=first_visible(fault, panel, healthy),
     )  # fmt: skip
+
+
+def _compound_truth(drill: Drill, part: Compound, panel: Panel) -> Truth:
+    assert part.truth is not None
+    if part.silences:
+        return replace(part.truth, visible=part.truth.start)
+    left = replace(drill, compounds=tuple(one for one in drill.compounds if one is not part))
+    sign = part.faults[0] if part.faults else Fault(kind="", subject="", start=part.truth.start, magnitude=0.0)
+    return replace(part.truth, visible=first_visible(sign, panel, panel_of(left, plant_of(left))))
 
 
 def _truth(truth: Truth) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from holdfast.config.suggest import hint
 from holdfast.config.tables import Table
+from holdfast.lab.drills.compound import ALL_SIGNALS
 from holdfast.lab.twin.plant.layout import JobSpec, Layout
 from holdfast.lab.twin.plant.sensors import USUAL_SIGNAL
 from holdfast.lab.twin.plant.signals import subjects
@@ -45,7 +46,7 @@ class Known:
         mine = [name for name, who in self.signals.items() if subject in who]
         kind = "gpu" if "/gpu/" in subject else subject.partition("/")[0]
         signal = table.text("signal", USUAL_SIGNAL.get(kind, mine[0] if mine else ""))
-        if signal not in mine:
+        if signal != ALL_SIGNALS and signal not in mine:
             raise table.wrong("signal", f"{subject} has no signal {signal!r}; {self.near(signal, mine)}")
         return signal
 

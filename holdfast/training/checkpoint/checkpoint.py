@@ -44,6 +44,7 @@ from holdfast.training.checkpoint.storage.target import target_of
 from holdfast.training.checkpoint.troubles import Troubles
 from holdfast.training.checkpoint.untrusted_steps import FILE as SUSPECTS
 from holdfast.training.checkpoint.untrusted_steps import trusted
+from holdfast.training.launch import lifetime
 
 LOG = logging.getLogger("holdfast.checkpoint")
 # Besides a keeper that is gone: what torch, NumPy and texts raise, in words, for a state that cannot be copied.
@@ -89,6 +90,7 @@ class Checkpoint:
         self._untracked: str | None = None  # why the data's order is not in the state; None before the first save
         self._replicas, self._here = replicas, Node(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group)
         self._meet()
+        lifetime.opened(self)
 
     @property
     def troubles(self) -> dict[str, str]:
@@ -112,6 +114,7 @@ class Checkpoint:
         finally:
             self._troubles.hear(self._keeper.troubles)
         self._troubles.forget("save", "keeper")
+        lifetime.saved()
         return True
 
     def load(self, state: State) -> int | None:

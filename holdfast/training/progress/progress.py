@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from holdfast.formats.job.progress import Hello, ProgressStep
 from holdfast.training.checkpoint.keeper.site import node_name, runtime_folder
+from holdfast.training.launch import lifetime
 from holdfast.training.progress.clock import HostMarker, Marker, marker_for
 from holdfast.training.progress.sender import Sender
 
@@ -71,6 +72,7 @@ class Progress:
         self._noted: dict[str, Any] = {}
         self._inside = self._backward_open = False
         self._checkpoint: Communicating | None = None
+        lifetime.opened(self)
 
     def __enter__(self) -> "Progress":
         return self

@@ -22,6 +22,7 @@ from .running import Agent, Controller, running, start
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "slurm"
 QUICK = "batch_sched_delay=0,sched_min_interval=0,sched_interval=1"
+POLICY = {"dry_run": "false", "breaker_share": "1.0", "breaker_nodes": "100", "repeat_offences": "100"}
 SETTINGS = """\
 HOLDFAST_REQUIRE_TEST=yes
 HOLDFAST_VERDICT={root}/$SLURMD_NODENAME/run/verdict
@@ -150,7 +151,7 @@ def slurm_site(directory: Path, nodes: int, controller: str = "", policy: str = 
     install(root, nodes)
     slurm = boot(root, nodes, snippet)
     try:
-        policy = f"dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\nrepeat_offences = 100\n{policy}"
+        policy = "".join(f"{key} = {value}\n" for key, value in POLICY.items() if f"{key} =" not in policy) + policy
         more = f"observe_seconds = 0.5\n{controller.format(root=root)}\n[slurm]\n"
         with running(directory / "controller", more=more, policy=policy, environ=slurm.environ) as one:
             site = Site(slurm, one)

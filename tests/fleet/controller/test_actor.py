@@ -9,10 +9,13 @@ from holdfast.fleet.actions.backend import Result, done
 from holdfast.fleet.controller.actor import Actor
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.records import Outcome, StoredAction
+from holdfast.runtime.errors import NoAnswer
 
 
 class Mistaken:
     """Back ends that make a mistake where nobody expects one."""
+
+    scheduler = None
 
     def of(self, verb: Verb) -> Any:
         raise LookupError(verb)
@@ -71,8 +74,24 @@ class Leading:
         return self.begins
 
 
-def performed(backend: Unseen, one: StoredAction, begins: bool = True) -> Any:
+class Shown:
+    """A scheduler that shows a node as one thing, or does not answer."""
+
+    name = "slurm"
+
+    def __init__(self, shown: str | NoAnswer) -> None:
+        self.shown = shown
+
+    def in_use(self, node: str) -> str:
+        if isinstance(self.shown, NoAnswer):
+            raise self.shown
+        return self.shown
+
+
+def performed(backend: Unseen, one: StoredAction, begins: bool = True, shown: Any = None) -> Any:
     class Only:
+        scheduler = shown
+
         def of(self, verb: Verb) -> Any:
             return backend
 
@@ -105,3 +124,14 @@ def test_what_cannot_be_marked_as_begun_is_not_performed() -> None:
     assert performed(backend, stored(1), begins=False) is None
     assert backend.performed == 0
     assert performed(backend, stored(1)).result is Result.DONE
+
+
+@pytest.mark.parametrize("verb", list(Verb))
+@pytest.mark.parametrize("shown", ["", "n1 is IDLE in Slurm, not drained and empty", NoAnswer("away", retryable=True)])
+def test_a_repair_step_looks_at_the_scheduler_in_the_last_moment(verb: Verb, shown: Any) -> None:
+    backend = Unseen(None)
+    one = StoredAction(id=1, action=Action(node="n1", verb=verb, reason="", at=1.0), state=Outcome.CLAIMED, attempts=1)
+    outcome = performed(backend, one, shown=Shown(shown))
+    waits = verb in (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT) and shown != ""
+    assert backend.performed == (not waits)
+    assert outcome.not_now == waits

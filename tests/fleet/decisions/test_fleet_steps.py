@@ -415,6 +415,34 @@ def test_a_scheduler_that_names_a_stranger_is_not_believed() -> None:
     assert alone().observe([sees("7", node="stranger")], 5.0) == []
 
 
+def passing(*jobs: str) -> NodeStatus:
+    return replace(sees(busy=True), passing=frozenset(jobs))
+
+
+def test_a_job_that_the_gate_refuses_has_not_used_a_node_under_test() -> None:
+    """Slurm shows it in its prolog, then in its epilog, then no more. The test goes on."""
+    fleet = alone(Stage.TESTING, asked_at=1.0)
+    for status in (passing("7"), passing("7"), sees()):
+        assert fleet.observe([status], 5.0) == []
+    assert fleet.nodes["n0"].used_until is None
+
+
+def test_a_job_that_runs_on_a_node_under_test_all_the_same_is_noticed() -> None:
+    fleet = alone(Stage.TESTING, asked_at=1.0)
+    fleet.observe([sees("7")], 5.0)
+    assert fleet.nodes["n0"].stage is Stage.ALLOCATED
+    fleet.observe([passing("7")], 6.0)
+    assert fleet.nodes["n0"].jobs == {"7"}, "its epilog runs: it has not left yet"
+    fleet.observe([sees()], 7.0)
+    assert fleet.nodes["n0"].used_until == 7.0
+
+
+def test_a_node_that_takes_work_is_in_use_from_the_prolog_on() -> None:
+    fleet = alone(tested_at=1.0)
+    fleet.observe([passing("7")], 5.0)
+    assert (fleet.nodes["n0"].stage, fleet.nodes["n0"].jobs) == (Stage.ALLOCATED, {"7"})
+
+
 def test_a_draining_node_is_empty_when_its_scheduler_says_so() -> None:
     fleet = alone(Stage.DRAINING, cause="gpu.xid", failed=True, jobs=frozenset({"7"}))
     fleet.observe([sees("7")], 5.0)

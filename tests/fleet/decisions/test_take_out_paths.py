@@ -8,6 +8,7 @@ import pytest
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind, Stage, Verb
+from tests.counts import draws
 from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
 POLICY = Policy(dry_run=False)
@@ -80,8 +81,8 @@ def on_a_path(made: SimulatedFleet, name: str, path: str, at: float, draw: rando
 
 @pytest.mark.parametrize("block", range(8))
 def test_a_leaf_that_fails_in_random_ways_is_one_incident_and_drains_none_of_its_nodes(block: int) -> None:
-    """25 draws each: order, paths, and what the nodes were doing."""
-    for seed in range(25 * block, 25 * block + 25):
+    """Each draw has its own order and paths, and its nodes were doing other things."""
+    for seed in range(25 * block, 25 * block + draws(3, 25)):
         draw = random.Random(seed)
         made = fleet(64)
         paths = dict.fromkeys(LEAF, "fails") | {name: draw.choice(PATHS) for name in LEAF if draw.random() < 0.7}
@@ -135,7 +136,7 @@ def assert_tested_before_work(made: SimulatedFleet, since: int, failed: set[str]
     assert all(made.fleet.nodes[name].takes_work for name in failed), seed
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(draws(4, 20)))
 def test_forty_percent_behind_shared_parents_drain_no_node_and_all_are_tested_when_it_is_over(seed: int) -> None:
     draw = random.Random(seed)
     made = fleet(256)
@@ -155,7 +156,7 @@ def test_forty_percent_behind_shared_parents_drain_no_node_and_all_are_tested_wh
     assert_tested_before_work(made, before, set(failed), seed)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(draws(4, 20)))
 def test_forty_percent_at_random_are_no_shared_incident(seed: int) -> None:
     draw = random.Random(seed)
     made = fleet(256)

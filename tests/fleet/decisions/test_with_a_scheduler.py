@@ -13,15 +13,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from holdfast.fleet.controller.orders import fits
 from holdfast.fleet.decisions.fleet import RESETS, SCHEDULING, Fleet
+from holdfast.fleet.decisions.lifecycle.machine import needs_operator
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler
 from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, EventKind, Stage, Verb
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import Step
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
+from tests.counts import draws
 
 NAMES = tuple(f"n{number}" for number in range(6))
 POLICY = Policy(dry_run=False, breaker_share=0.5, flush_seconds=0.0, degraded_repeats=2)
+ROUNDS_TO_HEAL = 25  # minutes: longer than any timer
 nodes = st.sampled_from(NAMES)
 
 
@@ -36,6 +39,7 @@ class Machine:
     jobs: set[str] = field(default_factory=set)
     tested: bool = False  # the mark on the node: used by a job, or taken by a failure
     fails: bool = False
+    by_operator: bool = False  # quarantined by an operator, and not released
 
 
 class WithAScheduler(RuleBasedStateMachine):
@@ -205,6 +209,7 @@ class WithAScheduler(RuleBasedStateMachine):
         machine = self.machines[action.node]
         assert machine.drained, (action, machine)
         assert not machine.jobs, (action, machine)
+        assert not machine.by_operator, (action, machine)
         machine.tested = False
         self.take(self.fleet.acted(action.node, action.verb, ok, "done", self.now))
 
@@ -228,7 +233,12 @@ class WithAScheduler(RuleBasedStateMachine):
 
     @rule(name=nodes, kind=st.sampled_from([EventKind.QUARANTINE, EventKind.RELEASE, EventKind.RETEST]))
     def an_operator(self, name: str, kind: EventKind) -> None:
+        before = self.fleet.nodes[name]
         self.take(self.fleet.operator(name, kind, "because", "ann", self.now))
+        machine = self.machines[name]
+        machine.by_operator = kind is EventKind.QUARANTINE or (machine.by_operator and kind is not EventKind.RELEASE)
+        if kind is EventKind.RETEST and before.stage is Stage.QUARANTINED and before.cause == "operator":
+            assert self.fleet.nodes[name].stage is Stage.QUARANTINED, "a re-test releases no operator's quarantine"
 
     def take(self, steps: list[Step]) -> None:
         self.todo += [action for step in steps for action in step.actions]
@@ -248,6 +258,33 @@ class WithAScheduler(RuleBasedStateMachine):
             self.time_passes(1.0)
             self.works(5, True)
 
+    # ------------------------------------------------ how it must end
+
+    def teardown(self) -> None:
+        """Everything heals, every job ends, the scheduler answers and agents pass their tests: then every node works
+        again, except those that wait for an operator and those that an administrator drained."""
+        if not self.fleet.nodes:
+            return
+        self.away = False
+        for name, machine in self.machines.items():
+            machine.known, machine.down = True, False
+            machine.jobs.clear()
+            self.turns_well(name, "gpu.lost")
+        for _ in range(ROUNDS_TO_HEAL):
+            self.time_passes(60.0)
+            self.looks()
+            self.time_passes(1.0)
+            self.work(len(self.todo))
+            for name in NAMES:
+                if self.fleet.nodes[name].stage is Stage.TESTING and self.fleet.nodes[name].asked_at is not None:
+                    self.test(name, "pass")
+        for name, machine in self.machines.items():
+            state = self.fleet.nodes[name]
+            assert state.takes_work or needs_operator(state, POLICY), (state, machine)
+            assert not (state.takes_work and machine.drained and machine.ours), (state, machine)
+            assert machine.drained or state.takes_work, (state, machine)
+            assert not (state.takes_work and state.held), state
+
     # ------------------------------------------------ what must hold
 
     @invariant()
@@ -263,13 +300,23 @@ class WithAScheduler(RuleBasedStateMachine):
                 assert not machine.jobs, name
 
     @invariant()
+    def what_an_operator_took_out_stays_out(self) -> None:
+        for name, machine in self.machines.items():
+            state = self.fleet.nodes.get(name)
+            if machine.by_operator and state is not None:
+                assert state.stage in (Stage.DRAINING, Stage.QUARANTINED), state
+                assert not state.takes_work, state
+
+    @invariant()
     def what_is_out_of_service_was_not_tested_since(self) -> None:
         for state in self.fleet.nodes.values():
             assert state.stage not in OUT_OF_SERVICE or state.tested_at is None
 
 
 def test_small_counts() -> None:
-    run_state_machine_as_test(WithAScheduler, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))
+    run_state_machine_as_test(
+        WithAScheduler, settings=settings(max_examples=draws(25, 60), stateful_step_count=40, deadline=None)
+    )
 
 
 @pytest.mark.soak

@@ -17,6 +17,7 @@ from holdfast.fleet.inbox.items import Item, ItemKind, Severity
 from holdfast.fleet.notifications.channels import Channel, Email, Opsgenie, PagerDuty, Slack, Teams, WebHook
 from holdfast.fleet.notifications.message import Happened, Notification, of_item
 from holdfast.fleet.notifications.outbox import deliver
+from tests.counts import draws
 
 from .stand_in import StandIn, standing_in
 
@@ -105,7 +106,7 @@ def test_a_header_survives_a_name_that_is_not_latin(server: StandIn, channels: d
 TEXTS = st.text(max_size=4_000)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=draws(6, 25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(title=TEXTS, text=TEXTS, remedy=TEXTS, key=st.text(min_size=1, max_size=600), owner=TEXTS)
 def test_no_text_is_refused_by_a_channel(
     server: StandIn, channels: dict[str, Channel], title: str, text: str, remedy: str, key: str, owner: str

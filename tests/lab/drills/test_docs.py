@@ -3,10 +3,15 @@
 import re
 from pathlib import Path
 
+from holdfast.catalog.seam_signals import signals
+from holdfast.lab.drills.compound import KINDS
 from holdfast.lab.drills.file import understand
+from holdfast.lab.drills.instruments import KEYS
 from holdfast.lab.drills.reader import FLEET, SECTIONS
+from holdfast.lab.drills.recorded import COLUMNS, EVENT_COLUMNS, NOT_COMPARED, RECORDING
 from holdfast.lab.twin.plant.fault import DISTRACTORS, kinds
 from holdfast.lab.twin.plant.signals import OF
+from holdfast.seams import ALL
 
 PAGE = (Path(__file__).parents[3] / "docs" / "drills.md").read_text(encoding="utf-8")
 
@@ -20,10 +25,12 @@ def test_every_kind_stands_there_with_its_subject_and_bounds() -> None:
 def test_every_distractor_key_and_signal_stands_there() -> None:
     for name, (on, what) in DISTRACTORS.items():
         assert f"| `{name}` | {on} | {what} |" in PAGE
-    for key in (*SECTIONS, *FLEET):
+    for name, (on, what, bounds, typical) in KINDS.items():
+        limits = f"{typical:g} | {bounds[0]:g} to {bounds[1]:g}"
+        assert f"| `{name}` | {', '.join(on)} | {what} | {limits} |" in PAGE
+    for key in (*SECTIONS, *FLEET, *KEYS, *RECORDING, *COLUMNS, *EVENT_COLUMNS, *NOT_COMPARED):
         assert re.search(rf"\b{key}\b", PAGE), key
-    for signals in OF.values():
-        assert all(f"`{signal}`" in PAGE for signal in signals)
+    assert all(f"`{signal}`" in PAGE for names in OF.values() for signal in names)
 
 
 def test_the_drill_on_the_page_is_one() -> None:
@@ -32,3 +39,9 @@ def test_the_drill_on_the_page_is_one() -> None:
     drill = understand(example[1], "page.toml")
     assert [fault.kind for fault in drill.faults] == ["cooling.flow_low"]
     assert drill.layout.fleet.nodes == 64
+
+
+def test_every_signal_that_a_rule_reads_can_be_recorded() -> None:
+    read = {signal for seam in ALL for signal in seam.reads}
+    assert read <= {*signals(), *NOT_COMPARED}
+    assert all(f"`{signal}`" in PAGE for signal in read)

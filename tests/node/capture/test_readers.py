@@ -14,7 +14,9 @@ from holdfast.model.refusal import Refusal
 from holdfast.model.settings import Settings
 from holdfast.node.capture import readers
 from holdfast.node.capture.check_file import UNRECOGNISED, check_file
+from tests.counts import draws
 from tests.node.capture import outputs as o
+from tests.node.capture.test_more_readers import CASES as MORE
 
 HEALTHY_SMI = o.smi_text(parity="0").replace("SEC-DED    : 1", "SEC-DED    : 0")
 CASES = {
@@ -174,23 +176,23 @@ def test_of_a_csv_without_units_the_tool_s_own_count_and_the_last_reading():
     assert (found["gpu/0", "gpu_temperature_celsius"], found["gpu/0", "gpu_utilization_ratio"]) == (41.0, 0.98)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(40, 200), deadline=None)
 @given(st.one_of(st.text(max_size=400), st.binary(max_size=400).map(lambda raw: raw.decode("latin-1"))))
 def test_no_text_breaks_a_reader(text):
     readers.read(text)
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.sampled_from(sorted(CASES)), st.data())
+@settings(max_examples=draws(40, 150), deadline=None)
+@given(st.sampled_from(sorted({**CASES, **MORE})), st.data())
 def test_nor_does_a_file_that_is_cut_off_or_has_a_hole(case, data):
-    text = CASES[case][0]
+    text = {**CASES, **MORE}[case][0]
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     readers.read(text[:start] + data.draw(st.text(max_size=5)) + text[end:])
 
 
 def test_every_format_has_a_case_here():
-    covered = {tool for _, tool, _, _ in CASES.values()}
+    covered = {tool for _, tool, _, _ in (*CASES.values(), *MORE.values())}
     names = {one.name for one in readers.FORMATS}
     untested = {name for name in names if not any(tool.startswith(name) for tool in covered)}
     elsewhere = {

@@ -7,6 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from holdfast.node.capture.redact import KEPT_ADDRESSES, Redactor
+from tests.counts import draws
 
 KEY = b"k" * 32
 AROUND = st.sampled_from(
@@ -15,14 +16,14 @@ AROUND = st.sampled_from(
 NAME = st.from_regex(r"[a-z]{2,6}[0-9]{2,4}(-[a-z]{2,4})?", fullmatch=True)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=draws(40, 300), deadline=None)
 @given(st.ip_addresses(v=4).map(str), AROUND)
 def test_no_ipv4_address_survives(address, around):
     assume(address not in KEPT_ADDRESSES)
     assert address not in Redactor(KEY).text(around.format(address))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=draws(40, 300), deadline=None)
 @given(st.ip_addresses(v=6), AROUND.filter(lambda around: ":8080" not in around))
 def test_no_ipv6_address_survives(address, around):
     for text in (address.compressed, address.exploded):
@@ -30,7 +31,7 @@ def test_no_ipv6_address_survives(address, around):
         assert text not in Redactor(KEY).text(around.format(text))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(40, 200), deadline=None)
 @given(NAME, st.sampled_from(["{}", "{}.cluster.local", "on {}:", "node/{}/gpu/3", "host={};", "{}-eth0", "/{}/"]))
 def test_no_name_of_this_machine_survives(name, around):
     assert not re.search(rf"(?<![a-z0-9]){name}(?![a-z0-9])", Redactor(KEY, [name]).text(around.format(name)))
@@ -85,7 +86,7 @@ def test_a_pseudonym_is_equal_within_a_bundle_and_leads_nowhere():
     assert first.text("10.0.0.1") != other.text("10.0.0.1")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(25, 100), deadline=None)
 @given(st.text(max_size=300))
 def test_no_text_breaks_it(text):
     redactor = Redactor(KEY, ["n17"], ["jane"])

@@ -113,6 +113,16 @@ class Kubernetes:
     def running_jobs(self, node: str) -> frozenset[str]:
         return frozenset(pod.uid for pod in self._pods(node) if pod.holds_node)
 
+    def in_use(self, node: str) -> str:
+        try:
+            seen = Snapshot((self._node(node),), tuple(self._pods(node)))
+        except Refused as error:
+            if error.status != NOT_FOUND:
+                raise
+            return f"Kubernetes knows no node {node}"
+        [status] = statuses(seen)
+        return "" if status.drained_and_empty else f"{node} is {status.state} in Kubernetes, not drained and empty"
+
     def _node(self, name: str) -> KubernetesNode:
         found = self._read_node(self._api.get(f"{_NODES}/{name}"))
         if found is None:

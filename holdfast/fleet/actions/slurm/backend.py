@@ -92,26 +92,28 @@ class Slurm:
         shown_at = clock.now()
         self._marks.look(nodes, shown_at)
         jobs = self._commands.jobs(ended=True)
-        held: dict[str, set[str]] = {}
+        held: dict[str, list[Job]] = {}
         for job in jobs:
             for name in job.nodes if job.state.holds_nodes else ():
-                held.setdefault(name, set()).add(job.id)
-        statuses = [self._status(node, frozenset(held.get(node.name, ())), shown_at) for node in nodes]
+                held.setdefault(name, []).append(job)
+        statuses = [self._status(node, held.get(node.name, ()), shown_at) for node in nodes]
         return Look(began, statuses, jobs)
 
-    def _status(self, node: SlurmNode, jobs: frozenset[str], shown_at: float) -> NodeStatus:
+    def _status(self, node: SlurmNode, held: Sequence[Job], shown_at: float) -> NodeStatus:
+        passing = frozenset(job.id for job in held if job.in_prolog or job.state is JobState.ENDING)
         return NodeStatus(
             node=node.name,
             accepts_work=node.accepts_work,
             cordoned=node.drained,
             down=node.down,
-            busy=node.busy or bool(jobs),
+            busy=node.busy or bool(held),
             known=node.known,
             ours=node.drained and node.ours,
             note=node.reason,
             note_by=node.reason_by,
             marked_at=self._marks.seen(node, shown_at),
-            jobs=jobs,
+            jobs=frozenset(job.id for job in held) - passing,
+            passing=passing,
             up_since=node.slurmd_since,
             state=_words(node),
             addresses=(node.address,) if node.address else (),
@@ -122,6 +124,13 @@ class Slurm:
 
     def running_jobs(self, node: str) -> frozenset[str]:
         return frozenset(job.id for job in self._commands.jobs(node))
+
+    def in_use(self, node: str) -> str:
+        shown = self._commands.node(node)
+        if shown is None:
+            return f"Slurm knows no node {node}"
+        status = self._status(shown, self._commands.jobs(node), clock.now())
+        return "" if status.drained_and_empty else f"{node} is {status.state} in Slurm, not drained and empty"
 
     def accounted(self, since: float) -> list[Job]:
         """What ran since then, where the site keeps an accounting. Raises NoAnswer where it does not."""

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from holdfast import seams
+from holdfast.lab.drills.recorded_play import accepted_first
 from holdfast.lab.drills.reliability import Claim
 from holdfast.lab.drills.score import Judged, first_seen, score, verdict
 from holdfast.lab.drills.wide.physics import Course, truth
 from holdfast.lab.drills.wide.readings import jobs_of, read
 from holdfast.lab.drills.wide.site import draw_site
-from holdfast.lab.drills.wide.situations import CALM, FAULTS, SERVING, UNDOCUMENTED, Situation, Stager
+from holdfast.lab.drills.wide.situations import CALM, FAULTS, SERVING, SITUATIONS, UNDOCUMENTED
+from holdfast.lab.drills.wide.stager import Situation, Stager
 from holdfast.model.panel import Panel, Table
 from holdfast.model.topology import Topology
 from holdfast.seams.persistence import Watch
@@ -21,7 +23,6 @@ LASTS = 3600.0
 LOOK_SECONDS = 60.0
 FIRST_LOOK = 900.0
 CONFIDENT = 0.8
-SITUATIONS = {**FAULTS, **CALM, **UNDOCUMENTED}
 GAP_SECONDS = 200.0
 
 
@@ -46,7 +47,8 @@ def stage(task: Task) -> tuple[Panel, Topology, Situation]:
     times = np.arange(0.0, LASTS, site.step)
     course = Course(site, times)
     situation = SITUATIONS[kind](Stager(course, LASTS))
-    panel = read(course, truth(course), situation.needed, situation.unmetered, jobs_of(course))
+    without = [one for one in site.laws.unmetered if not any(name.startswith(one) for name in situation.needed)]
+    panel = read(course, truth(course), situation.needed, (*situation.unmetered, *without), jobs_of(course))
     return _spoiled(panel, situation), site.topology(), situation
 
 
@@ -104,7 +106,7 @@ def play(task: Task) -> dict[str, Any]:
     wrong = {named: one for named, (_, one) in found.items() if named not in right | either}
     first = [verdict(one, judged) for one in truths]
     scored = score(truths, judged, None, tolerated)
-    top1 = scored.top1 or bool(truths and _accepted_first(truths, judged))
+    top1 = scored.top1 or bool(truths and accepted_first(truths, judged))
     return {
         "drill": f"{kind}#{seed}{'u' if unseen else ''}", "kind": kind,
         "truth": [{"cause": one.cause, "kind": one.kind, "start_seconds": one.start} for one in truths],
@@ -121,9 +123,3 @@ def play(task: Task) -> dict[str, Any]:
             for named, (_, one) in found.items() if named not in either
         ],
     }  # fmt: skip
-
-
-def _accepted_first(truths: tuple[Any, ...], judged: list[Judged]) -> bool:
-    """Where two answers are as good, either of them is right."""
-    last = judged[-1].findings
-    return all(any((one.cause, one.kind) in (each.named, *each.accepts) for one in last[:1]) for each in truths)

@@ -22,29 +22,32 @@ class Connection:
         self._writer: asyncio.StreamWriter | None = None
 
     async def post(self, path: str, body: bytes, credential: str = "") -> tuple[int, bytes]:
+        return await self.request("POST", path, body, credential)
+
+    async def request(self, method: str, path: str, body: bytes, credential: str = "") -> tuple[int, bytes]:
         """Status and body. A connection that went stale while idle is opened again once."""
         kept = self._writer is not None
         try:
             async with asyncio.timeout(ANSWER_SECONDS):  # wait_for of Python 3.11 can swallow a cancellation
-                return await self._once(path, body, credential)
+                return await self._once(method, path, body, credential)
         except (OSError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError) as error:
             self.close()
             if not kept or isinstance(error, TimeoutError):
                 raise NoAnswer(f"{self._parts.netloc}: {error or type(error).__name__}") from None
-        return await self.post(path, body, credential)
+        return await self.request(method, path, body, credential)
 
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
         self._reader = self._writer = None
 
-    async def _once(self, path: str, body: bytes, credential: str) -> tuple[int, bytes]:
+    async def _once(self, method: str, path: str, body: bytes, credential: str) -> tuple[int, bytes]:
         if self._reader is None or self._writer is None:
             port = self._parts.port or (443 if self._tls else 80)
             self._reader, self._writer = await asyncio.open_connection(self._parts.hostname, port, ssl=self._tls)
         proof = f"Authorization: Bearer {credential}\r\n" if credential else ""
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: {self._parts.netloc}\r\n{proof}"
+            f"{method} {path} HTTP/1.1\r\nHost: {self._parts.netloc}\r\n{proof}"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         self._writer.write(head.encode("latin-1") + body)

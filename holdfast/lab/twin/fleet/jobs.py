@@ -59,7 +59,7 @@ class Jobs:
     def _start(self, job: TrainingJob) -> bool:
         if self._busy + job.size > self._most:
             return False
-        wanted = job.wanted if self._clock.now < PATIENCE_SECONDS and not job.deaths else frozenset()
+        wanted = job.wanted if self._clock.now < PATIENCE_SECONDS and not job.attempts else frozenset()
         chosen = self._choose(job.size, wanted)
         if len(chosen) < job.size:
             self._free.extendleft(reversed(chosen))
@@ -68,7 +68,7 @@ class Jobs:
         job.nodes, job.start = tuple(chosen), now
         self.running[job.name] = job
         self._busy += job.size
-        again = f" from step {job.saved}" if job.deaths else ""
+        again = f" from step {job.saved}" if job.attempts else ""
         for node in chosen:
             node.job, node.job_since = job.name, now
             self.started(node)
@@ -91,10 +91,20 @@ class Jobs:
         """A stretch is done, unless the job died in it."""
         if attempt not in self.running:
             return
+        drained = [node.name for node in job.nodes if node.draining]
         if job.end_stretch():
             self._leave(job, JobState.COMPLETED, f"{job.name} completed {job.steps} steps")
+        elif drained:
+            self._move(job, drained)
         else:
             self._clock.at(job.begin_stretch(self._clock.now), partial(self._checkpoint, job, attempt))
+
+    def _move(self, job: TrainingJob, drained: Sequence[str]) -> None:
+        """A training without an end would keep a draining node for ever: it goes on elsewhere from its checkpoint."""
+        words = f"{job.name} leaves {', '.join(drained)}, to be drained, and goes on from step {job.saved}"
+        self._leave(job, JobState.PREEMPTED, words)
+        job.move()
+        self._waiting.appendleft(job)
 
     def node_failed(self, node: FleetNode) -> None:
         """Its job dies with it, and waits to start again from its last checkpoint."""

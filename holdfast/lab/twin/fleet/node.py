@@ -56,6 +56,7 @@ class FleetNode:
     probing: int = 0  # the same for a probe, which gives way to work
     outcomes: dict[int, OrderOutcome] = field(default_factory=dict)
     open: bool = False  # its gate: may work start? Uncordoned by the controller, closed by a job's end or a failure
+    draining: bool = False  # the controller wants it empty
     job: str = ""
     job_since: float = 0.0
     heat_slows: float = 1.0  # how much longer its hottest GPU computes

@@ -38,6 +38,7 @@ class OrderBook:
     def _begin(self, node: FleetNode, order: Order) -> None:
         if order.verb in GATE:
             node.open = GATE[order.verb]
+            node.draining = order.verb == "drain" or (node.draining and not node.open)
             words = "open: work may start here" if node.open else "closed: nothing new starts here"
             self.answer(node, outcome_of(order, ok=True, reason=f"the gate is {words}"))
         elif order.verb == "retest":

@@ -52,7 +52,7 @@ class Teller:
         """A last word of a job that is over: it said so, or died."""
         if self.job is None:
             return ()
-        how = "closed" if self.job.saved >= self.job.steps else "gone"
+        how = "closed" if self.job.saved >= self.job.steps or self.job.moved else "gone"
         return tuple(
             replace(one, at=max(at, one.at), steps=0, seconds=0.0, saved_step=self.job.saved - 1, ended=how)
             for one in self.last

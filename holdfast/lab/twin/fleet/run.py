@@ -13,6 +13,7 @@ from holdfast.lab.twin.fleet.gateway import Gateway
 from holdfast.lab.twin.fleet.orders import Order
 from holdfast.lab.twin.fleet.progress import Teller
 from holdfast.lab.twin.fleet.simulation import Simulation
+from holdfast.lab.twin.fleet.technician import Technician, Tickets
 from holdfast.lab.twin.fleet.wire import Agent, enrolment
 
 log = logging.getLogger("holdfast.lab.twin.fleet")
@@ -32,7 +33,7 @@ class Target:
     pool: str = "twins"
     ca_file: str = ""
     connections: int = 32
-    site_token: str = ""  # of the gateway that tells what a plant's instruments say; '' tells nothing
+    site_token: str = ""  # of the plant's gateway and the technician; '' has neither
 
 
 @dataclass(slots=True)
@@ -72,6 +73,10 @@ class FleetRun:
         if self.simulation.plant is not None and self.target.site_token:
             gateway = Gateway(self.simulation.plant, self.target.url, self.target.site_token, self.target.ca_file)
             tasks.append(asyncio.create_task(gateway.run(self.wall, self.target.speed)))
+        if self.target.site_token:
+            technician = Technician(self.simulation)
+            tickets = Tickets(technician, self.target.url, self.target.site_token, self.target.ca_file)
+            tasks.append(asyncio.create_task(tickets.run()))
         try:
             await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:

@@ -23,6 +23,8 @@ class TrainingJob:
     saved: int = 0
     lost: int = 0
     deaths: int = 0
+    attempts: int = 0  # that ended before the training did
+    moved: bool = False  # the last of them saved its state first
     title: str = ""
     wanted: frozenset[int] = frozenset()  # nodes it is to start on first
     nodes: tuple[FleetNode, ...] = ()
@@ -33,7 +35,7 @@ class TrainingJob:
     @property
     def name(self) -> str:
         """Each attempt has its own: twin-7, after a death twin-7.1."""
-        return f"{self.training}.{self.deaths}" if self.deaths else self.training
+        return f"{self.training}.{self.attempts}" if self.attempts else self.training
 
     @property
     def training(self) -> str:
@@ -63,6 +65,13 @@ class TrainingJob:
     def die(self, now: float) -> None:
         self.lost += self.since_checkpoint(now)
         self.deaths += 1
+        self.attempts += 1
+        self.moved = False
+
+    def move(self) -> None:
+        """It ends right after a checkpoint, so nothing is lost."""
+        self.attempts += 1
+        self.moved = True
 
 
 def step_seconds(nodes: Sequence[FleetNode]) -> float:

@@ -29,10 +29,12 @@ class Fault:
     end: float = inf
     signal: str = ""  # of a sensor that lies
     nodes: tuple[int, ...] = ()  # of a roll-out: who gets it
+    on: float = inf  # seconds that it is there, then away for `off`, and so on
+    off: float = 0.0
 
     def level(self, now: float) -> float:
         """0 before it began, 1 in full."""
-        if not self.start <= now < self.end:
+        if not self.start <= now < self.end or (now - self.start) % (self.on + self.off) >= self.on:
             return 0.0
         return min(1.0, (now - self.start) / self.ramp) if self.ramp else 1.0
 

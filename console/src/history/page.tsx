@@ -1,0 +1,117 @@
+/** How it went: any signal, goodput and cost over time, and how much of each hour the nodes were in service. */
+
+import "./history.css";
+import type { FigureSample } from "../api";
+import { ask, fleet, now } from "../live/session";
+import { useAnswer } from "../live/use_answer";
+import { useNodes } from "../live/use_nodes";
+import { percent } from "../shell/figures";
+import { go, route } from "../shell/route";
+import { View } from "../shell/view";
+import { hours, type Hour } from "./calendar";
+import { Plot } from "./plot";
+import { before, RANGES, rangeOf, type Range } from "./range";
+import { SignalHistory } from "./signal";
+
+const REFRESH_SECONDS = 15;
+const CALENDAR_HOURS = 168;
+const HOURS_A_ROW = 24;
+const MOST_MOVES = 10_000;
+
+function RangePicker({ range }: { range: Range }) {
+  return (
+    <div class="toolbar" role="group" aria-label="Time range">
+      {RANGES.map(({ name, label }) => (
+        <button key={name} type="button" aria-pressed={name === range.name} onClick={() => go({ asked: { ...route.value.asked, range: name } })}>
+          {label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function column(samples: readonly FigureSample[], value: (one: FigureSample) => number | null | undefined): (number | null)[] {
+  return samples.map((one) => value(one) ?? null);
+}
+
+function Fleet({ range, factor }: { range: Range; factor: number }) {
+  const { value: home } = useAnswer(() => ask().home(500), "home history", REFRESH_SECONDS);
+  const to = now();
+  const from = to - (range.hours * 3600) / factor;
+  const samples = (home?.history ?? []).filter((one) => one.at >= from);
+  const times = samples.map((one) => one.at);
+  const shared = { times, factor, span: { from, to }, zero: true };
+  const oldest = home?.history[0]?.at;
+  return (
+    <section aria-label="Fleet">
+      <h3>Fleet</h3>
+      <div class="plot-room two">
+        <Plot {...shared} title="Goodput" signal="goodput_ratio" lines={[{ name: "goodput", tone: "main", values: column(samples, (one) => (one.gpus ? (one.productive ?? 0) / one.gpus : null)) }]} />
+        <Plot {...shared} title={`Loss, in ${home?.currency ?? "USD"} an hour`} signal="cost" lines={[{ name: "cost", tone: "main", values: column(samples, (one) => one.cost_per_hour) }]} />
+      </div>
+      <p class="faint">
+        From the controller's memory{oldest === undefined ? "" : `, which begins ${before((to - oldest) * factor).replace("-", "")} ago`}: at most 24 h, and nothing from before it
+        started.
+      </p>
+    </section>
+  );
+}
+
+function Cell({ hour, to, factor }: { hour: Hour; to: number; factor: number }) {
+  const words = hour.share === null ? "no node known" : `${percent(hour.share)} of node time in service, ${before((to - hour.from) * factor)}`;
+  const level = hour.share === null ? "none" : hour.share >= 0.995 ? "full" : hour.share >= 0.95 ? "good" : hour.share >= 0.8 ? "less" : "low";
+  return (
+    <td class={level} title={words} aria-label={words}>
+      {hour.share === null ? "" : Math.round(hour.share * 100)}
+    </td>
+  );
+}
+
+function Availability({ factor }: { factor: number }) {
+  const nodes = useNodes();
+  const to = now();
+  const seconds = 3600 / factor;
+  const from = to - CALENDAR_HOURS * seconds;
+  const { value: moves, trouble } = useAnswer(() => ask().transitions(from, MOST_MOVES), "moves", 4 * REFRESH_SECONDS);
+  const began = Math.min(...(moves ?? []).map((move) => move.at), to);
+  const known = moves ? hours(nodes, moves, from, to, seconds).map((hour) => (hour.from + seconds <= began ? { ...hour, share: null } : hour)) : [];
+  const rows = Array.from({ length: Math.ceil(known.length / HOURS_A_ROW) }, (_, row) => known.slice(row * HOURS_A_ROW, (row + 1) * HOURS_A_ROW));
+  const used = rows.filter((row) => row.some((hour) => hour.share !== null)).toReversed();
+  return (
+    <section aria-label="Availability">
+      <h3>Availability, hour by hour</h3>
+      {trouble && <p class="trouble">The transitions could not be read: {trouble}</p>}
+      {(moves?.length ?? 0) >= MOST_MOVES && <p class="faint">There were more than {MOST_MOVES.toLocaleString("en")} transitions: later hours are not exact.</p>}
+      <div class="scroll calendar-room" role="region" aria-label="Share of node time in service, by hour" tabIndex={0}>
+        <table class="calendar">
+          <caption>Percent of all nodes' time in service; a row is 24 h, its last cell the latest hour</caption>
+          <tbody>
+            {used.map((row, number) => (
+              <tr key={number}>
+                <th scope="row">{before((to - (row.at(-1)?.from ?? to)) * factor)}</th>
+                {row.map((hour) => (
+                  <Cell key={hour.from} hour={hour} to={to} factor={factor} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+export function HistoryPage() {
+  const range = rangeOf(route.value.asked["range"]);
+  const factor = fleet.value?.time_factor ?? 1;
+  return (
+    <View title="History">
+      <div class="history">
+        <RangePicker range={range} />
+        <SignalHistory range={range} />
+        <Fleet range={range} factor={factor} />
+        <Availability factor={factor} />
+      </div>
+    </View>
+  );
+}

@@ -1,0 +1,139 @@
+/** Lines over time with an axis of values, a band of siblings, and marks for what happened. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { measured } from "../shell/signals";
+import { before } from "./range";
+
+export interface Mark {
+  at: number;
+  kind: "verdict" | "event" | "incident";
+  text: string;
+}
+
+export interface PlotLine {
+  name: string;
+  values: readonly (number | null)[];
+  /** main, sibling or middle. */
+  tone: "main" | "sibling" | "middle";
+}
+
+interface Drawn {
+  title: string;
+  /** Names the unit. */
+  signal: string;
+  times: readonly number[];
+  lines: readonly PlotLine[];
+  band?: { low: readonly (number | null)[]; high: readonly (number | null)[] };
+  marks?: readonly Mark[];
+  /** How much faster than the clock the fleet lives. */
+  factor: number;
+  span: { from: number; to: number };
+  zero?: boolean;
+}
+
+const HEIGHT = 190;
+const EDGE = { left: 76, right: 10, top: 14, bottom: 26 };
+
+function useWidth(): [{ current: HTMLDivElement | null }, number] {
+  const box = useRef<HTMLDivElement | null>(null);
+  const [width, setWidth] = useState(900);
+  useEffect(() => {
+    if (!box.current) return;
+    const watch = new ResizeObserver(([entry]) => entry && setWidth(Math.max(260, entry.contentRect.width)));
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+  return [box, width];
+}
+
+/** Lowest and highest of what is drawn, never the same. */
+export function reach(rows: readonly (readonly (number | null)[])[], zero: boolean): [number, number] {
+  const known = rows.flatMap((row) => row.filter((value): value is number => value !== null));
+  if (known.length === 0) return [0, 1];
+  const low = Math.min(...known, ...(zero ? [0] : []));
+  const high = Math.max(...known);
+  const room = (high - low || Math.abs(high) || 1) * 0.06;
+  return [zero && low === 0 ? 0 : low - room, high + room];
+}
+
+/** Pieces of a line between gaps: what was not seen is not drawn. */
+export function paths(values: readonly (number | null)[], x: (at: number) => number, y: (value: number) => number): string {
+  let open = false;
+  return values
+    .map((value, at) => {
+      if (value === null) {
+        open = false;
+        return "";
+      }
+      const step = `${open ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
+      open = true;
+      return step;
+    })
+    .join("");
+}
+
+/** What lies before the span is not drawn: time goes on between two answers. */
+function inside(values: readonly (number | null)[], times: readonly number[], from: number): (number | null)[] {
+  return values.map((value, at) => ((times[at] ?? 0) >= from ? value : null));
+}
+
+export function Plot({ title, signal, times, lines: whole, band: wide, marks = [], factor, span, zero = false }: Drawn) {
+  const [box, width] = useWidth();
+  const lines = whole.map((line) => ({ ...line, values: inside(line.values, times, span.from) }));
+  const band = wide && { low: inside(wide.low, times, span.from), high: inside(wide.high, times, span.from) };
+  const [low, high] = reach([...lines.map((line) => line.values), ...(band ? [band.low, band.high] : [])], zero);
+  const bottom = HEIGHT - EDGE.bottom;
+  const across = (at: number): number => EDGE.left + ((at - span.from) / (span.to - span.from || 1)) * (width - EDGE.left - EDGE.right);
+  const x = (place: number): number => across(times[place] ?? span.to);
+  const y = (value: number): number => bottom - ((value - low) / (high - low)) * (bottom - EDGE.top);
+  const ticks = Math.max(2, Math.min(6, Math.floor(width / 160)));
+  const shown = marks.filter((mark) => mark.at >= span.from && mark.at <= span.to);
+  const main = lines.find((line) => line.tone === "main")?.values.filter((value) => value !== null) ?? [];
+  const words = main.length > 0 ? `now ${measured(signal, main.at(-1)!)}, ${measured(signal, Math.min(...main))} to ${measured(signal, Math.max(...main))}` : "no data";
+  return (
+    <figure class="plot-over-time">
+      <figcaption>
+        {title} <span class="faint">{words}</span>
+      </figcaption>
+      <div ref={box}>
+        <svg width={width} height={HEIGHT} role="img" aria-label={`${title}: ${words}`}>
+          {[low, (low + high) / 2, high].map((value) => (
+            <g key={value}>
+              <line class="grid-line" x1={EDGE.left} x2={width - EDGE.right} y1={y(value)} y2={y(value)} />
+              <text x={EDGE.left - 6} y={y(value) + 4} text-anchor="end">
+                {measured(signal, value)}
+              </text>
+            </g>
+          ))}
+          {Array.from({ length: ticks }, (_, at) => span.from + ((span.to - span.from) * at) / (ticks - 1)).map((at, number) => (
+            <text key={number} x={across(at)} y={HEIGHT - 6} text-anchor={number === 0 ? "start" : number === ticks - 1 ? "end" : "middle"}>
+              {before((span.to - at) * factor)}
+            </text>
+          ))}
+          {band && <Band band={band} x={x} y={y} />}
+          {lines.map((line) => (
+            <path key={line.name} class={`line ${line.tone}`} d={paths(line.values, x, y)}>
+              <title>{line.name}</title>
+            </path>
+          ))}
+          {shown.map((mark, number) => (
+            <g key={number} class={`moment ${mark.kind}`}>
+              <line x1={across(mark.at)} x2={across(mark.at)} y1={EDGE.top} y2={bottom} />
+              <path d={`M${across(mark.at) - 5} ${EDGE.top - 8}h10l-5 8z`}>
+                <title>{mark.text}</title>
+              </path>
+            </g>
+          ))}
+        </svg>
+      </div>
+    </figure>
+  );
+}
+
+function Band({ band, x, y }: { band: { low: readonly (number | null)[]; high: readonly (number | null)[] }; x: (at: number) => number; y: (value: number) => number }) {
+  const known = band.low.flatMap((low, at) => (low !== null && band.high[at] != null ? [[at, low, band.high[at]] as const] : []));
+  if (known.length < 2) return null;
+  const up = known.map(([at, , high]) => `${x(at).toFixed(1)},${y(high).toFixed(1)}`);
+  const down = known.toReversed().map(([at, low]) => `${x(at).toFixed(1)},${y(low).toFixed(1)}`);
+  return <polygon class="band" points={[...up, ...down].join(" ")} />;
+}

@@ -1,0 +1,22 @@
+/** How far back the charts go, as the address has it. */
+
+export const RANGES = [
+  { name: "15m", label: "15 min", hours: 0.25 },
+  { name: "1h", label: "1 h", hours: 1 },
+  { name: "6h", label: "6 h", hours: 6 },
+  { name: "24h", label: "24 h", hours: 24 },
+  { name: "7d", label: "7 days", hours: 168 },
+] as const;
+export type Range = (typeof RANGES)[number];
+
+export function rangeOf(name: string | undefined): Range {
+  return RANGES.find((one) => one.name === name) ?? RANGES[1];
+}
+
+/** "-40 min", "-3 h", "now": where a moment lies before the end of a chart, in the fleet's own time. */
+export function before(seconds: number): string {
+  if (seconds < 30) return "now";
+  if (seconds < 5400) return `-${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `-${Number((seconds / 3600).toFixed(1))} h`;
+  return `-${Number((seconds / 86_400).toFixed(1))} d`;
+}

@@ -1,0 +1,24 @@
+import { useEffect, useState } from "preact/hooks";
+import type { NodeView } from "../api";
+import { roster } from "./session";
+
+const EVERY_MILLISECONDS = 1000;
+
+/** All nodes, at most once a second: for views that draw them as elements. */
+export function useNodes(): readonly NodeView[] {
+  const [nodes, setNodes] = useState<readonly NodeView[]>(() => [...roster.nodes.values()]);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const read = (): void => {
+      timer = undefined;
+      setNodes([...roster.nodes.values()]);
+    };
+    const stop = roster.observe(() => void (timer ??= setTimeout(read, EVERY_MILLISECONDS)));
+    read();
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, []);
+  return nodes;
+}

@@ -1,0 +1,1 @@
+"""What a baseboard management controller reports: IPMI and Redfish."""

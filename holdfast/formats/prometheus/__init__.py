@@ -1,0 +1,1 @@
+"""Scrapes of exporters other than DCGM's."""

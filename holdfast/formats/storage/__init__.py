@@ -1,0 +1,1 @@
+"""What local disks report about themselves."""

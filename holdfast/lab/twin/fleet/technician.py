@@ -1,0 +1,113 @@
+"""The simulated technician: comes to every node that waits for an operator, changes what is broken and releases it."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import msgspec
+
+from holdfast.lab.twin.fleet.connection import Connection, NoAnswer
+
+if TYPE_CHECKING:
+    from holdfast.lab.twin.fleet.simulation import Simulation
+
+log = logging.getLogger("holdfast.lab.twin.fleet")
+POLL_SECONDS = 2.0
+VISIT_SECONDS = 3600.0  # from the ticket to the repaired node
+OPERATOR = "operator"  # the cause of a quarantine that a person asked for
+CALLED = "a technician is on the way"
+CHANGED = "a technician changed the broken parts"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    node: str
+    reason: str
+
+
+class Technician:
+    """Visits in virtual time, one for each ticket."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        self._fleet = simulation
+        self._nodes = {node.name: node for node in simulation.nodes}
+        self._tickets: set[str] = set()
+        self._done: list[Visit] = []
+
+    def call(self, ticket: str, name: str) -> bool:
+        """Whether a visit begins: not for a ticket that had its visit, nor to a node that is not of this fleet."""
+        if ticket in self._tickets or name not in self._nodes:
+            return False
+        self._tickets.add(ticket)
+        spread = 0.5 + self._fleet.chance.uniform("visit", self._nodes[name].index, int(self._fleet.now))
+        self._fleet.clock.after(VISIT_SECONDS * spread, partial(self._repair, name))
+        return True
+
+    def take_done(self) -> list[Visit]:
+        done, self._done = self._done, []
+        return done
+
+    def _repair(self, name: str) -> None:
+        node = self._nodes[name]
+        broken = ", ".join(dict.fromkeys(fault.kind.name.replace("_", " ") for fault in node.faults))
+        self._fleet.mend(node, list(node.faults))
+        self._done.append(Visit(name, f"{CHANGED}: {broken}" if broken else "a technician found nothing broken"))
+
+
+class _Item(msgspec.Struct):
+    key: str
+    kind: str
+    subject: str
+
+
+class _Node(msgspec.Struct):
+    cause: str = ""
+
+
+class _Inbox(msgspec.Struct):
+    items: list[_Item]
+
+
+class Tickets:
+    """Takes the technician's tickets from the controller's inbox and answers them there."""
+
+    def __init__(self, technician: Technician, url: str, token: str, ca_file: str = "") -> None:
+        self._technician, self._token = technician, token
+        self._connection = Connection(url, ca_file)
+        self._trouble = ""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            try:
+                await self._round()
+                self._trouble = ""
+            except (NoAnswer, msgspec.DecodeError) as error:
+                if str(error) != self._trouble:
+                    log.warning("the technician: %s", error)
+                self._trouble = str(error)
+
+    async def _round(self) -> None:
+        body = await self._request("GET", "/v1/inbox")
+        for item in msgspec.json.decode(body, type=_Inbox).items:
+            if item.kind == "node":
+                await self._answer(item, item.subject.partition("/")[2])
+        for visit in self._technician.take_done():
+            await self._request("POST", f"/v1/nodes/{quote(visit.node)}/release", reason=visit.reason)
+
+    async def _answer(self, item: _Item, node: str) -> None:
+        """What an operator took out of service is left to that operator."""
+        about = msgspec.json.decode(await self._request("GET", f"/v1/nodes/{quote(node)}"), type=_Node)
+        if about.cause != OPERATOR and self._technician.call(item.key, node):
+            await self._request("POST", "/v1/inbox", item=item.key, action="acknowledge", comment=CALLED)
+
+    async def _request(self, method: str, path: str, **fields: str) -> bytes:
+        body = msgspec.json.encode(fields) if fields else b""
+        status, answer = await self._connection.request(method, path, body, self._token)
+        if status != 200:
+            raise NoAnswer(f"{path}: {status}: {answer[:200].decode('utf-8', 'replace')}")
+        return answer

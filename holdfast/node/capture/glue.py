@@ -1,0 +1,164 @@
+"""Readers that need more than one format: a kernel log or lspci, DCGM's diagnostic and exporter, a subnet's map."""
+
+import re
+
+from holdfast.catalog import xid
+from holdfast.catalog.dcgm import fields as dcgm_fields
+from holdfast.formats.dcgm import diag as dcgm_diag
+from holdfast.formats.dcgm import exporter as dcgm_exporter
+from holdfast.formats.dcgm.diag_result import CONFIGURATION_SEVERITY, FAIL, WARN
+from holdfast.formats.fabric import subnet
+from holdfast.formats.kernel.log import KernelLog
+from holdfast.formats.nccl import tests as nccl_tests
+from holdfast.formats.tool_output import NODE, NOT_SUPPORTED, ToolOutput
+
+_KERNEL_LINE = re.compile(
+    r"^(?:\s*\[\s*\d+\.\d+\]|\[\w{3} \w{3} +\d|<\d+>|\d+,\d+,\d+,|.{0,80}\bkernel: "
+    r"|.*\"_TRANSPORT\"\s*:\s*\"kernel\"|.*NVRM: |kern +:\w+ *: "
+    r"|(?:mlx5_core|amdgpu|pcieport|bnxt_en|ionic|efa|ena|nvidia-nvswitch\d*|EDAC|mce|nvme)[ :])",
+    re.MULTILINE,
+)
+_LSPCI = re.compile(r"^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S.*(?:: | \[[0-9a-f]{4}\]: )", re.MULTILINE)
+_COLLECTIVES = re.compile(r"busbw|_perf\b|bus bandwidth|\"bus_bw\"")
+_FABRIC_MANAGER = re.compile(r"^\[\w{3} \d+ \d{4} [\d:]+\] \[\w+\s*\] \[tid \d+\]", re.MULTILINE)
+GRAVE_ACTIONS = ("restart_node", "drain_and_reset", "reset_gpu", "drain_p2p")
+_AS_NVML = {
+    "dcgm_clock_sm_hertz": "gpu_clock_sm_hertz",
+    "dcgm_clock_memory_hertz": "gpu_clock_memory_hertz",
+    "dcgm_temperature_celsius": "gpu_temperature_celsius",
+    "dcgm_memory_temperature_celsius": "gpu_memory_temperature_celsius",
+    "dcgm_power_watts": "gpu_power_watts",
+    "dcgm_utilization_ratio": "gpu_utilization_ratio",
+    "dcgm_memory_used_bytes": "gpu_memory_used_bytes",
+    "dcgm_uncorrectable_remapped_rows_total": "gpu_remapped_rows_uncorrectable",
+    "dcgm_correctable_remapped_rows_total": "gpu_remapped_rows_correctable",
+    "dcgm_row_remap_failure": "gpu_remapped_rows_failure",
+    "dcgm_ecc_volatile_uncorrected_total": "gpu_ecc_volatile_uncorrected_total",
+    "dcgm_ecc_volatile_corrected_total": "gpu_ecc_volatile_corrected_total",
+}  # in a file the exporter is the only one that tells: its values stand for NVML's
+_PERFTEST = re.compile(
+    r"^\s*(?:RDMA_(?:Write|Read)|Send|Atomic\w*) (?:Post List )?(?:Bidirectional )?(?:BW|Latency) Test", re.M
+)
+_OSU = re.compile(r"^# OSU (?:MPI|UPC|OpenSHMEM|XCCL|NCCL)\S* .*(?:Latency|Bandwidth|Test)", re.MULTILINE)
+_PERFTEST_ERROR = re.compile(
+    r"^.*(?:Completion with error|Couldn't connect|Unable to Connect|Failed to modify QP).*$", re.M
+)
+LEAST_LINES = 0.2  # of a text that is a kernel log
+
+
+def kernel(text: str) -> ToolOutput | None:
+    log = KernelLog(shipped=True)
+    events = log.feed(text.encode("utf-8", "replace")) + log.finish()
+    total = max(1, sum(1 for line in text.splitlines() if line.strip()))
+    marked = len(_KERNEL_LINE.findall(text))
+    is_log = marked >= LEAST_LINES * total or bool(_LSPCI.search(text)) or bool(_FABRIC_MANAGER.search(text))
+    if not events and not is_log:
+        return None
+    output = ToolOutput("lspci" if _LSPCI.search(text) and not marked else "kernel log")
+    output.lines, output.events = total, events
+    if output.tool == "kernel log":
+        output.add(NODE, "kmsg_records_total", float(total))
+    return output
+
+
+def diagnostic(text: str) -> ToolOutput | None:
+    if not re.search(r"DCGM (?:GPU )?Diagnostic|Successfully ran diagnostic|\|\s*Diagnostic\s*\|\s*Result", text):
+        return None
+    found = dcgm_diag.parse(text)
+    if not found.results and not re.search(r"(?i)error|unable|fail|not ", found.error):
+        return None
+    output = ToolOutput("dcgmi diag", version=found.dcgm_version)
+    output.lines = len(found.results)
+    if found.error and not found.results:
+        output.complain(NODE, f"the diagnostic did not run: {found.error}", fails=False)
+    for result in found.results:
+        place = NODE if result.gpu is None else f"gpu/{result.gpu}"
+        if result.gpu is not None:
+            output.see(place)
+        if result.status in (FAIL, WARN):
+            setting = result.severity == CONFIGURATION_SEVERITY
+            output.complain(
+                place, f"{result.test}: {result.text or result.status}", fails=result.status == FAIL and not setting
+            )
+    if not found.complete:
+        output.complain(NODE, "the output of the diagnostic breaks off", fails=False)
+    return output
+
+
+def exporter(text: str) -> ToolOutput | None:
+    if "DCGM_FI_" not in text:
+        return None
+    output = ToolOutput("dcgm-exporter")
+    for sample in dcgm_exporter.parse(text):
+        gpu = dcgm_exporter.gpu_of(sample)
+        if gpu is None:
+            continue
+        place = f"gpu/{gpu}"
+        output.see(place)
+        if model := sample.labels.get("modelName"):
+            output.add(place, "gpu_model", model)
+        field = dcgm_fields().get(sample.name)
+        if field is None:
+            continue
+        signal = _AS_NVML.get(field.signal, field.signal)
+        if sample.value is None:
+            output.miss(place, signal, NOT_SUPPORTED)
+        else:
+            output.add(place, signal, sample.value * field.factor)
+            _judge_sample(output, place, field.signal, sample.value)
+    return output if output.present else None
+
+
+def _judge_sample(output: ToolOutput, place: str, signal: str, value: float) -> None:
+    """What a scrape says that no check reads from one reading."""
+    if signal == "dcgm_last_xid" and value:
+        fact = xid.find(int(value))
+        if fact.action not in ("ignore", "restart_app"):
+            grave = fact.known and not fact.not_alone and fact.action in GRAVE_ACTIONS
+            text = f"the last Xid is {fact.code}: {fact.meaning}"
+            output.complain(place, text, fails=grave, remedy=fact.action.replace("_", " "))
+    elif signal == "dcgm_ecc_volatile_uncorrected_total" and value:
+        output.complain(
+            place, f"{value:.0f} uncorrected memory errors since the driver was loaded", remedy="reset the GPU"
+        )
+    elif signal == "dcgm_row_remap_failure" and value:
+        output.complain(place, "a bad memory row could not be remapped", remedy="replace the GPU")
+
+
+def subnet_map(text: str) -> ToolOutput | None:
+    """A map of the subnet: recognised, and used with `holdfast probe run --topology`."""
+    found = subnet.parse(text)
+    if len(found.nodes) < 2 or not found.cables:
+        return None
+    output = ToolOutput("ibnetdiscover")
+    output.lines = len(found.nodes)
+    return output
+
+
+def collectives(text: str) -> ToolOutput | None:
+    """nccl-tests and rccl-tests: a wrong result is a fault whatever the bandwidth is."""
+    if not _COLLECTIVES.search(text):
+        return None
+    found = nccl_tests.parse(text)
+    if not found.rows:
+        return None
+    output = ToolOutput("nccl-tests")
+    output.lines = len(found.rows)
+    wrong = sum(row.wrong or 0 for row in found.rows)
+    if wrong or found.damage:
+        output.complain(NODE, found.damage or f"{wrong} wrong results", remedy="find the GPU: dcgmi diag -r 3")
+    elif found.trouble:
+        output.complain(NODE, found.trouble, fails=False)
+    return output
+
+
+def benchmarks(text: str) -> ToolOutput | None:
+    """perftest and OSU: recognised. A figure without a reference is no verdict; `probe run` measures and compares."""
+    tool = "perftest" if _PERFTEST.search(text) else "OSU benchmarks" if _OSU.search(text) else ""
+    if not tool:
+        return None
+    output = ToolOutput(tool)
+    output.lines = text.count("\n")
+    if error := _PERFTEST_ERROR.search(text):
+        output.complain(NODE, error[0], remedy="check the link and the addresses of both ends")
+    return output

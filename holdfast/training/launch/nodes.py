@@ -1,0 +1,107 @@
+"""What the launchers of a job agree on: which generation of the process group runs, and whether the run is over.
+
+The launcher of node 0 holds a store for the launchers, and for each generation one for the ranks. Closing a store ends
+every wait of a rank in it, so no rank stays behind in a generation that will never be whole.
+"""
+
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+POLL_SECONDS = 0.2
+SILENT_SECONDS = 15.0  # without a sign of life of another node's launcher
+JOIN_SECONDS = 600.0
+ANSWER_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    number: int
+    port: int  # of the store of its ranks
+
+
+class NodeLost(Exception):
+    """One sentence: in-process recovery is not possible, the run must be started again."""
+
+
+@dataclass(slots=True)
+class Nodes:
+    """This launcher among those of the job. All calls return at once but for `join`."""
+
+    count: int
+    rank: int
+    host: str
+    port: int
+    _store: Any = None
+    _ranks_store: Any = None  # of the generation that runs; only node 0 has it
+    _beats: dict[int, tuple[int, float]] = field(default_factory=dict)
+    _polled: float = 0.0
+    _number: int = 0
+
+    def join(self) -> None:
+        """Meet the other launchers."""
+        from torch.distributed import TCPStore
+
+        leads = self.rank == 0
+        patience = timedelta(seconds=JOIN_SECONDS)
+        self._store = TCPStore(self.host, self.port, None, leads, patience, wait_for_workers=False)
+        self.port = self._store.port
+        self._store.set_timeout(timedelta(seconds=ANSWER_SECONDS))
+        if leads:
+            self._announce(1)
+
+    @property
+    def leads(self) -> bool:
+        return self.rank == 0
+
+    def generation(self) -> Generation | None:
+        """The newest one, None before the first. Node 0 begins one where a rank was lost."""
+        self._beat()
+        if self._store.check(["over"]):
+            raise NodeLost(self._store.get("over").decode())
+        if self.leads and self._store.add("lost", 0) >= self._number:
+            self._announce(self._store.add("lost", 0) + 1)
+        if not self._store.check(["generation"]):
+            return None
+        number, port = self._store.get("generation").decode().split()
+        return Generation(int(number), int(port))
+
+    def lose(self, generation: int) -> None:
+        """A rank of this generation is gone. Several that go together make one new generation."""
+        if self._store.add("lost", 0) < generation:
+            self._store.add("lost", 1)
+
+    def finish(self) -> None:
+        """A rank of this node came to its end."""
+        self._store.add("finished", 1)
+
+    def finished(self) -> int:
+        """Ranks of all nodes that came to their end: they cannot take part in another generation."""
+        return int(self._store.add("finished", 0))
+
+    def give_up(self, why: str) -> None:
+        self._store.set("over", why)
+
+    def _announce(self, number: int) -> None:
+        from torch.distributed import TCPStore
+
+        self._ranks_store = None  # closes the one before
+        self._ranks_store = TCPStore(self.host, 0, None, True, wait_for_workers=False)
+        self._number = number
+        self._store.set("generation", f"{number} {self._ranks_store.port}")
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        if self.count == 1 or now - self._polled < POLL_SECONDS:
+            return
+        self._polled = now
+        self._store.add(f"beat/{self.rank}", 1)
+        if not self.leads:
+            return
+        for node in range(1, self.count):
+            beats = self._store.add(f"beat/{node}", 0)
+            known, since = self._beats.get(node, (0, now))
+            self._beats[node] = (beats, since if beats == known else now)
+            if known and beats == known and now - since > SILENT_SECONDS:
+                self.give_up(f"the launcher of node {node} is silent for {now - since:.0f} s")
