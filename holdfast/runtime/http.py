@@ -1,16 +1,22 @@
-"""One bounded HTTP request: http and https only, no redirects, no proxies of the environment, a timeout."""
+"""One bounded HTTP request: http and https only, no redirects, no proxies of the environment, a timeout for each part of
+the answer and one for all of it."""
 
 import http.client
+import io
+import socket
 import ssl
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from holdfast.runtime.errors import NoAnswer
 
 MOST_BYTES = 4 << 20
+TIMES_IN_ALL = 3  # an answer has so many times its timeout until it is whole
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -29,6 +35,59 @@ class Reply:
     def message(self) -> str:
         """The beginning of the body, on one line."""
         return " ".join(self.body[:200].decode("utf-8", "replace").split())
+
+
+class _Timed(io.RawIOBase):
+    """Reads from a socket until one moment. Its own timeout begins anew with every byte that arrives, so that a server
+    that sends a byte now and then would be waited for without end."""
+
+    def __init__(self, raw: io.RawIOBase, source: socket.socket, until: float) -> None:
+        self._raw, self._source, self._until = raw, source, until
+        self._each = source.gettimeout()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._source.settimeout(left if self._each is None else min(left, self._each))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _TimedResponse(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
+        super().__init__(sock, *arguments, **named)
+        until = time.monotonic() + TIMES_IN_ALL * (sock.gettimeout() or 0.0)
+        raw = self.fp.detach()
+        self.fp = io.BufferedReader(_Timed(raw, sock, until) if sock.gettimeout() else raw)
+
+
+class _Http(http.client.HTTPConnection):
+    response_class = _TimedResponse
+
+
+class _Https(http.client.HTTPSConnection):
+    response_class = _TimedResponse
+
+
+class _Opening(urllib.request.HTTPHandler):
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Http, request)
+
+
+class _OpeningTls(urllib.request.HTTPSHandler):
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        super().__init__(context=context)
+        self._trusted = context
+
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Https, request, context=self._trusted)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -83,7 +142,7 @@ def send(
 ) -> Reply:
     """The reply, whatever its status, with at most `most_bytes` of its body. Raises NoAnswer if there was none."""
     opener = urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), _NoRedirects(), urllib.request.HTTPSHandler(context=context)
+        urllib.request.ProxyHandler({}), _NoRedirects(), _Opening(), _OpeningTls(context)
     )
     try:
         named = {name: _as_header(value) for name, value in headers.items()}

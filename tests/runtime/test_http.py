@@ -2,6 +2,7 @@
 
 import http.server
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
@@ -62,3 +63,35 @@ def test_a_certificate_for_another_name_is_refused(https: tuple[str, str]) -> No
 
 def test_verification_can_be_switched_off(https: tuple[str, str]) -> None:
     assert our_http.send("GET", https[0], {}, None, 5.0, our_http.tls("", verify=False)).status == 204
+
+
+ENDLESS = {
+    "a body": b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b"x" * 40,
+    "headers": b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 20,
+    "continue": b"HTTP/1.1 100 Continue\r\n\r\n" * 20,
+}
+
+
+@pytest.mark.parametrize("sent", ENDLESS.values(), ids=ENDLESS.keys())
+def test_an_answer_a_byte_at_a_time_has_an_end(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timeout of a socket begins anew with each byte: a rogue device held its reader for ever."""
+    moments = iter(range(10_000))
+    real = our_http._Timed.readinto
+
+    def one_byte(timed: our_http._Timed, buffer: memoryview) -> int | None:
+        return real(timed, memoryview(buffer)[:1])
+
+    monkeypatch.setattr(our_http._Timed, "readinto", one_byte)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=lambda: _serve_once(server, sent), daemon=True).start()
+        monkeypatch.setattr(our_http.time, "monotonic", lambda: float(next(moments)))
+        with pytest.raises(NoAnswer, match="no answer within 9 s|timed out"):
+            our_http.send("GET", f"http://127.0.0.1:{server.getsockname()[1]}/", {}, None, 9.0)
+
+
+def _serve_once(server: socket.socket, sent: bytes) -> None:
+    connection, _ = server.accept()
+    connection.recv(1000)
+    connection.sendall(sent)
+    threading.Event().wait(20)
+    connection.close()

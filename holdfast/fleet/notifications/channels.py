@@ -54,7 +54,7 @@ class Slack(Route):
         if note.happened is Happened.ACKNOWLEDGED:
             return None
         fields = [{"type": "mrkdwn", "text": _mrkdwn(f"*{name}*\n", value, 2_000)} for name, value in note.facts[:10]]
-        commands = "\n".join(note.commands[:6])
+        commands = "\n".join(note.commands[:6]).replace("`", "'")  # no name ends the block
         blocks: list[dict[str, object]] = [
             {"type": "header", "text": {"type": "plain_text", "text": _cut(note.heading, 150)}},
             {"type": "section", "text": {"type": "mrkdwn", "text": _mrkdwn("", note.text or note.title, 3_000)}},
@@ -153,10 +153,13 @@ class Teams(Route):
             return None
         colour = "good" if note.happened is Happened.RESOLVED else "attention" if _critical(note) else "warning"
         body: list[dict[str, object]] = [
-            {"type": "TextBlock", "text": _cut(note.heading, 500), "weight": "bolder", "size": "medium", "wrap": True,
+            {"type": "TextBlock", "text": _plain_card(note.heading, 500), "weight": "bolder", "size": "medium", "wrap": True,
              "color": colour},
-            {"type": "TextBlock", "text": _cut(note.text or note.title, 8_000), "wrap": True},
-            {"type": "FactSet", "facts": [{"title": name, "value": _cut(value, 2_000)} for name, value in note.facts]},
+            {"type": "TextBlock", "text": _plain_card(note.text or note.title, 8_000), "wrap": True},
+            {
+                "type": "FactSet",
+                "facts": [{"title": name, "value": _plain_card(value, 2_000)} for name, value in note.facts],
+            },
         ]  # fmt: skip
         links = [
             {"type": "Action.OpenUrl", "title": title, "url": url}
@@ -261,6 +264,11 @@ def _one_line(text: str) -> str:
 def _escape(text: str) -> str:
     """Slack's own three characters."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _plain_card(text: str, most: int) -> str:
+    """A card reads Markdown: the name of a job could be a link that says something else than it opens."""
+    return re.sub(r"([\\`*_\[\]()<>#~])", r"\\\1", _cut(text, most))
 
 
 def _mrkdwn(head: str, text: str, most: int) -> str:
