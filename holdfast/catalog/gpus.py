@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 _MEBIBYTE = 1 << 20
-_MIG_PROFILE = re.compile(r"\s+MIG\s.*$")
+_MIG_PROFILE = re.compile(r"(?<!\s)\s+MIG\s.*$")
 _VGPU_PROFILE = re.compile(r"-(?:\d{1,2}-)?\d{1,3}[ABCQ]$")
 _SAID = {
     "nvlink": "has no NVLink",

@@ -1,5 +1,5 @@
-"""One bounded HTTP request: http and https only, no redirects, no proxies of the environment, a timeout for each part of
-the answer and one for all of it."""
+"""One bounded HTTP request: http and https only, no redirects, no proxies of the environment, a timeout for each part
+of the answer and one for all of it."""
 
 import http.client
 import io

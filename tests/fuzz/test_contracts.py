@@ -1,6 +1,8 @@
 """What must hold of every reader of the outside, seen in the source."""
 
 import ast
+import re._constants as re_constants
+import re._parser as re_parser
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,3 +90,57 @@ def test_whoever_decodes_takes_deep_nesting_for_a_bad_text() -> None:
 )
 def test_the_rule_sees_what_it_must(text: str, lines: list[int]) -> None:
     assert list(unguarded(ast.parse(text))) == lines
+
+
+SCANNING = ("search", "sub", "subn", "findall", "finditer", "split")
+# Bounded by who calls them: the comment of a node in Slurm, and one name of a column.
+SHORT = {"fleet/actions/slurm/preference.py: _OURS"}
+
+
+def quadratic(pattern: str) -> bool:
+    """Whether a scan tries every place of a long run anew: a repeat without end comes first, and more must follow."""
+    parsed = list(re_parser.parse(pattern))
+    first = parsed[0] if parsed else None
+    return bool(
+        first
+        and len(parsed) > 1
+        and first[0] in (re_constants.MAX_REPEAT, re_constants.MIN_REPEAT)
+        and first[1][1] is re_constants.MAXREPEAT
+    )
+
+
+def scans(tree: ast.Module) -> Iterator[str]:
+    """Names of the module's own patterns that a long run of one character makes quadratic."""
+    known: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args:
+            text = node.value.args[0]
+            if ast.unparse(node.value.func) == "re.compile" and isinstance(text, ast.Constant):
+                known |= {ast.unparse(target): text.value for target in node.targets if isinstance(text.value, str)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SCANNING:
+            name = ast.unparse(node.func.value)
+            if name in known and quadratic(known[name]):
+                yield name
+
+
+def test_no_pattern_is_tried_at_every_place_of_a_long_run() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted(ROOT.rglob("*.py"))
+        for name in scans(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert found - SHORT == set(), r"begin with (?<!\s) or ^, or do it without a pattern: 1 MB of spaces is a line too"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (r"_A = re.compile(r'\s+x$')" + "\n_A.sub('', y)", ["_A"]),
+        (r"_A = re.compile(r'\s+x$')" + "\n_A.match(y)", []),
+        (r"_A = re.compile(r'(?<!\s)\s+x$')" + "\n_A.sub('', y)", []),
+        (r"_A = re.compile(r'\s+')" + "\n_A.sub('', y)", []),
+    ],
+)
+def test_the_rule_sees_such_patterns(text: str, found: list[str]) -> None:
+    assert list(scans(ast.parse(text))) == found

@@ -85,7 +85,7 @@ def test_an_answer_a_byte_at_a_time_has_an_end(sent: bytes, monkeypatch: pytest.
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=lambda: _serve_once(server, sent), daemon=True).start()
         monkeypatch.setattr(our_http.time, "monotonic", lambda: float(next(moments)))
-        with pytest.raises(NoAnswer, match="no answer within 9 s|timed out"):
+        with pytest.raises(NoAnswer, match="no answer within 9 s"):
             our_http.send("GET", f"http://127.0.0.1:{server.getsockname()[1]}/", {}, None, 9.0)
 
 

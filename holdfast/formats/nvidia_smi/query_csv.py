@@ -7,7 +7,6 @@ from holdfast.formats.nvidia_smi import values
 from holdfast.formats.nvidia_smi.values import FIELDS, key
 from holdfast.formats.tool_output import NODE, ToolOutput
 
-_UNIT = re.compile(r"\s*\[([^\]]*)\]\s*$")
 _KNOWN = {path.replace(".", "") for field in FIELDS for path in field.paths} | {
     "index",
     "timestamp",
@@ -41,7 +40,9 @@ def read(text: str) -> ToolOutput | None:
 
 def _column(cell: str) -> str:
     """'temperature.gpu' and 'clocks.current.sm [MHz]' -> paths as the other layouts have them."""
-    return ".".join(key(part) for part in _UNIT.sub("", cell.strip()).split("."))
+    text = cell.strip()
+    name = text.rpartition("[")[0] if text.endswith("]") and "[" in text else text
+    return ".".join(key(part) for part in name.split("."))
 
 
 def _is_header(columns: list[str]) -> bool:
