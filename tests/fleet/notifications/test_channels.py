@@ -195,3 +195,23 @@ def test_a_channel_takes_only_the_items_of_its_teams() -> None:
     assert channel.wants(replace(NOTE, owner="network"))
     assert not channel.wants(replace(NOTE, owner="network", severity=Severity.WARNING))
     assert channel.wants(replace(NOTE, happened=Happened.TEST))
+
+
+def _named(name: str) -> Notification:
+    return Notification(
+        key="k", happened=Happened.OPENED, severity=Severity.CRITICAL, title=f"{name} died", text=name, since=1.0,
+        remedy=name, commands=(f"holdfast job show {name}",),
+    )  # fmt: skip
+
+
+def test_a_name_is_no_link_in_a_card_and_ends_no_block(channels: dict[str, Channel]) -> None:
+    name = "[Sign in again](https://evil.example) ```<!channel>"
+    card = channels["teams"].request(_named(name))  # type: ignore[union-attr]
+    assert card is not None
+    assert b"](" not in card.body
+    slack = channels["slack"].request(_named(name))  # type: ignore[union-attr]
+    assert slack is not None
+    texts = [block["text"]["text"] for block in json.loads(slack.body)["blocks"] if "text" in block]
+    (commands,) = [text for text in texts if "holdfast job show" in text]
+    assert commands.count("```") == 2
+    assert b"<!channel>" not in slack.body.split(b"plain_text")[0]
