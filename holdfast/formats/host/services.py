@@ -27,10 +27,10 @@ def read_services(text: str) -> ToolOutput | None:
         states[ended["unit"]] = f"ended with {ended['status'] or ended['result']}"
     for failed in _NOT_STARTED.finditer(text):
         states.setdefault(failed["what"], "failed to start")
-    for unit in _STATUS.finditer(text):
-        active = _ACTIVE.search(text, unit.end())
+    for shown in _STATUS.finditer(text):
+        active = _ACTIVE.search(text, shown.end())
         if active:
-            states[unit["unit"]] = "" if active[1] in ("active", "activating", "reloading") else active[2] or active[1]
+            states[shown["unit"]] = "" if active[1] in ("active", "activating", "reloading") else active[2] or active[1]
     if not states and not _STARTED.search(text):
         return None
     output = ToolOutput("service log")

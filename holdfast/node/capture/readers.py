@@ -13,7 +13,7 @@ from holdfast.formats.dcgmi import listing as dcgmi_listing
 from holdfast.formats.dcgmi import tables as dcgmi
 from holdfast.formats.ethtool import module as transceiver
 from holdfast.formats.ethtool import statistics as ethtool
-from holdfast.formats.fabric import ibstat, links, mlxlink, nvlink_domain, rdma_ports
+from holdfast.formats.fabric import ibstat, links, mlxlink, nvlink_domain, rdma_ports, rdma_statistics
 from holdfast.formats.host import services
 from holdfast.formats.nvidia_smi import listing, query, query_csv, tables
 from holdfast.formats.prometheus import amd_exporter, node_exporter
@@ -91,6 +91,7 @@ FORMATS = (
     FileFormat("node_exporter", "1.x", "RDMA ports, memory errors, failed disks", node_exporter.read),
     FileFormat("ibstat", "ibstat and ibstatus", "port state against its peers", ibstat.read),
     FileFormat("rdma link", "text and JSON", "port state against its peers", rdma_ports.read),
+    FileFormat("rdma statistic", "text and JSON", "connections that were given up", rdma_statistics.read),
     FileFormat("ibv_devinfo", "with and without -v", "port state against its peers", rdma_ports.read),
     FileFormat("ibdev2netdev", "MLNX_OFED", "port state against its peers", rdma_ports.read),
     FileFormat("mlxlink", "text and JSON", "state, bit error rate, the tool's recommendation", mlxlink.read),

@@ -196,3 +196,8 @@ WINDOWS = """| NVIDIA-SMI 369.30                 Driver Version: 369.30         
 |   0  GeForce 840M       WDDM  | 0000:03:00.0     Off |                  N/A |
 | N/A   37C    P8    N/A /  N/A |     52MiB /  2048MiB |      0%      Default |
 """
+RDMA_STATISTIC = '[{{"ifname": "ionic_0", "port": 1, "tx_rdma_ucast_pkts": 5, "req_tx_retry_excd_err": {count}}}]'
+RDMA_STATISTIC_TEXT = "link mlx5_0/1 rx_write_requests 12 local_ack_timeout_err 3 out_of_sequence 0\n"
+SMARTCTL_JSON = """{{"smartctl": {{"version": [7, 4]}}, "device": {{"name": "/dev/sda"}},
+"smart_status": {{"passed": true}},
+"ata_smart_attributes": {{"table": [{{"id": 5, "name": "Reallocated_Sector_Ct", "raw": {{"value": {count}}}}}]}}}}"""

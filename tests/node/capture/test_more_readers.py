@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.model.settings import Settings
 from holdfast.node.capture import judge, readers
+from holdfast.node.capture.check_file import check_file
 from tests.node.capture import more_outputs as o
 
 CASES = {
@@ -136,6 +137,11 @@ CASES = {
     ),
     "times as differences": (o.DELTAS, "kernel log", "pass", ""),
     "windows": (o.WINDOWS, "nvidia-smi", "pass", ""),
+    "rdma statistic": (o.RDMA_STATISTIC.format(count=0), "rdma statistic", "pass", ""),
+    "rdma statistic, given up": (o.RDMA_STATISTIC.format(count=3), "rdma statistic", "degraded", "ionic_0"),
+    "rdma statistic text": (o.RDMA_STATISTIC_TEXT, "rdma statistic", "pass", ""),
+    "smartctl json": (o.SMARTCTL_JSON.format(count=0), "smartctl", "pass", ""),
+    "smartctl json, sectors": (o.SMARTCTL_JSON.format(count=8), "smartctl", "degraded", "Reallocated"),
     "a log in a letter": (o.QUOTED, "kernel log", "fail", "91:00"),
     "a log in another language": (o.OTHER_LANGUAGE, "kernel log", "fail", "01:00"),
     "a log with two stamps": (o.TWO_STAMPS, "kernel log", "fail", "DIMM_A1"),
@@ -166,3 +172,16 @@ def test_the_second_port_of_a_card_with_one_cable_is_no_fault_of_the_node():
 def test_every_reader_reads_its_own_output_alone():
     for text, tool, _, _ in CASES.values():
         assert [one.tool for one in readers.read(text)] == [tool]
+
+
+@pytest.mark.parametrize(("state", "health"), [("4: ACTIVE", "pass"), ("1: DOWN", "fail")])
+def test_a_copy_of_sysfs_is_judged_as_the_live_one_is(tmp_path, state, health):
+    for device, said in (("mlx5_0", "4: ACTIVE"), ("mlx5_1", state)):
+        port = tmp_path / "class" / "infiniband" / device / "ports" / "1"
+        (port / "counters").mkdir(parents=True)
+        (port / "state").write_text(f"{said}\n")
+        (port / "phys_state").write_text("5: LinkUp\n" if said.startswith("4") else "2: Polling\n")
+        (port / "rate").write_text("400 Gb/sec (4X NDR)\n")
+        (port / "link_layer").write_text("InfiniBand\n")
+    found = check_file(str(tmp_path), Settings())
+    assert (found.tools, found.health.value) == (["sysfs infiniband"], health)
