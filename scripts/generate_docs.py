@@ -132,6 +132,7 @@ holds, not by its name.
 
 - A check is asked if the file holds what it reads. The others are listed under `not_in_the_file` with `--json`.
 - What a tool itself reports as wrong, and no check asks about, is the verdict `file.report`.
+- A folder with a copy of `/sys`, or of `/sys/class/infiniband`, is read for its RDMA ports.
 - A file is judged as of its end. One reading has no rates: a counter that should stay at zero is judged, growth
   is not.
 - A field that a GPU does not support (`N/A`) is no fault. An error instead of a value (`ERR!`, `Unknown Error`)

@@ -44,9 +44,16 @@ _FIELDS = (
     _Field("gpu_vbios_version", ("vbios.version", "ifwi.version", "vbiosversion"), text=True),
     _Field(
         "gpu_temperature_celsius",
-        ("temperature.hotspot", "temperaturesensorjunctionc", "temperature.edge", "temperaturesensoredgec"),
+        (
+            "temperature.hotspot",
+            "temperaturesensorjunctionc",
+            "temperaturehotspotc",
+            "temperature.edge",
+            "temperaturesensoredgec",
+            "temperatureedgec",
+        ),
     ),
-    _Field("gpu_memory_temperature_celsius", ("temperature.mem", "temperaturesensormemoryc")),
+    _Field("gpu_memory_temperature_celsius", ("temperature.mem", "temperaturesensormemoryc", "temperaturememc")),
     _Field("gpu_slowdown_temperature_celsius", ("limit.slowdownhotspottemperature",)),
     _Field("gpu_shutdown_temperature_celsius", ("limit.shutdownhotspottemperature",)),
     _Field(
@@ -57,6 +64,8 @@ _FIELDS = (
             "power.averagesocketpower",
             "averagegraphicspackagepowerw",
             "currentsocketgraphicspackagepowerw",
+            "averagesocketpowerw",
+            "currentsocketpowerw",
         ),
     ),
     _Field(
@@ -69,7 +78,7 @@ _FIELDS = (
             "maxgraphicspackagepowerw",
         ),
     ),
-    _Field("gpu_utilization_ratio", ("usage.gfxactivity", "gpuuse"), 0.01),
+    _Field("gpu_utilization_ratio", ("usage.gfxactivity", "gpuuse", "averagegfxactivity"), 0.01),
     _Field("gpu_memory_total_bytes", ("memusage.totalvram", "vramtotalmemoryb")),
     _Field("gpu_memory_used_bytes", ("memusage.usedvram", "vramtotalusedmemoryb")),
     _Field("gpu_clock_sm_hertz", ("clock.gfx0.clk", "clock.gfx.clk")),

@@ -15,7 +15,9 @@ _LOG = re.compile(
 _SUBNET_MANAGER = re.compile(
     r"^(?:\w{3} \d+ [\d:]+ \d+ \[[0-9A-F]+\]|\S+T[\d:.]+\S* .*?opensm\S*) .*?(ERR [0-9A-F]{4}): (.*?)\s*$", re.MULTILINE
 )
-_SUBNET_LOG = re.compile(r"^\w{3} \d+ [\d:]+ \d+ \[[0-9A-F]+\] 0x[0-9a-f]{2} -> ", re.MULTILINE)
+_SUBNET_LOG = re.compile(
+    r"^\w{3} \d+ [\d:]+ \d+ \[[0-9A-F]+\] 0x[0-9a-f]{2} -> |\bOpenSM \d+\.\d|^(?:\S+ )?nvlsm: ", re.MULTILINE
+)
 _STOPS = re.compile(
     r"(?i)aborting|fatal error|failed to (?:initialize|start|configure|train)|exiting|no nvswitch|not ready to"
     r"|version mismatch"

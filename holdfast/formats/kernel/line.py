@@ -33,7 +33,7 @@ _SEQUENCE = re.compile(rb"\d{1,6},(\d{1,19}),\d{1,19},")
 _BOOT = re.compile(r"\[\s*(\d{1,12}\.\d{1,9})(?: <[\s\d.]{1,24}>)?\] ?")
 _BOOT_TAG = re.compile(r"\S{1,255} kernel: ")  # journalctl -o short-monotonic names the host behind the time
 _CALLER = re.compile(r"\[\s*[TC]\d+\] ?")
-_CTIME = re.compile(rf"\[(?:\w{{3}}) {_MONTH} +(\d{{1,2}}) {_CLOCK} (\d{{4}})\] ?")
+_CTIME = re.compile(rf"\[(?:\w{{2,4}}\.?) {_MONTH} +(\d{{1,2}}) {_CLOCK} (\d{{4}})\] ?")
 _FABRIC_MANAGER = re.compile(rf"\[{_MONTH} +(\d{{1,2}}) (\d{{4}}) {_CLOCK}\] ?")
 _NO_TIME = re.compile(
     rf"\[(?:\.\.\.|boot| *\+\d+\.\d+|{_MONTH} ?\d{{1,2}} \d\d:\d\d)\] ?(?:\S{{1,255}} kernel: )?"

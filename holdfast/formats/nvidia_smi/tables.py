@@ -7,7 +7,7 @@ from holdfast.formats.tool_output import NODE, ToolOutput
 
 _VERSION = re.compile(r"NVIDIA-SMI\s+\S+\s+(?:KMD Version|Driver Version):\s*(\S+)")
 _FIRST = re.compile(
-    r"^\|\s+(\d+)\s+(\S.*?)\s+(On|Off|N/A|ERR!)\s*\|\s*([0-9A-Fa-f:.]{7,16})\s+\S+\s*\|\s*(\S+)\s*\|\s*$"
+    r"^\|\s+(\d+)\s+(\S.*?)\s+(On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f:.]{7,16})\s+\S+\s*\|\s*(\S+)\s*\|\s*$"
 )
 _SECOND = re.compile(
     r"^\|\s*(N/A|\d+%|ERR!)\s+(\d+C|N/A|ERR!)\s+(P\d+|N/A|ERR!)\s+(\S+)\s*/\s*(\S+)\s*\|\s*(\S+)\s*/\s*(\S+)\s*\|\s*(\S+)\s+"
@@ -15,6 +15,7 @@ _SECOND = re.compile(
 _NVLINK_GPU = re.compile(r"^\s*GPU (\d+): (.*?)(?: \(UUID: (.*?)\))?\s*$")
 _LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
 _RATE = re.compile(r"[\d.]+ GB/s|<active>|active", re.IGNORECASE)
+_DRIVER_MODELS = ("WDDM", "TCC", "MCDM")  # of Windows, in the place of persistence mode
 _ALL_INACTIVE = re.compile(r"^\s*NVML: Unable to retrieve NVLink information as all links are inActive")
 _ON_A_BASEBOARD = re.compile(r"SXM|HBM3|HGX|B200|B300")  # without a bridge a card in a slot has no link, and needs none
 _ERRORS = re.compile(r"^\s+Link (\d+): (Replay|Recovery|CRC FLIT|CRC|Data CRC)\w* Errors?: (\d+)", re.IGNORECASE)
@@ -32,6 +33,7 @@ def read_summary(text: str) -> ToolOutput | None:
     for line in text.splitlines():
         if first := _FIRST.match(line):
             number, model, persistence, address, ecc = first.groups()
+            persistence = "N/A" if persistence in _DRIVER_MODELS else persistence
             fields = {"persistencemode": persistence, "ecc.errors.uncorrected.volatile.total": ecc}
             if not model.endswith("..."):
                 fields["productname"] = model

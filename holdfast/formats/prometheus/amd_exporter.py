@@ -6,7 +6,7 @@ from holdfast.formats.dcgm.exporter import parse
 from holdfast.formats.tool_output import ToolOutput
 
 _MARK = re.compile(
-    r"^(?:amd_)?(?:gpu_(?:ecc_(?:un)?correct_total|junction_temperature|package_power|gfx_activity|health|edge_temperature)"
+    r"^(?:amd_)?(?:gpu_(?:ecc_(?:un)?correct_\w+|junction_temperature|package_power|gfx_activity|health|edge_temperature)"
     r"|rdc_fi_\w+)\{",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -42,8 +42,10 @@ def read(text: str) -> ToolOutput | None:
         if name in _SIGNALS:
             signal, factor = _SIGNALS[name]
             output.add(place, signal, sample.value * factor)
-        if name.endswith("ecc_uncorrect_total") and sample.value:
-            output.complain(place, f"{sample.value:.0f} uncorrectable ECC errors", remedy=REMEDY)
+        block = name.partition("ecc_uncorrect_")[2]
+        if block and sample.value:
+            where = "" if block == "total" else f" in {block}"
+            output.complain(place, f"{sample.value:.0f} uncorrectable ECC errors{where}", remedy=REMEDY)
         elif name == "gpu_health" and sample.value == 0.0:
             output.complain(place, "the exporter reports the GPU as unhealthy", remedy=REMEDY)
     return output if output.present else None

@@ -1,6 +1,7 @@
 """`nvme smart-log` and `smartctl`, text and JSON: whether a disk is failing, worn or losing data."""
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.formats import json_document
@@ -45,6 +46,7 @@ def _json(text: str) -> ToolOutput | None:
     facts = {_NAMES[key]: number for field, value in nvme.items() if (key := _key(field)) in _NAMES
              and (number := _plain(value)) is not None}  # fmt: skip
     _judge(output, name.removeprefix("/dev/") or "disk", facts)
+    _attributes(output, name or "disk", dict(_table(document)))
     status = document.get("smart_status")
     if isinstance(status, dict) and status.get("passed") is False:
         output.complain(NODE, f"{name or 'disk'}: SMART reports that it is failing", remedy=REPLACE)
@@ -78,10 +80,22 @@ def _smartctl_text(text: str) -> ToolOutput | None:
     _judge(output, name, facts)
     if overall and overall[1].rstrip("!").upper() not in ("PASSED", "OK"):
         output.complain(NODE, f"{name}: SMART reports {overall[1]}", remedy=REPLACE)
+    _attributes(output, name, attributes)
+    return output
+
+
+def _attributes(output: ToolOutput, disk: str, attributes: Mapping[str, int]) -> None:
     for attribute in _BAD_ATTRIBUTES:
         if attributes.get(attribute):
-            output.complain(NODE, f"{name}: {attribute} is {attributes[attribute]}", fails=False, remedy=REPLACE)
-    return output
+            output.complain(NODE, f"{disk}: {attribute} is {attributes[attribute]}", fails=False, remedy=REPLACE)
+
+
+def _table(document: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """The attributes of an ATA disk, as smartctl writes them into JSON."""
+    for _, entry in json_document.walk(document.get("ata_smart_attributes")):
+        raw = entry.get("raw")
+        if isinstance(raw, dict) and isinstance(raw.get("value"), int):
+            yield str(entry.get("name")), raw["value"]
 
 
 def _facts(text: str) -> dict[str, float]:

@@ -3,13 +3,14 @@
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from holdfast.catalog.fixes import fix_for
 from holdfast.model.health import Health
 from holdfast.model.settings import Settings
 from holdfast.model.signal import Reading
+from holdfast.model.subject import kind
 from holdfast.model.verdict import Verdict
 from holdfast.node.agent.assemble import questions
 from holdfast.node.agent.clock import SteadyClock
@@ -21,6 +22,7 @@ from holdfast.node.sources.gpu.dcgm import DcgmDiagSource
 _STAGE = "doctor"
 _DIAGNOSTIC_CHECK = "dcgm.diag"
 _STALE_SECONDS = 120.0
+_AMD, _NVIDIA = "amdgpu", ("nvml", "nvml_slow", "dcgm_exporter", "dcgm_diag", "fabric_manager")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,22 @@ class Diagnosis:
 def diagnose(settings: Settings) -> Diagnosis:
     node = _look(settings)
     verdicts = node.verdicts
+    blind = node.history.blind_sources()
+    foreign = of_another_vendor(blind, any(kind(subject) == "gpu" for subject, *_ in node.history.latest()))
+    missing = [one for one in _group(blind, verdicts.values()) if not foreign.issuperset(one.what.split(", "))]
     return Diagnosis(
         node.census.node,
-        [*_group(node.history.blind_sources(), verdicts.values()), *missing_on_machine(settings)],
+        [*missing, *missing_on_machine(settings)],
         len(verdicts),
         sorted(name for name, verdict in verdicts.items() if _unknown_reasons(verdict)),
     )
+
+
+def of_another_vendor(blind: Collection[str], gpus_seen: bool) -> set[str]:
+    """Blind sources that nothing is missing for: a node with AMD GPUs needs no NVML, and the other way round."""
+    if not gpus_seen:
+        return set()
+    return set(_NVIDIA if _NVIDIA[0] in blind else (_AMD,)) & set(blind)
 
 
 def _look(settings: Settings) -> Node:

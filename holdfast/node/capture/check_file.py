@@ -4,7 +4,7 @@ from pathlib import Path
 
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import Settings
-from holdfast.node.capture import bundle, files, readers
+from holdfast.node.capture import bundle, files, readers, sysfs_tree
 from holdfast.node.capture.judge import Judged, judge_outputs
 
 UNRECOGNISED = 65  # sysexits.h: EX_DATAERR
@@ -17,6 +17,7 @@ def check_file(path: str, settings: Settings, stage: str = "passive") -> Judged:
     if bundle.is_bundle(where):
         return bundle.judge(bundle.load(where), settings, stage)
     found = [output for _, text in files.texts(where) for output in readers.read(text)]
+    found += sysfs_tree.outputs(where)
     if not found:
         known = ", ".join(dict.fromkeys(one.name for one in readers.FORMATS))
         raise Refusal(

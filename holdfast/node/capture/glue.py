@@ -13,7 +13,7 @@ from holdfast.formats.nccl import tests as nccl_tests
 from holdfast.formats.tool_output import NODE, NOT_SUPPORTED, ToolOutput
 
 _KERNEL_LINE = re.compile(
-    r"^(?:\s*\[\s*\d+\.\d+\]|\[\w{3} \w{3} +\d|<\d+>|\d+,\d+,\d+,|.{0,80}\bkernel: "
+    r"^(?:\s*\[\s*\+?\d+\.\d+\]|\[\w{2,4}\.? \w{3,5}\.? +\d|<\d+>|\d+,\d+,\d+,|.{0,80}\bkernel: "
     r"|.*\"_TRANSPORT\"\s*:\s*\"kernel\"|.*NVRM: |kern +:\w+ *: "
     r"|(?:mlx5_core|amdgpu|pcieport|bnxt_en|ionic|efa|ena|nvidia-nvswitch\d*|EDAC|mce|nvme)[ :])",
     re.MULTILINE,

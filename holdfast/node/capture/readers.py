@@ -6,13 +6,15 @@ A file may hold several (a bug report, a session log): every reader sees the who
 from collections.abc import Callable
 from typing import NamedTuple
 
+from holdfast.formats.amd_smi import monitor
 from holdfast.formats.amd_smi import output as amd_smi
 from holdfast.formats.bmc import ipmi, redfish
 from holdfast.formats.dcgmi import listing as dcgmi_listing
 from holdfast.formats.dcgmi import tables as dcgmi
 from holdfast.formats.ethtool import module as transceiver
 from holdfast.formats.ethtool import statistics as ethtool
-from holdfast.formats.fabric import ibstat, links, mlxlink, nvlink_domain, rdma_ports
+from holdfast.formats.fabric import ibstat, links, mlxlink, nvlink_domain, rdma_ports, rdma_statistics
+from holdfast.formats.host import services
 from holdfast.formats.nvidia_smi import listing, query, query_csv, tables
 from holdfast.formats.prometheus import amd_exporter, node_exporter
 from holdfast.formats.slurm import any_output as slurm
@@ -79,6 +81,7 @@ FORMATS = (
     FileFormat(
         "rocm-smi", "JSON and `GPU[n]` lines", "uncorrectable errors, the GPU checks of its fields", amd_smi.read
     ),
+    FileFormat("amd-smi monitor", "any columns", "temperature, power, uncorrectable errors", monitor.read),
     FileFormat(
         "AMD metrics exporter",
         "device-metrics-exporter and RDC, Prometheus text",
@@ -88,6 +91,7 @@ FORMATS = (
     FileFormat("node_exporter", "1.x", "RDMA ports, memory errors, failed disks", node_exporter.read),
     FileFormat("ibstat", "ibstat and ibstatus", "port state against its peers", ibstat.read),
     FileFormat("rdma link", "text and JSON", "port state against its peers", rdma_ports.read),
+    FileFormat("rdma statistic", "text and JSON", "connections that were given up", rdma_statistics.read),
     FileFormat("ibv_devinfo", "with and without -v", "port state against its peers", rdma_ports.read),
     FileFormat("ibdev2netdev", "MLNX_OFED", "port state against its peers", rdma_ports.read),
     FileFormat("mlxlink", "text and JSON", "state, bit error rate, the tool's recommendation", mlxlink.read),
@@ -98,6 +102,13 @@ FORMATS = (
         "NVSwitch errors, what stops the service, other errors",
         nvlink_domain.read_log,
     ),
+    FileFormat(
+        "service log",
+        "journalctl or syslog lines of systemd, systemctl status",
+        "services of a GPU node that ended or did not start",
+        services.read_services,
+    ),
+    FileFormat("nv-hostengine log", "DCGM 2 to 4", "what ended it", services.read_host_engine),
     FileFormat("opensm log", "also of NVLink's subnet manager", "every error", nvlink_domain.read_subnet_manager),
     FileFormat("iblinkinfo", "by node and -l", "links that are down or slower than they could be", links.read_linkinfo),
     FileFormat("ibdiagnet", "log and summary of version 2", "every error and warning", links.read_diagnet),

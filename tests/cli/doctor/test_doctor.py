@@ -11,7 +11,7 @@ import pytest
 from holdfast.cli.app import run
 from holdfast.model.settings import AgentSettings, ProbeSettings, Roots, Settings
 from holdfast.node import checks
-from holdfast.node.agent.doctor import missing_on_machine
+from holdfast.node.agent.doctor import missing_on_machine, of_another_vendor
 
 
 def write_config(tmp_path: Path, **agent: str) -> Path:
@@ -101,3 +101,16 @@ def test_a_proc_that_hides_processes_is_told(tmp_path: Path) -> None:
     (tmp_path / "1").mkdir()
     (tmp_path / "1/environ").write_text("")
     assert "processes" not in {m.what for m in missing_on_machine(settings(tmp_path, str(tmp_path / "v.json")))}
+
+
+@pytest.mark.parametrize(
+    ("blind", "seen", "foreign"),
+    [
+        ({"nvml", "nvml_slow", "dcgm_diag", "kmsg"}, True, {"nvml", "nvml_slow", "dcgm_diag"}),
+        ({"amdgpu", "dcgm_diag"}, True, {"amdgpu"}),
+        ({"nvml", "dcgm_diag"}, False, set()),
+        (set(), True, set()),
+    ],
+)
+def test_what_another_vendor_s_gpus_need_is_not_missing(blind: set[str], seen: bool, foreign: set[str]) -> None:
+    assert of_another_vendor(blind, seen) == foreign

@@ -174,3 +174,30 @@ OSU = """# OSU MPI-CUDA Allreduce Latency Test v7.2
 4                      12.10
 8                      12.30
 """
+AMD_MONITOR = """GPU  XCP  POWER  PWR_CAP   GPU_T   MEM_T   GFX_CLK   GFX%   MEM%  SINGLE_ECC  DOUBLE_ECC
+  0    0  251 W   1000 W   55 °C   43 °C   144 MHz    0 %    0 %           0           0
+  1    0    N/A   1000 W   58 °C   47 °C   163 MHz    0 %    0 %           0           {errors}
+"""
+SERVICE = """Sep 18 03:19:01 n1 nvidia-fabricmanager-start.sh[4753]: Detected Pre-NVL5 system
+Sep 18 03:19:01 n1 systemd[1]: nvidia-fabricmanager.service: Control process exited, code=exited, status={status}
+"""
+SYSTEMCTL = """● nvidia-fabricmanager.service - NVIDIA fabric manager service
+     Loaded: loaded (/lib/systemd/system/nvidia-fabricmanager.service; enabled)
+     Active: {state} since Mon 2026-11-16 10:00:00 UTC; 1h ago
+"""
+HOST_ENGINE = """2024-05-24 10:22:29.245 ERROR [5231:5273] Read returned no data [/dcgm/x.cpp:388] [Dcgm::RunOnce]
+2024-05-24 10:22:30.245 {level} [5231:5273] the host engine ends [/dcgm/x.cpp:389] [Dcgm::RunOnce]
+"""
+AMD_BLOCKS = 'gpu_ecc_uncorrect_umc{{gpu_id="2",hostname="n"}} {errors}\ngpu_ecc_uncorrect_gfx{{gpu_id="2"}} 0\n'
+ROCM_METRICS = "GPU[0]\t\t: temperature_hotspot (C): 43\nGPU[0]\t\t: average_socket_power (W): 20\n"
+OTHER_WEEKDAY = "[Sa Feb 18 21:37:50 2023] amdgpu 0000:0b:00.0: amdgpu: {what}\n"
+DELTAS = "[  +0.000772] amdgpu 0000:05:00.0: firmware: direct-loading firmware amdgpu/picasso_vcn.bin\n"
+WINDOWS = """| NVIDIA-SMI 369.30                 Driver Version: 369.30                    |
+|   0  GeForce 840M       WDDM  | 0000:03:00.0     Off |                  N/A |
+| N/A   37C    P8    N/A /  N/A |     52MiB /  2048MiB |      0%      Default |
+"""
+RDMA_STATISTIC = '[{{"ifname": "ionic_0", "port": 1, "tx_rdma_ucast_pkts": 5, "req_tx_retry_excd_err": {count}}}]'
+RDMA_STATISTIC_TEXT = "link mlx5_0/1 rx_write_requests 12 local_ack_timeout_err 3 out_of_sequence 0\n"
+SMARTCTL_JSON = """{{"smartctl": {{"version": [7, 4]}}, "device": {{"name": "/dev/sda"}},
+"smart_status": {{"passed": true}},
+"ata_smart_attributes": {{"table": [{{"id": 5, "name": "Reallocated_Sector_Ct", "raw": {{"value": {count}}}}}]}}}}"""

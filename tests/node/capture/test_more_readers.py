@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.model.settings import Settings
 from holdfast.node.capture import judge, readers
+from holdfast.node.capture.check_file import check_file
 from tests.node.capture import more_outputs as o
 
 CASES = {
@@ -115,6 +116,32 @@ CASES = {
     "nvlink, none on a baseboard": (o.NO_LINKS.format(model="A100-SXM4-40GB"), "nvidia-smi nvlink", "fail", "gpu/1"),
     "perftest": (o.PERFTEST, "perftest", "pass", ""),
     "osu": (o.OSU, "OSU benchmarks", "pass", ""),
+    "amd-smi monitor": (o.AMD_MONITOR.format(errors=0), "amd-smi monitor", "pass", ""),
+    "amd-smi monitor, errors": (o.AMD_MONITOR.format(errors=2), "amd-smi monitor", "fail", "gpu/1"),
+    "service": (o.SERVICE.format(status="0/SUCCESS"), "service log", "pass", ""),
+    "service, ended": (o.SERVICE.format(status="1/FAILURE"), "service log", "fail", "fabricmanager"),
+    "systemctl": (o.SYSTEMCTL.format(state="active (running)"), "service log", "pass", ""),
+    "systemctl, failed": (o.SYSTEMCTL.format(state="failed (Result: exit-code)"), "service log", "fail", "exit-code"),
+    "systemctl, stopped": (o.SYSTEMCTL.format(state="inactive (dead)"), "service log", "degraded", "dead"),
+    "host engine": (o.HOST_ENGINE.format(level="INFO"), "nv-hostengine log", "pass", ""),
+    "host engine, ends": (o.HOST_ENGINE.format(level="FATAL"), "nv-hostengine log", "fail", "ends"),
+    "amd exporter, blocks": (o.AMD_BLOCKS.format(errors=0), "AMD metrics exporter", "pass", ""),
+    "amd exporter, a block": (o.AMD_BLOCKS.format(errors=1), "AMD metrics exporter", "fail", "in umc"),
+    "rocm-smi metrics": (o.ROCM_METRICS, "rocm-smi", "pass", ""),
+    "a weekday of two letters": (o.OTHER_WEEKDAY.format(what="GPU reset succeeded"), "kernel log", "pass", ""),
+    "a weekday of two letters, lost": (
+        o.OTHER_WEEKDAY.format(what="device lost from bus"),
+        "kernel log",
+        "fail",
+        "0b:00",
+    ),
+    "times as differences": (o.DELTAS, "kernel log", "pass", ""),
+    "windows": (o.WINDOWS, "nvidia-smi", "pass", ""),
+    "rdma statistic": (o.RDMA_STATISTIC.format(count=0), "rdma statistic", "pass", ""),
+    "rdma statistic, given up": (o.RDMA_STATISTIC.format(count=3), "rdma statistic", "degraded", "ionic_0"),
+    "rdma statistic text": (o.RDMA_STATISTIC_TEXT, "rdma statistic", "pass", ""),
+    "smartctl json": (o.SMARTCTL_JSON.format(count=0), "smartctl", "pass", ""),
+    "smartctl json, sectors": (o.SMARTCTL_JSON.format(count=8), "smartctl", "degraded", "Reallocated"),
     "a log in a letter": (o.QUOTED, "kernel log", "fail", "91:00"),
     "a log in another language": (o.OTHER_LANGUAGE, "kernel log", "fail", "01:00"),
     "a log with two stamps": (o.TWO_STAMPS, "kernel log", "fail", "DIMM_A1"),
@@ -145,3 +172,16 @@ def test_the_second_port_of_a_card_with_one_cable_is_no_fault_of_the_node():
 def test_every_reader_reads_its_own_output_alone():
     for text, tool, _, _ in CASES.values():
         assert [one.tool for one in readers.read(text)] == [tool]
+
+
+@pytest.mark.parametrize(("state", "health"), [("4: ACTIVE", "pass"), ("1: DOWN", "fail")])
+def test_a_copy_of_sysfs_is_judged_as_the_live_one_is(tmp_path, state, health):
+    for device, said in (("mlx5_0", "4: ACTIVE"), ("mlx5_1", state)):
+        port = tmp_path / "class" / "infiniband" / device / "ports" / "1"
+        (port / "counters").mkdir(parents=True)
+        (port / "state").write_text(f"{said}\n")
+        (port / "phys_state").write_text("5: LinkUp\n" if said.startswith("4") else "2: Polling\n")
+        (port / "rate").write_text("400 Gb/sec (4X NDR)\n")
+        (port / "link_layer").write_text("InfiniBand\n")
+    found = check_file(str(tmp_path), Settings())
+    assert (found.tools, found.health.value) == (["sysfs infiniband"], health)

@@ -1,0 +1,50 @@
+"""`amd-smi monitor`: a table with the columns that were asked for, values with their units."""
+
+import re
+
+from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
+
+_HEAD = re.compile(
+    r"^\s*(?:TIMESTAMP\s+)?GPU\s+(?:\S+\s+)*?(?:POWER|GPU_T|GFX_CLK|VRAM_USED|VRAM_USAGE)\b.*$", re.MULTILINE
+)
+_CELL = re.compile(r"N/A|\d+(?:\.\d+)?(?:/\s*\d+(?:\.\d+)?)?(?:\s?(?:W|°C|C|MHz|%|GB|MB|V|Mb/s))?(?=\s|$)")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_SIGNALS = {
+    "POWER": ("gpu_power_watts", 1.0),
+    "PWR_CAP": ("gpu_power_limit_watts", 1.0),
+    "GPU_T": ("gpu_temperature_celsius", 1.0),
+    "MEM_T": ("gpu_memory_temperature_celsius", 1.0),
+    "GFX_CLK": ("gpu_clock_sm_hertz", 1e6),
+    "GFX%": ("gpu_utilization_ratio", 0.01),
+    "MEM_CLOCK": ("gpu_clock_memory_hertz", 1e6),
+    "SINGLE_ECC": ("gpu_ecc_volatile_corrected_total", 1.0),
+    "DOUBLE_ECC": ("gpu_ecc_volatile_uncorrected_total", 1.0),
+}
+
+
+def read(text: str) -> ToolOutput | None:
+    """The last row of every GPU counts; a GPU in partitions has one row for each, the first has its values."""
+    head = _HEAD.search(text)
+    if head is None:
+        return None
+    columns = head[0].split()
+    output = ToolOutput("amd-smi monitor")
+    latest: dict[str, dict[str, str]] = {}
+    for line in text[head.end() :].splitlines():
+        row = dict(zip(columns, _CELL.findall(line), strict=False))
+        if row.get("GPU", "").isdigit() and len(row) > 1 and row.get("XCP", "0") == "0":
+            latest[row["GPU"]] = row
+    for number, row in latest.items():
+        _take(output, f"gpu/{int(number)}", row)
+    return output if latest else None
+
+
+def _take(output: ToolOutput, place: str, row: dict[str, str]) -> None:
+    output.see(place)
+    for column, (signal, factor) in _SIGNALS.items():
+        if number := _NUMBER.match(row.get(column, "")):
+            output.add(place, signal, float(number[0]) * factor)
+        elif column in row:
+            output.miss(place, signal, NOT_SUPPORTED)
+    if (errors := _NUMBER.match(row.get("DOUBLE_ECC", ""))) and float(errors[0]):
+        output.complain(place, f"{errors[0]} uncorrectable ECC errors", remedy="drain the node and reset the GPU")

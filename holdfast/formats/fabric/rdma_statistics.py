@@ -1,0 +1,38 @@
+"""`rdma statistic`, text and JSON: the transport's counters. They count since the driver was loaded, so that only what
+ends a connection is judged; whether the others grow takes two readings."""
+
+import re
+
+from holdfast.formats import json_document
+from holdfast.formats.tool_output import ToolOutput
+
+_LINE = re.compile(r"^link (\S+)/(\d+) ((?:\w+ \d+ ?)+)$", re.MULTILINE)
+_ENDS_CONNECTIONS = re.compile(r"retry_exc\w*|retries_exceeded|transport_retries_exceeded|retry_excd_err")
+_KNOWN = (
+    "rx_write_requests",
+    "rnr_nak_retry_err",
+    "tx_rdma_ucast_pkts",
+    "local_ack_timeout_err",
+    "tx_pkts",
+    "rx_bytes",
+)
+
+
+def read(text: str) -> ToolOutput | None:
+    ports = {(device, number): dict(zip(*[iter(words.split())] * 2, strict=False))
+             for device, number, words in _LINE.findall(text)}  # fmt: skip
+    document = json_document.find(text)
+    for entry in document if isinstance(document, list) else []:
+        if isinstance(entry, dict) and {"ifname", "port"} <= entry.keys() and any(name in entry for name in _KNOWN):
+            ports[str(entry["ifname"]), str(entry["port"])] = {str(name): str(value) for name, value in entry.items()}
+    if not ports:
+        return None
+    output = ToolOutput("rdma statistic")
+    output.lines = len(ports)
+    for (device, number), counters in ports.items():
+        place = f"nic/{device}/{number}"
+        for name, value in counters.items():
+            if value.isdigit() and int(value) and _ENDS_CONNECTIONS.search(name):
+                output.complain(place, f"{name} {value}: connections were given up", fails=False,
+                                remedy="see whether it grows; then check the links between both ends")  # fmt: skip
+    return output

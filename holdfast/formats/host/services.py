@@ -1,0 +1,53 @@
+"""What systemd reports of the services that a GPU node needs, and the log of DCGM's host engine."""
+
+import re
+
+from holdfast.formats.tool_output import NODE, ToolOutput
+
+_NEEDED = r"(?:nvidia-\w+|nv-hostengine|dcgm\w*|slurmd|munge|openibd|opensm\w*|nvlsm|rdc|amd-\w+|kubelet|containerd)"
+_ENDED = re.compile(
+    rf"systemd\[\d+\]: (?P<unit>{_NEEDED}[\w.@-]*\.service): "
+    r"(?:(?:Main|Control) process exited, code=(?:exited|killed|dumped), status=(?!0/)(?P<status>\S+)"
+    r"|Failed with result '(?P<result>[\w-]+)')",
+)
+_NOT_STARTED = re.compile(
+    r"systemd\[\d+\]: Failed to start (?P<what>.*?(?:NVIDIA|nvidia|DCGM|Slurm|InfiniBand|RDMA).*?)\.?$", re.M
+)
+_STATUS = re.compile(rf"^\s*[●×○*]\s+(?P<unit>{_NEEDED}[\w.@-]*\.service)\b.*$", re.MULTILINE)
+_ACTIVE = re.compile(r"^\s*Active: (\w+)(?: \(([^)]*)\))?", re.MULTILINE)
+_STARTED = re.compile(rf"systemd\[\d+\]: (?:Started|Stopped|Starting) .*|{_NEEDED}[\w.-]*\[\d+\]: ")
+_HOST_ENGINE = re.compile(r"^\d{4}-\d\d-\d\d [\d:.]+ (\w+)\s+\[\d+:\d+\] (.*?) \[/\S+:\d+\]", re.MULTILINE)
+REMEDY = "see why with journalctl -u, then start the service"
+
+
+def read_services(text: str) -> ToolOutput | None:
+    """The last word on each service counts."""
+    states: dict[str, str] = {}
+    for ended in _ENDED.finditer(text):
+        states[ended["unit"]] = f"ended with {ended['status'] or ended['result']}"
+    for failed in _NOT_STARTED.finditer(text):
+        states.setdefault(failed["what"], "failed to start")
+    for shown in _STATUS.finditer(text):
+        active = _ACTIVE.search(text, shown.end())
+        if active:
+            states[shown["unit"]] = "" if active[1] in ("active", "activating", "reloading") else active[2] or active[1]
+    if not states and not _STARTED.search(text):
+        return None
+    output = ToolOutput("service log")
+    output.lines = text.count("\n")
+    for unit, state in states.items():
+        if state:
+            output.complain(NODE, f"{unit} {state}", fails=state != "dead", remedy=REMEDY)
+    return output
+
+
+def read_host_engine(text: str) -> ToolOutput | None:
+    """It logs errors on healthy nodes too: only what ends it is a complaint."""
+    lines = _HOST_ENGINE.findall(text)
+    if not lines:
+        return None
+    output = ToolOutput("nv-hostengine log")
+    output.lines = len(lines)
+    for message in dict.fromkeys(message for level, message in lines if level in ("FATAL", "CRITICAL")):
+        output.complain(NODE, message, remedy="look at nv-hostengine's log")
+    return output
