@@ -21,40 +21,14 @@ from measure import cpu_times, publish, steal_ratio
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from tests.console.conftest import BROWSER_ARGUMENTS  # noqa: E402
+from tests.console.large_fleet import fill  # noqa: E402
 from tests.console.real import Controller, controlling  # noqa: E402
-from tests.fleet.store.lives import arrived  # noqa: E402
-
-from holdfast.fleet.store import Store  # noqa: E402
-from holdfast.model.lifecycle import NodeState, Stage  # noqa: E402
 
 STATIC = ROOT / "holdfast" / "fleet" / "console" / "static"
-BATCH = 500
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 SHIFTS = """new PerformanceObserver((list) => {
     for (const one of list.getEntries()) if (!one.hadRecentInput) window.shift_ = (window.shift_ ?? 0) + one.value;
 }).observe({ type: "layout-shift", buffered: true });"""
-STAGES = (Stage.ALLOCATED, Stage.ALLOCATED, Stage.ALLOCATED, Stage.READY)
-
-
-def fill(directory: Path, nodes: int) -> None:
-    """What a fleet of this size has stored when its controller starts."""
-    store = Store.open(f"sqlite:///{directory}/holdfast.db")
-    epoch = store.lead("bench", 60.0, time.time()) or 0
-    lives = [
-        NodeState(
-            name=f"n{number:05d}",
-            pool=f"pool{number % 4}",
-            stage=STAGES[number % 4] if number % 200 else Stage.QUARANTINED,
-            since=time.time() - number,
-            place={"rack": f"r{number // 8}", "leaf": f"leaf{number // 32}", "loop": f"loop{number // 256}"},
-            reason="passed the full suite: every check passed",
-        )
-        for number in range(nodes)
-    ]
-    for first in range(0, nodes, BATCH):
-        store.transit_all([arrived(life, time.time()) for life in lives[first : first + BATCH]], epoch)
-    store.resign(epoch)
-    store.close()
 
 
 def usable(page: Any, site: Controller, nodes: int) -> float:
