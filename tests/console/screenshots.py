@@ -89,7 +89,7 @@ def topology(page: Any) -> None:
 
 def history(page: Any) -> None:
     page.locator(".plot-over-time .line.main").first.wait_for()
-    page.locator(".calendar td.full, .calendar td.good, .calendar td.less").first.wait_for()
+    page.locator(".calendar td:not(.none)").first.wait_for()
 
 
 def inbox(page: Any) -> None:
