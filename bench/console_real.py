@@ -21,40 +21,15 @@ from measure import cpu_times, publish, steal_ratio
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from tests.console.conftest import BROWSER_ARGUMENTS  # noqa: E402
+from tests.console.large_fleet import fill  # noqa: E402
 from tests.console.real import Controller, controlling  # noqa: E402
-from tests.fleet.store.lives import arrived  # noqa: E402
-
-from holdfast.fleet.store import Store  # noqa: E402
-from holdfast.model.lifecycle import NodeState, Stage  # noqa: E402
 
 STATIC = ROOT / "holdfast" / "fleet" / "console" / "static"
-BATCH = 500
+PATIENCE = 300_000  # milliseconds
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 SHIFTS = """new PerformanceObserver((list) => {
     for (const one of list.getEntries()) if (!one.hadRecentInput) window.shift_ = (window.shift_ ?? 0) + one.value;
 }).observe({ type: "layout-shift", buffered: true });"""
-STAGES = (Stage.ALLOCATED, Stage.ALLOCATED, Stage.ALLOCATED, Stage.READY)
-
-
-def fill(directory: Path, nodes: int) -> None:
-    """What a fleet of this size has stored when its controller starts."""
-    store = Store.open(f"sqlite:///{directory}/holdfast.db")
-    epoch = store.lead("bench", 60.0, time.time()) or 0
-    lives = [
-        NodeState(
-            name=f"n{number:05d}",
-            pool=f"pool{number % 4}",
-            stage=STAGES[number % 4] if number % 200 else Stage.QUARANTINED,
-            since=time.time() - number,
-            place={"rack": f"r{number // 8}", "leaf": f"leaf{number // 32}", "loop": f"loop{number // 256}"},
-            reason="passed the full suite: every check passed",
-        )
-        for number in range(nodes)
-    ]
-    for first in range(0, nodes, BATCH):
-        store.transit_all([arrived(life, time.time()) for life in lives[first : first + BATCH]], epoch)
-    store.resign(epoch)
-    store.close()
 
 
 def usable(page: Any, site: Controller, nodes: int) -> float:
@@ -81,7 +56,7 @@ def measured(browser: Any, site: Controller, nodes: int, rounds: int) -> dict[st
         seconds, shifts = [], []
         for _ in range(rounds):
             page = browser.new_page(viewport={"width": width, "height": height})
-            page.set_default_timeout(300_000)
+            page.set_default_timeout(PATIENCE)
             page.add_init_script(SHIFTS)
             seconds.append(usable(page, site, nodes))
             page.wait_for_timeout(5_000)
@@ -104,7 +79,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         fill(Path(folder), options.nodes)
         with controlling(STATIC, Path(folder)) as site, sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=list(BROWSER_ARGUMENTS))
+            chromium = shutil.which("chromium")
+            browser = driver.chromium.launch(executable_path=chromium, args=list(BROWSER_ARGUMENTS), timeout=PATIENCE)
             answer_seconds(site)
             found = measured(browser, site, options.nodes, options.rounds)
             answers = [answer_seconds(site) for _ in range(options.rounds)]

@@ -48,5 +48,7 @@ def controlling(static: Path, directory: Path, more: str = "") -> Iterator[Contr
     command = [sys.executable, "-m", "holdfast.fleet.controller", "--config", str(config)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
-        yield Controller(process.stdout.readline().strip(), (directory / "token").read_text().strip())
-        process.terminate()
+        try:
+            yield Controller(process.stdout.readline().strip(), (directory / "token").read_text().strip())
+        finally:
+            process.terminate()  # also after a failure: the block would wait for it for ever

@@ -23,6 +23,10 @@ test("a node that was out before the range began counts from its beginning", () 
   expect(outages([NODES[0]!], [move("a", 30, "resetting", "testing")], 10, 100).get("a")).toEqual([[10, 30]]);
 });
 
+test("before it enrolled a node was not out of service", () => {
+  expect(outages([NODES[0]!], [move("a", 30, "provisioning", "testing")], 10, 100).get("a")).toEqual([]);
+});
+
 test("each hour has the share of node time in service, the last one only as far as it went", () => {
   const found = hours(NODES, [move("b", 50, "ready", "quarantined")], 0, 150, 100);
   expect(found.map((one) => one.share)).toEqual([0.75, 0.5]);

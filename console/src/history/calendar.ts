@@ -25,7 +25,7 @@ export function outages(nodes: readonly Known[], moves: readonly TransitionView[
   const found = new Map<string, [number, number][]>(nodes.map((node) => [node.name, []]));
   const state = new Map<string, { since: number; out: boolean }>();
   for (const move of moves.toSorted((one, other) => one.at - other.at)) {
-    const known = state.get(move.node) ?? { since: from, out: OUT.has(move.before) };
+    const known = state.get(move.node) ?? { since: from, out: move.before !== "provisioning" && OUT.has(move.before) }; // before it enrolled it was not out
     if (known.out) found.get(move.node)?.push([known.since, move.at]);
     state.set(move.node, { since: Math.max(from, move.at), out: OUT.has(move.after) });
   }

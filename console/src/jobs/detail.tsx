@@ -14,7 +14,7 @@ const REFRESH_SECONDS = 5;
 function Facts({ job }: { job: TrainingDetail }) {
   const speed = job.step_seconds != null && job.usual_step_seconds != null ? job.usual_step_seconds / job.step_seconds : null;
   const facts: [string, string][] = [
-    ["State", `${job.state}, attempt ${job.attempt}, step ${job.step.toLocaleString("en")}`],
+    ["State", `${job.state}, attempt ${job.attempt}, ${job.step < 0 ? "no step yet" : `step ${job.step.toLocaleString("en")}`}`],
     ["Speed, relative to usual", percent(speed)],
     ["Tokens per second", job.tokens_per_second == null ? "unknown" : many(job.tokens_per_second)],
     ["Loss", job.loss?.toPrecision(5) ?? "unknown"],

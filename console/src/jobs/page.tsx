@@ -35,7 +35,7 @@ function Row({ job }: { job: TrainingView }) {
       <td data-head="Health">
         <span class={`health ${job.health}`}>{job.health}</span>
       </td>
-      <td class="number" data-head="Step">{job.reports_progress ? job.step.toLocaleString("en") : ""}</td>
+      <td class="number" data-head="Step">{job.reports_progress && job.step >= 0 ? job.step.toLocaleString("en") : ""}</td>
       <td class="number" data-head="Step time">{job.step_seconds == null ? "" : `${reading(job.step_seconds)} s`}</td>
       <td class="number" data-head="Goodput">{percent(job.goodput)}</td>
       <td class="number" data-head="At risk, GPU-h">{job.exposure_gpu_hours == null ? "unknown" : amount(job.exposure_gpu_hours)}</td>

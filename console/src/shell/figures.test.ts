@@ -14,7 +14,7 @@ test.each([[0.788, "78.8 %"], [0.75, "75 %"], [1, "100 %"], [0.004, "0.4 %"], [n
   expect(percent(share)).toBe(shown);
 });
 
-test.each([[0, "0 USD"], [16.234, "16.23 USD"], [14_207.3, "14,207 USD"]])("%d of money is %s", (value, shown) => {
+test.each([[0, "0 USD"], [-0.001, "0 USD"], [0.004, "0 USD"], [0.006, "0.01 USD"], [16.234, "16.23 USD"], [14_207.3, "14,207 USD"]])("%d of money is %s", (value, shown) => {
   expect(money(value)).toBe(shown);
 });
 

@@ -29,7 +29,9 @@ export function percent(share: number | null | undefined): string {
   return share == null ? "unknown" : `${three.format(Number((share * 100).toFixed(1)))} %`;
 }
 
-export function money(value: number, currency = "USD"): string {
+/** Less than half a cent is nothing, and never "-0.00". */
+export function money(amount: number, currency = "USD"): string {
+  const value = Math.abs(amount) < 0.005 ? 0 : amount;
   return `${(Math.abs(value) < 100 && value !== 0 ? cents : whole).format(value)} ${currency}`;
 }
 
