@@ -118,7 +118,7 @@ def stage(drill: Drill, progress: Callable[[float], None] = lambda _: None) -> S
     judged, watch = [], Watch()
     for number, moment in enumerate(moments):
         seen = panel.until(float(moment)).last(WINDOW_SECONDS)
-        past = panel.until(0.0) if seen.times[0] > 0 else None  # as a controller remembers its baseline
+        past = panel.until(0.0) if seen.times[0] > panel.times[0] else None  # as a controller remembers its baseline
         found = watch.take(seams.explain(seen, topology, seams.ALL, past), topology, float(moment), drill.planned)
         judged.append(Judged(float(moment), _ranked(found)))
         progress(0.2 + 0.8 * (number + 1) / len(moments))
