@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from holdfast.lab.drills.wide.course import Course
 from holdfast.lab.drills.wide.faults import FAULTS
-from holdfast.lab.drills.wide.physics import Course, truth
+from holdfast.lab.drills.wide.physics import truth
 from holdfast.lab.drills.wide.readings import instrument, jobs_of
 from holdfast.lab.drills.wide.site import Places, Site, Work, draw_constants
 from holdfast.lab.drills.wide.stager import Situation, Stager
