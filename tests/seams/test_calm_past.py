@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from holdfast.model.panel import Table
+from holdfast.seams.rules.cooling_flow import explain as flow
 from holdfast.seams.rules.sensor_drift import explain
 from holdfast.seams.scene import Scene
 from tests.seams.conftest import _calm
+from tests.seams.making import change, gpus, nodes, of
 
 BRAKE = 128
 REASONS, RACK_FLOW = "gpu_clock_event_reasons", "rack_flow_litres_per_minute"
@@ -49,3 +51,20 @@ def test_a_drift_is_farther_than_instruments_stray_here(quiet: Any, wander: floa
     values[0, 150:] *= 0.88
     quiet.tables[RACK_FLOW] = Table(subjects, values.astype(np.float32))
     assert ("rack/r1" in {one.cause for one in explain(quiet.scene)}) is found
+
+
+@pytest.mark.parametrize(
+    ("draws", "hot", "found"), [(1.0, False, True), (0.6, False, False), (0.9, False, True), (0.6, True, True)]
+)
+def test_a_unit_that_delivers_less_for_less_load_is_well(quiet: Any, draws: float, hot: bool, found: bool) -> None:
+    """Constant temperature difference: flow follows the load. Where GPUs are hot, they draw less because of it."""
+    six = nodes(1, 6)
+    of(
+        change("cdu_flow_litres_per_minute", "cdu/c1", times=0.6),
+        change(RACK_FLOW, "rack/r1", "rack/r2", times=0.6),
+        gpus("gpu_power_watts", six, times=draws),
+    )(quiet)
+    if hot:
+        gpus("gpu_temperature_celsius", six, by=15.0)(quiet)
+    (one,) = (one for one in flow(quiet.scene) if one.kind == "cooling.flow_low")
+    assert (one.score > 0) is found
