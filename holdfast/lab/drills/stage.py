@@ -80,7 +80,8 @@ def tolerated(drill: Drill) -> frozenset[Named]:
     """A gap so long that an operator would call the sensor silent may be found as one."""
     gaps = [one for one in drill.distractors if one.kind == "sensor_gap" and one.seconds >= LOST_SECONDS]
     silent = [one for one in drill.silences if one.end - one.start >= LOST_SECONDS]
-    return frozenset((one.subject, "sensor.lost") for one in (*gaps, *silent))
+    subjects = [*(one.subject for one in gaps), *(one.subject for one in silent)]
+    return frozenset((subject, "sensor.lost") for subject in subjects)
 
 
 def plant_of(drill: Drill) -> Plant:
