@@ -28,8 +28,11 @@ MOST_RIVALS = 5
 SPARED = 0.5
 STEP, THROUGHPUT = "job_step_seconds", "job_throughput_ratio"
 SLOWER = 0.05  # of a step
-SLOW_FOR_SECONDS = 300.0
-UNEXPLAINED = 0.9  # that it is slow is measured; raw
+SLOW_FOR_SECONDS = 960.0  # a stretch of other data or longer sequences is over by then
+MUCH_SLOWER = 0.5  # of a step: no stretch of other data
+MUCH_SLOWER_FOR_SECONDS = 300.0
+LEAST_LOST_SECONDS = 90.0  # of the job's time: less is not worth an operator's
+UNEXPLAINED = 0.7  # raw: that it is slow is measured, why is not known
 
 
 @dataclass(slots=True)
@@ -82,10 +85,12 @@ def unexplained(scene: Scene, needing: Sequence[Symptom], taken: set[int]) -> li
     for place, one in enumerate(needing):
         if one.signal != STEP or place in taken or one.subject in scene.idle_jobs:
             continue
-        lasted = scene.now - one.since >= SLOW_FOR_SECONDS
+        seconds, longer = scene.now - one.since, one.now / one.before - 1
+        enough = MUCH_SLOWER_FOR_SECONDS if longer >= MUCH_SLOWER else SLOW_FOR_SECONDS
+        lasted = seconds >= enough and longer * seconds >= LEAST_LOST_SECONDS
         made = scene.recent(THROUGHPUT, one.subject), scene.usual(THROUGHPUT, one.subject)
         as_much = made[0] == made[0] and made[1] > 0 and made[0] >= (1 - SLOWER / 2) * made[1]  # larger steps, not slow
-        if lasted and one.now >= (1 + SLOWER) * one.before and not as_much:
+        if lasted and longer >= SLOWER and not as_much:
             found.append(one)
     return found
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, Table, Values
 from holdfast.model.subject import Subject
 from holdfast.model.topology import Topology, whole_of
 from holdfast.seams.effects import CARRIES
@@ -16,6 +16,7 @@ from holdfast.seams.moved import PAUSE_SECONDS, RECENT_SECONDS, Moves, baseline_
 from holdfast.seams.work import COLD_CELSIUS, STILL_WORKING, warmer_than_its_power, while_working
 
 Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.intp]
 REASONS = "gpu_clock_event_reasons"
 USE = "gpu_utilization_ratio"
 STEP = "job_step_seconds"
@@ -105,7 +106,9 @@ class Scene:
         found = self.down(subject, kinds) | {subject}
         if "runs_on" in kinds:  # who uses a part of a node, such as a port, runs on the node
             wholes = {whole_of(one) for one in found if one.startswith("node/") and one.count("/") > 1} - {None}
-            jobs = {one for whole in wholes if whole for one in self.down(whole, CARRIES) if not one.startswith("node/")}
+            jobs = {
+                one for whole in wholes if whole for one in self.down(whole, CARRIES) if not one.startswith("node/")
+            }
             found |= {one for one in jobs if one.count("/") == 1}
         pools = [one for one in found if one.startswith("pool/")]
         into = {edge.source for pool in pools for edge in self.topology.sources.get(pool, ()) if edge.kind == "feeds"}
@@ -162,7 +165,7 @@ class Scene:
 
     @cached_property
     def coolant(self) -> float:
-        """Degrees of what heat leaves to: the coolest supply, without meters of it the room, or as cold as any plant."""
+        """Degrees of what heat leaves to: the coolest supply, the room, or as cold as any plant makes it."""
         known = (self.moves(name).center for name in SUPPLIES if self.panel.of(name).subjects)
         return next((float(np.nanmin(one)) for one in known if np.isfinite(one).any()), COLD_CELSIUS)
 
@@ -217,7 +220,7 @@ class Scene:
         # A quick look first: most GPUs give no reason at all, and bits are dear to take apart.
         some = np.flatnonzero((last > 0).any(axis=1))
         bits = (np.nan_to_num(table.values[some]).astype(np.int64) & mask) > 0
-        before = bits[:, : baseline_columns(times)].mean(axis=1)
+        before = self._reasons_before(table, some, mask, bits[:, : baseline_columns(times)])
         now = bits[:, -recent_columns(times) :].mean(axis=1)
         found = np.flatnonzero((now >= 0.5) & (before < 0.2))
         onset = bits.shape[1] - np.argmax(~bits[:, ::-1], axis=1)
@@ -225,6 +228,17 @@ class Scene:
             Symptom(table.subjects[some[row]], REASONS, float(times[min(onset[row], len(times) - 1)]), 0.0, float(mask))
             for row in found
         ]
+
+    def _reasons_before(self, table: Table, rows: Places, mask: int, own: Mask) -> Values:
+        """The share of calm times in which a GPU gave such a reason, or of the window's beginning."""
+        before: Values = own.mean(axis=1).astype(np.float32)
+        calm = self._calm_of(REASONS)
+        if calm is not None:
+            usual = ((np.nan_to_num(calm.values).astype(np.int64) & mask) > 0).mean(axis=1)
+            places = [calm.index.get(table.subjects[row], -1) for row in rows]
+            known = [usual[place] if place >= 0 else old for place, old in zip(places, before, strict=True)]
+            before = np.array(known, np.float32)
+        return before
 
     def _while_jobs_work(self, table: Table) -> Table:
         """Without jobs whose GPUs have nothing to do any more: their last step is the past, not the present."""

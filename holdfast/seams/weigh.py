@@ -26,7 +26,7 @@ def companions(candidate: Candidate, what: str, moved: Mapping[Subject, Symptom]
     """Others that must move with it: if most do it is no lone instrument, if none does it may well be one."""
     part = share(moved, seen)
     if part is None:
-        candidate.unknown.append(f"{what}: nobody measures it")
+        candidate.unknown.append(f"{what}: not measured")
         return False
     count = sum(1 for one in seen if one in moved)
     if part > 0.5:

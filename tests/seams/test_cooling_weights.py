@@ -41,7 +41,7 @@ FELL, TOO, STILL, WELL = 2.5, 2.0, -2.5, -2.5
         ("until it had five minutes", change(CDU, "cdu/c1", times=0.5, at=209), FELL + STILL + WELL),
         ("who draws less stays cool", of(HALF, gpus(WATTS, nodes(1, 4), times=0.9)), FELL + STILL + WELL * 2 / 6),
         ("a little less is no less", of(HALF, gpus(WATTS, nodes(1, 4), times=0.93)), FELL + STILL + WELL),
-        ("who idles is not asked", of(HALF, gpus(USE, nodes(1, 6), times=0.3)), FELL + STILL),
+        ("who idles needs less", of(HALF, gpus(USE, nodes(1, 6), times=0.3)), FELL + STILL - 5.0),
         ("a third of the work is work", of(HALF, gpus(USE, nodes(1, 6), times=0.42)), FELL + STILL + WELL),
         ("somewhat warmer is not well", of(HALF, gpus(HEAT, nodes(1, 6), by=1.5)), FELL + STILL),
         ("a degree is nothing", of(HALF, gpus(HEAT, nodes(1, 6), by=1.4)), FELL + STILL + WELL),

@@ -81,7 +81,7 @@ def test_what_began_this_moment_may_be_over_the_next(quiet: Any, since: float, p
 @pytest.mark.parametrize(("since", "asked"), [(1590.0, True), (1591.0, False)])
 def test_what_is_bad_in_itself_is_not_asked_for_what_was_there_before(quiet: Any, since: float, asked: bool) -> None:
     found, *rest = roots(_slow(quiet), [_candidate("cdu/c1", since, score=1.0, proven=True)])
-    assert [one.kind for one in rest] == ([] if asked else ["job.slowdown"])
+    assert not rest
     assert found.raw == _sure(1.0 + (ALL if asked else 0.0))
     assert (JOB in {one.subject for one in found.symptoms}) is asked
 
@@ -265,18 +265,36 @@ def test_edges_that_carry_a_pool_reach_the_paths_into_it(quiet: Any) -> None:
     assert "path/prefill-decode" in quiet.scene.reach("node/n1", ("runs_on", "feeds"))
 
 
-@pytest.mark.parametrize(("times", "at", "found"), [(1.06, 150, True), (1.045, 150, False), (1.2, 215, False)])
+@pytest.mark.parametrize(
+    ("times", "at", "found"),
+    [
+        (1.1, 140, True),
+        (1.1, 145, False),  # 940 s: a stretch of other data
+        (1.08, 140, False),  # 80 s lost
+        (1.045, 20, False),
+        (1.55, 205, True),  # much slower: after five minutes
+        (1.55, 211, False),
+        (1.45, 205, False),
+    ],
+)
 def test_a_slowdown_without_a_cause_is_a_finding_once_it_lasts(quiet: Any, times: float, at: int, found: bool) -> None:
     change("job_step_seconds", times=times, at=at)(quiet)
     quiet.tables.pop("job_throughput_ratio", None)
     said = roots(quiet.scene, [])
     assert [(one.cause, one.kind) for one in said] == ([(JOB, "job.slowdown")] if found else [])
     if said:
-        assert "6 % longer" in said[0].evidence[0] and "cooling" in said[0].evidence[1]
-        assert said[0].since == 1500.0
+        assert f"{100 * times - 100:.0f} % longer" in said[0].evidence[0] and "cooling" in said[0].evidence[1]
+        assert said[0].since == 10.0 * at
+        assert said[0].confidence < 0.8  # that it is slow is known, why is not
 
 
 def test_larger_steps_at_the_same_throughput_are_no_slowdown(quiet: Any) -> None:
     change("job_step_seconds", times=1.3, at=150)(quiet)
     quiet.add("job_throughput_ratio", {JOB: 1.0})
     assert roots(quiet.scene, []) == ()
+
+
+def test_who_uses_a_port_of_a_node_runs_on_the_node(quiet: Any) -> None:
+    quiet.link(Edge("connects", "switch/rail3", "node/n1/nic/mlx5_3/1"))
+    assert JOB in quiet.scene.reach("switch/rail3", ("connects", "runs_on"))
+    assert JOB not in quiet.scene.reach("switch/rail3", ("connects",))

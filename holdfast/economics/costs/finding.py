@@ -31,10 +31,17 @@ class Prices:
         share("queued_chance", self.queued_chance)
 
 
-def bill(losses: Sequence[Loss], prices: Prices, hours: float, horizon_hours: float = HORIZON_HOURS) -> Bill:
+def bill(
+    losses: Sequence[Loss],
+    prices: Prices,
+    hours: float,
+    horizon_hours: float = HORIZON_HOURS,
+    worked_hours: float | None = None,
+) -> Bill:
     """`hours`: how long it has lasted. Of one that is over, such as a drill's, `horizon_hours` is 0.
 
-    Labour is counted once for the incident, not for each job: the people who are called out.
+    Labour is counted once for the incident, not for each job: the people who are called out. `worked_hours`: from its
+    acknowledgement on; where none is known, `people_hours` are assumed, or as long as it lasts.
     """
     priced = [one for one in losses if one.gpus and one.share_now is not None and one.share_so_far is not None]
     priced = _one_slip_each(priced)
@@ -43,7 +50,7 @@ def bill(losses: Sequence[Loss], prices: Prices, hours: float, horizon_hours: fl
         _incident(_later(one, horizon_hours), prices, hours + horizon_hours, _mean(one, hours, horizon_hours))
         for one in priced
     ]
-    worked = min(prices.people_hours, hours)
+    worked = min(prices.people_hours, hours) if worked_hours is None else worked_hours
     by_job_now, by_job_then = [layers(one) for one in so_far], [layers(one) for one in going_on]
     return Bill(
         layers=tuple(_layer(place, name, by_job_now, by_job_then, prices, worked) for place, name in enumerate(LAYERS)),
@@ -118,13 +125,14 @@ def _layer(
     worked: float,
 ) -> Layer:
     if name == LABOUR:
-        whole = prices.people * prices.people_hours * prices.wage
+        expected = max(prices.people_hours, worked)
+        whole = prices.people * expected * prices.wage
         return Layer(
             name=name,
             so_far=prices.people * worked * prices.wage,
             if_it_goes_on=whole,
             formula="people x hours each x wage",
-            inputs=f"{prices.people:g} x {worked:.3g} of {prices.people_hours:g} h x {prices.wage:g}",
+            inputs=f"{prices.people:g} x {worked:.3g} of {expected:g} h x {prices.wage:g}",
         )
     return Layer(
         name=name,

@@ -5,6 +5,7 @@ import csv
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 from holdfast.client import history
 from holdfast.client.client import Client
@@ -92,16 +93,21 @@ def write(month: Month, out: str) -> None:
             rows = month.document()["rows"]
             table = csv.DictWriter(file, fieldnames=[month.by, *month.whole.document()])
             table.writeheader()
-            table.writerows({**row, month.by: _harmless(row[month.by])} for row in rows)
+            table.writerows({**_rounded(row), month.by: _harmless(row[month.by])} for row in rows)
         if month.incidents:
             beside = Path(out).with_name(f"{Path(out).stem}-incidents.csv")
             with beside.open("w", encoding="utf-8", newline="") as file:
                 rows = month.document()["incidents"]
                 table = csv.DictWriter(file, fieldnames=list(rows[0]))
                 table.writeheader()
-                table.writerows({**row, "subject": _harmless(row["subject"])} for row in rows)
+                table.writerows({**_rounded(row), "subject": _harmless(row["subject"])} for row in rows)
     except OSError as error:
         raise Refusal(f"--out: cannot write {out}: {error.strerror}") from None
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """For people: a thousandth of a GPU-hour, of a dollar and of a share is enough."""
+    return {name: round(value, 3) if isinstance(value, float) else value for name, value in row.items()}
 
 
 def _harmless(text: str) -> str:

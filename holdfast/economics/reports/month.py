@@ -40,6 +40,15 @@ class Sum:
             self.dollars[target] += dollars
         return moved
 
+    def give(self, other: "Sum", target: str, hours: float) -> None:
+        """Productive hours that were something else, and are another group's; at the mean price of those here."""
+        moved = min(hours, self.gpu_hours["productive"])
+        if moved <= 0:
+            return
+        price = self.dollars["productive"] / self.gpu_hours["productive"]
+        self.add("productive", -moved, price)
+        other.add(target, moved, price)
+
     def add(self, part: str, hours: float, price: float) -> None:
         self.gpu_hours[part] += hours
         self.dollars[part] += hours * price
@@ -103,6 +112,11 @@ class Month:
         self.incidents, self.month_end = list(incidents), month_end
         held = self.whole.move("productive", "degraded", sum(one.held_back for one in incidents))
         self.whole.move("productive", "rework", sum(one.redone for one in incidents))
+        if self.by == "cause" and (worked := self.groups.get("productive")) is not None:
+            for one in incidents:
+                mine = self.groups.setdefault(one.kind, Sum())
+                worked.give(mine, "degraded", one.held_back)
+                worked.give(mine, "rework", one.redone)
         if held:
             note = "Jobs that incidents slowed or stopped: that part of their time counts as degraded."
             self.notes = [note, *(one for one in self.notes if not one.startswith("Degraded time counts as lost"))]

@@ -81,17 +81,22 @@ def _incidents(month: Month) -> list[str]:
         words += f" If the month goes on like this, it will be {money(coming)}."
     parts = ["<h2>What incidents cost</h2>", f"<p>{words}</p>"]
     for title, of in (("cause", lambda one: one.kind), ("owner", lambda one: one.owner)):
+        parts.append(f"<h3>By {title}</h3>")
         rows = [
             (escape(name), str(len(mine)), *_costs(mine), money(sum(one.total for one in mine)))
             for name, mine in grouped(month.incidents, of)
         ]
         parts.append(page.table((title, "incidents", *COST_HEAD, "in all"), rows, len(COST_HEAD) + 2))
     dearest = [
-        (escape(one.subject), escape(one.kind), f"<nobr>{_clock(one.opened)}</nobr>", *_costs([one]), money(one.total))
+        (
+            f"{escape(one.subject)}<br><small>{escape(one.kind)}<br>{_clock(one.opened)} UTC</small>",
+            *_costs([one]),
+            money(one.total),
+        )
         for one in month.incidents[:MOST_INCIDENTS]
     ]
     parts += ["<h2>The dearest incidents</h2>"]
-    parts.append(page.table(("cause", "kind", "opened (UTC)", *COST_HEAD, "in all"), dearest, len(COST_HEAD) + 1))
+    parts.append(page.table(("cause, kind, opened", *COST_HEAD, "in all"), dearest, len(COST_HEAD) + 1))
     lost = [
         (_clock(at)[:10], hours, f"{hours:,.0f} GPU-hours")
         for at, hours in weeks(month.incidents, month.begin, month.end)
@@ -113,7 +118,11 @@ def _costs(mine: Sequence[Priced]) -> tuple[str, ...]:
 def _groups(month: Month) -> list[str]:
     title = f"<h2>By {month.by}, the most lost first</h2>"
     if month.by == "cause":
-        lost = [(escape(name), f"{one.hours:,.1f}", money(one.paid), money(one.lost)) for name, one in month.ranked()]
+        lost = [
+            (escape(name), f"{one.hours:,.1f}", money(one.paid), money(one.lost))
+            for name, one in month.ranked()
+            if one.lost
+        ]
         return [title, page.table((month.by, "GPU-hours", "paid", "lost"), lost, 3)]
     rows = [
         (

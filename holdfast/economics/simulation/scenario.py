@@ -1,4 +1,4 @@
-"""What is simulated: a cluster, what befalls it, how it is mended, and the jobs that run on it. Times in seconds."""
+"""What is simulated: a cluster, what befalls it, how it is repaired, and the jobs that run on it. Times in seconds."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -87,7 +87,7 @@ class Hazard:
     takes_node: bool = True  # False: a restart is enough, such as after a bug in software
     part: str = ""  # which part a swap takes; '' is always at hand
     speed: float = 0.8  # of a slowed node
-    lasts: Spread | None = None  # of slowdowns and of failures of more than a node; None: until mended
+    lasts: Spread | None = None  # of slowdowns and of failures of more than a node; None: until repaired
     noticed: Spread = AT_ONCE  # how long a slowdown or corruption stays silent
     rate_events: float = 0.0  # how many failures the rate was counted from; 0: it is taken as certain
 

@@ -42,7 +42,7 @@ class Silent:
                 run.clean.setdefault(node, run.work.storage)
 
     def cure(self, node: int) -> None:
-        """A node that was mended and tested; what slows a whole loop is not over by that."""
+        """A node that was repaired and tested; what slows a whole loop is not over by that."""
         self._corrupt.pop(node, None)
         for number, failure in list(self._slow.get(node, {}).items()):
             if failure.hazard.on in SINGLE:

@@ -22,6 +22,7 @@ from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.incidents.account import account, continued
 from holdfast.fleet.incidents.attribution import attributed, restored
 from holdfast.fleet.incidents.baseline import Baseline
+from holdfast.fleet.incidents.labour import hours_worked, item_key
 from holdfast.fleet.incidents.learned import LearnedBaseline
 from holdfast.fleet.incidents.ranks import SeamRanks
 from holdfast.fleet.incidents.recovery import ended, recovered
@@ -118,6 +119,8 @@ class SeamWatch:
         self._learned = LearnedBaseline()
         self._loaded = False
         self._ledger = Ledger()
+        self._ids: dict[str, str] = {}  # of open incidents, by what they are about
+        self._worked: dict[str, float] = {}  # hours since an operator acknowledged them
         self._announced: tuple[PlannedWorkView, ...] = ()
         self._planned: tuple[PlannedWork, ...] = ()
         self._looked_at: float | None = None
@@ -255,12 +258,17 @@ class SeamWatch:
         self._subjects = (len(panel.tables), sum(len(table.subjects) for table in panel.tables.values()))
         before = self.open
         found = await asyncio.to_thread(self.judge, panel, topology)
+        keys = [item_key(one) for one in self._ids.values()]
+        records = await asyncio.to_thread(self._store.item_records, keys) if keys else {}
+        worked = hours_worked(self._ids, records, clock.now())
+        self._worked = {root: hours * self._factor for root, hours in worked.items()}
         over = self.take(found, panel, now)
         open_ = await writer.ask(Work(partial(_tell, self._due(before), over)))
         self.forget(over, panel)
         if not self._known and await asyncio.to_thread(self._learned.learn, panel):
             documents = await asyncio.to_thread(self._learned.documents)
             await writer.ask(Work(partial(_store_documents, BASELINE, documents)))
+        self._ids = {one.subject: one.id for one in open_}
         self._alerts.stand(open_)
         nodes = [f"node/{name}" for name in self._board.views]
         await asyncio.to_thread(self._holes.look, self._files.topology, topology, panel, nodes, clock.now())
@@ -298,7 +306,7 @@ class SeamWatch:
         for root, known in self._known.items():
             if root not in found and root not in over:
                 known.account = continued(known.account, panel.now, self._files.business_context)
-        for root, one in attributed(self._ledger, self.open, panel, self._files.business_context).items():
+        for root, one in attributed(self._ledger, self.open, panel, self._files.business_context, self._worked).items():
             self._known[root].account = one
         return over
 
@@ -376,6 +384,7 @@ class SeamWatch:
         for one in open_:
             if one.account is not None:
                 self._known[one.subject] = _Known(one.account, now, clock.now())
+                self._ids[one.subject] = one.id
                 restored(self._ledger, one.subject, one.account)
 
     def _on_the_clock(self, reported: Account) -> Account:

@@ -56,9 +56,14 @@ def usual_of(subject: str, since: float, panel: Panel) -> float | None:
 
 
 def attributed(
-    ledger: Ledger, accounts: Mapping[str, Account], panel: Panel, context: BusinessContext
+    ledger: Ledger,
+    accounts: Mapping[str, Account],
+    panel: Panel,
+    context: BusinessContext,
+    worked: Mapping[str, float] | None = None,
 ) -> dict[str, Account]:
-    """The accounts with what each incident is to be billed for. Two on one job share its hours."""
+    """The accounts with what each incident is to be billed for. Two on one job share its hours. `worked`: hours since
+    an operator acknowledged it, where one did."""
     claims = {root: Claim(one.since, frozenset(loss.subject for loss in one.losses)) for root, one in accounts.items()}
     courses: dict[str, Course] = {}
     for one in accounts.values():
@@ -77,7 +82,8 @@ def attributed(
             else loss
             for loss in one.losses
         )
-        priced = bill(losses, context.prices, one.lasted_seconds / HOUR, context.horizon_hours)
+        labour = (worked or {}).get(root)
+        priced = bill(losses, context.prices, one.lasted_seconds / HOUR, context.horizon_hours, labour)
         about = Finding(cause=root, kind=one.kind, confidence=one.confidence, since=one.since)
         text = sentence(about, losses, priced, one.on_call, context.prices.gpu_hour)
         found[root] = replace(one, losses=losses, bill=priced, sentence=text)

@@ -18,6 +18,7 @@ from holdfast.lab.drills.stage import stage
 from holdfast.lab.drills.subjects import Known
 from holdfast.lab.drills.wide import play as wide
 from holdfast.lab.drills.wide import situations
+from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.model.refusal import Refusal
 
 Task = tuple[int, str, bool]
@@ -106,7 +107,7 @@ def fuzz_wide(draws: int, first: int, processes: int, *, unseen: bool, advance: 
 
 
 def wide_summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    faulty = [one for one in outcomes if one["kind"] in situations.FAULTS]
+    faulty = [one for one in outcomes if one["kind"] in FAULTS]
     calm = [one for one in outcomes if one["kind"] in situations.CALM]
     other = [one for one in outcomes if one["kind"] in situations.UNDOCUMENTED]
     right, silent = sum(one["score"]["top1"] for one in faulty), sum(not one["score"]["false_findings"] for one in calm)

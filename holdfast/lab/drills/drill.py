@@ -39,7 +39,9 @@ class Drill:
         """When the first fault begins, announced ones with them; 0 where there is none."""
         starts = [fault.start for fault in self.faults]
         for one in self.compounds:
-            starts += [each.start for each in (*one.faults, *one.distractors, *one.silences)]
+            starts += [fault.start for fault in one.faults]
+            starts += [each.start for each in one.distractors]
+            starts += [each.start for each in one.silences]
         return min(starts, default=0.0)
 
     def listed(self) -> dict[str, Any]:

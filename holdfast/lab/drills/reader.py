@@ -66,7 +66,7 @@ class Reader:
         lasts = made.get("lasts", LONGEST)
         caused = [one for table in self._tables("fault") if (one := self._fault(table, known, lasts))]
         harmless = [each for table in self._tables("distractor") if (each := self._distractor(table, known))]
-        made["instruments"] = tuple(one for table in self._tables("instrument") if (one := self._instrument(table)))
+        made["instruments"] = tuple(meter for table in self._tables("instrument") if (meter := self._instrument(table)))
         made["planned"] = tuple(work for table in self._tables("planned") if (work := self._planned(table)))
         if self._wrong:
             raise self._refusal()

@@ -136,7 +136,7 @@ def _panel(path: str, step: float) -> Panel:
         name: _table(rows, last + 1, sparse=name in signals() and signals()[name].sparse)
         for name, rows in found.items()
     }
-    return Panel(np.arange(last + 1) * step, tables)
+    return Panel(np.arange(last + 1, dtype=np.float64) * step, tables)
 
 
 def _table(rows: dict[str, list[tuple[int, float]]], columns: int, *, sparse: bool) -> panels.Table:

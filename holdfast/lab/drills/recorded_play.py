@@ -18,7 +18,7 @@ def judge(drill: Recorded) -> tuple[Judged, ...]:
     past = drill.panel.until(drill.judge_from)
     for moment in np.arange(drill.judge_from, drill.panel.now + JUDGE_EVERY, JUDGE_EVERY):
         seen = drill.panel.until(float(moment)).last(WINDOW_SECONDS)
-        known = past if seen.times[0] > drill.judge_from else None  # as a controller remembers its baseline
+        known = past if seen.times[0] > drill.panel.times[0] else None  # as a controller remembers its baseline
         found = seams.explain(seen, drill.topology, seams.ALL, known)
         said = watch.take(found, drill.topology, float(moment), drill.planned)
         judged.append(Judged(float(moment), tuple(sorted(said, key=lambda one: -one.confidence))))

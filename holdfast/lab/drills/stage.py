@@ -80,7 +80,8 @@ def tolerated(drill: Drill) -> frozenset[Named]:
     """A gap so long that an operator would call the sensor silent may be found as one."""
     gaps = [one for one in drill.distractors if one.kind == "sensor_gap" and one.seconds >= LOST_SECONDS]
     silent = [one for one in drill.silences if one.end - one.start >= LOST_SECONDS]
-    return frozenset((one.subject, "sensor.lost") for one in (*gaps, *silent))
+    subjects = [*(one.subject for one in gaps), *(one.subject for one in silent)]
+    return frozenset((subject, "sensor.lost") for subject in subjects)
 
 
 def plant_of(drill: Drill) -> Plant:
@@ -118,7 +119,7 @@ def stage(drill: Drill, progress: Callable[[float], None] = lambda _: None) -> S
     judged, watch = [], Watch()
     for number, moment in enumerate(moments):
         seen = panel.until(float(moment)).last(WINDOW_SECONDS)
-        past = panel.until(0.0) if seen.times[0] > 0 else None  # as a controller remembers its baseline
+        past = panel.until(0.0) if seen.times[0] > panel.times[0] else None  # as a controller remembers its baseline
         found = watch.take(seams.explain(seen, topology, seams.ALL, past), topology, float(moment), drill.planned)
         judged.append(Judged(float(moment), _ranked(found)))
         progress(0.2 + 0.8 * (number + 1) / len(moments))

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
 from holdfast.seams.candidate import Candidate
@@ -16,6 +18,8 @@ SUPPLY = "cdu_supply_celsius"
 INLET = "rack_inlet_celsius"
 AMBIENT = "ambient_celsius"
 PRESSURE = "cdu_differential_pressure_pascals"
+POWER, USE = "gpu_power_watts", "gpu_utilization_ratio"
+AS_MUCH = 0.5  # of the loss of flow: a unit that holds its temperature difference delivers as much as is needed
 WARMS_FROM = 0.3  # a smaller loss of flow need not show in the chips
 SUPPLY_WARMS_FROM = 5.0
 
@@ -40,8 +44,23 @@ def _flow(scene: Scene, cdu: Subject) -> Candidate:
     elif cdu in scene.fell(PRESSURE):
         one.speaks(0.5, weigh.moved_text(scene.moved(PRESSURE)[cdu], " Pa"))
     confirmed = weigh.companions(one, "flow into its racks", scene.fell(RACK_FLOW), seen)
-    weigh.warms(scene, one, scene.nodes_under(cdu, COOLS), weigh.fall(sign) >= WARMS_FROM and not confirmed)
+    nodes = scene.nodes_under(cdu, COOLS)
+    hotter = weigh.warms(scene, one, nodes, weigh.fall(sign) >= WARMS_FROM and not confirmed)
+    if not hotter and _load_fell(scene, nodes) >= AS_MUCH * weigh.fall(sign):
+        one.doubt(5.0, "the load that it cools fell as much and no GPU is hotter: its control asks for less")
     return one
+
+
+def _load_fell(scene: Scene, nodes: frozenset[Subject]) -> float:
+    """By what share the GPUs of these nodes draw less than before; where no power is read, work less."""
+    for signal in (POWER, USE):
+        found = scene.moves(signal)
+        wholes = scene.wholes(found.subjects)
+        mine = np.array([row for row in np.flatnonzero(found.seen) if wholes[row] in nodes], np.intp)
+        before = float(found.center[mine].sum()) if len(mine) else 0.0
+        if before > 0:
+            return 1.0 - float(found.recent[mine].sum()) / before
+    return 0.0
 
 
 def _supply(scene: Scene, cdu: Subject) -> Candidate:

@@ -77,6 +77,18 @@ def test_what_incidents_took_is_not_productive_and_nothing_is_paid_twice() -> No
     assert sum(month.whole.gpu_hours[part] for part in PARTS) == pytest.approx(11_000.0)
 
 
+def test_what_incidents_took_is_in_the_table_by_cause_and_its_sum_is_what_was_lost() -> None:
+    month = _month()
+    for name, part, hours in (("productive", "productive", 10_000.0), ("idle", "idle", 1_000.0)):
+        month.groups[name] = Sum()
+        month.groups[name].add(part, hours, 2.0)
+    month.charge(priced([HANG, FLOW], BEGIN, END), END)
+    lost = {name: one.lost for name, one in month.ranked() if one.lost}
+    assert lost == {"idle": 2000.0, "cooling.flow_low": pytest.approx(400.0), "job.slowdown": pytest.approx(500.0)}
+    assert sum(lost.values()) == pytest.approx(month.whole.lost)
+    assert month.groups["productive"].gpu_hours["productive"] == pytest.approx(9_550.0)
+
+
 def test_the_page_names_causes_owners_and_weeks_and_its_bars_have_a_width() -> None:
     month = _month()
     month.charge(priced([HANG, FLOW], BEGIN, END), END)

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from holdfast.lab.drills.wide.course import Course
 from holdfast.lab.drills.wide.faults import FAULTS
-from holdfast.lab.drills.wide.physics import Course, truth
+from holdfast.lab.drills.wide.physics import truth
 from holdfast.lab.drills.wide.readings import instrument, jobs_of
-from holdfast.lab.drills.wide.site import Places, Site, Work, draw_constants
+from holdfast.lab.drills.wide.site import Floats, Places, Site, Work, draw_constants
 from holdfast.lab.drills.wide.stager import Situation, Stager
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, Table, Values
 from holdfast.model.signal import Event
 from holdfast.model.topology import Topology
 
@@ -92,7 +93,7 @@ def _fails_once(course: Course) -> None:
     ]  # fmt: skip
 
 
-def _read(course: Course, name: str, values: np.ndarray, luck: np.random.Generator) -> np.ndarray:  # type: ignore[type-arg]
+def _read(course: Course, name: str, values: Floats, luck: np.random.Generator) -> Values:
     cadence = next((every for prefix, every in CADENCES.items() if name.startswith(prefix)), USUAL_CADENCE)
     whole = np.round(values) if name.endswith("celsius") else values
     seen = instrument(course, name, np.where(luck.random(values.shape) < MISSED, np.nan, whole), cadence, luck)

@@ -1,71 +1,19 @@
 """What is true at a drawn site over time, all columns at once: heat, power, fabric, storage, serving and jobs."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.lab.drills.wide.course import Course, Truths, lagged, pressure_of
+from holdfast.lab.drills.wide.jobs import job_state, job_truths
 from holdfast.lab.drills.wide.laws import flow_asked, supply_follows
-from holdfast.lab.drills.wide.site import Floats, Site, Work
-from holdfast.model.signal import Event
+from holdfast.lab.drills.wide.site import Floats
 
-Truths = dict[str, tuple[tuple[str, ...], Floats]]
 CAP, SLOWED, THERMAL, BRAKE = 4, 8, 32, 128  # NVML's clock event reasons
-
-
-@dataclass
-class Course:
-    """What is done to the site, by time. A situation fills it in; as it is made, nothing is wrong."""
-
-    site: Site
-    times: Floats
-    events: list[Event] = field(default_factory=list)
-    down: list[tuple[str, float, float]] = field(default_factory=list)  # job, from, until
-    writers: dict[int, Floats] = field(default_factory=dict)  # node: how many times as long it writes
-    interval: dict[str, Floats] = field(default_factory=dict)
-    quota: dict[str, Floats] = field(default_factory=dict)  # job: share of its usual write rate
-
-    def __post_init__(self) -> None:
-        site, count = self.site, len(self.times)
-        gpus = site.nodes * site.per_node
-
-        def ones(rows: int) -> Floats:
-            return np.ones((rows, count))
-
-        self.flow = ones(len(site.cdus))
-        self.supply = np.zeros((len(site.cdus), count))
-        self.opened = ones(len(site.racks))
-        self.ambient = np.zeros((len(site.rooms), count))
-        self.pump = ones(len(site.cdus))
-        self.fans = ones(site.nodes)
-        self.limit = ones(gpus)
-        self.rack_limit = ones(len(site.racks))
-        self.feed_limit = ones(2)
-        self.brake = ones(gpus)
-        self.slow = ones(gpus)
-        self.rank = ones(gpus)
-        self.volts = ones(2)
-        self.psu = ones(len(site.psus))
-        self.link = ones(len(site.links))
-        self.foreign = np.zeros((len(site.links), count))
-        self.routes = ones(len(site.links))
-        self.errors = np.zeros((len(site.links), count))
-        self.port = ones(gpus)
-        self.path = ones(max(1, len(site.paths)))
-        self.share = np.full((max(1, len(site.paths)), count), 1 / max(1, len(site.paths)))
-        self.requests = np.ones(count)
-        self.store = np.ones(count)
-        self.burst = np.ones(count)
-        self.metadata = np.zeros(count)
-        self.work_draw = {work.name: np.ones(count) for work in site.works}  # how hard it works
-        self.work_slow = {work.name: np.ones(count) for work in site.works}  # a cause that nothing measures
-        self.ends = {work.name: work.ends for work in site.works}
-        self.begins = {work.name: work.begins for work in site.works}
 
 
 def truth(course: Course) -> Truths:
     site = course.site
-    states = {work.name: _state(course, work) for work in site.works}
+    states = {work.name: job_state(course, work) for work in site.works}
     use, draw = _load(course, states)
     k = site.constants
     limited = np.minimum(1.0, np.maximum(course.limit * 1.0 / np.maximum(draw, 0.05), 0.02) ** (1 / k["clock_power"]))
@@ -75,7 +23,7 @@ def truth(course: Course) -> Truths:
     clock = np.minimum(clock, cooled)
     span = k["full_watts"] - k["idle_watts"]
     watts = k["idle_watts"] + span * draw * clock ** k["clock_power"]
-    jobs = _jobs(course, clock, states)
+    jobs = job_truths(course, clock, states)
     found: Truths = {**warmth, **_power(course, watts), **_fabric(course, states, jobs)}
     gpus = tuple(site.gpu_names)
     reasons = (
@@ -94,36 +42,6 @@ def truth(course: Course) -> Truths:
         **jobs,
     }
     return found
-
-
-def _state(course: Course, work: Work) -> npt.NDArray[np.int8]:
-    """0 away, 1 computing, 2 writing, 3 down; column by column. Checkpoints take as long as storage lets them."""
-    times, site = course.times, course.site
-    state = np.ones(len(times), np.int8)
-    since = work.phase * work.interval
-    left = 0.0
-    worst = np.ones(len(times))
-    for node, times_as_long in course.writers.items():
-        if node in work.nodes:
-            worst = np.maximum(worst, times_as_long)
-    pace = course.store * course.quota.get(work.name, np.ones(len(times))) / worst
-    own = work.takes / (work.takes + 40 * course.metadata)
-    every = course.interval.get(work.name, np.full(len(times), work.interval))
-    for column in range(len(times)):
-        now = times[column]
-        if not course.begins[work.name] <= now < course.ends[work.name]:
-            state[column] = 0
-        elif any(job == work.name and begin <= now < end for job, begin, end in course.down):
-            state[column], since, left = 3, 0.0, 0.0
-        elif left > 0:
-            state[column] = 2
-            left -= site.step * pace[column] * own[column]
-            since = 0.0
-        else:
-            since += site.step
-            if since >= every[column]:
-                left = work.takes
-    return state
 
 
 def _load(course: Course, states: dict[str, npt.NDArray[np.int8]]) -> tuple[Floats, Floats]:
@@ -146,15 +64,6 @@ def _load(course: Course, states: dict[str, npt.NDArray[np.int8]]) -> tuple[Floa
 def _trend(course: Course) -> Floats:
     hours = course.times / 3600
     return 1 + course.site.constants["request_trend"] * np.sin(hours * 1.3)
-
-
-def lagged(values: Floats, step: float, inertia: float) -> Floats:
-    """First order, beginning at rest."""
-    share = 1 - np.exp(-step / inertia)
-    found = values.copy()
-    for column in range(1, values.shape[1]):
-        found[:, column] = found[:, column - 1] + share * (values[:, column] - found[:, column - 1])
-    return found
 
 
 def _heat(course: Course, clock: Floats, draw: Floats) -> tuple[Truths, Floats]:
@@ -251,10 +160,6 @@ def _voltages(course: Course) -> tuple[tuple[str, ...], Floats]:
     return ("feed/x", "feed/y"), volts
 
 
-def _pressure(course: Course) -> Floats:
-    return course.routes / np.maximum(course.link * (1 - course.foreign), 0.03)
-
-
 def _fabric(course: Course, states: dict[str, npt.NDArray[np.int8]], jobs: Truths) -> Truths:
     site, k = course.site, course.site.constants
     load = np.zeros((len(site.leaves), len(course.times)))
@@ -267,7 +172,7 @@ def _fabric(course: Course, states: dict[str, npt.NDArray[np.int8]], jobs: Truth
         if len(leaves) > 1:
             load[leaves] = np.maximum(load[leaves], talking)
     leaf = np.arange(len(site.links)) // site.spines
-    over = np.maximum(_pressure(course), 1.0)
+    over = np.maximum(pressure_of(course), 1.0)
     carried = 0.03 + k["link_load"] * load[leaf] * course.routes + 0.8 * course.foreign
     waits = 0.01 + 0.9 * (1 - 1 / over) * np.maximum(load[leaf], course.foreign > 0)
     port_busy = np.maximum(np.repeat(talks, site.per_node, axis=0), 0.15)
@@ -304,7 +209,7 @@ def _serving(course: Course) -> Truths:
     if not site.pools:
         return {}
     able = course.path.copy()
-    pressure = np.maximum(_pressure(course), 1.0)
+    pressure = np.maximum(pressure_of(course), 1.0)
     for number in range(len(site.paths)):
         if links := site.path_links(number):
             able[number] /= pressure[links].max(axis=0)
@@ -319,76 +224,3 @@ def _serving(course: Course) -> Truths:
         "request_latency_seconds": (paths, k["latency"] + 2 * (transfer - k["transfer"]) + 0.8 * waits),
         "request_rate_per_second": (paths, 40 * course.share * course.requests * _trend(course)),
     }
-
-
-def _jobs(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.int8]]) -> Truths:
-    site, k, count = course.site, course.site.constants, len(course.times)
-    rows: dict[str, list[Floats]] = {}
-    ranks: dict[str, list[Floats]] = {}
-    names: list[str] = []
-    pressure = np.maximum(_pressure(course), 1.0)
-    for work in site.works:
-        luck, gpus = site.luck, site.gpus_of(work.nodes)
-        names += [f"{work.subject}/rank/{rank}" for rank in range(len(gpus))]
-        computing = states[work.name] == 1
-        own = 1 + work.rank_jitter * 0.5 * luck.standard_normal((len(gpus), 1))
-        noise = 1 + work.rank_jitter * luck.standard_normal((len(gpus), count))
-        compute = work.compute * own * noise * (1 - k["clocked"] + k["clocked"] / clock[gpus]) * course.rank[gpus]
-        compute = compute * course.work_slow[work.name]
-        data = 0.02 * work.compute * (1 + 0.15 * np.abs(luck.standard_normal((len(gpus), count))))
-        leaves = np.unique(site.leaf_of[work.nodes])
-        crossing = np.isin(np.arange(len(site.links)) // site.spines, leaves)
-        slow = np.maximum(1.0, pressure[crossing].max(axis=0)) if len(leaves) > 1 else np.ones(count)
-        slow = np.maximum(slow, (1 / course.port[gpus]).max(axis=0))
-        hiccup = 1 + 0.3 * (luck.random(count) < 0.01)
-        together = work.collective * slow * (1 + 0.03 * np.abs(luck.standard_normal(count)))
-        # Ranks wait for the slowest of the step; over many steps the jitter of single ranks averages out.
-        settled = (compute / noise * (1 + (noise - 1) / 3) + data).max(axis=0)
-        step = (settled + together) * hiccup * (1 + work.jitter * luck.standard_normal(count))
-        usual = float(np.median(step[computing][: max(3, count // 6)])) if computing.any() else 1.0
-        away = np.where(computing, 1.0, np.nan)
-        down = states[work.name] == 3
-        rows.setdefault("job_step_seconds", []).append(step * away)
-        rows.setdefault("job_throughput_ratio", []).append(np.where(down, 0.0, usual / step * away))
-        rows.setdefault("job_collective_seconds", []).append(together * away)
-        every = course.interval.get(work.name, np.full(count, work.interval))
-        present = np.where(states[work.name] > 0, 1.0, np.nan)
-        rows.setdefault("job_checkpoint_interval_seconds", []).append(every * present)
-        rows.setdefault("job_restart_seconds", []).append(np.full(count, work.restart) * present)
-        took, wrote = _checkpoints(course, work, states[work.name])
-        rows.setdefault("job_checkpoint_seconds", []).append(took)
-        for name, values in (
-            ("rank_compute_seconds", compute * away),
-            ("rank_data_seconds", data * away),
-            ("rank_wait_seconds", np.maximum(0.0, (compute + data).max(axis=0) - compute - data) * away),
-            ("rank_checkpoint_seconds", wrote),
-        ):
-            ranks.setdefault(name, []).append(values)
-    subjects = tuple(work.subject for work in site.works)
-    found: Truths = {name: (subjects, np.stack(values)) for name, values in rows.items()}
-    found |= {name: (tuple(names), np.concatenate(values)) for name, values in ranks.items()}
-    return found
-
-
-def _checkpoints(course: Course, work: Work, state: npt.NDArray[np.int8]) -> tuple[Floats, Floats]:
-    """How long each took, reported at its end and held; of the job, and of each rank."""
-    site, count = course.site, len(course.times)
-    gpus = site.gpus_of(work.nodes)
-    took = np.full(count, np.nan)
-    ranks = np.full((len(gpus), count), np.nan)
-    begun = -1
-    for column in range(1, count):
-        if state[column] == 2 and state[column - 1] != 2:
-            begun = column
-        if begun >= 0 and state[column] != 2 and state[column - 1] == 2:
-            worst = max([1.0, *(float(v[begun]) for node, v in course.writers.items() if node in work.nodes)])
-            pace = course.store[begun] * course.quota.get(work.name, np.ones(count))[begun]
-            length = work.takes / pace * worst + 40 * course.metadata[begun]
-            took[column:] = length
-            spread = 1 - 0.06 * np.abs(site.luck.standard_normal(len(gpus)))
-            mine = length / worst * spread
-            for node, v in course.writers.items():
-                mine = np.where(site.node_of_gpu[gpus] == node, mine * v[begun], mine)
-            ranks[:, column:] = mine[:, None]
-            begun = -1
-    return took, ranks

@@ -9,10 +9,12 @@ from holdfast import seams
 from holdfast.lab.drills.recorded_play import accepted_first
 from holdfast.lab.drills.reliability import Claim
 from holdfast.lab.drills.score import Judged, first_seen, score, verdict
-from holdfast.lab.drills.wide.physics import Course, truth
+from holdfast.lab.drills.wide.course import Course
+from holdfast.lab.drills.wide.faults import FAULTS
+from holdfast.lab.drills.wide.physics import truth
 from holdfast.lab.drills.wide.readings import jobs_of, read
 from holdfast.lab.drills.wide.site import draw_site
-from holdfast.lab.drills.wide.situations import CALM, FAULTS, SERVING, SITUATIONS, UNDOCUMENTED
+from holdfast.lab.drills.wide.situations import CALM, SERVING, SITUATIONS, UNDOCUMENTED
 from holdfast.lab.drills.wide.stager import Situation, Stager
 from holdfast.model.panel import Panel, Table
 from holdfast.model.topology import Topology

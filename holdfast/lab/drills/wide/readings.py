@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 
 from holdfast.fleet.incidents.window import HELD_CADENCES, held
-from holdfast.lab.drills.wide.physics import Course, Truths
+from holdfast.lab.drills.wide.course import Course, Truths
 from holdfast.lab.drills.wide.site import Floats
 from holdfast.model.job import Job, JobState
 from holdfast.model.panel import Panel, Table, Values

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from holdfast.lab.drills.score import Named, Truth
-from holdfast.lab.drills.wide.physics import Course
+from holdfast.lab.drills.wide.course import Course
 from holdfast.lab.drills.wide.site import Floats
 from holdfast.model.signal import Event
 from holdfast.seams.planned import PlannedWork
