@@ -187,14 +187,17 @@ def main() -> None:
     while min(map(len, rows.values())) < options.deaths:
         for arm in options.arms:
             rows[arm] += turn(arm, options.ranks, min(options.turn, options.deaths - len(rows[arm])))
-        result: dict[str, Any] = {"ranks": options.ranks, "load_average": os.getloadavg()[1]}
-        result |= {arm: summary(found) for arm, found in rows.items()}
-        ours = result["in_process"]["median_seconds"] if "in_process" in rows else 0.0
-        result["in_process_to"] = {
-            arm: round(ours / result[arm]["median_seconds"], 3) for arm in options.arms if arm != "in_process"
-        }
-        (RESULTS / "in_process.json").write_text(json.dumps(result, indent=1) + "\n")
-        print(json.dumps(result["in_process_to"]), flush=True)
+            write(options.ranks, rows)
+
+
+def write(ranks: int, rows: dict[str, list[dict[str, Any]]]) -> None:
+    result: dict[str, Any] = {"ranks": ranks, "load_average": round(os.getloadavg()[1], 1)}
+    result |= {arm: summary(found) for arm, found in rows.items() if found}
+    ours = result.get("in_process", {}).get("median_seconds", 0.0)
+    others = [arm for arm in rows if arm in result and arm != "in_process"]
+    result["in_process_to"] = {arm: round(ours / result[arm]["median_seconds"], 3) for arm in others}
+    (RESULTS / "in_process.json").write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result["in_process_to"]), flush=True)
 
 
 if __name__ == "__main__":

@@ -227,9 +227,9 @@ def main() -> None:
     ours = ["holdfast.training.checkpoint.checkpoint", "holdfast.training.checkpoint.parts"]
     multiprocessing.set_forkserver_preload(["training_jobs", "torch.distributed", *ours, *needed])
     path = RESULTS / "training_kills.json"
-    result = json.loads(path.read_text()) if path.exists() else {}
     for job in options.jobs:
-        result[job] = measure(job, options.kills, options.seed, options.seconds)
+        measured = measure(job, options.kills, options.seed, options.seconds)
+        result = {**(json.loads(path.read_text()) if path.exists() else {}), job: measured}
         path.write_text(json.dumps(result, indent=1) + "\n")
         print(job, json.dumps(result[job]), flush=True)
 

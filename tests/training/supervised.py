@@ -23,10 +23,13 @@ class Supervised:
     folder: Path
     steps: int
     options: tuple[str, ...] = ()
+    in_process: bool = False  # our launcher in the place of torchrun
     process: "subprocess.Popen[bytes] | None" = field(default=None)
 
     def start(self) -> None:
         torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={WORLD}"]
+        if self.in_process:
+            torchrun = [sys.executable, "-m", "holdfast.training.launch", f"--nproc-per-node={WORLD}"]
         script = [str(crew.EXAMPLE), "--dir", str(self.folder), "--steps", str(self.steps), *crew.SMALL, *self.options]
         watch = [str(Path(sys.executable).with_name("holdfast")), "run", "--folder", str(self.folder / "run")]
         ask = ["--backoff-seconds", "0.1", "--grace-seconds", "1", "--hang-floor-seconds", "600"]

@@ -52,3 +52,15 @@ def test_a_node_that_keeps_its_memory_goes_on_with_fewer_ranks(place: Path) -> N
     run(place, 3, one_node=True)
     run(place, 2, one_node=True, finish=True)
     assert set(seen(place)) == set(range(elastic.SAMPLES))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize(("before", "after"), [(8, 3), (3, 8), (8, 4), (4, 8)])
+@pytest.mark.parametrize("stored", [False, True])
+def test_eight_ranks_under_hsdp(place: Path, before: int, after: int, stored: bool) -> None:
+    run(place, before, hybrid=True, stored=stored, one_node=True)
+    if stored:
+        end_keepers(place, 1)
+    run(place, after, hybrid=True, stored=stored, one_node=True, finish=True)
+    assert set(seen(place)) == set(range(elastic.SAMPLES))

@@ -220,3 +220,20 @@ def test_an_older_step_of_another_world_size_takes_the_place_of_a_distrusted_one
     assert again.load(into) == 4
     assert into["weights"].any()
     again.close()
+
+
+def test_the_others_are_told_of_a_new_address_once_and_also_of_the_way_back() -> None:
+    joined: list[bool] = []
+    keeper = SimpleNamespace(connected=True, about={"node": "a", "address": "h:1"})
+    keeper.join = lambda order, seconds: joined.append(order["moved"])
+    member = Membership(keeper)  # type: ignore[arg-type]
+    members = {"addresses": {"a": "h:1", "b": "h:5"}}
+    for address in ("h:1", "h:2", "h:2", "h:1"):
+        keeper.about = {"node": "a", "address": address}
+        member._joined = False  # its connection broke
+        member.join(members, 1, 1.0)
+    assert joined == [False, True, False, True]
+    member.meet()
+    member._joined = False
+    member.join({"addresses": {"a": "h:1"}}, 2, 1.0)
+    assert joined[-1] is False

@@ -108,3 +108,25 @@ def test_where_nobody_answers_what_counts_as_safe_stays() -> None:
     store.protect(1, 5)
     assert not replication.withdraw(1)
     assert store.protected(1) == [5]
+
+
+def test_a_keeper_that_was_started_at_another_address_is_found_there() -> None:
+    moved, other, troubles = ShardStore(1 << 30), ShardStore(1 << 30), dict[str, str]()
+    listening = Replication(other, SECRET, Pace(0), troubles)
+    answerer = Answerer("127.0.0.1", 0, SECRET, other, listening.notice)
+    addresses = {"a": "127.0.0.1:1", "b": answerer.address}
+    listening.join(Members("run", 2, "b", addresses, ("a",), "a"))
+    started_again = Replication(moved, SECRET, Pace(0), {})
+    started_again.join(Members("run", 2, "a", {**addresses, "a": "127.0.0.1:7"}, ("b",), "a"))
+    started_again.announce("127.0.0.1:7")
+
+    def known() -> str:
+        assert listening.members is not None
+        return listening.members.addresses["a"]
+
+    until(lambda: known() == "127.0.0.1:7", "the new address is known")
+    for node, attempt in (("a", "another run"), ("c", "run")):
+        listening.notice({"do": "moved", "node": node, "address": "127.0.0.1:9", "attempt": attempt})
+    assert listening.members is not None
+    assert listening.members.addresses == {"a": "127.0.0.1:7", "b": answerer.address}
+    answerer.close()

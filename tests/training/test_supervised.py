@@ -60,6 +60,23 @@ def test_two_killed_ranks_cost_no_bit(place: Path, undisturbed: dict[str, Any]) 
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(2400)
+def test_a_killed_rank_is_replaced_in_process_and_costs_no_bit(place: Path, undisturbed: dict[str, Any]) -> None:
+    run = Supervised(place, STEPS, in_process=True)
+    run.start()
+    try:
+        run.until_step(10, starts=1)
+        before = run.ranks()
+        run.kill(1)
+        run.until(lambda: len(run.loads()) == 2, "a new generation")
+        after = run.ranks()
+        assert {rank: after[rank] for rank in (0, 2, 3)} == {rank: before[rank] for rank in (0, 2, 3)}
+        assert run.finish() == undisturbed
+    finally:
+        run.end()
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(14_400)
 def test_twenty_killed_ranks_cost_no_bit(place: Path, tmp_path: Path, undisturbed: dict[str, Any]) -> None:
     """Five in each of four runs: a supervisor that sees ten attempts within half an hour leaves it to the scheduler."""

@@ -210,6 +210,7 @@ class Checkpoint:
             "counter": next((row[0] for row in heard if row[3]), heard[0][0]),  # one that has a keeper
             "stores": bool(self.storage_every),
         }
+        self._membership.meet()
         if self._circle.rank == 0:
             self._describe()
         self._just_met = True

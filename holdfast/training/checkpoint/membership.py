@@ -16,6 +16,7 @@ class Membership:
         self._pause = 0.0
         self._due = 0.0
         self._why = ""
+        self._known_at = ""  # where the keepers of the other nodes look for ours
 
     def attach(self, start_seconds: float = START_SECONDS, answer_seconds: float = ANSWER_SECONDS) -> list[Held]:
         """Find the keeper or start one. A failure makes the next look later than the last was: each costs a wait."""
@@ -30,6 +31,10 @@ class Membership:
         self._pause = 0.0
         return held
 
+    def meet(self) -> None:
+        """All ranks learn all addresses anew."""
+        self._known_at = ""
+
     def join(self, members: Message, step: int, answer_seconds: float) -> None:
         """Tell the keeper who is in this run; again where it had to be started anew."""
         if not self._keeper.connected:
@@ -39,5 +44,7 @@ class Membership:
         if not self._joined:
             own = self._keeper.about  # after a new start at another address
             addresses = {**members["addresses"], own["node"]: own["address"]}
-            self._keeper.join({**members, "addresses": addresses, "step": step}, answer_seconds)
-            self._joined = True
+            known = self._known_at or members["addresses"].get(own["node"], "")
+            moved = bool(known) and known != own["address"]
+            self._keeper.join({**members, "addresses": addresses, "step": step, "moved": moved}, answer_seconds)
+            self._joined, self._known_at = True, own["address"]

@@ -33,13 +33,16 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "python -m holdfast.training.launch", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    number = {"type": int, "metavar": "N"}
-    parser.add_argument("--nproc-per-node", "--nproc_per_node", default=_pet("NPROC_PER_NODE", "1"), **number)
-    parser.add_argument("--nnodes", default=_pet("NNODES", "1"), **number)
-    parser.add_argument("--node-rank", "--node_rank", default=_pet("NODE_RANK", "0"), **number)
+    parser.add_argument(
+        "--nproc-per-node", "--nproc_per_node", default=_pet("NPROC_PER_NODE", "1"), type=int, metavar="N"
+    )
+    parser.add_argument("--nnodes", default=_pet("NNODES", "1"), type=int, metavar="N")
+    parser.add_argument("--node-rank", "--node_rank", default=_pet("NODE_RANK", "0"), type=int, metavar="N")
     parser.add_argument("--master-addr", "--master_addr", default=_pet("MASTER_ADDR", "127.0.0.1"))
-    parser.add_argument("--master-port", "--master_port", default=_pet("MASTER_PORT", "29500"), **number)
-    parser.add_argument("--standbys", default=1, help="processes that wait to take a rank's place", **number)
+    parser.add_argument("--master-port", "--master_port", default=_pet("MASTER_PORT", "29500"), type=int, metavar="N")
+    parser.add_argument(
+        "--standbys", default=1, help="processes that wait to take a rank's place", type=int, metavar="N"
+    )
     parser.add_argument(
         "--leave-seconds", type=float, default=20.0, metavar="S",
         help="a process that does not leave the script so long after a death is replaced too",

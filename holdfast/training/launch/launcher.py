@@ -22,6 +22,7 @@ from holdfast.training.launch.nodes import Generation, NodeLost, Nodes
 BEAT_SECONDS = 0.1
 STANDBY_SECONDS = 60.0  # a run that saves nothing still gets its standby
 FRUITLESS = 2  # generations in a row without a save
+OF_A_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # without them a process waits as a standby
 WORKER = (sys.executable, "-P", "-m", "holdfast.training.launch.worker")
 
 Tell = Callable[[str], None]
@@ -36,7 +37,7 @@ class Options:
     grace_seconds: float = 10.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Process:
     popen: "subprocess.Popen[bytes]"
     line: socket.socket
@@ -91,12 +92,12 @@ class Launcher:
             self._begin(generation)
         for key, _ in self._selector.select(BEAT_SECONDS):
             process: Process = key.data
-            if key.fileobj == process.pidfd:
-                code = self._ended(process)
-                if code is not None:
-                    return code
-            else:
+            if process not in self._processes:  # its end was read just now, before the rest of what it sent
+                continue
+            if key.fileobj != process.pidfd:
                 self._read(process)
+            elif (code := self._ended(process)) is not None:
+                return code
         self._kill_stuck()
         self._have_standbys()
         return 0 if self._is_done() else None
@@ -144,7 +145,8 @@ class Launcher:
 
     def _start(self, local_rank: int | None) -> Process:
         ours, theirs = socket.socketpair()
-        environ = {**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+        environ = {name: value for name, value in os.environ.items() if name not in OF_A_RANK}
+        environ.setdefault("OMP_NUM_THREADS", "1")
         if local_rank is not None and self._generation is not None:
             environ |= self._environ(self._generation, local_rank)  # so that other tools find the rank in /proc
         with theirs:

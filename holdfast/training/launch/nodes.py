@@ -41,7 +41,7 @@ class Nodes:
 
     def join(self) -> None:
         """Meet the other launchers."""
-        from torch.distributed import TCPStore
+        from torch._C._distributed_c10d import TCPStore
 
         leads = self.rank == 0
         patience = timedelta(seconds=JOIN_SECONDS)
@@ -84,7 +84,7 @@ class Nodes:
         self._store.set("over", why)
 
     def _announce(self, number: int) -> None:
-        from torch.distributed import TCPStore
+        from torch._C._distributed_c10d import TCPStore
 
         self._ranks_store = None  # closes the one before
         self._ranks_store = TCPStore(self.host, 0, None, True, wait_for_workers=False)

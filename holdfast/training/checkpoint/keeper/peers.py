@@ -173,7 +173,7 @@ class Answerer:
                     self._accept_copy(peer, row)
                 case {"do": "get", "rank": int(rank), "step": int(step)}:
                     self._hand_out(peer, rank, step)
-                case {"do": "safe" | "withdraw" | "committed" | "ready"}:
+                case {"do": "safe" | "withdraw" | "committed" | "moved" | "ready"}:
                     peer.send(self._notice(order))
                 case _:
                     raise WireError(f"not an order: {str(order.get('do'))[:40]}")

@@ -192,6 +192,8 @@ class Visit:
             counter=str(order["counter"]),
         )
         begins = self._server.replication.join(members)
+        if order.get("moved"):
+            self._server.replication.announce(self._server.about["address"])
         self._server.flushing.expect(self._rank)
         self._server.flushing.turn = (
             sorted(members.addresses).index(members.node) if members.node in members.addresses else 0

@@ -8,7 +8,7 @@ import logging
 import queue
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.training.checkpoint.format.increments import Marks, Sent, changed, marks_of
 from holdfast.training.checkpoint.keeper.memory import Pages
@@ -59,6 +59,13 @@ class Replication:
             self.members = members
             return begins
 
+    def announce(self, address: str) -> None:
+        """This keeper was started again at another address: the others of the run look for it there from now on."""
+        members = self.members
+        if members is not None:
+            message = {"do": "moved", "node": members.node, "address": address, "attempt": members.attempt}
+            threading.Thread(target=self._tell_all, args=(members, message), name="moved", daemon=True).start()
+
     def submit(self, copy: Copy) -> None:
         self._spread.saved(copy.rank, time.monotonic())
         self._waiting.put(copy)
@@ -73,6 +80,8 @@ class Replication:
             case {"do": "committed", "step": int(step), "attempt": str(attempt)}:
                 if self.members and attempt == self.members.attempt:
                     self._store.commit(step)
+            case {"do": "moved", "node": str(node), "address": str(address), "attempt": str(attempt)}:
+                self._follow(node, address, attempt)
             case {"do": "ready", "rank": int(rank), "step": int(step), "holds": int(holds), "attempt": str(attempt)}:
                 return self._choose(rank, step, holds, attempt)
         return {}
@@ -190,9 +199,19 @@ class Replication:
             self._forget(step)
             self._store.commit(step)
         LOG.debug("step %d is committed", step)
+        self._tell_all(members, {"do": "committed", "step": step, "attempt": attempt})
+
+    def _follow(self, node: str, address: str, attempt: str) -> None:
+        with self._lock:
+            members = self.members
+            if members is not None and attempt == members.attempt and node in members.addresses:
+                self.members = replace(members, addresses={**members.addresses, node: address})
+                LOG.info("the keeper of %s is at %s now", node, address)
+
+    def _tell_all(self, members: Members, message: Message) -> None:
         for node in members.addresses:
             if node != members.node:
-                self._tell(node, members, {"do": "committed", "step": step, "attempt": attempt})
+                self._tell(node, members, message)
 
     def _forget(self, step: int) -> None:
         for old in [old for old in self._safe if old <= step]:
@@ -220,7 +239,8 @@ class Replication:
             with Caller(_address(members, node), self._secret) as caller:
                 caller.tell(message)
         except OSError as error:
-            self._troubles[f"keeper {node}"] = f"did not hear that step {message['step']} is safe: {error}"
+            what = f"step {message['step']} is safe" if "step" in message else "this keeper has another address"
+            self._troubles[f"keeper {node}"] = f"did not hear that {what}: {error}"
         else:
             self._troubles.pop(f"keeper {node}", None)
 
