@@ -39,6 +39,15 @@ def error_of(text: str) -> str:
     return next((name for name, value, _ in _table()["error"] if number and value == number), "")
 
 
+def cause_of_error(text: str) -> str:
+    """What a last error points to where no row knows it: before the first step it is the set-up."""
+    return next((cause for cause, regex in _bare() if regex.search(text)), "launcher.setup")
+
+
+def is_harmless(text: str) -> bool:
+    return bool(_harmless().search(text))
+
+
 def keywords() -> tuple[str, ...]:
     """The words of every error that some row has a meaning for."""
     return tuple(_texts())
@@ -52,6 +61,16 @@ def _texts() -> dict[str, str]:
 @cache
 def _subsystems() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((name, re.compile(regex)) for name, regex in _table()["subsystem"])
+
+
+@cache
+def _bare() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((cause, re.compile(regex)) for cause, regex in _table()["bare"])
+
+
+@cache
+def _harmless() -> re.Pattern[str]:
+    return re.compile("|".join(_table()["harmless"]))
 
 
 @cache

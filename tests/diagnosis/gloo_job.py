@@ -4,6 +4,7 @@ import datetime
 import os
 import signal
 import sys
+import threading
 import time
 
 import torch
@@ -41,6 +42,10 @@ def go_wrong(fault: str, rank: int, step: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     if fault == "sleep" and rank == 3:
         time.sleep(60)
+    if fault == "lock" and rank == 3:
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()  # taken already, by this very thread
     if fault == "shape" and rank == 1:
         dist.all_reduce(torch.ones(7))
     if fault == "bug" and rank == 1:

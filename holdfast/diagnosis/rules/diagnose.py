@@ -44,6 +44,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     roots = _worth_reporting(causality.roots(found))
     if not roots and _ended_badly(mattering, wait):
         roots = hints.warned(mattering)[:1] or [_unknown(mattering, wait)]
+    roots = roots or hints.last_words(mattering)
     _add_symptoms(roots, mattering, wait)
     step = next_step.decide(roots, mattering) if roots else None
     return Diagnosis(

@@ -10,6 +10,7 @@ from holdfast.diagnosis.rules.waiting import Waiting
 from holdfast.model.evidence import Evidence
 
 SURE = 0.6  # below it the answer says what is missing
+_LAST_WORDS = 0.35
 _MAY_BE_HARDWARE = frozenset({"job.rank_missing", "job.illegal_access", "job.nan", "host.killed", causes.UNKNOWN})
 _TIMEOUT = re.compile(r"[Ss]ocket [Tt]imeout|[Ww]ait timeout|timed out|Timed out")
 _KERNEL_KINDS = frozenset({
@@ -64,6 +65,22 @@ def warned(evidence: Sequence[Evidence]) -> list[Candidate]:
             candidate = found.setdefault(one.cause, Candidate(causes.find(one.cause), host=one.host, base=0.45))
             candidate.evidence.append(one)
     return [*found.values()]
+
+
+def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:
+    """The last error of a log in which nothing else was found."""
+    done = {one.file for one in evidence if one.event.kind == "life" and one.event.code == "done"}
+    said = [one for one in evidence if one.event.kind == "tail" and one.file not in done]
+    said = [one for one in said if not one.number("steps_after")]  # a run that goes on has survived it
+    if not said:
+        return []
+    first = said[0]
+    running = any(one.event.kind == "steps" for one in evidence)
+    name = causes.UNKNOWN if running and first.event.code != "traceback" else first.cause
+    where = f", at {first.word('where')}" if first.word("where") else ""
+    note = f"its last error is: {' '.join(first.event.text.split())[:160]}{where}"
+    ranks = () if first.rank is None else (first.rank,)
+    return [Candidate(causes.find(name), host=first.host, ranks=ranks, evidence=[first], base=_LAST_WORDS, note=note)]
 
 
 def _busy_elsewhere(evidence: Sequence[Evidence]) -> Candidate | None:

@@ -7,7 +7,7 @@ from functools import cache
 
 from holdfast.catalog import failed_calls, job_errors, job_messages, job_problems
 from holdfast.formats.job import message as job_message
-from holdfast.formats.job import python_exceptions, training_steps
+from holdfast.formats.job import python_exceptions, tail, training_steps
 from holdfast.formats.job.evidence_fold import EvidenceFold, Key
 from holdfast.formats.job.line import JobLine, decode, is_binary, near_stamp
 from holdfast.formats.job.step_series import StepSeries
@@ -81,7 +81,9 @@ class JobLog:
             for host, folder in self._kernel_events.items()
             for event in folder.take()
         ]
-        found = [self._placed_in_run(one) for one in (*kernel, *self._found.take())]
+        known = [*kernel, *self._found.take()]
+        end = None if any(one.role not in ("note", "hint") for one in known) else tail.look(self._above, self._lines)
+        found = [self._placed_in_run(one) for one in (*known, *([end] if end else []))]
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
 
     def _scan(self, block: bytes) -> None:
@@ -138,7 +140,9 @@ class JobLog:
         reported = [evidence for reader in readers if (evidence := reader(line, context))]
         clearest = min(reported, key=_clearness, default=None)
         shape.keys = [
-            self._found.add(evidence) for evidence in reported if evidence is clearest or evidence.event.kind in _BESIDE
+            self._found.add(_with_problem(evidence, reported))
+            for evidence in reported
+            if evidence is clearest or evidence.event.kind in _BESIDE
         ]
         return 1 + len(words) ** 2 // 16
 
@@ -180,7 +184,8 @@ class JobLog:
         if reported is None or not reported.count:
             return evidence
         line = evidence.event.line
-        places: dict[str, Value] = {"steps_after": float(reported.steps_after(line))}
+        last = line if evidence.event.kind != "numbers" else evidence.number("last_line") or line  # it goes on and on
+        places: dict[str, Value] = {"steps_after": float(reported.steps_after(last))}
         if reported.repeats(line, evidence.number("last_line") or line):
             places["again"] = "yes"
         if (step := reported.step_before(line)) is not None:
@@ -224,6 +229,7 @@ class _Context:
 
 Reader = Callable[[JobLine, _Context], Evidence | None]
 _LAST_ERROR = "Last error:"
+_LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line
 _SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # which name ranks, hosts and codes
 _BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
 _CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")  # of several readers' one line
@@ -234,6 +240,14 @@ def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
     kind = one.event.kind
     vague = not one.word("problem") and kind not in _SAY_MORE
     return kind == "call", vague, _CLEAREST.index(one.role), kind == "problem"
+
+
+def _with_problem(one: Evidence, beside: list[Evidence]) -> Evidence:
+    """What names the host or the code takes the fix from the reader that knows the problem on the same line."""
+    known = next((other.word("problem") for other in beside if other.cause == one.cause and other.word("problem")), "")
+    if not known or one.word("problem") or not one.cause:
+        return one
+    return job_message.with_detail(one, {**one.event.detail, "problem": known})
 
 
 def _exception(line: JobLine, context: _Context) -> Evidence | None:
@@ -262,6 +276,8 @@ def _last_error(line: JobLine, context: _Context) -> Evidence | None:
 
 def _of_group(group: job_messages.JobMessageGroup) -> Reader:
     def read(line: JobLine, context: _Context) -> Evidence | None:
+        if line.text.endswith(_LISTED_BELOW):
+            line = line._replace(text=f"{line.text} {decode(context.next_line()).text}")
         evidence = job_message.find(group, line)
         if evidence and group.kind == "watchdog" and evidence.event.code == "timeout" and not evidence.word("ran_ms"):
             whole = line._replace(text=line.text + context.next_line().decode("utf-8", "replace"))

@@ -17,10 +17,11 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
 
 _NUMBERS = frozenset({"rank", "local_rank", "local"})
+_JSON_KEY = re.compile(r"\s*\"\w{1,40}\": ")
 _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
     r"\s*(?:#|//|\*(?!\*\* )|>|raise\b|except\b|if\b|elif\b|assert\b|return\b"
-    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s(?!\[\d))"
+    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"(?!\w{1,40}\": )|-\s(?!\[\d))"
 )
 _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
@@ -39,7 +40,9 @@ _ERROR_MARK = re.compile(
     r"|not (?:found|enough|available|supported|installed|allowed))\b|what\(\):"
 )
 _GOES_ON = re.compile(r"retrying|[Rr]etry(?:ing)? in|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless")
-_OPTION = re.compile(r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)")  # a help text
+_OPTION = re.compile(  # a help text, or a list of what one may try
+    r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)|\s{0,8}\d{1,2}\. (?:[Ss]et|[Tt]ry|[Uu]se|[Dd]isable|[Ii]ncrease|[Rr]educe|[Dd]ecrease)\b"
+)
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
 
@@ -66,10 +69,15 @@ def _is_about(group: JobMessageGroup, line: JobLine, match: re.Match[str]) -> bo
     if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, match.start())):
         return True
     words = min((at for word in group.keywords if (at := line.text.find(word.strip())) >= 0), default=match.start())
-    if len(_QUOTES.findall(line.text, 0, max(words, match.start()))) % 2:
+    if len(_QUOTES.findall(line.text, 0, max(words, match.start()))) % 2 and not _JSON_KEY.match(line.text):
         return True
     before = line.text[: match.start()]
     return bool(before.strip()) and not _PREFIX_END.search(before)
+
+
+def is_code(text: str) -> bool:
+    """Whether a line is source code or a quotation."""
+    return bool(_CODE.match(text))
 
 
 def _is_inside_prose(group: JobMessageGroup, text: str, at: int) -> bool:

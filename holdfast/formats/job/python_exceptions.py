@@ -14,7 +14,7 @@ KEYWORDS = (
 _LINE = re.compile(
     r"(?P<indent>\s{0,12})(?P<type>(?:[A-Za-z_]\w*\.)*"
     r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*"
-    r"|OutOfResources|Unsupported|NoSuchKey|StopIteration|(?<=\.exceptions\.)[A-Z]\w+))"
+    r"|Exception|OutOfResources|Unsupported|NoSuchKey|StopIteration|(?<=\.exceptions\.)[A-Z]\w+))"
     r"(?:: ?(?P<message>.*))?$"
 )
 _LAUNCHER_MESSAGE = re.compile(
@@ -58,7 +58,7 @@ def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
     if match["indent"] and not framed:  # a launcher's table indents a whole traceback; else it is a list or a dict
         return None
     return Raised(
-        match["type"].rsplit(".", 1)[-1], match["message"] or "", framed, _where(same) if framed else "", _chained(same)
+        match["type"].rsplit(".", 1)[-1], match["message"] or "", framed, where(same) if framed else "", _chained(same)
     )
 
 
@@ -82,7 +82,8 @@ def _chained(above: Sequence[JobLine]) -> bool:
     return False
 
 
-def _where(lines: Sequence[JobLine]) -> str:
+def where(lines: Sequence[JobLine]) -> str:
+    """'train.py:120 in step' of the innermost frame that is not of a library."""
     frames = [match for one in lines if (match := _FRAME.match(one.text))]
     own = [match for match in frames if "site-packages" not in match["file"] and "dist-packages" not in match["file"]]
     if not frames:

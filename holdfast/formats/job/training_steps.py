@@ -27,6 +27,11 @@ _LOSS = re.compile(
     rb"(?P<loss>-?\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?|[-+]?(?:nan|inf)\b)",
     re.IGNORECASE,
 )
+_OTHER_LOSS = re.compile(
+    rb"(?<![\w/])(?!val|eval|test|dev|aux)[a-z]{1,12}[_-]?loss\w{0,12}['\"]?\s*[:=]\s*['\"]?"
+    rb"(?P<loss>-?\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?|[-+]?(?:nan|inf)\b)",
+    re.IGNORECASE,
+)  # a part of the loss, where the line names no whole
 _MEANT = re.compile(rb"reduced_train_loss['\"]?[:=] ?(?P<loss>\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?)")
 """NeMo's bar has a running mean beside it that is no number for whole runs that are well."""
 _NORM_NAN = re.compile(rb"grad[_ ]?norm['\"]?\s*[:=]?\s*['\"]?[-+]?(?:nan|inf)\b", re.IGNORECASE)
@@ -98,7 +103,7 @@ def parse(raw: bytes, number: int) -> TrainingStep | None:
     if b"\x1b" in raw:
         raw = _ANSI.sub(b"", raw)
     near = max(raw.find(b"loss") - 24, 0) if b"loss" in raw else 0
-    loss, pace = _LOSS.search(raw, near), _seconds(raw)
+    loss, pace = _LOSS.search(raw, near) or (_OTHER_LOSS.search(raw) if b"oss" in raw else None), _seconds(raw)
     if loss and loss["loss"].lower().endswith(b"nan"):
         loss = _MEANT.search(raw) or loss
     if loss is None and (pace is None or _OTHER_BAR.match(raw)):

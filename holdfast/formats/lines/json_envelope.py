@@ -9,6 +9,7 @@ _TEXTS = ("log", "textPayload", "MESSAGE", "message", "msg")
 _STACKS = ("exc_info", "exception", "stack_trace", "stacktrace")  # which end with what was raised
 _MOMENTS = ("time", "timestamp", "ts", "@timestamp")
 _HOSTS = ("_HOSTNAME", "hostname", "host", "node", "pod_name", "pod")
+_ERRORS = ("error", "detail")  # what a server answers in place of a result
 _ONLY_IN_LOGS = ("stream", "severity", "level", "levelname", "PRIORITY", *_MOMENTS)
 
 
@@ -26,7 +27,12 @@ def opened(raw: bytes) -> Inside | None:
         found = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if not isinstance(found, dict) or not any(name in found for name in _ONLY_IN_LOGS):
+    if not isinstance(found, dict):
+        return None
+    answer = next((value for name in _ERRORS if isinstance(value := found.get(name), dict)), None)
+    if answer is not None and (text := _first(answer, _TEXTS)):
+        return Inside(text.rstrip("\n").rpartition("\n")[2])
+    if not any(name in found for name in _ONLY_IN_LOGS):
         return None
     text = _last_line(_first(found, _STACKS)) or _first(found, _TEXTS).rstrip("\n")
     return Inside(text.rpartition("\n")[2], _first(found, _MOMENTS), _first(found, _HOSTS)) if text else None
