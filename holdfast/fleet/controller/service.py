@@ -39,8 +39,8 @@ from holdfast.fleet.jobs.service import JobService
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
-from holdfast.model.lifecycle import EventKind
-from holdfast.model.records import AuditEntry, PendingNode, Role
+from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind
+from holdfast.model.records import AuditEntry, PendingNode, Role, Transition
 from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
@@ -306,8 +306,14 @@ class ControllerService:
             event = step.transition.event
             if event.kind in TEST_ANSWERS and event.began is not None:
                 board.tested(step.transition.at - event.began)
+        if news.incidents or any(_left_service(step.transition) for step in news.steps):
+            self.items.forget()
         for incident in news.incidents:
             board.tell("incident", incident)
+
+
+def _left_service(moved: Transition) -> bool:
+    return moved.after in OUT_OF_SERVICE and moved.before is not moved.after
 
 
 def not_vouched(caller: Caller) -> Problem:
