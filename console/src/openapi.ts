@@ -55,6 +55,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/nodes/{name}/forget": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** ForgetNode */
+        post: operations["V1NodesNameForgetForgetNode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/nodes/{name}/operator-actions": {
         parameters: {
             query?: never;
@@ -628,6 +645,23 @@ export interface paths {
         };
         /** Healthz */
         get: operations["HealthzHealthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Readyz */
+        get: operations["ReadyzReadyz"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1327,6 +1361,10 @@ export interface components {
             demo: boolean;
             time_factor: number;
         };
+        /** Forgotten */
+        Forgotten: {
+            name: string;
+        };
         /** GpuView */
         GpuView: {
             gpu: number;
@@ -1512,6 +1550,8 @@ export interface components {
             start?: number | null;
             end?: number | null;
             state?: components["schemas"]["JobState"];
+            /** @default false */
+            in_prolog: boolean;
             /** @default  */
             exit_code: string;
         };
@@ -1651,6 +1691,8 @@ export interface components {
         /** NodesView */
         NodesView: {
             nodes: components["schemas"]["NodeView"][];
+            /** @default  */
+            next: string;
         };
         /** OperatorActionView */
         OperatorActionView: {
@@ -1983,6 +2025,13 @@ export interface components {
             ended: string;
             /** @default 0 */
             dropped: number;
+        };
+        /** Ready */
+        Ready: {
+            ready: boolean;
+            missing: {
+                [key: string]: string;
+            };
         };
         /** Report */
         Report: {
@@ -2460,6 +2509,10 @@ export interface operations {
                 pool?: string;
                 stage?: components["schemas"]["Stage"] | null;
                 health?: components["schemas"]["Health"] | null;
+                /** @description Nodes of a page; 0: all of them. */
+                limit?: number;
+                /** @description `next` of the page before; '' is the first page. */
+                after?: string;
             };
             header?: never;
             path?: never;
@@ -2553,6 +2606,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StoryView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1NodesNameForgetForgetNode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OperatorRequest"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Forgotten"];
                 };
             };
             /** @description Bad request syntax or unsupported method */
@@ -3791,6 +3885,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Alive"];
+                };
+            };
+        };
+    };
+    ReadyzReadyz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ready"];
                 };
             };
         };
