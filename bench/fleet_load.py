@@ -40,7 +40,8 @@ def spread(values: list[float]) -> dict[str, float]:
 
 class Crowd:
     def __init__(self, wires: list[Wire], nodes: int, hook: "Hook") -> None:
-        self._wire, self._hook = wires[0], hook
+        self._wires, self._hook = wires, hook
+        self._opened = -1
         self.tally = Tally()
         self.agents = [Agent(f"n{number:05d}", wires, self.tally) for number in range(nodes)]
 
@@ -51,24 +52,37 @@ class Crowd:
         await asyncio.gather(*(self._enrol_some(left, join_token) for _ in range(ENROLLING)))
         return {"enrol_seconds": round(time.perf_counter() - began, 1)}
 
+    async def _open(self, answers: "asyncio.Queue[tuple[int, bytes]]") -> Connection:
+        """To one controller after the other: the lead may move while a fleet enrols."""
+        self._opened += 1
+        wire = self._wires[self._opened % len(self._wires)]
+        return await wire.open(lambda status, body: answers.put_nowait((status, body)), lambda: None)
+
     async def _enrol_some(self, left: Any, join_token: str) -> None:
         answers: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue()
-        connection = await self._wire.open(lambda status, body: answers.put_nowait((status, body)), lambda: None)
+        connection = await self._open(answers)
         for number, agent in left:
             place = {"rack": f"r{number // RACK}", "leaf": f"l{number // LEAF}", "loop": f"c{number // LOOP}"}
             ask = {"node": agent.name, "join_token": join_token, "pool": "train", "place": place}
-            agent.credential = (await self._ask(connection, answers, ask))["credential"]
+            connection, made = await self._ask(connection, answers, ask)
+            agent.credential = made["credential"]
             agent.beat_for_ever(random.uniform(0.0, HEARTBEAT_SECONDS))
         assert connection.transport is not None
         connection.transport.close()
 
-    async def _ask(self, connection: Connection, answers: "asyncio.Queue[tuple[int, bytes]]", ask: Any) -> Any:
+    async def _ask(
+        self, connection: Connection, answers: "asyncio.Queue[tuple[int, bytes]]", ask: Any
+    ) -> tuple[Connection, Any]:
         while True:
             assert connection.transport is not None
             connection.transport.write(request("/v1/enrol", "", json.dumps(ask).encode()))
             status, body = await answers.get()
             if status == 200:
-                return json.loads(body)
+                return connection, json.loads(body)
+            if status == 307:
+                connection.abandon()
+                connection = await self._open(answers)
+                continue
             if status != 503:
                 raise SystemExit(f"enrolment was refused: {body.decode()}")
             self.tally.counts["enrolments asked to wait"] += 1

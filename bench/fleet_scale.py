@@ -10,6 +10,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +27,18 @@ MB = 1 << 20
 
 
 def ask_join_token(url: str, folder: Path, nodes: int) -> str:
+    """`url` may name several controllers, of which one leads."""
     admin = (folder / "admin.token").read_text().strip()
     body = json.dumps({"uses": nodes, "network": "127.0.0.0/8", "vouch": True}).encode()
-    asked = urllib.request.Request(f"{url}/v1/tokens", body, {"Authorization": f"Bearer {admin}"})
-    asked.add_header("Content-Type", "application/json")
     trusted = ssl.create_default_context(cafile=str(folder / "tls.pem")) if url.startswith("https") else None
-    for _ in range(50):
+    for one in islice(cycle(url.split()), 100):
+        asked = urllib.request.Request(f"{one}/v1/tokens", body, {"Authorization": f"Bearer {admin}"})
+        asked.add_header("Content-Type", "application/json")
         try:
             with urllib.request.urlopen(asked, timeout=10, context=trusted) as reply:
                 token: str = json.load(reply)["token"]
                 return token
-        except urllib.error.HTTPError:
+        except (urllib.error.HTTPError, TimeoutError):
             time.sleep(0.2)  # it does not lead yet
     raise SystemExit("the controller gave no join token")
 

@@ -8,6 +8,7 @@ records: `slurm_busy_records.py`.
 
 import argparse
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -71,7 +72,7 @@ PHASES = {"idle": "before", "allocated": "during", "draining": "between", "drain
 
 
 class Crowd:
-    """Who disturbs the cluster, each in a thread of its own. How often goes by the jobs, not by the clock, so that a slow
+    """Who disturbs the cluster, each in a thread of its own. How often goes by the jobs, not by the clock: a slow
     machine has the same run as a fast one."""
 
     def __init__(self, site: Site, homes: dict[str, Path], seed: int) -> None:
@@ -214,6 +215,7 @@ def main() -> None:
     if options.mend:
         mend(options.mend)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # everything that was started is ended
     with ExitStack() as stack:
         scratch = options.keep or stack.enter_context(tempfile.TemporaryDirectory())
         Path(scratch).mkdir(parents=True, exist_ok=True)

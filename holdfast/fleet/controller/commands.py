@@ -17,7 +17,7 @@ from holdfast.fleet.incidents.views import PlannedWorkView
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.jobs.service import JobService, SeveralJobs, UnknownJob
 from holdfast.fleet.jobs.views import TrainingDetail
-from holdfast.fleet.probe_sessions import sessions as meetings
+from holdfast.fleet.probe_sessions import sessions as probe_sessions
 from holdfast.fleet.store.credentials import bound_hash, new_token, token_hash
 from holdfast.formats.slurm import hostlist
 from holdfast.model.lifecycle import EventKind, NodeEvent, Stage
@@ -98,8 +98,8 @@ def _answers_alone(transaction: Transaction, report: Report) -> Report:
 def _end_order(transaction: Transaction, node: str, outcome: OrderOutcome) -> OrderOutcome | None:
     """Only a node's own order can be answered by it, and once. What it did began no earlier than we handed the order
     over: that is by our clock, as is the end of the last workload, while the agent's own may be an hour ahead. A probe
-    has no stored action: its meeting knows whether it is still waited for."""
-    if outcome.verb == meetings.VERB:
+    has no stored action: its session knows whether it is still waited for."""
+    if outcome.verb == probe_sessions.VERB:
         return outcome
     if transaction.orders.is_of_another(node, outcome.order, outcome.key):
         return None

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,7 @@ from holdfast.fleet.api.views.common import (
 )
 from holdfast.fleet.api.views.show import transition_view, verdict_view
 from holdfast.fleet.controller import claims, commands, enrolment, probe_commands
+from holdfast.fleet.controller.digests import DigestHistory
 from holdfast.fleet.controller.drill_player import DrillPlayer
 from holdfast.fleet.controller.operators.inbox import InboxService
 from holdfast.fleet.controller.transaction import News, Work
@@ -38,8 +39,8 @@ from holdfast.fleet.jobs.service import JobService
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
-from holdfast.model.lifecycle import EventKind
-from holdfast.model.records import AuditEntry, PendingNode, Role
+from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind
+from holdfast.model.records import AuditEntry, PendingNode, Role, Transition
 from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_NOTES_A_MINUTE = 60  # of one caller's or address's refused requests; what is beyond is counted, not written
 MOST_SOURCES_A_MINUTE = 1_000
-MOST_DIGEST_NODES = 1_000  # of a larger fleet, those that were looked at last
-MOST_DIGESTS = 60
 TEST_ANSWERS = (EventKind.TEST_PASSED, EventKind.TEST_FAILED)
 
 
@@ -160,7 +159,7 @@ class ControllerService:
         return tuple(verdict_view(change) for change in found.get(node, ()))
 
     async def probes(self) -> ProbesView:
-        """Known to whoever leads: meetings under way are nowhere else."""
+        """Known to whoever leads: probe sessions under way are nowhere else."""
         shown: ProbesView = await self._ask(probe_commands.show_all)
         return shown
 
@@ -307,8 +306,14 @@ class ControllerService:
             event = step.transition.event
             if event.kind in TEST_ANSWERS and event.began is not None:
                 board.tested(step.transition.at - event.began)
+        if news.incidents or any(_left_service(step.transition) for step in news.steps):
+            self.items.forget()
         for incident in news.incidents:
             board.tell("incident", incident)
+
+
+def _left_service(moved: Transition) -> bool:
+    return moved.after in OUT_OF_SERVICE and moved.before is not moved.after
 
 
 def not_vouched(caller: Caller) -> Problem:
@@ -329,29 +334,3 @@ def _answer(future: "asyncio.Future[Any]", result: Any) -> None:
         future.set_exception(result)
     else:
         future.set_result(result)
-
-
-class DigestHistory:
-    """The last digests of some nodes, for whoever looks at one: an hour of its GPUs, in memory and bounded."""
-
-    def __init__(self, most_nodes: int = MOST_DIGEST_NODES) -> None:
-        self._most = most_nodes
-        self._kept: OrderedDict[str, deque[tuple[float, bytes]]] = OrderedDict()
-
-    def add(self, node: str, at: float, digest: bytes) -> None:
-        if node not in self._kept and len(self._kept) >= self._most:
-            return
-        self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS)).append((at, digest))
-
-    def last(self, node: str) -> tuple[float, bytes] | None:
-        """Does not count as a look at the node."""
-        found = self._kept.get(node)
-        return found[-1] if found else None
-
-    def of(self, node: str) -> tuple[tuple[float, bytes], ...]:
-        """Oldest first. Who is looked at is kept from now on; who was not for longest makes room."""
-        if node not in self._kept and len(self._kept) >= self._most:
-            self._kept.popitem(last=False)
-        found = self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS))
-        self._kept.move_to_end(node)
-        return tuple(found)

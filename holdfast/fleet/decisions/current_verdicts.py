@@ -1,4 +1,4 @@
-"""The current verdict of every check of every node, with indexes of the nodes that fail and those that are blind."""
+"""The current verdict of every check of every node, with indexes of the nodes that fail, degrade or are blind."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -6,7 +6,7 @@ from holdfast.model.health import Health, worst
 from holdfast.model.wire.report import ReportMark, VerdictChange, is_current
 
 KNOWN = {one.value: one for one in (Health.PASS, Health.DEGRADED, Health.FAIL, Health.UNKNOWN)}
-_FAIL, _UNKNOWN = Health.FAIL.value, Health.UNKNOWN.value
+_FAIL, _UNKNOWN, _DEGRADED = Health.FAIL.value, Health.UNKNOWN.value, Health.DEGRADED.value
 
 
 class CurrentVerdicts:
@@ -15,6 +15,8 @@ class CurrentVerdicts:
         self._sent: dict[tuple[str, str], ReportMark] = {}  # by node and check; not of stored verdicts
         self._failing: dict[str, dict[str, VerdictChange]] = {}
         self._blind: dict[str, dict[str, VerdictChange]] = {}
+        self._degraded: dict[str, dict[str, VerdictChange]] = {}
+        self._indexes = ((_FAIL, self._failing), (_UNKNOWN, self._blind), (_DEGRADED, self._degraded))
         for name, known in self._of.items():
             for change in known.values():
                 self._index(name, change)
@@ -33,7 +35,7 @@ class CurrentVerdicts:
         return True
 
     def _index(self, name: str, change: VerdictChange) -> None:
-        for health, index in ((_FAIL, self._failing), (_UNKNOWN, self._blind)):
+        for health, index in self._indexes:
             if change.after == health:
                 index.setdefault(name, {})[change.check] = change
             elif name in index:
@@ -44,8 +46,8 @@ class CurrentVerdicts:
     def forget(self, name: str) -> None:
         for check in self._of.pop(name, {}):
             self._sent.pop((name, check), None)
-        self._failing.pop(name, None)
-        self._blind.pop(name, None)
+        for _, index in self._indexes:
+            index.pop(name, None)
 
     def knows(self, name: str, check: str) -> bool:
         return check in self._of.get(name, {})
@@ -54,7 +56,7 @@ class CurrentVerdicts:
         return self._of.get(name, {}).get(check)
 
     def degraded(self, name: str) -> bool:
-        return any(one.after == Health.DEGRADED.value for one in self._of.get(name, {}).values())
+        return name in self._degraded
 
     def verdicts(self, name: str) -> list[VerdictChange]:
         return list(self._of.get(name, {}).values())
@@ -70,7 +72,7 @@ class CurrentVerdicts:
 
     def complaints(self, name: str) -> list[VerdictChange]:
         """Checks that fail or are degraded."""
-        return [one for one in self._of.get(name, {}).values() if one.after in (_FAIL, Health.DEGRADED.value)]
+        return [one for one in self._of.get(name, {}).values() if one.after in (_FAIL, _DEGRADED)]
 
     def failing_nodes(self) -> list[str]:
         return list(self._failing)

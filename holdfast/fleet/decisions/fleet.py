@@ -4,7 +4,6 @@ The controller stores every step before it acts on it. The demo and the policy p
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from holdfast.fleet.decisions.breaker import breaker_of
 from holdfast.fleet.decisions.fingerprints import Fingerprints
@@ -108,7 +107,7 @@ class Fleet:
         self._state.guards.recovered(name, SILENT)
         steps: list[Step] = []
         for change in report.changes:
-            steps += self._take_change(report, replace(change, at=report.when(change.at, now)), now)
+            steps += self._take_change(report, report.dated(change, now), now)
         for outcome in report.outcomes:
             steps += self._take_outcome(name, outcome, now)
         return steps

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.fleet.decisions.breaker import Tally, breaker_of
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.decisions.shared_cause import Places, SharedCause, enough, explain, suspect
+from holdfast.fleet.decisions.shared_cause import Places, SharedCause, enough, explain, kinds_for, suspect
 from holdfast.fleet.incidents.register import Incidents
 from holdfast.model.lifecycle import NodeState, Stage
 
@@ -121,7 +121,10 @@ class Guards:
         known = self.incidents.parents
         evidence = self._lately(now, policy).union(*(self.incidents.members(parent) for parent in known))
         unexplained = {name for name in evidence if not self._root(name)}
-        found = explain(unexplained, self.places, policy, known, self._degraded.keys() - self._failing.keys())
+        causes = [self._failing[name][1] for name in unexplained if name in self._failing]
+        prefer = kinds_for(max(sorted(set(causes)), key=causes.count, default=""))
+        degraded = self._degraded.keys() - self._failing.keys()
+        found = explain(unexplained, self.places, policy, known, degraded, prefer)
         for parent in known:
             if all(cause.parent != parent for cause in found):
                 heir = _heir(self.incidents.members(parent), found)

@@ -24,6 +24,19 @@ ENOUGH_EVIDENCE = 7.0
 MOST_BY_CHANCE = 0.5  # if a larger share of the whole fleet fails within `shared_seconds`, it is not by chance
 
 
+# Which kind of parent a check points to, where several parents have the very same nodes behind them.
+POINTS_TO = {
+    ("gpu.throttle", "gpu.temperature", "gpu.thermal"): ("loop", "cdu"),
+    ("gpu.power", "node.power"): ("feed", "pdu"),
+    ("fabric.", "nic."): ("leaf", "switch", "rail"),
+}
+
+
+def kinds_for(check: str) -> tuple[str, ...]:
+    """The kinds of parents that a failing check points to, the best first; () if it points to none."""
+    return next((kinds for prefixes, kinds in POINTS_TO.items() if check.startswith(prefixes)), ())
+
+
 class Places:
     """Which nodes lie behind which parent. Updated node by node: a failure costs no pass over the fleet."""
 
@@ -87,12 +100,14 @@ def explain(
     policy: Policy,
     known: Collection[str] = (),
     degraded: AbstractSet[str] = frozenset(),
+    prefer: tuple[str, ...] = (),
 ) -> list[SharedCause]:
-    """The parents that account for these failures, the best first. Between equals one that is known already stays.
+    """The parents that account for these failures, the best first. Between equals one that is known already stays, then
+    one of a kind in `prefer`.
 
     `degraded` nodes count as failed, but degradations alone name no parent: what is behind them is for the seams.
     """
-    found = _greedy(failed, places, policy, known, degraded)
+    found = _greedy(failed, places, policy, known, degraded, prefer)
     if len(failed) > MOST_BY_CHANCE * len(places) or (len(found) == 1 and len(found[0].nodes) == len(failed)):
         return found  # or one parent explains every failure: nothing fails elsewhere that could speak for chance
     gains = evidence(found, failed, places)
@@ -101,7 +116,7 @@ def explain(
     accepted = found[:count]
     left = set(failed).difference(*(cause.nodes for cause in accepted))
     # What was named before stays while it explains enough of the rest: chance elsewhere does not speak against it.
-    return accepted + (_greedy(left, places, policy, known, degraded, only=known) if known else [])
+    return accepted + (_greedy(left, places, policy, known, degraded, prefer, only=known) if known else [])
 
 
 def _greedy(
@@ -110,6 +125,7 @@ def _greedy(
     policy: Policy,
     known: Collection[str],
     degraded: AbstractSet[str],
+    prefer: tuple[str, ...],
     only: Collection[str] | None = None,
 ) -> list[SharedCause]:
     """The parent that explains most, then the one that explains most of the rest, and so on."""
@@ -119,7 +135,7 @@ def _greedy(
             if only is None or parent in only:
                 explained.setdefault(parent, set()).add(name)
     found: list[SharedCause] = []
-    while (best := _best(explained, places, policy, known, degraded)) is not None:
+    while (best := _best(explained, places, policy, known, degraded, prefer)) is not None:
         found.append(best)
         for name in best.nodes:
             for parent in places.parents(name):
@@ -161,9 +177,17 @@ def _best(
     policy: Policy,
     known: Collection[str],
     degraded: AbstractSet[str],
+    prefer: tuple[str, ...],
 ) -> SharedCause | None:
     ranked = [
-        (policy.shared_share * behind - len(names), -len(names), parent not in known, behind, parent)
+        (
+            policy.shared_share * behind - len(names),
+            -len(names),
+            parent not in known,
+            behind,
+            parent.partition("/")[0] not in prefer,
+            parent,
+        )
         for parent, names in explained.items()
         if enough(len(names), behind := len(places.below(parent)), policy) and not names <= degraded
     ]

@@ -1,4 +1,4 @@
-"""What meetings of two nodes proved of the fabric between them, as it was reported."""
+"""What probe sessions of two nodes proved of the fabric between them, as it was reported."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,6 @@
 """Reports of agents: each stored once, whatever arrives twice, late or in another order."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select, text, tuple_, update
@@ -142,7 +141,7 @@ def _verdict(report: Report, change: VerdictChange, now: float) -> dict[str, Any
         "session": clean(report.session),
         "seq": report.seq,
         "at": report.when(change.at, now),
-        "body": encode(replace(change, at=report.when(change.at, now))),
+        "body": encode(report.dated(change, now)),
     }
 
 

@@ -74,7 +74,7 @@ action_steps = Table("action_steps", metadata, _id(), Column("action", BigIntege
 leader = Table("leader", metadata, Column("id", Integer, primary_key=True, autoincrement=False), _text("holder"),
                Column("epoch", BigInteger, nullable=False), _time("until"))  # fmt: skip
 
-# What meetings of two nodes proved of the fabric between them.
+# What probe sessions of two nodes proved of the fabric between them.
 proofs = Table("proofs", metadata, _id(), _time("at"), _text("one"), _text("other"), _time("bytes_per_second"),
                _text("note"), Index("proofs_at", "at", "id"))  # fmt: skip
 

@@ -1,7 +1,7 @@
 """What an agent tells the controller: one numbered report, so that it can be sent again and is still stored once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -116,6 +116,11 @@ class Report:
         """What has no time happened when it was reported; nothing happened later than it was heard of, nor before the
         epoch, of which no calendar could show the date."""
         return min(max(at or self.at, 0.0), now)
+
+    def dated(self, change: VerdictChange, now: float) -> VerdictChange:
+        """The change with the time at which it counts; most have it already."""
+        at = self.when(change.at, now)
+        return change if at == change.at else replace(change, at=at)
 
     def __post_init__(self) -> None:
         """A report that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""

@@ -1,9 +1,16 @@
 """The live stream, the metrics, the document: what others build on."""
 
+import asyncio
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
+
+from holdfast.fleet.api.routes.live import readyz
+from holdfast.fleet.store import StoreError
+from holdfast.runtime.components import Components
 
 if TYPE_CHECKING:
     from .conftest import Controller
@@ -46,6 +53,61 @@ def test_metrics_name_who_is_out_of_service_since_when_and_why(controller: "Cont
     [(key, since)] = [(key, value) for key, value in _metrics(controller).items() if "outgoing" in key]
     assert key[0] == "holdfast_node_out_since_seconds"
     assert since == controller.get("/v1/nodes/outgoing")["since"]
+
+
+def test_metrics_tell_how_long_commits_take_and_how_actions_ended(controller: "Controller") -> None:
+    controller.ready_node("acted")
+    told = _metrics(controller)
+    assert told["holdfast_controller_commit_seconds_count",] > 0
+    assert told["holdfast_controller_commit_seconds_bucket", "+Inf"] > 0
+    assert told["holdfast_actions_total", "done", "retest"] >= 1
+    assert told["holdfast_test_seconds_count",] >= 1
+
+
+def test_the_nodes_are_read_in_pages_and_a_removed_one_is_forgotten(controller: "Controller") -> None:
+    for name in ("paged1", "paged2", "paged3"):
+        controller.enrol(name, pool="paged")
+    first = controller.get("/v1/nodes", pool="paged", limit=2)
+    assert [one["name"] for one in first["nodes"]] == ["paged1", "paged2"]
+    rest = controller.get("/v1/nodes", pool="paged", limit=2, after=first["next"])
+    assert ([one["name"] for one in rest["nodes"]], rest["next"]) == (["paged3"], "")
+    assert controller.get("/v1/nodes", pool="paged")["next"] == ""
+    assert controller.post("/v1/nodes/paged2/forget", {"reason": "gone"}).json()["code"] == "not_removed"
+    controller.post("/v1/nodes/paged2/remove", {"reason": "worn", "force": True})
+    assert controller.post("/v1/nodes/paged2/forget", {"reason": "gone"}).json() == {"name": "paged2"}
+    assert controller.ask("GET", "/v1/nodes/paged2").status_code == 404
+    assert [one["reason"] for one in controller.audited(verb="forget", target="paged2")] == ["gone"]
+
+
+def test_it_is_ready_when_store_and_scheduler_answer(controller: "Controller") -> None:
+    assert controller.ask("GET", "/readyz", token="").json() == {"ready": True, "missing": {}}
+
+
+@pytest.mark.parametrize(
+    ("failing", "read", "store", "missing"),
+    [
+        ([], True, None, []),
+        (["home"], True, None, []),
+        (["slurm"], True, None, ["slurm"]),
+        (["kubernetes"], True, None, ["kubernetes"]),
+        ([], False, None, ["fleet"]),
+        ([], True, StoreError("it is away"), ["store"]),
+    ],
+)
+def test_it_is_not_ready_without_store_or_scheduler(
+    failing: list[str], read: bool, store: Exception | None, missing: list[str]
+) -> None:
+    def current_leader() -> None:
+        if store is not None:
+            raise store
+
+    components = Components()
+    for name in failing:
+        components.failed(name, "no answer")
+    board = SimpleNamespace(components=components, read=read)
+    service: Any = SimpleNamespace(board=board, store=SimpleNamespace(current_leader=current_leader))
+    reply = asyncio.run(readyz.fn(service))
+    assert (reply.status_code, sorted(reply.content.missing)) == (503 if missing else 200, missing)
 
 
 def _metrics(controller: "Controller") -> dict[tuple[str, ...], float]:

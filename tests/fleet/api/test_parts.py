@@ -4,7 +4,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from holdfast.fleet.api.views.parts import gpus_of
-from holdfast.fleet.controller.service import MOST_DIGESTS, DigestHistory
+from holdfast.fleet.controller.digests import MOST_DIGESTS, DigestHistory
 from holdfast.model.wire.digest import pack
 
 if TYPE_CHECKING:

@@ -437,6 +437,15 @@ def test_a_job_that_runs_on_a_node_under_test_all_the_same_is_noticed() -> None:
     assert fleet.nodes["n0"].used_until == 7.0
 
 
+@pytest.mark.parametrize("stage", [one for one in Stage if one not in (Stage.READY, Stage.ALLOCATED)])
+def test_a_job_that_came_to_a_closed_node_does_not_open_it(stage: Stage) -> None:
+    """The scheduler shows it while its prolog has yet to ask: the answer must still be no."""
+    fleet = alone(stage, tested_at=1.0)
+    assert fleet.closed("n0")
+    fleet.observe([sees("7")], 5.0)
+    assert fleet.closed("n0")
+
+
 def test_a_node_that_takes_work_is_in_use_from_the_prolog_on() -> None:
     fleet = alone(tested_at=1.0)
     fleet.observe([passing("7")], 5.0)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.decisions.shared_cause import Places, enough, explain, suspect
+from holdfast.fleet.decisions.shared_cause import Places, enough, explain, kinds_for, suspect
 from holdfast.model.lifecycle import NodeState, Stage
 
 POLICY = Policy()
@@ -52,6 +52,29 @@ def test_parents_with_the_very_same_nodes_are_named_together() -> None:
     assert found.parent == "feed/feed0"
     assert found.name == "feed/feed0 (or loop/loop0: the same nodes)"
     assert "32 of 32 nodes behind feed/feed0 (or loop/loop0: the same nodes) failed together" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("check", "parent"),
+    [
+        ("gpu.throttle", "loop/loop0"),
+        ("gpu.temperature", "loop/loop0"),
+        ("gpu.power", "feed/feed0"),
+        ("fabric.port_down", "leaf/leaf0"),
+        ("gpu.xid", "feed/feed0"),
+    ],
+)
+def test_of_parents_with_the_same_nodes_the_check_names_the_one(check: str, parent: str) -> None:
+    """gpu.xid points to none: then the alphabet decides, and the others are named beside it."""
+    places = Places(nodes(64, loop=32, feed=32, leaf=32))
+    (found,) = explain(names(range(32)), places, POLICY, prefer=kinds_for(check))
+    assert found.parent == parent
+    assert len(found.same) == 2
+
+
+def test_a_parent_that_explains_more_wins_whatever_the_check_points_to() -> None:
+    places = Places(nodes(64, leaf=32, loop=16))
+    assert [one.parent for one in explain(names(range(32)), places, POLICY, prefer=("loop",))] == ["leaf/leaf0"]
 
 
 def test_scattered_failures_have_no_shared_cause() -> None:

@@ -115,6 +115,24 @@ class WithAScheduler(RuleBasedStateMachine):
         machine.jobs.add(f"j{self.count}")
         machine.tested = False
 
+    @rule(name=nodes)
+    def a_job_comes_with_a_slow_prolog(self, name: str) -> None:
+        """The scheduler shows the job as running while its prolog has yet to ask: the controller sees it first."""
+        machine = self.machines[name]
+        if machine.drained or machine.down or not machine.known or self.away:
+            return
+        closed = self.fleet.closed(name)
+        self.count += 1
+        job = f"j{self.count}"
+        machine.jobs.add(job)
+        self.looks()
+        if self.prolog(name):
+            assert not closed, (closed, self.fleet.nodes[name])
+            machine.tested = False
+        else:
+            machine.jobs.discard(job)
+            machine.drained, machine.ours = True, True
+
     def prolog(self, name: str) -> bool:
         """The real rules: the verdict on the node, the controller's answer, and the mark of the last test."""
         machine = self.machines[name]

@@ -86,7 +86,8 @@ def _controller(service: Service) -> Iterable[Metric]:
         ("component",),
         {(one.name,): one.total for one in components},
     )
-    seen = {(name,): at for name in SCHEDULERS if (at := board.components.worked_at(name)) is not None}
+    answered = ((name, board.components.worked_at(name)) for name in SCHEDULERS)
+    seen: dict[tuple[str, ...], float] = {(name,): at for name, at in answered if at is not None}
     words = "When the scheduler last answered, in seconds since the epoch."
     yield gauge("holdfast_scheduler_answered_seconds", words, ("scheduler",), seen)
     yield histogram("holdfast_controller_commit_seconds", "What deciding and committing a batch took.", board.commits)

@@ -40,7 +40,7 @@ def gauge(name: str, words: str, labels: tuple[str, ...], values: Labelled) -> M
 
 def histogram(name: str, words: str, values: Durations) -> Metric:
     family = HistogramMetricFamily(name, words)
-    family.add_metric((), [list(bucket) for bucket in values.cumulative()], values.total)
+    family.add_metric((), [(bound, float(count)) for bound, count in values.cumulative()], values.total)
     return family
 
 

@@ -56,11 +56,11 @@ async def show_node(service: Asked, request: Request[Any, Any, Any], name: str) 
     """One node with the current verdict of every check."""
     view = _known(service, name, caller_of(request))
     shown = {field.name: getattr(view, field.name) for field in fields(view)}
-    standing = sorted(await service.verdicts(name), key=lambda one: WORST_FIRST.get(one.health, 0))
-    left_out = max(0, len(standing) - MOST_VERDICTS)
+    current = sorted(await service.verdicts(name), key=lambda one: WORST_FIRST.get(one.health, 0))
+    left_out = max(0, len(current) - MOST_VERDICTS)
     return NodeDetail(
         **shown,
-        verdicts=tuple(standing[:MOST_VERDICTS]),
+        verdicts=tuple(current[:MOST_VERDICTS]),
         verdicts_left_out=left_out,
         next_step=await _next_step(service, name),
     )

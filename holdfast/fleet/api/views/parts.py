@@ -69,19 +69,19 @@ def _known(value: float | None) -> float | None:
 
 def outages_of(lines: Iterable[StoryLine]) -> tuple[OutageView, ...]:
     """`lines` newest first, as a history is shown."""
-    standing: dict[str, OutageView] = {}
+    ongoing: dict[str, OutageView] = {}
     over: list[OutageView] = []
     for line in sorted(lines, key=lambda one: one.at):
         if line.kind != "verdict" or line.detail.get("check") != PORTS:
             continue
         after = str(line.detail.get("after", ""))
         bad = set(line.detail.get("subjects", ())) if after in (Health.DEGRADED.value, Health.FAIL.value) else set()
-        for port in standing.keys() - bad:
-            over.append(_ended(standing.pop(port), line.at))
+        for port in ongoing.keys() - bad:
+            over.append(_ended(ongoing.pop(port), line.at))
         for port in bad:
-            began = standing[port].began if port in standing else line.at
-            standing[port] = OutageView(port=port, began=began, ended=None, worst=after, reason=line.reason)
-    return tuple(sorted([*over, *standing.values()], key=lambda one: -one.began))
+            began = ongoing[port].began if port in ongoing else line.at
+            ongoing[port] = OutageView(port=port, began=began, ended=None, worst=after, reason=line.reason)
+    return tuple(sorted([*over, *ongoing.values()], key=lambda one: -one.began))
 
 
 def _ended(outage: OutageView, at: float) -> OutageView:

@@ -32,16 +32,24 @@ class InboxService:
         self._service = service
         self.prices = Prices()
         self._made: tuple[float, list[ItemView]] = (float("-inf"), [])
+        self._changes = 0
+
+    def forget(self) -> None:
+        """An incident or a node changed: who asks from now on gets a new answer, not one that is being made."""
+        self._changes += 1
+        self._made = (float("-inf"), [])
 
     async def views(self) -> list[ItemView]:
         made_at, made = self._made
+        changes = self._changes
         if time.monotonic() - made_at < KEPT_SECONDS:
             return made
         sources = await self._sources()
         found = await asyncio.to_thread(items, sources)
         records = await asyncio.to_thread(self._service.store.item_records, [one.key for one in found])
         made = states.joined(found, records, clock.now())
-        self._made = (time.monotonic(), made)
+        if changes == self._changes:
+            self._made = (time.monotonic(), made)
         return made
 
     async def act(self, command: ItemCommand, caller: Caller, ask: Callable[[Any], Awaitable[Any]]) -> ItemView:
@@ -52,7 +60,7 @@ class InboxService:
             raise Problem(400, str(error)) from None
         await self._known(command.item)
         await ask(partial(_act, command, caller))
-        self._made = (float("-inf"), [])
+        self.forget()
         changed = await self._known(command.item)
         self._service.board.tell("inbox", changed)
         return changed

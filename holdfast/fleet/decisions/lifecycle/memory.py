@@ -42,6 +42,8 @@ def _passed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> No
 
 
 def _started(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    """A job that came to a node that takes none must not open it: its own prolog may be asking at this moment."""
+    node = node if node.takes_work else _untested(node)
     return changed(node, jobs=node.jobs | {event.job}, used_until=now)
 
 

@@ -1,4 +1,4 @@
-"""What meetings of two nodes proved of the fabric between them."""
+"""What probe sessions of two nodes proved of the fabric between them."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,0 +1,32 @@
+"""Digests of agents: small summaries of a minute, held in memory for whoever looks at a node."""
+
+from collections import OrderedDict, deque
+
+MOST_NODES = 1_000  # of a larger fleet, those that were looked at last
+MOST_DIGESTS = 60
+
+
+class DigestHistory:
+    """The last digests of some nodes, for whoever looks at one: an hour of its GPUs, in memory and bounded."""
+
+    def __init__(self, most_nodes: int = MOST_NODES) -> None:
+        self._most = most_nodes
+        self._kept: OrderedDict[str, deque[tuple[float, bytes]]] = OrderedDict()
+
+    def add(self, node: str, at: float, digest: bytes) -> None:
+        if node not in self._kept and len(self._kept) >= self._most:
+            return
+        self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS)).append((at, digest))
+
+    def last(self, node: str) -> tuple[float, bytes] | None:
+        """Does not count as a look at the node."""
+        found = self._kept.get(node)
+        return found[-1] if found else None
+
+    def of(self, node: str) -> tuple[tuple[float, bytes], ...]:
+        """Oldest first. Who is looked at is kept from now on; who was not for longest makes room."""
+        if node not in self._kept and len(self._kept) >= self._most:
+            self._kept.popitem(last=False)
+        found = self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS))
+        self._kept.move_to_end(node)
+        return tuple(found)
