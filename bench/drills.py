@@ -8,9 +8,10 @@ from typing import Any
 
 from measure import publish
 
-from holdfast.lab.drills.batch import fuzz, fuzz_summary, fuzz_tasks, fuzz_wide, play_all, summary, wide_summary
+from holdfast.lab.drills.batch import fuzz, fuzz_summary, fuzz_tasks, play_all, summary, wide_summary
 from holdfast.lab.drills.draw import CALM
 from holdfast.lab.drills.file import load, shipped
+from holdfast.lab.drills.wide import play as wide
 
 
 def against_alerts(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -28,6 +29,21 @@ def against_alerts(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def unseen(draws: int, first: int, seconds: float) -> None:
+    """One after the other, in the order of their seeds, so that whatever is done when time is up is a fair sample."""
+    began, outcomes = time.perf_counter(), []
+    for task in wide.tasks(draws, first, unseen=True):
+        if time.perf_counter() - began > seconds:
+            break
+        outcomes.append(wide.play(task))
+        one = outcomes[-1]
+        right = one["score"]["top1"] and not one["score"]["false_findings"]
+        claims = [(found["cause"], found["kind"], found["confidence"]) for found in one["findings"]]
+        print("right" if right else "wrong", one["drill"], [each["cause"] for each in one["truth"]], claims, flush=True)
+    found = {**wide_summary(outcomes), "asked_draws": draws, "first_seed": first}
+    publish("drills_unseen", {**found, "wall_seconds": round(time.perf_counter() - began, 1)})
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seeds", type=int, default=200)
@@ -35,11 +51,11 @@ def main() -> None:
     options.add_argument("--first", type=int, default=1)
     options.add_argument("--processes", type=int, default=0)
     options.add_argument("--unseen", type=int, default=0, help="draws of plants kept out of tuning; no other")
+    options.add_argument("--seconds", type=float, default=1e9, help="of wall time, after which no other is drawn")
     asked = options.parse_args()
     began = time.perf_counter()
     if asked.unseen:
-        found = wide_summary(fuzz_wide(asked.unseen, asked.first, asked.processes, unseen=True))
-        publish("drills_unseen", {**found, "wall_seconds": round(time.perf_counter() - began, 1)})
+        unseen(asked.unseen, asked.first, asked.seconds)
         return
     known = play_all([load(name) for name in shipped()], asked.processes)
     random = fuzz(fuzz_tasks(asked.seeds, asked.first, "", 0.15), asked.processes)

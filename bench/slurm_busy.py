@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -64,21 +65,28 @@ reboot = ["{root}/repair", "reboot", "{{node}}"]
 # A cause that comes back within 20 s is reset, then rebooted, then left to the operator; later it is a new one.
 POLICY = "breaker_share = 1.0\nbreaker_nodes = 2\noffence_seconds = 20\n"
 FAULTS = ("gpu_off_bus", "gpu_lost")  # an Xid with a lost GPU; a lost GPU that comes back by itself
+FAULT_EVERY, RESUME_EVERY, QUARANTINE_EVERY = 4, 2, 12  # jobs
 NO_ANSWER = 1 << 30
 PHASES = {"idle": "before", "allocated": "during", "draining": "between", "drained": "between", "completing": "between"}
 
 
 class Crowd:
-    """Who disturbs the cluster, each in a thread of its own until the jobs are done."""
+    """Who disturbs the cluster, each in a thread of its own. How often goes by the jobs, not by the clock, so that a slow
+    machine has the same run as a fast one."""
 
     def __init__(self, site: Site, homes: dict[str, Path], seed: int) -> None:
         self.site, self.homes = site, homes
         self.chance = random.Random(seed)
         self.over = threading.Event()
         self.done: Counter[str] = Counter()
-        self._control = threading.Lock()
-        acts = (self._break, self._resume, self._operate)
+        acts = {self._break: FAULT_EVERY, self._resume: RESUME_EVERY, self._operate: QUARANTINE_EVERY}
+        self._due = {act: (every, threading.Semaphore(0)) for act, every in acts.items()}
         self._threads = [threading.Thread(target=self._run, args=(act,), daemon=True) for act in acts]
+
+    def after_job(self, number: int) -> None:
+        for every, due in self._due.values():
+            if number % every == 0:
+                due.release()
 
     def __enter__(self) -> "Crowd":
         for thread in self._threads:
@@ -90,43 +98,46 @@ class Crowd:
         for thread in self._threads:
             thread.join(60)
 
-    def _run(self, act: object) -> None:
-        while not self.over.wait(self.chance.uniform(1.0, 4.0)):
-            with suppress(AssertionError, subprocess.TimeoutExpired, TwinError):  # slurmctld is away
-                act()  # type: ignore[operator]
+    def _run(self, act: Callable[[], bool]) -> None:
+        """Each until it could be done: slurmctld may be away, or no node is in the phase that is to be hit."""
+        while not self.over.is_set():
+            if not self._due[act][1].acquire(timeout=1.0):
+                continue
+            while not self.over.wait(self.chance.uniform(0.2, 1.0)):
+                with suppress(AssertionError, subprocess.TimeoutExpired, TwinError):
+                    if act():
+                        break
 
-    def _break(self) -> None:
+    def _break(self) -> bool:
         """One fault in the phase whose turn it is; some faults go away by themselves."""
         phase = min(("before", "during", "between"), key=lambda one: self.done[f"faults_{one}"])
         shown = self.site.slurm.run("sinfo", "-h", "-N", "-o", "%N %T")
         fitting = [node for node, state in map(str.split, shown.splitlines()) if PHASES.get(state.rstrip("*")) == phase]
         if not fitting:
-            return
+            return False
         node, fault = self.chance.choice(fitting), self.chance.choice(FAULTS)
         inject(self.homes[node], fault, gpu=3)
         self.done[f"faults_{phase}"] += 1
         if fault == "gpu_lost":
             self.over.wait(self.chance.uniform(0.5, 6.0))
             clear(self.homes[node], fault, gpu=3)
-        self.over.wait(self.chance.uniform(2.0, 8.0))
+        return True
 
-    def _resume(self) -> None:
-        self.over.wait(self.chance.uniform(0.0, 8.0))
-        node = self.chance.choice(list(self.homes))
-        self.site.slurm.update(node, "resume")
+    def _resume(self) -> bool:
+        self.site.slurm.update(self.chance.choice(list(self.homes)), "resume")
         self.done["admin_resumes"] += 1
+        return True
 
-    def _operate(self) -> None:
+    def _operate(self) -> bool:
         """Quarantines a node for some seconds, and releases nodes whose repair steps are used up."""
-        self.over.wait(10.0)
-        for node in self.homes:
-            if self.site.controller.stage(node) == "quarantined" and self.chance.random() < 0.5:
-                self.site.controller.post(f"/v1/nodes/{node}/release", {"reason": "repaired by hand"})
         node = self.chance.choice(list(self.homes))
         if self.site.controller.post(f"/v1/nodes/{node}/quarantine", {"reason": "a look at the fan"}).status_code < 300:
             self.done["operator_quarantines"] += 1
             self.over.wait(self.chance.uniform(4.0, 10.0))
-            self.site.controller.post(f"/v1/nodes/{node}/release", {"reason": "looked at"})
+        for one in self.homes:
+            if self.site.controller.stage(one) == "quarantined":
+                self.site.controller.post(f"/v1/nodes/{one}/release", {"reason": "repaired by hand"})
+        return True
 
     def restart_slurmctld(self, away: float) -> None:
         control = next(one for one in self.site.slurm.daemons if "slurmctld" in str(one.args))
@@ -154,6 +165,7 @@ def submit(site: Site, jobs: int, crowd: Crowd, deadline: float) -> int:
         out = str(site.slurm.root / "out.%j")
         everywhere = f"srun -N{width} " if width > 1 else ""
         site.slurm.run("sbatch", "--exclusive", f"-N{width}", "-o", out, "--wrap", f"{everywhere}sleep {seconds:.2f}")
+        crowd.after_job(number)
         print(f"{time.time():.0f} submitted {number + 1}: {dict(crowd.done)}", file=sys.stderr, flush=True)
     until(lambda: run_now(site) == 0, "every job has run", 900)
     return jobs

@@ -86,6 +86,7 @@ class Fixed:
             "mutants",
             deadline=None,
             derandomize=True,
+            max_examples=25,  # as `make quick` does
             database=None,
             phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
             suppress_health_check=list(hypothesis.HealthCheck),  # a trace makes everything slow
@@ -127,6 +128,7 @@ class Collected(Fixed):
         return self._tracers.get(frame.f_code.co_filename)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        gc.unfreeze()  # tests/conftest.py freezes what was collected; functions are found through the collector here
         self._items = {item.nodeid: item for item in session.items}
         self._caches = _caches(self._tracers)
         passed = _run(session, session.items, self._follow)
@@ -203,10 +205,11 @@ def exchange(mutant: Mutant) -> None:
                 if codes.setdefault(key, one) != one:
                     raise ValueError(key)  # two lambdas of one line
     path = str(ROOT / mutant.path)
-    for function in gc.get_objects():
-        if isinstance(function, FunctionType) and function.__code__.co_filename == path:
-            key = function.__code__.co_qualname, function.__code__.co_firstlineno
-            function.__code__ = codes[key]
+    alive = [one for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__.co_filename == path]
+    if not alive:
+        raise ValueError(path)
+    for function in alive:
+        function.__code__ = codes[function.__code__.co_qualname, function.__code__.co_firstlineno]
 
 
 def exchange_limits(mutant: Mutant) -> None:
@@ -341,6 +344,10 @@ def examine(
     files = [one for root in roots for one in (sorted(root.rglob("*.py")) if root.is_dir() else [root])]
     paths = [str(one.relative_to(ROOT)) for one in files]
     found = [one for path in paths for one in mutants(ROOT, path) if options.only in f"{path} {one.text}"]
+    if not found:
+        raise SystemExit(
+            f"{name}: no mutant in {', '.join(entry['code'])}: nothing would be tested, and that is no pass"
+        )
     taken = found if options.all or options.only else sample(found, options.count, options.seed)
     fate = judge(paths, entry["tests"], taken, options.jobs)
     left = sorted(fate.alive, key=lambda one: (one.path, one.line))

@@ -60,15 +60,15 @@ def mutants(root: Path, path: str) -> list[Mutant]:
     found = []
     for place, (node, (function, inside), statement, around) in enumerate(_walk(tree)):
         for number, change in enumerate(_changes(node)):
-            old = _told(around)
+            old = _text(around)
             undo = change()
-            new = _told(around)
+            new = _text(around)
             undo()
             if old != new:
                 lines = _lines(statement)
                 line = getattr(node, "lineno", lines.start)
                 found.append(Mutant(path, function, line, lines, _short(old), _short(new), inside, place, number))
-    return _unlike(found)
+    return _numbered(found)
 
 
 def mutate(source: str, mutant: Mutant) -> ast.Module:
@@ -78,22 +78,22 @@ def mutate(source: str, mutant: Mutant) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-def _unlike(found: list[Mutant]) -> list[Mutant]:
+def _numbered(found: list[Mutant]) -> list[Mutant]:
     """The same change twice in one function is distinguished by a number."""
     seen: Counter[str] = Counter()
-    found = []
+    numbered = []
     for one in found:
         seen[one.text] += 1
-        found.append(one if seen[one.text] == 1 else replace(one, new=f"{one.new} #{seen[one.text]}"))
-    return found
+        numbered.append(one if seen[one.text] == 1 else replace(one, new=f"{one.new} #{seen[one.text]}"))
+    return numbered
 
 
-def _told(node: ast.AST) -> str:
+def _text(node: ast.AST) -> str:
     match node:
         case ast.If(test=test) | ast.While(test=test):
-            return f"if {_told(test)}"
+            return f"if {_text(test)}"
         case ast.BoolOp(values=[one, other]) if one is other:
-            return _told(one)
+            return _text(one)
         case ast.FunctionDef(name=name, args=args):
             return f"def {name}({ast.unparse(args)})"
     return ast.unparse(node)

@@ -36,6 +36,7 @@ PARTS: dict[str, dict[str, Entry]] = {
         "notify": Entry("notify:app", "Try the channels that notifications are sent to"),
         "policy": Entry("policy:app", "Check a policy, and preview what it would have done"),
         "token": Entry("token:app", "Who may use the controller"),
+        "action": Entry("action:app", "What the controller does to nodes, and what came of it"),
         "audit": Entry("audit:audit", "Who changed what"),
     },
     "A job": {

@@ -32,7 +32,7 @@ class FleetWatch:
         self.client = client
         self.view = View({}, {}, (), 0.0)
         self._stopped = threading.Event()
-        self._read_at = 0.0
+        self._read_at = float("-inf")  # on the monotonic clock
 
     def start(self) -> None:
         threading.Thread(target=self._follow_until_stopped, name="fleet-watch", daemon=True).start()
@@ -45,7 +45,7 @@ class FleetWatch:
         fleet = self.client.get("/v1/fleet")
         nodes = self.client.get("/v1/nodes")["nodes"]
         self._read_incidents()
-        now = self._read_at = time.time()
+        now, self._read_at = time.time(), time.monotonic()
         known = {node["name"]: {**node, "read_at": now} for node in nodes}
         self.view = replace(self.view, fleet=fleet, nodes=known, received_at=now, error="")
 
@@ -67,7 +67,7 @@ class FleetWatch:
             if self._stopped.is_set():
                 return
             now = time.time()
-            if now - self._read_at > REFRESH_SECONDS or self.view.error:
+            if time.monotonic() - self._read_at > REFRESH_SECONDS or self.view.error:
                 self.read_all()
             self._apply(kind, data, now)
 

@@ -37,6 +37,7 @@ class Components:
     def __init__(self, clock: Callable[[], float] = clock.now) -> None:
         self._clock = clock
         self._known: dict[str, ComponentView] = {}
+        self._worked_at: dict[str, float] = {}
 
     def failed(self, name: str, error: BaseException | str) -> float:
         """Record a failure; how many seconds to wait before the next try."""
@@ -53,11 +54,16 @@ class Components:
         return pause_after(failures)
 
     def succeeded(self, name: str) -> None:
+        self._worked_at[name] = self._clock()
         known = self._known.get(name)
         if known is not None and known.failing:
             self._known[name] = ComponentView(
                 name=name, failing=False, failures=0, total=known.total, since=None, error=known.error
             )
+
+    def worked_at(self, name: str) -> float | None:
+        """When it last succeeded; None if it has not since this controller started."""
+        return self._worked_at.get(name)
 
     @property
     def all(self) -> tuple[ComponentView, ...]:

@@ -11,14 +11,16 @@ from holdfast.model.finding import Symptom
 from holdfast.model.panel import Panel, Table
 from holdfast.model.subject import Subject
 from holdfast.model.topology import Topology, whole_of
+from holdfast.seams.effects import CARRIES
 from holdfast.seams.moved import PAUSE_SECONDS, RECENT_SECONDS, Moves, baseline_columns, moves, recent_columns
-from holdfast.seams.work import STILL_WORKING, warmer_than_its_power, while_working
+from holdfast.seams.work import COLD_CELSIUS, STILL_WORKING, warmer_than_its_power, while_working
 
 Mask = npt.NDArray[np.bool_]
 REASONS = "gpu_clock_event_reasons"
 USE = "gpu_utilization_ratio"
 STEP = "job_step_seconds"
 POWER = "gpu_power_watts"
+SUPPLIES = ("cdu_supply_celsius", "rack_inlet_celsius", "ambient_celsius")
 OF_TRAFFIC = ("link_congestion_ratio", "link_utilization_ratio", "port_xmit_wait_ratio")
 IDLE = 0.1  # utilization below which a GPU does nothing for its job
 SOME = 0.5  # a node is hot, slow or capped when so many of its GPUs are
@@ -53,7 +55,7 @@ class Scene:
             pauses = fact.domain == "runtime" or signal in STILL_WORKING or signal in OF_TRAFFIC
             found = moves(table, self.panel.times, fact, calm, pauses=pauses)
             if signal == "gpu_temperature_celsius" and len(found.rows):
-                found = warmer_than_its_power(found, self.moves(POWER), self.moves(USE))
+                found = warmer_than_its_power(found, self.moves(POWER), self.moves(USE), self.coolant)
             self._moves[signal] = found
         return self._moves[signal]
 
@@ -101,6 +103,10 @@ class Scene:
     def reach(self, subject: Subject, kinds: Collection[str]) -> frozenset[Subject]:
         """Whom it can touch, itself included; a pool that suffers holds up the paths into it."""
         found = self.down(subject, kinds) | {subject}
+        if "runs_on" in kinds:  # who uses a part of a node, such as a port, runs on the node
+            wholes = {whole_of(one) for one in found if one.startswith("node/") and one.count("/") > 1} - {None}
+            jobs = {one for whole in wholes if whole for one in self.down(whole, CARRIES) if not one.startswith("node/")}
+            found |= {one for one in jobs if one.count("/") == 1}
         pools = [one for one in found if one.startswith("pool/")]
         into = {edge.source for pool in pools for edge in self.topology.sources.get(pool, ()) if edge.kind == "feeds"}
         return found | into
@@ -153,6 +159,12 @@ class Scene:
         for gpu, node in zip(table, self.wholes(table), strict=True):
             found.setdefault(node, []).append(gpu)
         return found
+
+    @cached_property
+    def coolant(self) -> float:
+        """Degrees of what heat leaves to: the coolest supply, without meters of it the room, or as cold as any plant."""
+        known = (self.moves(name).center for name in SUPPLIES if self.panel.of(name).subjects)
+        return next((float(np.nanmin(one)) for one in known if np.isfinite(one).any()), COLD_CELSIUS)
 
     @cached_property
     def hot(self) -> dict[Subject, Symptom]:

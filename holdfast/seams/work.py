@@ -6,7 +6,7 @@ import numpy.typing as npt
 from holdfast.model.panel import Table, Values
 from holdfast.seams.moved import Moves
 
-COOLANT_CELSIUS = 32.0  # what heat leaves to; a GPU's rise over it follows its power
+COLD_CELSIUS = 20.0  # what heat leaves to where no one measures it; a GPU's rise over it follows its power
 IDLE_WATTS = 150.0
 WORKING = 0.3  # utilization: one that rested before has no past to compare with
 BUSIER = 0.1
@@ -15,7 +15,7 @@ STILL_WORKING = {"gpu_clock_sm_hertz": 0.4, "gpu_temperature_celsius": 0.4, "gpu
 """Of its usual utilization: a GPU that rests tells nothing of what it can, nor of how well it is cooled."""
 
 
-def warmer_than_its_power(found: Moves, power: Moves, use: Moves) -> Moves:
+def warmer_than_its_power(found: Moves, power: Moves, use: Moves, coolant: float = COLD_CELSIUS) -> Moves:
     """Only the GPUs whose heat their own power does not explain. Where no power is read, utilization is the witness:
     a GPU that worked before as it does now has no reason of its own to be hotter."""
     if not power.seen.any():
@@ -24,23 +24,23 @@ def warmer_than_its_power(found: Moves, power: Moves, use: Moves) -> Moves:
         return found.keep((before > WORKING) & (now <= before + BUSIER))
     place = _places(found, power)
     before, now = _take(power.center, place), _take(power.recent, place)
-    rise = found.before - COOLANT_CELSIUS
+    rise = found.before - coolant
     worked = before > IDLE_WATTS
-    expected = np.where(worked, rise * (now / np.maximum(before, 1) - 1), _from_idle(found, power, now))
+    expected = np.where(worked, rise * (now / np.maximum(before, 1) - 1), _from_idle(found, power, now, coolant))
     left = (found.now - found.before) - np.where(np.isnan(expected), 0, np.maximum(expected, 0))
     return found.keep(left >= UNEXPLAINED * found.signal.least_absolute)
 
 
-def _from_idle(found: Moves, power: Moves, now: Values) -> Values:
+def _from_idle(found: Moves, power: Moves, now: Values, coolant: float) -> Values:
     """A GPU that had nothing to do before has no past to compare with: its peers under load are the measure."""
     everyone = np.flatnonzero(power.seen & (power.center > IDLE_WATTS))
     heat = {subject: row for row, subject in enumerate(found.subjects)}
     rows = [(heat[power.subjects[row]], row) for row in everyone[:512] if power.subjects[row] in heat]
     if not rows:
         return np.full(len(found.rows), np.inf, np.float32)
-    each = [(found.center[h] - COOLANT_CELSIUS) / power.center[p] for h, p in rows]
+    each = [(found.center[h] - coolant) / power.center[p] for h, p in rows]
     per_watt = float(np.nanmedian(each)) * 1.15
-    return (COOLANT_CELSIUS + per_watt * np.nan_to_num(now) - found.before).astype(np.float32)
+    return (coolant + per_watt * np.nan_to_num(now) - found.before).astype(np.float32)
 
 
 def while_working(signal: str, table: Table, utilization: Moves, use: Table) -> Table:

@@ -8,6 +8,7 @@ from holdfast.diagnosis.rules import diagnose as diagnosis_rules
 from holdfast.diagnosis.rules.diagnose import Diagnosis, subject_of
 from holdfast.diagnosis.rules.next_step import subject_words
 from holdfast.model.evidence import Evidence
+from holdfast.runtime import clock
 from holdfast.supervisor import processes, storage_wait
 from holdfast.supervisor.accounts import Accounts
 from holdfast.supervisor.attempt import Attempt, Decision
@@ -31,10 +32,10 @@ class Supervisor:
         self._probe_first = False
         self._memory = Memory(options.folder)
         found = self._memory.load(options.command)
-        self._run = found or Run(command=options.command, began=time.time())
+        self._run = found or Run(command=options.command, began=clock.now())
         ledger = self._run.ledger
         if found:  # the time without a supervisor is of no known class
-            gap = max(time.time() - found.saved, 0.0)
+            gap = max(clock.now() - found.saved, 0.0)
             ledger = replace(ledger, unknown=ledger.unknown + gap)
             tell(f"goes on with the run begun at {_clock(found.began)}, after {len(found.attempts)} attempts")
         self._accounts = Accounts(time.monotonic(), ledger, self._run.best_step)
@@ -73,7 +74,7 @@ class Supervisor:
         )  # fmt: skip
 
     def _attempt(self, plan: Plan) -> tuple[Report, Attempt, Decision]:
-        began, best = time.time(), self._accounts.best_step
+        began, best = clock.now(), self._accounts.best_step
         self._accounts.begin(time.monotonic())
         self._save()
         own = self._here.attempt(plan)
@@ -109,7 +110,7 @@ class Supervisor:
     def _record(self, plan: Plan, began: float, own: Report, worst: Report, diagnosis: Diagnosis, best: int) -> Attempt:
         first = diagnosis.causes[0] if diagnosis.causes else None
         return Attempt(
-            number=plan.number, began=began, ended=time.time(), exit_code=worst.exit_code, ended_by=worst.ended_by,
+            number=plan.number, began=began, ended=clock.now(), exit_code=worst.exit_code, ended_by=worst.ended_by,
             cause=first.name if first else "", subject=str(subject_of(first)) if first else "",
             says=first.cause.says.replace("%s", subject_words(first)) if first else _bare(worst),
             first_step=own.first_step, last_step=own.last_step, advanced=self._accounts.best_step > best,
@@ -151,7 +152,7 @@ class Supervisor:
 
     def _save(self) -> None:
         self._run = replace(
-            self._run, saved=time.time(), ledger=self._accounts.ledger, wall_seconds=self._accounts.wall_seconds,
+            self._run, saved=clock.now(), ledger=self._accounts.ledger, wall_seconds=self._accounts.wall_seconds,
             best_step=self._accounts.best_step,
         )  # fmt: skip
         self._memory.save(self._run)

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fresh_machine import commands, image, root, units
+from fresh_machine import commands, image, packages, root, units
 from fresh_machine.machine import Machine, StepFailed, as_json, remove, say
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 RESULTS = CHECKOUT / "bench" / "results" / "fresh_machine.json"
-STEPS = ("demo", "test", "units", "image")
-MADE = ("base", "machine", "units", "image", "context", "storage", "storage-run")
+STEPS = ("packages", "demo", "test", "units", "image")
+MADE = ("base", "packages", "machine", "units", "image", "context", "storage", "storage-run")
 
 
 def _options() -> argparse.Namespace:
@@ -77,6 +77,7 @@ def _all(source: root.Source, work: Path, options: argparse.Namespace) -> dict[s
     results: dict[str, Any] = {"entered_by": "systemd-nspawn" if base.nspawn else "chroot", "root": about}
     say(f"root: Debian {about['debian']}, {about['megabytes']} MB, entered by {results['entered_by']}")
     steps: dict[str, Callable[[], dict[str, Any]]] = {
+        "packages": lambda: packages.unknown_name(root.clone(base.copy(work / "packages"), source), work),
         "demo": lambda: commands.demo(_machine(base, source, work), work),
         "test": lambda: commands.tests(_machine(base, source, work), work, "quick" if options.quick else "test"),
         "units": lambda: units.units(root.clone(base.copy(work / "units"), source), source, work),

@@ -51,7 +51,7 @@ HOME = {
 
 def item(name: str, **more: Any) -> View:
     """A node that waits for an operator."""
-    made = {
+    made: View = {
         "key": f"node/{name}@5",
         "kind": "node",
         "subject": f"node/{name}",

@@ -224,7 +224,7 @@ AGREE = 0.5
         ("a rack's flow", change(RACK_FLOW, "rack/r1", times=0.9), {"rack/r1": 3 + 2 * AGREE}),
         ("its unit gives it less", of(change(RACK_FLOW, "rack/r1", times=0.9), change(FLOW, "cdu/c1", by=-3.1)), {}),
         ("its GPUs warm", of(change(RACK_FLOW, "rack/r1", times=0.9), gpus(HEAT, nodes(1, 3), by=1.6)), {}),
-        ("the room", change("ambient_celsius", by=4.0), {"room/h1": 3 + 2 * AGREE}),
+        ("the room, whose units hold their supply", change("ambient_celsius", by=4.0), {"room/h1": 3 + AGREE}),
         ("the air into its nodes", of(change("ambient_celsius", by=4.0), change("node_inlet_celsius", by=1.3)), {}),
     ],
 )  # fmt: skip

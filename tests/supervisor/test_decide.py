@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from holdfast.diagnosis.rules.diagnose import diagnose
+from holdfast.formats.job.log import JobLog
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
 from holdfast.supervisor.attempt import Attempt, Decision
@@ -30,6 +31,20 @@ def test_a_killed_process_is_started_again_at_once_and_the_evidence_is_named() -
     decision = after([KILLED], told("host.killed"))
     assert (decision.action, decision.wait_seconds) == ("restart", 0.0)
     assert decision.evidence == ("log:0: about host.killed",)
+
+
+def test_a_checkpoint_that_refuses_to_load_is_not_tried_again() -> None:
+    """The name of the exception is a promise of holdfast.training: a restart alone will not change it."""
+    log = JobLog()
+    refusal = "/c: 4 ranks saved step 3; the shards of ranks 1 are in no keeper of this run and not in storage"
+    log.feed(
+        b"[rank1]: Traceback (most recent call last):\n"
+        b'[rank1]:   File "train.py", line 7, in main\n'
+        b"[rank1]: holdfast.training.checkpoint.restore.LoadRefused: " + refusal.encode() + b"\n"
+    )
+    decision = decide(diagnose(log.finish()), [replace(KILLED, cause="job.exception")], Budget(), None)
+    assert (decision.action, decision.exit_code) == ("stop", 93)
+    assert refusal in decision.reason
 
 
 def test_the_same_cause_without_coming_further_ends_after_three() -> None:

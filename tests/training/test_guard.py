@@ -13,6 +13,7 @@ from torch import nn
 from holdfast.training import Checkpoint, Guard
 from holdfast.training.checkpoint.restore import CheckpointError
 from holdfast.training.checkpoint.untrusted_steps import FILE
+from holdfast.training.guard import bundle
 from holdfast.training.guard.finding import Kind
 from tests.waiting import until
 
@@ -85,6 +86,33 @@ def test_a_wrong_product_doubts_all_since_that_kind_of_product_was_right() -> No
     (wrong,) = found
     assert (wrong.kind, wrong.step, wrong.since) == (Kind.CHECKSUM, 8, 5)
     assert "layer 1" in wrong.what
+
+
+def test_the_evidence_of_a_wrong_product_is_kept_so_that_it_can_be_checked_again(tmp_path: Path) -> None:
+    network = nn.Sequential(guarded.Faulty(8, 8))
+    guard = Guard(network, vote_every=0, checksum_every=2, evidence=tmp_path)
+    network[0].wrong = True
+    for step in range(1, 7):
+        network(torch.randn(4, 8))
+        with torch.no_grad():  # as an optimizer does before `step`
+            network[0].weight.add_(1.0)
+        guard.step(step)
+    (path,) = tmp_path.iterdir()  # of an event that goes on, the first finding
+    kept = json.loads(path.read_text())
+    assert path.name == "step-00000002.rank-00000.checksum.json"
+    assert (kept["step"], kept["rank"], kept["device"]["type"]) == (2, 0, "cpu")
+    product = kept["product"]
+    assert product["layer"] == "0" and product["weight_shape"] == [8, 8]
+    again = sum(a * b for a, b in zip(product["input"], product["weight_column_sums"], strict=True))
+    assert abs(again + product["bias_sum"] - product["expected_sum"]) < 1e-4
+    assert abs(sum(product["output"]) - product["expected_sum"]) > product["allowed_difference"]
+
+
+def test_numbers_that_are_none_are_texts_in_the_evidence() -> None:
+    assert bundle.plain({"sum": float("nan"), "row": torch.tensor([1.0, float("inf")])}) == {
+        "sum": "nan",
+        "row": [1.0, "inf"],
+    }
 
 
 def test_one_rank_has_no_replica_and_says_so() -> None:

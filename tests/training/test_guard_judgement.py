@@ -94,6 +94,41 @@ def test_rounding_is_no_error_and_a_flip_of_an_exponent_is(dtype: torch.dtype) -
         assert float(error(layer, given_, output)) > 1.0
 
 
+class Fp8(nn.Linear):
+    """Rounds its factors to FP8; what it takes and gives is BF16."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        factors = (tensor.to(torch.float8_e4m3fn).to(tensor.dtype) for tensor in (input, self.weight))
+        return nn.functional.linear(*factors, self.bias)
+
+
+def test_rounding_of_fp8_that_no_type_shows_is_no_error_and_a_flip_is() -> None:
+    """Weights of one sign and one large input: its rounding goes the same way in all products of the row."""
+    torch.manual_seed(5)
+    layer = Fp8(64, 2048).to(torch.bfloat16)
+    given_ = torch.randn(64, 64).to(torch.bfloat16)
+    with torch.no_grad():
+        layer.weight.abs_().mul_(8.0)
+        given_[:, 5] = 1.06 * 40
+    output = layer(given_)
+    assert float(error(layer, given_, output)) < 0.9
+    assert float(error(_plain(layer), given_, output)) > 1.0, "without the allowance it would be a false alarm"
+    output = output.detach().clone()
+    output[3, 7] = output[3, 7] * 2**16 + 1.0
+    assert float(error(layer, given_, output)) > 1.0
+
+
+def _plain(layer: nn.Linear) -> nn.Linear:
+    plain = nn.Linear(layer.in_features, layer.out_features).to(layer.weight.dtype)
+    plain.load_state_dict(layer.state_dict())
+    return plain
+
+
+def test_a_forward_of_its_own_in_fp32_is_judged_as_fp32() -> None:
+    layer, given_ = Fp8(64, 64), torch.randn(8, 64)
+    assert float(error(layer, given_, layer(given_))) > 1.0
+
+
 @pytest.mark.parametrize("wild", [-2.5e38, 3e37, float("inf"), float("nan")])
 def test_the_largest_flip_is_an_error_too(wild: float) -> None:
     torch.manual_seed(6)

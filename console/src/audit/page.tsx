@@ -72,7 +72,8 @@ function Entries() {
 
 /** Only administrators may read it: whoever cannot is told so, instead of a refused request. */
 export function AuditPage() {
-  if (session.value && session.value.role !== "admin") {
+  if (!session.value) return <View title="Audit"><p class="empty">Loading …</p></View>;
+  if (session.value.role !== "admin") {
     return (
       <View title="Audit">
         <p class="empty">

@@ -52,7 +52,7 @@ export function FleetPage() {
     <div class={node ? "page with-panel" : "page"}>
       <main>
         <Strip />
-        {fleet.value && <Pools pools={fleet.value.pools} />}
+        <Pools pools={fleet.value?.pools ?? []} />
         <Legend pitch={pitch} />
         <Toolbar shown={shown} pitch={pitch} zoom={zoom} onZoom={setZoom} />
         {empty ? (

@@ -106,10 +106,12 @@ export function HistoryPage() {
   const factor = fleet.value?.time_factor ?? 1;
   return (
     <View title="History">
-      <RangePicker range={range} />
-      <SignalHistory range={range} />
-      <Fleet range={range} factor={factor} />
-      <Availability factor={factor} />
+      <div class="history">
+        <RangePicker range={range} />
+        <SignalHistory range={range} />
+        <Fleet range={range} factor={factor} />
+        <Availability factor={factor} />
+      </div>
     </View>
   );
 }

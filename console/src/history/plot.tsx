@@ -72,8 +72,15 @@ export function paths(values: readonly (number | null)[], x: (at: number) => num
     .join("");
 }
 
-export function Plot({ title, signal, times, lines, band, marks = [], factor, span, zero = false }: Drawn) {
+/** What lies before the span is not drawn: time goes on between two answers. */
+function inside(values: readonly (number | null)[], times: readonly number[], from: number): (number | null)[] {
+  return values.map((value, at) => ((times[at] ?? 0) >= from ? value : null));
+}
+
+export function Plot({ title, signal, times, lines: whole, band: wide, marks = [], factor, span, zero = false }: Drawn) {
   const [box, width] = useWidth();
+  const lines = whole.map((line) => ({ ...line, values: inside(line.values, times, span.from) }));
+  const band = wide && { low: inside(wide.low, times, span.from), high: inside(wide.high, times, span.from) };
   const [low, high] = reach([...lines.map((line) => line.values), ...(band ? [band.low, band.high] : [])], zero);
   const bottom = HEIGHT - EDGE.bottom;
   const across = (at: number): number => EDGE.left + ((at - span.from) / (span.to - span.from || 1)) * (width - EDGE.left - EDGE.right);

@@ -107,14 +107,14 @@ export function SignalHistory({ range }: { range: Range }) {
           <p class="empty">{trouble || (any && !subject ? "No signal is measured yet. Signals of GPUs come with the agents' reports and need [seams] in the configuration." : "Loading …")}</p>
         )}
       </div>
-      {series && <Legend series={series} marks={(marks ?? []).filter((mark) => mark.at >= to - seconds)} />}
+      <div class="legend-room">{series && <Legend series={series} marks={(marks ?? []).filter((mark) => mark.at >= to - seconds)} />}</div>
     </section>
   );
 }
 
 function Legend({ series, marks }: { series: SeriesView; marks: readonly Mark[] }) {
   const source = series.source === "prometheus" ? "From Prometheus." : `Not from a time series database: ${series.note}.`;
-  const compared = series.siblings > 0 ? `Blue is ${series.subject}; the band and the dashed line are ${series.siblings} siblings and their median. ` : "It has no sibling to compare with. ";
+  const compared = series.siblings > 0 ? `Blue is ${series.subject}; ${series.siblings === 1 ? "the dashed line is its one sibling" : `the band and the dashed line are ${series.siblings} siblings and their median`}. ` : "It has no sibling to compare with. ";
   return (
     <>
       <p class="faint">

@@ -3,7 +3,7 @@ import { ask, incidents, roster } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { CopyCommand } from "../shell/commands";
 import { percent, withFigures } from "../shell/figures";
-import { HOME, go } from "../shell/route";
+import { HOME, go, open } from "../shell/route";
 import { timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
 import { durationOf } from "./duration";
@@ -30,6 +30,9 @@ function Nodes({ incident }: { incident: Incident }) {
       <p class="row">
         <button type="button" onClick={() => go({ ...HOME, ...behind(incident) })}>
           Show {incident.subject} in the fleet
+        </button>
+        <button type="button" onClick={() => open("topology", incident.id)}>
+          Show it on the topology
         </button>
         {incident.evidence.slice(0, MOST_NODES).map((name) => (
           <button key={name} type="button" class="link" onClick={() => go({ ...HOME, node: name })}>

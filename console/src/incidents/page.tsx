@@ -1,3 +1,4 @@
+import { useEffect } from "preact/hooks";
 import type { Incident } from "../api";
 import { ask, incidents as opened, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
@@ -55,11 +56,13 @@ function NoneOpen({ past }: { past: readonly Incident[] }) {
 }
 
 function Everything() {
-  const { value, trouble } = useAnswer(() => ask().incidents(), opened.value.map((one) => one.id).join(" "), 30);
+  const { value, trouble, again } = useAnswer(() => ask().incidents(), "incidents", 30);
+  useEffect(again, [opened.value.map((one) => one.id).join(" ")]); // what is shown stays until the answer comes
   const past = (value ?? []).filter((one) => one.state === "closed");
   const all = [...opened.value, ...past];
   return (
     <View title="Incidents" what="Past incidents" trouble={trouble}>
+      {all.length === 0 && value === null && !trouble && <p class="empty">Loading …</p>}
       {opened.value.length === 0 && value !== null && <NoneOpen past={past} />}
       {all.length > 0 && (
         <List

@@ -55,6 +55,7 @@ function Everything() {
   const { value, trouble } = useAnswer(() => ask().trainings(), "jobs", REFRESH_SECONDS);
   return (
     <View title="Jobs" what="The jobs" trouble={trouble}>
+      {!value && !trouble && <p class="empty">Loading …</p>}
       {value?.length === 0 && (
         <p class="empty">
           No job reports its progress yet. In the training script: <code>from holdfast.training import Progress</code>; docs/progress.md

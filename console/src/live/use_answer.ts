@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { connection, whyFailed } from "./session";
 
 export interface Answer<T> {
@@ -7,29 +7,35 @@ export interface Answer<T> {
   again: () => void;
 }
 
-/** The response to one request, repeated periodically; the last response stays when the controller does not answer. */
+/**
+ * The response to one request, repeated periodically; the last response stays when the controller does not answer. A request
+ * is not repeated before it is answered: of a slow controller no answer would ever be shown.
+ */
 export function useAnswer<T>(question: () => Promise<T>, key: string, everySeconds = 0): Answer<T> {
   const [value, setValue] = useState<T | null>(null);
   const [trouble, setTrouble] = useState("");
   const live = connection.value.kind === "live";
   const [asked, setAsked] = useState(0);
+  const waiting = useRef(false);
   useEffect(() => setValue(null), [key]);
   useEffect(() => {
     let left = false;
+    waiting.current = true;
     question()
       .then((answer) => {
         if (left) return;
         setValue(answer);
         setTrouble("");
       })
-      .catch((error: unknown) => !left && setTrouble(whyFailed(error)));
+      .catch((error: unknown) => !left && setTrouble(whyFailed(error)))
+      .finally(() => !left && (waiting.current = false));
     return () => {
       left = true;
     };
   }, [key, live, asked]);
   useEffect(() => {
     if (!everySeconds) return;
-    const timer = setInterval(() => setAsked((n) => n + 1), everySeconds * 1000);
+    const timer = setInterval(() => !waiting.current && setAsked((n) => n + 1), everySeconds * 1000);
     return () => clearInterval(timer);
   }, [everySeconds]);
   return { value, trouble, again: () => setAsked((n) => n + 1) };

@@ -64,6 +64,7 @@ function useLiveView(name: string, detail: NodeDetail | null): NodeView | null {
 export function NodePanel({ name }: { name: string }) {
   const { detail, trouble } = useNode(name);
   const node = useLiveView(name, detail);
+  const ready = detail !== null || trouble !== ""; // all at once, so that nothing moves when the rest comes
   return (
     <aside class="panel" aria-label={`Node ${name}`}>
       <div class="title">
@@ -78,7 +79,8 @@ export function NodePanel({ name }: { name: string }) {
           ✕
         </button>
       </div>
-      {node && (
+      {!ready && <p class="empty">Loading …</p>}
+      {ready && node && (
         <>
           <p class="state">
             <span class={`stage ${node.stage}`}>{node.stage}</span> for {lived(node.since)}, health{" "}
@@ -97,8 +99,8 @@ export function NodePanel({ name }: { name: string }) {
         </p>
       )}
       {detail && <Verdicts verdicts={detail.verdicts} leftOut={detail.verdicts_left_out} health={node?.health ?? detail.health} />}
-      <Parts name={name} />
-      <History name={name} />
+      {ready && <Parts name={name} />}
+      {ready && <History name={name} />}
     </aside>
   );
 }

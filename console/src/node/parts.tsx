@@ -2,6 +2,7 @@ import type { PartsView } from "../api";
 import { ask, lived } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { pieces } from "../shell/chart";
+import { open } from "../shell/route";
 import { age, day, timeOfDay } from "../shell/time";
 
 const REFRESH_SECONDS = 15;
@@ -24,7 +25,7 @@ function Spark({ values, name }: { values: readonly (number | null)[]; name: str
   );
 }
 
-function Gpus({ parts }: { parts: PartsView }) {
+function Gpus({ node, parts }: { node: string; parts: PartsView }) {
   const signals = SHOWN.filter(([signal]) => parts.gpus.some((gpu) => gpu.signals[signal]));
   const first = parts.times[0];
   if (parts.gpus.length === 0) {
@@ -46,7 +47,11 @@ function Gpus({ parts }: { parts: PartsView }) {
       <tbody>
         {parts.gpus.map((gpu) => (
           <tr key={gpu.gpu}>
-            <th scope="row">{gpu.gpu}</th>
+            <th scope="row">
+              <button type="button" class="link" aria-label={`History of GPU ${gpu.gpu}`} onClick={() => open("history", "", { subject: `node/${node}/gpu/${gpu.gpu}`, signal: "gpu_temperature_celsius" })}>
+                {gpu.gpu}
+              </button>
+            </th>
             {signals.map(([signal, name, show]) => {
               const values = gpu.signals[signal] ?? [];
               const last = values.findLast((value) => value !== null);
@@ -89,11 +94,12 @@ export function Parts({ name }: { name: string }) {
           GPUs, ports and tests could not be read: {trouble}
         </p>
       )}
+      {!parts && !trouble && <p class="empty parts-room">Loading …</p>}
       {parts && (
         <>
           <section aria-label="GPUs">
             <h3>GPUs</h3>
-            <Gpus parts={parts} />
+            <Gpus node={name} parts={parts} />
           </section>
           <section aria-label="Port outages">
             <h3>Port outages</h3>

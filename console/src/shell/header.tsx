@@ -21,7 +21,7 @@ export function Header() {
       {kind !== "signed-out" && <Nav />}
       {view?.demo && (
         <span class="badge" title="These nodes are simulated. All durations, rates and costs are in simulated time; times of day are the clock's.">
-          Demo{view.time_factor !== 1 && `, simulated time × ${view.time_factor}`}
+          Demo{view.time_factor !== 1 && `, time × ${view.time_factor}`}
         </span>
       )}
       {view?.dry_run && (

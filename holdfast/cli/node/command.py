@@ -19,6 +19,7 @@ from holdfast.model.refusal import Refusal
 
 DEFAULT_MANIFEST = "/etc/holdfast/manifest.toml"
 MOST_INCIDENTS = 1_000
+PAGE_NODES = 1_000
 Node = dict[str, Any]
 Names = Annotated[str, typer.Argument(help="A node, or a list such as n[001-016].", metavar="NAME")]
 Force = Annotated[bool, typer.Option("--force", help="Even if more nodes would be out than the policy allows.")]
@@ -39,12 +40,24 @@ def list_nodes(
 ) -> None:
     """List nodes: the stage of each, since when and why."""
     wanted = set(_expand(names)) if names else None
-    found = connect(url, token).get("/v1/nodes", pool=pool, stage=stage, health=health)["nodes"]
+    found = _all_nodes(connect(url, token), pool=pool, stage=stage, health=health)
     shown = [node for node in found if wanted is None or node["name"] in wanted]
     if as_json:
         typer.echo(json.dumps({"nodes": shown}))
         return
     _print_list(shown, time.time())
+
+
+def _all_nodes(client: Client, **only: str) -> list[Node]:
+    """Page by page. A controller that knows no pages answers with all nodes at once."""
+    found: list[Node] = []
+    after = ""
+    while True:
+        page = client.get("/v1/nodes", limit=PAGE_NODES, after=after, **only)
+        found += page["nodes"]
+        after = page.get("next", "")
+        if not after:
+            return found
 
 
 def _print_list(nodes: Sequence[Node], now: float) -> None:
@@ -158,8 +171,16 @@ def retest(names: Names, reason: Reason, url: Url = "", token: Token = "", as_js
 def remove(
     names: Names, reason: Reason, force: Force = False, url: Url = "", token: Token = "", as_json: AsJson = False
 ) -> None:
-    """Take nodes out of the fleet until they are released or enrol again."""
+    """Take nodes out of the fleet until they are released."""
     _request(connect(url, token), "remove", names, reason, as_json, force=force)
+
+
+@app.command()
+def forget(names: Names, reason: Reason, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """Delete removed nodes: their verdicts, counters and credentials. One that enrols again is a new node."""
+    client = connect(url, token)
+    done = [client.post(node_path(name, "forget"), {"reason": reason})["name"] for name in _expand(names)]
+    typer.echo(json.dumps({"forgotten": done}) if as_json else f"forgotten: {hostlist.compress(done)}")
 
 
 def _request(client: Client, verb: str, names: str, reason: str, as_json: bool, force: bool = False) -> None:

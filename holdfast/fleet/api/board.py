@@ -16,9 +16,12 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.health import Health
 from holdfast.model.lifecycle import NodeState, Stage
 from holdfast.runtime.components import Components
+from holdfast.runtime.durations import Durations
 
 MOST_WAITING = 1_000  # events a slow watcher may lag behind before it is asked to look again
 
+COMMIT_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+TEST_BOUNDS = (10.0, 30.0, 60.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0)
 Message = tuple[str, bytes]  # name of the event, its JSON
 
 
@@ -49,6 +52,9 @@ class Board:
         self.components = Components()
         self.counts: Counter[str] = Counter()  # what /metrics tells of the controller itself
         self.steps: Counter[tuple[str, ...]] = Counter()  # and of its nodes: from which stage to which
+        self.commits = Durations(COMMIT_BOUNDS)
+        self.tests = Durations(TEST_BOUNDS)
+        self.outcomes: Counter[tuple[str, ...]] = Counter()  # of actions: verb, outcome
         self._lives: dict[str, NodeState] = {}
         self._healths: dict[str, str] = {}
         self._heard: dict[str, float] = {}
@@ -75,6 +81,16 @@ class Board:
         self.views[life.name] = view
         if known is None or replace(known, heard_at=view.heard_at) != view:
             self.tell("node", view)
+
+    def forget(self, name: str) -> None:
+        self.views.pop(name, None)
+        self._lives.pop(name, None)
+        self._heard.pop(name, None)
+        self.tell("forgotten", {"name": name})
+
+    def tested(self, seconds: float) -> None:
+        """A full test was answered."""
+        self.tests.add(seconds)
 
     def moved(self, step: TransitionView) -> None:
         self.steps[step.before, step.after] += 1
@@ -105,12 +121,14 @@ class Board:
         view = self.views.get(name)
         return replace(view, heard_at=self._heard.get(name)) if view else None
 
-    def nodes(self, pool: str = "", stage: Stage | None = None, health: Health | None = None) -> list[NodeView]:
+    def nodes(
+        self, pool: str = "", stage: Stage | None = None, health: Health | None = None, after: str = ""
+    ) -> list[NodeView]:
         return [
             replace(view, heard_at=self._heard.get(view.name))
             for _, view in sorted(self.views.items())
             if (not pool or view.pool == pool) and (not stage or view.stage == stage)
-            if not health or view.health == health
+            if (not health or view.health == health) and view.name > after
         ]
 
     def fleet(self) -> FleetView:

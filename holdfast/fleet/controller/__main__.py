@@ -8,6 +8,7 @@ from holdfast.fleet.controller.server import serve
 from holdfast.fleet.controller.settings import load
 from holdfast.fleet.store import StoreError
 from holdfast.model.settings import SettingsError
+from holdfast.runtime.json_log import JsonFormatter
 
 USAGE_ERROR = 64
 
@@ -16,9 +17,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="holdfast controller")
     parser.add_argument("--config", required=True)
     parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--log-format", choices=("text", "json"), default="text")
     options = parser.parse_args()
     level = logging.DEBUG if options.verbose else logging.INFO
     logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    if options.log_format == "json":
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(JsonFormatter())
     for chatty in ("alembic", "httpx", "httpcore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     try:

@@ -133,4 +133,7 @@ def begin(stored: StoredAction, transaction: Transaction, fresh: Sequence[bool])
 
 
 def _finish(transaction: Transaction, stored: StoredAction, outcome: Outcome, detail: str) -> bool:
-    return transaction.store.finish(stored.id, outcome, detail, transaction.epoch, transaction.now)
+    finished = transaction.store.finish(stored.id, outcome, detail, transaction.epoch, transaction.now)
+    if finished:
+        transaction.ended.append((stored.action.verb.value, outcome.value))
+    return finished

@@ -20,8 +20,8 @@ from holdfast.fleet.jobs.views import TrainingDetail
 from holdfast.fleet.probe_sessions import sessions as meetings
 from holdfast.fleet.store.credentials import bound_hash, new_token, token_hash
 from holdfast.formats.slurm import hostlist
-from holdfast.model.lifecycle import EventKind
-from holdfast.model.records import AuditEntry, Credential, JoinToken, Outcome, Role
+from holdfast.model.lifecycle import EventKind, NodeEvent, Stage
+from holdfast.model.records import AuditEntry, Credential, JoinToken, Outcome, Role, Step, Transition
 from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import OrderOutcome, Report
 
@@ -108,7 +108,9 @@ def _end_order(transaction: Transaction, node: str, outcome: OrderOutcome) -> Or
     if stored is None or outcome.key not in ("", stored.action.key):
         return None
     words = f"{outcome.health}: {outcome.reason}" if outcome.health else outcome.reason
-    _finish(transaction, outcome.order, Outcome.DONE if outcome.ok else Outcome.FAILED, words)
+    ended = Outcome.DONE if outcome.ok else Outcome.FAILED
+    if _finish(transaction, outcome.order, ended, words):
+        transaction.ended.append((stored.action.verb.value, ended.value))
     handed_over = given.handed_over if given else None
     began = stored.action.at if handed_over is None else handed_over
     return replace(outcome, verb=stored.action.verb.value, began=began)
@@ -153,6 +155,26 @@ def operator_request(
     transaction.decide(steps)
     words = f"{request.reason} (with force: {brake})" if brake else request.reason
     transaction.audit.append(_entry(transaction, caller.name, caller.role, kind.value, node, "done", words))
+
+
+def forget_node(
+    node: str, request: OperatorRequest, caller: Caller, transaction: Transaction, fresh: Sequence[bool]
+) -> None:
+    """A node that is gone for good. Only one that was removed: the rest of the fleet must have let go of it first."""
+    life = transaction.fleet.nodes.get(node)
+    if life is None:
+        raise Problem(404, f"no node is called {node[:80]!r}")
+    if life.stage is not Stage.REMOVED:
+        raise Problem(409, f"{node} is {life.stage.value}: remove it first, then forget it", code="not_removed")
+    event = NodeEvent(kind=EventKind.REMOVE, cause="operator", reason=request.reason, by=caller.name)
+    words = f"forgotten: {request.reason}"
+    transition = Transition(
+        node=node, at=transaction.now, before=life.stage, after=life.stage, event=event, reason=words
+    )
+    transaction.decide([Step(node=life, transition=transition)])
+    transaction.fleet.forget(node, transaction.now)
+    transaction.forgotten.add(node)
+    transaction.audit.append(_entry(transaction, caller.name, caller.role, "forget", node, "done", request.reason))
 
 
 def make_token(ask: TokenRequest, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> TokenMade:

@@ -51,6 +51,7 @@ MOST_NOTES_A_MINUTE = 60  # of one caller's or address's refused requests; what 
 MOST_SOURCES_A_MINUTE = 1_000
 MOST_DIGEST_NODES = 1_000  # of a larger fleet, those that were looked at last
 MOST_DIGESTS = 60
+TEST_ANSWERS = (EventKind.TEST_PASSED, EventKind.TEST_FAILED)
 
 
 class ControllerService:
@@ -127,6 +128,11 @@ class ControllerService:
         if view is None:
             raise Problem(404, f"no node is called {node[:80]!r}")
         return view
+
+    async def forget_node(self, node: str, request: OperatorRequest, caller: Caller) -> None:
+        _require_reason(request.reason)
+        await self._ask(partial(commands.forget_node, node, request, caller))
+        self.access.forget()
 
     def _require_own(self, node: str, kind: EventKind, caller: Caller) -> None:
         """A job may have its own nodes tested. It takes none out of service: a user's word is no fault of a node."""
@@ -291,8 +297,16 @@ class ControllerService:
         else:
             for life, health in news.lives:
                 board.put(life, health)
+        board.outcomes.update(news.ended)
+        if news.commit_seconds:
+            board.commits.add(news.commit_seconds)
+        for name in news.forgotten:
+            board.forget(name)
         for step in news.steps:
             board.moved(transition_view(step.transition))
+            event = step.transition.event
+            if event.kind in TEST_ANSWERS and event.began is not None:
+                board.tested(step.transition.at - event.began)
         for incident in news.incidents:
             board.tell("incident", incident)
 

@@ -67,10 +67,14 @@ class FleetCopy:
             names, marks = self._store.changed_after(self._marks, MOST_CHANGED)
         if marks is None or len(names) >= MOST_CHANGED:
             marks = self._store.marks()  # before the rest: what comes meanwhile is read again
+            self.nodes, self._verdict = {}, {}
             self._put(policy, self._store.nodes(), self._store.verdicts())
             self.read_whole += 1
         elif names:
             chosen = sorted(names)
+            for name in chosen:  # one that was forgotten is not read again
+                self.nodes.pop(name, None)
+                self._verdict.pop(name, None)
             self._put(policy, self._store.nodes_of(chosen), self._store.verdicts_of(chosen))
         self._marks = marks
         self.heard = self._store.heartbeats()

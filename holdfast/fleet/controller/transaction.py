@@ -28,6 +28,8 @@ class Transaction:
     touched: set[str] = field(default_factory=set)  # nodes whose health may have changed
     heard: set[str] = field(default_factory=set)
     incidents: list[Incident] = field(default_factory=list)
+    ended: list[tuple[str, str]] = field(default_factory=list)  # actions: verb, outcome
+    forgotten: set[str] = field(default_factory=set)  # nodes to be deleted when everything else is written
 
     def decide(self, steps: Sequence[Step]) -> None:
         self.steps += steps
@@ -56,6 +58,9 @@ class News:
     steps: Sequence[Step] = ()
     incidents: Sequence[Incident] = ()
     heard: set[str] = field(default_factory=set)
+    forgotten: set[str] = field(default_factory=set)
+    ended: Sequence[tuple[str, str]] = ()
+    commit_seconds: float = 0.0
     now: float = 0.0
     everything: bool = False
     leader: str = ""

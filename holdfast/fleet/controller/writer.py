@@ -179,6 +179,7 @@ class Writer:
         return [first, *self._waiting_now()]
 
     def _write(self, batch: list[Work], fleet: Fleet, epoch: int) -> None:
+        began = time.monotonic()
         try:
             transaction, results = self._attempt(batch, fleet, epoch)
         except StaleEpoch:
@@ -196,7 +197,7 @@ class Writer:
             log.warning("a batch of %d failed (%s); each is tried alone", len(batch), error)
             self._alone(batch, epoch)
             return
-        self._publish(transaction, batch, results)
+        self._publish(transaction, batch, results, time.monotonic() - began)
         for component in {"store", "writer", *(work.component for work in batch)}:
             self._components.succeeded(component)
 
@@ -235,11 +236,12 @@ class Writer:
             self._store.save_proofs(fleet.probing.take_new())
             self._store.transit_all(transaction.steps, epoch)  # also with no steps: it checks that we still lead
             self._store.write_audit(transaction.audit)
+            self._store.forget_nodes(sorted(transaction.forgotten), transaction.now)
         return transaction, results
 
     # What others learn
 
-    def _publish(self, transaction: Transaction, batch: list[Work], results: list[Any]) -> None:
+    def _publish(self, transaction: Transaction, batch: list[Work], results: list[Any], seconds: float) -> None:
         fleet, now = transaction.fleet, transaction.now
         touched: Iterable[str] = transaction.touched | {step.node.name for step in transaction.steps}
         if now >= self._next_sweep:
@@ -252,6 +254,9 @@ class Writer:
                 steps=transaction.steps,
                 incidents=transaction.incidents,
                 heard=transaction.heard,
+                forgotten=transaction.forgotten,
+                ended=transaction.ended,
+                commit_seconds=seconds,
                 now=now,
                 leader=self._lead.leader,
                 leading=True,

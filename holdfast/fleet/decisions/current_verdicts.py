@@ -41,6 +41,12 @@ class CurrentVerdicts:
                 if not index[name]:
                     del index[name]
 
+    def forget(self, name: str) -> None:
+        for check in self._of.pop(name, {}):
+            self._sent.pop((name, check), None)
+        self._failing.pop(name, None)
+        self._blind.pop(name, None)
+
     def knows(self, name: str, check: str) -> bool:
         return check in self._of.get(name, {})
 

@@ -154,6 +154,17 @@ class Fleet:
             return not status.busy
         return self._state.confirmed_empty(node, now)
 
+    def forget(self, name: str, now: float) -> None:
+        """A removed node that does not come back. One of the same name that enrols later is a new node."""
+        state = self._state
+        state.guards.forget(state.nodes.pop(name))
+        state.current.forget(name)
+        state.heard.pop(name, None)
+        state.views.pop(name, None)
+        subject = f"node/{name}"
+        for one in [one for one in self.incidents.open if one == subject or one.startswith(f"{subject}/")]:
+            self.incidents.close(one, now, "the node was forgotten")
+
     def note_jobs(self, jobs: Iterable[Job]) -> None:
         """Failed jobs count against the nodes they ran on."""
         self._state.repeat_offenders.note(jobs)

@@ -100,6 +100,12 @@ class Guards:
         if self._degraded.pop(name, None) is not None and name not in self._failing:
             self._recent[1].discard(name)
 
+    def forget(self, node: NodeState) -> None:
+        self.tallies[node.pool].count(node, -1)
+        self._failing.pop(node.name, None)
+        self._degraded.pop(node.name, None)
+        self._recent[1].discard(node.name)
+
     def failing_by(self, name: str) -> str | None:
         """The check it fails by; None if it is well."""
         return self._failing[name][1] if name in self._failing else None

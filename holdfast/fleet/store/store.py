@@ -106,6 +106,12 @@ class Store(Kept):
         with self._reading() as connection:
             return lives.all_nodes(connection)
 
+    def forget_nodes(self, names: Sequence[str], now: float) -> None:
+        if names:
+            with self._writing() as connection:
+                lives.forget(connection, names, now)
+            self._sessions = {key for key in self._sessions if key[0] not in names}
+
     def transit_all(self, steps: Sequence[Step], epoch: int) -> None:
         """Many steps in one commit: all of them, or none when the epoch does not lead."""
         with self._writing() as connection:

@@ -6,7 +6,7 @@ from holdfast.formats import json_document
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _WORSE = {"warning": False, "critical": True}
-_GONE = ("UnavailableOffline", "Absent", "Disabled")
+_GONE = ("Absent", "Disabled")
 
 
 def read(text: str) -> ToolOutput | None:
@@ -32,8 +32,8 @@ def read(text: str) -> ToolOutput | None:
 def _status(output: ToolOutput, name: str, status: Any) -> None:
     if not isinstance(status, dict) or status.get("State") in _GONE:
         return
-    for field in ("Health", "HealthRollup"):
-        if (fails := _WORSE.get(str(status.get(field, "")).lower())) is not None:
-            what = name if field == "Health" else f"a part of {name}"
-            output.complain(NODE, f"{what} is {status[field]}", fails=fails, remedy="inspect this part of the server")
+    said = {field.lower(): str(value) for field, value in status.items()}  # HealthRollUp in older services
+    for field, what in (("health", name), ("healthrollup", f"a part of {name}")):
+        if (fails := _WORSE.get(said.get(field, "").lower())) is not None:
+            output.complain(NODE, f"{what} is {said[field]}", fails=fails, remedy="inspect this part of the server")
             return

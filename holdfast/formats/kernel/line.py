@@ -162,7 +162,8 @@ def _strip_bracket(line: Line) -> Line | None:
     else:
         return _strip_iso(line)
     at = _seconds(year, month, day, hour, minute, second)
-    return line._replace(text=text[match.end() :], at=at, order=at)
+    tag = _BOOT_TAG.match(text, match.end())
+    return line._replace(text=text[(tag or match).end() :], at=at, order=at)
 
 
 def _strip_kmsg(line: Line) -> Line | None:

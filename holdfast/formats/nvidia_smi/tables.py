@@ -15,6 +15,8 @@ _SECOND = re.compile(
 _NVLINK_GPU = re.compile(r"^\s*GPU (\d+): (.*?)(?: \(UUID: (.*?)\))?\s*$")
 _LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
 _RATE = re.compile(r"[\d.]+ GB/s|<active>|active", re.IGNORECASE)
+_ALL_INACTIVE = re.compile(r"^\s*NVML: Unable to retrieve NVLink information as all links are inActive")
+_ON_A_BASEBOARD = re.compile(r"SXM|HBM3|HGX|B200|B300")  # without a bridge a card in a slot has no link, and needs none
 _ERRORS = re.compile(r"^\s+Link (\d+): (Replay|Recovery|CRC FLIT|CRC|Data CRC)\w* Errors?: (\d+)", re.IGNORECASE)
 _COUNTERS = {
     "replay": "gpu_nvlink_replay_errors_total",
@@ -54,7 +56,7 @@ def read_nvlink(text: str) -> ToolOutput | None:
     output = ToolOutput("nvidia-smi nvlink")
     links: dict[str, dict[int, bool]] = {}
     counts: dict[tuple[str, str], float] = {}
-    place = ""
+    place = model = ""
     for line in text.splitlines():
         if gpu := _NVLINK_GPU.match(line):
             place = f"gpu/{int(gpu[1])}"
@@ -62,13 +64,22 @@ def read_nvlink(text: str) -> ToolOutput | None:
             output.add(place, "gpu_model", model)
             if uuid:
                 output.add(place, "gpu_uuid", uuid)
+        elif place and _ALL_INACTIVE.match(line):
+            output.see(place)
+            if _ON_A_BASEBOARD.search(model):
+                output.complain(place, "all NVLinks are inactive", remedy="see the fabric manager, then reset the GPUs")
         elif place and (errors := _ERRORS.match(line)):
             signal = _COUNTERS["crc" if "crc" in errors[2].lower() else errors[2].lower()]
             counts[place, signal] = counts.get((place, signal), 0.0) + float(errors[3])
         elif place and (link := _LINK.match(line)):
             links.setdefault(place, {})[int(link[1])] = bool(_RATE.fullmatch(link[2]))
-    if not links and not counts:
+    if not links and not counts and not output.present:
         return None
+    _tell_links(output, links, counts)
+    return output
+
+
+def _tell_links(output: ToolOutput, links: dict[str, dict[int, bool]], counts: dict[tuple[str, str], float]) -> None:
     for place, states in links.items():
         output.see(place)
         output.add(place, "gpu_nvlink_active_lanes", float(sum(states.values())))
@@ -79,4 +90,3 @@ def read_nvlink(text: str) -> ToolOutput | None:
         if count and name != _COUNTERS["replay"]:
             what = name.removeprefix("gpu_nvlink_").removesuffix("_total").replace("_", " ")
             output.complain(place, f"NVLink {what}: {count:.0f} since the last reset", fails=False)
-    return output

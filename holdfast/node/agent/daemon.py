@@ -25,6 +25,7 @@ from holdfast.node.agent.orders.retest import TestedMark
 from holdfast.node.agent.reporting.wiring import Reporting
 from holdfast.node.agent.runner import Runner
 from holdfast.node.agent.state import ChangeLog, Lock, encode, write_atomically
+from holdfast.runtime import threads
 
 log = logging.getLogger("holdfast.node.agent")
 
@@ -69,8 +70,7 @@ class Agent:
             self._reporting.start()
         server = serve(self, self.settings.agent.listen) if self.settings.agent.listen else None
         try:
-            while not self._stop.is_set():
-                self._turn()
+            threads.run_contained("judging", self._turn_until_stopped, pause=self._stop.wait)
         finally:
             self.runner.stop()
             if self._reporting:
@@ -85,6 +85,11 @@ class Agent:
     def stop(self) -> None:
         self._stop.set()
         self.runner.readings.put(Reading(source="agent", at=self.clock.now()))
+
+    def _turn_until_stopped(self) -> bool:
+        if not self._stop.is_set():
+            self._turn()
+        return not self._stop.is_set()
 
     def _turn(self) -> None:
         """Take what has arrived, judge what it may have changed, publish what did change."""

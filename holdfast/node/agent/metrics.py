@@ -7,6 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from holdfast.model.signal import Value
 from holdfast.model.subject import Subject
 from holdfast.node.agent.node import Node
+from holdfast.runtime import threads
 
 HEALTH_CODES = {"pass": 0, "degraded": 1, "fail": 2, "unknown": 3, "not_applicable": 4, "disabled": 5}
 CODES_HELP = ", ".join(f"{code} {name}" for name, code in HEALTH_CODES.items())
@@ -17,7 +18,12 @@ def families(node: Node, now: float) -> list[Metric]:
     by_name: dict[str, list[tuple[Subject, Value]]] = {}
     for subject, name, value, _ in node.history.latest(now):
         by_name.setdefault(name, []).append((subject, value))
-    return [*_verdicts(node), _blind(node), *(_family(name, samples) for name, samples in by_name.items())]
+    return [
+        *_verdicts(node),
+        _blind(node),
+        _components(),
+        *(_family(name, samples) for name, samples in by_name.items()),
+    ]
 
 
 def _verdicts(node: Node) -> list[Metric]:
@@ -42,6 +48,16 @@ def _blind(node: Node) -> Metric:
     for source in node.history.blind_sources():
         blind.add_metric([source], 1.0)
     return blind
+
+
+def _components() -> Metric:
+    """Threads of the agent that raised; the log says what."""
+    failed = CounterMetricFamily(
+        "holdfast_agent_component_failures_total", "Failures of the agent's own threads.", labels=["component"]
+    )
+    for one in threads.process.all:
+        failed.add_metric([one.name], one.total)
+    return failed
 
 
 def _family(name: str, samples: Iterable[tuple[Subject, Value]]) -> Metric:

@@ -36,6 +36,13 @@ _AS_NVML = {
     "dcgm_ecc_volatile_uncorrected_total": "gpu_ecc_volatile_uncorrected_total",
     "dcgm_ecc_volatile_corrected_total": "gpu_ecc_volatile_corrected_total",
 }  # in a file the exporter is the only one that tells: its values stand for NVML's
+_PERFTEST = re.compile(
+    r"^\s*(?:RDMA_(?:Write|Read)|Send|Atomic\w*) (?:Post List )?(?:Bidirectional )?(?:BW|Latency) Test", re.M
+)
+_OSU = re.compile(r"^# OSU (?:MPI|UPC|OpenSHMEM|XCCL|NCCL)\S* .*(?:Latency|Bandwidth|Test)", re.MULTILINE)
+_PERFTEST_ERROR = re.compile(
+    r"^.*(?:Completion with error|Couldn't connect|Unable to Connect|Failed to modify QP).*$", re.M
+)
 LEAST_LINES = 0.2  # of a text that is a kernel log
 
 
@@ -142,4 +149,16 @@ def collectives(text: str) -> ToolOutput | None:
         output.complain(NODE, found.damage or f"{wrong} wrong results", remedy="find the GPU: dcgmi diag -r 3")
     elif found.trouble:
         output.complain(NODE, found.trouble, fails=False)
+    return output
+
+
+def benchmarks(text: str) -> ToolOutput | None:
+    """perftest and OSU: recognised. A figure without a reference is no verdict; `probe run` measures and compares."""
+    tool = "perftest" if _PERFTEST.search(text) else "OSU benchmarks" if _OSU.search(text) else ""
+    if not tool:
+        return None
+    output = ToolOutput(tool)
+    output.lines = text.count("\n")
+    if error := _PERFTEST_ERROR.search(text):
+        output.complain(NODE, error[0], remedy="check the link and the addresses of both ends")
     return output

@@ -114,6 +114,8 @@ FORMATS = (
     FileFormat("nvme smart-log", "text and JSON", "critical warning, spare, media errors, wear", disks.read),
     FileFormat("smartctl", "text and JSON", "health, sectors, the NVMe facts", disks.read),
     FileFormat("nccl-tests", "NCCL and RCCL, text and JSON", "wrong results", glue.collectives),
+    FileFormat("perftest", "ib_write_bw and its siblings", "recognised; that it did not fail", glue.benchmarks),
+    FileFormat("OSU benchmarks", "5 to 7", "recognised; that it did not fail", glue.benchmarks),
     FileFormat(
         "Slurm nodes",
         "JSON of 21.08 to 25.11, scontrol show node, sinfo (header or not)",

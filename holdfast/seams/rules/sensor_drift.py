@@ -10,7 +10,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams.candidate import Candidate
-from holdfast.seams.moved import baseline_columns, median, moves, recent_columns, resolution
+from holdfast.seams.moved import Moves, baseline_columns, median, moves, recent_columns, resolution
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -30,6 +30,11 @@ LEAST_RISE = {
 FLOW = "litres_per_minute"
 CELSIUS = "celsius"
 
+PEERS_STRAY = 4.0
+LEAST_PEERS = 5
+TWICE = 2.0
+MAY_FOLLOW = frozenset({("ambient_celsius", "cdu_supply_celsius"), ("ambient_celsius", "gpu_temperature_celsius")})
+"""A liquid loop holds its supply whatever the room does: if it moves it agrees, if not it says nothing."""
 MANY = 8  # that move together are no lone instrument
 Witness = tuple[str, Callable[[Scene, Subject], frozenset[Subject]]]
 
@@ -46,16 +51,38 @@ def _wandering(scene: Scene, signal: str) -> Iterator[Candidate]:
     fact = signals()[signal]._replace(bad="either")
     if not table.subjects:
         return
-    signs = moves(table, scene.panel.times, fact).symptoms()
+    found = moves(table, scene.panel.times, fact)
+    signs, beyond = found.symptoms(), _beyond_peers(found)
     if len(signs) > max(MANY, min(0.2 * len(table.subjects), 8 * MANY)):
         return
     lasts = WITNESSES_MAY_LAG_SECONDS if signal in SEEN_BY_DRIVERS else LASTS_SECONDS
     for sign in signs:
-        small = sign.now - sign.before < LEAST_RISE.get(signal, -np.inf)
+        small = sign.now - sign.before < LEAST_RISE.get(signal, -np.inf) or not beyond(sign)
         if small or (signal, sign.subject) in scene.distrusted or scene.now - sign.since < lasts:
             continue
         if (one := _alone(scene, sign, WITNESSES[signal])) is not None:
             yield one
+
+
+def _beyond_peers(found: Moves) -> Callable[[Symptom], bool]:
+    """Does a move exceed what instruments of its kind do by themselves at this site, and twice the least move?
+
+    A beginning of some minutes does not show how an instrument wanders over an hour; the others beside it do.
+    """
+    fact = found.signal
+    with np.errstate(invalid="ignore", divide="ignore"):
+        strayed = np.abs(found.recent - found.center) / np.maximum(np.abs(found.center), 1e-9)
+    still = found.seen.copy()
+    still[found.rows] = False
+    others = strayed[still]
+    usual = PEERS_STRAY * float(np.median(others)) if len(others) >= LEAST_PEERS else 0.0
+
+    def beyond(sign: Symptom) -> bool:
+        size, base = abs(sign.now - sign.before), max(abs(sign.before), 1e-9)
+        least = 0.0 if fact.name in LEAST_RISE else TWICE * fact.least_ratio * base
+        return size >= least and size / base >= usual
+
+    return beyond
 
 
 def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candidate | None:
@@ -72,6 +99,8 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
         way = np.sign(sign.now - sign.before)
         if max(moved * way if warmer else abs(moved) for moved in (change.moved, change.lately)) >= least:
             return None
+        if (sign.signal, signal) in MAY_FOLLOW:
+            continue
         if same and least < 2 * _coarseness(scene, signal, who(scene, sign.subject)):
             continue  # too coarse to have shown it
         if not same or abs(sign.now - sign.before) >= _least(signal, change):
@@ -197,7 +226,11 @@ WITNESSES: dict[str, tuple[Witness, ...]] = {
         ("gpu_temperature_celsius", _gpus_under),
         ("cdu_flow_litres_per_minute", _units_over),
     ),
-    "ambient_celsius": (("node_inlet_celsius", _nodes_under), ("cdu_supply_celsius", _units_under)),
+    "ambient_celsius": (
+        ("node_inlet_celsius", _nodes_under),
+        ("cdu_supply_celsius", _units_under),
+        ("gpu_temperature_celsius", _gpus_under),
+    ),
     "node_inlet_celsius": (("ambient_celsius", _rooms_over), ("gpu_temperature_celsius", _gpus_under)),
     "fan_speed_ratio": (("gpu_temperature_celsius", _gpus_in), ("node_inlet_celsius", _itself)),
     "rack_power_watts": (("node_power_watts", _nodes_under),),

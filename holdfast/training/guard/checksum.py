@@ -6,7 +6,7 @@ rounding could have made.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from torch.distributed.tensor import DTensor
 WILD = 1e12  # reported a number that no rounding makes
 MARGIN = 16.0  # times the spread that rounding is expected to have
 SAMPLED_ROWS = 1024  # of one product; a larger batch is looked at in part
+FP8 = 6 * 2.0**-4  # e4m3 rounds an input by at most 2^-4 of it, and all products of the row with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Look:
     shape: tuple[int, ...]  # of its weight: layers of one shape are computed by one kernel
     error: float  # the largest, 1 being the most that rounding makes
     precision: str = ""  # of the numbers that took part
+    product: dict[str, Any] = field(default_factory=dict)  # the worst row: its factors, its result, and both sums
 
 
 class Checksums:
@@ -34,7 +36,7 @@ class Checksums:
         self._chosen: nn.Linear | None = None
         self._name = ""
         self._turn = 0
-        self._seen: list[torch.Tensor] = []
+        self._seen: list[dict[str, torch.Tensor]] = []
         self._kind = torch.float32
         self.unknown = ""  # why a layer could not be looked at
         self._hooks = [layer.register_forward_hook(self._look) for _, layer in self._layers]
@@ -51,8 +53,9 @@ class Checksums:
         self._seen, self._chosen = [], None
         if layer is None or not seen:
             return None
-        precision = str(self._kind).removeprefix("torch.")
-        return Look(self._name, tuple(layer.weight.shape), max(float(one) for one in seen), precision)
+        precision = "FP8" if may_be_fp8(layer, self._kind) else str(self._kind).removeprefix("torch.")
+        worst = max(seen, key=lambda one: float(one["error"]))
+        return Look(self._name, tuple(layer.weight.shape), float(worst["error"]), precision, worst)
 
     def close(self) -> None:
         for hook in self._hooks:
@@ -65,7 +68,7 @@ class Checksums:
             self.unknown = f"{self._name}: no rank holds the whole weight after the product, so its sum is not at hand"
         else:
             with torch.no_grad(), torch.autocast(output.device.type, enabled=False):
-                self._seen.append(error(layer, inputs[0], output))
+                self._seen.append(worst_row(layer, inputs[0], output))
                 self._kind = output.dtype
 
 
@@ -73,25 +76,42 @@ def linear_layers(model: nn.Module) -> list[tuple[str, nn.Linear]]:
     return [(name, part) for name, part in model.named_modules() if isinstance(part, nn.Linear)]
 
 
-def error(layer: nn.Linear, given: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
-    """The largest difference of a row's two sums, as a part of what rounding may make."""
+def worst_row(layer: nn.Linear, given: torch.Tensor, output: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The row whose two sums differ most, `error` being that difference as a part of what rounding may make. All that
+    is needed to check it again stays on the device; no one waits for it."""
     result = output.detach().reshape(-1, output.shape[-1])[:SAMPLED_ROWS].float()
     factor = given.detach().reshape(-1, given.shape[-1])[:SAMPLED_ROWS].float()
     weight = layer.weight.detach().float()
-    expected = factor @ weight.sum(0)
-    if layer.bias is not None:
-        expected = expected + layer.bias.detach().float().sum()
-    difference = (result.sum(-1) - expected).abs()
+    sums = weight.sum(0)
+    bias = layer.bias.detach().float().sum() if layer.bias is not None else torch.zeros((), device=weight.device)
+    expected = factor @ sums + bias
+    found = result.sum(-1)
     size = factor.norm(dim=-1) * weight.norm()
     # in FP64: the norm of a row with one number gone wild must not become infinite and excuse it
     spread = result.norm(dim=-1, dtype=torch.float64) + size
-    roundings = _precision(output, given) * spread + torch.finfo(torch.float32).tiny
-    reported = difference.double() / (MARGIN * roundings)
-    known = torch.isfinite(result.sum(-1)) & torch.isfinite(expected)
-    reported = torch.where(known, reported, torch.zeros_like(reported))
-    return torch.where(
-        _out_of_nothing(layer, result, size, output.dtype), torch.full_like(reported, WILD), reported
-    ).max()
+    allowed = MARGIN * (_precision(output, given) * spread + torch.finfo(torch.float32).tiny)
+    if may_be_fp8(layer, output.dtype):
+        allowed = allowed + FP8 * (factor * sums).norm(dim=-1)
+    known = torch.isfinite(found) & torch.isfinite(expected)
+    part = (found - expected).abs().double() / allowed
+    part = torch.where(known, part, torch.zeros_like(part))
+    part = torch.where(_out_of_nothing(layer, result, size, output.dtype), torch.full_like(part, WILD), part)
+    row = part.argmax()
+    return {
+        "error": part[row], "row": row, "input": factor[row], "output": result[row], "weight_column_sums": sums,
+        "bias_sum": bias, "expected_sum": expected[row], "found_sum": found[row], "allowed_difference": allowed[row],
+    }  # fmt: skip
+
+
+def error(layer: nn.Linear, given: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+    """The largest difference of a row's two sums, as a part of what rounding may make."""
+    return worst_row(layer, given, output)["error"]
+
+
+def may_be_fp8(layer: nn.Linear, output: torch.dtype) -> bool:
+    """FP8 layers take and give 16 bits; that they compute in less shows only in a forward or weight of their own."""
+    plain = type(layer).forward is nn.Linear.forward and type(layer.weight) is nn.Parameter
+    return not plain and output in (torch.bfloat16, torch.float16)
 
 
 def _out_of_nothing(layer: nn.Linear, result: torch.Tensor, size: torch.Tensor, kind: torch.dtype) -> torch.Tensor:

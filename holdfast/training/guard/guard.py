@@ -11,11 +11,13 @@ import time
 from bisect import bisect_left
 from collections import deque
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
 from holdfast.training.checkpoint.agreement import Circle
+from holdfast.training.guard import bundle
 from holdfast.training.guard.checksum import Checksums, linear_layers
 from holdfast.training.guard.deferred import Later
 from holdfast.training.guard.finding import Events, Finding, Kind, finding_of, finding_row, wrong_product
@@ -26,6 +28,7 @@ from holdfast.training.guard.vote import Result, count
 
 LOG = logging.getLogger("holdfast.guard")
 STEPS_REMEMBERED = 100_000
+EVIDENCE = "guard-evidence"
 
 Number = float | torch.Tensor | None
 
@@ -57,6 +60,7 @@ class Guard:
         checkpoint: Distrusting | None = None,  # is reported which of its steps are suspect
         replica: str = "",  # ranks with different names are not expected to hold the same
         progress: Telling | None = None,  # tells of errors that the agent of the node saw
+        evidence: str | Path = "",  # folder for what a finding stands on; the checkpoint's if not given
     ) -> None:
         self._model, self._optimizer, self._checkpoint, self._replica = model, optimizer, checkpoint, replica
         self._progress = progress
@@ -72,6 +76,9 @@ class Guard:
         self._before = -1  # the step before this run's first: what was loaded is an earlier run's, which had its checks
         self._sound: dict[tuple[int, ...], int] = {}  # of each shape of layer, the newest step with a right product
         self._events = Events()
+        home = getattr(checkpoint, "folder", None)
+        self._evidence = Path(evidence) if evidence else home / EVIDENCE if isinstance(home, Path) else None
+        self._product: dict[str, Any] | None = None  # of the last checksum that was off
         self.unknown: dict[str, str] = {}  # what cannot be judged here, and why
 
     @property
@@ -146,6 +153,7 @@ class Guard:
             if look is not None and look.error > 1.0:
                 since = self._sound.get(look.shape, self._before) + 1
                 what, sure = wrong_product(look.name, look.error, look.precision)
+                self._product = {"layer": look.name, "weight_shape": look.shape, **look.product}
                 found.append(Finding(Kind.CHECKSUM, step, since, (self._circle.rank,), True, what, sure))
             elif look is not None:
                 self._sound[look.shape] = step
@@ -185,8 +193,17 @@ class Guard:
         new = self._events.add(finding)
         if new is not None:
             LOG.log(logging.WARNING if self._marks(finding.ranks) else logging.DEBUG, "%s", new.sentence())
+            self._write_evidence(new)
         self._distrust(finding)
         return new
+
+    def _write_evidence(self, finding: Finding) -> None:
+        """By the rank that is suspected: it has the numbers and the device."""
+        if self._evidence is None or self._circle.rank not in finding.ranks:
+            return
+        device = next((tensor.device for tensor in self._model.parameters()), torch.device("cpu"))
+        product = self._product if finding.kind is Kind.CHECKSUM else None
+        bundle.write(self._evidence, finding, self._circle.rank, device, product)
 
     def _distrust(self, finding: Finding) -> None:
         if self._checkpoint is None or not self._marks(finding.ranks):

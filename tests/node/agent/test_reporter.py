@@ -281,3 +281,38 @@ def test_it_runs_on_its_own_thread_and_stops(bench: Bench, at: FakeController) -
     with at.changed:
         assert at.changed.wait_for(lambda: any(report["changes"] for report in at.received), timeout=60)
     bench.reporter.stop()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Event(kind="k" * 300, at=NOW, text=""),
+        Event(kind="x", at=NOW, text="", subject="s" * 300),
+    ],
+)
+def test_an_event_that_cannot_be_reported_is_given_up_alone(tmp_path: Path, at: FakeController, bad: Event) -> None:
+    bench = Bench(tmp_path, at.url)
+    bench.reporter.tell([change()], [bad, XID])
+    bench.pass_time(0.0)
+    assert [one["code"] for report in at.received for one in report["events"]] == [79]
+    assert [one["check"] for report in at.received for one in report["changes"]] == ["gpu.xid"]
+
+
+@pytest.mark.parametrize("odd", [Event(kind="x", at=1e300, text="", count=10**30, detail={"a": 10**400, "b": 1.0})])
+def test_odd_numbers_of_an_event_are_brought_within_bounds(tmp_path: Path, at: FakeController, odd: Event) -> None:
+    bench = Bench(tmp_path, at.url)
+    bench.reporter.tell((), [odd])
+    bench.pass_time(0.0)
+    (event,) = [one for report in at.received for one in report["events"]]
+    assert (event["at"], event["count"], event["detail"]) == (0.0, 2**53 - 1, {"b": 1.0})
+
+
+def test_jobs_that_cannot_be_reported_do_not_make_the_node_silent(tmp_path: Path, at: FakeController) -> None:
+    bench = Bench(tmp_path, at.url)
+    bench.unsaved = ("j" * 300,)
+    bench.reporter.tell([change()])
+    bench.pass_time(0.0)
+    assert [one["check"] for report in at.received for one in report["changes"]] == ["gpu.xid"]
+    bench.unsaved = ("llama",)
+    bench.pass_time(HEARTBEAT_SECONDS)
+    assert at.received[-1]["unsaved"] == ["llama"]

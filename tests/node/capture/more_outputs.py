@@ -157,3 +157,20 @@ QUOTED = """> [6781741.548779] NVRM: Xid (PCI:0000:91:00): 79, pid=1, GPU has fa
 """
 OTHER_LANGUAGE = "Okt 06 17:59:27 n1 kernel: NVRM: Xid (PCI:0000:01:00): 79, pid=1122, GPU has fallen off the bus.\n"
 TWO_STAMPS = "[2023-06-22 21:55:31.352446][5975153.878190] EDAC MC0: 1 UE memory read error on DIMM_A1 (x)\n"
+NO_LINKS = """GPU 0: NVIDIA {model} (UUID: GPU-1)
+NVML: Unable to retrieve NVLink information as all links are inActive
+GPU 1: NVIDIA {model} (UUID: GPU-2)
+NVML: Unable to retrieve NVLink information as all links are inActive
+"""
+PERFTEST = """---------------------------------------------------------------------------------------
+                    RDMA_Write BW Test
+ Dual-port       : OFF          Device         : mlx5_0
+---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 65536      5000             392.10             391.80             0.747
+"""
+OSU = """# OSU MPI-CUDA Allreduce Latency Test v7.2
+# Size       Avg Latency(us)
+4                      12.10
+8                      12.30
+"""

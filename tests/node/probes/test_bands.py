@@ -274,3 +274,42 @@ def test_where_all_cpus_are_busy_a_tail_below_their_waits_names_no_one_and_one_f
 
     assert names(judge(busy(1, 0.0), [], PARTS)) == []
     assert names(judge(busy(1, 0.05), [], PARTS)) == [("node/h3", bands.TAIL)]
+
+
+def small(seed, slow):
+    """Every pair of six twice at 64 KiB, on a busy machine; `slow(round, one, other)` is how much longer it takes."""
+    chance = random.Random(seed)
+    return [
+        Exchange(
+            one=one,
+            other=other,
+            bytes_per_second={64 << 10: 1e8 * chance.lognormvariate(0.0, 0.25) / slow(turn, one, other)},
+        )
+        for turn in (1, 2)
+        for one, other in combinations(HOSTS, 2)
+    ]
+
+
+def crosses(one, other):
+    return LEAVES[one] != LEAVES[other]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_busy_moment_that_slows_the_pairs_over_a_trunk_once_is_no_fault_of_the_trunk(seed):
+    assert names(judge(small(seed, lambda turn, a, b: 6.0 if turn == 1 and crosses(a, b) else 1.0), [], PARTS)) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_trunk_that_slows_every_pair_every_time_is_named_also_by_small_payloads(seed):
+    found = names(judge(small(seed, lambda turn, a, b: 6.0 if crosses(a, b) else 1.0), [], PARTS))
+    assert found == [("trunk/east+west", "bandwidth at 64 KiB")]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_part_over_which_some_pairs_are_as_fast_as_all_others_is_not_named(seed):
+    fast = {("h1", "h4"), ("h2", "h5")}
+
+    def slow(turn, one, other):
+        return 0.5 if (one, other) in fast else 6.0 if crosses(one, other) else 1.0
+
+    assert ("trunk/east+west", "bandwidth at 64 KiB") not in names(judge(small(seed, slow), [], PARTS))

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from holdfast.fleet.actions.kubernetes.api import KubernetesApi
 from holdfast.formats.kubernetes import objects as words
+from holdfast.runtime.components import described
 from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.actions")
@@ -55,6 +56,9 @@ class Mirror(Generic[T]):
                     self._follow(self._list())
                 except NoAnswer as error:
                     self._lose_sight(str(error))
+                except Exception as error:
+                    log.error("%s cannot be followed; it is read again", self._path, exc_info=error)
+                    self._lose_sight(f"{self._path}: {described(error)}")
                 self._stopping.wait(PAUSE_SECONDS)
         finally:  # also of a mistake of our own: what is no longer kept up must not be shown
             self._lose_sight(f"{self._path} is not watched any more")

@@ -10,12 +10,13 @@ from prometheus_client.core import Metric
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.metrics import incidents as incident_metrics
 from holdfast.fleet.api.metrics import jobs as job_metrics
-from holdfast.fleet.api.metrics.families import Labelled, as_text, counter, gauge
+from holdfast.fleet.api.metrics.families import Labelled, as_text, counter, gauge, histogram
 from holdfast.fleet.api.service import Asked, Service
 from holdfast.fleet.api.views.common import NodeView, PoolView
 from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import OUT_OF_SERVICE
 
+SCHEDULERS = ("slurm", "kubernetes")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -85,6 +86,12 @@ def _controller(service: Service) -> Iterable[Metric]:
         ("component",),
         {(one.name,): one.total for one in components},
     )
+    seen = {(name,): at for name in SCHEDULERS if (at := board.components.worked_at(name)) is not None}
+    words = "When the scheduler last answered, in seconds since the epoch."
+    yield gauge("holdfast_scheduler_answered_seconds", words, ("scheduler",), seen)
+    yield histogram("holdfast_controller_commit_seconds", "What deciding and committing a batch took.", board.commits)
+    yield histogram("holdfast_test_seconds", "How long full tests took, from their start to the answer.", board.tests)
+    yield counter("holdfast_actions", "Actions that ended.", ("verb", "outcome"), board.outcomes)
     yield counter("holdfast_reports", "Reports taken from agents.", (), {(): board.counts["reports"]})
     yield counter("holdfast_requests_refused", "Requests that were refused.", (), {(): board.counts["refused"]})
 

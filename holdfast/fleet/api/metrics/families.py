@@ -3,8 +3,16 @@
 from collections.abc import Iterable, Mapping
 
 from prometheus_client import generate_latest
-from prometheus_client.core import CollectorRegistry, CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CollectorRegistry,
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
+
+from holdfast.runtime.durations import Durations
 
 Labelled = Mapping[tuple[str, ...], float]
 
@@ -27,6 +35,12 @@ def gauge(name: str, words: str, labels: tuple[str, ...], values: Labelled) -> M
     family = GaugeMetricFamily(name, words, labels=labels)
     for found, value in values.items():
         family.add_metric(found, float(value))
+    return family
+
+
+def histogram(name: str, words: str, values: Durations) -> Metric:
+    family = HistogramMetricFamily(name, words)
+    family.add_metric((), [list(bucket) for bucket in values.cumulative()], values.total)
     return family
 
 

@@ -1,19 +1,22 @@
 """What is asked all the time: the live stream, and whether we are there."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
-from litestar import get
+from litestar import Response, get
 from litestar.response import Stream
 
 from holdfast.fleet.api.board import Board, Watcher
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked
+from holdfast.fleet.store import StoreError
 from holdfast.runtime.components import ComponentView
 
 MOST_WATCHERS = 200
+STORE_SECONDS = 5.0  # shorter than the time-out of a readiness probe should be
+NEEDED = ("store", "slurm", "kubernetes")  # components without which nothing is decided or done
 QUIET_SECONDS = 15.0  # a comment now and then, so that a dead connection is noticed
 
 
@@ -23,6 +26,13 @@ class Alive:
     waiting: int
     failing: tuple[str, ...]
     """Components of this controller that fail now; /v1/components says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    ready: bool
+    missing: Mapping[str, str]
+    """What does not answer, and why: store, slurm, kubernetes, fleet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +46,21 @@ async def healthz(service: Asked) -> Alive:
     """This process answers. Whether it leads, and which of its components fail, is for load balancers and operators."""
     failing = tuple(one.name for one in service.board.components.failing)
     return Alive(leading=service.board.leading, waiting=service.waiting, failing=failing)
+
+
+@get("/readyz", tags=["live"])
+async def readyz(service: Asked) -> Response[Ready]:
+    """200 while the store and the scheduler answer and the fleet was read; else 503, with what is missing."""
+    failing = {one.name: one.error for one in service.board.components.failing}
+    missing = {name: failing[name] for name in NEEDED if name in failing}
+    if not service.board.read:
+        missing["fleet"] = "the store has not been read yet"
+    try:
+        async with asyncio.timeout(STORE_SECONDS):
+            await asyncio.to_thread(service.store.current_leader)
+    except (StoreError, TimeoutError) as error:
+        missing["store"] = str(error) or f"no answer within {STORE_SECONDS:g} s"
+    return Response(Ready(ready=not missing, missing=missing), status_code=503 if missing else 200)
 
 
 @get("/v1/components", opt={"right": "read"}, tags=["live"])
@@ -74,4 +99,4 @@ def _event(name: str, data: bytes) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
 
 
-ROUTES = [healthz, list_components, stream]
+ROUTES = [healthz, readyz, list_components, stream]

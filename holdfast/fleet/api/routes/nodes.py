@@ -13,7 +13,7 @@ from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem, busy
 from holdfast.fleet.api.service import Asked, Service
-from holdfast.fleet.api.views.common import NodeDetail, NodesView, NodeView, OperatorRequest, StoryView
+from holdfast.fleet.api.views.common import Forgotten, NodeDetail, NodesView, NodeView, OperatorRequest, StoryView
 from holdfast.fleet.api.views.show import story_view
 from holdfast.fleet.inbox.next_step import NextStep, of_node
 from holdfast.fleet.store import StoreError
@@ -22,11 +22,14 @@ from holdfast.model.health import Health
 from holdfast.model.lifecycle import EventKind, Stage
 
 MOST_VERDICTS = 1_000
+MOST_NODES = 10_000
 WORST_FIRST = {"fail": 0, "unknown": 1, "degraded": 2, "pass": 3, "not_applicable": 4, "disabled": 4}
 Limit = Annotated[int, Parameter(ge=1, le=MOST_LINES, description="Lines of a page.")]
 Before = Annotated[str, Parameter(description="`next` of the page before; '' is the newest page.")]
 
 
+MostNodes = Annotated[int, Parameter(ge=0, le=MOST_NODES, description="Nodes of a page; 0: all of them.")]
+After = Annotated[str, Parameter(description="`next` of the page before; '' is the first page.")]
 OWN = {"right": "read own nodes"}
 
 
@@ -37,11 +40,15 @@ async def list_nodes(
     pool: str = "",
     stage: Stage | None = None,
     health: Health | None = None,
+    limit: MostNodes = 0,
+    after: After = "",
 ) -> NodesView:
     """Every node, by name; only those of a pool, stage or health if asked. A job's token shows its own."""
     caller = caller_of(request)
-    found = service.board.nodes(pool, stage, health)
-    return NodesView(nodes=tuple(one for one in found if caller.may_see(one.name, one.jobs)))
+    found = service.board.nodes(pool, stage, health, after)
+    shown = [one for one in found if caller.may_see(one.name, one.jobs)]
+    page = tuple(shown[:limit] if limit else shown)
+    return NodesView(nodes=page, next=page[-1].name if len(page) < len(shown) else "")
 
 
 @get("/v1/nodes/{name:str}", opt=OWN, tags=["nodes"])
@@ -79,6 +86,13 @@ async def tell_story(
         raise
 
 
+@post("/v1/nodes/{name:str}/forget", opt={"right": "operate"}, status_code=200, tags=["nodes"])
+async def forget_node(service: Asked, request: Request[Any, Any, Any], name: str, data: OperatorRequest) -> Forgotten:
+    """Delete a removed node with its verdicts and credentials. If it enrols again it is a new node."""
+    await service.forget_node(name, data, caller_of(request))
+    return Forgotten(name=name)
+
+
 def _known(service: Service, name: str, caller: Caller) -> NodeView:
     view = service.board.node(name)
     if not caller.may_see(name, view.jobs if view else ()):
@@ -108,9 +122,10 @@ ROUTES = [
     list_nodes,
     show_node,
     tell_story,
+    forget_node,
     *operator_actions.ROUTES,
     _wish(EventKind.QUARANTINE, "Take a node out of service; what runs there finishes first."),
     _wish(EventKind.RELEASE, "Let a quarantined or removed node back: it is tested first."),
     _wish(EventKind.RETEST, "Test a node in full before anything runs there again."),
-    _wish(EventKind.REMOVE, "A person has it: out of the fleet until it is released or enrols again."),
+    _wish(EventKind.REMOVE, "Take a node out of the fleet until it is released."),
 ]

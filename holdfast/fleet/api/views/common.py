@@ -60,7 +60,15 @@ class NodeDetail(NodeView):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesView:
+    """By name. `next` is handed back as `after` to read on; '' at the end of the list."""
+
     nodes: tuple[NodeView, ...]
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

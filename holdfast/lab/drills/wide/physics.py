@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.lab.drills.wide.laws import flow_asked, supply_follows
 from holdfast.lab.drills.wide.site import Floats, Site, Work
 from holdfast.model.signal import Event
 
@@ -161,14 +162,19 @@ def _heat(course: Course, clock: Floats, draw: Floats) -> tuple[Truths, Floats]:
     hours = course.times / 3600
     ambient = lagged(k["ambient"] + k["ambient_trend"] * hours + course.ambient, site.step, 200.0)
     over = np.maximum(0.0, ambient[site.room_of] - k["ambient"] - 3.0)
-    supply = lagged(k["setpoint"] + k["ambient_to_supply"] * over + course.supply, site.step, k["coolant_inertia"])
+    weather = supply_follows(site.laws, course.times)
+    supply = lagged(
+        k["setpoint"] + weather + k["ambient_to_supply"] * over + course.supply, site.step, k["coolant_inertia"]
+    )
     of_rack = np.bincount(site.rack_of, minlength=len(site.racks)).astype(float)
     whole = np.bincount(site.cdu_of, of_rack, len(site.cdus))
     wide = of_rack[:, None] * course.opened
     opened = np.stack([wide[site.cdu_of == unit].sum(axis=0) for unit in range(len(site.cdus))]) / whole[:, None]
     opened = np.maximum(opened, 0.02)
-    cdu_flow = k["flow_per_node"] * whole[:, None] * course.flow * opened**0.6
-    rack_flow = wide * k["flow_per_node"] * (course.flow * opened**-0.4)[site.cdu_of]
+    asked = _asked(course, clock, draw)
+    flow = course.flow * asked
+    cdu_flow = k["flow_per_node"] * whole[:, None] * flow * opened**0.6
+    rack_flow = wide * k["flow_per_node"] * (flow * opened**-0.4)[site.cdu_of]
     share = np.maximum(0.03, rack_flow / (of_rack * k["flow_per_node"])[:, None])
     rack = site.rack_of[site.node_of_gpu]
     watts = draw * clock ** k["clock_power"]
@@ -186,15 +192,15 @@ def _heat(course: Course, clock: Floats, draw: Floats) -> tuple[Truths, Floats]:
     hottest = heat.reshape(site.nodes, site.per_node, -1).max(axis=1)
     first = hottest[:, :1]
     fans = np.clip(k["fan"] + k["fan_follows"] * np.maximum(0.0, hottest - first - 3), 0, 1.0) * course.fans
-    returned = supply + 8.0 / np.maximum(course.flow, 0.05)
+    returned = supply + 8.0 / np.maximum(flow if site.laws.cooling != "delta_t" else course.flow, 0.05)
     inlet = room.reshape(site.nodes, site.per_node, -1)[:, 0] + 2.0
     signals: Truths = {
         "ambient_celsius": (tuple(site.rooms), ambient),
         "cdu_flow_litres_per_minute": (tuple(site.cdus), cdu_flow),
         "cdu_supply_celsius": (tuple(site.cdus), supply),
         "cdu_return_celsius": (tuple(site.cdus), returned),
-        "cdu_pump_speed_ratio": (tuple(site.cdus), np.clip(k["pump"] * course.pump, 0, 1.2)),
-        "cdu_differential_pressure_pascals": (tuple(site.cdus), k["pressure"] * course.flow**2 * opened**-0.5),
+        "cdu_pump_speed_ratio": (tuple(site.cdus), np.clip(k["pump"] * course.pump * asked, 0, 1.2)),
+        "cdu_differential_pressure_pascals": (tuple(site.cdus), k["pressure"] * flow**2 * opened**-0.5),
         "rack_flow_litres_per_minute": (tuple(site.racks), rack_flow),
         "rack_inlet_celsius": (tuple(site.racks), supply[site.cdu_of] + 0.5),
         "node_inlet_celsius": (tuple(site.node_names), inlet),
@@ -202,6 +208,15 @@ def _heat(course: Course, clock: Floats, draw: Floats) -> tuple[Truths, Floats]:
         "gpu_temperature_celsius": (tuple(site.gpu_names), heat),
     }
     return signals, left
+
+
+def _asked(course: Course, clock: Floats, draw: Floats) -> Floats:
+    """By the control of each unit; it follows the load of its racks with some inertia."""
+    site = course.site
+    unit = site.cdu_of[site.rack_of[site.node_of_gpu]]
+    watts = draw * clock ** site.constants["clock_power"]
+    behind = np.stack([watts[unit == place].sum(axis=0) for place in range(len(site.cdus))])
+    return lagged(flow_asked(site.laws, course.times, behind), site.step, 60.0)
 
 
 def _power(course: Course, watts: Floats) -> Truths:
@@ -216,12 +231,24 @@ def _power(course: Course, watts: Floats) -> Truths:
         "node_power_watts": (tuple(site.node_names), node),
         "rack_power_watts": (tuple(site.racks), rack),
         "rack_power_limit_watts": (tuple(site.racks), rated * course.rack_limit),
-        "feed_voltage_volts": (("feed/x", "feed/y"), k["volts"] * course.volts),
+        "feed_voltage_volts": _voltages(course),
         "feed_power_limit_watts": (("feed/x", "feed/y"), rated.sum() * course.feed_limit),
         "psu_healthy": (tuple(site.psus), healthy.astype(float)),
         "psu_output_watts": (tuple(site.psus), output.reshape(len(site.psus), -1)),
         "gpu_power_limit_watts": (tuple(site.gpu_names), k["full_watts"] * course.limit),
     }
+
+
+def _voltages(course: Course) -> tuple[tuple[str, ...], Floats]:
+    """A catcher's reserve feed stands by; a battery holds a feed that is lost for half a minute."""
+    volts = course.site.constants["volts"] * course.volts
+    if course.site.laws.power == "catcher":
+        reserve = np.full((1, volts.shape[1]), course.site.constants["volts"])
+        return ("feed/x", "feed/y", "feed/reserve"), np.concatenate([volts, reserve])
+    if course.site.laws.power == "bess":
+        late = round(30.0 / course.site.step)
+        volts = np.concatenate([volts[:, :1].repeat(late, axis=1), volts], axis=1)[:, : volts.shape[1]]
+    return ("feed/x", "feed/y"), volts
 
 
 def _pressure(course: Course) -> Floats:

@@ -12,7 +12,8 @@ from holdfast.lab.drills.score import Judged, first_seen, score, verdict
 from holdfast.lab.drills.wide.physics import Course, truth
 from holdfast.lab.drills.wide.readings import jobs_of, read
 from holdfast.lab.drills.wide.site import draw_site
-from holdfast.lab.drills.wide.situations import CALM, FAULTS, SERVING, UNDOCUMENTED, Situation, Stager
+from holdfast.lab.drills.wide.situations import CALM, FAULTS, SERVING, SITUATIONS, UNDOCUMENTED
+from holdfast.lab.drills.wide.stager import Situation, Stager
 from holdfast.model.panel import Panel, Table
 from holdfast.model.topology import Topology
 from holdfast.seams.persistence import Watch
@@ -22,7 +23,6 @@ LASTS = 3600.0
 LOOK_SECONDS = 60.0
 FIRST_LOOK = 900.0
 CONFIDENT = 0.8
-SITUATIONS = {**FAULTS, **CALM, **UNDOCUMENTED}
 GAP_SECONDS = 200.0
 
 
@@ -47,7 +47,8 @@ def stage(task: Task) -> tuple[Panel, Topology, Situation]:
     times = np.arange(0.0, LASTS, site.step)
     course = Course(site, times)
     situation = SITUATIONS[kind](Stager(course, LASTS))
-    panel = read(course, truth(course), situation.needed, situation.unmetered, jobs_of(course))
+    without = [one for one in site.laws.unmetered if not any(name.startswith(one) for name in situation.needed)]
+    panel = read(course, truth(course), situation.needed, (*situation.unmetered, *without), jobs_of(course))
     return _spoiled(panel, situation), site.topology(), situation
 
 

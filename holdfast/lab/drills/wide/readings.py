@@ -68,11 +68,11 @@ def read(
             if name.startswith(("job_", "rank_", "pool_", "request_")) and not name.startswith("rack")
             else cadence
         )
-        tables[name] = Table(subjects, _instrument(course, name, values, cadence, luck))
+        tables[name] = Table(subjects, instrument(course, name, values, cadence, luck))
     return Panel(times, tables, tuple(sorted(course.events, key=lambda event: event.at)), jobs)
 
 
-def _instrument(course: Course, name: str, values: Floats, cadence: float, luck: np.random.Generator) -> Values:
+def instrument(course: Course, name: str, values: Floats, cadence: float, luck: np.random.Generator) -> Values:
     site, k = course.site, course.site.constants
     unit = name.rpartition("_")[2]
     relative, absolute = BY_NAME.get(name) or NOISE.get(unit, (0.02, 0.0))

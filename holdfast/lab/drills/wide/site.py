@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.lab.drills.wide.laws import Laws, constants, draw_laws, works
 from holdfast.model.topology import Edge, Topology
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +45,7 @@ class Work:
 class Site:
     seed: int
     unseen: bool
-    """Of the family that is kept out of tuning: other curves, other ranges."""
+    """Of the family that is kept out of tuning: other laws, other ranges."""
     luck: np.random.Generator
     step: float
     nodes: int
@@ -58,6 +59,7 @@ class Site:
     pools: tuple[str, ...]
     pool_nodes: Places
     constants: dict[str, float] = field(default_factory=dict)
+    laws: Laws = field(default_factory=Laws)
 
     @property
     def node_names(self) -> list[str]:
@@ -119,6 +121,7 @@ class Site:
         for number, link in enumerate(self.links):
             edges.append(Edge("connects", f"switch/s{number % self.spines}", link))
             edges.append(Edge("connects", link, self.leaves[number // self.spines]))
+        edges += self._above_the_spines()
         for number, node in enumerate(self.node_names):
             rack = self.racks[self.rack_of[number]]
             edges += [Edge("cools", rack, node), Edge("powers", rack, node)]
@@ -136,6 +139,21 @@ class Site:
             edges.append(Edge("checkpoints_to", "storage/scratch", work.subject))
         return Topology((*edges, *self._serving()), OWNERS)
 
+    def _above_the_spines(self) -> list[Edge]:
+        spines = [f"switch/s{number}" for number in range(self.spines)]
+        if self.laws.fabric == "three_tier":
+            links = [(f"link/{spine[7:]}-core{core}", core, spine) for spine in spines for core in range(2)]
+            return [
+                edge for link, core, spine in links
+                for edge in (Edge("connects", f"switch/core{core}", link), Edge("connects", link, spine))
+            ]  # fmt: skip
+        if self.laws.fabric == "dual_plane":
+            return [Edge("connects", f"switch/plane{number % 2}", spine) for number, spine in enumerate(spines)]
+        if self.laws.fabric == "dragonfly":
+            pairs = [(one, other) for one in range(self.spines) for other in range(one)]
+            return [Edge("connects", spines[one], f"link/s{one}-s{other}") for one, other in pairs]
+        return []
+
     def _serving(self) -> list[Edge]:
         if not self.pools:
             return []
@@ -152,32 +170,35 @@ class Site:
         return edges
 
 
-def draw_site(seed: int, *, unseen: bool, serving: bool, kind: str) -> Site:
+def draw_site(seed: int, *, unseen: bool, serving: bool, kind: str, lasts: float = 3600.0) -> Site:
     """The same seed, family and kind give the same site."""
-    luck = np.random.default_rng([seed, 991 if unseen else 17, *kind.encode()])
+    luck = np.random.default_rng([seed, 7331 if unseen else 17, *kind.encode()])
+    laws = draw_laws(luck) if unseen else Laws()
     per_rack, racks = int(luck.choice([2, 3, 4, 6, 8])), int(luck.integers(3, 9))
     nodes = min(per_rack * racks, 40)
     rack_of = np.arange(nodes) // per_rack
     if luck.random() < 0.25:  # cabled by hand: a rack is no run of numbers
         rack_of = np.sort(rack_of)[np.argsort(np.arange(nodes) % (rack_of.max() + 1), kind="stable")]
-    cdu_of = np.arange(rack_of.max() + 1) // int(luck.integers(1, 5))
+    cdu_of = np.arange(rack_of.max() + 1) // (1 if laws.cooling == "rear_door" else int(luck.integers(1, 5)))
     room_of = np.arange(cdu_of.max() + 1) // int(luck.integers(1, 5))
     per_leaf = int(luck.choice([2, 4, 6, 8]))
     leaf_of = np.arange(nodes) // max(1, min(per_leaf, nodes // 3))
     split = nodes if not serving and luck.random() < 0.2 else max(3, int(nodes * luck.uniform(0.4, 0.7)))
+    split = max(3, int(0.4 * nodes)) if laws.mix in ("inference", "many_small") else split
     order = np.arange(nodes)
-    works = [_work(luck, "pretrain", order[:split], unseen)]
+    jobs = [_work(luck, "pretrain", order[:split], unseen)]
     rest = order[split:]
     pools: tuple[str, ...] = ()
-    if len(rest) >= 4 and (serving or luck.random() < 0.25):
+    if len(rest) >= 4 and (serving or laws.mix == "inference" or luck.random() < 0.25):
         pools = ("prefill", *(f"decode{number}" for number in range(1, min(4, len(rest) - 1))))
     elif len(rest) >= 2:
-        works.append(_work(luck, "finetune", rest[: max(2, int(len(rest) * luck.uniform(0.5, 1.0)))], unseen))
+        jobs.append(_work(luck, "finetune", rest[: max(2, int(len(rest) * luck.uniform(0.5, 1.0)))], unseen))
     return Site(
         seed=seed, unseen=unseen, luck=luck, step=float(luck.choice([10, 10, 10, 15, 20, 30])), nodes=nodes,
         per_node=int(luck.choice([4, 8])), rack_of=rack_of, cdu_of=cdu_of, room_of=room_of, leaf_of=leaf_of,
-        spines=int(luck.integers(2, 5)), works=tuple(works), pools=pools,
-        pool_nodes=rest if pools else np.arange(0), constants=_constants(luck, unseen),
+        spines=int(luck.integers(2, 5)), works=works(laws, tuple(jobs), lasts, luck), pools=pools,
+        pool_nodes=rest if pools else np.arange(0), laws=laws,
+        constants=constants(laws, draw_constants(luck, unseen=unseen), luck),
     )  # fmt: skip
 
 
@@ -193,7 +214,7 @@ def _work(luck: np.random.Generator, name: str, nodes: Places, unseen: bool) -> 
     )  # fmt: skip
 
 
-def _constants(luck: np.random.Generator, unseen: bool) -> dict[str, float]:
+def draw_constants(luck: np.random.Generator, *, unseen: bool) -> dict[str, float]:
     def between(low: float, high: float) -> float:
         return float(luck.uniform(low, high))
 

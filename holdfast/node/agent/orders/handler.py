@@ -13,6 +13,7 @@ import msgspec
 from holdfast.model.wire.order import Order as Order
 from holdfast.model.wire.report import LONGEST_NAME, LONGEST_TEXT, OrderOutcome
 from holdfast.node.agent.state import write_atomically
+from holdfast.runtime.threads import run_contained
 
 log = logging.getLogger("holdfast.node.agent")
 
@@ -92,8 +93,16 @@ class Orders:
         return None if action is not None and action.repeatable and now - reported > STALE_SECONDS else done
 
     def _work(self) -> None:
-        while (order := self._waiting.get()) is not None:
-            self.carry_out(order)
+        run_contained("orders", self._work_off_one)
+
+    def _work_off_one(self) -> bool:
+        order = self._waiting.get()
+        if order is not None:
+            try:
+                self.carry_out(order)
+            finally:
+                self._accepted.discard(order.id)  # one that was not answered comes again
+        return order is not None
 
     def carry_out(self, order: Order) -> None:
         now = self._clock()

@@ -1,13 +1,20 @@
 """What an agent has to say, within the bounds of a report: shortened, bounded, and nothing that cannot be encoded."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
-from math import isfinite
 from typing import TypeVar
 
 from holdfast.model.signal import Event
-from holdfast.model.wire.report import LONGEST_NAME, MOST_EVIDENCE, MOST_SUBJECTS, VerdictChange
+from holdfast.model.wire.report import (
+    LARGEST_SEQUENCE,
+    LARGEST_TIME,
+    LONGEST_NAME,
+    MOST_EVIDENCE,
+    MOST_SUBJECTS,
+    VerdictChange,
+)
 from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.reporting.spool import Losses
 
@@ -35,11 +42,12 @@ def shortened(event: Event) -> Event:
     detail = {
         _sayable(name): _sayable(value) if isinstance(value, str) else value
         for name, value in islice(event.detail.items(), MOST_EVIDENCE)
-        if isinstance(value, str) or isfinite(value)
+        if isinstance(value, str) or abs(value) <= sys.float_info.max  # no NaN, and no integer beyond all floats
     }
-    at = event.at if isfinite(event.at) else 0.0
+    at = event.at if abs(event.at) <= LARGEST_TIME else 0.0
+    count = min(max(event.count, 0), LARGEST_SEQUENCE)
     device = _sayable(event.device)[:LONGEST_NAME]
-    return replace(event, at=at, text=_sayable(event.text), device=device, code=code, detail=detail)
+    return replace(event, at=at, count=count, text=_sayable(event.text), device=device, code=code, detail=detail)
 
 
 def _sayable(text: str) -> str:

@@ -15,15 +15,17 @@ import msgspec
 from holdfast.model.signal import Event
 from holdfast.model.wire.keeper import KeeperReport
 from holdfast.model.wire.progress import RankWindow
-from holdfast.model.wire.report import JobSeen, OrderOutcome, Report
+from holdfast.model.wire.report import JobSeen, OrderOutcome, Report, VerdictChange
 from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.orders.handler import Order
 from holdfast.node.agent.reporting.bounds import chunks, loss, shortened, worded
 from holdfast.node.agent.reporting.connection import ControllerLink, HttpAnswer, LinkDown
 from holdfast.node.agent.reporting.enrolment import Enrolment, NotEnrolled
 from holdfast.node.agent.reporting.spool import Spool, SpoolEntry
+from holdfast.runtime import threads
 
 log = logging.getLogger("holdfast.node.agent")
+UNREPORTED = "reports"
 
 HEARTBEAT_SECONDS = 30.0
 DIGEST_SECONDS = 60.0
@@ -128,8 +130,7 @@ class Reporter:
         self._news.put(Update(outcomes=(outcome,)))
 
     def run(self) -> None:
-        while self.turn(self._wait_seconds()):
-            pass
+        threads.run_contained("reporter", lambda: self.turn(self._wait_seconds()))
         self._link.close()
 
     def turn(self, wait: float) -> bool:
@@ -170,15 +171,31 @@ class Reporter:
         jobs = any(news.jobs for news in waiting)
         while changes or events or outcomes or jobs:
             now = self._clock()
-            report = self._report(now)
-            report = replace(
-                report,
-                changes=changes.pop(0) if changes else (),
-                events=events.pop(0) if events else (),
-                outcomes=tuple(outcomes),
-            )
+            self._spool_report(now, changes.pop(0) if changes else (), events.pop(0) if events else (), tuple(outcomes))
             outcomes, jobs = [], False
+
+    def _spool_report(
+        self,
+        now: float,
+        changes: Sequence[VerdictChange] = (),
+        events: Sequence[Event] = (),
+        outcomes: Sequence[OrderOutcome] = (),
+    ) -> None:
+        """One that cannot be reported is given up alone: the others are reported, each by itself."""
+        try:
+            report = replace(self._report(now), changes=tuple(changes), events=tuple(events), outcomes=tuple(outcomes))
             self._spool.add(report, now)
+        except (ValueError, OverflowError) as error:
+            if len(changes) + len(events) + len(outcomes) <= 1:
+                threads.process.failed(UNREPORTED, error)
+                log.error("a report is given up: %s", error)
+                return
+            for change in changes:
+                self._spool_report(now, changes=[change])
+            for event in events:
+                self._spool_report(now, events=[event])
+            for outcome in outcomes:
+                self._spool_report(now, outcomes=[outcome])
 
     def _spool_heartbeat(self, now: float) -> None:
         self._beats_due = [due for due in self._beats_due if due > now] or [now + HEARTBEAT_SECONDS]
@@ -188,18 +205,22 @@ class Reporter:
         self._spool.add(replace(self._report(now), heartbeat=True, digest=digest), now)
 
     def _report(self, now: float) -> Report:
+        """With what is known of the jobs here. Users choose their names: what cannot be reported of them is left out,
+        and the node is heard of all the same."""
         self._seq += 1
-        return Report(
-            node=self._node,
-            session=self._session,
-            seq=self._seq,
-            at=now,
-            twin=self._twin,
-            jobs=self._jobs(),
-            progress=self._progress(),
-            unsaved=self._unsaved(),
-            keepers=self._keepers(),
-        )
+        bare = Report(node=self._node, session=self._session, seq=self._seq, at=now, twin=self._twin)
+        try:
+            return replace(
+                bare,
+                jobs=self._jobs(),
+                progress=self._progress(),
+                unsaved=self._unsaved(),
+                keepers=self._keepers(),
+            )
+        except (ValueError, OverflowError) as error:
+            threads.process.failed(UNREPORTED, error)
+            log.error("the jobs of this node cannot be reported: %s", error)
+            return bare
 
     def _send(self) -> None:
         try:

@@ -38,13 +38,13 @@ def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> Gpu
     near = limit + limits["near_celsius"]
     lowest = min(_recent(window, gpu, MARGIN, limits), default=margin)
     hysteresis = limits["hysteresis_celsius"]
-    hot = margin < near or (margin < near + hysteresis and lowest < near)
+    hot = margin < near + hysteresis and lowest < near  # the lowest is the margin of now or a lower one
     if not hot:
         return GpuFinding(Row(gpu, Health.PASS, margin, limit))
     if core < limits["cool_core_celsius"] and not _heat_events(window, gpu):
         # Some H100 report a margin of 0 or less while cold; a cold core that nothing slows down is not too hot.
         return GpuFinding(Row(gpu, Health.PASS, core, limits["cool_core_celsius"]))
-    fails = margin < limit or (margin < limit + hysteresis and lowest < limit)
+    fails = margin < limit + hysteresis and lowest < limit
     return GpuFinding(Row(gpu, Health.FAIL if fails else Health.DEGRADED, margin, limit, said))
 
 

@@ -10,6 +10,7 @@ from holdfast.node.checks.job import slow_ranks as job_slow_ranks
 from holdfast.node.checks.job.facts import clock, percent, slow_ranks
 
 STEADY_SECONDS = 20.0  # a pace that did not change at all for so long is known too
+LASTS_SECONDS = 25.0  # three readings in a row are slow before it is reported
 PARTS = {
     "data": ("everyone waits for data", "look at storage and the loaders", "storage"),
     "checkpoint": ("everyone waits for checkpoints", "look at storage", "storage"),
@@ -37,7 +38,9 @@ def judge(window: Window, limits: Limits) -> Verdict:
     since = window.number(job, "job_slow_since_seconds")
     noise = limits["noises"] * (window.number(job, "job_usual_step_noise_ratio") or 0.0)
     limit = max(limits["slow_ratio"], noise) if since is None else max(limits["well_ratio"], noise / 2)
-    if ratio < limit:
+    recent = [float(run.value) for run in runs if run.end > window.now - LASTS_SECONDS]
+    lasts = since is not None or min(recent, default=0.0) / usual - 1 >= limit  # a quick one between slow ones: noise
+    if ratio < limit or not lasts:
         return Verdict(rows=(Row(job, Health.PASS, ratio, limit),))
     _, ranks = slow_ranks(window, job_slow_ranks.LIMITS)
     alone = max((one.own - one.usual for one in ranks.values()), default=0.0)  # reported before it is proven slow

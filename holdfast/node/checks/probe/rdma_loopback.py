@@ -17,8 +17,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _judge_one(window: Window, port: Subject, limits: Limits) -> GpuFinding | None:
-    value, rate = window.number(port, SPEED) or 0.0, window.number(port, RATE)
-    if rate is None:
+    value, rate = window.number(port, SPEED), window.number(port, RATE)
+    if value is None or rate is None:
         return None
     floor = limits["min_share_of_rate"] * rate
     if value < floor:

@@ -4,10 +4,13 @@ The kernel says who they are; a job speaks only for itself, and nothing it says 
 """
 
 import contextlib
+import errno
+import logging
 import os
 import selectors
 import socket
 import threading
+import time
 from collections import deque
 from functools import partial
 
@@ -18,7 +21,10 @@ from holdfast.model.wire.keeper import KeeperReport
 from holdfast.model.wire.progress import WINDOW_SECONDS, RankWindow
 from holdfast.node.sources.jobs.lines import ConnectionRefused, JobConnection, Lines
 from holdfast.node.sources.jobs.peer import peer_of
+from holdfast.runtime.threads import run_contained
 
+log = logging.getLogger("holdfast.node.sources")
+FULL_SECONDS = 0.5
 MOST_WINDOWS = 4_096  # that no one took yet
 
 
@@ -109,18 +115,23 @@ class _Hearing:
         self._ready.register(listener, selectors.EVENT_READ)
 
     def run(self) -> None:
-        while self._listener.fileno() >= 0:
-            for key, _ in self._ready.select(timeout=1.0):
-                if key.fileobj is self._listener:
-                    self._accept()
-                elif isinstance(key.fileobj, socket.socket):
-                    self._receive(key.fileobj, key.data)
+        run_contained("job_socket", self._hear_once)
         self._ready.close()
+
+    def _hear_once(self) -> bool:
+        for key, _ in self._ready.select(timeout=1.0):
+            if key.fileobj is self._listener:
+                self._accept()
+            elif isinstance(key.fileobj, socket.socket):
+                self._receive(key.fileobj, key.data)
+        return self._listener.fileno() >= 0
 
     def _accept(self) -> None:
         try:
             line, _ = self._listener.accept()
-        except OSError:  # it went again, or we end
+        except OSError as error:  # it went again, or we end
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
+                time.sleep(FULL_SECONDS)  # it stays in the queue: without a pause this thread would do nothing else
             return
         line.setblocking(False)
         try:
@@ -144,6 +155,9 @@ class _Hearing:
             _answer(line, str(error))
             self._end(line, known)
         except OSError:
+            self._end(line, known)
+        except Exception as error:
+            log.error("a job's message at the socket failed", exc_info=error)
             self._end(line, known)
 
     def _end(self, line: socket.socket, known: JobConnection) -> None:

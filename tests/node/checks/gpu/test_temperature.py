@@ -162,3 +162,11 @@ def test_the_threshold_has_hysteresis_too() -> None:
     assert tray.row(CHECK).health is Health.FAIL
     tray.read(20.0, gpu_temperature_celsius=89.0, gpu_slowdown_temperature_celsius=92.0)
     assert tray.row(CHECK).health is Health.DEGRADED
+
+
+def test_a_failing_margin_has_hysteresis_too() -> None:
+    tray = with_margin(-3, 90)
+    assert tray.row(CHECK).health is Health.FAIL
+    values = {"gpu_temperature_celsius": 89.0, "gpu_slowdown_margin_celsius": -2.0}
+    assert tray.read(10.0, gpu_thermal_margin_celsius=-1.0, **values).row(CHECK).health is Health.FAIL
+    assert tray.read(20.0, gpu_thermal_margin_celsius=2.0, **values).row(CHECK).health is Health.DEGRADED

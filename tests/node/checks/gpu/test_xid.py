@@ -288,3 +288,23 @@ def test_messages_that_are_lost_at_this_moment_were_lost_now() -> None:
     past = history([])
     past.add(Reading(source="kmsg", at=NOW, events=[Event(kind="kmsg_gap", at=NOW, text="3 lost", count=3)]))
     assert "the last 0 s ago" in CHECK(past.window(NOW, CHECK.span)).evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("codes", "health"),
+    [
+        (("ring_timeout",), Health.FAIL),
+        (("ring_timeout", "reset_ok"), Health.PASS),
+        (("ring_timeout", "reset_ok", "ring_timeout"), Health.FAIL),
+        (("bad_page", "reset_ok"), Health.FAIL),  # memory that is worn out is not repaired by a reset
+    ],
+)
+def test_a_reset_of_an_amd_gpu_ends_what_a_reset_can_end(codes: tuple[str, ...], health: Health) -> None:
+    events = [
+        Event(kind="amdgpu", at=NOW - 60 + second, text=code, device="0000:1b:00.0", code=code,
+              severity="info" if code == "reset_ok" else "fatal",
+              action="monitor" if code == "reset_ok" else "reset_gpu", detail={})
+        for second, code in enumerate(codes)
+    ]  # fmt: skip
+    verdict = CHECK(history(events).window(NOW, CHECK.span))
+    assert verdict.rows[0].health is health

@@ -251,7 +251,7 @@ def test_main_memory(ratio: float, expected: Health) -> None:
     assert verdict.health is expected
 
 
-def fabric(model: str, running: float, switches: float = 0.0, lacks: str = "") -> Verdict:
+def fabric(model: str | float, running: float, switches: float = 0.0, lacks: str = "") -> Verdict:
     history = History("n1")
     gpu = "node/n1/gpu/0"
     lacking = {lacks: "catalog"} if lacks else {}
@@ -284,6 +284,7 @@ def test_whether_a_node_needs_the_fabric_manager_is_told_with_its_reason() -> No
     assert "need it" in fabric("NVIDIA H100 80GB HBM3", 0.0).rows[0].reason
     assert fabric("NVIDIA L40S", 0.0).health is Health.UNKNOWN
     assert fabric("NVIDIA Mystery", 0.0).health is Health.UNKNOWN
+    assert fabric(100.0, 0.0).health is Health.UNKNOWN, "a driver may answer anything"
     running = fabric("", 1.0).rows[0]
     assert (running.health, running.value, running.limit) == (Health.PASS, 1.0, 1.0)
 

@@ -107,6 +107,25 @@ def test_two_looks_are_too_few_unless_the_pace_held_for_twenty_seconds():
         assert CHECK(held.window()).health is (Health.DEGRADED if at == 1020.0 else Health.UNKNOWN)
 
 
+@pytest.mark.parametrize(
+    ("steps", "since", "health"),
+    [
+        ((1.5, 1.05, 1.5), None, Health.PASS),  # on a noisy machine: it does not last
+        ((1.05, 1.5, 1.6), None, Health.PASS),
+        ((1.5, 1.2, 1.6), None, Health.DEGRADED),
+        ((1.5, 1.04, 1.5), 900.0, Health.DEGRADED),  # said already: one quick reading does not end it
+    ],
+)
+def test_a_slowdown_is_said_once_it_lasts(steps, since, health):
+    ranks = Ranks(0)
+    for step in steps:
+        signals = [Signal("job/llama", "job_step_seconds", step), Signal("job/llama", "job_usual_step_seconds", 1.0)]
+        signals += [] if since is None else [Signal("job/llama", "job_slow_since_seconds", since)]
+        ranks.now += 10.0
+        ranks.history.add(Reading(source="progress", at=ranks.now, signals=signals))
+    assert CHECK(ranks.window()).health is health
+
+
 def test_the_row_tells_by_how_much_and_since_when():
     verdict = asked(0.5, since=50_520.0)
     (row,) = (row for row in verdict.rows if row.health is Health.DEGRADED)
@@ -146,3 +165,9 @@ def test_a_part_that_was_never_usual_is_not_what_grew():
     usual = {name: value for name, value in USUAL.items() if name != "job_usual_wait_seconds"}
     told = {**NOW, "job_wait_seconds": 9.0, "job_data_seconds": 0.1}
     assert CHECK(Ranks(16).look(lambda _: 1.5, **usual, **told).window()).owner == "storage"
+
+
+def test_what_is_no_computing_is_blamed_though_waiting_is_not_told_apart_from_it():
+    ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **{**NOW, "job_data_seconds": 0.9})
+    ranks.tell(Ranks.rank(3), job_rank_split=0.0)
+    assert CHECK(ranks.window()).owner == "storage"

@@ -74,6 +74,9 @@ def test_a_gpu_too_many_degrades() -> None:
 def test_a_blind_driver_makes_gpus_unknown_and_not_missing() -> None:
     verdict = ask(node_inventory.CHECK, eight(), {NODE: {}})
     assert set(not_passing(verdict).values()) == {Health.UNKNOWN}
+    on_the_bus: Things = {NODE: {}, f"{NODE}/pci/0000:9b:00.0": {"pci_role": "nic"}}
+    listed = not_passing(ask(node_inventory.CHECK, eight(), on_the_bus))
+    assert {health for subject, health in listed.items() if "/gpu/" in subject} == {Health.UNKNOWN}
 
 
 def test_a_driver_that_answers_and_has_no_gpu_makes_them_missing() -> None:

@@ -1,0 +1,71 @@
+"""What is done to a drawn site in a situation, and what is then true."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from holdfast.lab.drills.score import Named, Truth
+from holdfast.lab.drills.wide.physics import Course
+from holdfast.lab.drills.wide.site import Floats
+from holdfast.model.signal import Event
+from holdfast.seams.planned import PlannedWork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    truths: tuple[Truth, ...] = ()
+    needed: tuple[str, ...] = ()
+    unmetered: tuple[str, ...] = ()
+    tolerated: frozenset[Named] = frozenset()
+    planned: tuple[PlannedWork, ...] = ()
+    silent: tuple[tuple[tuple[str, ...], float], ...] = ()  # subjects' beginnings, from when on
+    sensor: tuple[str, str, str, float] = ("", "", "", 0.0)  # lie, signal, subject, from when on
+
+
+class Stager:
+    """Fills a course in for one situation."""
+
+    def __init__(self, course: Course, lasts: float) -> None:
+        self.course, self.site, self.luck = course, course.site, course.site.luck
+        self.times, self.lasts = course.times, lasts
+        self.start = float(self.luck.uniform(0.3, 0.5)) * lasts
+        self.ramp = float(self.luck.choice([0, 0, 60, 300, 700]))
+        # A fault that comes and goes, one time in eight.
+        self.on, self.off = (60.0, 240.0) if self.luck.random() < 0.12 else (1e12, 0.0)
+
+    def level(self, *, steady: bool = False) -> Floats:
+        since = self.times - self.start
+        found = np.clip(since / self.ramp, 0, 1) if self.ramp and self.on > 1e9 else (since >= 0).astype(float)
+        if not steady:
+            found = found * ((since % (self.on + self.off)) < self.on)
+        return np.where(since >= 0, found, 0.0)
+
+    def between(self, low: float, high: float) -> float:
+        return float(self.luck.uniform(low, high))
+
+    def pick(self, among: int) -> int:
+        return int(self.luck.integers(among))
+
+    def work_node(self) -> int:
+        return int(self.luck.choice(self.site.works[0].nodes))
+
+    def truth(self, cause: str, kind: str, *accepts: Named) -> Truth:
+        return Truth(cause=cause, kind=kind, start=self.start, accepts=accepts)
+
+    def say(self, kind: str, subject: str, at: float, text: str = "", **detail: str) -> None:
+        self.course.events.append(Event(kind=kind, at=at, text=text, subject=subject, detail=detail))
+
+
+def rack_of_work(s: Stager) -> int:
+    return int(s.site.rack_of[s.work_node()])
+
+
+def cdu_of_work(s: Stager) -> int:
+    return int(s.site.cdu_of[rack_of_work(s)])
+
+
+def cap_rack(s: Stager, rack: int, lost: float) -> None:
+    gpus = np.isin(s.site.rack_of[s.site.node_of_gpu], rack)
+    level = s.level(steady=True) > 0
+    s.course.limit[gpus] *= 1 - lost * level
+    s.course.rack_limit[rack] *= 1 - lost * level

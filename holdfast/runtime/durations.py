@@ -1,0 +1,26 @@
+"""How long something took, counted into buckets: what a Prometheus histogram is made of."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+
+class Durations:
+    """Added to by one thread, read by any."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = tuple(bounds)  # upper ones, in seconds
+        self._counts = [0] * (len(self.bounds) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        self._counts[bisect_left(self.bounds, seconds)] += 1
+        self.total += seconds
+
+    def cumulative(self) -> list[tuple[str, int]]:
+        """(upper bound, how many took at most so long); the last bound is +Inf."""
+        names = [*(str(bound) for bound in self.bounds), "+Inf"]
+        found, sum_ = [], 0
+        for name, count in zip(names, list(self._counts), strict=True):
+            sum_ += count
+            found.append((name, sum_))
+        return found

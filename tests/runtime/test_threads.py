@@ -1,0 +1,94 @@
+"""Threads that must not end: what one call raises is recorded, and the thread goes on."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.runtime.components import Components
+from holdfast.runtime.threads import run_contained
+
+ROOT = Path(holdfast.__file__).parent
+PARTS = ("fleet", "node/agent", "node/sources", "runtime")
+
+CONTAINED = {
+    "fleet/actions/kubernetes/mirror.py: self._run",
+    "fleet/controller/writer.py: self._run",
+    "node/agent/orders/handler.py: self._work",
+    "node/agent/reporting/reporter.py: self.run",
+    "node/agent/runner.py: self._loop",
+    "node/sources/jobs/socket.py: _Hearing(listener, self._lines, self._proc, self).run",
+    "node/sources/gpu/isolation.py: _work",
+}
+GUARDS = ("run_contained(", "except Exception", "read_guarded(", ".run()")
+"""How they contain: each is looked for in the module. `.run()` of isolation is Call.run, which catches."""
+
+ENDS = {
+    "fleet/controller/lead.py: self._renew_until",  # ends with the reading; a lease that ran out is seen at the commit
+    "node/agent/http.py: server.serve_forever",  # the standard library contains each request
+    "node/agent/orders/prober.py: self._watch",  # ends with its probe, which has a deadline
+    "node/agent/once.py: read",  # ends with one read, which is waited for until its deadline
+    "node/agent/suite.py: _end_with_agent",  # a child that ends with its parent
+    "node/sources/patience.py: lambda: answers.append(question())",  # one question; no answer is an answer
+}
+
+
+def _threads() -> set[str]:
+    found = set()
+    for part in PARTS:
+        for path in sorted((ROOT / part).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in ("threading.Thread", "Thread"):
+                    target = next(one.value for one in node.keywords if one.arg == "target")
+                    found.add(f"{path.relative_to(ROOT)}: {ast.unparse(target)}")
+    return found
+
+
+def test_every_thread_is_contained_or_ends_by_itself() -> None:
+    assert _threads() == CONTAINED | ENDS, "name a new thread in CONTAINED, or in ENDS with the reason"
+    for one in CONTAINED:
+        text = (ROOT / one.partition(":")[0]).read_text(encoding="utf-8")
+        assert any(guard in text for guard in GUARDS), one
+
+
+def test_every_task_of_the_controller_is_kept_running_or_answers_somebody() -> None:
+    """A task that nobody awaits and nobody contains ends without a word."""
+    found = set()
+    for path in sorted((ROOT / "fleet").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("create_task", "ensure_future")):
+                found.add(f"{path.relative_to(ROOT)}: {ast.unparse(node.args[0]).partition('(')[0]}")
+    assert found == {
+        "fleet/api/access.py: self._ask",  # gives whatever it meets to those who wait for it
+        "fleet/controller/actor.py: self._work_off",  # below
+        "fleet/controller/drill_player.py: self._play",  # one drill; it reports its own failure
+        "fleet/controller/drill_player.py: process.stderr.read",
+        "fleet/controller/server.py: keep_running",
+    }
+
+
+@pytest.mark.parametrize(
+    "raised", [ValueError("x"), RecursionError(), OverflowError("y"), UnicodeEncodeError("a", "", 0, 1, "")]
+)
+def test_a_call_that_raises_is_recorded_and_the_next_one_is_made(raised: Exception) -> None:
+    components, pauses = Components(lambda: 0.0), list[float]()
+    calls = iter([raised, raised, True, raised, False])
+
+    def step() -> bool:
+        answer = next(calls)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    run_contained("x", step, components, pauses.append)
+    assert pauses == [1.0, 2.0, 1.0]
+    assert [(one.name, one.total, one.failing) for one in components.all] == [("x", 3, False)]
+
+
+def test_what_is_not_an_error_ends_it() -> None:
+    def step() -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_contained("x", step, Components(lambda: 0.0), lambda seconds: None)
