@@ -10,11 +10,15 @@ _NUMBER = r"\d{1,18}"
 _ADDRESS = r"(?:[\w.:%\[\]-]{1,255}<\d{1,5}>|(?=[\w.%\[\]-]*[\d:])[\w.:%\[\]-]{1,255})"  # a port, or a digit: no word
 
 
+_LEAD = re.compile(r"\.\{0,(\d+)\}\??(?=[\\(\[A-Za-z])")  # before a group, a class, an escape or a word
+
+
 class JobMessage(NamedTuple):
     code: str
     role: str
     cause: str
     regex: re.Pattern[str]
+    lead: int = 0  # characters of any kind that may stand before what the expression finds
 
 
 class JobMessageGroup(NamedTuple):
@@ -33,5 +37,19 @@ def groups() -> tuple[JobMessageGroup, ...]:
 
 
 def _message(code: str, role: str, cause: str, regex: str) -> JobMessage:
-    anchored = rf"\A(?:{regex})" if regex.startswith(".*") else regex  # else a search tries every place of a long line
-    return JobMessage(code, role, cause, re.compile(anchored.replace("$N", _NUMBER).replace("$IP", _ADDRESS)))
+    """A lead of any characters is kept as a number: searched for, it would be tried at every place of a long line."""
+    lead = _LEAD.match(regex)
+    rest = regex[lead.end() :] if lead and "|" not in _outside(regex) else regex
+    anchored = rf"\A(?:{rest})" if rest.startswith(".*") else rest
+    reach = int(lead[1]) if lead and rest != regex else 0
+    return JobMessage(code, role, cause, re.compile(anchored.replace("$N", _NUMBER).replace("$IP", _ADDRESS)), reach)
+
+
+def _outside(regex: str) -> str:
+    """What stands outside of all groups."""
+    depth, kept = 0, []
+    for place, one in enumerate(regex):
+        escaped = place > 0 and regex[place - 1] == "\\"
+        depth += (one == "(") * (not escaped) - (one == ")") * (not escaped)
+        kept.append(one if depth == 0 else "")
+    return "".join(kept)

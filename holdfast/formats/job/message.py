@@ -41,7 +41,8 @@ _ERROR_MARK = re.compile(
 )
 _GOES_ON = re.compile(r"retrying|[Rr]etry(?:ing)? in|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless")
 _OPTION = re.compile(  # a help text, or a list of what one may try
-    r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)|\s{0,8}\d{1,2}\. (?:[Ss]et|[Tt]ry|[Uu]se|[Dd]isable|[Ii]ncrease|[Rr]educe|[Dd]ecrease)\b"
+    r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)|\s{0,8}\d{1,2}\. "
+    r"(?:[Ss]et|[Tt]ry|[Uu]se|[Dd]isable|[Ii]ncrease|[Rr]educe|[Dd]ecrease)\b"
 )
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
@@ -55,7 +56,8 @@ def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
     for message in group.messages:
         match = message.regex.search(placed.text)
         if match:
-            return None if _is_about(group, placed, match) else _evidence(group.kind, message, match, line)
+            about = _is_about(group, placed, max(match.start() - message.lead, 0))
+            return None if about else _evidence(group.kind, message, match, line)
     return None
 
 
@@ -64,14 +66,14 @@ def _with_place(line: JobLine) -> str:
     return f"{line.place}: {line.text}" if line.nccl and line.place else line.text
 
 
-def _is_about(group: JobMessageGroup, line: JobLine, match: re.Match[str]) -> bool:
+def _is_about(group: JobMessageGroup, line: JobLine, start: int) -> bool:
     """Whether the words stand in a text about errors (a data sample, a docstring, source code), not in a message."""
-    if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, match.start())):
+    if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, start)):
         return True
-    words = min((at for word in group.keywords if (at := line.text.find(word.strip())) >= 0), default=match.start())
-    if len(_QUOTES.findall(line.text, 0, max(words, match.start()))) % 2 and not _JSON_KEY.match(line.text):
+    words = min((at for word in group.keywords if (at := line.text.find(word.strip())) >= 0), default=start)
+    if len(_QUOTES.findall(line.text, 0, max(words, start))) % 2 and not _JSON_KEY.match(line.text):
         return True
-    before = line.text[: match.start()]
+    before = line.text[:start]
     return bool(before.strip()) and not _PREFIX_END.search(before)
 
 
