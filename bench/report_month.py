@@ -53,7 +53,9 @@ gpus_per_node = 8
 def incidents(luck: random.Random) -> tuple[list[dict[str, Any]], float]:
     """Rows as the controller's history has them, and the GPU-hours that the ledger attributed."""
     hours = DAYS * 24
-    losing = {job: ([0.0] * hours, [0.0] * hours, []) for job in JOBS}
+    losing: dict[str, tuple[list[float], list[float], list[Any]]] = {
+        job: ([0.0] * hours, [0.0] * hours, []) for job in JOBS
+    }
     spans = {}
     for number, (cause, kind, owner) in enumerate(KINDS * 2):
         start, lasts = luck.randrange(0, hours - 40), luck.randrange(2, 30)

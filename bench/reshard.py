@@ -8,6 +8,8 @@ have. The ranks are made one after the other on torch's fake process group, whic
 path from the state to bytes and back. `tests/training/test_elastic.py` does so with processes, keepers and storage.
 """
 
+# mypy: disable-error-code="no-untyped-call"
+
 import json
 import tempfile
 from collections.abc import Callable, Iterator

@@ -4,6 +4,8 @@ A training goes on until the file `stop` in its folder names its last step. It n
 `journal.RANK`, and at its end a fingerprint of parameters, optimizer and random numbers in `result.RANK`.
 """
 
+# mypy: disable-error-code="no-untyped-call,import-not-found,import-untyped,misc"
+
 import json
 import os
 import sys

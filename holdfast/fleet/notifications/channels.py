@@ -153,8 +153,10 @@ class Teams(Route):
             return None
         colour = "good" if note.happened is Happened.RESOLVED else "attention" if _critical(note) else "warning"
         body: list[dict[str, object]] = [
-            {"type": "TextBlock", "text": _plain_card(note.heading, 500), "weight": "bolder", "size": "medium", "wrap": True,
-             "color": colour},
+            {
+                "type": "TextBlock", "text": _plain_card(note.heading, 500), "weight": "bolder", "size": "medium",
+                "wrap": True, "color": colour,
+            },
             {"type": "TextBlock", "text": _plain_card(note.text or note.title, 8_000), "wrap": True},
             {
                 "type": "FactSet",
