@@ -18,7 +18,7 @@ from sqlalchemy import create_engine, text
 
 from fleet_load import SETTLING_SECONDS
 from fleet_stage import HERE, Load, Watch, certificate, configure, controller, load, peak_bytes, store, talking
-from holdfast.fleet.store.sequence import Seen
+from holdfast.fleet.store.sequence import StoredSequence
 from measure import PYTHON, cpu_times, publish, steal_ratio
 
 SATURATING = 256  # connections of the closed loop
@@ -59,7 +59,10 @@ def stored(url: str, result: dict[str, Any]) -> dict[str, Any]:
     """Whether the store holds every report that was acknowledged, by its number, and each event and change once."""
     engine = create_engine(url)
     with engine.connect() as connection:
-        seen = {node: Seen(numbers) for node, numbers in connection.execute(text("SELECT node, seen FROM sessions"))}
+        seen = {
+            node: StoredSequence(numbers)
+            for node, numbers in connection.execute(text("SELECT node, seen FROM sessions"))
+        }
         events = connection.execute(text("SELECT count(*) FROM events")).scalar_one()
         changes = connection.execute(text("SELECT count(*) FROM verdict_changes")).scalar_one()
         failed = connection.execute(text("SELECT count(*) FROM actions WHERE state = 'failed'")).scalar_one()

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from holdfast import seams
-from holdfast.lab.drills.score import Judged, first_seen
+from holdfast.lab.drills.score import ScoredMoment, first_seen
 from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.lab.drills.wide.live import DAY, NODES, live_day
 from holdfast.lab.drills.wide.stager import Situation
 from holdfast.model.panel import Panel
 from holdfast.model.topology import Topology
-from holdfast.seams.persistence import Watch
+from holdfast.seams.persistence import FindingMemory
 
 from measure import publish
 
@@ -26,10 +26,10 @@ FAULT_SECONDS = 2 * 3600.0
 
 
 def findings(panel: Panel, topology: Topology, situation: Situation, every: float) -> dict[tuple[str, str], Any]:
-    watch, judged = Watch(), []
+    watch, judged = FindingMemory(), []
     for moment in np.arange(FIRST_LOOK, float(panel.times[-1]), every):
         seen = panel.until(float(moment)).last(WINDOW_SECONDS)
-        judged.append(Judged(float(moment), watch.take(seams.explain(seen, topology), topology, float(moment))))
+        judged.append(ScoredMoment(float(moment), watch.take(seams.explain(seen, topology), topology, float(moment))))
     return first_seen(judged)
 
 

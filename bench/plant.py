@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from measure import cpu_times, publish, steal_ratio
 
-from holdfast.lab.twin.plant.fault import Fault
-from holdfast.lab.twin.plant.layout import Fleet, JobSpec, Layout
+from holdfast.lab.twin.plant.fault import PlantFault
+from holdfast.lab.twin.plant.layout import PlantLayout, JobSpec, Layout
 from holdfast.lab.twin.plant.plant import Plant
 
 HOURS = 2.0
@@ -43,11 +43,11 @@ def layout(nodes: int) -> Layout:
         JobSpec(name="llama", nodes=tuple(range(half))),
         JobSpec(name="mixtral", nodes=tuple(range(half, half + rest))),
     )
-    return Layout(Fleet(nodes=nodes), jobs)
+    return Layout(PlantLayout(nodes=nodes), jobs)
 
 
 def timed(nodes: int) -> Timed:
-    fault = Fault(kind="cooling.flow_low", subject="cdu/c1", start=1800.0, ramp=600.0, magnitude=0.5)
+    fault = PlantFault(kind="cooling.flow_low", subject="cdu/c1", start=1800.0, ramp=600.0, magnitude=0.5)
     plant = Plant(layout(nodes), (fault,), seed=1)
     wall, cpu = time.perf_counter(), time.process_time()
     panel = plant.panel(HOURS * 3600)

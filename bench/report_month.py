@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.economics.costs.finding import Prices, bill
-from holdfast.economics.costs.ledger import HOUR, Claim, Course, Ledger
+from holdfast.economics.costs.ledger import HOUR, LossClaim, LossCourse, LossLedger
 from holdfast.economics.costs.month import StageChange, slices
 from holdfast.economics.reports import price_sheet
 from holdfast.economics.reports.build_month import write
@@ -69,16 +69,16 @@ def incidents(luck: random.Random) -> tuple[list[dict[str, Any]], float]:
                 slow[start], down[start] = 0.0, 1.0
                 redone.append((BEGIN + (start + 1) * HOUR, luck.uniform(0.1, 0.5)))
     times = [BEGIN + (hour + 1) * HOUR for hour in range(hours)]
-    ledger = Ledger()
+    ledger = LossLedger()
     rows, lost = [], 0.0
     for hour in range(hours):
         courses = {
-            f"job/{job}": Course(times=times[hour : hour + 1], step=HOUR, slow=slow[hour : hour + 1],
+            f"job/{job}": LossCourse(times=times[hour : hour + 1], step=HOUR, slow=slow[hour : hour + 1],
                                  down=down[hour : hour + 1], redone=[one for one in redone if one[0] == times[hour]])
             for job, (slow, down, redone) in losing.items()
         }  # fmt: skip
         claims = {
-            key: Claim(BEGIN + start * HOUR, frozenset(f"job/{job}" for job in hit))
+            key: LossClaim(BEGIN + start * HOUR, frozenset(f"job/{job}" for job in hit))
             for key, (_, _, _, start, lasts, hit) in spans.items() if start <= hour < start + lasts
         }  # fmt: skip
         ledger.attribute(courses, claims)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from holdfast import seams
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Edge, Topology
 
 from measure import publish
@@ -46,14 +46,14 @@ def fleet(nodes: int, seed: int = 1) -> tuple[Panel, Topology]:
     return Panel(np.arange(COLUMNS, dtype=np.float64) * STEP, tables), Topology(tuple(_edges(names, racks, cdus)))
 
 
-def _table(random: np.random.Generator, subjects: tuple[str, ...], usual: float, noise: float) -> Table:
+def _table(random: np.random.Generator, subjects: tuple[str, ...], usual: float, noise: float) -> SignalTable:
     values = random.standard_normal((len(subjects), COLUMNS), np.float32)
     values *= np.float32(noise)
     values += np.float32(usual)
-    return Table(subjects, values)
+    return SignalTable(subjects, values)
 
 
-def _strike(tables: dict[str, Table], nodes: int) -> None:
+def _strike(tables: dict[str, SignalTable], nodes: int) -> None:
     behind = min(nodes, NODES_PER_RACK * RACKS_PER_CDU)
     tables["cdu_flow_litres_per_minute"].values[0, START:] *= 0.5
     tables["rack_flow_litres_per_minute"].values[: -(-behind // NODES_PER_RACK), START:] *= 0.5

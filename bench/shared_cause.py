@@ -15,7 +15,7 @@ from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import NodeState, Stage, Verb
-from holdfast.model.records import Step
+from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
 RESULT = Path(__file__).parent / "results" / "shared_cause.json"
@@ -134,7 +134,7 @@ class Site:
         report = Report(node=name, session="s", seq=self._sent, at=self.now, **facts)  # type: ignore[arg-type]
         self._take(self.fleet.take(report, self.now))
 
-    def _take(self, steps: list[Step]) -> None:
+    def _take(self, steps: list[LifecycleStep]) -> None:
         for action in (action for step in steps for action in step.actions):
             if action.verb is Verb.DRAIN:
                 self.drained.add(action.node)

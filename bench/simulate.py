@@ -11,14 +11,22 @@ from measure import cpu_times, publish, quantile, steal_ratio
 from simulate_peer import AskingRules, Peer
 
 from holdfast.economics.reports import plot as plan_plot
-from holdfast.economics.planning.chart import Chart, Line
+from holdfast.economics.planning.chart import PlanChart, ChartLine
 from holdfast.economics.studies.rules import RealRules
 from holdfast.economics.costs.checkpointing import ettr
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.economics.simulation.aggregated import coarsen, replicas
-from holdfast.economics.simulation.outcome import Outcome, simulate
+from holdfast.economics.simulation.outcome import SimulationOutcome, simulate
 from holdfast.economics.simulation.rules import Rules
-from holdfast.economics.simulation.scenario import Checkpoints, Cluster, Hazard, Job, Repair, Restart, Scenario
+from holdfast.economics.simulation.scenario import (
+    Checkpoints,
+    Cluster,
+    Hazard,
+    SimulatedJob,
+    Repair,
+    RestartStages,
+    Scenario,
+)
 from holdfast.economics.simulation.spread import fixed
 
 RATE = 0.1729  # Llama 3's interruptions per GPU-year
@@ -26,7 +34,7 @@ POLICY = Policy(spares=40, breaker_nodes=10_000, breaker_share=1.0)
 LLAMA = Scenario(
     title="16,384 GPUs, a year",
     cluster=Cluster(nodes=2088, days=365),
-    jobs=(Job(name="one", nodes=2048, checkpoints=Checkpoints(interval=234, write=2.5)),),
+    jobs=(SimulatedJob(name="one", nodes=2048, checkpoints=Checkpoints(interval=234, write=2.5)),),
     hazards=(Hazard(name="gpu", rate=RATE, swap=0.3),),
     repair=Repair(crews=20),
 )
@@ -37,7 +45,7 @@ def luck(seed: int, name: str) -> random.Random:
     return random.Random(f"{seed}/{name}")
 
 
-def ours(scenario: Scenario, seed: int, policy: Policy = POLICY) -> tuple[float, Outcome]:
+def ours(scenario: Scenario, seed: int, policy: Policy = POLICY) -> tuple[float, SimulationOutcome]:
     began = time.process_time()
     outcome = simulate(scenario, RealRules(policy), lambda name: luck(seed, name))
     return time.process_time() - began, outcome
@@ -73,7 +81,7 @@ def beside(scenario: Scenario, rounds: int) -> dict[str, float]:
     }
 
 
-def refuse_another_model(scenario: Scenario, own: Outcome, other: Peer) -> None:
+def refuse_another_model(scenario: Scenario, own: SimulationOutcome, other: Peer) -> None:
     """The same interruptions, the same work done twice and, but for the last cycle, the same number of events."""
     rework = abs(own.ledger.rework / scenario.cluster.gpus_per_node / other.parts["rework"] - 1)
     events = abs(own.events / other.events - 1)
@@ -85,10 +93,10 @@ def coarse() -> dict[str, float]:
     """16,384 GPUs for a year, a thousand times."""
     import numpy as np
 
-    restart = Restart(
+    restart = RestartStages(
         detect=fixed(120), diagnose=fixed(120), reschedule=fixed(120), load=fixed(120), warm_up=fixed(120)
     )
-    job = Job(name="one", nodes=2048, checkpoints=Checkpoints(interval=1116, write=60), restart=restart)
+    job = SimulatedJob(name="one", nodes=2048, checkpoints=Checkpoints(interval=1116, write=60), restart=restart)
     model = coarsen(replace(LLAMA, cluster=Cluster(nodes=2048, days=365), jobs=(job,)))
     began, cpu = time.perf_counter(), time.process_time()
     found = replicas(model, 1000, np.random.default_rng(1))
@@ -122,11 +130,11 @@ def growth(sizes: list[int]) -> list[dict[str, float]]:
 
 def draw(rows: list[dict[str, float]], path: Path) -> None:
     points = tuple((row["gpus"], 1e6 * row["cpu_seconds"] / row["gpus"]) for row in rows)
-    chart = Chart(
+    chart = PlanChart(
         title="A simulated month, device by device, with the real lifecycle",
         across="GPUs",
         up="CPU microseconds per GPU",
-        lines=(Line("per GPU", points),),
+        lines=(ChartLine("per GPU", points),),
         log_x=True,
     )
     path.write_text(plan_plot.svg(chart), encoding="utf-8")

@@ -13,8 +13,8 @@ from holdfast.fleet.decisions.lifecycle import machine
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
 from holdfast.economics.simulation.failures import LOTS, Failure
-from holdfast.economics.simulation.fleet import Fleet
-from holdfast.economics.simulation.rules import Guard, Heard, Rules
+from holdfast.economics.simulation.fleet import SimulatedFleet
+from holdfast.economics.simulation.rules import FleetGuard, Heard, Rules
 from holdfast.economics.simulation.scenario import YEAR, Scenario
 from holdfast.economics.simulation.spread import Streams
 
@@ -69,7 +69,7 @@ class AskingRules:
         way.standing = Asked(life, self._policy, tuple([action.verb for action in actions]))
         return way.standing
 
-    def guard(self) -> Guard:
+    def guard(self) -> FleetGuard:
         return RealRules(self._policy).guard()
 
 
@@ -89,7 +89,7 @@ class Peer:
         self.env = simpy.Environment()
         self.scenario, self.job_plan = scenario, scenario.jobs[0]
         self.end = scenario.cluster.seconds
-        self.fleet = Fleet(scenario.cluster, Now(self.env, self.end), rules)  # type: ignore[arg-type]
+        self.fleet = SimulatedFleet(scenario.cluster, Now(self.env, self.end), rules)  # type: ignore[arg-type]
         self.crews = simpy.Resource(self.env, scenario.repair.crews)
         self.luck = streams(f"hazard/{scenario.hazards[0].name}")
         self.nodes: set[int] = set()

@@ -23,7 +23,7 @@ from holdfast.fleet.jobs.verdicts import JobVerdicts
 from holdfast.fleet.jobs.record import JobRecord
 from holdfast.model.health import Health
 from holdfast.model.wire.progress import WINDOW_SECONDS, RankWindow
-from holdfast.lab.twin.fleet.fabric import Fabric, Port
+from holdfast.lab.twin.fleet.fabric import FleetFabric, FabricPort
 from holdfast.lab.twin.fleet.training import COMPUTE_SECONDS, GRADIENT_BYTES, SAVE_SECONDS, STEPS_BETWEEN
 
 HERE = Path(__file__).parent
@@ -65,7 +65,9 @@ class World:
     session: int = 0
     warm: int = 10
     cut_at: float = WINDOW_SECONDS
-    transfer: float = Fabric().all_reduce_seconds([Port(f"leaf{node // 16}") for node in range(NODES)], GRADIENT_BYTES)
+    transfer: float = FleetFabric().all_reduce_seconds(
+        [FabricPort(f"leaf{node // 16}") for node in range(NODES)], GRADIENT_BYTES
+    )
     job: JobVerdicts = field(default_factory=lambda: JobVerdicts(JobRecord("llama", "uid-1")))
     slow: "np.ndarray[tuple[int], np.dtype[np.float64]]" = field(default_factory=lambda: np.ones(RANKS))
     link: "np.ndarray[tuple[int], np.dtype[np.float64]]" = field(default_factory=lambda: np.ones(NODES))

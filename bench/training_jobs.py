@@ -179,7 +179,7 @@ def lightning(folder: str) -> None:
     data = TensorDataset(inputs, inputs.sum(1))
     loader = StatefulDataLoader(data, batch_size=4, sampler=DistributedSampler(data, dist.get_world_size(), rank))
 
-    class Noting(pl.Callback):  # type: ignore[misc]
+    class Noting(pl.Callback):
         def on_train_start(self, trainer: Any, module: Any) -> None:
             notes.loaded(trainer.global_step)
 

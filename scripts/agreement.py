@@ -11,8 +11,8 @@ from math import expm1
 from pathlib import Path
 
 from holdfast.economics.costs import checkpointing as c
-from holdfast.economics.costs.incident import Incident, layers
-from holdfast.economics.costs.limits import Run, wall
+from holdfast.economics.costs.incident import IncidentLoss, layers
+from holdfast.economics.costs.limits import ScaledRun, wall
 from holdfast.economics.costs.pricing import Offer
 from holdfast.economics.costs.replicas import loss_chance
 from holdfast.economics.costs.spares import mean_out, spares_for
@@ -105,8 +105,8 @@ def closed_form() -> list[Row]:
 
 
 def scaling() -> list[Row]:
-    storage = Run(gpu_seconds_between=EPOCH, state_bytes=5e12, bytes_per_second=2e12)
-    growing = Run(gpu_seconds_between=EPOCH, state_bytes=5e12, bytes_per_second=2e12, growing=True)
+    storage = ScaledRun(gpu_seconds_between=EPOCH, state_bytes=5e12, bytes_per_second=2e12)
+    growing = ScaledRun(gpu_seconds_between=EPOCH, state_bytes=5e12, bytes_per_second=2e12, growing=True)
     epoch = "Epoch AI 2024"
     return [
         Row("minutes between failures, 100,000 GPUs", 30.0, EPOCH / 100_000 / 60, 1e-6, epoch),
@@ -160,7 +160,7 @@ def memory_copies() -> list[Row]:
 
 
 def money() -> list[Row]:
-    incident = Incident(gpus=1024, price=2.35, detect_hours=1.25, rework_hours=0.5, slow_share=0.2, slow_hours=2,
+    incident = IncidentLoss(gpus=1024, price=2.35, detect_hours=1.25, rework_hours=0.5, slow_share=0.2, slow_hours=2,
                         people=4, people_hours=3)  # fmt: skip
     five = {layer.name: layer.cost or 0.0 for layer in layers(incident)}
     source = APART

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import agreement_titan
 from agreement import EPOCH, LLAMA_CAUSES, LLAMA_GPU, Row
 
-from holdfast.economics.costs.limits import Run, largest, stalled_by_restarts, wall
+from holdfast.economics.costs.limits import ScaledRun, largest, stalled_by_restarts, wall
 
 HEAD = """# Agreement with what others published
 
@@ -47,7 +47,7 @@ def _derived() -> str:
         cells = []
         for link in (50e9, 400e9):
             for growing in (False, True):
-                run = Run(
+                run = ScaledRun(
                     gpu_seconds_between=EPOCH,
                     state_bytes=5e12,
                     bytes_per_second=link,
@@ -57,7 +57,7 @@ def _derived() -> str:
                 limit = wall(run)
                 cells.append("no wall" if limit == float("inf") else f"{limit:.1e}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |\n")
-    real = Run(gpu_seconds_between=EPOCH, state_bytes=5e12, bytes_per_second=2e12, restart_seconds=600)
+    real = ScaledRun(gpu_seconds_between=EPOCH, state_bytes=5e12, bytes_per_second=2e12, restart_seconds=600)
     return (
         "\n## Derived here, not confirmed by others\n\n"
         "The largest run with copies in memory, by how bandwidth grows with the network."

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from holdfast.lab.drills.batch import fuzz, fuzz_tasks, fuzz_wide
-from holdfast.lab.drills.reliability import Claim, fitted
+from holdfast.lab.drills.reliability import ScoredFinding, fitted
 
 FILE = Path(__file__).parents[1] / "holdfast" / "catalog" / "seam_confidence.csv"
 HEAD = (
@@ -29,7 +29,7 @@ def main() -> None:
     todo = [*fuzz_tasks(part, asked.first, "", 0.15), *fuzz_tasks(part, asked.first + part, "", 0.15, hard=True)]
     outcomes = fuzz(todo, asked.processes)
     outcomes += fuzz_wide(2 * part, asked.first + 2 * part, asked.processes, unseen=False)
-    claims: list[Claim] = list(chain.from_iterable(one["claims"] for one in outcomes))
+    claims: list[ScoredFinding] = list(chain.from_iterable(one["claims"] for one in outcomes))
     found = [(0.0, 0.0), *fitted(claims), (1.0, MOST)]
     head = [*HEAD, f"# {len(claims)} findings of drills with seeds {asked.first} to {asked.first + 4 * part - 1}."]
     rows = [f"{raw:.4f},{min(confidence, MOST):.4f}" for raw, confidence in found]

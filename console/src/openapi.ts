@@ -1333,9 +1333,19 @@ export interface components {
             gpu_hours: number;
             tokens: number;
         };
+        /** FigureSample */
+        FigureSample: {
+            at: number;
+            nodes: number;
+            in_service: number;
+            gpus: number | null;
+            productive: number | null;
+            lost: number | null;
+            cost_per_hour: number | null;
+        };
         /** Figures */
         Figures: {
-            now: components["schemas"]["Sample"] | null;
+            now: components["schemas"]["FigureSample"] | null;
             lost_gpu_hours: number;
             lost_cost: number;
             goodput: number | null;
@@ -1417,7 +1427,7 @@ export interface components {
         HomeView: {
             figures: components["schemas"]["Figures"];
             currency: string;
-            history: components["schemas"]["Sample"][];
+            history: components["schemas"]["FigureSample"][];
         };
         /** InboxView */
         InboxView: {
@@ -2122,16 +2132,6 @@ export interface components {
             teams: string[];
             /** @default [] */
             commands: string[];
-        };
-        /** Sample */
-        Sample: {
-            at: number;
-            nodes: number;
-            in_service: number;
-            gpus: number | null;
-            productive: number | null;
-            lost: number | null;
-            cost_per_hour: number | null;
         };
         /** SeamView */
         SeamView: {

@@ -15,7 +15,7 @@ _LONGEST = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class JobProblem:
     name: str
     cause: str
     role: str
@@ -55,8 +55,8 @@ def _shown(found: Mapping[str, object], name: str) -> str:
 
 
 def find(
-    text: str, rows: Sequence[Problem] | None = None, *, raised: bool = True
-) -> tuple[Problem, dict[str, str]] | None:
+    text: str, rows: Sequence[JobProblem] | None = None, *, raised: bool = True
+) -> tuple[JobProblem, dict[str, str]] | None:
     """The first problem that a line or an exception shows, with the parts of it that the row names.
 
     `rows`: those with a keyword in the line, where somebody has looked already. `raised`: the text is an exception.
@@ -69,29 +69,29 @@ def find(
     return None
 
 
-def with_keywords(words: Iterable[bytes]) -> list[Problem]:
+def with_keywords(words: Iterable[bytes]) -> list[JobProblem]:
     """The rows that one of the words belongs to, in the order of the table."""
     found = {number for word in words for number in _by_keyword().get(word, ())}
     return [_shown_by_lines()[number] for number in sorted(found)]
 
 
-def named(name: str) -> Problem | None:
+def named(name: str) -> JobProblem | None:
     return _by_name().get(name)
 
 
-def of_cause(cause: str) -> Problem | None:
+def of_cause(cause: str) -> JobProblem | None:
     """What to do about a cause where no line says more."""
     return next((one for one in problems() if one.name.startswith("any_") and one.cause == cause), None)
 
 
 @cache
-def problems() -> tuple[Problem, ...]:
+def problems() -> tuple[JobProblem, ...]:
     texts = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _FILES)
     return tuple(_problem(row) for text in texts for row in tomllib.loads(text)["problem"])
 
 
 @cache
-def _shown_by_lines() -> tuple[Problem, ...]:
+def _shown_by_lines() -> tuple[JobProblem, ...]:
     return tuple(one for one in problems() if not one.is_default)
 
 
@@ -105,12 +105,12 @@ def _by_keyword() -> dict[bytes, tuple[int, ...]]:
 
 
 @cache
-def _by_name() -> dict[str, Problem]:
+def _by_name() -> dict[str, JobProblem]:
     return {one.name: one for one in problems()}
 
 
-def _problem(row: dict[str, Any]) -> Problem:
-    return Problem(
+def _problem(row: dict[str, Any]) -> JobProblem:
+    return JobProblem(
         name=row["name"],
         cause=row["cause"],
         role=row.get("role", "weak"),

@@ -17,7 +17,7 @@ Node = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class LiveFleet:
     """The fleet as last received. `error` says why it is no longer live; '' while the stream is open."""
 
     fleet: dict[str, Any]
@@ -30,7 +30,7 @@ class View:
 class FleetWatch:
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.view = View({}, {}, (), 0.0)
+        self.view = LiveFleet({}, {}, (), 0.0)
         self._stopped = threading.Event()
         self._read_at = float("-inf")  # on the monotonic clock
 

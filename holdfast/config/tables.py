@@ -82,7 +82,7 @@ class Document:
         return 0
 
 
-class Table:
+class ConfigTable:
     """One table of a file. `done` refuses keys that were not read."""
 
     def __init__(self, document: Document, values: Any, place: str) -> None:

@@ -19,7 +19,7 @@ Values = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Table:
+class SignalTable:
     """One signal of many subjects: values[subject, moment], not a number where it was not seen."""
 
     subjects: tuple[Subject, ...]
@@ -43,7 +43,7 @@ class Panel:
     """Everything the seams may look at: signals over one regular time axis, events, jobs."""
 
     times: Times
-    tables: Mapping[str, Table] = field(default_factory=dict)
+    tables: Mapping[str, SignalTable] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     jobs: tuple[Job, ...] = ()
 
@@ -61,9 +61,9 @@ class Panel:
     def now(self) -> float:
         return float(self.times[-1]) if len(self.times) else 0.0
 
-    def of(self, signal: str) -> Table:
+    def of(self, signal: str) -> SignalTable:
         """The table of a signal; one without rows where it is not measured."""
-        return self.tables.get(signal) or Table((), np.empty((0, len(self.times)), np.float32))
+        return self.tables.get(signal) or SignalTable((), np.empty((0, len(self.times)), np.float32))
 
     def row(self, signal: str, subject: Subject) -> Values | None:
         return self.of(signal).row(subject)
@@ -81,13 +81,13 @@ class Panel:
 
     def _cut(self, first: int, end: int) -> "Panel":
         times = self.times[first:end]
-        tables = {name: Table(table.subjects, table.values[:, first:end]) for name, table in self.tables.items()}
+        tables = {name: SignalTable(table.subjects, table.values[:, first:end]) for name, table in self.tables.items()}
         low, high = (float(times[0]) - self.step, float(times[-1])) if len(times) else (0.0, -1.0)
         events = tuple(event for event in self.events if low < event.at <= high)
         return replace(self, times=times, tables=tables, events=events)
 
 
-def table(rows: Mapping[Subject, Iterable[float]]) -> Table:
+def table(rows: Mapping[Subject, Iterable[float]]) -> SignalTable:
     """A table from rows by subject, for small panels."""
     values = np.array([list(row) for row in rows.values()], np.float32)
-    return Table(tuple(rows), values if rows else np.empty((0, 0), np.float32))
+    return SignalTable(tuple(rows), values if rows else np.empty((0, 0), np.float32))

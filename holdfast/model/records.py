@@ -22,7 +22,7 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class LifecycleStep:
     """A node as it is now, how it came there, and what is to be done: stored together or not at all."""
 
     node: NodeState

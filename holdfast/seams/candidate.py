@@ -10,7 +10,7 @@ NOTHING_YET = -2.0  # before anything is said for a candidate, it is unlikely
 
 
 @dataclass(slots=True, kw_only=True)
-class Candidate:
+class CauseCandidate:
     cause: Subject
     kind: str
     signs: list[Symptom]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast.catalog.seam_signals import SeamSignal, signals
-from holdfast.model.panel import Table, Times, Values
+from holdfast.model.panel import SignalTable, Times, Values
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams.moved import baseline_columns, cadence_columns
@@ -36,7 +36,7 @@ class Lie(NamedTuple):
     says: str
 
 
-def lies(tables: dict[str, Table], times: Times) -> Iterator[Lie]:
+def lies(tables: dict[str, SignalTable], times: Times) -> Iterator[Lie]:
     if len(times) < 2:
         return
     step = float(times[1] - times[0])
@@ -51,7 +51,7 @@ def lies(tables: dict[str, Table], times: Times) -> Iterator[Lie]:
                 yield from _stuck(fact, table, times, step)
 
 
-def silences(tables: dict[str, Table], times: Times) -> Iterator[Lie]:
+def silences(tables: dict[str, SignalTable], times: Times) -> Iterator[Lie]:
     """Of signals that may fall silent by design: who did. Whether it is a lie, others must say."""
     step = float(times[1] - times[0]) if len(times) > 1 else 0.0
     for name, table in tables.items():
@@ -59,7 +59,7 @@ def silences(tables: dict[str, Table], times: Times) -> Iterator[Lie]:
             yield from _lost(signals()[name], table, times, step)
 
 
-def _absurd(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterator[Lie]:
+def _absurd(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[Lie]:
     last = table.values[:, -max(2 * ABSURD_COLUMNS, round(ABSURD_SECONDS / step)) :]
     beyond = (last < fact.lowest - ROUNDED) | (last > fact.highest)
     for row in np.flatnonzero(beyond.sum(axis=1) >= ABSURD_COLUMNS):
@@ -70,7 +70,7 @@ def _absurd(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterat
         yield Lie("absurd", table.subjects[row], fact.name, since, f"{value:.4g}, which it cannot mean")
 
 
-def _lost(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterator[Lie]:
+def _lost(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[Lie]:
     columns = max(3, round(LOST_SECONDS / step))
     first = baseline_columns(times)
     if len(times) < first + columns:
@@ -83,7 +83,7 @@ def _lost(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterator
             yield Lie("lost", table.subjects[row], fact.name, since, "nothing any more")
 
 
-def _stuck(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterator[Lie]:
+def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[Lie]:
     """Still for far longer than it ever was, though it is fine enough never to rest, or though all beside it moved.
 
     A sensor of whole degrees rests by right while nothing happens: it is stuck only where its peers moved by several
@@ -136,7 +136,7 @@ def _rest(values: Values) -> _Rest | None:
     return _Rest(len(values) - 1 - last, int(runs.max()), len(changed), float(steps.min()), float(np.median(steps)))
 
 
-def _peers_moved(table: Table, row: int, still: int, step: float) -> bool:
+def _peers_moved(table: SignalTable, row: int, still: int, step: float) -> bool:
     """Did nearly all parts of the same whole move by several of its steps while it rested, and it does so with them?"""
     whole = whole_of(table.subjects[row])
     if whole is None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from holdfast.catalog.seam_signals import SeamSignal
 from holdfast.model.finding import Symptom
-from holdfast.model.panel import Table, Times, Values
+from holdfast.model.panel import SignalTable, Times, Values
 from holdfast.model.subject import Subject
 
 BASELINE_SECONDS = 900.0
@@ -84,7 +84,9 @@ def cadence_columns(values: Values) -> int:
     return int(gaps[len(gaps) // 20]) if len(gaps) >= LEAST_GAPS else 1
 
 
-def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = None, *, pauses: bool = False) -> Moves:
+def moves(
+    table: SignalTable, times: Times, signal: SeamSignal, calm: SignalTable | None = None, *, pauses: bool = False
+) -> Moves:
     """Which rows moved in the direction that hurts. `calm` is a known good past; else the window's own beginning.
 
     Where a signal pauses (a job that writes a checkpoint tells no step time), its last value stands for some minutes.
@@ -154,13 +156,13 @@ def _high(values: Values) -> Values:
     return found
 
 
-def _dense(table: Table) -> Table:
+def _dense(table: SignalTable) -> SignalTable:
     """A value reported now and then holds until the next; before the first, what was reported first is taken."""
     values = _held(table.values)
     first = np.argmax(~np.isnan(values), axis=1)
     known = values[np.arange(len(values)), first]
     values = np.where(np.isnan(values), known[:, None], values)
-    return Table(table.subjects, values)
+    return SignalTable(table.subjects, values)
 
 
 def _held(values: Values) -> Values:
@@ -187,7 +189,7 @@ def _hurting(change: Values, bad: str) -> Values:
     return np.abs(change) if bad == "either" else change if bad == "up" else -change
 
 
-def _beginning(table: Table, columns: int) -> Values:
+def _beginning(table: SignalTable, columns: int) -> Values:
     stride = max(1, columns // MOST_SAMPLES)
     return table.values[:, :columns:stride]
 
@@ -207,7 +209,7 @@ def _or_own_first(base: Values, values: Values, columns: int) -> Values:
     return found
 
 
-def _aligned(table: Table, calm: Table, columns: int) -> Values:
+def _aligned(table: SignalTable, calm: SignalTable, columns: int) -> Values:
     """The known good past in the order of these rows; a row it does not know uses its own beginning."""
     known = calm.values[:, :: max(1, calm.values.shape[1] // MOST_SAMPLES)]
     own = _beginning(table, columns)
@@ -243,7 +245,7 @@ def _median_with_gaps(values: Values, gaps: npt.NDArray[np.bool_]) -> Values:
     return np.where(count * 2 >= values.shape[1], middle, np.nan).astype(np.float32)
 
 
-def _nothing(table: Table, signal: SeamSignal) -> Moves:
+def _nothing(table: SignalTable, signal: SeamSignal) -> Moves:
     empty = np.empty(0, np.float32)
     unseen = np.full(len(table.subjects), np.nan, np.float32)
     blind = np.zeros(len(table.subjects), np.bool_)

@@ -30,7 +30,7 @@ class _Record:
 
 
 @dataclass(slots=True)
-class Watch:
+class FindingMemory:
     """Remembers what was found at each look. `take` answers what to report now."""
 
     _records: dict[Named, _Record] = field(default_factory=dict)

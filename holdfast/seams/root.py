@@ -9,7 +9,7 @@ from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Finding, Rival, Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
-from holdfast.seams.candidate import Candidate, sure
+from holdfast.seams.candidate import CauseCandidate, sure
 from holdfast.seams.effects import FAN_FAILS, HELD_BACK, HELD_BACK_BITS, NEEDING_A_CAUSE, REASONS
 from holdfast.seams.scene import Scene
 
@@ -39,7 +39,7 @@ UNEXPLAINED = 0.7  # raw: that it is slow is measured, why is not known
 class Story:
     """A candidate with what it can explain of this scene, and what that is worth beside what others explain already."""
 
-    candidate: Candidate
+    candidate: CauseCandidate
     within: list[int]  # of the symptoms that need a cause, those in its reach
     score: float = 0.0
     most: float = 0.0
@@ -51,7 +51,7 @@ class Story:
         return sure(self.score, self.most)
 
 
-def roots(scene: Scene, candidates: Iterable[Candidate]) -> tuple[Finding, ...]:
+def roots(scene: Scene, candidates: Iterable[CauseCandidate]) -> tuple[Finding, ...]:
     """The best explanation first; what it explains needs no other, so that the next is weighed by what is left."""
     needing = [one for name in NEEDING_A_CAUSE for one in scene.moved(name).values()]
     waiting = [Story(one, _within(scene, one, needing)) for one in candidates]
@@ -130,7 +130,7 @@ def _ruled_out(scene: Scene) -> list[str]:
     return sorted(domain for domain, any_moved in moved.items() if not any_moved)
 
 
-def _lasted(scene: Scene, candidate: Candidate) -> bool:
+def _lasted(scene: Scene, candidate: CauseCandidate) -> bool:
     """What began this moment may be over the next."""
     return scene.now - candidate.since >= (0.0 if candidate.proven else LASTS_SECONDS)
 
@@ -139,7 +139,7 @@ def _rank(story: Story) -> tuple[float, float, str]:
     return (-story.score, story.candidate.since, story.candidate.cause)
 
 
-def _within(scene: Scene, candidate: Candidate, needing: Sequence[Symptom]) -> list[int]:
+def _within(scene: Scene, candidate: CauseCandidate, needing: Sequence[Symptom]) -> list[int]:
     return [place for place, one in enumerate(needing) if explains(scene, candidate, one)]
 
 
@@ -186,7 +186,7 @@ def _share(explained: Sequence[Symptom], counts: Mapping[str, int]) -> float:
     return sum(hit / counts[name] for name, hit in hits.items()) / len(counts)
 
 
-def explains(scene: Scene, candidate: Candidate, symptom: Symptom) -> bool:
+def explains(scene: Scene, candidate: CauseCandidate, symptom: Symptom) -> bool:
     family = signals()[symptom.signal].family if symptom.signal in signals() else symptom.signal
     if family == REASONS and symptom.now == symptom.now and int(symptom.now) & HELD_BACK_BITS:
         family = HELD_BACK
@@ -221,7 +221,7 @@ def _loses(scene: Scene, story: Story, root: Story, needing: Sequence[Symptom]) 
     return ""
 
 
-def _spared(scene: Scene, winner: Candidate, sign: Symptom) -> bool:
+def _spared(scene: Scene, winner: CauseCandidate, sign: Symptom) -> bool:
     """Are most others that it would have hit in the same way well? Then it did not hit this one either."""
     if not sign.subject.startswith("path/"):
         return False

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
-from holdfast.model.panel import Panel, Table, Values
+from holdfast.model.panel import Panel, SignalTable, Values
 from holdfast.model.subject import Subject
 from holdfast.model.topology import Topology, whole_of
 from holdfast.seams.effects import CARRIES
@@ -60,7 +60,7 @@ class Scene:
             self._moves[signal] = found
         return self._moves[signal]
 
-    def _calm_of(self, signal: str) -> Table | None:
+    def _calm_of(self, signal: str) -> SignalTable | None:
         return self._calm.of(signal) if self._calm and signal in self._calm.tables else None
 
     def moved(self, signal: str) -> dict[Subject, Symptom]:
@@ -229,7 +229,7 @@ class Scene:
             for row in found
         ]
 
-    def _reasons_before(self, table: Table, rows: Places, mask: int, own: Mask) -> Values:
+    def _reasons_before(self, table: SignalTable, rows: Places, mask: int, own: Mask) -> Values:
         """The share of calm times in which a GPU gave such a reason, or of the window's beginning."""
         before: Values = own.mean(axis=1).astype(np.float32)
         calm = self._calm_of(REASONS)
@@ -240,14 +240,14 @@ class Scene:
             before = np.array(known, np.float32)
         return before
 
-    def _while_jobs_work(self, table: Table) -> Table:
+    def _while_jobs_work(self, table: SignalTable) -> SignalTable:
         """Without jobs whose GPUs have nothing to do any more: their last step is the past, not the present."""
         idle = [row for row, subject in enumerate(table.subjects) if (whole_of(subject) or subject) in self.idle_jobs]
         if not idle:
             return table
         values = table.values.copy()
         values[idle, -round((PAUSE_SECONDS + RECENT_SECONDS) / self.panel.step) :] = np.nan
-        return Table(table.subjects, values)
+        return SignalTable(table.subjects, values)
 
     @cached_property
     def idle_jobs(self) -> frozenset[Subject]:
@@ -266,7 +266,7 @@ class Scene:
             if all(node in busiest for node in nodes) and max(busiest[node] for node in nodes) < IDLE
         )
 
-    def _while_jobs_talk(self, table: Table) -> Table:
+    def _while_jobs_talk(self, table: SignalTable) -> SignalTable:
         """Without the columns in which every job that uses the link or port only writes a checkpoint."""
         steps = self.panel.of(STEP)
         silent = {job: np.isnan(steps.values[row]) for job, row in steps.index.items()}
@@ -282,7 +282,7 @@ class Scene:
                 rows = np.array([row for row, subject in enumerate(table.subjects) if jobs_of[subject] == jobs])
                 gaps = np.logical_and.reduce([quiet[job] for job in jobs])
                 values[np.ix_(rows, np.flatnonzero(gaps))] = np.nan
-        return Table(table.subjects, values)
+        return SignalTable(table.subjects, values)
 
     def _jobs_on(self, subject: Subject) -> frozenset[Subject]:
         if subject.startswith("node/"):
@@ -304,5 +304,5 @@ class Scene:
         return float("nan") if place is None else float((table.recent if now else table.center)[place])
 
     def _index(self, signal: str, table: Moves) -> dict[Subject, int]:
-        found: Table = self.panel.of(signal)
+        found: SignalTable = self.panel.of(signal)
         return found.index

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.scene import Scene
 
 
@@ -14,5 +14,5 @@ class Seam:
     kinds: tuple[str, ...]  # of the findings it may lead to
     reads: tuple[str, ...]
     domains: tuple[str, ...]  # whose instruments it joins
-    explain: Callable[[Scene], Iterable[Candidate]]
+    explain: Callable[[Scene], Iterable[CauseCandidate]]
     asked_first: bool = False  # it judges instruments: what it finds broken, the others do not hear

@@ -6,7 +6,7 @@ import numpy as np
 
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.scene import Scene
 
 FOR_COMPANIONS = 2.0
@@ -22,7 +22,9 @@ def share(moved: Collection[Subject], of: Collection[Subject]) -> float | None:
     return sum(1 for one in of if one in moved) / len(of) if of else None
 
 
-def companions(candidate: Candidate, what: str, moved: Mapping[Subject, Symptom], seen: Collection[Subject]) -> bool:
+def companions(
+    candidate: CauseCandidate, what: str, moved: Mapping[Subject, Symptom], seen: Collection[Subject]
+) -> bool:
     """Others that must move with it: if most do it is no lone instrument, if none does it may well be one."""
     part = share(moved, seen)
     if part is None:
@@ -38,7 +40,7 @@ def companions(candidate: Candidate, what: str, moved: Mapping[Subject, Symptom]
     return part > 0.5
 
 
-def warms(scene: Scene, candidate: Candidate, nodes: Collection[Subject], expected: bool) -> float:
+def warms(scene: Scene, candidate: CauseCandidate, nodes: Collection[Subject], expected: bool) -> float:
     """Do the nodes that it cools and that work get hotter, since it began? How many of them, as a share.
 
     Healthy ones count against it, once they had the time.
@@ -62,7 +64,7 @@ def warms(scene: Scene, candidate: Candidate, nodes: Collection[Subject], expect
     return part
 
 
-def _warmed(scene: Scene, node: Subject, candidate: Candidate) -> bool:
+def _warmed(scene: Scene, node: Subject, candidate: CauseCandidate) -> bool:
     """Were its GPUs warmer than usual, on average since the candidate began, or are they now?"""
     table = scene.panel.of(HEAT)
     rows = [table.index[gpu] for gpu in scene.gpus_of.get(node, ())]

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.model.panel import Table, Values
+from holdfast.model.panel import SignalTable, Values
 from holdfast.seams.moved import Moves
 
 COLD_CELSIUS = 20.0  # what heat leaves to where no one measures it; a GPU's rise over it follows its power
@@ -43,7 +43,7 @@ def _from_idle(found: Moves, power: Moves, now: Values, coolant: float) -> Value
     return (coolant + per_watt * np.nan_to_num(now) - found.before).astype(np.float32)
 
 
-def while_working(signal: str, table: Table, utilization: Moves, use: Table) -> Table:
+def while_working(signal: str, table: SignalTable, utilization: Moves, use: SignalTable) -> SignalTable:
     """Without the columns in which a GPU has little to do: a clock that rests tells nothing of what it can."""
     if not use.subjects or table.subjects != use.subjects:
         return table
@@ -52,7 +52,7 @@ def while_working(signal: str, table: Table, utilization: Moves, use: Table) -> 
         idle = use.values < STILL_WORKING[signal] * usual[:, None]
     if not idle.any():
         return table
-    return Table(table.subjects, np.where(idle, np.float32(np.nan), table.values))
+    return SignalTable(table.subjects, np.where(idle, np.float32(np.nan), table.values))
 
 
 def _places(found: Moves, other: Moves) -> npt.NDArray[np.int64]:

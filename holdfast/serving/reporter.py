@@ -19,10 +19,10 @@ from holdfast.serving.summary import Signal, signals
 log = logging.getLogger("holdfast.serving")
 EVERY_SECONDS = 10.0
 TIMEOUT_SECONDS = 5.0
-_running: "Reporter | None" = None
+_running: "ServingReporter | None" = None
 
 
-class Reporter(threading.Thread):
+class ServingReporter(threading.Thread):
     def __init__(self, url: str, token: str, every: float) -> None:
         super().__init__(name="holdfast-serving", daemon=True)
         self._url, self._token, self._every = url.rstrip("/"), token, every
@@ -65,7 +65,7 @@ def start(url: str = "", token: str = "", every: float = EVERY_SECONDS) -> None:
     if not every > 0:
         raise ValueError("every: expected more than 0 seconds")
     stop()
-    _running = Reporter(url, token, every)
+    _running = ServingReporter(url, token, every)
     _running.start()
     atexit.register(stop)
 

@@ -11,7 +11,7 @@ _ENOUGH = 10  # steps before their usual time is known
 _SLOW = 1.35  # times the usual; what is above the usual is then degraded
 
 
-class Accounts:
+class RunAccounts:
     """Receives what happens in order of time; `at` is any steady clock. See docs/run.md for what goes where."""
 
     def __init__(self, at: float, ledger: Ledger | None = None, best_step: int = -1) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
 from holdfast.supervisor import probe
-from holdfast.supervisor.accounts import Accounts
+from holdfast.supervisor.accounts import RunAccounts
 from holdfast.supervisor.evidence import capture, gather
 from holdfast.supervisor.hardware.agent_verdicts import AgentVerdicts
 from holdfast.supervisor.hardware.suspicion import Suspicion
 from holdfast.supervisor.nodes.rendezvous import Rendezvous
-from holdfast.supervisor.nodes.report import AttemptEnd, Plan, Report
-from holdfast.supervisor.options import Options
-from holdfast.supervisor.watch import Outcome, Watch
+from holdfast.supervisor.nodes.report import AttemptEnd, AttemptPlan, AttemptReport
+from holdfast.supervisor.options import RunOptions
+from holdfast.supervisor.watch import AttemptOutcome, AttemptWatch
 
 # Flight Recorder: the name of PyTorch 2.9 and later, and the one before
 _DUMP_FILES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
@@ -27,12 +27,12 @@ Tell = Callable[[str], None]
 
 @dataclass(slots=True)
 class Here:
-    options: Options
+    options: RunOptions
     rendezvous: Rendezvous
-    accounts: Accounts
+    accounts: RunAccounts
     tell: Tell
 
-    def attempt(self, plan: Plan) -> Report:
+    def attempt(self, plan: AttemptPlan) -> AttemptReport:
         options = self.options
         if plan.probe and (unfit := self._probe()):
             return self._refuse(plan, unfit)
@@ -44,7 +44,7 @@ class Here:
             agent = AgentVerdicts(options.node, options.verdict_file)
             members = plan.members if self.rendezvous.leads else ()
             suspicion = Suspicion(options.node, kernel, agent, self.rendezvous, members, options.sys)
-            watch = Watch(options, plan.number, self.accounts, self.rendezvous, suspicion, self.tell)
+            watch = AttemptWatch(options, plan.number, self.accounts, self.rendezvous, suspicion, self.tell)
             watch.alone = len(plan.members) == 1
             watch.dumps = self._dumps(plan)
             outcome = watch.run(self._environ(plan), log)
@@ -59,14 +59,14 @@ class Here:
         self.tell(f"{options.node} is probed first")
         return probe.failures(options.probe, options.node, options.probe_patience_seconds)
 
-    def _refuse(self, plan: Plan, unfit: list[Evidence]) -> Report:
+    def _refuse(self, plan: AttemptPlan, unfit: list[Evidence]) -> AttemptReport:
         """The attempt is over before it began; whoever decides takes another node."""
         node, why = self.options.node, unfit[0].event.text
         self.tell(why)
         self.rendezvous.announce_end(plan.number, AttemptEnd(node=node, why=why))
-        return Report(node=node, exit_code=1, evidence=tuple(unfit))
+        return AttemptReport(node=node, exit_code=1, evidence=tuple(unfit))
 
-    def _environ(self, plan: Plan) -> dict[str, str]:
+    def _environ(self, plan: AttemptPlan) -> dict[str, str]:
         """What the command sets itself is left as it is."""
         rank = plan.members.index(self.options.node)
         place = _place(plan, rank) if plan.master_host else {}
@@ -75,13 +75,13 @@ class Here:
         own = {"HOLDFAST_ATTEMPT": str(plan.number), "HOLDFAST_FOLDER": str(self.options.folder)}
         return {"PYTHONUNBUFFERED": "1", **traced, **self.options.environ, **os.environ, **place, **own}
 
-    def _dumps(self, plan: Plan) -> Path:
+    def _dumps(self, plan: AttemptPlan) -> Path:
         """Where the ranks' Flight Recorders write, if they do."""
         folder = self.options.folder / f"attempt_{plan.number}.dumps"
         folder.mkdir(exist_ok=True)
         return folder
 
-    def _report(self, outcome: Outcome, log: Path, kernel: gather.KernelWatch, dumps: Path) -> Report:
+    def _report(self, outcome: AttemptOutcome, log: Path, kernel: gather.KernelWatch, dumps: Path) -> AttemptReport:
         options, now = self.options, time.time()
         evidence = [*gather.of_log(log, options.node, outcome.lines), *kernel.evidence(now), *gather.of_dumps(dumps)]
         if outcome.ended_by:
@@ -91,14 +91,14 @@ class Here:
             capture.stacks(outcome.looks, log.with_suffix(".stacks.json"))
         else:
             evidence.append(gather.of_exit(outcome.exit_code, log, options.node, now, options.command))
-        return Report(
+        return AttemptReport(
             node=options.node, exit_code=outcome.exit_code, ended_by=outcome.ended_by, signal=outcome.signal,
             silent_seconds=outcome.silent_seconds, first_step=outcome.first_step, last_step=outcome.last_step,
             evidence=tuple(evidence), looks=tuple(outcome.looks), unseen=(kernel.blind,) if kernel.blind else (),
         )  # fmt: skip
 
 
-def _place(plan: Plan, rank: int) -> dict[str, str]:
+def _place(plan: AttemptPlan, rank: int) -> dict[str, str]:
     """torchrun takes each of its options from a PET_ variable; other launchers read the rest."""
     host, port = plan.master_host, str(plan.master_port)
     torchrun = {"PET_NNODES": str(len(plan.members)), "PET_MASTER_ADDR": host, "PET_MASTER_PORT": port}
@@ -106,7 +106,7 @@ def _place(plan: Plan, rank: int) -> dict[str, str]:
     return {**torchrun, "PET_NODE_RANK": str(rank), **others}
 
 
-def _silence(outcome: Outcome, now: float) -> Evidence:
+def _silence(outcome: AttemptOutcome, now: float) -> Evidence:
     event = Event(
         kind="watchdog", code="silence", at=now, text=outcome.ended_by, severity="warning",
         detail={"ran_ms": str(int(1000 * outcome.silent_seconds))},

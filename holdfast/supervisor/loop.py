@@ -10,35 +10,37 @@ from holdfast.diagnosis.rules.next_step import subject_words
 from holdfast.model.evidence import Evidence
 from holdfast.runtime import clock
 from holdfast.supervisor import processes, storage_wait
-from holdfast.supervisor.accounts import Accounts
+from holdfast.supervisor.accounts import RunAccounts
 from holdfast.supervisor.attempt import Attempt, Decision
 from holdfast.supervisor.decide import decide, shell_code
 from holdfast.supervisor.evidence import outliers
 from holdfast.supervisor.here import Here
-from holdfast.supervisor.memory import Memory, Run
+from holdfast.supervisor.memory import RunMemory, RunRecord
 from holdfast.supervisor.nodes import absence
-from holdfast.supervisor.nodes.fleet import Fleet, NoFleet
+from holdfast.supervisor.nodes.fleet import FleetClient, NoFleet
 from holdfast.supervisor.nodes.rendezvous import Rendezvous
-from holdfast.supervisor.nodes.report import Plan, Report
-from holdfast.supervisor.options import Options
+from holdfast.supervisor.nodes.report import AttemptPlan, AttemptReport
+from holdfast.supervisor.options import RunOptions
 
 Tell = Callable[[str], None]
 
 
 class Supervisor:
-    def __init__(self, options: Options, rendezvous: Rendezvous, tell: Tell, fleet: Fleet | None = None) -> None:
+    def __init__(
+        self, options: RunOptions, rendezvous: Rendezvous, tell: Tell, fleet: FleetClient | None = None
+    ) -> None:
         self._options, self._rendezvous, self._tell = options, rendezvous, tell
         self._fleet = fleet or NoFleet()
         self._probe_first = False
-        self._memory = Memory(options.folder)
+        self._memory = RunMemory(options.folder)
         found = self._memory.load(options.command)
-        self._run = found or Run(command=options.command, began=clock.now())
+        self._run = found or RunRecord(command=options.command, began=clock.now())
         ledger = self._run.ledger
         if found:  # the time without a supervisor is of no known class
             gap = max(clock.now() - found.saved, 0.0)
             ledger = replace(ledger, unknown=ledger.unknown + gap)
             tell(f"goes on with the run begun at {_clock(found.began)}, after {len(found.attempts)} attempts")
-        self._accounts = Accounts(time.monotonic(), ledger, self._run.best_step)
+        self._accounts = RunAccounts(time.monotonic(), ledger, self._run.best_step)
         self._here = Here(options, rendezvous, self._accounts, tell)
 
     def run(self) -> int:
@@ -57,7 +59,7 @@ class Supervisor:
             if why_not:
                 return self._finish(decision.exit_code, why_not)
 
-    def _plan(self, number: int) -> Plan:
+    def _plan(self, number: int) -> AttemptPlan:
         """Nodes that the controller calls unfit are replaced where a spare can take their place."""
         excluded = self._run.excluded
         members = self._rendezvous.select_members(excluded)
@@ -68,12 +70,12 @@ class Supervisor:
                 for name in sorted(unfit.keys() & {*members.names}):
                     self._tell(f"{name} does not take part: {unfit[name]}")
                 members = better
-        return Plan(
+        return AttemptPlan(
             number=number, members=members.names, excluded=excluded, master_host=members.master_host,
             master_port=members.master_port, probe=self._probe_first,
         )  # fmt: skip
 
-    def _attempt(self, plan: Plan) -> tuple[Report, Attempt, Decision]:
+    def _attempt(self, plan: AttemptPlan) -> tuple[AttemptReport, Attempt, Decision]:
         began, best = clock.now(), self._accounts.best_step
         self._accounts.begin(time.monotonic())
         self._save()
@@ -99,7 +101,9 @@ class Supervisor:
         if lost:
             self._fleet.doubt(lost, said)
 
-    def _diagnose(self, reports: Sequence[Report], lost: Sequence[str], from_fleet: Sequence[Evidence]) -> Diagnosis:
+    def _diagnose(
+        self, reports: Sequence[AttemptReport], lost: Sequence[str], from_fleet: Sequence[Evidence]
+    ) -> Diagnosis:
         evidence = [*from_fleet, *(item for one in reports for item in one.evidence)]
         looks = [look for one in reports for look in one.looks]
         since = time.time() - max(one.silent_seconds for one in reports)
@@ -107,7 +111,9 @@ class Supervisor:
         evidence += absence.evidence(lost, since, hang=any(one.silent_seconds for one in reports))
         return diagnosis_rules.diagnose(evidence)
 
-    def _record(self, plan: Plan, began: float, own: Report, worst: Report, diagnosis: Diagnosis, best: int) -> Attempt:
+    def _record(
+        self, plan: AttemptPlan, began: float, own: AttemptReport, worst: AttemptReport, diagnosis: Diagnosis, best: int
+    ) -> Attempt:
         first = diagnosis.causes[0] if diagnosis.causes else None
         return Attempt(
             number=plan.number, began=began, ended=clock.now(), exit_code=worst.exit_code, ended_by=worst.ended_by,
@@ -145,7 +151,7 @@ class Supervisor:
         self._run = replace(self._run, finished=True, exit_code=code, outcome=why)
         self._save()
         number = len(self._run.attempts) + 1
-        self._rendezvous.announce(Plan(number=number, finished=True, exit_code=code, reason=why))
+        self._rendezvous.announce(AttemptPlan(number=number, finished=True, exit_code=code, reason=why))
         self._rendezvous.close()
         self._tell(f"{'ended' if not code else f'ends with exit code {code}'}: {why}; {_spent(self._run)}")
         return code
@@ -158,7 +164,7 @@ class Supervisor:
         self._memory.save(self._run)
 
 
-def _worst(reports: Sequence[Report], lost: Sequence[str]) -> Report:
+def _worst(reports: Sequence[AttemptReport], lost: Sequence[str]) -> AttemptReport:
     """The report that explains the end: a command that ended by itself before one that a supervisor ended."""
     failed = [one for one in reports if one.exit_code or one.ended_by]
     if not failed and lost:
@@ -166,7 +172,7 @@ def _worst(reports: Sequence[Report], lost: Sequence[str]) -> Report:
     return min(failed, key=lambda one: (bool(one.ended_by), not one.silent_seconds), default=reports[0])
 
 
-def _bare(report: Report) -> str:
+def _bare(report: AttemptReport) -> str:
     return "ended well" if not report.exit_code else f"ended with exit code {shell_code(report.exit_code)}"
 
 
@@ -174,6 +180,6 @@ def _clock(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
-def _spent(run: Run) -> str:
+def _spent(run: RunRecord) -> str:
     shares = sorted(run.ledger.shares().items(), key=lambda pair: -pair[1])
     return f"{run.wall_seconds:.0f} s: " + ", ".join(f"{100 * share:.0f} % {name}" for name, share in shares)

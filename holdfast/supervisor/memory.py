@@ -19,7 +19,7 @@ class Busy(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunRecord:
     """The whole document; also what a person or a report reads of a run."""
 
     command: tuple[str, ...]
@@ -35,7 +35,7 @@ class Run:
     ledger: Ledger = field(default_factory=Ledger)
 
 
-class Memory:
+class RunMemory:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,11 +45,11 @@ class Memory:
         except BlockingIOError:
             raise Busy(f"{folder}: another supervisor is running here; expected one per directory") from None
 
-    def load(self, command: tuple[str, ...]) -> Run | None:
+    def load(self, command: tuple[str, ...]) -> RunRecord | None:
         """The unfinished run of the same command; None where there is none. What cannot be read is set aside."""
         path = self.folder / STATE
         try:
-            run = msgspec.json.decode(path.read_bytes(), type=Run)
+            run = msgspec.json.decode(path.read_bytes(), type=RunRecord)
         except FileNotFoundError:
             return None
         except (msgspec.DecodeError, OSError, RecursionError):
@@ -57,7 +57,7 @@ class Memory:
             return None
         return None if run.finished or run.command != command else run
 
-    def save(self, run: Run) -> None:
+    def save(self, run: RunRecord) -> None:
         """All of it or nothing: beside, then in its place."""
         path = self.folder / STATE
         beside = path.with_suffix(".part")

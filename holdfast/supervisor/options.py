@@ -8,7 +8,7 @@ from holdfast.supervisor.decide import Budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class RunOptions:
     command: tuple[str, ...]
     node: str
     folder: Path

@@ -15,26 +15,26 @@ _ENOUGH = 3  # intervals before their length says anything
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """One line: a step that was made, or a save that began or ended."""
 
     step: int | None = None
     save: str = ""  # begin, end
 
 
-def in_line(line: bytes) -> Progress | None:
+def in_line(line: bytes) -> JobProgress | None:
     if any(word in line for word in training_steps.COMMON):
         found = training_steps.parse(line.rstrip(b"\r\n"), 0)
         if found is not None and found.step is not None:
-            return Progress(step=found.step)
+            return JobProgress(step=found.step)
     if any(word in line for word in _SAVE_WORDS):
         save = job_message.find(_SAVES, job_line.decode(line.rstrip(b"\r\n"), 0))
         if save is not None and save.event.code in ("begin", "end"):
-            return Progress(save=str(save.event.code))
+            return JobProgress(save=str(save.event.code))
     return None
 
 
-class Silence:
+class ProgressSilence:
     """Learns how far apart progress lines are, saves and evaluations included. `now` is any steady clock."""
 
     def __init__(self, factor: float, floor_seconds: float) -> None:

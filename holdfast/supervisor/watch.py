@@ -8,17 +8,17 @@ from pathlib import Path
 
 from holdfast.model.evidence import Evidence
 from holdfast.supervisor import processes, progress
-from holdfast.supervisor.accounts import Accounts
+from holdfast.supervisor.accounts import RunAccounts
 from holdfast.supervisor.child import Child
 from holdfast.supervisor.evidence import capture, confirmation
 from holdfast.supervisor.evidence import stack_capture as looks
-from holdfast.supervisor.evidence.stack_capture import Look
+from holdfast.supervisor.evidence.stack_capture import StackCapture
 from holdfast.supervisor.hardware.activity import Activity, Signs
 from holdfast.supervisor.hardware.hardware import Hardware
 from holdfast.supervisor.hardware.suspicion import Presumed, Suspicion
 from holdfast.supervisor.nodes.rendezvous import Rendezvous
 from holdfast.supervisor.nodes.report import AttemptEnd
-from holdfast.supervisor.options import Options
+from holdfast.supervisor.options import RunOptions
 
 _BEAT_SECONDS = 0.25
 _BETWEEN_LOOKS_SECONDS = 2.0
@@ -30,7 +30,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(slots=True)
-class Outcome:
+class AttemptOutcome:
     exit_code: int = 0
     ended_by: str = ""
     signal: int = 0
@@ -38,37 +38,39 @@ class Outcome:
     first_step: int | None = None
     last_step: int | None = None
     lines: int | None = None  # of the log when we ended it: what is below is our own doing
-    looks: list[Look] = field(default_factory=list)
+    looks: list[StackCapture] = field(default_factory=list)
     presumed: list[Presumed] = field(default_factory=list)
     captured: list[Evidence] = field(default_factory=list)  # what was asked of a hanging job before its end
 
 
-class Watch:
+class AttemptWatch:
     def __init__(
         self,
-        options: Options,
+        options: RunOptions,
         number: int,
-        accounts: Accounts,
+        accounts: RunAccounts,
         rendezvous: Rendezvous,
         suspicion: Suspicion,
         tell: Tell,
     ) -> None:
         self._options, self._number, self._accounts = options, number, accounts
         self._rendezvous, self._suspicion, self._tell = rendezvous, suspicion, tell
-        self._silence = progress.Silence(options.hang_factor, options.hang_floor_seconds)
-        self._pulse = progress.Silence(options.hang_factor, options.hang_floor_seconds)  # of GPUs and ports that work
+        self._silence = progress.ProgressSilence(options.hang_factor, options.hang_floor_seconds)
+        self._pulse = progress.ProgressSilence(
+            options.hang_factor, options.hang_floor_seconds
+        )  # of GPUs and ports that work
         self._hardware = Hardware(options.node, options.sys, options.nvml)
         self._activity = Activity()
         self.alone = False  # all ranks are here: whatever waits, waits for something here
-        self._outcome = Outcome()
+        self._outcome = AttemptOutcome()
         self._end_signal = 0
-        self._looked: list[Look] = []
+        self._looked: list[StackCapture] = []
         self._look_at = 0.0
         self._settled_at: float | None = None
         self._confirmed = False  # the job itself said that a connection is lost
         self.dumps: Path | None = None  # where ranks can be asked for their Flight Recorder
 
-    def run(self, environ: Mapping[str, str], log: Path) -> Outcome:
+    def run(self, environ: Mapping[str, str], log: Path) -> AttemptOutcome:
         before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             child = Child(self._options.command, environ, log, self._read)
@@ -199,7 +201,7 @@ class Watch:
         self._outcome.captured = capture.of_ras(self._options.node)
 
 
-def _all_still(before: list[Look], now: list[Look], waiting: int) -> bool:
+def _all_still(before: list[StackCapture], now: list[StackCapture], waiting: int) -> bool:
     """No rank moved, but for those that spin while their GPU waits: at most as many as GPUs wait."""
     earlier = {one.rank: one for one in before}
     if not before or earlier.keys() != {one.rank for one in now}:

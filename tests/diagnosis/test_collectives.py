@@ -1,7 +1,7 @@
 """Who is missing, who is at another collective, who only waits."""
 
 from holdfast.diagnosis.evidence.flight_recorder import evidence
-from holdfast.diagnosis.rules.collectives import Place, standings
+from holdfast.diagnosis.rules.collectives import CollectivePlace, standings
 from holdfast.formats.pytorch.flight_recorder import parse
 from tests.diagnosis import recorder
 
@@ -29,13 +29,13 @@ def test_a_job_that_goes_on_has_no_finding():
 
 def test_the_rank_that_did_not_join_is_named_and_the_waiting_are_not():
     (found,) = standings(job(waiting(8), waiting(8), done(7), waiting(8)))
-    assert (found.place, found.ranks, found.waiting) == (Place.NOT_JOINED, (2,), (0, 1, 3))
+    assert (found.place, found.ranks, found.waiting) == (CollectivePlace.NOT_JOINED, (2,), (0, 1, 3))
     assert found.frame == "/job/train.py:42 train_step"
 
 
 def test_a_rank_without_a_dump_is_the_one_they_wait_for():
     (found,) = standings(job(waiting(8), None, waiting(8), waiting(8)))
-    assert (found.place, found.ranks) == (Place.NO_DUMP, (1,))
+    assert (found.place, found.ranks) == (CollectivePlace.NO_DUMP, (1,))
 
 
 def test_few_dumps_make_little_of_a_missing_one():
@@ -46,57 +46,60 @@ def test_few_dumps_make_little_of_a_missing_one():
 
 def test_the_odd_one_out_is_named_even_when_it_is_the_first_rank():
     (found,) = standings(job(waiting(8, size=7), waiting(8), waiting(8), waiting(8)))
-    assert (found.place, found.ranks) == (Place.MISMATCH, (0,))
+    assert (found.place, found.ranks) == (CollectivePlace.MISMATCH, (0,))
     assert "[[7]]" in found.reason and "[[1024]]" in found.reason
 
 
 def test_two_ranks_that_differ_cannot_be_told_apart():
     (found,) = standings(job(waiting(8, kind="broadcast"), waiting(8)))
-    assert (found.place, found.ranks) == (Place.MISMATCH, (0, 1))
+    assert (found.place, found.ranks) == (CollectivePlace.MISMATCH, (0, 1))
     assert found.confidence < 0.7
 
 
 def test_members_of_an_all_to_all_may_send_different_amounts():
     found = standings(job(waiting(8, kind="all_to_all", size=1), waiting(8, kind="all_to_all", size=2), done(7)))
-    assert [(one.place, one.ranks) for one in found] == [(Place.NOT_JOINED, (2,))]
+    assert [(one.place, one.ranks) for one in found] == [(CollectivePlace.NOT_JOINED, (2,))]
 
 
 def test_a_rank_that_waits_in_another_group_is_a_victim_not_the_cause():
     pair = {"1": {"name": "1", "desc": "tp", "ranks": "[1, 2]"}}
     blocked = [*done(4), recorder.collective(1, done=False, group=("1", "tp"))]
     found = standings(job(waiting(5), blocked, done(4), groups={1: pair, 2: pair}))
-    assert [(one.place, one.ranks) for one in found] == [(Place.NOT_JOINED, (2,))]
+    assert [(one.place, one.ranks) for one in found] == [(CollectivePlace.NOT_JOINED, (2,))]
 
 
 def test_a_receive_without_its_send_points_at_the_sender():
     found = standings(job([recorder.direct("recv 0<-1", 1)], [recorder.direct("send 1->0", 1, done=True)]))
-    assert found == [] or found[0].place is Place.INSIDE
+    assert found == [] or found[0].place is CollectivePlace.INSIDE
     found = standings(
         job([recorder.direct("recv 0<-1", 1), recorder.direct("recv 0<-1", 2)], [recorder.direct("send 1->0", 1)])
     )
-    assert [(one.place, one.ranks) for one in found] == [(Place.NOT_JOINED, (1,))]
+    assert [(one.place, one.ranks) for one in found] == [(CollectivePlace.NOT_JOINED, (1,))]
 
 
 def test_everybody_inside_blames_nobody():
     (found,) = standings(job(waiting(8), waiting(8), waiting(8)))
-    assert (found.place, found.ranks) == (Place.INSIDE, ())
+    assert (found.place, found.ranks) == (CollectivePlace.INSIDE, ())
     assert found.confidence < 0.5
 
 
 def test_one_rank_that_does_not_come_out_of_what_its_peers_finished_is_behind():
     (found,) = standings(job(done(8), done(8), waiting(8), done(8)))
-    assert (found.place, found.ranks) == (Place.BEHIND, (2,))
+    assert (found.place, found.ranks) == (CollectivePlace.BEHIND, (2,))
 
 
 def test_how_much_silence_is_trusted():
     """Nine in ten of the share that left a dump."""
     found = standings(job(*[waiting(8)] * 3, None))
-    assert [(one.place, one.confidence) for one in found] == [(Place.NO_DUMP, 0.9 * 3 / 4)]
+    assert [(one.place, one.confidence) for one in found] == [(CollectivePlace.NO_DUMP, 0.9 * 3 / 4)]
 
 
 def test_a_rank_that_left_no_dump_is_told_before_one_that_did_not_join():
     found = standings(job(waiting(8), done(7), None, waiting(8), waiting(8)))
-    assert [(one.place, one.ranks) for one in found] == [(Place.NO_DUMP, (2,)), (Place.NOT_JOINED, (1,))]
+    assert [(one.place, one.ranks) for one in found] == [
+        (CollectivePlace.NO_DUMP, (2,)),
+        (CollectivePlace.NOT_JOINED, (1,)),
+    ]
     assert found[1].confidence == 0.95
 
 
@@ -114,9 +117,9 @@ def test_the_first_operation_that_somebody_waits_in_is_told():
 def test_half_of_the_peers_are_not_most_of_them():
     """Behind is who has pending what more than half of its peers finished."""
     (found,) = standings(job(done(8), waiting(8), waiting(8)))
-    assert (found.place, found.ranks) == (Place.INSIDE, ())
+    assert (found.place, found.ranks) == (CollectivePlace.INSIDE, ())
     (found,) = standings(job(done(8), done(8), waiting(8), waiting(8)))
-    assert (found.place, found.ranks, found.waiting, found.confidence) == (Place.BEHIND, (2, 3), (0, 1), 0.8)
+    assert (found.place, found.ranks, found.waiting, found.confidence) == (CollectivePlace.BEHIND, (2, 3), (0, 1), 0.8)
 
 
 def later(sequence):
@@ -126,7 +129,7 @@ def later(sequence):
 def test_everybody_inside_is_told_with_the_first_operation():
     both = [*done(5), later(7), recorder.collective(6, done=False)]
     (found,) = standings(job(both, both))
-    assert (found.place, found.sequence, found.waiting, found.confidence) == (Place.INSIDE, 6, (0, 1), 0.3)
+    assert (found.place, found.sequence, found.waiting, found.confidence) == (CollectivePlace.INSIDE, 6, (0, 1), 0.3)
     assert found.reason == "everybody whose dump is here joined all_reduce 6 of default_pg and nobody came out"
 
 
@@ -134,19 +137,24 @@ def test_the_first_mismatch_of_a_group_is_told_once():
     odd = [*done(7), recorder.collective(8, size=7, done=False), recorder.collective(9, size=7, done=False)]
     usual = [*done(7), recorder.collective(8, done=False), recorder.collective(9, done=False)]
     (found,) = standings(job(odd, usual, usual))
-    assert (found.place, found.ranks, found.sequence, found.waiting, found.confidence) == (Place.MISMATCH, (0,), 8, (1, 2), 0.95)  # fmt: skip
+    assert (found.place, found.ranks, found.sequence, found.waiting, found.confidence) == (CollectivePlace.MISMATCH, (0,), 8, (1, 2), 0.95)  # fmt: skip
     assert found.reason.endswith("all_reduce of [[7]] Float instead of all_reduce of [[1024]] Float")
 
 
 def test_of_an_even_vote_everybody_is_suspected():
     found = standings(job(*[waiting(8, size=7)] * 2, *[waiting(8)] * 2))[0]
-    assert (found.place, found.ranks, found.waiting, found.confidence) == (Place.MISMATCH, (0, 1, 2, 3), (), 0.6)
+    assert (found.place, found.ranks, found.waiting, found.confidence) == (
+        CollectivePlace.MISMATCH,
+        (0, 1, 2, 3),
+        (),
+        0.6,
+    )
 
 
 def test_members_of_an_all_gather_hand_over_the_same():
     kinds = {kind: standings(job(waiting(8, kind=kind, size=7), waiting(8, kind=kind), waiting(8, kind=kind))) for kind in ("all_gather", "gather", "scatter", "alltoall_base")}  # fmt: skip
     assert {kind: found[0].place for kind, found in kinds.items()} == {
-        "all_gather": Place.MISMATCH, "gather": Place.INSIDE, "scatter": Place.INSIDE, "alltoall_base": Place.INSIDE,
+        "all_gather": CollectivePlace.MISMATCH, "gather": CollectivePlace.INSIDE, "scatter": CollectivePlace.INSIDE, "alltoall_base": CollectivePlace.INSIDE,
     }  # fmt: skip
 
 
@@ -154,14 +162,14 @@ def test_who_belongs_to_another_group_is_not_waited_for():
     pair = {"1": {"name": "1", "desc": "tp", "ranks": "[0, 1]"}}
     blocked = [*done(4), recorder.collective(1, done=False, group=("1", "tp"))]
     found = standings(job(blocked, done(4), done(4), groups={0: pair, 1: pair}))
-    assert [(one.place, one.ranks, one.group) for one in found] == [(Place.NOT_JOINED, (1,), "tp")]
+    assert [(one.place, one.ranks, one.group) for one in found] == [(CollectivePlace.NOT_JOINED, (1,), "tp")]
 
 
 def test_a_send_to_a_rank_without_a_dump_waits_for_it():
     found = standings(job([recorder.direct("send 0->1", 1)], None))
-    assert [(one.place, one.ranks) for one in found] == [(Place.NO_DUMP, (1,))]
+    assert [(one.place, one.ranks) for one in found] == [(CollectivePlace.NO_DUMP, (1,))]
     both = standings(job([recorder.direct("recv 0<-1", 1)], [recorder.direct("send 1->0", 1)]))
-    assert [one.place for one in both] == [Place.INSIDE], "they met"
+    assert [one.place for one in both] == [CollectivePlace.INSIDE], "they met"
 
 
 def test_of_many_ranks_eight_are_named():
@@ -173,8 +181,8 @@ def test_of_many_ranks_eight_are_named():
 
 def test_what_dumps_say_as_evidence():
     places = {
-        Place.NOT_JOINED: ("strong", "job.rank_missing"), Place.INSIDE: ("watchdog", ""),
-        Place.MISMATCH: ("strong", "job.collective_mismatch"), Place.BEHIND: ("strong", "job.rank_missing"),
+        CollectivePlace.NOT_JOINED: ("strong", "job.rank_missing"), CollectivePlace.INSIDE: ("watchdog", ""),
+        CollectivePlace.MISMATCH: ("strong", "job.collective_mismatch"), CollectivePlace.BEHIND: ("strong", "job.rank_missing"),
     }  # fmt: skip
     for found in (
         standings(job(waiting(8), waiting(8), done(7))), standings(job(waiting(8), waiting(8))),

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.diagnosis.rules.candidate import Candidate
-from holdfast.diagnosis.rules.next_step import NextStep, decide, subject_words
+from holdfast.diagnosis.rules.next_step import JobNextStep, decide, subject_words
 from holdfast.model.evidence import Evidence
 from tests.diagnosis.telling import NOON, candidate, reported
 
@@ -13,7 +13,7 @@ def raised(code: str = "RuntimeError", *, step: float | None = None, file: str =
     return reported("exception", "strong", code=code, rank=rank, file=file, text=text, **detail, **({"again": again} if again else {}))  # fmt: skip
 
 
-def step(*roots: Candidate, evidence: tuple[Evidence, ...] = ()) -> NextStep:
+def step(*roots: Candidate, evidence: tuple[Evidence, ...] = ()) -> JobNextStep:
     return decide(roots, evidence)
 
 

@@ -5,7 +5,7 @@ import pytest
 from holdfast.diagnosis.evidence.nccl_ras import evidence as of_ras
 from holdfast.diagnosis.rules import report
 from holdfast.diagnosis.rules.diagnose import Diagnosis, diagnose, subject_of
-from holdfast.diagnosis.rules.next_step import NextStep
+from holdfast.diagnosis.rules.next_step import JobNextStep
 from holdfast.formats.nccl.ras import Absent, Behind, Status
 from holdfast.model.evidence import Evidence
 from tests.diagnosis.telling import NOON, candidate, reported, wait, watchdog
@@ -99,7 +99,7 @@ def test_eight_causes_are_enough() -> None:
     assert len(found.next.exclude) == 12
 
 
-def diagnosis(*causes: object, evidence: tuple[Evidence, ...] = (), next_step: NextStep | None = None, waiting: object = None) -> Diagnosis:  # fmt: skip
+def diagnosis(*causes: object, evidence: tuple[Evidence, ...] = (), next_step: JobNextStep | None = None, waiting: object = None) -> Diagnosis:  # fmt: skip
     return Diagnosis(causes, next_step, (), evidence, waiting)  # type: ignore[arg-type]
 
 
@@ -150,7 +150,7 @@ def test_the_three_pieces_to_look_at() -> None:
     assert chosen == items
 
 
-STEP = NextStep("restart_excluding", "because", ("n1", "n2"), "/ckpt (step 3)", {"A": "1"})
+STEP = JobNextStep("restart_excluding", "because", ("n1", "n2"), "/ckpt (step 3)", {"A": "1"})
 
 
 def test_the_next_step_in_lines() -> None:
@@ -158,7 +158,7 @@ def test_the_next_step_in_lines() -> None:
     assert report.next_lines(diagnosis(FULL, next_step=STEP)) == [
         "restart excluding: because", "exclude n1, n2", "start from /ckpt (step 3)", "set A = 1",
     ]  # fmt: skip
-    assert report.next_lines(diagnosis(FULL, next_step=NextStep("stop", "why"))) == ["stop: why"]
+    assert report.next_lines(diagnosis(FULL, next_step=JobNextStep("stop", "why"))) == ["stop: why"]
 
 
 def test_a_ticket_has_the_parts_there_is_something_in() -> None:

@@ -17,7 +17,7 @@ from holdfast.lab.twin.fleet.technician import Technician
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.node_status import NodeStatus
-from holdfast.model.records import Step
+from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.order import Order
 from holdfast.model.wire.report import Report
 
@@ -84,7 +84,7 @@ class VirtualDemo:
         for visit in self.technician.take_done():
             self._do(self.fleet.operator(visit.node, EventKind.RELEASE, visit.reason, "technician", self.now))
 
-    def _do(self, steps: list[Step]) -> None:
+    def _do(self, steps: list[LifecycleStep]) -> None:
         names = {node.name: node for node in self.world.nodes}
         for step in steps:
             for action in step.actions:

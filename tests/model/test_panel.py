@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from holdfast.model.panel import Panel, Table, table
+from holdfast.model.panel import Panel, SignalTable, table
 from holdfast.model.signal import Event
 
 
@@ -36,6 +36,6 @@ def test_as_it_looked_at_a_moment() -> None:
 
 def test_shapes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="2 subjects"):
-        Table(("a", "b"), np.zeros((1, 3), np.float32))
+        SignalTable(("a", "b"), np.zeros((1, 3), np.float32))
     with pytest.raises(ValueError, match="flow: 3 columns over 4 moments"):
-        Panel(np.arange(4) * 1.0, {"flow": Table(("a",), np.zeros((1, 3), np.float32))})
+        Panel(np.arange(4) * 1.0, {"flow": SignalTable(("a",), np.zeros((1, 3), np.float32))})

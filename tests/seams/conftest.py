@@ -8,10 +8,10 @@ import pytest
 
 from holdfast import seams
 from holdfast.model.finding import Finding
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.signal import Event
 from holdfast.model.topology import Edge, Topology
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -73,7 +73,7 @@ def _edges() -> list[Edge]:
 
 @dataclass
 class World:
-    tables: dict[str, Table]
+    tables: dict[str, SignalTable]
     topology: Topology
     events: list[Event] = field(default_factory=list)
     times: np.ndarray = field(default_factory=lambda: np.arange(COLUMNS) * STEP)
@@ -88,7 +88,7 @@ class World:
     def add(self, signal: str, usual: dict[str, float]) -> None:
         """A signal that the small plant does not measure by itself."""
         values = np.array([[value] * len(self.times) for value in usual.values()], np.float32)
-        self.tables[signal] = Table(tuple(usual), values)
+        self.tables[signal] = SignalTable(tuple(usual), values)
 
     def gpus(self, signal: str, *nodes: str, by: float = 0.0, times: float = 1.0, at: int = START) -> None:
         """From a column on, all GPUs of some nodes differ."""
@@ -106,7 +106,7 @@ class World:
     def scene(self) -> Scene:
         return Scene(self.panel, self.topology)
 
-    def candidates(self, seam: Seam) -> dict[tuple[str, str], Candidate]:
+    def candidates(self, seam: Seam) -> dict[tuple[str, str], CauseCandidate]:
         """What one seam alone makes of it."""
         return {(one.cause, one.kind): one for one in seam.explain(self.scene)}
 
@@ -150,6 +150,6 @@ def _calm(seed: int, loud: float = 1.0) -> World:
     tables = {}
     for signal, (subjects, usual, noise) in USUAL.items():
         values = usual + loud * noise * random.standard_normal((len(subjects), COLUMNS))
-        tables[signal] = Table(tuple(subjects), values.astype(np.float32))
+        tables[signal] = SignalTable(tuple(subjects), values.astype(np.float32))
     owners = {"cdu": "facilities", "rack": "facilities", "job": "training", "link": "network", "node": "hardware"}
     return World(tables, Topology(tuple(_edges()), owners))

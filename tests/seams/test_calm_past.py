@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.model.panel import Table
+from holdfast.model.panel import SignalTable
 from holdfast.seams.rules.cooling_flow import explain as flow
 from holdfast.seams.rules.sensor_drift import explain
 from holdfast.seams.scene import Scene
@@ -49,7 +49,7 @@ def test_a_drift_is_farther_than_instruments_stray_here(quiet: Any, wander: floa
     values = 100 + luck.standard_normal((10, 240)).astype(np.float32) * 0.5
     values[1:, 150:] *= 1 + wander * np.where(np.arange(9) % 2, 1, -1)[:, None]
     values[0, 150:] *= 0.88
-    quiet.tables[RACK_FLOW] = Table(subjects, values.astype(np.float32))
+    quiet.tables[RACK_FLOW] = SignalTable(subjects, values.astype(np.float32))
     assert ("rack/r1" in {one.cause for one in explain(quiet.scene)}) is found
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Topology
 from holdfast.seams import explain
 
@@ -48,7 +48,7 @@ def test_a_sensor_that_wanders_alone_drifts(world: Any) -> None:
 def test_power_that_rises_as_work_begins_is_no_drift_while_its_witnesses_lag(world: Any) -> None:
     watts = world.tables["fan_speed_ratio"].values * 0 + 1935.0
     watts[3, -20:] = 6224.0
-    world.tables["node_power_watts"] = Table(world.tables["fan_speed_ratio"].subjects, watts)
+    world.tables["node_power_watts"] = SignalTable(world.tables["fan_speed_ratio"].subjects, watts)
     assert world.named() == []
     watts[3, -40:] = 6224.0
     assert world.named() == [("node/n4", "sensor.drift")]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from holdfast.catalog.seam_signals import SeamSignal, signals
-from holdfast.model.panel import Table
+from holdfast.model.panel import SignalTable
 from holdfast.seams.moved import baseline_columns, median, moves, recent_columns
 
 FLOW = signals()["cdu_flow_litres_per_minute"]._replace(least_ratio=0.0, least_absolute=4.0)
@@ -24,7 +24,7 @@ def _row(*spans: tuple[int, float], columns: int = COLUMNS) -> list[float]:
 
 
 def _moved(row: list[float], signal: SeamSignal = FLOW, **more: Any) -> list[tuple[float, float, float]]:
-    table = Table(("x",), np.array([row], np.float32))
+    table = SignalTable(("x",), np.array([row], np.float32))
     found = moves(table, np.arange(len(row)) * 10.0, signal, **more).symptoms()
     return [(one.since, one.before, one.now) for one in found]
 
@@ -96,7 +96,7 @@ def test_what_it_does_one_time_in_25_is_no_news(often: int, moved: bool) -> None
     ],
 )
 def test_since_when(why: str, spans: list[tuple[int, float]], since: float) -> None:
-    calm = Table(("x",), np.full((1, 40), 200.0, np.float32)) if len(spans) == 1 else None
+    calm = SignalTable(("x",), np.full((1, 40), 200.0, np.float32)) if len(spans) == 1 else None
     ((found, before, now),) = _moved(_row(*spans), calm=calm)
     assert (found, before, now) == (since, 200.0, 190.0), why
 
@@ -155,8 +155,8 @@ def test_a_value_told_now_and_then_holds_until_the_next() -> None:
 
 
 def test_a_calm_past_is_what_is_usual_for_whom_it_knows() -> None:
-    table = Table(("new", "known"), np.array([_row((0, 190.0)), _row((0, 190.0))], np.float32))
-    calm = Table(("other", "known"), np.array([[100.0] * 64, [200.0] * 64], np.float32))
+    table = SignalTable(("new", "known"), np.array([_row((0, 190.0)), _row((0, 190.0))], np.float32))
+    calm = SignalTable(("other", "known"), np.array([[100.0] * 64, [200.0] * 64], np.float32))
     found = moves(table, TIMES, FLOW, calm)
     assert [(one.subject, one.before) for one in found.symptoms()] == [("known", 200.0)]
     assert found.center.tolist() == [190.0, 200.0]
@@ -166,8 +166,8 @@ def test_only_every_few_columns_of_a_long_past_are_looked_at() -> None:
     """Of 96 columns every third: what lies between them is not seen."""
     past = np.full((1, 96), 100.0, np.float32)
     past[0, ::3] = 200.0
-    table = Table(("x",), np.array([_row((0, 200.0))], np.float32))
-    assert moves(table, TIMES, FLOW, Table(("x",), past)).center.tolist() == [200.0]
+    table = SignalTable(("x",), np.array([_row((0, 200.0))], np.float32))
+    assert moves(table, TIMES, FLOW, SignalTable(("x",), past)).center.tolist() == [200.0]
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_the_middle_of_what_was_seen_where_half_was(row: list[float], middle: fl
 
 
 def test_who_was_not_seen_neither_moved_nor_stayed() -> None:
-    table = Table(("a", "b"), np.array([_row((0, 200.0)), [NAN] * COLUMNS], np.float32))
+    table = SignalTable(("a", "b"), np.array([_row((0, 200.0)), [NAN] * COLUMNS], np.float32))
     found = moves(table, TIMES, FLOW)
     assert found.seen.tolist() == [True, False]
-    nothing = moves(Table((), np.empty((0, COLUMNS), np.float32)), TIMES, FLOW)
+    nothing = moves(SignalTable((), np.empty((0, COLUMNS), np.float32)), TIMES, FLOW)
     assert (nothing.symptoms(), nothing.seen.tolist()) == ([], [])

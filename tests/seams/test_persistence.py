@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.model.finding import Finding, Symptom
 from holdfast.model.topology import Edge, Topology
-from holdfast.seams.persistence import Watch
+from holdfast.seams.persistence import FindingMemory
 from holdfast.seams.planned import PlannedWork
 
 FLOW = Finding(cause="cdu/c1", kind="cooling.flow_low", confidence=0.9, raw=0.95, since=0.0)
@@ -15,7 +15,7 @@ GRAPH = Topology((Edge("cools", "cdu/c1", "rack/r1"), Edge("cools", "rack/r1", "
 
 
 def _reported(looks: list[tuple[float, bool]], finding: Finding = FLOW) -> list[bool]:
-    watch = Watch()
+    watch = FindingMemory()
     return [bool(watch.take([finding] if seen else [], GRAPH, at)) for at, seen in looks]
 
 
@@ -49,7 +49,7 @@ def test_what_comes_and_goes_is_reported_at_the_third_time(raw: float, found: bo
 
 
 def test_episodes_are_in_the_evidence() -> None:
-    watch = Watch()
+    watch = FindingMemory()
     said = [watch.take([FLOW] if number % 5 == 0 else [], GRAPH, 60.0 * number) for number in range(12)]
     assert "it comes and goes: 3 times since it was first seen" in said[10][0].evidence
     assert said[10][0].since == 0.0
@@ -77,7 +77,7 @@ HOT = replace(FLOW, cause="node/n9", kind="cooling.fan", symptoms=(Symptom("node
     ],
 )
 def test_announced_work_silences_what_it_explains(why: str, work: PlannedWork, finding: Finding, silent: bool) -> None:
-    watch = Watch()
+    watch = FindingMemory()
     said = [watch.take([replace(finding, since=60.0 * n)], GRAPH, 60.0 * n, (work,)) for n in range(4)]
     assert (not any(said)) is silent, why
     assert bool(watch.explained) is silent

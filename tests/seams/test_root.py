@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.model.finding import Finding, Symptom
 from holdfast.model.topology import Edge
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.root import explains, roots
 from tests.seams.making import change
 
@@ -19,7 +19,7 @@ def _sign(subject: str, since: float, signal: str = "storage_used_ratio") -> Sym
     return Symptom(subject, signal, since, 0.5, 0.9)
 
 
-def _candidate(cause: str, since: float = SLOW_AT, **more: Any) -> Candidate:
+def _candidate(cause: str, since: float = SLOW_AT, **more: Any) -> CauseCandidate:
     given = {
         "cause": cause,
         "kind": f"kind.of.{cause}",
@@ -28,7 +28,7 @@ def _candidate(cause: str, since: float = SLOW_AT, **more: Any) -> Candidate:
         "explains": frozenset({"step", "throughput"}),
         "score": 0.0,
     }
-    return Candidate(**(given | more))
+    return CauseCandidate(**(given | more))
 
 
 def _sure(score: float) -> Any:
@@ -138,7 +138,7 @@ def test_one_cause_is_told_once_unless_it_is_bad_in_two_ways(quiet: Any, proven:
     assert len(roots(quiet.scene, [better, other])) == (2 if both else 1)
 
 
-def _without_signs(cause: str, **more: Any) -> Candidate:
+def _without_signs(cause: str, **more: Any) -> CauseCandidate:
     return _candidate(cause, signs=[], began=SLOW_AT, **more)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from holdfast import seams
 from holdfast.catalog.seam_signals import signals
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Edge, Topology
 
 SUBJECTS = ("node/n1/gpu/0", "node/n1/gpu/1", "node/n1", "cdu/c1", "rack/r1", "job/j", "job/j/rank/0")
@@ -18,6 +18,6 @@ TOPOLOGY = Topology(
 def test_a_few_columns_say_nothing(columns: int) -> None:
     values = np.full((len(SUBJECTS), columns), 0.5, np.float32)
     panel = Panel(
-        np.arange(columns, dtype=np.float64) * 10, {name: Table(SUBJECTS, values.copy()) for name in signals()}
+        np.arange(columns, dtype=np.float64) * 10, {name: SignalTable(SUBJECTS, values.copy()) for name in signals()}
     )
     assert seams.explain(panel, TOPOLOGY) == ()

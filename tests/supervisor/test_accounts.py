@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.ledger import Ledger
-from holdfast.supervisor.accounts import Accounts
+from holdfast.supervisor.accounts import RunAccounts
 
 
 def test_a_run_with_a_restart() -> None:
-    accounts = Accounts(0.0)
+    accounts = RunAccounts(0.0)
     accounts.begin(1.0)
     for step in range(1, 11):
         accounts.step(10.0 + step, step)
@@ -29,7 +29,7 @@ def test_a_run_with_a_restart() -> None:
 
 
 def test_slow_steps_are_degraded_above_the_usual() -> None:
-    accounts = Accounts(0.0)
+    accounts = RunAccounts(0.0)
     accounts.begin(0.0)
     for step in range(20):
         accounts.step(float(step), step)
@@ -39,7 +39,7 @@ def test_slow_steps_are_degraded_above_the_usual() -> None:
 
 
 def test_without_a_progress_line_nobody_knows() -> None:
-    accounts = Accounts(0.0)
+    accounts = RunAccounts(0.0)
     accounts.begin(0.0)
     accounts.end(100.0, well=True)
     assert accounts.ledger == Ledger(unknown=100.0)
@@ -50,7 +50,7 @@ HAPPENS = st.tuples(st.sampled_from(["begin", "step", "save", "saved", "well", "
 
 @given(st.lists(st.tuples(HAPPENS, st.floats(0.0, 1e4))), st.floats(0.0, 1e6))
 def test_the_parts_are_the_whole(happenings: list[tuple[tuple[str, int], float]], before: float) -> None:
-    accounts, now = Accounts(0.0, Ledger(unknown=before)), 0.0
+    accounts, now = RunAccounts(0.0, Ledger(unknown=before)), 0.0
     for (what, step), later in happenings:
         now += later
         if what == "begin":

@@ -1,6 +1,6 @@
 """Work, waiting and idleness told apart by power, use and traffic; what was never usual says nothing."""
 
-from holdfast.supervisor.hardware.activity import Activity, Sample, Signs
+from holdfast.supervisor.hardware.activity import Activity, ActivitySample, Signs
 
 WORKS, WAITS, IDLE = (0.97, 620.0), (1.0, 210.0), (0.0, 75.0)
 
@@ -9,7 +9,7 @@ def trained(gpu: tuple[float, float] = WORKS, gpus: int = 8, rate: float | None 
     """A minute of steps, five seconds each."""
     activity = Activity()
     for second in range(61):
-        activity.add(Sample(float(second), (gpu,) * gpus, None if rate is None else rate * second))
+        activity.add(ActivitySample(float(second), (gpu,) * gpus, None if rate is None else rate * second))
         if second % 5 == 0:
             activity.progress(float(second))
     return activity, 60.0
@@ -17,7 +17,7 @@ def trained(gpu: tuple[float, float] = WORKS, gpus: int = 8, rate: float | None 
 
 def then(activity: Activity, at: float, gpus: tuple[tuple[float, float], ...], rdma: float | None) -> Signs:
     for second in range(1, 9):
-        activity.add(Sample(at + second, gpus, rdma))
+        activity.add(ActivitySample(at + second, gpus, rdma))
     return activity.signs(at + 8)
 
 
@@ -40,7 +40,7 @@ def test_one_gpu_that_works_is_no_hang() -> None:
 def test_traffic_is_no_hang() -> None:
     activity, at = trained()
     for second in range(1, 9):
-        activity.add(Sample(at + second, (IDLE,) * 8, 20e9 * 60 + 5e9 * second))
+        activity.add(ActivitySample(at + second, (IDLE,) * 8, 20e9 * 60 + 5e9 * second))
     assert activity.signs(at + 8).moves
 
 
@@ -68,7 +68,7 @@ def test_work_shows_without_progress_lines() -> None:
     activity = Activity()
     busy = []
     for second, gpu in enumerate([IDLE, IDLE, WORKS, WORKS, WAITS, WAITS]):
-        sample = Sample(float(second), (gpu,), None)
+        sample = ActivitySample(float(second), (gpu,), None)
         activity.add(sample)
         busy.append(activity.is_busy(sample))
     assert busy == [False, False, True, True, False, False]

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.supervisor.evidence import capture
-from holdfast.supervisor.evidence.stack_capture import Look
+from holdfast.supervisor.evidence.stack_capture import StackCapture
 
 
 def test_a_rank_that_reads_its_pipe_writes_its_dump(tmp_path: Path) -> None:
@@ -37,7 +37,9 @@ def test_a_pipe_without_a_reader_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_stacks_are_kept_for_a_person(tmp_path: Path) -> None:
-    capture.stacks([Look(rank=1, host="n1", pid=2, state="S", frames=("f (a.py:1)",))], tmp_path / "a.stacks.json")
+    capture.stacks(
+        [StackCapture(rank=1, host="n1", pid=2, state="S", frames=("f (a.py:1)",))], tmp_path / "a.stacks.json"
+    )
     assert msgspec.json.decode((tmp_path / "a.stacks.json").read_bytes())[0]["frames"] == ["f (a.py:1)"]
 
 

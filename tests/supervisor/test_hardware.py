@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.lab.twin.node import Node, make_node
+from holdfast.lab.twin.node import TwinNode, make_node
 from holdfast.supervisor.hardware.hardware import Hardware
 from tests.waiting import until
 
@@ -41,7 +41,7 @@ if os.environ["HOLDFAST_ATTEMPT"] == "1":
 """
 
 
-def load(node: Node, use: int, watts: int) -> None:
+def load(node: TwinNode, use: int, watts: int) -> None:
     for number in range(8):
         node.state.gpu[number].gpu_utilization = use
         node.state.gpu[number].power_milliwatts = watts * 1000

@@ -1,15 +1,15 @@
 """Who stands elsewhere than the others."""
 
 from holdfast.supervisor.evidence.outliers import evidence
-from holdfast.supervisor.evidence.stack_capture import Look
+from holdfast.supervisor.evidence.stack_capture import StackCapture
 
 WAITING = ("all_reduce (torch/distributed/distributed_c10d.py:2810)", "update (train.py:58)", "<module> (train.py:99)")
 SLEEPING = ("sleep (train.py:12)", "<module> (train.py:99)")
 GATHERING = ("all_gather (torch/distributed/distributed_c10d.py:3100)", "metrics (train.py:70)")
 
 
-def look(rank: int, frames: tuple[str, ...], state: str = "S", cpu: float = 0.0, io: int = 0) -> Look:
-    return Look(rank=rank, host="n1", pid=100 + rank, state=state, frames=frames, cpu_seconds=cpu, io_bytes=io)
+def look(rank: int, frames: tuple[str, ...], state: str = "S", cpu: float = 0.0, io: int = 0) -> StackCapture:
+    return StackCapture(rank=rank, host="n1", pid=100 + rank, state=state, frames=frames, cpu_seconds=cpu, io_bytes=io)
 
 
 def test_the_rank_that_the_others_wait_for() -> None:

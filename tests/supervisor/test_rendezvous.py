@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.supervisor.nodes.rendezvous import LeaderLost
-from holdfast.supervisor.nodes.report import AttemptEnd, Plan, Report
+from holdfast.supervisor.nodes.report import AttemptEnd, AttemptPlan, AttemptReport
 from holdfast.supervisor.nodes.signed import Signer
 from tests.ports import free_port
 from tests.waiting import until
@@ -21,10 +21,10 @@ pytest.importorskip("torch", reason="the training extra is not installed")
 
 from torch._C._distributed_c10d import TCPStore
 
-from holdfast.supervisor.nodes.c10d import C10dRendezvous, Patience, Size
+from holdfast.supervisor.nodes.c10d import C10dRendezvous, Size, StoreTimeouts
 
 SECRET = b"s" * 32
-QUICKLY = Patience(assembly_seconds=30.0, lost_seconds=10.0)
+QUICKLY = StoreTimeouts(assembly_seconds=30.0, lost_seconds=10.0)
 
 
 @contextmanager
@@ -67,18 +67,18 @@ def on_a_thread(question: Callable[[], object]) -> Callable[[], object]:
 
 def test_a_plan_without_the_job_s_secret_is_not_followed() -> None:
     with joined(Size(2, 2), "n2") as (leader, followers, attacker, _):
-        forged = msgspec.json.encode(Plan(number=1, members=("n2",), master_host="10.6.6.6", master_port=1))
+        forged = msgspec.json.encode(AttemptPlan(number=1, members=("n2",), master_host="10.6.6.6", master_port=1))
         attacker.set("plan/1", forged.decode())
         waits = on_a_thread(lambda: followers["n2"].next_plan(0))
         attacker.set("plan/1", Signer(b"w" * 32).seal("plan/1", forged))
-        true = Plan(number=1, members=("n1", "n2"), master_host="127.0.0.1", master_port=5)
+        true = AttemptPlan(number=1, members=("n1", "n2"), master_host="127.0.0.1", master_port=5)
         leader.announce(true)
         assert waits() == true
 
 
 def test_a_signed_message_counts_only_where_and_when_it_was_signed() -> None:
     with joined(Size(2, 2), "n2") as (leader, followers, attacker, _):
-        leader.announce(Plan(number=1, members=("n1", "n2"), master_host="h", master_port=5))
+        leader.announce(AttemptPlan(number=1, members=("n1", "n2"), master_host="h", master_port=5))
         recorded = attacker.get("plan/1")
         attacker.set("plan/2", recorded.decode())  # as the next attempt's
         assert followers["n2"]._get("plan/1", followers["n2"]._signer) is not None
@@ -100,7 +100,7 @@ def test_a_plan_carries_neither_command_nor_environment() -> None:
         "exit_code",
         "reason",
     }
-    assert {one.name for one in msgspec.inspect.type_info(Plan).fields} == allowed  # type: ignore[attr-defined]
+    assert {one.name for one in msgspec.inspect.type_info(AttemptPlan).fields} == allowed  # type: ignore[attr-defined]
 
 
 def test_a_node_with_another_secret_is_refused_and_both_sides_say_so() -> None:
@@ -143,8 +143,8 @@ def test_a_forged_heartbeat_end_or_report_is_not_counted() -> None:
         assert leader.ended_elsewhere(1) is None
         followers["n2"].announce_end(1, AttemptEnd(node="n2", why="true"))
         assert leader.ended_elsewhere(1) == AttemptEnd(node="n2", why="true")
-        attacker.set("report/1/n2", msgspec.json.encode(Report(node="n2", exit_code=0)).decode())
-        followers["n2"].send_report(1, Report(node="n2", exit_code=7))
+        attacker.set("report/1/n2", msgspec.json.encode(AttemptReport(node="n2", exit_code=0)).decode())
+        followers["n2"].send_report(1, AttemptReport(node="n2", exit_code=7))
         assert [one.exit_code for one in leader.reports(1, ["n1", "n2"])] == [7]
         leader.lost(["n2"])
         before = leader._heartbeats["n2"]

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from holdfast.training import Checkpoint, Guard, Parallel, Random
 from holdfast.training.checkpoint.storage.target import INDEX, rank_folder
 from holdfast.training.checkpoint.untrusted_steps import noted
-from holdfast.training.guard.finding import Finding
+from holdfast.training.guard.finding import GuardFinding
 from tests.waiting import until
 
 
@@ -70,7 +70,7 @@ class Training:
         with torch.no_grad():
             return nn.functional.mse_loss(self.model.module(batch), (batch @ self.target).tanh())
 
-    def step(self, step: int) -> list[Finding]:
+    def step(self, step: int) -> list[GuardFinding]:
         loss = self.loss(self.batch())
         self.optimizer.zero_grad()
         loss.backward()

@@ -18,7 +18,7 @@ from holdfast.node.sources.jobs.socket import JobSocketSource
 from holdfast.training import Checkpoint, Guard, Progress
 from holdfast.training.checkpoint.storage import storage
 from holdfast.training.checkpoint.untrusted_steps import FILE
-from holdfast.training.guard.finding import Finding, Kind
+from holdfast.training.guard.finding import GuardFinding, GuardFindingKind
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -93,7 +93,7 @@ def test_an_xid_on_the_node_makes_the_steps_since_suspect(place: Path, agent_soc
             found = suspected(home, place)
         finally:
             agent.kill()
-    assert found.kind is Kind.HARDWARE
+    assert found.kind is GuardFindingKind.HARDWARE
     assert "xid" in found.what
     assert found.since > 3, "what was before it is not suspect"
     assert f'"since": {found.since}' in (place / FILE).read_text()
@@ -102,10 +102,10 @@ def test_an_xid_on_the_node_makes_the_steps_since_suspect(place: Path, agent_soc
     again.close()
 
 
-def suspected(home: Path, place: Path) -> Finding:
+def suspected(home: Path, place: Path) -> GuardFinding:
     """Train until the guard says something, and save around it."""
     checkpoint = Checkpoint(place, replicas=1)
-    found: list[Finding] = []
+    found: list[GuardFinding] = []
     with Progress(place.name) as progress:
         guard = Guard(nn.Linear(4, 4), vote_every=0, checkpoint=checkpoint, progress=progress)
         step = 0

@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from holdfast.training.checkpoint.keeper.quorum import NONE, Ballot, Share
+from holdfast.training.checkpoint.keeper.quorum import NONE, Ballot, QuorumShare
 
 WORLD = 3
 
@@ -15,7 +15,7 @@ class Keepers(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ballot = Ballot(WORLD)
-        self.shares = [Share() for _ in range(WORLD)]
+        self.shares = [QuorumShare() for _ in range(WORLD)]
         self.saved = [0] * WORLD  # the last step each rank offered
         self.late: list[tuple[int, int, int]] = []
         self.written: dict[int, set[int]] = {}
@@ -52,13 +52,13 @@ class Keepers(RuleBasedStateMachine):
 
     @rule(rank=st.integers(0, WORLD - 1))
     def keeper_dies(self, rank: int) -> None:
-        self.shares[rank] = Share()
+        self.shares[rank] = QuorumShare()
         self.died = True
 
     @rule()
     def counting_keeper_dies(self) -> None:
         self.ballot = Ballot(WORLD)
-        self.shares[0] = Share()
+        self.shares[0] = QuorumShare()
         self.died = True
 
     def say(self, rank: int, newest: int, holds: int) -> None:
@@ -84,7 +84,7 @@ class Keepers(RuleBasedStateMachine):
     @invariant()
     def it_always_goes_on(self) -> None:
         """From wherever this is: when all are heard and have written, the next step but one is written by all."""
-        shares = [Share() for _ in range(WORLD)]
+        shares = [QuorumShare() for _ in range(WORLD)]
         ballot = Ballot(WORLD)
         ballot._words, ballot.answer = dict(self.ballot._words), self.ballot.answer
         for share, now in zip(shares, self.shares, strict=True):

@@ -1,8 +1,8 @@
 """Which steps can be loaded from what is left, and who reads where."""
 
-from holdfast.training.checkpoint.candidates import Candidate, Found, candidates, sources
+from holdfast.training.checkpoint.candidates import Found, StepCandidate, candidates, sources
 from holdfast.training.checkpoint.keeper_client import Held
-from holdfast.training.checkpoint.untrusted_steps import MEMORY, STORAGE, Suspect, trusted
+from holdfast.training.checkpoint.untrusted_steps import MEMORY, STORAGE, UntrustedStep, trusted
 
 
 def found(node: int, *copies: tuple[int, int], stored: tuple[tuple[object, ...], ...] = (), run: str = "run") -> Found:
@@ -31,12 +31,12 @@ def test_shards_of_two_runs_never_make_one_step() -> None:
 
 
 def test_what_is_left_when_a_tier_is_not_trusted_must_still_be_whole() -> None:
-    both = Candidate(20, "run", 2, frozenset({0}), frozenset({0, 1}))
-    mixed = Candidate(20, "run", 2, frozenset({0}), frozenset({1}))
+    both = StepCandidate(20, "run", 2, frozenset({0}), frozenset({0, 1}))
+    mixed = StepCandidate(20, "run", 2, frozenset({0}), frozenset({1}))
 
-    def against(tier: str) -> list[Suspect]:
-        return [Suspect(20, 25, ("run",), tier, "no number")]
+    def against(tier: str) -> list[UntrustedStep]:
+        return [UntrustedStep(20, 25, ("run",), tier, "no number")]
 
-    assert trusted([both, mixed], against(MEMORY)) == [Candidate(20, "run", 2, frozenset(), frozenset({0, 1}))]
+    assert trusted([both, mixed], against(MEMORY)) == [StepCandidate(20, "run", 2, frozenset(), frozenset({0, 1}))]
     assert trusted([both, mixed], against(STORAGE)) == []
     assert trusted([both, mixed], []) == [both, mixed]

@@ -22,7 +22,7 @@ ROOM = 64 << 20
 
 
 @pytest.fixture(autouse=True)
-def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cuda.State:
+def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cuda.CudaState:
     """Two simulated GPUs for everything that is started from here."""
     monkeypatch.setenv("HOLDFAST_NODE", "node0")
     monkeypatch.setenv("HOLDFAST_CUDART", str(cuda.make(tmp_path / "gpus")))
@@ -86,7 +86,7 @@ def copy_on_gpu(place: Path, step: int) -> tuple[Keeper, Runtime, int, int]:
     return rank, runtime, runtime.open(rank.fetch_gpu(step)["handle"]), held.size
 
 
-def test_a_killed_rank_comes_back_from_the_memory_of_another_gpu(place: Path, gpus: cuda.State) -> None:
+def test_a_killed_rank_comes_back_from_the_memory_of_another_gpu(place: Path, gpus: cuda.CudaState) -> None:
     process = crew.start(train_until_killed, 0, 1, 0, str(place))
     process.join(crew.PATIENCE_SECONDS)
     assert process.exitcode == -signal.SIGKILL
@@ -114,7 +114,7 @@ def test_a_flipped_byte_in_gpu_memory_leads_to_the_next_tier(place: Path) -> Non
     assert_same(into, 2)
 
 
-def test_too_little_gpu_memory_is_said_once_and_host_memory_is_used(place: Path, gpus: cuda.State) -> None:
+def test_too_little_gpu_memory_is_said_once_and_host_memory_is_used(place: Path, gpus: cuda.CudaState) -> None:
     gpus.device[1].total = 1 << 20
     ckpt = kept(place, 1, 2)
     assert "GPU 0000:19:00.0 has no 2097152 bytes for rank 0, 1048576 are free" in ckpt.troubles["GPU memory of rank 0"]
@@ -125,7 +125,7 @@ def test_too_little_gpu_memory_is_said_once_and_host_memory_is_used(place: Path,
 
 
 def test_a_gpu_that_is_lost_costs_the_step_that_lay_there_alone_and_not_the_training(
-    place: Path, gpus: cuda.State
+    place: Path, gpus: cuda.CudaState
 ) -> None:
     ckpt = kept(place, 1)
     ckpt.status()
@@ -139,7 +139,7 @@ def test_a_gpu_that_is_lost_costs_the_step_that_lay_there_alone_and_not_the_trai
 
 
 @pytest.mark.parametrize("part", [1, 3])  # the description, and a tensor
-def test_what_arrives_on_the_gpu_damaged_is_not_kept(place: Path, gpus: cuda.State, part: int) -> None:
+def test_what_arrives_on_the_gpu_damaged_is_not_kept(place: Path, gpus: cuda.CudaState, part: int) -> None:
     ckpt = kept(place, 1)
     ckpt.status()
     gpus.flip_copy = part
@@ -164,7 +164,7 @@ def test_a_rank_killed_while_it_copies_leaves_the_step_before(place: Path) -> No
 
 @pytest.mark.parametrize("broken", ["refuse_handles", "no_peer_access"])
 def test_a_handle_that_cannot_be_opened_and_gpus_that_do_not_reach_each_other(
-    place: Path, gpus: cuda.State, broken: str
+    place: Path, gpus: cuda.CudaState, broken: str
 ) -> None:
     setattr(gpus, broken, 1)
     ckpt = kept(place, 1)
@@ -176,7 +176,7 @@ def test_a_handle_that_cannot_be_opened_and_gpus_that_do_not_reach_each_other(
     ckpt.close()
 
 
-def test_a_state_that_outgrows_its_buffer_and_its_budget(place: Path, gpus: cuda.State) -> None:
+def test_a_state_that_outgrows_its_buffer_and_its_budget(place: Path, gpus: cuda.CudaState) -> None:
     ckpt = kept(place, 1, gpu_bytes=4 << 20)
     large = {"weights": torch.ones(3 << 18)}
     assert ckpt.save(2, large) and ckpt.status()["gpu"]["gpu"]
@@ -188,7 +188,7 @@ def test_a_state_that_outgrows_its_buffer_and_its_budget(place: Path, gpus: cuda
     ckpt.close()
 
 
-def test_without_the_word_no_gpu_is_touched(place: Path, gpus: cuda.State) -> None:
+def test_without_the_word_no_gpu_is_touched(place: Path, gpus: cuda.CudaState) -> None:
     ckpt = Checkpoint(place, replicas=1)
     assert ckpt.save(1, state(1))
     assert "gpu_bytes was not given" in ckpt.status()["gpu"]["where"]
@@ -203,7 +203,7 @@ def test_a_machine_without_a_runtime_goes_on_in_host_memory(place: Path, monkeyp
     ckpt.close()
 
 
-def test_a_failure_of_ours_is_not_left_behind_for_torch_to_find(gpus: cuda.State) -> None:
+def test_a_failure_of_ours_is_not_left_behind_for_torch_to_find(gpus: cuda.CudaState) -> None:
     runtime = open_runtime()
     with pytest.raises(CudaError, match="invalid resource handle"):
         runtime.open(b"no handle".ljust(64, b"!"))

@@ -17,31 +17,31 @@ ROOM = 8 << 20
 
 
 @pytest.fixture(autouse=True)
-def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cuda.State:
+def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cuda.CudaState:
     monkeypatch.setenv("HOLDFAST_CUDART", str(cuda.make(tmp_path / "gpus", gpus=4)))
     return cuda.attach(tmp_path / "gpus")
 
 
-def used(gpus: cuda.State) -> dict[int, int]:
+def used(gpus: cuda.CudaState) -> dict[int, int]:
     return {one.device: one.size for one in gpus.allocation if one.owner}
 
 
-def own(gpus: cuda.State, number: int) -> str:
+def own(gpus: cuda.CudaState, number: int) -> str:
     return str(gpus.device[number].bus_id.decode())
 
 
-def test_every_gpu_keeps_the_copy_of_its_neighbour(gpus: cuda.State) -> None:
+def test_every_gpu_keeps_the_copy_of_its_neighbour(gpus: cuda.CudaState) -> None:
     shelf = Shelf({})
     lent = [shelf.lend(rank, 3 << 20, ROOM, own(gpus, rank))["gpu"] for rank in range(4)]
     assert lent == [own(gpus, at) for at in (1, 2, 3, 0)]
     assert used(gpus) == dict.fromkeys(range(4), 4 << 20)
 
 
-def test_a_rank_whose_gpu_the_keeper_does_not_see_gets_one_that_it_does(gpus: cuda.State) -> None:
+def test_a_rank_whose_gpu_the_keeper_does_not_see_gets_one_that_it_does(gpus: cuda.CudaState) -> None:
     assert Shelf({}).lend(5, 100, ROOM, "0000:FF:00.0")["gpu"] == own(gpus, 1)
 
 
-def test_a_buffer_is_used_again_and_a_larger_one_takes_its_place(gpus: cuda.State) -> None:
+def test_a_buffer_is_used_again_and_a_larger_one_takes_its_place(gpus: cuda.CudaState) -> None:
     shelf = Shelf({})
     first = shelf.lend(0, 2 << 20, ROOM, own(gpus, 0))
     assert shelf.lend(0, 1 << 20, ROOM, own(gpus, 0)) == first
@@ -49,7 +49,7 @@ def test_a_buffer_is_used_again_and_a_larger_one_takes_its_place(gpus: cuda.Stat
     assert used(gpus) == {1: 4 << 20}
 
 
-def landed(shelf: Shelf, gpus: cuda.State, step: int, sums: list[tuple[int, int, int]]) -> Pages:
+def landed(shelf: Shelf, gpus: cuda.CudaState, step: int, sums: list[tuple[int, int, int]]) -> Pages:
     pages = ShardStore(ROOM).reserve(0, 4096)
     shelf.lend(0, 4096, ROOM, own(gpus, 0))
     shelf.take(0, step, 4096, sums, pages)
@@ -57,7 +57,9 @@ def landed(shelf: Shelf, gpus: cuda.State, step: int, sums: list[tuple[int, int,
     return pages
 
 
-def test_what_lies_there_is_told_until_it_is_written_over_or_belongs_to_a_run_that_is_gone(gpus: cuda.State) -> None:
+def test_what_lies_there_is_told_until_it_is_written_over_or_belongs_to_a_run_that_is_gone(
+    gpus: cuda.CudaState,
+) -> None:
     shelf = Shelf({})
     landed(shelf, gpus, 7, [])
     assert [row[1] for row in shelf.rows()] == [7]
@@ -71,7 +73,7 @@ def test_what_lies_there_is_told_until_it_is_written_over_or_belongs_to_a_run_th
         shelf.fetch(0, 8)
 
 
-def test_after_a_failure_the_process_is_refused_and_its_successor_is_not(gpus: cuda.State) -> None:
+def test_after_a_failure_the_process_is_refused_and_its_successor_is_not(gpus: cuda.CudaState) -> None:
     shelf = Shelf({})
     with pytest.raises(CudaError, match="what arrived is not what the rank had, at byte 64"):
         landed(shelf, gpus, 3, [(64, 16, 1)])
@@ -83,7 +85,7 @@ def test_after_a_failure_the_process_is_refused_and_its_successor_is_not(gpus: c
     landed(shelf, gpus, 4, [(64, 16, 0)])
 
 
-def test_nothing_is_left_on_the_gpus_when_nobody_is_here(gpus: cuda.State) -> None:
+def test_nothing_is_left_on_the_gpus_when_nobody_is_here(gpus: cuda.CudaState) -> None:
     shelf = Shelf({})
     pages = landed(shelf, gpus, 1, [])
     assert gpus.page_locked == pages.size
@@ -94,7 +96,7 @@ def test_nothing_is_left_on_the_gpus_when_nobody_is_here(gpus: cuda.State) -> No
     landed(shelf, gpus, 2, [])
 
 
-def test_pages_that_cannot_be_locked_are_used_as_they_are(gpus: cuda.State) -> None:
+def test_pages_that_cannot_be_locked_are_used_as_they_are(gpus: cuda.CudaState) -> None:
     runtime = open_runtime()
     pages = Pages.new("test", resource.getpagesize())
     gpus.device[0].fault = 999

@@ -14,7 +14,7 @@ from holdfast.training import Checkpoint, Guard
 from holdfast.training.checkpoint.restore import CheckpointError
 from holdfast.training.checkpoint.untrusted_steps import FILE
 from holdfast.training.guard import bundle
-from holdfast.training.guard.finding import Kind
+from holdfast.training.guard.finding import GuardFindingKind
 from tests.waiting import until
 
 
@@ -30,11 +30,11 @@ def told(folder: Path, world: int, target: Any, *arguments: Any) -> list[dict[st
 @pytest.mark.slow
 def test_a_flipped_bit_is_named_by_vote_by_checksum_and_by_replay(place: Path) -> None:
     rows = told(place, 3, guarded.with_faults)
-    vote = [Kind.REPLICA, 10, 6, [1], True]
-    product = [Kind.CHECKSUM, 4, 3, [2], True]
+    vote = [GuardFindingKind.REPLICA, 10, 6, [1], True]
+    product = [GuardFindingKind.CHECKSUM, 4, 3, [2], True]
     for rank, row in enumerate(rows):
-        sums = [one for one in row["found"] if one[0] == Kind.CHECKSUM]
-        assert [one for one in row["found"] if one[0] == Kind.REPLICA] == [vote], rank
+        sums = [one for one in row["found"] if one[0] == GuardFindingKind.CHECKSUM]
+        assert [one for one in row["found"] if one[0] == GuardFindingKind.REPLICA] == [vote], rank
         assert sums == [product], rank  # by the rank itself, by the others at the next vote
         assert [one[:4] for one in row["replayed"]] == [
             ["persistent", "persistent", [1], 6],  # since the last step that was proven good: the vote at 5
@@ -68,9 +68,9 @@ def test_no_number_and_a_jump_are_said_at_once() -> None:
     for step in range(1, 40):
         assert guard.step(step, loss=2.0 + step % 3 / 10, grad_norm=torch.tensor(1.0)) == []
     jump, nothing = guard.step(40, loss=30.0, grad_norm=float("nan"))
-    assert (jump.kind, jump.ranks, jump.since) == (Kind.JUMP, (0,), 40)
+    assert (jump.kind, jump.ranks, jump.since) == (GuardFindingKind.JUMP, (0,), 40)
     assert "loss is 30, expected at most" in jump.sentence()
-    assert nothing.kind is Kind.NOT_A_NUMBER
+    assert nothing.kind is GuardFindingKind.NOT_A_NUMBER
     assert "gradient norm is nan" in nothing.sentence()
 
 
@@ -84,7 +84,7 @@ def test_a_wrong_product_doubts_all_since_that_kind_of_product_was_right() -> No
         network(torch.ones(4, 8))
         found += guard.step(step)
     (wrong,) = found
-    assert (wrong.kind, wrong.step, wrong.since) == (Kind.CHECKSUM, 8, 5)
+    assert (wrong.kind, wrong.step, wrong.since) == (GuardFindingKind.CHECKSUM, 8, 5)
     assert "layer 1" in wrong.what
 
 
@@ -177,4 +177,4 @@ def test_what_was_saved_before_this_run_is_not_doubted_for_a_product_of_now() ->
     layer(torch.randn(8, 64))
     (finding,) = guard.step(40)
     guard.close()
-    assert (finding.kind, finding.since) == (Kind.CHECKSUM, 39)
+    assert (finding.kind, finding.since) == (GuardFindingKind.CHECKSUM, 39)

@@ -9,14 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from holdfast.training.checkpoint.candidates import Candidate
-from holdfast.training.checkpoint.untrusted_steps import FILE, MEMORY, Suspect, note, noted, trusted
+from holdfast.training.checkpoint.candidates import StepCandidate
+from holdfast.training.checkpoint.untrusted_steps import FILE, MEMORY, UntrustedStep, note, noted, trusted
 from holdfast.training.guard.checksum import error
-from holdfast.training.guard.finding import QUIET_STEPS, Events, Finding, Kind, finding_of, finding_row, wrong_product
+from holdfast.training.guard.finding import (
+    QUIET_STEPS,
+    Events,
+    GuardFinding,
+    GuardFindingKind,
+    finding_of,
+    finding_row,
+    wrong_product,
+)
 from holdfast.training.guard.hash import digests, held, word_sum
-from holdfast.training.guard.jumps import Series
-from holdfast.training.guard.replay import Cause, judge
-from holdfast.training.guard.vote import Result, count
+from holdfast.training.guard.jumps import JumpSeries
+from holdfast.training.guard.replay import ReplayCause, judge
+from holdfast.training.guard.vote import VoteResult, count
 
 
 @given(length=st.integers(1, 40), start=st.integers(0, 3), bit=st.integers(0, 40 * 8 - 1))
@@ -52,14 +60,14 @@ def test_parameters_and_optimizer_have_their_own_numbers() -> None:
 @pytest.mark.parametrize(
     ("ballots", "expected"),
     [
-        ([{"p": 1}, {"p": 1}, {"p": 1}], Result()),
-        ([{"p": 1}, {"p": 2}, {"p": 1}], Result((1,), True, ("p",))),
-        ([{"p": 1}, {"p": 2}], Result((0, 1), False, ("p",))),
-        ([{"p": 1}, {"p": 2}, {"p": 2}, {"p": 1}], Result((0, 1, 2, 3), False, ("p",))),
-        ([{"p": 1, "o": 5}, {"p": 1, "o": 5}, {"p": 1, "o": 6}], Result((2,), True, ("o",))),
+        ([{"p": 1}, {"p": 1}, {"p": 1}], VoteResult()),
+        ([{"p": 1}, {"p": 2}, {"p": 1}], VoteResult((1,), True, ("p",))),
+        ([{"p": 1}, {"p": 2}], VoteResult((0, 1), False, ("p",))),
+        ([{"p": 1}, {"p": 2}, {"p": 2}, {"p": 1}], VoteResult((0, 1, 2, 3), False, ("p",))),
+        ([{"p": 1, "o": 5}, {"p": 1, "o": 5}, {"p": 1, "o": 6}], VoteResult((2,), True, ("o",))),
     ],
 )
-def test_the_minority_is_named_where_there_is_a_majority(ballots: list[dict[str, int]], expected: Result) -> None:
+def test_the_minority_is_named_where_there_is_a_majority(ballots: list[dict[str, int]], expected: VoteResult) -> None:
     assert count(ballots) == expected
 
 
@@ -71,12 +79,12 @@ def test_what_is_fully_sharded_is_unknown() -> None:
 
 @given(st.lists(st.floats(1.0, 4.9), min_size=50, max_size=300))
 def test_values_of_one_size_are_no_jump(values: list[float]) -> None:
-    series = Series("loss")
+    series = JumpSeries("loss")
     assert [said for value in values if (said := series.look(value))] == []
 
 
 def test_a_new_level_is_accepted_in_time_and_said_once() -> None:
-    series = Series("loss")
+    series = JumpSeries("loss")
     said = [series.look(value) for value in [1.0] * 30 + [50.0] * 60]
     assert len([one for one in said if one]) == 1
 
@@ -149,31 +157,31 @@ A, B, C = b"a", b"b", b"c"
 @pytest.mark.parametrize(
     ("own", "elsewhere", "cause", "ranks"),
     [
-        ([(A, A), (B, B), (C, C)], [A, B, C], Cause.DATA, ()),
-        ([(A, A), (B, C), (C, C)], [A, B, C], Cause.TRANSIENT, (1,)),
-        ([(A, A), (B, B), (C, C)], [B, C, C], Cause.PERSISTENT, (1,)),
-        ([(A, A), (B, B), (C, C)], [A, B, A], Cause.PERSISTENT, (0, 2)),
-        ([(A, A), (B, B)], [B, A], Cause.PERSISTENT, (0, 1)),
-        ([(A, A)], [A], Cause.UNKNOWN, ()),
+        ([(A, A), (B, B), (C, C)], [A, B, C], ReplayCause.DATA, ()),
+        ([(A, A), (B, C), (C, C)], [A, B, C], ReplayCause.TRANSIENT, (1,)),
+        ([(A, A), (B, B), (C, C)], [B, C, C], ReplayCause.PERSISTENT, (1,)),
+        ([(A, A), (B, B), (C, C)], [A, B, A], ReplayCause.PERSISTENT, (0, 2)),
+        ([(A, A), (B, B)], [B, A], ReplayCause.PERSISTENT, (0, 1)),
+        ([(A, A)], [A], ReplayCause.UNKNOWN, ()),
     ],
 )
 def test_who_disagrees_with_both_neighbours_lies(
-    own: list[tuple[bytes, bytes]], elsewhere: list[bytes], cause: Cause, ranks: tuple[int, ...]
+    own: list[tuple[bytes, bytes]], elsewhere: list[bytes], cause: ReplayCause, ranks: tuple[int, ...]
 ) -> None:
     answer = judge(own, elsewhere)
     assert (answer.cause, answer.ranks) == (cause, ranks)
 
 
 def test_findings_travel_whole() -> None:
-    finding = Finding(Kind.CHECKSUM, 4, 3, (2,), True, "layer 0", "likely")
+    finding = GuardFinding(GuardFindingKind.CHECKSUM, 4, 3, (2,), True, "layer 0", "likely")
     assert finding_of(finding_row(finding)) == finding
     assert "take the machine of rank 2 out" in finding.sentence()
     with pytest.raises(ValueError, match="not a finding"):
         finding_of([1, 2])
 
 
-def checksum(step: int, rank: int = 2, since: int = 0) -> Finding:
-    return Finding(Kind.CHECKSUM, step, since, (rank,), True, f"layer {step % 3}", "likely")
+def checksum(step: int, rank: int = 2, since: int = 0) -> GuardFinding:
+    return GuardFinding(GuardFindingKind.CHECKSUM, step, since, (rank,), True, f"layer {step % 3}", "likely")
 
 
 def test_an_event_is_one_finding_with_a_count_and_is_announced_at_1_10_and_100() -> None:
@@ -188,10 +196,13 @@ def test_an_event_is_one_finding_with_a_count_and_is_announced_at_1_10_and_100()
 def test_another_rank_kind_or_time_is_another_event() -> None:
     events = Events()
     assert events.add(checksum(10)) and events.add(checksum(10, rank=3))
-    assert events.add(Finding(Kind.REPLICA, 10, 0, (2,), True, "bits"))
+    assert events.add(GuardFinding(GuardFindingKind.REPLICA, 10, 0, (2,), True, "bits"))
     assert events.add(checksum(10 + QUIET_STEPS)) is None
     assert events.add(checksum(10 + 2 * QUIET_STEPS + 1)) is not None
-    hardware = [events.add(Finding(Kind.HARDWARE, 10, 0, (2,), True, text)) for text in ("Xid 79", "Xid 48", "Xid 79")]
+    hardware = [
+        events.add(GuardFinding(GuardFindingKind.HARDWARE, 10, 0, (2,), True, text))
+        for text in ("Xid 79", "Xid 48", "Xid 79")
+    ]
     assert [one is not None for one in hardware] == [True, True, False]
 
 
@@ -212,11 +223,11 @@ def test_a_wrong_product_is_said_in_words_with_how_sure_it_is(error_: float, wha
 
 def test_a_tier_that_is_suspect_leaves_the_other() -> None:
     here, nowhere = frozenset({0}), frozenset[int]()
-    again = Candidate(8, "new", 1, here, here)
-    rows = [Candidate(9, "run", 1, here, nowhere), Candidate(8, "run", 1, here, here), again]
-    left = trusted(rows, [Suspect(0, 9, ("run",), MEMORY, "nan")])
-    assert left == [Candidate(8, "run", 1, nowhere, here), again]
-    assert trusted(rows, [Suspect(8, 9, ("run", "new"), "", "lies")]) == []
+    again = StepCandidate(8, "new", 1, here, here)
+    rows = [StepCandidate(9, "run", 1, here, nowhere), StepCandidate(8, "run", 1, here, here), again]
+    left = trusted(rows, [UntrustedStep(0, 9, ("run",), MEMORY, "nan")])
+    assert left == [StepCandidate(8, "run", 1, nowhere, here), again]
+    assert trusted(rows, [UntrustedStep(8, 9, ("run", "new"), "", "lies")]) == []
 
 
 @given(st.text(max_size=200))
@@ -225,7 +236,7 @@ def test_strange_lines_among_the_suspects_are_passed_over(text: str) -> None:
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        known = Suspect(1, 2, ("run",), "", "why")
+        known = UntrustedStep(1, 2, ("run",), "", "why")
         (folder / FILE).write_text(text + "\n" + json.dumps(text) + "\n")
         note(folder, known)
         assert noted(folder)[-1] == known

@@ -16,7 +16,7 @@ from holdfast.runtime.job_secret import SecretError, job_secret
 from holdfast.training.checkpoint.format.increments import PART, Sent, changed, marks_of
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.pacing import Pace
-from holdfast.training.checkpoint.keeper.peers import Answerer, Caller, Refused
+from holdfast.training.checkpoint.keeper.peers import Answerer, PeerConnection, PeerRefused
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
 from holdfast.training.checkpoint.keeper.site import runtime_folder
 from holdfast.training.checkpoint.keeper.wire import WireError
@@ -44,7 +44,7 @@ def answerer(store: ShardStore) -> Iterator[Answerer]:
 
 def test_a_copy_goes_to_a_partner_and_comes_back(answerer: Answerer, store: ShardStore) -> None:
     copy, mine = copy_of(1, 5), ShardStore(10_000)
-    with Caller(answerer.address, SECRET) as caller:
+    with PeerConnection(answerer.address, SECRET) as caller:
         caller.put(copy, Pace(0))
         assert [held.row() for held in store.held()] == [copy.row()]
         back = caller.get(1, 5, mine)
@@ -59,16 +59,16 @@ def test_only_what_changed_travels_and_the_whole_is_checked(answerer: Answerer) 
     second = replace(second, digest=second.pages.digest(second.size))
     parts = changed(Sent(5, "run", first.size, marks_of(first)), second, marks_of(second))
     assert parts == [2]
-    with Caller(answerer.address, SECRET) as caller:
+    with PeerConnection(answerer.address, SECRET) as caller:
         assert caller.put(first, Pace(0)) == first.size
         assert caller.put(second, Pace(0), 5, parts) == PART
     held = {copy.step: copy for copy in store.held()}
     assert held[6].pages.map[: second.size] == second.pages.map[: second.size]
     held[6].pages.map[3] ^= 1  # what is built on is damaged: found by the hash of the whole
     third = replace(copy_of(1, 7, size=second.size), digest="0" * 32)
-    with Caller(answerer.address, SECRET) as caller, pytest.raises(Refused, match="arrived damaged"):
+    with PeerConnection(answerer.address, SECRET) as caller, pytest.raises(PeerRefused, match="arrived damaged"):
         caller.put(third, Pace(0), 6, [])
-    with Caller(answerer.address, SECRET) as caller, pytest.raises(Refused, match="not here to build on"):
+    with PeerConnection(answerer.address, SECRET) as caller, pytest.raises(PeerRefused, match="not here to build on"):
         caller.put(third, Pace(0), 2, [])
     assert 7 not in {copy.step for copy in store.held()}
 
@@ -84,7 +84,10 @@ def test_what_is_new_in_size_or_run_or_mostly_changed_is_sent_whole() -> None:
 
 
 def test_a_partner_that_is_full_says_so_and_keeps_nothing(answerer: Answerer, store: ShardStore) -> None:
-    with Caller(answerer.address, SECRET) as caller, pytest.raises(Refused, match="do not fit: 0 of 10000 are in use"):
+    with (
+        PeerConnection(answerer.address, SECRET) as caller,
+        pytest.raises(PeerRefused, match="do not fit: 0 of 10000 are in use"),
+    ):
         caller.put(copy_of(1, 5, size=20_000), Pace(0))
     assert store.held() == []
 
@@ -92,13 +95,16 @@ def test_a_partner_that_is_full_says_so_and_keeps_nothing(answerer: Answerer, st
 def test_bytes_that_changed_on_the_way_are_not_kept(answerer: Answerer, store: ShardStore) -> None:
     copy = copy_of(1, 5)
     copy.pages.map[500] ^= 1
-    with Caller(answerer.address, SECRET) as caller, pytest.raises(Refused, match="rank 1 step 5 arrived damaged"):
+    with (
+        PeerConnection(answerer.address, SECRET) as caller,
+        pytest.raises(PeerRefused, match="rank 1 step 5 arrived damaged"),
+    ):
         caller.put(copy, Pace(0))
     assert store.held() == []
 
 
 def test_a_damaged_copy_at_the_partner_is_found_by_who_fetches_it(answerer: Answerer, store: ShardStore) -> None:
-    with Caller(answerer.address, SECRET) as caller:
+    with PeerConnection(answerer.address, SECRET) as caller:
         caller.put(copy_of(1, 5), Pace(0))
         store.held()[0].pages.map[3] ^= 128
         with pytest.raises(WireError, match="arrived damaged"):
@@ -106,7 +112,7 @@ def test_a_damaged_copy_at_the_partner_is_found_by_who_fetches_it(answerer: Answ
 
 
 def test_a_stranger_is_not_listened_to(answerer: Answerer, store: ShardStore) -> None:
-    with pytest.raises(WireError), Caller(answerer.address, b"x" * 32) as caller:
+    with pytest.raises(WireError), PeerConnection(answerer.address, b"x" * 32) as caller:
         caller.put(copy_of(1, 5), Pace(0))
     assert store.held() == []
 
@@ -122,7 +128,7 @@ def test_noise_on_the_port_changes_nothing(raw: bytes) -> None:
         noisy.shutdown(socket.SHUT_WR)
         while noisy.recv(4096):
             pass
-    with Caller(answerer.address, SECRET) as caller:
+    with PeerConnection(answerer.address, SECRET) as caller:
         caller.put(copy_of(0, 1), Pace(0))
     assert len(store.held()) == 1
     answerer.close()
@@ -166,13 +172,13 @@ def test_what_counts_as_safe_is_not_written_over_before_it_does_no_more(store: S
 
 def test_a_partner_keeps_what_its_owner_called_safe(answerer: Answerer, store: ShardStore) -> None:
     def put(step: int, committed: int, safe: list[int]) -> None:
-        with Caller(answerer.address, SECRET) as caller:
+        with PeerConnection(answerer.address, SECRET) as caller:
             caller.put(copy_of(1, step), Pace(0), bound={"committed": committed, "safe": safe})
 
     put(1, -1, [])
     put(2, 1, [])
     put(3, 1, [2])
-    with pytest.raises(Refused, match="copying is behind saving"):
+    with pytest.raises(PeerRefused, match="copying is behind saving"):
         put(4, 1, [2, 3])  # may be committed before the partner hears of it
     assert [copy.step for copy in store.held()] == [1, 2, 3]
     put(4, 1, [3])

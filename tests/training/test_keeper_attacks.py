@@ -13,7 +13,7 @@ from holdfast.training.checkpoint.format.message import pack
 from holdfast.training.checkpoint.keeper import peers, wire
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.pacing import Pace
-from holdfast.training.checkpoint.keeper.peers import MOST_STRANGERS, Answerer, Caller
+from holdfast.training.checkpoint.keeper.peers import MOST_STRANGERS, Answerer, PeerConnection
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from holdfast.training.checkpoint.keeper.wire import LENGTH, NONCE, TAG, Channel, WireError
 from tests.waiting import until
@@ -77,7 +77,7 @@ class Relay:
 def test_a_call_that_is_led_to_another_keeper_fails_on_both_sides(answerer: Answerer, store: ShardStore) -> None:
     """The caller means the relay's address: a keeper that answers there for another address is not the one meant."""
     relay = Relay(answerer.address)
-    with pytest.raises(WireError), Caller(f"127.0.0.1:{relay.port}", SECRET) as caller:
+    with pytest.raises(WireError), PeerConnection(f"127.0.0.1:{relay.port}", SECRET) as caller:
         caller.put(copy_of(1, 5), Pace(0))
     assert store.held() == []
     relay.close()
@@ -165,7 +165,7 @@ def test_no_end_of_a_connection_holds_a_frame_back_for_an_acknowledgement(
             ends.append(peer)
 
     monkeypatch.setattr(peers, "Channel", Seen)
-    with Caller(answerer.address, SECRET) as caller:
+    with PeerConnection(answerer.address, SECRET) as caller:
         caller.tell({"do": "safe"})
         assert [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for end in ends] == [1, 1]
 
@@ -212,7 +212,7 @@ def test_the_listener_survives_the_end_of_descriptors(answerer: Answerer, store:
 
 def _works(answerer: Answerer) -> bool:
     try:
-        with Caller(answerer.address, SECRET) as caller:
+        with PeerConnection(answerer.address, SECRET) as caller:
             caller.put(copy_of(1, 5), Pace(0))
     except OSError:
         return False

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from holdfast.training.checkpoint.keeper import pacing as pace
-from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace, Spread
+from holdfast.training.checkpoint.keeper.pacing import CopyBudget, Gaps, Pace
 
 
 class Clock:
@@ -67,7 +67,7 @@ def test_the_end_of_a_communication_lets_the_next_chunk_go() -> None:
 
 
 def test_copies_are_spread_over_half_of_the_interval_and_at_most_five_seconds() -> None:
-    spread = Spread()
+    spread = CopyBudget()
     spread.saved(0, 100.0)
     assert spread.seconds(0) == 0.0, "of the first copy there is no interval yet"
     spread.saved(0, 104.0)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.training.checkpoint.keeper.placement import Node, chance_of_recovery, place
+from holdfast.training.checkpoint.keeper.placement import KeeperNode, chance_of_recovery, place
 
 
-def nodes(count: int, racks: int = 1, groups: int = 0) -> list[Node]:
+def nodes(count: int, racks: int = 1, groups: int = 0) -> list[KeeperNode]:
     return [
-        Node(f"n{at:04}", f"r{at % racks}" if racks > 1 else "", f"g{at // 2 % groups}" if groups else "")
+        KeeperNode(f"n{at:04}", f"r{at % racks}" if racks > 1 else "", f"g{at // 2 % groups}" if groups else "")
         for at in range(count)
     ]
 
@@ -44,7 +44,7 @@ def test_no_partner_in_the_same_rack_where_there_are_racks_enough(racks: int, pe
 
 def test_parallel_groups_are_kept_apart_and_what_cannot_be_is_said() -> None:
     assert place(nodes(8, groups=4), 2).shared() == ()
-    alone = place([Node("a", "r1"), Node("b", "r1")], 2)
+    alone = place([KeeperNode("a", "r1"), KeeperNode("b", "r1")], 2)
     assert alone.partners("a") == ("b",)
     assert alone.shared() == ("a and b share rack r1",)
 
@@ -66,6 +66,6 @@ def test_nonsense_is_refused_in_a_sentence() -> None:
     with pytest.raises(ValueError, match="0 replicas: expected 1 or more"):
         place(nodes(2), 0)
     with pytest.raises(ValueError, match="two nodes have one name"):
-        place([Node("a"), Node("a")], 2)
+        place([KeeperNode("a"), KeeperNode("a")], 2)
     with pytest.raises(ValueError, match="3 lost nodes: expected 0 to 2"):
         chance_of_recovery(place(nodes(2), 2), 3)

@@ -7,7 +7,7 @@ import pytest
 from holdfast.training.checkpoint.format.increments import PART
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
-from holdfast.training.checkpoint.keeper.replication import Members, Replication
+from holdfast.training.checkpoint.keeper.replication import Replication, RunMembers
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from tests.waiting import until
 
@@ -31,14 +31,14 @@ def saved(store: ShardStore, replication: Replication, step: int, touched: int) 
 def test_a_partner_nobody_knew_at_the_start_is_said_and_the_next_run_has_copies_again() -> None:
     mine, theirs, troubles = ShardStore(1 << 30), ShardStore(1 << 30), dict[str, str]()
     replication = Replication(mine, SECRET, Pace(0), troubles)
-    replication.join(Members("before", 1, "a", {"a": "127.0.0.1:1"}, ("b",), "a"))
+    replication.join(RunMembers("before", 1, "a", {"a": "127.0.0.1:1"}, ("b",), "a"))
     pages = mine.reserve(0, SIZE)
     copy = Copy(0, 1, "before", 1, SIZE, pages.digest(SIZE), pages)
     mine.add(copy)
     replication.submit(copy)
     until(lambda: "no keeper of b is known" in troubles.get("partner b", ""), "the partner is said to be unknown")
     answerer = Answerer("127.0.0.1", 0, SECRET, theirs, lambda message: {})
-    replication.join(Members("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
+    replication.join(RunMembers("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
     assert saved(mine, replication, 2, 1) == SIZE
     assert troubles == {}
     answerer.close()
@@ -47,7 +47,7 @@ def test_a_partner_nobody_knew_at_the_start_is_said_and_the_next_run_has_copies_
 def test_what_nobody_foresaw_is_said_and_the_next_step_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     store, troubles = ShardStore(1 << 30), dict[str, str]()
     replication = Replication(store, SECRET, Pace(0), troubles)
-    replication.join(Members("run", 1, "a", {"a": "127.0.0.1:1"}, (), "a"))
+    replication.join(RunMembers("run", 1, "a", {"a": "127.0.0.1:1"}, (), "a"))
     with monkeypatch.context() as now:
         now.setattr(store, "protect", lambda rank, step: dict[str, str]()["something new"])
         pages = store.reserve(0, SIZE)
@@ -63,7 +63,7 @@ def test_a_partner_gets_what_changed_and_everything_where_it_lost_its_base() -> 
     mine, theirs, troubles = ShardStore(1 << 30), ShardStore(1 << 30), dict[str, str]()
     answerer = Answerer("127.0.0.1", 0, SECRET, theirs, lambda message: {})
     replication = Replication(mine, SECRET, Pace(0), troubles)
-    replication.join(Members("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
+    replication.join(RunMembers("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
     sent = [0] + [saved(mine, replication, step, touched) for step, touched in ((1, 1), (2, 1), (3, 2), (4, 8))]
     assert [after - before for before, after in pairwise(sent)] == [SIZE, PART, 2 * PART, SIZE]
     assert saved(mine, replication, 5, 1) - sent[-1] == SIZE  # seven parts are as they were before step 4
@@ -80,8 +80,8 @@ def test_a_copy_that_is_to_be_thrown_away_counts_no_more_unless_it_is_committed(
     answerer = Answerer("127.0.0.1", 0, SECRET, counting, counter.notice)
     helper = Replication(other, SECRET, Pace(0), {})
     addresses = {"a": answerer.address, "b": "127.0.0.1:1"}
-    counter.join(Members("run", 2, "a", addresses, (), "a"))
-    helper.join(Members("run", 2, "b", addresses, (), "a"))
+    counter.join(RunMembers("run", 2, "a", addresses, (), "a"))
+    helper.join(RunMembers("run", 2, "b", addresses, (), "a"))
 
     def say_safe(rank: int, step: int) -> None:
         (helper if rank else counter).ask({"do": "safe", "rank": rank, "step": step, "attempt": "run"})
@@ -104,7 +104,7 @@ def test_a_copy_that_is_to_be_thrown_away_counts_no_more_unless_it_is_committed(
 def test_where_nobody_answers_what_counts_as_safe_stays() -> None:
     store = ShardStore(1 << 30)
     replication = Replication(store, SECRET, Pace(0), {})
-    replication.join(Members("run", 2, "b", {"a": "127.0.0.1:1"}, (), "a"))
+    replication.join(RunMembers("run", 2, "b", {"a": "127.0.0.1:1"}, (), "a"))
     store.protect(1, 5)
     assert not replication.withdraw(1)
     assert store.protected(1) == [5]
@@ -115,9 +115,9 @@ def test_a_keeper_that_was_started_at_another_address_is_found_there() -> None:
     listening = Replication(other, SECRET, Pace(0), troubles)
     answerer = Answerer("127.0.0.1", 0, SECRET, other, listening.notice)
     addresses = {"a": "127.0.0.1:1", "b": answerer.address}
-    listening.join(Members("run", 2, "b", addresses, ("a",), "a"))
+    listening.join(RunMembers("run", 2, "b", addresses, ("a",), "a"))
     started_again = Replication(moved, SECRET, Pace(0), {})
-    started_again.join(Members("run", 2, "a", {**addresses, "a": "127.0.0.1:7"}, ("b",), "a"))
+    started_again.join(RunMembers("run", 2, "a", {**addresses, "a": "127.0.0.1:7"}, ("b",), "a"))
     started_again.announce("127.0.0.1:7")
 
     def known() -> str:

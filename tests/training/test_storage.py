@@ -24,7 +24,7 @@ def steps(folder: Path) -> list[int]:
 
 
 def suspect(folder: Path, since: int, until: int, run: str, tier: str = suspects.ANY) -> None:
-    suspects.note(folder, suspects.Suspect(since, until, (run,), tier, "why"))
+    suspects.note(folder, suspects.UntrustedStep(since, until, (run,), tier, "why"))
 
 
 def test_over_many_restarts_the_newest_two_whole_steps_stay(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from holdfast.training.checkpoint.keeper import storing
 from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
-from holdfast.training.checkpoint.keeper.replication import Members, Replication
+from holdfast.training.checkpoint.keeper.replication import Replication, RunMembers
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from holdfast.training.checkpoint.keeper.storing import Storing
 from holdfast.training.checkpoint.keeper.wire import Message
@@ -47,7 +47,7 @@ class Node:
 
     def join(self, addresses: dict[str, str]) -> None:
         name = str(self.rank)
-        if self.replication.join(Members("run", WORLD, name, addresses, (), "0")):
+        if self.replication.join(RunMembers("run", WORLD, name, addresses, (), "0")):
             self.storing.begin("run")
 
     def save(self, step: int, stores: bool, patience_seconds: float = LIMIT_SECONDS) -> None:

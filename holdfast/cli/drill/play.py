@@ -15,7 +15,7 @@ from holdfast.lab.drills.file import load, shipped
 from holdfast.lab.drills.pricing import outcomes
 from holdfast.lab.drills.score import first_seen
 from holdfast.lab.drills.stage import Staged, stage
-from holdfast.lab.drills.subjects import Known
+from holdfast.lab.drills.subjects import KnownSubjects
 from holdfast.lab.twin.plant.fault import kinds
 from holdfast.lab.twin.plant.layout import JobSpec
 
@@ -63,7 +63,7 @@ def _staged(name: str, seed: int | None) -> Staged:
 
 def _steps(staged: Staged) -> Guess:
     now = min(FIRST_SECONDS, staged.drill.lasts)
-    known = Known(staged.drill.layout)
+    known = KnownSubjects(staged.drill.layout)
     show(staged, now)
     while True:
         arguments = _read_command(now)
@@ -91,19 +91,19 @@ def _read_command(now: float) -> list[str]:
     return line.split() if line else ["quit"]
 
 
-def _understood(known: Known, now: float, arguments: list[str]) -> Guess | None:
+def _understood(known: KnownSubjects, now: float, arguments: list[str]) -> Guess | None:
     subjects = [subject for who in known.by_type.values() for subject in who]
     cause, kind = arguments[0], arguments[1] if len(arguments) > 1 else ""
     if cause not in (*subjects, "nothing") and not cause.startswith("software/"):
-        typer.echo(f"There is no {cause}; {Known.near(cause, subjects)}")
+        typer.echo(f"There is no {cause}; {KnownSubjects.near(cause, subjects)}")
         return None
     if kind and kind not in kinds():
-        typer.echo(f"There is no kind {kind}; {Known.near(kind, kinds())}")
+        typer.echo(f"There is no kind {kind}; {KnownSubjects.near(kind, kinds())}")
         return None
     return Guess(now, cause, kind)
 
 
-def _who(known: Known) -> None:
+def _who(known: KnownSubjects) -> None:
     for name, subjects in known.by_type.items():
         if subjects and name not in ("port", "domain"):
             typer.echo(f"  {name:8} {subjects[0]}" + (f" to {subjects[-1]}" if len(subjects) > 1 else ""))

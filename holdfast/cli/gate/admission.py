@@ -17,7 +17,7 @@ MOST_BYTES = 1 << 16
 REDIRECTS = (307, 308)  # a standby names the leader
 
 
-class NoAnswer(Exception):
+class AdmissionUnanswered(Exception):
     """The controller did not answer; the message says why."""
 
 
@@ -29,7 +29,7 @@ def closed(config: str, seconds: float = SECONDS) -> str:
     def ask() -> None:
         try:
             found.append(_ask(config, seconds))
-        except NoAnswer as error:
+        except AdmissionUnanswered as error:
             trouble.append(str(error))
         except (
             OSError, http.client.HTTPException, ValueError, AttributeError, LookupError, TypeError, RecursionError,
@@ -41,7 +41,7 @@ def closed(config: str, seconds: float = SECONDS) -> str:
     asking.join(seconds)
     if found:
         return found[0]
-    raise NoAnswer(trouble[0] if trouble else f"the controller gave no answer within {seconds:g} s")
+    raise AdmissionUnanswered(trouble[0] if trouble else f"the controller gave no answer within {seconds:g} s")
 
 
 def _ask(config: str, seconds: float) -> str:
@@ -49,7 +49,7 @@ def _ask(config: str, seconds: float) -> str:
     controller, agent = settings.get("controller", {}), settings.get("agent", {})
     url, ca_file = str(controller.get("url", "")), str(controller.get("ca_file", ""))
     if not url:
-        raise NoAnswer(f"{config} names no controller")
+        raise AdmissionUnanswered(f"{config} names no controller")
     state = Path(str(agent.get("state_dir", "/var/lib/holdfast")))
     secret = Path(str(controller.get("credential_file", "") or state / "credential"))
     headers = {"Authorization": f"Bearer {secret.read_text(encoding='utf-8').strip()}"}
@@ -59,7 +59,7 @@ def _ask(config: str, seconds: float) -> str:
     if status in REDIRECTS and leader.hostname and leader.scheme in ("https", address.scheme):
         status, body, _ = _get(leader._replace(path=address.path), ca_file, headers, seconds)
     if status != 200:
-        raise NoAnswer(f"the controller answered with status {status}")
+        raise AdmissionUnanswered(f"the controller answered with status {status}")
     answer = json.loads(body)
     if answer["allowed"] is True:
         return ""

@@ -16,7 +16,7 @@ FALLBACK_PATH = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/sbin")  #
 OUT_OF_SERVICE = ("DRAIN", "DOWN", "FAIL")
 
 
-class NoAnswer(Exception):
+class DrainFailed(Exception):
     """scontrol did not do what was asked; the message says why."""
 
 
@@ -39,7 +39,7 @@ def drain(node: str, reason: str) -> str:
             return f"{node} is already out of service {whose}: {found}"
         words = note("", reason)
         _ask(scontrol, "update", f"nodename={node}", "state=drain", f"reason={words}")
-    except NoAnswer as error:
+    except DrainFailed as error:
         return f"not drained: {error}"
     return f"drained {node} with the reason {words!r}"
 
@@ -49,7 +49,7 @@ def read_node(shown: str) -> tuple[str, str]:
     state = re.search(r"\bState=(\S+)", shown)
     reason = re.search(r"^\s*Reason=(.*)$", shown, re.MULTILINE)
     if state is None:
-        raise NoAnswer("scontrol did not tell the node's state")
+        raise DrainFailed("scontrol did not tell the node's state")
     return state[1], unstamped(reason[1].strip())[0] if reason else ""
 
 
@@ -62,7 +62,7 @@ def _find(name: str, path: str) -> str:
         candidate = os.path.join(folder, name)
         if os.access(candidate, os.X_OK):
             return candidate
-    raise NoAnswer(f"{name} is not installed here")
+    raise DrainFailed(f"{name} is not installed here")
 
 
 def _ask(*command: str) -> str:
@@ -71,9 +71,9 @@ def _ask(*command: str) -> str:
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=TIMEOUT
         )
     except subprocess.TimeoutExpired:
-        raise NoAnswer(f"scontrol {command[1]} did not answer within {TIMEOUT:g} s") from None
+        raise DrainFailed(f"scontrol {command[1]} did not answer within {TIMEOUT:g} s") from None
     except OSError as error:
-        raise NoAnswer(f"{command[0]}: {error.strerror}") from None
+        raise DrainFailed(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:
-        raise NoAnswer(f"scontrol {command[1]}: {plain(done.stderr or done.stdout)[:200]}")
+        raise DrainFailed(f"scontrol {command[1]}: {plain(done.stderr or done.stdout)[:200]}")
     return done.stdout

@@ -10,7 +10,7 @@ import stat
 import sys
 import time
 
-from holdfast.cli.gate.options import USAGE, Options, Usage, parse
+from holdfast.cli.gate.options import USAGE, GateOptions, Usage, parse
 
 VERDICT_FILE = "/run/holdfast/verdict.json"
 FORMAT = 1
@@ -24,7 +24,7 @@ class Blind(Exception):
     """There is no verdict to go by; the message says why."""
 
 
-class Answer:
+class GateAnswer:
     """What the gate says: a health, the check that decided, and why."""
 
     def __init__(self, health: str, reason: str, check: str = "gate", age: float | None = None) -> None:
@@ -46,12 +46,12 @@ def main(argv: list[str]) -> int:
     try:
         return _run(options)
     except Exception as error:  # noqa: BLE001 - the one of this process: a traceback exits 1, which would mean degraded
-        lost = Answer("unknown", f"internal error: {type(error).__name__}: {error}")
+        lost = GateAnswer("unknown", f"internal error: {type(error).__name__}: {error}")
         _report(options, lost, False, EXIT_CODES["unknown"], "")
         return EXIT_CODES["unknown"]
 
 
-def _run(options: Options) -> int:
+def _run(options: GateOptions) -> int:
     answer = judge(options, time.time())
     code = EXIT_CODES[answer.health]
     allowed = code < 2 or (answer.health == "unknown" and options.on_unknown == "allow")
@@ -65,11 +65,11 @@ def _run(options: Options) -> int:
     return code
 
 
-def judge(options: Options, now: float) -> Answer:
+def judge(options: GateOptions, now: float) -> GateAnswer:
     """The controller's answer, then the verdict file; whatever stands in the way of reading that is unknown."""
     admission = _ask_controller(options)
     if admission:
-        return Answer("fail", admission, "controller")
+        return GateAnswer("fail", admission, "controller")
     try:
         if options.config:
             _configure(options)
@@ -77,17 +77,17 @@ def judge(options: Options, now: float) -> Answer:
         document = _document(path)
         age = _trusted_age(document, options, now)
     except Blind as error:
-        return Answer("unknown", str(error))
+        return GateAnswer("unknown", str(error))
     health = document["health"]
     if not isinstance(health, str) or health not in EXIT_CODES:
-        return Answer("unknown", f"{path}: health is {health!r}", age=age)
+        return GateAnswer("unknown", f"{path}: health is {health!r}", age=age)
     if EXIT_CODES[health] < 2 and (why := _kept_out(path, options, admission)):
-        return Answer("fail", why, "controller", age)
+        return GateAnswer("fail", why, "controller", age)
     check, reason = _first_cause(document, health)
-    return Answer(health, reason, check, age)
+    return GateAnswer(health, reason, check, age)
 
 
-def _ask_controller(options: Options) -> str | None:
+def _ask_controller(options: GateOptions) -> str | None:
     """Why nothing may start here, '' if it may; None if it was not asked or did not answer."""
     if not options.ask:
         return None
@@ -95,14 +95,14 @@ def _ask_controller(options: Options) -> str | None:
 
     try:
         return admission.closed(options.ask)
-    except admission.NoAnswer as error:
+    except admission.AdmissionUnanswered as error:
         # The safe answer: what the controller said last, and only a node that passed a full test since its last use.
         options.tested = True
         _say(2, f"holdfast gate: {error}; the mark of the last full test decides\n")
         return None
 
 
-def _kept_out(path: str, options: Options, admission: str | None) -> str:
+def _kept_out(path: str, options: GateOptions, admission: str | None) -> str:
     """Why nothing may start on a node that is well: the controller holds it, or its last pass is used up."""
     stem = os.path.splitext(path)[0]
     try:
@@ -121,7 +121,7 @@ def _kept_out(path: str, options: Options, admission: str | None) -> str:
     return ""
 
 
-def _configure(options: Options) -> None:
+def _configure(options: GateOptions) -> None:
     import tomllib
 
     try:
@@ -165,7 +165,7 @@ def _content(path: str) -> bytes:
         raise Blind(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _trusted_age(document: dict[str, object], options: Options, now: float) -> float:
+def _trusted_age(document: dict[str, object], options: GateOptions, now: float) -> float:
     """The verdict's age in seconds, if it is of this very node, of the present, and not simulated."""
     node = str(document.get("node", ""))
     names = _own_names(options)
@@ -184,7 +184,7 @@ def _trusted_age(document: dict[str, object], options: Options, now: float) -> f
     return age
 
 
-def _own_names(options: Options) -> list[str]:
+def _own_names(options: GateOptions) -> list[str]:
     names = (options.node or os.uname().nodename, os.environ.get("SLURMD_NODENAME", ""))
     return list(dict.fromkeys(name for name in names if name))
 
@@ -207,14 +207,14 @@ def _first_cause(document: dict[str, object], health: str) -> tuple[str, str]:
     return str(causes[0].get("check", "node")), " ".join(reason.split()) + more
 
 
-def _drain(answer: Answer) -> str:
+def _drain(answer: GateAnswer) -> str:
     from holdfast.cli.gate import drain as gate_drain
 
     node = gate_drain.node_of_prolog(os.environ)
     return gate_drain.drain(node, f"{answer.check}: {answer.reason}") if node else ""
 
 
-def _report(options: Options, answer: Answer, allowed: bool, code: int, note: str) -> None:
+def _report(options: GateOptions, answer: GateAnswer, allowed: bool, code: int, note: str) -> None:
     text = answer.health if answer.health == "pass" else f"{answer.health}: {answer.check}: {answer.reason}"
     if note:
         _say(2, f"holdfast gate: {text}; {note}\n")

@@ -26,7 +26,7 @@ class Usage(Exception):
     """The command line cannot be understood; the message says why."""
 
 
-class Options:
+class GateOptions:
     def __init__(self) -> None:
         self.max_age = 120.0
         self.on_unknown = "refuse"
@@ -60,8 +60,8 @@ class Options:
             raise Usage(f"unknown option {name!r}")
 
 
-def parse(argv: list[str]) -> Options:
-    options = Options()
+def parse(argv: list[str]) -> GateOptions:
+    options = GateOptions()
     left = list(argv)
     while left:
         name, equals, value = left.pop(0).partition("=")

@@ -23,7 +23,7 @@ def test(
     """Send one test notification to every channel. Exit code 1 if one does not accept it."""
     from holdfast.fleet.controller.settings import load
     from holdfast.fleet.inbox.items import Severity
-    from holdfast.fleet.notifications.message import Happened, Notification
+    from holdfast.fleet.notifications.message import Notification, NotifiedEvent
     from holdfast.fleet.notifications.outbox import deliver
 
     found = load(config).notifications.channels
@@ -33,7 +33,7 @@ def test(
         raise Refusal(f"{config}: no channel to test; [notifications] has: {known}")
     note = Notification(
         key=f"test/{time.time():.0f}",
-        happened=Happened.TEST,
+        happened=NotifiedEvent.TEST,
         severity=Severity.WARNING,
         title="Holdfast test notification",
         text="If you can read this, this channel works. Nothing is wrong.",

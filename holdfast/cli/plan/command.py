@@ -13,7 +13,7 @@ from holdfast.economics.planning.options import PER_NODE, PLANS, Plan, PlanOptio
 from holdfast.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from holdfast.economics.planning.answer import Answer
+    from holdfast.economics.planning.answer import PlanAnswer
 
 Plot = Annotated[
     str, typer.Option("--plot", help="Draw the curve: FILE.svg, FILE.png with matplotlib, - for here.", metavar="FILE")
@@ -78,7 +78,7 @@ def _asked(plan: Plan, given: dict[str, Any]) -> Asked:
     return Asked()
 
 
-def _of_lifetimes(plan: Plan, given: dict[str, Any]) -> "Answer":
+def _of_lifetimes(plan: Plan, given: dict[str, Any]) -> "PlanAnswer":
     from holdfast.economics.studies import lifetimes
 
     if given["lifetimes"] is None:

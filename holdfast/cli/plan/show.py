@@ -7,11 +7,11 @@ import typer
 
 from holdfast.cli.shared.terminal_chart import draw
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
-from holdfast.economics.planning.answer import Answer
+from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.model.refusal import Refusal
 
 
-def show(make: Callable[[], Answer], as_json: bool, plot: str) -> None:
+def show(make: Callable[[], PlanAnswer], as_json: bool, plot: str) -> None:
     """Print one document or a few tables; a plot first, so that a refusal leaves stdout empty."""
     try:
         answer = make()
@@ -28,7 +28,7 @@ def show(make: Callable[[], Answer], as_json: bool, plot: str) -> None:
         typer.echo("\n" + picture)
 
 
-def _print(answer: Answer) -> None:
+def _print(answer: PlanAnswer) -> None:
     from holdfast.cli.shared.table import console, table
 
     out = console()
@@ -54,5 +54,5 @@ def _print(answer: Answer) -> None:
         out.print(f"\nNote: {note}", markup=False, soft_wrap=True)
 
 
-def _sway(answer: Answer, value: float | None) -> str:
+def _sway(answer: PlanAnswer, value: float | None) -> str:
     return "no progress" if value is None else answer.show(value)

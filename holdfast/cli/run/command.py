@@ -16,9 +16,9 @@ from holdfast.model.refusal import Refusal
 
 if TYPE_CHECKING:
     from holdfast.supervisor.nodes.c10d import C10dRendezvous
-    from holdfast.supervisor.nodes.fleet import Fleet
+    from holdfast.supervisor.nodes.fleet import FleetClient
     from holdfast.supervisor.nodes.rendezvous import SingleNode
-    from holdfast.supervisor.options import Options
+    from holdfast.supervisor.options import RunOptions
 
 _ENTRY = "from holdfast.cli import main; main()"
 _OWN_PROBE = (sys.executable, "-c", _ENTRY, "check", "--stage", "bootstrap", "--no-active", "--json")
@@ -57,9 +57,9 @@ def run(
     from holdfast.supervisor.decide import Budget
     from holdfast.supervisor.memory import Busy
     from holdfast.supervisor.nodes.rendezvous import LeaderLost
-    from holdfast.supervisor.options import Options
+    from holdfast.supervisor.options import RunOptions
 
-    options = Options(
+    options = RunOptions(
         command=tuple(command), node=node or _this_node(), folder=folder,
         budget=Budget(same_cause=same_cause, first_wait_seconds=backoff_seconds), hang_factor=hang_factor,
         hang_floor_seconds=hang_floor_seconds, grace_seconds=grace_seconds,
@@ -82,7 +82,7 @@ def _this_node() -> str:
 
 
 def _rendezvous(
-    options: "Options", size: tuple[int, int], store: str, lead: bool, lost_seconds: float
+    options: "RunOptions", size: tuple[int, int], store: str, lead: bool, lost_seconds: float
 ) -> "SingleNode | C10dRendezvous":
     from holdfast.runtime.job_secret import SecretError, job_secret
     from holdfast.supervisor.nodes.rendezvous import SingleNode
@@ -93,17 +93,17 @@ def _rendezvous(
     if not 0 < size[0] <= size[1] or not host or not port.isdecimal():
         raise Refusal(f"{size[0]} to {size[1]} nodes, --store {store!r}: expected how many take part, and HOST:PORT")
     with needs_extra("training"):
-        from holdfast.supervisor.nodes.c10d import C10dRendezvous, Patience, Size, leads_by_scheduler
+        from holdfast.supervisor.nodes.c10d import C10dRendezvous, Size, StoreTimeouts, leads_by_scheduler
     options.folder.mkdir(parents=True, exist_ok=True)
     try:
         secret = job_secret(options.folder)
     except SecretError as why:
         raise Refusal(str(why)) from None
-    patience, leads = Patience(lost_seconds=lost_seconds), lead or leads_by_scheduler()
+    patience, leads = StoreTimeouts(lost_seconds=lost_seconds), lead or leads_by_scheduler()
     return C10dRendezvous(options.node, store, secret, Size(*size), patience, leads=leads, tell=_tell)
 
 
-def _fleet(url: str, token: str) -> "Fleet | None":
+def _fleet(url: str, token: str) -> "FleetClient | None":
     """Only where a controller is named: the one that `holdfast up` started here has no training nodes."""
     if not url and not os.environ.get("HOLDFAST_URL"):
         return None
@@ -112,7 +112,7 @@ def _fleet(url: str, token: str) -> "Fleet | None":
     return ControllerFleet(connect(url, token), _tell)
 
 
-def _supervise(options: "Options", rendezvous: "SingleNode | C10dRendezvous", fleet: "Fleet | None") -> int:
+def _supervise(options: "RunOptions", rendezvous: "SingleNode | C10dRendezvous", fleet: "FleetClient | None") -> int:
     from holdfast.supervisor.loop import Supervisor
     from holdfast.supervisor.nodes.follower import follow
     from holdfast.supervisor.nodes.rendezvous import SingleNode

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from math import log10
 
-from holdfast.economics.planning.chart import Chart, drawn
+from holdfast.economics.planning.chart import PlanChart, drawn
 from holdfast.economics.reports.plot import frame_of, tick, write
 from holdfast.model.refusal import Refusal
 
@@ -22,7 +22,7 @@ def refuse_poor_terminal() -> None:
         raise Refusal(f"--plot -: this terminal uses {encoding} and cannot show it; expected FILE.svg") from None
 
 
-def picture(chart: Chart) -> str:
+def picture(chart: PlanChart) -> str:
     """All lines have the same colour; a file shows them apart."""
     frame = frame_of(chart)
     cells = [[EMPTY] * COLUMNS for _ in range(ROWS)]
@@ -59,7 +59,7 @@ def _value(points: list[tuple[float, float]], x: float) -> float:
     return points[-1][1]
 
 
-def draw(chart: Callable[[], Chart], plot: str, as_json: bool) -> str:
+def draw(chart: Callable[[], PlanChart], plot: str, as_json: bool) -> str:
     """Writes the file that --plot names; for `-` returns the text to print."""
     if plot != HERE:
         write(chart(), plot)

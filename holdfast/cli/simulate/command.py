@@ -11,7 +11,7 @@ from holdfast.cli.shared.options import AsJson
 from holdfast.cli.shared.progress import progress_bar
 
 if TYPE_CHECKING:
-    from holdfast.economics.planning.chart import Chart
+    from holdfast.economics.planning.chart import PlanChart
     from holdfast.economics.studies.study import Study, StudyOptions
 
 File = Annotated[str, typer.Argument(help="A scenario in TOML, or the name of a shipped one, such as llama3.")]
@@ -122,7 +122,7 @@ def _replicas(study: "Study", plot: str, as_json: bool) -> None:
         show(results)
 
 
-def _draw(chart: "Callable[[], Chart]", plot: str, as_json: bool) -> None:
+def _draw(chart: "Callable[[], PlanChart]", plot: str, as_json: bool) -> None:
     if not plot:
         return
     from holdfast.cli.shared.terminal_chart import draw

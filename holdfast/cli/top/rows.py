@@ -7,7 +7,7 @@ from rich.text import Text
 
 from holdfast.cli.shared.node_history import why
 from holdfast.cli.shared.table import STYLES, clock, count, lasting, printable
-from holdfast.client.watch import Node, View
+from holdfast.client.watch import LiveFleet, Node
 from holdfast.formats.slurm import hostlist
 from holdfast.model.lifecycle import OUT_OF_SERVICE, Stage
 
@@ -67,7 +67,7 @@ def styled(word: str) -> Text:
     return Text(printable(word), STYLES.get(word, ""))
 
 
-def connection(view: View, now: float) -> Text:
+def connection(view: LiveFleet, now: float) -> Text:
     """Whether the view is live."""
     if view.error:
         since = f"since {clock(view.received_at)} ({lasting(now - view.received_at)})"
@@ -78,7 +78,7 @@ def connection(view: View, now: float) -> Text:
     return Text(text + (", dry run: actions are only recorded" if view.fleet.get("dry_run") else ""), "green")
 
 
-def stages(view: View) -> Text:
+def stages(view: LiveFleet) -> Text:
     """How many nodes are in each stage, in the order of the lifecycle."""
     known = view.fleet.get("stages", {})
     text = [Text(count(view.fleet.get("nodes", 0), "node"), "bold")]
@@ -86,7 +86,7 @@ def stages(view: View) -> Text:
     return Text("   ").join(text)
 
 
-def pools(view: View) -> Text:
+def pools(view: LiveFleet) -> Text:
     """Per pool: nodes out of service, the cap, and the breaker."""
     return Text("\n").join(_pool(pool) for pool in view.fleet.get("pools", ()))
 

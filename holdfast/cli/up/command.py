@@ -10,7 +10,7 @@ import typer
 from holdfast.config.extra import needs_extra
 
 if TYPE_CHECKING:
-    from holdfast.fleet.standalone.up import Simulation
+    from holdfast.fleet.standalone.up import StandaloneSimulation
 
 
 def up(
@@ -34,12 +34,12 @@ def up(
         typer.echo("\n" + summary_text(summary))
 
 
-def _simulation(nodes: int, speed: float) -> "Simulation":
-    from holdfast.fleet.standalone.up import Simulation
+def _simulation(nodes: int, speed: float) -> "StandaloneSimulation":
+    from holdfast.fleet.standalone.up import StandaloneSimulation
     from holdfast.lab.demo import files
     from holdfast.lab.twin import fleet
 
-    return Simulation(
+    return StandaloneSimulation(
         nodes=nodes,
         speed=speed,
         module=fleet.__name__,

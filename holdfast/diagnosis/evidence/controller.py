@@ -23,13 +23,13 @@ _A_DAY = 86_400.0  # where its start is not known
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ControllerRecords:
     job: Job
     evidence: list[Evidence]
     unseen: list[str]
 
 
-def known_of(client: Client, job_id: str) -> Known:
+def known_of(client: Client, job_id: str) -> ControllerRecords:
     """Raises Refusal where the controller knows no such job."""
     job = _find(client, job_id)
     since = (job.start or (job.end or time.time()) - _A_DAY) - _BEFORE_SECONDS
@@ -46,7 +46,7 @@ def known_of(client: Client, job_id: str) -> Known:
         unseen.append(f"the controller does not know which nodes job {job_id} ran on")
     if job.state is JobState.COMPLETED:  # whatever happened there, the job outlived it
         found = [replace(one, role="note", cause="") for one in found]
-    return Known(job, found, unseen)
+    return ControllerRecords(job, found, unseen)
 
 
 def _find(client: Client, job_id: str) -> Job:

@@ -2,25 +2,25 @@
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.diagnosis.rules.collectives import Place, Standing
+from holdfast.diagnosis.rules.collectives import CollectivePlace, CollectiveState
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
 
 _SURE = 0.6
 _CAUSES = {
-    Place.NO_DUMP: "job.rank_missing",
-    Place.NOT_JOINED: "job.rank_missing",
-    Place.BEHIND: "job.rank_missing",
-    Place.MISMATCH: "job.collective_mismatch",
+    CollectivePlace.NO_DUMP: "job.rank_missing",
+    CollectivePlace.NOT_JOINED: "job.rank_missing",
+    CollectivePlace.BEHIND: "job.rank_missing",
+    CollectivePlace.MISMATCH: "job.collective_mismatch",
 }
 
 
-def evidence(standings: Iterable[Standing], files: Mapping[int, str]) -> list[Evidence]:
+def evidence(standings: Iterable[CollectiveState], files: Mapping[int, str]) -> list[Evidence]:
     """`files`: which file is whose dump."""
     return [_one(standing, files) for standing in standings]
 
 
-def _one(standing: Standing, files: Mapping[int, str]) -> Evidence:
+def _one(standing: CollectiveState, files: Mapping[int, str]) -> Evidence:
     cause = _CAUSES.get(standing.place, "")  # everybody inside and no one out: they wait, and no rank is to blame
     role = ("strong" if standing.confidence >= _SURE else "weak") if cause else "watchdog"
     ranks = ", ".join(map(str, standing.ranks))

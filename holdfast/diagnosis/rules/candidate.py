@@ -48,7 +48,7 @@ class Candidate:
         return round(min(_MOST, (1.0 - doubt)) * self.factor, 2)
 
     @property
-    def problem(self) -> job_problems.Problem | None:
+    def problem(self) -> job_problems.JobProblem | None:
         """The known problem that its evidence shows; else what its cause means where no line says more."""
         if self.known:
             return job_problems.named(self.known)

@@ -17,7 +17,7 @@ NAMED_WAITERS = 8
 WORLD = "default_pg"  # the group of all ranks, as PyTorch describes it
 
 
-class Place(StrEnum):
+class CollectivePlace(StrEnum):
     NO_DUMP = "no_dump"
     NOT_JOINED = "not_joined"
     MISMATCH = "mismatch"
@@ -26,10 +26,10 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CollectiveState:
     """One thing the dumps say, strongest first in a list of them."""
 
-    place: Place
+    place: CollectivePlace
     ranks: tuple[int, ...]
     group: str
     operation: str
@@ -41,13 +41,13 @@ class Standing:
     frame: str = ""
 
 
-def standings(dumps: Sequence[Dump]) -> list[Standing]:
+def standings(dumps: Sequence[Dump]) -> list[CollectiveState]:
     """What the dumps of one job say together. Nothing for a job in which no one waits."""
     field = _Field(dumps)
     found = [*field.mismatches(), *field.roots()]
     if not found:
         found = [*field.behind(), *field.inside()][:1]
-    return sorted(found, key=lambda one: (one.place is not Place.NO_DUMP, -one.confidence))
+    return sorted(found, key=lambda one: (one.place is not CollectivePlace.NO_DUMP, -one.confidence))
 
 
 class _Field:
@@ -103,26 +103,26 @@ class _Field:
         ]
         return (partner,) if own.index(operation) >= len(theirs) else ()
 
-    def roots(self) -> list[Standing]:
+    def roots(self) -> list[CollectiveState]:
         waited_for = {other for others in self.waits.values() for other in others}
         found = [self._root(rank) for rank in sorted(waited_for) if not self.waits.get(rank)]
         return _merged([one for one in found if one is not None])
 
-    def _root(self, rank: int) -> Standing | None:
+    def _root(self, rank: int) -> CollectiveState | None:
         waiters = [(other, waiting[rank]) for other, waiting in self.waits.items() if rank in waiting]
         first = min((operation for _, operation in waiters), key=lambda operation: operation.created)
         waiting = tuple(sorted(other for other, _ in waiters))
         silent = rank in self.silent
-        place = Place.NO_DUMP if silent else Place.NOT_JOINED
+        place = CollectivePlace.NO_DUMP if silent else CollectivePlace.NOT_JOINED
         return self._standing(place, (rank,), first, waiting, confidence=self._trust_in_silence() if silent else 0.95)
 
     def _trust_in_silence(self) -> float:
         """A rank that left no dump died, or no one collected it: the more are missing, the likelier the latter."""
         return 0.9 * len(self.dumps) / (len(self.dumps) + len(self.silent))
 
-    def behind(self) -> list[Standing]:
+    def behind(self) -> list[CollectiveState]:
         """A rank that still has pending what its peers have finished: its own GPU or process is stuck."""
-        found: list[Standing] = []
+        found: list[CollectiveState] = []
         for rank, operations in self.pending.items():
             for operation in operations:
                 if operation.point_to_point:
@@ -130,20 +130,22 @@ class _Field:
                 peers = [other for other in self._members(operation.group) if other != rank and other in self.dumps]
                 done = [o for o in peers if self.dumps[o].completed.get(operation.group, -1) >= operation.sequence]
                 if done and len(done) * 2 > len(peers):
-                    found.append(self._standing(Place.BEHIND, (rank,), operation, tuple(done), confidence=0.8))
+                    found.append(
+                        self._standing(CollectivePlace.BEHIND, (rank,), operation, tuple(done), confidence=0.8)
+                    )
                     break
         return _merged(found)
 
-    def inside(self) -> list[Standing]:
+    def inside(self) -> list[CollectiveState]:
         """Everybody joined, no one came out: the first such operation, which names no rank."""
         pending = [operation for operations in self.pending.values() for operation in operations]
         if not pending:
             return []
         first = min(pending, key=lambda operation: operation.created)
         stuck = tuple(sorted(r for r, ops in self.pending.items() if any(o.group == first.group for o in ops)))
-        return [self._standing(Place.INSIDE, (), first, stuck, confidence=0.3)]
+        return [self._standing(CollectivePlace.INSIDE, (), first, stuck, confidence=0.3)]
 
-    def mismatches(self) -> list[Standing]:
+    def mismatches(self) -> list[CollectiveState]:
         """By majority: the recorder's own analyser trusts one reference rank, which may be the odd one out."""
         table: dict[tuple[str, int], dict[int, Operation]] = defaultdict(dict)
         for rank, operations in self.pending.items():
@@ -161,7 +163,7 @@ class _Field:
                 found.append(odd)
         return found
 
-    def _odd_ones(self, entries: Mapping[int, Operation]) -> Standing | None:
+    def _odd_ones(self, entries: Mapping[int, Operation]) -> CollectiveState | None:
         votes = Counter(_shape(operation) for operation in entries.values())
         if len(votes) < 2:
             return None
@@ -174,20 +176,20 @@ class _Field:
             confidence = 0.95
         other = next(operation for operation in entries.values() if _shape(operation) != common)
         waiting = tuple(sorted(set(entries) - set(ranks)))
-        return self._standing(Place.MISMATCH, ranks, majority, waiting, confidence, other)
+        return self._standing(CollectivePlace.MISMATCH, ranks, majority, waiting, confidence, other)
 
     def _standing(
         self,
-        place: Place,
+        place: CollectivePlace,
         ranks: tuple[int, ...],
         operation: Operation,
         waiting: tuple[int, ...],
         confidence: float,
         other: Operation | None = None,
-    ) -> Standing:
+    ) -> CollectiveState:
         group = self.groups.get(operation.group)
         label = group.label if group is not None else operation.group
-        return Standing(
+        return CollectiveState(
             place=place,
             ranks=ranks,
             group=label,
@@ -211,9 +213,9 @@ def _shape(operation: Operation) -> tuple[object, ...]:
     return (operation.kind, sizes, operation.dtypes)
 
 
-def _merged(found: Sequence[Standing]) -> list[Standing]:
+def _merged(found: Sequence[CollectiveState]) -> list[CollectiveState]:
     """Ranks that are missing from the same operation are one finding."""
-    together: dict[tuple[object, ...], list[Standing]] = defaultdict(list)
+    together: dict[tuple[object, ...], list[CollectiveState]] = defaultdict(list)
     for one in found:
         together[one.place, one.confidence].append(one)
     merged = []
@@ -224,7 +226,7 @@ def _merged(found: Sequence[Standing]) -> list[Standing]:
         subject = _ranks(ranks)
         reason = first.reason.replace(_ranks(first.ranks), subject, 1) if len(group) > 1 else first.reason
         merged.append(
-            Standing(
+            CollectiveState(
                 first.place, ranks, first.group, first.operation, first.sequence, waiting, first.confidence, reason,
                 first.since, first.frame,
             )
@@ -233,7 +235,7 @@ def _merged(found: Sequence[Standing]) -> list[Standing]:
 
 
 def _words(
-    place: Place,
+    place: CollectivePlace,
     ranks: tuple[int, ...],
     operation: Operation,
     label: str,
@@ -241,13 +243,13 @@ def _words(
     other: Operation | None,
 ) -> str:
     what = f"{operation.kind} {operation.sequence} of {label}"
-    if place is Place.NO_DUMP:
+    if place is CollectivePlace.NO_DUMP:
         return f"{_ranks(ranks)} left no dump, and {_ranks(waiting)} wait in {what}"
-    if place is Place.NOT_JOINED:
+    if place is CollectivePlace.NOT_JOINED:
         return f"{_ranks(ranks)} did not join {what}, in which {_ranks(waiting)} wait"
-    if place is Place.BEHIND:
+    if place is CollectivePlace.BEHIND:
         return f"{_ranks(ranks)} did not finish {what}, which {_ranks(waiting)} finished"
-    if place is Place.MISMATCH and other is not None:
+    if place is CollectivePlace.MISMATCH and other is not None:
         return (
             f"{_ranks(ranks)} differ from the majority at {what}: {_describe(other)} instead of {_describe(operation)}"
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from holdfast.catalog import causes
 from holdfast.diagnosis.rules import causality, collect, exits, hints, next_step, timeline, waiting, weighing
 from holdfast.diagnosis.rules.candidate import Candidate
-from holdfast.diagnosis.rules.next_step import NextStep
+from holdfast.diagnosis.rules.next_step import JobNextStep
 from holdfast.diagnosis.rules.waiting import Waiting
 from holdfast.model import subject
 from holdfast.model.evidence import Evidence
@@ -20,7 +20,7 @@ MOST_RANKS = 8  # that are blamed by name; more are the job
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     causes: tuple[Candidate, ...]
-    next: NextStep | None  # None for a job that nothing is wrong with
+    next: JobNextStep | None  # None for a job that nothing is wrong with
     unseen: tuple[str, ...]
     evidence: tuple[Evidence, ...]
     wait: Waiting | None = None

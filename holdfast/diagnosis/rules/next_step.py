@@ -38,7 +38,7 @@ _CORRUPT = ("job.nan", "job.loss_spike")
 
 
 @dataclass(frozen=True, slots=True)
-class NextStep:
+class JobNextStep:
     action: str
     reason: str
     exclude: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class NextStep:
     report_to: str = ""  # a message for the cluster team, where it is not the job's own fault
 
 
-def decide(roots: Sequence[Candidate], evidence: Sequence[Evidence]) -> NextStep:
+def decide(roots: Sequence[Candidate], evidence: Sequence[Evidence]) -> JobNextStep:
     first = roots[0]
     suspected = min((step for one in roots if one.name in _CORRUPT and (step := _step(one)) is not None), default=None)
     action, why = _action(first)
@@ -58,7 +58,7 @@ def decide(roots: Sequence[Candidate], evidence: Sequence[Evidence]) -> NextStep
         tuple(dict.fromkeys(one.host for one in roots if _to_exclude(one))) if action == "restart_excluding" else ()
     )
     problem = first.problem
-    return NextStep(
+    return JobNextStep(
         action,
         why,
         exclude,

@@ -42,7 +42,7 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class CreditClaim:
     """One node's month: what can be claimed and what shows it."""
 
     node: str
@@ -53,7 +53,7 @@ class Claim:
     evidence: tuple[Outage, ...]
 
 
-def claims(outages: Sequence[Outage], begin: float, end: float, fee: float, agreement: Agreement) -> list[Claim]:
+def claims(outages: Sequence[Outage], begin: float, end: float, fee: float, agreement: Agreement) -> list[CreditClaim]:
     """Nodes whose uptime in the period earns a credit, the largest first. Overlapping outages count once."""
     if end <= begin:
         raise BadNumber("the period ends before it begins")
@@ -70,7 +70,9 @@ def claims(outages: Sequence[Outage], begin: float, end: float, fee: float, agre
             until = end + agreement.claim_days * 86_400
             evidence = tuple(sorted(of_node, key=lambda o: o.begin))
             found.append(
-                Claim(node=node, down_seconds=down, uptime=uptime, credit=credit, claim_until=until, evidence=evidence)
+                CreditClaim(
+                    node=node, down_seconds=down, uptime=uptime, credit=credit, claim_until=until, evidence=evidence
+                )
             )
     return sorted(found, key=lambda claim: (-claim.credit, claim.node))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.economics.costs.feasible import BadNumber, not_negative, share
-from holdfast.economics.costs.incident import Incident, layers
+from holdfast.economics.costs.incident import IncidentLoss, layers
 from holdfast.model.account import LABOUR, Bill, Layer, Loss
 
 HORIZON_HOURS = 24.0
@@ -99,8 +99,8 @@ def _mean(loss: Loss, hours: float, horizon: float) -> float:
     return lost / whole if whole > NOTHING_SLOWED else 0.0
 
 
-def _incident(loss: Loss, prices: Prices, hours: float, slow_share: float) -> Incident:
-    return Incident(
+def _incident(loss: Loss, prices: Prices, hours: float, slow_share: float) -> IncidentLoss:
+    return IncidentLoss(
         gpus=loss.gpus or 0.0,
         price=prices.gpu_hour,
         restore_hours=loss.down_hours,

@@ -11,7 +11,7 @@ BETWEEN_WORKLOADS = frozenset({Stage.CLEANING, Stage.TESTING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class NodeStageChange:
     """One node's step from a stage to another."""
 
     node: str
@@ -34,10 +34,10 @@ class FleetHistory:
         return sum(self.repairs) / len(self.repairs) if self.repairs else None
 
 
-def read(changes: Sequence[Change], now: float) -> FleetHistory:
+def read(changes: Sequence[NodeStageChange], now: float) -> FleetHistory:
     """Only nodes that changed are seen; each counts from its first change on. Cleaning and testing between two
     workloads is neither service nor repair."""
-    of_node: dict[str, list[Change]] = {}
+    of_node: dict[str, list[NodeStageChange]] = {}
     for change in sorted(changes, key=lambda change: change.at):
         of_node.setdefault(change.node, []).append(change)
     failures, service, repairs, out = 0, 0.0, list[float](), 0
@@ -56,7 +56,7 @@ def read(changes: Sequence[Change], now: float) -> FleetHistory:
     return FleetHistory(failures, service, tuple(repairs), out)
 
 
-def _is_failure(change: Change) -> bool:
+def _is_failure(change: NodeStageChange) -> bool:
     """An operator's word is no failure, nor is a new node that never passed its first test."""
     if change.happening is EventKind.FAILED:
         return change.before in IN_SERVICE | BETWEEN_WORKLOADS

@@ -7,7 +7,7 @@ from holdfast.model.account import LABOUR, Layer, sum_layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Incident:
+class IncidentLoss:
     """Hours, GPUs and money. What is not known stays at its default, and the layer says so."""
 
     gpus: float
@@ -44,7 +44,7 @@ class Incident:
         return self.gpus * self.delay_hours
 
 
-def layers(incident: Incident) -> tuple[Layer, ...]:
+def layers(incident: IncidentLoss) -> tuple[Layer, ...]:
     """Five, always all of them."""
     _checked(incident)
     i = incident
@@ -98,7 +98,7 @@ def total(of: tuple[Layer, ...]) -> float:
     return sum_layers(of)
 
 
-def _checked(incident: Incident) -> None:
+def _checked(incident: IncidentLoss) -> None:
     positive("GPUs", incident.gpus)
     positive("price", incident.price)
     for name in ("detect", "diagnose", "restore", "rework", "slow", "repair", "people"):

@@ -11,18 +11,18 @@ HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostHours:
     """Hours of one job; times its GPUs they are GPU-hours."""
 
     slow: float = 0.0
     down: float = 0.0
     redone: float = 0.0
 
-    def __add__(self, other: "Lost") -> "Lost":
-        return Lost(self.slow + other.slow, self.down + other.down, self.redone + other.redone)
+    def __add__(self, other: "LostHours") -> "LostHours":
+        return LostHours(self.slow + other.slow, self.down + other.down, self.redone + other.redone)
 
-    def times(self, share: float) -> "Lost":
-        return Lost(self.slow * share, self.down * share, self.redone * share)
+    def times(self, share: float) -> "LostHours":
+        return LostHours(self.slow * share, self.down * share, self.redone * share)
 
     @property
     def hours(self) -> float:
@@ -30,7 +30,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class LossCourse:
     """What a job lost, by time: of each span its share that was slow (0 to 1) and its share that stood still."""
 
     times: Sequence[float]  # the end of each span
@@ -41,38 +41,38 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LossClaim:
     since: float
     jobs: frozenset[str]
 
 
 @dataclass(slots=True)
-class Ledger:
+class LossLedger:
     _until: dict[str, float] = field(default_factory=dict)  # of a job: attributed up to then
-    _lost: dict[tuple[str, str], Lost] = field(default_factory=dict)  # of an incident and a job
+    _lost: dict[tuple[str, str], LostHours] = field(default_factory=dict)  # of an incident and a job
 
-    def attribute(self, courses: Mapping[str, Course], claims: Mapping[str, Claim]) -> None:
+    def attribute(self, courses: Mapping[str, LossCourse], claims: Mapping[str, LossClaim]) -> None:
         """What was lost since the last time, to whoever claims the job. Without a claim it waits for one."""
         for job, course in courses.items():
             mine = {name: claim for name, claim in claims.items() if job in claim.jobs}
             if mine:
                 self._share_out(job, course, mine)
 
-    def _share_out(self, job: str, course: Course, claims: Mapping[str, Claim]) -> None:
+    def _share_out(self, job: str, course: LossCourse, claims: Mapping[str, LossClaim]) -> None:
         begin = self._until.get(job, min(claim.since for claim in claims.values()))
         spans = zip(course.times, course.slow, course.down, strict=True)
-        entries = [(at, Lost(slow * course.step / HOUR, down * course.step / HOUR)) for at, slow, down in spans]
-        entries += [(at, Lost(redone=hours)) for at, hours in course.redone]
+        entries = [(at, LostHours(slow * course.step / HOUR, down * course.step / HOUR)) for at, slow, down in spans]
+        entries += [(at, LostHours(redone=hours)) for at, hours in course.redone]
         for at, lost in entries:
             if at <= begin or not lost.hours:
                 continue
             holding = [name for name, claim in claims.items() if claim.since < at]
             for name in holding:
                 key = (name, job)
-                self._lost[key] = self._lost.get(key, Lost()) + lost.times(1 / len(holding))
+                self._lost[key] = self._lost.get(key, LostHours()) + lost.times(1 / len(holding))
         self._until[job] = max([begin, *course.times])
 
-    def restore(self, incident: str, job: str, lost: Lost, until: float) -> None:
+    def restore(self, incident: str, job: str, lost: LostHours, until: float) -> None:
         """What is stored of an open incident: it is not lost with the process, nor attributed twice after it."""
         self._lost[incident, job] = lost
         self._until[job] = max(until, self._until.get(job, until))
@@ -82,10 +82,10 @@ class Ledger:
         for key in [key for key in self._lost if key[0] == incident]:
             del self._lost[key]
 
-    def of(self, incident: str, job: str) -> Lost:
-        return self._lost.get((incident, job), Lost())
+    def of(self, incident: str, job: str) -> LostHours:
+        return self._lost.get((incident, job), LostHours())
 
-    def job(self, job: str) -> Lost:
+    def job(self, job: str) -> LostHours:
         """Of all open incidents together."""
         return _sum(lost for (_, name), lost in self._lost.items() if name == job)
 
@@ -94,8 +94,8 @@ class Ledger:
         return max((self.job(job).hours for job in jobs), default=0.0)
 
 
-def _sum(of: Iterable[Lost]) -> Lost:
-    total = Lost()
+def _sum(of: Iterable[LostHours]) -> LostHours:
+    total = LostHours()
     for one in of:
         total = total + one
     return total

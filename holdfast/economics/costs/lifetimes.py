@@ -17,13 +17,13 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LifetimeStep:
     years: float
     survival: float
     error: float  # Greenwood's standard error
 
 
-def kaplan_meier(lifetimes: Sequence[Lifetime]) -> list[Step]:
+def kaplan_meier(lifetimes: Sequence[Lifetime]) -> list[LifetimeStep]:
     """The share surviving after each failure. Assumes that units taken out were no worse than the others."""
     ended: Counter[float] = Counter(life.years for life in lifetimes)
     failures: Counter[float] = Counter(life.years for life in lifetimes if life.failed)
@@ -33,12 +33,12 @@ def kaplan_meier(lifetimes: Sequence[Lifetime]) -> list[Step]:
         if lost := failures[years]:
             survival *= 1 - lost / at_risk
             spread += lost / (at_risk * (at_risk - lost)) if at_risk > lost else 0.0
-            steps.append(Step(years, survival, survival * sqrt(spread)))
+            steps.append(LifetimeStep(years, survival, survival * sqrt(spread)))
         at_risk -= ended[years]
     return steps
 
 
-def surviving(steps: Sequence[Step], years: float) -> float:
+def surviving(steps: Sequence[LifetimeStep], years: float) -> float:
     return next((step.survival for step in reversed(steps) if step.years <= years), 1.0)
 
 

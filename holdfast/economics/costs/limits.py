@@ -15,7 +15,7 @@ GROWTH = 0.5  # state grows with the square root of the GPUs: compute ~ n and pa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class ScaledRun:
     """A run at its reference size, and how its state and its bandwidth grow from there."""
 
     gpu_seconds_between: float  # m
@@ -43,7 +43,7 @@ class Run:
             return 0.0
 
 
-def wall(run: Run) -> float:
+def wall(run: ScaledRun) -> float:
     """GPUs at which a write takes as long as the time between failures. No restart time: see `stalled_by_restarts`.
 
     S(n)/(b n^g) = m/n, so n^(1-g+growth) = m b n0^growth / S0; without a wall it is infinite.
@@ -58,12 +58,12 @@ def wall(run: Run) -> float:
     return exp((log(base) + growth * log(run.reference_gpus)) / power)
 
 
-def stalled_by_restarts(run: Run) -> float:
+def stalled_by_restarts(run: ScaledRun) -> float:
     """GPUs at which failures come as fast as restarts: the wall that faster storage does not move."""
     return run.gpu_seconds_between / run.restart_seconds if run.restart_seconds else inf
 
 
-def largest(run: Run, goodput: float) -> float:
+def largest(run: ScaledRun, goodput: float) -> float:
     """The most GPUs that still deliver this share of their time; infinite if it never falls below it."""
     if not 0 < goodput < 1:
         raise NoProgress(f"goodput: expected a share between 0 and 1, found {goodput:g}")

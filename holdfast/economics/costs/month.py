@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.economics.costs.claims import Outage
-from holdfast.economics.costs.history import Change
+from holdfast.economics.costs.history import NodeStageChange
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind, Stage
 
@@ -20,7 +20,7 @@ UNSEEN = "before anybody watched"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageChange(Change):
+class StageChange(NodeStageChange):
     cause: str = ""
     reason: str = ""
 

@@ -24,7 +24,7 @@ def loss_chance(nodes: int, replicas: int, dead: int) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
+class FailureDomain:
     """What takes several nodes down at once: a rack, a feed, a loop, a switch."""
 
     name: str
@@ -37,7 +37,7 @@ def loss_rate(
     replicas: int,
     failures_per_second: float,
     rebuild_seconds: float,
-    domains: tuple[Domain, ...] = (),
+    domains: tuple[FailureDomain, ...] = (),
     spread: bool = True,
 ) -> float:
     """How often per second all copies of something die: members of one group failing before the first is rebuilt,

@@ -6,8 +6,8 @@ from math import inf, isfinite
 from typing import Any, TypeVar
 
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
-from holdfast.economics.planning.chart import Chart
-from holdfast.economics.planning.inputs import Given
+from holdfast.economics.planning.chart import PlanChart
+from holdfast.economics.planning.inputs import PlanInput
 
 Question = TypeVar("Question")
 
@@ -35,16 +35,16 @@ class Sway:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class PlanAnswer:
     plan: str
     headline: str
     figures: Sequence[Figure]
-    inputs: Sequence[Given]
+    inputs: Sequence[PlanInput]
     sways: Sequence[Sway] = ()
     swayed: str = ""  # what the sways are of
     show: Callable[[float], str] = str
     notes: Sequence[str] = ()
-    chart: Callable[[], Chart]  # drawn only when somebody wants to see it
+    chart: Callable[[], PlanChart]  # drawn only when somebody wants to see it
 
     def document(self) -> dict[str, Any]:
         return {

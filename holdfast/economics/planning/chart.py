@@ -5,17 +5,17 @@ from math import isfinite, log10
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     name: str
     points: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class PlanChart:
     title: str
     across: str  # what is on the x axis, with its unit
     up: str
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     log_x: bool = False
     mark: tuple[float, float] | None = None  # the answer itself
 
@@ -26,5 +26,5 @@ def spaced(low: float, high: float, count: int = 60) -> list[float]:
     return [float(10 ** (log10(low) + step * i)) for i in range(count)]
 
 
-def drawn(line: Line) -> list[tuple[float, float]]:
+def drawn(line: ChartLine) -> list[tuple[float, float]]:
     return [(x, y) for x, y in line.points if isfinite(x) and isfinite(y)]

@@ -3,17 +3,25 @@
 from holdfast.economics.costs import checkpointing as c
 from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.economics.costs.levels import memory_or_storage, storage_write_seconds_for
-from holdfast.economics.planning.answer import Answer, Figure, sways
-from holdfast.economics.planning.chart import Chart, Line, spaced
+from holdfast.economics.planning.answer import Figure, PlanAnswer, sways
+from holdfast.economics.planning.chart import ChartLine, PlanChart, spaced
 from holdfast.economics.planning.copies import copies_of
 from holdfast.economics.planning.copies import figures as of_copies
 from holdfast.economics.planning.inputs import Asked
 from holdfast.economics.planning.rate import Rate, rate
-from holdfast.economics.planning.run import Memory, Run, Wanted, levels, memory_of, refuse_standstill, run_of
+from holdfast.economics.planning.run import (
+    MemoryTier,
+    PlannedRun,
+    RunQuestion,
+    levels,
+    memory_of,
+    refuse_standstill,
+    run_of,
+)
 from holdfast.economics.planning.words import bandwidth, percent, time
 
 
-def answer(asked: Asked, wanted: Wanted) -> Answer:
+def answer(asked: Asked, wanted: RunQuestion) -> PlanAnswer:
     gpus = asked.machines("gpus", wanted.gpus)
     chosen = rate(asked, wanted.rate, wanted.events, wanted.gpu_years)
     run = run_of(asked, wanted, gpus, chosen)
@@ -28,7 +36,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
         figures += of_copies(copies)
     if wanted.target is not None:
         figures += _to_buy(run, memory, wanted.state, asked.share("target", wanted.target))
-    return Answer(
+    return PlanAnswer(
         plan="checkpoint",
         headline=_headline(run, memory),
         figures=figures,
@@ -41,7 +49,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
     )
 
 
-def _headline(run: Run, memory: Memory | None) -> str:
+def _headline(run: PlannedRun, memory: MemoryTier | None) -> str:
     """Of the way of saving that was asked for: with a memory tier where one is worth it."""
     text = f"Write a checkpoint every {time(run.best_interval)}: {percent(run.ettr)} of the time is productive."
     if memory is None:
@@ -57,7 +65,7 @@ def _headline(run: Run, memory: Memory | None) -> str:
     )
 
 
-def _headline_figures(run: Run, chosen: Rate) -> list[Figure]:
+def _headline_figures(run: PlannedRun, chosen: Rate) -> list[Figure]:
     figures = [
         Figure("ettr", run.ettr, "productive share (ETTR), exact", percent(run.ettr)),
         Figure("interval_seconds", run.best_interval, "best interval", time(run.best_interval)),
@@ -65,20 +73,22 @@ def _headline_figures(run: Run, chosen: Rate) -> list[Figure]:
         Figure("write_seconds", run.write, "a write stops it for", time(run.write)),
     ]
     if chosen.posterior is not None:
-        ends = [_or_zero(Run(run.gpus, end, run.write, run.restart)) for end in reversed(chosen.posterior.interval())]
+        ends = [
+            _or_zero(PlannedRun(run.gpus, end, run.write, run.restart)) for end in reversed(chosen.posterior.interval())
+        ]
         shown = f"{percent(ends[0])} to {percent(ends[1])}"
         figures.insert(1, Figure("ettr_95_percent", ends, "  for the rate's 95 % interval", shown))
     return figures
 
 
-def _or_zero(run: Run) -> float:
+def _or_zero(run: PlannedRun) -> float:
     try:
         return run.ettr
     except NoProgress:
         return 0.0
 
 
-def _intervals(run: Run) -> list[Figure]:
+def _intervals(run: PlannedRun) -> list[Figure]:
     d, m = run.write, run.between
     closed = c.closed_form(run.best_interval, d, m, run.restart)
     trust = "" if closed.valid else "  (outside its validity: do not use)"
@@ -96,13 +106,13 @@ def _intervals(run: Run) -> list[Figure]:
     ]
 
 
-def _ledger(run: Run) -> list[Figure]:
+def _ledger(run: PlannedRun) -> list[Figure]:
     shares = c.expected_ledger(run.best_interval, run.write, run.between, run.restart).shares()
     shown = ", ".join(f"{name} {percent(part)}" for name, part in shares.items())
     return [Figure("ledger", shares, "where the time goes", shown)]
 
 
-def _at_interval(asked: Asked, wanted: Wanted, run: Run) -> list[Figure]:
+def _at_interval(asked: Asked, wanted: RunQuestion, run: PlannedRun) -> list[Figure]:
     if wanted.interval is None:
         return []
     interval = positive("--interval", asked.duration("interval", wanted.interval))
@@ -111,7 +121,7 @@ def _at_interval(asked: Asked, wanted: Wanted, run: Run) -> list[Figure]:
     return [Figure("ettr_at_interval", there, f"every {time(interval)} instead", shown)]
 
 
-def _tiers(run: Run, memory: Memory) -> list[Figure]:
+def _tiers(run: PlannedRun, memory: MemoryTier) -> list[Figure]:
     tiers = memory_or_storage(*levels(run, memory))
     plan = tiers.schedule
     shown = ", ".join(f"{name} every {time(every)}" for name, every in plan.intervals.items())
@@ -129,7 +139,7 @@ def _tiers(run: Run, memory: Memory) -> list[Figure]:
     ]
 
 
-def _to_buy(run: Run, memory: Memory | None, size: str | None, target: float) -> list[Figure]:
+def _to_buy(run: PlannedRun, memory: MemoryTier | None, size: str | None, target: float) -> list[Figure]:
     if size is None:
         raise BadNumber("--target: expected --state with it, the size of a checkpoint")
     state = Asked().size("state", size)
@@ -148,7 +158,7 @@ def _bandwidth(key: str, state: float, seconds: float, name: str) -> Figure:
     return Figure(key, value, name, f"{bandwidth(value)} (a write of {time(seconds)})")
 
 
-def _notes(run: Run, chosen: Rate, memory: Memory | None) -> list[str]:
+def _notes(run: PlannedRun, chosen: Rate, memory: MemoryTier | None) -> list[str]:
     notes = [f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else []
     notes.append("the curve is flat: an interval twice too long costs far less than a write twice as long")
     if not c.closed_form(run.best_interval, run.write, run.between, run.restart).valid:
@@ -160,7 +170,7 @@ def _notes(run: Run, chosen: Rate, memory: Memory | None) -> list[str]:
     return notes
 
 
-def _chart(run: Run) -> Chart:
+def _chart(run: PlannedRun) -> PlanChart:
     intervals = spaced(run.best_interval / 20, run.best_interval * 20)
     points = []
     for interval in intervals:
@@ -168,6 +178,8 @@ def _chart(run: Run) -> Chart:
             points.append((interval / 60, c.ettr(interval, run.write, run.between, run.restart)))
         except NoProgress:
             points.append((interval / 60, 0.0))
-    line = Line("exact", tuple(points))
+    line = ChartLine("exact", tuple(points))
     mark = (run.best_interval / 60, run.ettr)
-    return Chart("Productive share by checkpoint interval", "minutes between checkpoints", "share", (line,), True, mark)
+    return PlanChart(
+        "Productive share by checkpoint interval", "minutes between checkpoints", "share", (line,), True, mark
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.economics.costs.feasible import BadNumber
-from holdfast.economics.costs.lifetimes import Lifetime, Step, compare, fit_weibull, kaplan_meier
+from holdfast.economics.costs.lifetimes import Lifetime, LifetimeStep, compare, fit_weibull, kaplan_meier
 from holdfast.economics.planning.answer import Figure
 from holdfast.economics.planning.words import percent
 
@@ -28,8 +28,8 @@ def _survival(lives: Sequence[Lifetime]) -> list[Figure]:
     return [Figure("surviving_by_years", shares, "surviving (Kaplan-Meier)", shown)] if found else []
 
 
-def _at(steps: Sequence[Step], years: float) -> Step:
-    return next((step for step in reversed(steps) if step.years <= years), Step(0.0, 1.0, 0.0))
+def _at(steps: Sequence[LifetimeStep], years: float) -> LifetimeStep:
+    return next((step for step in reversed(steps) if step.years <= years), LifetimeStep(0.0, 1.0, 0.0))
 
 
 def _ageing(lives: Sequence[Lifetime]) -> list[Figure]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
-from holdfast.economics.costs.replicas import Domain, loss_chance, loss_rate
+from holdfast.economics.costs.replicas import FailureDomain, loss_chance, loss_rate
 from holdfast.economics.costs.survival import YEAR_SECONDS
 from holdfast.economics.planning.answer import Figure
 from holdfast.economics.planning.inputs import Asked
@@ -26,7 +26,7 @@ class Copies:
     replicas: int
     node_failures_per_second: float
     rebuild_seconds: float
-    domains: tuple[Domain, ...]
+    domains: tuple[FailureDomain, ...]
     apart: bool
 
     @property
@@ -87,14 +87,14 @@ def copies_of(asked: Asked, gpus: float, per_gpu_year: float, texts: CopyTexts) 
     )
 
 
-def _domain(asked: Asked, text: str) -> Domain:
+def _domain(asked: Asked, text: str) -> FailureDomain:
     found = _DOMAIN.fullmatch(text)
     if found is None:
         raise BadNumber(f"--domain: expected NAME=NODES@FAILURES_PER_YEAR such as rack=8@0.2, found {text!r}")
     name = found["name"].strip()
     nodes = asked.machines(f"domain {name} nodes", found["nodes"])
     rate = asked.number(f"domain {name} rate", found["rate"], "failures per year of one", most=MOST_DOMAIN_RATE)
-    return Domain(name=name, nodes=int(nodes), failures_per_second=rate / YEAR_SECONDS)
+    return FailureDomain(name=name, nodes=int(nodes), failures_per_second=rate / YEAR_SECONDS)
 
 
 def figures(copies: Copies) -> list[Figure]:

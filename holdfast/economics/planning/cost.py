@@ -5,9 +5,9 @@ from math import inf
 
 from holdfast.catalog.economics import gpu_prices, wage
 from holdfast.economics.costs.feasible import BadNumber
-from holdfast.economics.costs.incident import Incident, layers, total
-from holdfast.economics.planning.answer import Answer, Figure, sways
-from holdfast.economics.planning.chart import Chart, Line
+from holdfast.economics.costs.incident import IncidentLoss, layers, total
+from holdfast.economics.planning.answer import Figure, PlanAnswer, sways
+from holdfast.economics.planning.chart import ChartLine, PlanChart
 from holdfast.economics.planning.inputs import MOST_DAYS, MOST_MACHINES, Asked
 from holdfast.economics.planning.words import count, money
 
@@ -16,7 +16,7 @@ MOST_PEOPLE, MOST_VALUE = 1e6, 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class CostQuestion:
     """What was asked, as it was said."""
 
     gpus: str | None
@@ -39,7 +39,7 @@ class Wanted:
     critical: str | None
 
 
-def answer(asked: Asked, wanted: Wanted) -> Answer:
+def answer(asked: Asked, wanted: CostQuestion) -> PlanAnswer:
     incident = _incident(asked, wanted)
     five = layers(incident)
     whole = total(five)
@@ -60,7 +60,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
     notes += _half_given(wanted)
     movable = [f.name for f in fields(incident) if isinstance(getattr(incident, f.name), float)]
     present = {name: name.replace("_", " ") for name in movable if getattr(incident, name) > 0 and name not in _SHARES}
-    return Answer(
+    return PlanAnswer(
         plan="cost",
         headline=f"This incident cost {money(whole)} and {incident.lost_gpu_hours:,.0f} GPU-hours of progress.",
         figures=figures,
@@ -76,7 +76,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
 PAIRS = (("slow", "slow_for"), ("blast", "repair"), ("alternative", "queued"), ("people", "hours"))
 
 
-def _half_given(wanted: Wanted) -> list[str]:
+def _half_given(wanted: CostQuestion) -> list[str]:
     """Numbers that are multiplied with one that no one gave."""
     alone = [
         (one, other)
@@ -89,7 +89,7 @@ def _half_given(wanted: Wanted) -> list[str]:
     return [f"--{one} changes nothing without --{other}".replace("_", "-") for one, other in alone]
 
 
-def _chart(incident: Incident) -> Chart:
+def _chart(incident: IncidentLoss) -> PlanChart:
     """The total by how long it went unnoticed: what quick detection is worth."""
     most = max(1.0, 4 * incident.detect_hours)
     points = []
@@ -97,8 +97,8 @@ def _chart(incident: Incident) -> Chart:
         hours = most * step / 40
         points.append((hours * 60, total(layers(replace(incident, detect_hours=hours)))))
     mark = (incident.detect_hours * 60, total(layers(incident)))
-    line = Line("total", tuple(points))
-    return Chart("Cost by time to detection", "minutes until it was noticed", "dollars", (line,), False, mark)
+    line = ChartLine("total", tuple(points))
+    return PlanChart("Cost by time to detection", "minutes until it was noticed", "dollars", (line,), False, mark)
 
 
 _SHARES = ("slow_share", "queued_chance", "critical_chance")
@@ -108,7 +108,7 @@ def _layer(cost: float | None, inputs: str) -> str:
     return f"{'not in the total' if cost is None else money(cost)}   = {inputs}"
 
 
-def _incident(asked: Asked, wanted: Wanted) -> Incident:
+def _incident(asked: Asked, wanted: CostQuestion) -> IncidentLoss:
     def hours(name: str, text: str | None, default: str = "0s", why: str = "not given") -> float:
         return asked.duration(name, text, default, why) / 3600
 
@@ -118,7 +118,7 @@ def _incident(asked: Asked, wanted: Wanted) -> Incident:
         if wanted.day_value is None
         else asked.number("day-value", wanted.day_value, "dollars per day", most=MOST_VALUE)
     )
-    return Incident(
+    return IncidentLoss(
         gpus=asked.machines("gpus", wanted.gpus),
         price=price(asked, wanted.price),
         detect_hours=hours("detect", wanted.detect, "10m", "PyTorch's watchdog"),

@@ -12,7 +12,7 @@ MOST_DAYS = 36_500.0
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PlanInput:
     """One input: its value in its unit, as it is shown, and who says so."""
 
     name: str
@@ -28,7 +28,7 @@ class Asked:
 
     known: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Values from elsewhere for options that are not given: name -> (text, source)."""
-    given: list[Given] = field(default_factory=list)
+    given: list[PlanInput] = field(default_factory=list)
 
     def duration(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
         value = self._take(name, text, default, why, "seconds", DURATION, duration)
@@ -69,7 +69,7 @@ class Asked:
         return value
 
     def note(self, name: str, value: float | str, unit: str, shown: str, source: str) -> None:
-        self.given.append(Given(name, value, unit, shown, source))
+        self.given.append(PlanInput(name, value, unit, shown, source))
 
     def _take(
         self,

@@ -5,10 +5,10 @@ from fractions import Fraction
 from math import isfinite
 
 from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
-from holdfast.economics.costs.limits import Run, largest, stalled_by_restarts, wall
+from holdfast.economics.costs.limits import ScaledRun, largest, stalled_by_restarts, wall
 from holdfast.economics.costs.survival import YEAR_SECONDS
-from holdfast.economics.planning.answer import Answer, Figure, sways
-from holdfast.economics.planning.chart import Chart, Line, spaced
+from holdfast.economics.planning.answer import Figure, PlanAnswer, sways
+from holdfast.economics.planning.chart import ChartLine, PlanChart, spaced
 from holdfast.economics.planning.inputs import Asked
 from holdfast.economics.planning.rate import Rate, rate
 from holdfast.economics.planning.words import count, time
@@ -28,11 +28,11 @@ def answer(
     network_exponent: str | None,
     growing: bool,
     restart: str | None,
-) -> Answer:
+) -> PlanAnswer:
     chosen = rate(asked, rate_text, events, gpu_years)
     run = _run(asked, chosen, state, state_gpus, bandwidth, network_exponent, growing, restart)
     half, most = largest(run, 0.5), _size(run, 0.9)
-    return Answer(
+    return PlanAnswer(
         plan="limit",
         headline=_headline(half, most),
         figures=_figures(run, chosen, half, most),
@@ -60,14 +60,14 @@ def _run(
     network_exponent: str | None,
     growing: bool,
     restart: str | None,
-) -> Run:
+) -> ScaledRun:
     exponent = _exponent(asked, network_exponent)
     state_bytes = asked.size("state", state, "5TB", "a frontier model's weights and optimiser")
     link = asked.bandwidth("bandwidth", bandwidth, *(ONE_LINK if exponent else STORAGE))
     gpus = asked.number("state-gpus", state_gpus, "GPUs", "16384", "the size whose state is given")
     seconds = asked.duration("restart", restart, "10m", "0s leaves restarts out, as published limits do")
     asked.note("growing", float(growing), "flag", "yes" if growing else "no", "the model grows with the cluster")
-    return Run(
+    return ScaledRun(
         gpu_seconds_between=YEAR_SECONDS / chosen.per_gpu_year,
         state_bytes=positive("--state", state_bytes),
         bytes_per_second=positive("--bandwidth", link),
@@ -78,7 +78,7 @@ def _run(
     )
 
 
-def _figures(run: Run, chosen: Rate, half: float, most: float | None) -> list[Figure]:
+def _figures(run: ScaledRun, chosen: Rate, half: float, most: float | None) -> list[Figure]:
     walls, stall, write = wall(run), stalled_by_restarts(run), run.write_seconds(run.reference_gpus)
     shown = "none" if not isfinite(walls) else f"{count(walls)} GPUs"
     return [
@@ -91,7 +91,7 @@ def _figures(run: Run, chosen: Rate, half: float, most: float | None) -> list[Fi
     ]
 
 
-def _uncertainty(run: Run, chosen: Rate) -> list[Figure]:
+def _uncertainty(run: ScaledRun, chosen: Rate) -> list[Figure]:
     if chosen.posterior is None:
         return []
     low, high = (
@@ -102,13 +102,13 @@ def _uncertainty(run: Run, chosen: Rate) -> list[Figure]:
     return [Figure("gpus_at_90_percent_95_percent", [low, high], "  for the rate's 95 % interval", shown)]
 
 
-def _names(run: Run) -> dict[str, str]:
+def _names(run: ScaledRun) -> dict[str, str]:
     """What may be halved and doubled, and how it is said."""
     names = {"gpu_seconds_between": "time between failures", "state_bytes": "state", "bytes_per_second": "bandwidth"}
     return {**names, "restart_seconds": "restart"} if run.restart_seconds else names
 
 
-def _notes(run: Run, chosen: Rate) -> list[str]:
+def _notes(run: ScaledRun, chosen: Rate) -> list[str]:
     notes = ["the wall is where nothing gets done any more, and it leaves restarts out; plan with the 90 % figure"]
     if run.network_exponent:
         notes.append("bandwidth that grows with the network is derived here, not confirmed by anybody's measurement")
@@ -130,7 +130,7 @@ def _exponent(asked: Asked, text: str | None) -> float:
     return value
 
 
-def _size(run: Run, goodput: float) -> float | None:
+def _size(run: ScaledRun, goodput: float) -> float | None:
     try:
         return largest(run, goodput)
     except NoProgress:
@@ -143,8 +143,10 @@ def _or_never(gpus: float | None) -> str:
     return f"{count(gpus)} GPUs" if isfinite(gpus) else "any size"
 
 
-def _chart(run: Run, most: float | None) -> Chart:
+def _chart(run: ScaledRun, most: float | None) -> PlanChart:
     middle = most if most is not None and isfinite(most) else run.reference_gpus
     points = tuple((n, run.goodput(n)) for n in spaced(max(1.0, middle / 100), middle * 100))
     mark = (middle, run.goodput(middle))
-    return Chart("Productive share by size of the run", "GPUs", "share", (Line("best interval", points),), True, mark)
+    return PlanChart(
+        "Productive share by size of the run", "GPUs", "share", (ChartLine("best interval", points),), True, mark
+    )

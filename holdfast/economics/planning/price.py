@@ -9,8 +9,8 @@ from holdfast.economics.costs.feasible import BadNumber, positive
 from holdfast.economics.costs.gamma import poisson_quantile
 from holdfast.economics.costs.pricing import Offer, Recovery, break_even_premium, restart_expense
 from holdfast.economics.costs.survival import expected_failures
-from holdfast.economics.planning.answer import Answer, Figure, Sway
-from holdfast.economics.planning.chart import Chart, Line
+from holdfast.economics.planning.answer import Figure, PlanAnswer, Sway
+from holdfast.economics.planning.chart import ChartLine, PlanChart
 from holdfast.economics.planning.inputs import MOST_DAYS, MOST_MACHINES, Asked
 from holdfast.economics.planning.rate import rate
 from holdfast.economics.planning.words import money, percent
@@ -33,7 +33,7 @@ def answer(
     recovery: Mapping[str, str | None],
     sla: str | None,
     down: str | None,
-) -> Answer:
+) -> PlanAnswer:
     if not offers:
         raise BadNumber(
             "--offer is missing: expected at least one such as 'a=2.00@0.90', a name, a price and a goodput"
@@ -60,7 +60,7 @@ def answer(
             raise BadNumber("--down: expected --sla with it, the agreement that pays for the outage")
         figures += _restarts(asked, machines, blast, days, rate_text, recovery, best.price, notes)
         figures += _credit(asked, sla, down, machines, blast, best.price) if sla is not None else []
-    return Answer(
+    return PlanAnswer(
         plan="price",
         headline=f"{best.name} is the cheapest: {money(best.effective_price)} per productive GPU-hour.",
         figures=figures,
@@ -178,11 +178,11 @@ def _credit(asked: Asked, sla: str, down: str | None, machines: float, blast: fl
     ]
 
 
-def _chart(made: Sequence[Offer]) -> Chart:
+def _chart(made: Sequence[Offer]) -> PlanChart:
     shares = [0.5 + 0.01 * step for step in range(51)]
-    lines = tuple(Line(o.name, tuple((goodput, o.paid / goodput) for goodput in shares)) for o in made)
+    lines = tuple(ChartLine(o.name, tuple((goodput, o.paid / goodput) for goodput in shares)) for o in made)
     mark = (max(0.5, made[0].goodput), made[0].paid / max(0.5, made[0].goodput))
-    return Chart("Price of a productive GPU-hour by goodput", "goodput", "dollars", lines, False, mark)
+    return PlanChart("Price of a productive GPU-hour by goodput", "goodput", "dollars", lines, False, mark)
 
 
 def _sways(offer: Offer) -> list[Sway]:

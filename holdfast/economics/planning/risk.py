@@ -7,8 +7,8 @@ from holdfast.catalog.economics import public_rates
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.costs.gamma import poisson_quantile
 from holdfast.economics.costs.survival import DAYS_PER_YEAR, YEAR_SECONDS, Weibull
-from holdfast.economics.planning.answer import Answer, Figure, sways
-from holdfast.economics.planning.chart import Chart, Line, spaced
+from holdfast.economics.planning.answer import Figure, PlanAnswer, sways
+from holdfast.economics.planning.chart import ChartLine, PlanChart, spaced
 from holdfast.economics.planning.inputs import MOST_DAYS, Asked
 from holdfast.economics.planning.rate import Rate, rate
 from holdfast.economics.planning.words import count, percent, time
@@ -47,7 +47,7 @@ def answer(
     gpu_years: str | None,
     shape: str | None,
     age_days: str | None,
-) -> Answer:
+) -> PlanAnswer:
     machines = asked.machines("gpus", gpus)
     length = _days(asked, days)
     chosen = rate(asked, rate_text, events, gpu_years)
@@ -72,7 +72,7 @@ def answer(
         notes.append("a rate without counts has no interval; give --events and --gpu-years of your own to get one")
     if risk.shape == 1 and risk.age_days:
         notes.append("with a constant rate the age of the parts makes no difference: --shape says how they age")
-    return Answer(
+    return PlanAnswer(
         plan="risk",
         headline=_headline(risk),
         figures=figures,
@@ -131,16 +131,16 @@ def _elsewhere(risk: Risk) -> list[Figure]:
     return [Figure("probability_at_public_rates", chances, "at public rates", shown)]
 
 
-def _chart(risk: Risk, chosen: Rate) -> Chart:
+def _chart(risk: Risk, chosen: Rate) -> PlanChart:
     rare = risk.gpus * RARE / risk.failures if risk.failures else risk.gpus
     low = min(risk.gpus / 64, rare)  # down to where a failure is rare
     sizes = spaced(max(1.0, low), risk.gpus * 64)
-    lines = [Line(f"rate {chosen.name}", tuple((n, _at(risk, n, risk.rate)) for n in sizes))]
+    lines = [ChartLine(f"rate {chosen.name}", tuple((n, _at(risk, n, risk.rate)) for n in sizes))]
     if chosen.posterior is not None:
         for name, end in zip(("its 2.5 % end", "its 97.5 % end"), chosen.posterior.interval(), strict=True):
-            lines.append(Line(name, tuple((n, _at(risk, n, end)) for n in sizes)))
+            lines.append(ChartLine(name, tuple((n, _at(risk, n, end)) for n in sizes)))
     title = f"Chance of at least one failure in {risk.days:g} days"
-    return Chart(title, "GPUs", "chance", tuple(lines), log_x=True, mark=(risk.gpus, risk.probability))
+    return PlanChart(title, "GPUs", "chance", tuple(lines), log_x=True, mark=(risk.gpus, risk.probability))
 
 
 def _headline(risk: Risk) -> str:

@@ -16,7 +16,7 @@ RESTART_WHY = "ten minutes; measure yours: detect, schedule, load, warm up"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PlannedRun:
     gpus: float
     rate: float
     write: float
@@ -36,7 +36,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryTier:
     """Copies in the memory of other nodes: what writing them costs, and which failures they outlive."""
 
     write: float
@@ -45,7 +45,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RunQuestion:
     """What was asked, as it was said."""
 
     gpus: str | None
@@ -64,12 +64,12 @@ class Wanted:
     copies: CopyTexts = NO_COPIES
 
 
-def run_of(asked: Asked, wanted: Wanted, gpus: float, chosen: Rate) -> Run:
+def run_of(asked: Asked, wanted: RunQuestion, gpus: float, chosen: Rate) -> PlannedRun:
     write = _write(asked, wanted)
-    return Run(gpus, chosen.per_gpu_year, write, asked.duration("restart", wanted.restart, "10m", RESTART_WHY))
+    return PlannedRun(gpus, chosen.per_gpu_year, write, asked.duration("restart", wanted.restart, "10m", RESTART_WHY))
 
 
-def refuse_standstill(share: float, run: Run, every: str) -> None:
+def refuse_standstill(share: float, run: PlannedRun, every: str) -> None:
     """A share that rounds to nothing is no plan: say what is too long beside the time between failures."""
     if share < STANDSTILL:
         writes = f"a write takes {time(run.write)}{every}, a restart {time(run.restart)}"
@@ -79,7 +79,7 @@ def refuse_standstill(share: float, run: Run, every: str) -> None:
         )
 
 
-def _write(asked: Asked, wanted: Wanted) -> float:
+def _write(asked: Asked, wanted: RunQuestion) -> float:
     """How long a write stops the run, given outright or by size and bandwidth."""
     if wanted.write is not None:
         if wanted.bandwidth is not None:
@@ -92,20 +92,20 @@ def _write(asked: Asked, wanted: Wanted) -> float:
     return state / speed
 
 
-def memory_of(asked: Asked, wanted: Wanted, run: Run, copies: Copies | None) -> Memory | None:
+def memory_of(asked: Asked, wanted: RunQuestion, run: PlannedRun, copies: Copies | None) -> MemoryTier | None:
     if wanted.memory_write is None:
         if wanted.memory_restart is not None or wanted.memory_survives is not None or copies is not None:
             raise BadNumber("--memory-write is missing: expected how long a write to memory stops the run")
         return None
     survives = _survives(asked, wanted, run, copies)
-    return Memory(
+    return MemoryTier(
         positive("--memory-write", asked.duration("memory-write", wanted.memory_write)),
         asked.duration("memory-restart", wanted.memory_restart, "2m", "an assumption: nothing is read from storage"),
         survives,
     )
 
 
-def _survives(asked: Asked, wanted: Wanted, run: Run, copies: Copies | None) -> float:
+def _survives(asked: Asked, wanted: RunQuestion, run: PlannedRun, copies: Copies | None) -> float:
     if copies is not None:
         if wanted.memory_survives is not None:
             raise BadNumber("--memory-survives and --copies say the same twice: expected one of them")
@@ -118,7 +118,7 @@ def _survives(asked: Asked, wanted: Wanted, run: Run, copies: Copies | None) -> 
     return survives
 
 
-def levels(run: Run, memory: Memory) -> tuple[Level, Level]:
+def levels(run: PlannedRun, memory: MemoryTier) -> tuple[Level, Level]:
     often = Level(
         name="memory",
         write_seconds=memory.write,

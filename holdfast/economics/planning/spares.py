@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.economics.costs.spares import Crews, covered, mean_out, spares_for
 from holdfast.economics.costs.survival import DAYS_PER_YEAR
-from holdfast.economics.planning.answer import Answer, Figure, sways
-from holdfast.economics.planning.chart import Chart, Line
+from holdfast.economics.planning.answer import Figure, PlanAnswer, sways
+from holdfast.economics.planning.chart import ChartLine, PlanChart
 from holdfast.economics.planning.inputs import Asked
 from holdfast.economics.planning.rate import Rate, rate
 from holdfast.economics.planning.words import percent, time
@@ -16,7 +16,7 @@ LEVELS = (0.95, 0.99, 0.999)
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class SpareFleet:
     nodes: float
     gpus_per_node: float
     rate: float
@@ -49,11 +49,11 @@ def answer(
     swap: str | None,
     crews: str | None,
     confidence: str | None,
-) -> Answer:
+) -> PlanAnswer:
     count = asked.machines("nodes", nodes)
     per_node = asked.number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
     chosen = rate(asked, rate_text, events, gpu_years)
-    fleet = Fleet(
+    fleet = SpareFleet(
         count,
         _whole("gpus-per-node", positive("--gpus-per-node", per_node)),
         chosen.per_gpu_year,
@@ -66,7 +66,7 @@ def answer(
         raise BadNumber("--confidence: expected a share above 0 and below 1")
     _refuse_hopeless(fleet)
     needed = fleet.spares(wanted, people)
-    return Answer(
+    return PlanAnswer(
         plan="spares",
         headline=f"{needed} spare nodes cover what is out of {fleet.nodes:g} nodes {percent(wanted)} of the time.",
         figures=[*_figures(fleet, people, wanted, needed), *_uncertainty(fleet, people, wanted, chosen)],
@@ -83,13 +83,13 @@ def answer(
     )
 
 
-def _refuse_hopeless(fleet: Fleet) -> None:
+def _refuse_hopeless(fleet: SpareFleet) -> None:
     if fleet.mean_out >= fleet.nodes:
         every, repair = time(86_400 / fleet.failures_per_node_day / fleet.swap), time(fleet.repair)
         raise NoProgress(f"no progress is possible: a node is out every {every} and its repair takes {repair}")
 
 
-def _figures(fleet: Fleet, crews: int, wanted: float, needed: int) -> list[Figure]:
+def _figures(fleet: SpareFleet, crews: int, wanted: float, needed: int) -> list[Figure]:
     table = {f"{level:g}": fleet.spares(level, crews) for level in LEVELS}
     often, out = fleet.failures_per_node_day, _out(fleet, crews)
     figures = [
@@ -105,7 +105,7 @@ def _figures(fleet: Fleet, crews: int, wanted: float, needed: int) -> list[Figur
     return figures
 
 
-def _uncertainty(fleet: Fleet, crews: int, wanted: float, chosen: Rate) -> list[Figure]:
+def _uncertainty(fleet: SpareFleet, crews: int, wanted: float, chosen: Rate) -> list[Figure]:
     if chosen.posterior is None:
         return []
     span = [_or_none(replace(fleet, rate=end), wanted, crews) for end in chosen.posterior.interval()]
@@ -113,7 +113,7 @@ def _uncertainty(fleet: Fleet, crews: int, wanted: float, chosen: Rate) -> list[
     return [Figure("spares_95_percent", span, "for the rate's 95 % interval", f"{low} to {high}")]
 
 
-def _or_none(fleet: Fleet, wanted: float, crews: int) -> int | None:
+def _or_none(fleet: SpareFleet, wanted: float, crews: int) -> int | None:
     """None: nodes fail faster than the crews mend them."""
     try:
         return fleet.spares(wanted, crews)
@@ -138,16 +138,16 @@ def _whole(name: str, value: float) -> float:
     return value
 
 
-def _out(fleet: Fleet, crews: int) -> float:
+def _out(fleet: SpareFleet, crews: int) -> float:
     return Crews(crews, fleet.mean_out).mean_out if crews else fleet.mean_out
 
 
-def _chart(fleet: Fleet, crews: int, needed: int) -> Chart:
+def _chart(fleet: SpareFleet, crews: int, needed: int) -> PlanChart:
     most = max(10, int(1.4 * needed))
     step = max(1, most // 80)
     points = tuple((float(n), fleet.covered(n, crews)) for n in range(0, most + 1, step))
-    line = Line(f"{crews} crews" if crews else "unlimited crews", points)
-    return Chart(
+    line = ChartLine(f"{crews} crews" if crews else "unlimited crews", points)
+    return PlanChart(
         "Share of time with enough spares",
         "spare nodes",
         "share",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from holdfast.economics.costs.claims import Claim, claims
+from holdfast.economics.costs.claims import CreditClaim, claims
 from holdfast.economics.costs.month import Slice, outages
 from holdfast.economics.planning.words import money, percent
 from holdfast.economics.reports.incident_costs import Priced, forecast, weeks
@@ -102,7 +102,7 @@ class Month:
     by: str
     whole: Sum
     groups: dict[str, Sum]
-    claims: list[tuple[str, Claim]]  # supplier, claim
+    claims: list[tuple[str, CreditClaim]]  # supplier, claim
     notes: list[str]
     incidents: list[Priced] = field(default_factory=list)
     month_end: float = 0.0
@@ -186,7 +186,7 @@ def summed(name: str, found: Sequence[Slice], sheet: Sheet, begin: float, end: f
     return month
 
 
-def _claims(found: Sequence[Slice], sheet: Sheet, begin: float, end: float) -> list[tuple[str, Claim]]:
+def _claims(found: Sequence[Slice], sheet: Sheet, begin: float, end: float) -> list[tuple[str, CreditClaim]]:
     """Planned work is no outage that a supplier answers for; a failure is."""
     made = []
     down = [one for one in outages(found) if one.what not in ("quarantine", "remove", "operator", "not in service yet")]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from holdfast.economics.costs.claims import Claim, Outage
+from holdfast.economics.costs.claims import CreditClaim, Outage
 from holdfast.economics.planning.words import money, percent, time
 from holdfast.economics.reports import page
 from holdfast.economics.reports.incident_costs import Priced, forecast, grouped, weeks
@@ -158,7 +158,7 @@ def _nodes(number: int) -> str:
     return "1 node earns" if number == 1 else f"{number:,} nodes earn"
 
 
-def _claim(supplier: str, claim: Claim) -> tuple[str, ...]:
+def _claim(supplier: str, claim: CreditClaim) -> tuple[str, ...]:
     return (
         escape(supplier),
         escape(claim.node),

@@ -10,24 +10,32 @@ from holdfast.economics.costs import checkpointing as c
 from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.economics.costs.levels import memory_or_storage
 from holdfast.economics.planning import checkpoint, cost, risk, spares
-from holdfast.economics.planning.answer import Answer
-from holdfast.economics.planning.inputs import Asked, Given
+from holdfast.economics.planning.answer import PlanAnswer
+from holdfast.economics.planning.inputs import Asked, PlanInput
 from holdfast.economics.planning.rate import rate
-from holdfast.economics.planning.run import Memory, Run, Wanted, levels, memory_of, refuse_standstill, run_of
+from holdfast.economics.planning.run import (
+    MemoryTier,
+    PlannedRun,
+    RunQuestion,
+    levels,
+    memory_of,
+    refuse_standstill,
+    run_of,
+)
 from holdfast.economics.planning.words import money, percent, time
 from holdfast.economics.reports import plan_page
 from holdfast.economics.studies import plan_file as plan_scenario
 from holdfast.model.ledger import Ledger
 from holdfast.model.refusal import Refusal
 
-SILENT = Wanted(
+SILENT = RunQuestion(
     gpus=None, rate=None, events=None, gpu_years=None, write=None, state=None, bandwidth=None, restart=None,
     interval=None, memory_write=None, memory_restart=None, memory_survives=None, target=None,
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Improvement:
     """One thing that could be better, and the productive share that it would bring."""
 
     what: str
@@ -37,24 +45,24 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class PlanReport:
     title: str
     paid_gpu_hours: float
     price: float
     ledger: Ledger  # shares of the wall clock
-    changes: tuple[Change, ...]
-    answers: tuple[Answer, ...]
-    inputs: tuple[Given, ...]
+    changes: tuple[Improvement, ...]
+    answers: tuple[PlanAnswer, ...]
+    inputs: tuple[PlanInput, ...]
 
     @property
     def productive(self) -> float:
         return self.ledger.share("productive")
 
-    def worth(self, change: Change) -> float:
+    def worth(self, change: Improvement) -> float:
         """Dollars: the paid hours that become productive, and those that need not be paid."""
         return self.gpu_hours(change) * self.price
 
-    def gpu_hours(self, change: Change) -> float:
+    def gpu_hours(self, change: Improvement) -> float:
         return (change.share - self.productive) * self.paid_gpu_hours + change.saved_gpu_hours
 
     @property
@@ -81,7 +89,7 @@ class Report:
         }
 
 
-def write(file: str, out: str) -> tuple[Report, Path]:
+def write(file: str, out: str) -> tuple[PlanReport, Path]:
     """The report of a scenario file, and the page that was written."""
     scenario = plan_scenario.load(file)
     try:
@@ -98,7 +106,7 @@ def write(file: str, out: str) -> tuple[Report, Path]:
     return report, target
 
 
-def make(scenario: plan_scenario.Scenario) -> Report:
+def make(scenario: plan_scenario.PlanFile) -> PlanReport:
     asked = scenario.asked()
     gpus = asked.machines("gpus", None)
     days = asked.number("days", None, "days")
@@ -117,7 +125,7 @@ def make(scenario: plan_scenario.Scenario) -> Report:
         checkpoint.answer(scenario.asked(), wanted),
         spares.answer(scenario.asked(), nodes, None, None, None, None, None, None, None, None),
     )
-    return Report(
+    return PlanReport(
         scenario.title,
         gpus * days * 24,
         price,
@@ -128,20 +136,22 @@ def make(scenario: plan_scenario.Scenario) -> Report:
     )
 
 
-def _texts(scenario: plan_scenario.Scenario) -> dict[str, Any]:
+def _texts(scenario: plan_scenario.PlanFile) -> dict[str, Any]:
     """Options that decide which figures are computed, as texts of the command line."""
     names = ("write", "state", "bandwidth", "interval", "memory-write", "memory-restart", "memory-survives")
     return {name.replace("-", "_"): text for name in names if (text := scenario.text(name)) is not None}
 
 
-def _quicker_repair(spares: Answer, hours_of_a_node: float) -> float:
+def _quicker_repair(spares: PlanAnswer, hours_of_a_node: float) -> float:
     """GPU-hours of the spares that need not be held if repairs took half as long."""
     needed = next(figure.value for figure in spares.figures if figure.key == "spares")
     halved = next((sway.halved for sway in spares.sways if sway.name == "repair"), None)
     return 0.0 if halved is None else max(0.0, needed - halved) * hours_of_a_node
 
 
-def _changes(run: Run, memory: Memory | None, now: float, fewer_spares: float, days: float) -> tuple[Change, ...]:
+def _changes(
+    run: PlannedRun, memory: MemoryTier | None, now: float, fewer_spares: float, days: float
+) -> tuple[Improvement, ...]:
     """What each would bring with the best interval for it, the best first."""
     asks: list[tuple[str, Callable[[], float], str]] = [
         ("the best checkpoint interval", lambda: run.ettr, "costs nothing"),
@@ -155,17 +165,17 @@ def _changes(run: Run, memory: Memory | None, now: float, fewer_spares: float, d
     found = []
     for what, share, note in asks:
         try:
-            found.append(Change(what, share(), note))
+            found.append(Improvement(what, share(), note))
         except NoProgress:
             continue
     better = [one for one in found if one.share > now + 1e-6]
     if fewer_spares:
-        better.append(Change("half the repair time", now, "fewer spares to hold", fewer_spares))
+        better.append(Improvement("half the repair time", now, "fewer spares to hold", fewer_spares))
     paid = run.gpus * days * 24
     return tuple(sorted(better, key=lambda one: -((one.share - now) * paid + one.saved_gpu_hours)))
 
 
-def _together(asked: Asked, answers: tuple[Answer, ...]) -> tuple[Given, ...]:
+def _together(asked: Asked, answers: tuple[PlanAnswer, ...]) -> tuple[PlanInput, ...]:
     """Every input once."""
     every = {given.name: given for given in (*asked.given, *(g for answer in answers for g in answer.inputs))}
     return tuple(every.values())

@@ -8,15 +8,15 @@ from holdfast.economics.reports import page
 from holdfast.economics.reports import plot as plan_plot
 
 if TYPE_CHECKING:
-    from holdfast.economics.reports.plan import Report
+    from holdfast.economics.reports.plan import PlanReport
 
 
-def written(report: "Report") -> str:
+def written(report: "PlanReport") -> str:
     parts = [_glance(report), *_delivered(report), *_changes(report), *_plans(report), *_inputs(report)]
     return page.document(report.title, report.headline, "Closed forms; dollars are US dollars.", parts)
 
 
-def _glance(report: "Report") -> str:
+def _glance(report: "PlanReport") -> str:
     paid = report.paid_gpu_hours * report.price
     first = report.changes[0] if report.changes else None
     tiles = [
@@ -30,7 +30,7 @@ def _glance(report: "Report") -> str:
     return page.tiles(tiles)
 
 
-def _delivered(report: "Report") -> list[str]:
+def _delivered(report: "PlanReport") -> list[str]:
     shares = report.ledger.shares()
     rows = [
         (
@@ -48,7 +48,7 @@ def _delivered(report: "Report") -> list[str]:
     ]
 
 
-def _changes(report: "Report") -> list[str]:
+def _changes(report: "PlanReport") -> list[str]:
     if not report.changes:
         return ["<h2>What to change first</h2>", "<p>Nothing that is known here would bring more.</p>"]
     most = max(report.worth(one) for one in report.changes)
@@ -70,7 +70,7 @@ def _changes(report: "Report") -> list[str]:
     ]
 
 
-def _plans(report: "Report") -> list[str]:
+def _plans(report: "PlanReport") -> list[str]:
     parts = []
     for answer in report.answers:
         rows = [(escape(figure.name), escape(figure.shown)) for figure in answer.figures if figure.name]
@@ -80,7 +80,7 @@ def _plans(report: "Report") -> list[str]:
     return parts
 
 
-def _inputs(report: "Report") -> list[str]:
+def _inputs(report: "PlanReport") -> list[str]:
     rows = [
         (escape(given.name), escape(given.shown), f'<span class="soft">{escape(given.source)}</span>')
         for given in report.inputs

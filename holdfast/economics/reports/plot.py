@@ -7,7 +7,7 @@ from math import ceil, floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.economics.planning.chart import Chart, drawn
+from holdfast.economics.planning.chart import PlanChart, drawn
 from holdfast.model.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 150, 40, 55
 COLOURS = ("#3b82f6", "#dc4c64", "#2f9e57", "#9b5de5", "#e08a1e")  # to be seen on light and dark paper
 
 
-def write(chart: Chart, path: str) -> None:
+def write(chart: PlanChart, path: str) -> None:
     target = Path(path)
     if target.suffix == ".png":
         _png(chart, target)
@@ -49,7 +49,7 @@ class Frame:
         return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
 
-def svg(chart: Chart, alone: bool = True) -> str:
+def svg(chart: PlanChart, alone: bool = True) -> str:
     """A file of its own brings its paper; inside a page it has the page's colours."""
     frame = frame_of(chart)
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
@@ -74,7 +74,7 @@ def svg(chart: Chart, alone: bool = True) -> str:
     return "\n".join([*body, "</svg>"]) + "\n"
 
 
-def frame_of(chart: Chart) -> Frame:
+def frame_of(chart: PlanChart) -> Frame:
     points = [point for line in chart.lines for point in drawn(line)]
     points += [chart.mark] if chart.mark else []
     xs, ys = [x for x, _ in points], [y for _, y in points]
@@ -105,7 +105,7 @@ def tick(value: float) -> str:
     return f"{value:,.10g}" if value >= 1000 else f"{value:.4g}"
 
 
-def _grid(chart: Chart, frame: Frame) -> list[str]:
+def _grid(chart: PlanChart, frame: Frame) -> list[str]:
     lines = []
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     for value in _ticks(*frame.y, log=False):
@@ -128,7 +128,7 @@ def _text(x: float, y: float, words: str, anchor: str, more: str = "") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {more}>{escape(words)}</text>'
 
 
-def _png(chart: Chart, target: Path) -> None:
+def _png(chart: PlanChart, target: Path) -> None:
     try:
         from matplotlib.figure import Figure  # type: ignore[import-not-found,unused-ignore]
     except ModuleNotFoundError:

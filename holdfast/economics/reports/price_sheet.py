@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from holdfast.config.tables import Document, Table
+from holdfast.config.tables import ConfigTable, Document
 from holdfast.config.text_file import read_text
 from holdfast.economics.costs.claims import Agreement, Tier
 from holdfast.formats.slurm import hostlist
@@ -30,12 +30,12 @@ class Sheet:
 
 def load(path: str) -> Sheet:
     document = Document(read_text(path), path)
-    top = Table(document, document.raw, "")
+    top = ConfigTable(document, document.raw, "")
     top.only(("supplier", "checkpoint_interval"))
     tables = top.raw("supplier", [])
     if not isinstance(tables, list) or not tables:
         raise document.refuse("", "supplier", "expected at least one table headed [[supplier]]")
-    suppliers = tuple(_supplier(Table(document, one, f"supplier[{number}]")) for number, one in enumerate(tables))
+    suppliers = tuple(_supplier(ConfigTable(document, one, f"supplier[{number}]")) for number, one in enumerate(tables))
     _refuse_twice(document, suppliers)
     return Sheet(suppliers, top.seconds("checkpoint_interval", "0s"))
 
@@ -54,7 +54,7 @@ def _refuse_twice(document: Document, suppliers: tuple[Supplier, ...]) -> None:
                 raise document.refuse(f"supplier[{number}]", "nodes", f"{min(shared)} is of {other.name!r} already")
 
 
-def _supplier(table: Table) -> Supplier:
+def _supplier(table: ConfigTable) -> Supplier:
     name, said = table.text("name"), table.text("nodes", "")
     try:
         nodes = frozenset(hostlist.expand(said)) if said else frozenset[str]()
@@ -71,7 +71,7 @@ def _supplier(table: Table) -> Supplier:
     return made
 
 
-def _agreement(table: Table, name: str) -> Agreement | None:
+def _agreement(table: ConfigTable, name: str) -> Agreement | None:
     tiers, days = table.raw("sla", []), table.whole("claim_days", 30, 1, 3650)
     wanted = "expected a list such as [{ uptime = 0.999, credit = 0.1 }]"
     if not isinstance(tiers, list):

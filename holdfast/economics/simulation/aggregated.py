@@ -7,8 +7,8 @@ what the job does, the times between them are independent, and a year of them is
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.economics.simulation.scenario import YEAR, Cluster, Effect, Job, Scenario
-from holdfast.economics.simulation.spread import Kind, Spread
+from holdfast.economics.simulation.scenario import YEAR, Cluster, Effect, Scenario, SimulatedJob
+from holdfast.economics.simulation.spread import Spread, SpreadKind
 from holdfast.model.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Coarse:
     """What is left of a scenario, and what was left out of it."""
 
     between: float  # seconds between failures of the job
-    job: Job
+    job: SimulatedJob
     cluster: Cluster
     left_out: tuple[str, ...]
 
@@ -76,10 +76,10 @@ def _replica(coarse: Coarse, luck: "Generator") -> tuple[Ledger, int]:
 def _draw(spread: Spread, number: int, luck: "Generator") -> "Vector":
     import numpy as np
 
-    if spread.kind is Kind.EXPONENTIAL:
+    if spread.kind is SpreadKind.EXPONENTIAL:
         return luck.exponential(spread.first, number)
-    if spread.kind is Kind.LOGNORMAL:
+    if spread.kind is SpreadKind.LOGNORMAL:
         return luck.lognormal(np.log(spread.first), spread.second, number)
-    if spread.kind is Kind.UNIFORM:
+    if spread.kind is SpreadKind.UNIFORM:
         return luck.uniform(spread.first, spread.second, number)
     return np.full(number, spread.first)

@@ -25,7 +25,7 @@ class BadLog(ValueError):
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedEvents:
     unit_years: float = 0.0
     events: int = 0
     units: int = 0
@@ -33,7 +33,7 @@ class Watched:
     lifetimes: list[tuple[float, bool]] = field(default_factory=list)  # years, and whether it died
 
 
-def read(lines: Iterable[str]) -> Watched:
+def read(lines: Iterable[str]) -> WatchedEvents:
     """Raises BadLog."""
     rows = csv.DictReader(lines)
     try:
@@ -56,8 +56,8 @@ def _first(names: Mapping[str, str], among: Iterable[str]) -> str:
     return next((name for name in among if name in names), "")
 
 
-def _stays(rows: "csv.DictReader[str]", unit: str, begin: str, end: str, event: str) -> Watched:
-    found = Watched()
+def _stays(rows: "csv.DictReader[str]", unit: str, begin: str, end: str, event: str) -> WatchedEvents:
+    found = WatchedEvents()
     units: set[str] = set()
     struck: set[tuple[float, str, str]] = set()
     for row in rows:
@@ -75,8 +75,8 @@ def _stays(rows: "csv.DictReader[str]", unit: str, begin: str, end: str, event: 
     return found
 
 
-def _lifetimes(rows: "csv.DictReader[str]", lived: str, scale: float, died: str) -> Watched:
-    found = Watched()
+def _lifetimes(rows: "csv.DictReader[str]", lived: str, scale: float, died: str) -> WatchedEvents:
+    found = WatchedEvents()
     for row in rows:
         try:
             years = float(row[lived] or "") * scale / YEAR

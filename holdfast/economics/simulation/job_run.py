@@ -3,9 +3,9 @@
 from enum import Enum
 
 from holdfast.economics.simulation.failures import Failure
-from holdfast.economics.simulation.scenario import Job, Maintenance
+from holdfast.economics.simulation.scenario import PlannedMaintenance, SimulatedJob
 from holdfast.economics.simulation.spread import Draws, Spread
-from holdfast.economics.simulation.work import Point, Work
+from holdfast.economics.simulation.work import Point, WorkCycle
 
 
 class Phase(Enum):
@@ -21,12 +21,12 @@ RESTARTING = (Phase.STOPPED, Phase.STARTING)
 
 
 class JobRun:
-    def __init__(self, job: Job, draws: Draws) -> None:
+    def __init__(self, job: SimulatedJob, draws: Draws) -> None:
         self.job = job
-        self.work = Work(job.checkpoints)
+        self.work = WorkCycle(job.checkpoints)
         self.phase = Phase.QUEUED
         self.nodes: set[int] = set()
-        self.leaving: dict[int, Failure | Maintenance] = {}  # those it will not start on again, and why
+        self.leaving: dict[int, Failure | PlannedMaintenance] = {}  # those it will not start on again, and why
         self.clean: dict[int, Point] = {}  # what was saved before a node began to corrupt
         self.epoch = 0  # what was planned in an earlier one is void
         self.from_memory = False

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from holdfast.economics.simulation.clock import Clock
 from holdfast.economics.simulation.failures import Failure
-from holdfast.economics.simulation.fleet import Fleet
+from holdfast.economics.simulation.fleet import SimulatedFleet
 from holdfast.economics.simulation.scenario import Repair
 from holdfast.model.lifecycle import EventKind, Stage, Verb
 
@@ -16,7 +16,7 @@ class Mending:
     def __init__(
         self,
         repair: Repair,
-        fleet: Fleet,
+        fleet: SimulatedFleet,
         clock: Clock,
         returned: Callable[[int], None],
         relapsed: Callable[[Failure], None],

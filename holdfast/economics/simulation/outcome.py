@@ -20,7 +20,7 @@ class NotConserved(ArithmeticError):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationOutcome:
     ledger: Ledger  # GPU-seconds, of all that was paid
     figures: dict[str, float]
     events: int  # changes of state of a node or job, every checkpoint as two
@@ -30,7 +30,7 @@ class Outcome:
         return {"ledger": self.ledger.parts(), **self.figures}
 
 
-def simulate(scenario: Scenario, rules: Rules, streams: Streams) -> Outcome:
+def simulate(scenario: Scenario, rules: Rules, streams: Streams) -> SimulationOutcome:
     """One replica. The same streams give the same outcome."""
     world = World(scenario, rules, streams)
     world.run()
@@ -39,7 +39,7 @@ def simulate(scenario: Scenario, rules: Rules, streams: Streams) -> Outcome:
     if abs(ledger.total - paid) > MOST_DIFFERENCE * paid:
         raise NotConserved(f"the ledger holds {ledger.total!r} of {paid!r} paid GPU-seconds")
     events = world.fleet.changes + sum(run.changes + 2 * run.work.saves for run in world.runs)
-    return Outcome(ledger, _figures(world, ledger), events, world.clock.executed)
+    return SimulationOutcome(ledger, _figures(world, ledger), events, world.clock.executed)
 
 
 def _ledger(world: World) -> Ledger:

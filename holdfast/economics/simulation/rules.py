@@ -8,7 +8,7 @@ Heard = tuple[EventKind, str, str, bool]
 """Kind, cause, job, spare: what happened to a node."""
 
 
-class Standing(Protocol):
+class NodeStage(Protocol):
     """Where a node is in its life; one for all nodes that the rules do not tell apart."""
 
     @property
@@ -21,9 +21,9 @@ class Standing(Protocol):
     def may_repair(self) -> bool: ...
 
 
-class Step(Protocol):
+class SimulatedStep(Protocol):
     @property
-    def after(self) -> Standing: ...
+    def after(self) -> NodeStage: ...
 
     @property
     def verbs(self) -> tuple[Verb, ...]: ...
@@ -33,12 +33,12 @@ class Step(Protocol):
         """Whether the guard counts the node differently now."""
 
 
-class Course(Protocol):
+class NodeCourse(Protocol):
     @property
-    def standing(self) -> Standing: ...
+    def standing(self) -> NodeStage: ...
 
 
-class Guard(Protocol):
+class FleetGuard(Protocol):
     """Counts the fleet, and says what it bears."""
 
     def count(self, life: NodeState, change: int) -> None: ...
@@ -54,6 +54,6 @@ class Rules(Protocol):
     def begin(self, stage: Stage) -> Any:
         """The course of a node that has just been tested, which `step` moves on."""
 
-    def step(self, course: Any, heard: Heard, now: float) -> Step: ...
+    def step(self, course: Any, heard: Heard, now: float) -> SimulatedStep: ...
 
-    def guard(self) -> Guard: ...
+    def guard(self) -> FleetGuard: ...

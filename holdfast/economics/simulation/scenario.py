@@ -12,7 +12,7 @@ DAY, THREE_DAYS, WEEK = fixed(86_400.0), fixed(3 * 86_400.0), fixed(7 * 86_400.0
 _20_SECONDS, _2_MINUTES, _5_MINUTES, _15_MINUTES, _20_MINUTES = map(fixed, (20.0, 120.0, 300.0, 900.0, 1_200.0))
 
 
-class Domain(StrEnum):
+class SimulatedDomain(StrEnum):
     """What a failure takes with it."""
 
     GPU = "gpu"
@@ -47,23 +47,23 @@ class Cluster:
     def gpus(self) -> int:
         return self.nodes * self.gpus_per_node
 
-    def width(self, domain: Domain) -> int:
+    def width(self, domain: SimulatedDomain) -> int:
         """Nodes behind one unit."""
         return {
-            Domain.GPU: 1,
-            Domain.NODE: 1,
-            Domain.RACK: self.nodes_per_rack,
-            Domain.LEAF: self.nodes_per_leaf,
-            Domain.LOOP: self.nodes_per_rack * self.racks_per_loop,
-            Domain.FEED: self.nodes_per_rack * self.racks_per_feed,
+            SimulatedDomain.GPU: 1,
+            SimulatedDomain.NODE: 1,
+            SimulatedDomain.RACK: self.nodes_per_rack,
+            SimulatedDomain.LEAF: self.nodes_per_leaf,
+            SimulatedDomain.LOOP: self.nodes_per_rack * self.racks_per_loop,
+            SimulatedDomain.FEED: self.nodes_per_rack * self.racks_per_feed,
         }[domain]
 
-    def units(self, domain: Domain) -> int:
-        return self.gpus if domain is Domain.GPU else -(-self.nodes // self.width(domain))
+    def units(self, domain: SimulatedDomain) -> int:
+        return self.gpus if domain is SimulatedDomain.GPU else -(-self.nodes // self.width(domain))
 
-    def behind(self, domain: Domain, unit: int) -> range:
+    def behind(self, domain: SimulatedDomain, unit: int) -> range:
         """The nodes that go with a unit."""
-        if domain is Domain.GPU:
+        if domain is SimulatedDomain.GPU:
             return range(unit // self.gpus_per_node, unit // self.gpus_per_node + 1)
         width = self.width(domain)
         return range(unit * width, min(self.nodes, (unit + 1) * width))
@@ -75,7 +75,7 @@ class Hazard:
 
     name: str
     rate: float  # per unit and year, of an ordinary unit
-    on: Domain = Domain.GPU
+    on: SimulatedDomain = SimulatedDomain.GPU
     effect: Effect = Effect.CRASH
     shape: float = 1.0  # below 1: infant mortality; above 1: wear
     age_years: float = 0.0  # of the units when the simulation begins; for shapes other than 1
@@ -130,7 +130,7 @@ class Checkpoints:
     write: float
     memory_interval: float = 0.0  # 0: no copies in memory
     memory_write: float = 0.0
-    memory_survives: frozenset[Domain] = frozenset({Domain.GPU, Domain.NODE})
+    memory_survives: frozenset[SimulatedDomain] = frozenset({SimulatedDomain.GPU, SimulatedDomain.NODE})
 
     @property
     def cycle(self) -> float:
@@ -147,7 +147,7 @@ class Checkpoints:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restart:
+class RestartStages:
     """The stages from a dead job to a working one. A failure meanwhile begins them anew."""
 
     detect: Spread = MINUTE
@@ -159,18 +159,18 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class SimulatedJob:
     name: str
     nodes: int
     checkpoints: Checkpoints
-    restart: Restart = Restart()
+    restart: RestartStages = RestartStages()
     priority: int = 0  # higher ones take nodes from lower ones
     work: float | None = None  # seconds of computing at full speed; None: it never ends
     submitted: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Maintenance:
+class PlannedMaintenance:
     """Planned work: so many nodes at a time, in turn. Jobs leave them at their next checkpoint."""
 
     every: float
@@ -182,8 +182,8 @@ class Maintenance:
 class Scenario:
     title: str
     cluster: Cluster
-    jobs: tuple[Job, ...]
+    jobs: tuple[SimulatedJob, ...]
     hazards: tuple[Hazard, ...] = ()
     repair: Repair = field(default_factory=Repair)
-    maintenance: tuple[Maintenance, ...] = ()
+    maintenance: tuple[PlannedMaintenance, ...] = ()
     assumptions: tuple[str, ...] = ()

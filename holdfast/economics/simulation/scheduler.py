@@ -4,7 +4,7 @@ from bisect import insort
 from collections.abc import Callable
 
 from holdfast.economics.simulation.clock import Clock
-from holdfast.economics.simulation.fleet import Fleet
+from holdfast.economics.simulation.fleet import SimulatedFleet
 from holdfast.economics.simulation.job_run import JobRun, Phase
 from holdfast.model.lifecycle import EventKind
 
@@ -13,9 +13,14 @@ def _rank(run: JobRun) -> tuple[int, float]:
     return -run.job.priority, run.job.submitted
 
 
-class Scheduler:
+class SimulatedScheduler:
     def __init__(
-        self, runs: list[JobRun], fleet: Fleet, clock: Clock, test: Callable[[int], None], go: Callable[[JobRun], None]
+        self,
+        runs: list[JobRun],
+        fleet: SimulatedFleet,
+        clock: Clock,
+        test: Callable[[int], None],
+        go: Callable[[JobRun], None],
     ) -> None:
         self._fleet, self._clock, self._test, self._go = fleet, clock, test, go
         self._runs = sorted(runs, key=_rank)

@@ -5,24 +5,24 @@ from typing import Any
 
 from holdfast.economics.simulation.clock import Clock
 from holdfast.economics.simulation.failures import Failure
-from holdfast.economics.simulation.fleet import Fleet
+from holdfast.economics.simulation.fleet import SimulatedFleet
 from holdfast.economics.simulation.job_run import JobRun, Phase
-from holdfast.economics.simulation.scenario import Domain, Maintenance
+from holdfast.economics.simulation.scenario import PlannedMaintenance, SimulatedDomain
 from holdfast.model.lifecycle import EventKind, Stage
 
 _H = EventKind
-SINGLE = (Domain.GPU, Domain.NODE)
+SINGLE = (SimulatedDomain.GPU, SimulatedDomain.NODE)
 Slow = tuple[Failure, list[int]]
 
 
 class Silent:
     def __init__(
         self,
-        fleet: Fleet,
+        fleet: SimulatedFleet,
         clock: Clock,
         job_of: dict[int, JobRun],
         set_pace: Callable[[JobRun], None],
-        take_out: Callable[[int, Failure | Maintenance, str], None],
+        take_out: Callable[[int, Failure | PlannedMaintenance, str], None],
         interrupt: Callable[[JobRun, Failure, dict[int, Any]], None],
     ) -> None:
         self._fleet, self._clock, self._job_of = fleet, clock, job_of
@@ -79,7 +79,7 @@ class Silent:
                 if self._fleet.stage(node) is Stage.DRAINING:
                     self.drain(node, failure)
 
-    def drain(self, node: int, why: Failure | Maintenance) -> None:
+    def drain(self, node: int, why: Failure | PlannedMaintenance) -> None:
         """A job leaves the node at its next checkpoint."""
         run = self._job_of.get(node)
         if run is None:

@@ -22,7 +22,7 @@ Streams = Callable[[str], Draws]
 """A name to luck of its own: what happens on one stream shifts nothing on another."""
 
 
-class Kind(StrEnum):
+class SpreadKind(StrEnum):
     FIXED = "fixed"
     EXPONENTIAL = "exponential"  # first is the mean
     LOGNORMAL = "lognormal"  # first is the median, second sigma
@@ -31,31 +31,31 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    kind: Kind
+    kind: SpreadKind
     first: float
     second: float = 0.0
 
     def at(self, chance: float) -> float:
         """The time that is exceeded with a chance of 1 - chance."""
-        if self.kind is Kind.FIXED:
+        if self.kind is SpreadKind.FIXED:
             return self.first
-        if self.kind is Kind.EXPONENTIAL:
+        if self.kind is SpreadKind.EXPONENTIAL:
             return -self.first * log1p(-chance)
-        if self.kind is Kind.UNIFORM:
+        if self.kind is SpreadKind.UNIFORM:
             return self.first + chance * (self.second - self.first)
         return self.first * exp(self.second * NormalDist().inv_cdf(min(1 - _TINY, max(_TINY, chance))))
 
     @property
     def mean(self) -> float:
-        if self.kind is Kind.UNIFORM:
+        if self.kind is SpreadKind.UNIFORM:
             return (self.first + self.second) / 2
-        return self.first * exp(self.second**2 / 2) if self.kind is Kind.LOGNORMAL else self.first
+        return self.first * exp(self.second**2 / 2) if self.kind is SpreadKind.LOGNORMAL else self.first
 
 
 def fixed(seconds: float) -> Spread:
-    return Spread(Kind.FIXED, seconds)
+    return Spread(SpreadKind.FIXED, seconds)
 
 
 def lognormal(median: float, p95: float) -> Spread:
     """By two numbers that people know: half are shorter than the median, one in twenty is longer than p95."""
-    return Spread(Kind.LOGNORMAL, median, log(p95 / median) / P95)
+    return Spread(SpreadKind.LOGNORMAL, median, log(p95 / median) / P95)

@@ -9,7 +9,7 @@ Point = tuple[float, float, float]
 """Productive, degraded and checkpoint seconds when something was saved."""
 
 
-class Work:
+class WorkCycle:
     """Seconds of the job's wall clock while it runs. A cycle is computing, then a write, now and then to storage."""
 
     __slots__ = ("_computed", "_index", "_long", "_per_storage", "_short", "_tau", "_written", "checkpoint", "degraded",

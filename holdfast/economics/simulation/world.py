@@ -2,12 +2,12 @@
 
 from holdfast.economics.simulation.clock import Clock
 from holdfast.economics.simulation.failures import Failure, Failures
-from holdfast.economics.simulation.fleet import Fleet
+from holdfast.economics.simulation.fleet import SimulatedFleet
 from holdfast.economics.simulation.job_run import JobRun, Phase
 from holdfast.economics.simulation.mending import Mending
 from holdfast.economics.simulation.rules import Rules
-from holdfast.economics.simulation.scenario import Effect, Maintenance, Scenario
-from holdfast.economics.simulation.scheduler import Scheduler
+from holdfast.economics.simulation.scenario import Effect, PlannedMaintenance, Scenario
+from holdfast.economics.simulation.scheduler import SimulatedScheduler
 from holdfast.economics.simulation.silent import SINGLE, Silent
 from holdfast.economics.simulation.spread import Streams
 from holdfast.model.lifecycle import EventKind
@@ -19,10 +19,10 @@ class World:
     def __init__(self, scenario: Scenario, rules: Rules, streams: Streams) -> None:
         self.scenario = scenario
         self.clock = Clock(scenario.cluster.seconds)
-        self.fleet = Fleet(scenario.cluster, self.clock, rules)
+        self.fleet = SimulatedFleet(scenario.cluster, self.clock, rules)
         self.runs = [JobRun(job, streams(f"job/{job.name}")) for job in scenario.jobs]
         self.mending = Mending(scenario.repair, self.fleet, self.clock, self._returned, self._strike, self._renewed)
-        self.scheduler = Scheduler(self.runs, self.fleet, self.clock, self.mending.clean_and_test, self._go)
+        self.scheduler = SimulatedScheduler(self.runs, self.fleet, self.clock, self.mending.clean_and_test, self._go)
         self.job_of = self.scheduler.job_of
         self.strikes = 0
         self.silent = Silent(self.fleet, self.clock, self.job_of, self._set_pace, self._take_out, self._interrupt)
@@ -102,7 +102,7 @@ class World:
                 self._take_out(node, why, run.job.name)
         run.leaving.clear()
 
-    def _take_out(self, node: int, why: Failure | Maintenance, job: str) -> None:
+    def _take_out(self, node: int, why: Failure | PlannedMaintenance, job: str) -> None:
         if isinstance(why, Failure):
             self.mending.fail(node, why, job)
         else:
@@ -164,7 +164,7 @@ class World:
 
     # Planned work
 
-    def _maintain(self, plan: Maintenance) -> None:
+    def _maintain(self, plan: PlannedMaintenance) -> None:
         """The next nodes in turn that are in service; jobs leave them at their next checkpoint."""
         count = self.scenario.cluster.nodes
         turn = [(self._next_maintained + number) % count for number in range(plan.nodes)]
@@ -174,7 +174,7 @@ class World:
             self.silent.drain(node, plan)
         self.clock.after(plan.every, self._maintain, plan)
 
-    def _work_on(self, node: int, plan: Maintenance, job: str) -> None:
+    def _work_on(self, node: int, plan: PlannedMaintenance, job: str) -> None:
         if job:
             self.fleet.happen(node, _H.JOB_ENDED, job=job)
         self.fleet.happen(node, _H.EMPTIED)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from holdfast.economics.costs.lifetimes import Lifetime, fit_weibull
 from holdfast.economics.costs.survival import Weibull
-from holdfast.economics.simulation.event_log import BadLog, Watched, read
+from holdfast.economics.simulation.event_log import BadLog, WatchedEvents, read
 from holdfast.economics.studies.tasks import Changes
 from holdfast.model.refusal import Refusal
 
 DIFFERS = 6.635  # twice the gain in log likelihood that chance exceeds one time in a hundred
 
 
-def watched(flag: str, path: str) -> Watched:
+def watched(flag: str, path: str) -> WatchedEvents:
     """What a log contains; refused if it has no failure or no time."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as lines:
@@ -41,14 +41,14 @@ def changes(path: str) -> tuple[Changes, str]:
     return found, f"{counted}: {law}{again}"
 
 
-def hazard(log: Watched) -> Changes:
+def hazard(log: WatchedEvents) -> Changes:
     fitted = _ageing(log)
     if fitted is None:
         return (("hazard[0].events", log.events), ("hazard[0].unit_years", log.unit_years))
     return (("hazard[0].rate", fitted.scale_years**-fitted.shape), ("hazard[0].shape", round(fitted.shape, 4)))
 
 
-def _ageing(log_read: Watched) -> Weibull | None:
+def _ageing(log_read: WatchedEvents) -> Weibull | None:
     """A Weibull law, if it explains the lifetimes clearly better than a constant rate."""
     lives = [Lifetime(years, died) for years, died in log_read.lifetimes if years > 0]
     if len({life.years for life in lives if life.failed}) < 3:

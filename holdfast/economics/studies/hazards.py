@@ -2,7 +2,7 @@
 
 from holdfast.catalog.economics import public_rates
 from holdfast.economics.costs.survival import DAYS_PER_YEAR, rate_from_probability
-from holdfast.economics.simulation.scenario import Domain, Effect, Hazard
+from holdfast.economics.simulation.scenario import Effect, Hazard, SimulatedDomain
 from holdfast.economics.simulation.spread import fixed
 from holdfast.economics.studies.scenario_table import ScenarioTable as Table
 
@@ -23,7 +23,7 @@ def hazards(tables: list[Table]) -> tuple[Hazard, ...]:
 def _hazard(table: Table) -> Hazard:
     rate, events = _rate(table)
     effect = Effect(table.text("effect", "crash", [one.value for one in Effect]))
-    on = Domain(table.text("on", "gpu", [one.value for one in Domain]))
+    on = SimulatedDomain(table.text("on", "gpu", [one.value for one in SimulatedDomain]))
     made = Hazard(
         name=table.name(),
         rate=rate,

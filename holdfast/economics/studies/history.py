@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.client import history
 from holdfast.client.client import Client, connect
-from holdfast.economics.costs.history import Change, FleetHistory, read
+from holdfast.economics.costs.history import FleetHistory, NodeStageChange, read
 from holdfast.economics.costs.survival import YEAR_SECONDS
 from holdfast.economics.planning.inputs import Asked
 from holdfast.model.lifecycle import EventKind, Stage
@@ -40,8 +40,8 @@ def _history(client: Client) -> tuple[FleetHistory, float]:
     return read(found, now), (now - first) / 86_400
 
 
-def _change(row: dict[str, Any]) -> Change:
-    return Change(
+def _change(row: dict[str, Any]) -> NodeStageChange:
+    return NodeStageChange(
         node=row["node"],
         at=row["at"],
         before=Stage(row["before"]),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.economics.costs.lifetimes import Lifetime
 from holdfast.economics.planning import cohorts
-from holdfast.economics.planning.answer import Answer
+from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.economics.planning.inputs import Asked
 from holdfast.economics.studies.calibrate import watched
 from holdfast.model.refusal import Refusal
@@ -16,7 +16,7 @@ class Cohorts:
     lives: tuple[Lifetime, ...]
     against: tuple[Lifetime, ...]
 
-    def added_to(self, answer: Answer) -> Answer:
+    def added_to(self, answer: PlanAnswer) -> PlanAnswer:
         return replace(answer, figures=[*answer.figures, *cohorts.figures(self.lives, self.against)])
 
 

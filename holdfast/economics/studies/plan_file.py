@@ -27,7 +27,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class PlanFile:
     name: str
     title: str
     given: dict[str, tuple[str, str]]
@@ -49,7 +49,7 @@ class Scenario:
         return self.given[name][0] if name in self.given else None
 
 
-def load(path: str) -> Scenario:
+def load(path: str) -> PlanFile:
     document = Document(read_text(path), path)
     known = (*KEYS[""], *filter(None, KEYS))
     document.only(document.raw, known, "")
@@ -62,4 +62,4 @@ def load(path: str) -> Scenario:
                 raise document.refuse(section, key, "expected a number or a text")
             line = f"{Path(path).name}, line {document.line(section, key)}"
             given[key.replace("_", "-")] = (str(value), line)
-    return Scenario(path, str(document.raw.get("title") or Path(path).stem), given)
+    return PlanFile(path, str(document.raw.get("title") or Path(path).stem), given)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from holdfast.economics.simulation.estimate import Estimate, estimate
-from holdfast.economics.simulation.outcome import Outcome
+from holdfast.economics.simulation.outcome import SimulationOutcome
 from holdfast.economics.studies.tasks import Setting, Task, Workers
 
 SHARES = ("productive", "ettr")  # figures that are shares of one
@@ -15,7 +15,7 @@ BATCH = 10  # replicas between two looks at the precision: a fixed number, so th
 @dataclass(slots=True)
 class Results:
     setting: Setting
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[SimulationOutcome] = field(default_factory=list)
 
     def values(self, figure: str) -> list[float]:
         return [outcome.figures[figure] for outcome in self.outcomes]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.economics.planning.chart import Chart, Line
+from holdfast.economics.planning.chart import ChartLine, PlanChart
 from holdfast.economics.planning.words import percent
 from holdfast.economics.simulation.estimate import Estimate, difference, estimate
 from holdfast.economics.studies.replicas import Results
@@ -62,7 +62,7 @@ def effective_price(results: Results) -> float | None:
     return results.setting.parsed().price / productive if productive else None
 
 
-def chart(results: Results) -> Chart:
+def chart(results: Results) -> PlanChart:
     """How the mean settles as replicas are added, between its limits."""
     values = results.values("ettr")
     known = [estimate(values[:number]) for number in range(2, len(values) + 1)]
@@ -73,12 +73,12 @@ def chart(results: Results) -> Chart:
         "95 % low": lambda one: one.low,
         "95 % high": lambda one: one.high,
     }
-    return Chart(
+    return PlanChart(
         title=f"{results.setting.parsed().scenario.title}: what is known after so many replicas",
         across="replicas",
         up="productive share of the jobs' time",
         lines=tuple(
-            Line(name, tuple((float(one.replicas), min(1.0, max(0.0, of(one)))) for one in known))
+            ChartLine(name, tuple((float(one.replicas), min(1.0, max(0.0, of(one)))) for one in known))
             for name, of in names.items()
         ),
     )

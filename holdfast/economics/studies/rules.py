@@ -1,6 +1,6 @@
 """The real rules of a node's life, handed to the simulation."""
 
-from holdfast.economics.simulation.rules import Guard
+from holdfast.economics.simulation.rules import FleetGuard
 from holdfast.fleet.decisions import breaker as fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.decisions.lifecycle.recall import POOL, Recall
@@ -35,5 +35,5 @@ class RealRules(Recall):
         super().__init__(policy)
         self._pool_policy = policy
 
-    def guard(self) -> Guard:
+    def guard(self) -> FleetGuard:
         return _Pool(self._pool_policy)

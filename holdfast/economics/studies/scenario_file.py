@@ -149,8 +149,8 @@ def _part(table: Table) -> s.Part:
     return made
 
 
-def _maintenance(table: Table) -> s.Maintenance:
-    made = s.Maintenance(
+def _maintenance(table: Table) -> s.PlannedMaintenance:
+    made = s.PlannedMaintenance(
         every=table.seconds("every"),
         nodes=table.whole("nodes", None, 1),
         lasts=fixed(table.seconds("lasts")),
@@ -161,7 +161,7 @@ def _maintenance(table: Table) -> s.Maintenance:
     return made
 
 
-def _jobs(document: Document, top: Table, cluster: s.Cluster) -> tuple[s.Job, ...]:
+def _jobs(document: Document, top: Table, cluster: s.Cluster) -> tuple[s.SimulatedJob, ...]:
     restart = _restart(Table(document, top.raw("restart", {}), "restart"))
     written = Table(document, top.raw("checkpoint", {}), "checkpoint")
     tables = _tables(document, top, "job")
@@ -174,11 +174,11 @@ def _jobs(document: Document, top: Table, cluster: s.Cluster) -> tuple[s.Job, ..
     return jobs
 
 
-def _job(table: Table, checkpoints: s.Checkpoints, restart: s.Restart, cluster: s.Cluster) -> s.Job:
+def _job(table: Table, checkpoints: s.Checkpoints, restart: s.RestartStages, cluster: s.Cluster) -> s.SimulatedJob:
     nodes = table.whole("nodes", None, 1)
     if nodes > cluster.nodes:
         raise table.wrong("nodes", f"{nodes} are more than the {cluster.nodes} of the cluster: it could never start")
-    made = s.Job(
+    made = s.SimulatedJob(
         name=table.name(),
         nodes=nodes,
         checkpoints=checkpoints,
@@ -194,7 +194,7 @@ def _job(table: Table, checkpoints: s.Checkpoints, restart: s.Restart, cluster: 
 
 def _checkpoints(table: Table) -> s.Checkpoints:
     survives = table.raw("memory_survives", ["gpu", "node"])
-    known = [one.value for one in s.Domain]
+    known = [one.value for one in s.SimulatedDomain]
     if not isinstance(survives, list) or not all(one in known for one in survives):
         raise table.wrong("memory_survives", f"expected a list of {', '.join(known)}, found {survives!r}")
     made = s.Checkpoints(
@@ -202,7 +202,7 @@ def _checkpoints(table: Table) -> s.Checkpoints:
         write=table.seconds("write", "30s"),
         memory_interval=table.seconds("memory_interval", "0s"),
         memory_write=table.seconds("memory_write", "0s"),
-        memory_survives=frozenset(s.Domain(one) for one in survives),
+        memory_survives=frozenset(s.SimulatedDomain(one) for one in survives),
     )
     if made.interval <= 0 or made.memory_interval < 0:
         raise table.wrong("interval", "expected a duration above 0")
@@ -212,13 +212,13 @@ def _checkpoints(table: Table) -> s.Checkpoints:
     return made
 
 
-def _restart(table: Table) -> s.Restart:
-    usual = s.Restart()
+def _restart(table: Table) -> s.RestartStages:
+    usual = s.RestartStages()
 
     def stage(key: str, default: Spread) -> Spread:
         return table.spread(key) or default
 
-    made = s.Restart(
+    made = s.RestartStages(
         detect=stage("detect", usual.detect),
         diagnose=stage("diagnose", usual.diagnose),
         reschedule=stage("reschedule", usual.reschedule),

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from holdfast.config.tables import Table
-from holdfast.economics.simulation.spread import Kind, Spread, fixed, lognormal
+from holdfast.config.tables import ConfigTable
+from holdfast.economics.simulation.spread import Spread, SpreadKind, fixed, lognormal
 
 SPREADS = "a duration such as 10m, or a table of median and p95, of mean, or of low and high"
 
 
-class ScenarioTable(Table):
+class ScenarioTable(ConfigTable):
     def spread(self, key: str, default: Spread | None = None) -> Spread | None:
         value = self.raw(key)
         if value is None:
@@ -19,7 +19,7 @@ class ScenarioTable(Table):
         if parts.keys() == {"median", "p95"} and 0 < parts["median"] <= parts["p95"]:
             return lognormal(parts["median"], parts["p95"])
         if parts.keys() == {"mean"}:
-            return Spread(Kind.EXPONENTIAL, parts["mean"])
+            return Spread(SpreadKind.EXPONENTIAL, parts["mean"])
         if parts.keys() == {"low", "high"} and parts["low"] <= parts["high"]:
-            return Spread(Kind.UNIFORM, parts["low"], parts["high"])
+            return Spread(SpreadKind.UNIFORM, parts["low"], parts["high"])
         raise self.wrong(key, f"expected {SPREADS}; found {dict(value)!r}")

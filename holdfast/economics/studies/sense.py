@@ -67,7 +67,7 @@ def doubts(scenario: s.Scenario) -> list[str]:
     return found
 
 
-def _between_failures(scenario: s.Scenario, job: s.Job) -> float:
+def _between_failures(scenario: s.Scenario, job: s.SimulatedJob) -> float:
     """Seconds between crashes of the job, roughly; for refusing what is hopeless."""
     cluster = scenario.cluster
     yearly = sum(

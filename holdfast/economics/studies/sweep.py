@@ -7,7 +7,7 @@ from math import isfinite, nan
 from typing import Any
 
 from holdfast.economics.costs.feasible import BadNumber
-from holdfast.economics.planning.chart import Chart, Line
+from holdfast.economics.planning.chart import ChartLine, PlanChart
 from holdfast.economics.planning.inputs import Asked
 from holdfast.economics.planning.words import percent
 from holdfast.economics.simulation.estimate import difference
@@ -147,7 +147,7 @@ def refuse_text_axis(first: tuple[str, Any]) -> None:
         raise Refusal(f"--plot: {key} has text values, and the x axis needs numbers; expected a key with numbers first")
 
 
-def chart(swept: list[Results]) -> Chart:
+def chart(swept: list[Results]) -> PlanChart:
     """The first key is the x axis; every combination of the others is a line."""
     lines: dict[str, list[tuple[float, float]]] = {}
     key = swept[0].setting.changes[0][0]
@@ -156,9 +156,9 @@ def chart(swept: list[Results]) -> Chart:
         at = Asked().duration(key, value) / 3600 if isinstance(value, str) else float(value)
         lines.setdefault(changes_text(tuple(rest)), []).append((at, one.figure("productive").mean))
     unit = " (hours)" if isinstance(swept[0].setting.changes[0][1], str) else ""
-    return Chart(
+    return PlanChart(
         title=swept[0].setting.parsed().scenario.title,
         across=changes_text(((key, ""),)).rstrip("=") + unit,
         up="productive share of what is paid",
-        lines=tuple(Line(name, tuple(points)) for name, points in lines.items()),
+        lines=tuple(ChartLine(name, tuple(points)) for name, points in lines.items()),
     )

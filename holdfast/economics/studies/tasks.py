@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from holdfast.config.extra import needs_extra
-from holdfast.economics.simulation.outcome import Outcome, simulate
+from holdfast.economics.simulation.outcome import SimulationOutcome, simulate
 from holdfast.economics.studies.rules import RealRules
 from holdfast.economics.studies.scenario_file import ScenarioFile, parse
 from holdfast.model.refusal import Refusal
@@ -44,7 +44,7 @@ class Task:
     replica: int
 
 
-def perform(task: Task) -> Outcome:
+def perform(task: Task) -> SimulationOutcome:
     """One replica. Its random events depend on the seed and the replica alone: two settings have the same."""
     parsed = task.setting.parsed()
     return simulate(parsed.scenario, RealRules(parsed.policy), partial(_luck, task.seed, task.replica))
@@ -55,7 +55,7 @@ def _luck(seed: int, replica: int, name: str) -> random.Random:
 
 
 class Workers(Protocol):
-    def __call__(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def __call__(self, tasks: Sequence[Task]) -> Iterator[SimulationOutcome]:
         """Their outcomes, in order, as they come."""
 
 
@@ -84,7 +84,7 @@ def _ray() -> Iterator[Workers]:
     try:
         remote: Callable[[Task], Any] = ray.remote(perform).remote
 
-        def many(tasks: Sequence[Task]) -> Iterator[Outcome]:
+        def many(tasks: Sequence[Task]) -> Iterator[SimulationOutcome]:
             yield from (ray.get(one) for one in [remote(task) for task in tasks])
 
         yield many

@@ -12,7 +12,7 @@ from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.node_status import NodeStatus
 
 
-class Result(StrEnum):
+class ActionResult(StrEnum):
     DONE = "done"
     NOTHING_TO_DO = "nothing_to_do"  # it was so already
     REFUSED = "refused"  # it is not ours to do, or not now; nothing was changed
@@ -20,8 +20,8 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    result: Result
+class ActionOutcome:
+    result: ActionResult
     said: str
     """One sentence for people and for the audit log."""
     retryable: bool = False
@@ -34,28 +34,28 @@ class Outcome:
     """Only of a failure: nothing was begun, and it waits for as long as it takes."""
 
 
-def done(said: str) -> Outcome:
-    return Outcome(result=Result.DONE, said=said)
+def done(said: str) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.DONE, said=said)
 
 
-def would(said: str) -> Outcome:
-    return Outcome(result=Result.DONE, said=f"would {said}", dry_run=True)
+def would(said: str) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.DONE, said=f"would {said}", dry_run=True)
 
 
-def nothing_to_do(said: str) -> Outcome:
-    return Outcome(result=Result.NOTHING_TO_DO, said=said)
+def nothing_to_do(said: str) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.NOTHING_TO_DO, said=said)
 
 
-def refused(said: str) -> Outcome:
-    return Outcome(result=Result.REFUSED, said=said)
+def refused(said: str) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.REFUSED, said=said)
 
 
-def failed(said: str, *, retryable: bool) -> Outcome:
-    return Outcome(result=Result.FAILED, said=said, retryable=retryable)
+def failed(said: str, *, retryable: bool) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.FAILED, said=said, retryable=retryable)
 
 
-def not_now(said: str) -> Outcome:
-    return Outcome(result=Result.FAILED, said=said, retryable=True, not_now=True)
+def not_now(said: str) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.FAILED, said=said, retryable=True, not_now=True)
 
 
 class Backend(Protocol):
@@ -67,7 +67,7 @@ class Backend(Protocol):
         """What it can do; anything else it refuses."""
         ...
 
-    def perform(self, action: Action, dry_run: bool) -> Outcome:
+    def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         """Blocks until done or given up; never raises for what the world does."""
         ...
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.fleet.actions import template
-from holdfast.fleet.actions.backend import Outcome, done, failed, refused, would
+from holdfast.fleet.actions.backend import ActionOutcome, done, failed, refused, would
 from holdfast.formats.slurm import fields as slurm
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.runtime import process
@@ -60,7 +60,7 @@ class Command:
             return None
         return {0: True, 1: False}.get(code)
 
-    def perform(self, action: Action, dry_run: bool) -> Outcome:
+    def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         if action.verb not in self.verbs:
             return refused(f"no command is set for {action.verb.value}")
         if not slurm.ONE_NODE.fullmatch(action.node):
@@ -79,7 +79,7 @@ class Command:
         binary = process.find(command[0], environ.get("PATH", ""))
         return process.run((binary, *command[1:]), environ, self._settings.timeout)
 
-    def _run(self, command: Sequence[str]) -> Outcome:
+    def _run(self, command: Sequence[str]) -> ActionOutcome:
         answer = self._call(command)
         said = f": {answer.message}" if answer.message else ""
         if answer.code == 0:

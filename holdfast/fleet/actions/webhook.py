@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.fleet.actions import template
-from holdfast.fleet.actions.backend import Outcome, done, failed, refused, would
+from holdfast.fleet.actions.backend import ActionOutcome, done, failed, refused, would
 from holdfast.fleet.actions.secret import Secret
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.runtime import http
@@ -53,7 +53,7 @@ class Webhook:
     def did_run(self, action: Action) -> bool | None:
         return False if self._settings.idempotent else None
 
-    def perform(self, action: Action, dry_run: bool) -> Outcome:
+    def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         if action.verb not in self.verbs:
             return refused(f"the web hook {self._where} is not for {action.verb.value}")
         body = json.dumps(template.fill_all(self._settings.body, action)).encode()
@@ -79,7 +79,7 @@ class Webhook:
             headers["Authorization"] = f"Bearer {self._settings.bearer.read()}"
         return headers
 
-    def _judge(self, reply: http.Reply) -> Outcome:
+    def _judge(self, reply: http.Reply) -> ActionOutcome:
         said = f"{self._where} answered {reply.status}{': ' + reply.message if reply.message else ''}"
         if 200 <= reply.status < 300:
             return done(said)

@@ -10,7 +10,7 @@ from litestar.exceptions import HTTPException
 from litestar.handlers import BaseRouteHandler
 
 from holdfast.fleet.api.access import Caller, bearer
-from holdfast.fleet.api.problem import Problem, Refused, headers_for
+from holdfast.fleet.api.problem import Problem, ProblemBody, headers_for
 from holdfast.fleet.api.service import Service
 from holdfast.fleet.store import StoreError
 from holdfast.fleet.store.errors import public
@@ -106,7 +106,7 @@ def _kinds(handler: BaseRouteHandler) -> dict[str, Any]:
 
 
 def _refusal(status: int, sentence: str, headers: dict[str, str], code: str = "") -> Response[bytes]:
-    body = msgspec.json.encode(Refused(sentence, code))
+    body = msgspec.json.encode(ProblemBody(sentence, code))
     return Response(body, status_code=status, headers=headers, media_type="application/json")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.fleet.api.access import Caller, bearer
-from holdfast.fleet.api.problem import Problem, Refused, elsewhere, headers_for
+from holdfast.fleet.api.problem import Problem, ProblemBody, elsewhere, headers_for
 from holdfast.fleet.api.service import Service
 from holdfast.fleet.api.skew import HEADER, Clocks, on_our_clock
 from holdfast.fleet.store import StoreError
@@ -44,13 +44,13 @@ class Ingest:
             ack = await self._desk.take(caller, _on_our_clock(reports, behind))
         except Problem as problem:
             self._note(problem, caller, scope)
-            await _answer(send, problem.status, Refused(problem.sentence), headers_for(problem, PATH))
+            await _answer(send, problem.status, ProblemBody(problem.sentence), headers_for(problem, PATH))
         except StoreError as error:
             log.warning("the store does not answer: %s", error)
-            await _answer(send, 503, Refused(f"the store does not answer: {public(error)}"), {"Retry-After": "2"})
+            await _answer(send, 503, ProblemBody(f"the store does not answer: {public(error)}"), {"Retry-After": "2"})
         except Exception:
             log.exception("a mistake of our own at %s", PATH)
-            await _answer(send, 500, Refused("the controller made a mistake of its own; its log says more"), {})
+            await _answer(send, 500, ProblemBody("the controller made a mistake of its own; its log says more"), {})
         else:
             await _answer(send, 200, ack, {})
 

@@ -61,7 +61,7 @@ class OidcSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class SignInAttempt:
     """What one attempt to sign in must bring back; it lives in a cookie of the browser that began it."""
 
     state: str
@@ -70,7 +70,7 @@ class Attempt:
     back: str = ""
 
     @classmethod
-    def new(cls, back: str) -> "Attempt":
+    def new(cls, back: str) -> "SignInAttempt":
         state, nonce = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         return cls(state=state, nonce=nonce, verifier=secrets.token_urlsafe(48), back=back)
 
@@ -115,7 +115,7 @@ class OidcClient:
         self.settings, self.redirect_uri = settings, redirect_uri
         self._known: tuple[float, dict[str, Any]] = (float("-inf"), {})
 
-    def begin(self, attempt: Attempt) -> str:
+    def begin(self, attempt: SignInAttempt) -> str:
         """The address that the browser is sent to."""
         asked = {
             "response_type": "code",
@@ -130,7 +130,7 @@ class OidcClient:
         endpoint = self._address("authorization_endpoint")
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
 
-    def finish(self, attempt: Attempt, code: str, state: str) -> Person:
+    def finish(self, attempt: SignInAttempt, code: str, state: str) -> Person:
         if not _same(state, attempt.state):
             raise SignInRefused("the answer belongs to another attempt to sign in; try again")
         tokens = self._tokens(attempt, code)
@@ -139,7 +139,7 @@ class OidcClient:
             claims = {**claims, **self._userinfo(str(tokens.get("access_token", "")), str(claims["sub"]))}
         return person_of(claims, self.settings)
 
-    def _tokens(self, attempt: Attempt, code: str) -> dict[str, Any]:
+    def _tokens(self, attempt: SignInAttempt, code: str) -> dict[str, Any]:
         form = {
             "grant_type": "authorization_code",
             "code": code,

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import msgspec
 
 
-class Refused(msgspec.Struct, frozen=True, omit_defaults=True):
+class ProblemBody(msgspec.Struct, frozen=True, omit_defaults=True):
     """The body of every answer that is not a success."""
 
     error: str

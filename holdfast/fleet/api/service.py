@@ -18,7 +18,7 @@ from holdfast.fleet.api.views.common import (
     VerdictView,
     VouchRequest,
 )
-from holdfast.fleet.api.views.drills import DrillPlayer
+from holdfast.fleet.api.views.drills import DrillPlayback
 from holdfast.fleet.api.views.series import SignalWindow
 from holdfast.fleet.facility.promql_range import PromqlRange
 from holdfast.fleet.inbox.figures import FigureWindow
@@ -53,7 +53,7 @@ class Service(Protocol):
         ...
 
     @property
-    def drills(self) -> DrillPlayer: ...
+    def drills(self) -> DrillPlayback: ...
 
     @property
     def waiting(self) -> int:

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from holdfast.fleet.actions.backend import Backend, Outcome, Scheduler, done, failed, not_now
+from holdfast.fleet.actions.backend import ActionOutcome, Backend, Scheduler, done, failed, not_now
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller import claims
 from holdfast.fleet.controller.backends import Backends
-from holdfast.fleet.controller.transaction import Claimed, Work
+from holdfast.fleet.controller.transaction import Claimed, ReportWork
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.fleet import RESETS
 from holdfast.model.lifecycle import Action, Verb
@@ -62,7 +62,7 @@ class Actor:
 
     async def _claim(self) -> bool:
         try:
-            claimed: Claimed = await self._writer.ask(Work(partial(claims.claim, self._backends.agent_verbs)))
+            claimed: Claimed = await self._writer.ask(ReportWork(partial(claims.claim, self._backends.agent_verbs)))
         except Problem:
             return False  # another leads, or the store is away: there will be another time
         for stored in claimed:
@@ -99,11 +99,11 @@ class Actor:
             return
         log.info("%s %s: %s", stored.action.verb.value, stored.action.node, said.said)
         try:
-            await self._writer.ask(Work(partial(claims.end, stored, said)))
+            await self._writer.ask(ReportWork(partial(claims.end, stored, said)))
         except Problem as problem:
             log.warning("what became of action %d is not stored: %s", stored.id, problem)
 
-    async def _perform(self, stored: StoredAction) -> Outcome | None:
+    async def _perform(self, stored: StoredAction) -> ActionOutcome | None:
         backend = self._backends.of(stored.action.verb)
         dry_run = self._writer.dry_run(stored.action.node)
         loop = asyncio.get_running_loop()
@@ -119,13 +119,13 @@ class Actor:
     async def _begin(self, stored: StoredAction) -> bool:
         """Committed before it is performed: after a crash it is known that it may have run."""
         try:
-            begun: bool = await self._writer.ask(Work(partial(claims.begin, stored)))
+            begun: bool = await self._writer.ask(ReportWork(partial(claims.begin, stored)))
         except Problem as problem:
             log.warning("action %d is not begun: %s", stored.id, problem)
             return False
         return begun
 
-    def _if_leading(self, backend: Backend, stored: StoredAction, dry_run: bool) -> Outcome | None:
+    def _if_leading(self, backend: Backend, stored: StoredAction, dry_run: bool) -> ActionOutcome | None:
         """Looked at in the last moment: a controller that was stopped for a while wakes in the middle of its work."""
         if not self._writer.leads_surely:
             return None
@@ -149,7 +149,7 @@ def in_use(scheduler: Scheduler, node: str) -> str:
         return f"waits for {scheduler.name}: {error}"
 
 
-def resolve(backend: Backend, action: Action) -> Outcome | None:
+def resolve(backend: Backend, action: Action) -> ActionOutcome | None:
     """What became of an action that may have run; None where it did not, so that it is performed now."""
     try:
         did_run = backend.did_run(action)
@@ -166,7 +166,7 @@ def resolve(backend: Backend, action: Action) -> Outcome | None:
     return replace(failed(f"{why}: look at the node, and ask again", retryable=False), uncertain=True)
 
 
-def _perform(backend: Backend, stored: StoredAction, dry_run: bool) -> Outcome:
+def _perform(backend: Backend, stored: StoredAction, dry_run: bool) -> ActionOutcome:
     try:
         return backend.perform(stored.action, dry_run)
     except Exception as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from holdfast.fleet.actions.backend import Backend, Outcome, Scheduler, done, failed, would
+from holdfast.fleet.actions.backend import ActionOutcome, Backend, Scheduler, done, failed, would
 from holdfast.fleet.actions.command import Command
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
 from holdfast.fleet.actions.redfish.backend import Redfish
@@ -36,7 +36,7 @@ class Record:
     def did_run(self, action: Action) -> bool | None:
         return False
 
-    def perform(self, action: Action, dry_run: bool) -> Outcome:
+    def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         if action.verb in _NEEDS_A_DOER:
             return failed(f"no back end is set up that can {action.verb.value}", retryable=False)
         said = f"record {action.verb.value} of {action.node}: no back end is set up for it"
@@ -53,7 +53,7 @@ class Simulated:
     def did_run(self, action: Action) -> bool | None:
         return False
 
-    def perform(self, action: Action, dry_run: bool) -> Outcome:
+    def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         return would(f"{action.verb.value} {action.node}") if dry_run else done(f"{action.verb.value}: simulated")
 
 

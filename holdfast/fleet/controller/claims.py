@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.fleet.actions.backend import Outcome as Said
-from holdfast.fleet.actions.backend import Result
+from holdfast.fleet.actions.backend import ActionOutcome as Said
+from holdfast.fleet.actions.backend import ActionResult
 from holdfast.fleet.controller.orders import AGENT_LEASE_SECONDS, fits
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import RESETS, SCHEDULING
@@ -47,7 +47,7 @@ def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequenc
             due.append(_resting_on_its_test(stored, life))
         elif transaction.fleet.dry_run(action.node) and action.verb not in ALWAYS_DONE:
             said = f"would order the agent of {action.node} to {action.verb.value}"
-            end(stored, Said(result=Result.DONE, said=said, dry_run=True), transaction, ())
+            end(stored, Said(result=ActionResult.DONE, said=said, dry_run=True), transaction, ())
         else:
             transaction.orders.give(stored)
     return due
@@ -94,7 +94,7 @@ def end(stored: StoredAction, said: Said, transaction: Transaction, fresh: Seque
     if said.not_now:
         _put_off(transaction, stored, said.said)
         return
-    ok = said.result in (Result.DONE, Result.NOTHING_TO_DO)
+    ok = said.result in (ActionResult.DONE, ActionResult.NOTHING_TO_DO)
     patient = stored.action.verb in SCHEDULING  # the scheduler may be away for hours, and the node must still be closed
     if not ok and said.retryable and (patient or stored.attempts < MOST_ATTEMPTS):
         if stored.attempts >= MOST_ATTEMPTS:
@@ -107,7 +107,7 @@ def end(stored: StoredAction, said: Said, transaction: Transaction, fresh: Seque
     outcome = Outcome.DRY_RUN if said.dry_run else Outcome.DONE if ok else Outcome.FAILED
     outcome = Outcome.ABANDONED if said.uncertain else outcome
     if _finish(transaction, stored, outcome, said.said):
-        if stored.action.verb in AUDITED and said.result is not Result.NOTHING_TO_DO:
+        if stored.action.verb in AUDITED and said.result is not ActionResult.NOTHING_TO_DO:
             transaction.audit.append(_audited(stored, outcome, said.said, transaction.now))
         transaction.decide(
             transaction.fleet.acted(stored.action.node, stored.action.verb, ok, said.said, transaction.now)

@@ -21,7 +21,7 @@ from holdfast.fleet.probe_sessions import sessions as probe_sessions
 from holdfast.fleet.store.credentials import bound_hash, new_token, token_hash
 from holdfast.formats.slurm import hostlist
 from holdfast.model.lifecycle import EventKind, NodeEvent, Stage
-from holdfast.model.records import AuditEntry, Credential, JoinToken, Outcome, Role, Step, Transition
+from holdfast.model.records import AuditEntry, Credential, JoinToken, LifecycleStep, Outcome, Role, Transition
 from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import OrderOutcome, Report
 
@@ -171,7 +171,7 @@ def forget_node(
     transition = Transition(
         node=node, at=transaction.now, before=life.stage, after=life.stage, event=event, reason=words
     )
-    transaction.decide([Step(node=life, transition=transition)])
+    transaction.decide([LifecycleStep(node=life, transition=transition)])
     transaction.fleet.forget(node, transaction.now)
     transaction.forgotten.add(node)
     transaction.audit.append(_entry(transaction, caller.name, caller.role, "forget", node, "done", request.reason))

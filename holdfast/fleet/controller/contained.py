@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import Writer
 from holdfast.runtime.components import Components, ComponentView, described
 
@@ -60,7 +60,7 @@ async def report_components(components: Components, writer: Writer, sleep: Sleep
         if now == reported:
             continue
         try:
-            await writer.ask(Work(partial(_report, failing)))
+            await writer.ask(ReportWork(partial(_report, failing)))
             reported = now
         except Problem as problem:
             reported = None

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, VouchRequest
-from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.store import Store
 from holdfast.fleet.store.credentials import bound_hash, new_token, token_hash
@@ -181,7 +181,7 @@ async def vouch_by_scheduler(statuses: Iterable[NodeStatus], scheduler: str, sto
     known = {status.node: status.addresses for status in statuses}
     fitting = await asyncio.to_thread(_at_their_address, pending, known)
     if fitting:
-        await writer.ask(Work(partial(_vouched_together, fitting, scheduler)))
+        await writer.ask(ReportWork(partial(_vouched_together, fitting, scheduler)))
 
 
 def _vouched_together(

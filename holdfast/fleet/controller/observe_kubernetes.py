@@ -7,19 +7,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from holdfast.fleet.actions.backend import Outcome, Result
+from holdfast.fleet.actions.backend import ActionOutcome, ActionResult
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
-from holdfast.fleet.actions.kubernetes.snapshot import Watched
+from holdfast.fleet.actions.kubernetes.snapshot import WatchedObjects
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.enrolment import vouch_by_scheduler
-from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.kubernetes_reconciler import KubernetesReconciler
 from holdfast.fleet.store import Store
 from holdfast.formats.kubernetes.snapshot import Snapshot, statuses
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, Verb
-from holdfast.model.records import AuditEntry, Step, Transition
+from holdfast.model.records import AuditEntry, LifecycleStep, Transition
 from holdfast.runtime import clock
 from holdfast.runtime.components import Components
 from holdfast.runtime.errors import NoAnswer
@@ -39,7 +39,7 @@ async def observe_kubernetes(
 
     A server that does not answer is no empty cluster: nothing is concluded from silence.
     """
-    seen, changed, loop = Seen(), asyncio.Event(), asyncio.get_running_loop()
+    seen, changed, loop = KubernetesMemory(), asyncio.Event(), asyncio.get_running_loop()
     watched = kubernetes.keep_looking(partial(_wake, loop, changed))
     watched.start()
     try:
@@ -64,17 +64,21 @@ def _wake(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
 
 
 async def _look(
-    kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: Writer, store: Store | None = None
-) -> "Seen":
+    kubernetes: Kubernetes,
+    watched: WatchedObjects,
+    seen: "KubernetesMemory",
+    writer: Writer,
+    store: Store | None = None,
+) -> "KubernetesMemory":
     """What is remembered after it."""
     try:
         began, look = clock.now(), watched.look()
         if store is not None:
             await vouch_by_scheduler(statuses(look), "kubernetes", store, writer)
-        seen, ahead = await writer.ask(Work(partial(seen.take, look, began)))
+        seen, ahead = await writer.ask(ReportWork(partial(seen.take, look, began)))
         for action in ahead:
             said = await asyncio.to_thread(kubernetes.perform, action, False)
-            await writer.ask(Work(partial(_audit, action, said)))
+            await writer.ask(ReportWork(partial(_audit, action, said)))
     except NoAnswer as error:
         if str(error) != seen.complaint:  # once, however often we look in vain
             log.warning("Kubernetes does not answer: %s", error)
@@ -85,7 +89,7 @@ async def _look(
 
 
 @dataclass(slots=True)
-class Seen:
+class KubernetesMemory:
     """What is remembered from look to look. `take` runs in the writer's thread."""
 
     keeper: KubernetesReconciler = field(default_factory=KubernetesReconciler)
@@ -94,12 +98,12 @@ class Seen:
 
     def take(
         self, look: Snapshot, began: float, transaction: Transaction, fresh: Sequence[bool]
-    ) -> tuple["Seen", list[Action]]:
+    ) -> tuple["KubernetesMemory", list[Action]]:
         """What is remembered after it, and what is to be done at once, without a stage having changed.
 
         Another is remembered, for a batch that cannot be committed is tried again from this one.
         """
-        after = Seen(self.keeper.copy(), self.jobs)
+        after = KubernetesMemory(self.keeper.copy(), self.jobs)
         return after, after._take(look, began, transaction)
 
     def _take(self, look: Snapshot, began: float, transaction: Transaction) -> list[Action]:
@@ -128,18 +132,18 @@ class Seen:
         return changed + [replace(job, state=JobState.CANCELLED, end=now) for job in gone]
 
 
-def _reminded(transaction: Transaction, action: Action) -> Step:
+def _reminded(transaction: Transaction, action: Action) -> LifecycleStep:
     life = transaction.fleet.nodes[action.node]
     event = NodeEvent(kind=EventKind.REMINDED, cause=action.cause, reason=action.reason, by="kubernetes")
     reason = f"{action.verb.value} again: {action.reason}"
     transition = Transition(
         node=life.name, at=transaction.now, before=life.stage, after=life.stage, event=event, reason=reason
     )
-    return Step(node=life, transition=transition, actions=(action,))
+    return LifecycleStep(node=life, transition=transition, actions=(action,))
 
 
-def _audit(action: Action, said: Outcome, transaction: Transaction, fresh: Sequence[bool]) -> None:
-    if said.result is Result.NOTHING_TO_DO:
+def _audit(action: Action, said: ActionOutcome, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    if said.result is ActionResult.NOTHING_TO_DO:
         return
     log.info("%s %s: %s", action.verb.value, action.node, said.said)
     transaction.audit.append(

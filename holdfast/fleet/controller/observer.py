@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from holdfast.fleet.actions.slurm.backend import Look, Slurm
+from holdfast.fleet.actions.slurm.backend import Slurm, SlurmSnapshot
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.enrolment import vouch_by_scheduler
-from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler
 from holdfast.fleet.store import Store
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage
 from holdfast.model.node_status import NodeStatus
-from holdfast.model.records import Step, Transition
+from holdfast.model.records import LifecycleStep, Transition
 from holdfast.runtime.components import Components
 from holdfast.runtime.errors import NoAnswer
 
@@ -31,7 +31,7 @@ async def observe_slurm(
     slurm: Slurm, writer: Writer, seconds: float, components: Components | None = None, store: Store | None = None
 ) -> None:
     """For ever. A scheduler that does not answer is not an empty one: nothing is concluded from silence."""
-    seen, components = Seen(), components or Components()
+    seen, components = ObserverMemory(), components or Components()
     accounting = Accounting(slurm)
     while True:
         try:
@@ -39,14 +39,14 @@ async def observe_slurm(
             if store is not None:
                 await vouch_by_scheduler(look.statuses, "slurm", store, writer)
             missed = await asyncio.to_thread(accounting.missed, look.began)
-            seen = await writer.ask(Work(partial(seen.take, look, missed)))
+            seen = await writer.ask(ReportWork(partial(seen.take, look, missed)))
             accounting.caught_up_at = look.began
             components.succeeded("slurm")
         except NoAnswer as error:
             components.failed("slurm", error)
             log.warning("Slurm does not answer: %s", error)
         except Problem as problem:
-            seen = Seen()  # another leads, or it could not be stored: the store is asked again what it knows
+            seen = ObserverMemory()  # another leads, or it could not be stored: the store is asked again what it knows
             log.debug("what Slurm says is not for us now: %s", problem)
         await asyncio.sleep(seconds)
 
@@ -72,20 +72,22 @@ class Accounting:
 
 
 @dataclass(slots=True)
-class Seen:
+class ObserverMemory:
     """What is remembered from look to look. Used in the writer's thread only."""
 
     keeper: SlurmReconciler = field(default_factory=SlurmReconciler)
     jobs: dict[str, Job] | None = None
     waiting: tuple[Job, ...] = ()  # ended on a node whose stage changed since that look began
 
-    def take(self, look: Look, missed: Sequence[Job], transaction: Transaction, fresh: Sequence[bool]) -> "Seen":
+    def take(
+        self, look: SlurmSnapshot, missed: Sequence[Job], transaction: Transaction, fresh: Sequence[bool]
+    ) -> "ObserverMemory":
         """What is remembered after it: another, for a batch that cannot be committed is tried again from this one."""
-        after = Seen(self.keeper.copy(), self.jobs, self.waiting)
+        after = ObserverMemory(self.keeper.copy(), self.jobs, self.waiting)
         after._take(look, missed, transaction)
         return after
 
-    def _take(self, look: Look, missed: Sequence[Job], transaction: Transaction) -> None:
+    def _take(self, look: SlurmSnapshot, missed: Sequence[Job], transaction: Transaction) -> None:
         """Into lives and history. A node whose stage changed since the look began is left for the next one."""
         lives = transaction.fleet.nodes
         current = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
@@ -163,11 +165,11 @@ def _with(status: NodeStatus, jobs: frozenset[str]) -> NodeStatus:
     return replace(status, jobs=status.jobs | jobs, busy=True)
 
 
-def _reminded(transaction: Transaction, action: Action) -> Step:
+def _reminded(transaction: Transaction, action: Action) -> LifecycleStep:
     life = transaction.fleet.nodes[action.node]
     event = NodeEvent(kind=EventKind.REMINDED, cause=action.cause, reason=action.reason, by="slurm")
     reason = f"{action.verb.value} again: {action.reason}"
     transition = Transition(
         node=life.name, at=transaction.now, before=life.stage, after=life.stage, event=event, reason=reason
     )
-    return Step(node=life, transition=transition, actions=(action,))
+    return LifecycleStep(node=life, transition=transition, actions=(action,))

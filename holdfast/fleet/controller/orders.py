@@ -26,21 +26,21 @@ def fits(verb: Verb, node: NodeState) -> bool:
 
 
 @dataclass(slots=True)
-class Given:
+class OpenOrder:
     stored: StoredAction
     due: float = 0.0  # when to hand it over (again)
     handed_over: float | None = None  # for the first time: no one began it before
 
 
-class Orders:
+class PendingOrders:
     """Belongs to the writer's thread: what agents are asked, by node and number, until they answer."""
 
     def __init__(self) -> None:
         self.continuity = Continuity()
-        self._open: dict[str, dict[int, Given]] = {}
+        self._open: dict[str, dict[int, OpenOrder]] = {}
 
     def give(self, action: StoredAction) -> None:
-        self._open.setdefault(action.action.node, {})[action.id] = Given(action)
+        self._open.setdefault(action.action.node, {})[action.id] = OpenOrder(action)
 
     def handed_over(
         self,
@@ -75,7 +75,7 @@ class Orders:
         given = self._open.get(node, {}).get(number)
         return bool(key) and given is not None and given.stored.action.key != key
 
-    def answered(self, node: str, number: int) -> Given | None:
+    def answered(self, node: str, number: int) -> OpenOrder | None:
         """Forget an order that this node was given; None when it was not."""
         waiting = self._open.get(node, {})
         given = waiting.pop(number, None)

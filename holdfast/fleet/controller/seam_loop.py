@@ -10,14 +10,14 @@ import msgspec
 
 from holdfast import seams
 from holdfast.catalog import plausible, seam_kinds
-from holdfast.economics.costs.ledger import Ledger
+from holdfast.economics.costs.ledger import LossLedger
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.commands import PLANNED
 from holdfast.fleet.controller.facility import Facility
 from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
-from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.incidents.account import account, continued
 from holdfast.fleet.incidents.attribution import attributed, restored
@@ -50,7 +50,7 @@ from holdfast.model.topology import Topology, whole_of
 from holdfast.model.wire.progress import WINDOW_SECONDS
 from holdfast.model.wire.report import Report
 from holdfast.runtime import clock
-from holdfast.seams.persistence import Watch
+from holdfast.seams.persistence import FindingMemory
 from holdfast.seams.planned import PlannedWork
 
 log = logging.getLogger("holdfast.fleet.controller")
@@ -75,7 +75,7 @@ class _Known:
     stored: float = 0.0
 
 
-class Share:
+class CallerQuota:
     """What one caller may put into the window: so many subjects with their signals an hour, so many events a minute.
 
     The window is in memory. Without a share, one agent's token fills it and pushes out what others report.
@@ -115,10 +115,10 @@ class SeamWatch:
         self._waiting: dict[str, float] = {}  # roots that claim what another one is open for, since when
         self._places: tuple[object, Topology] = ((), files.topology)
         self._calm = Baseline()
-        self._findings = Watch()
+        self._findings = FindingMemory()
         self._learned = LearnedBaseline()
         self._loaded = False
-        self._ledger = Ledger()
+        self._ledger = LossLedger()
         self._ids: dict[str, str] = {}  # of open incidents, by what they are about
         self._worked: dict[str, float] = {}  # hours since an operator acknowledged them
         self._announced: tuple[PlannedWorkView, ...] = ()
@@ -127,7 +127,7 @@ class SeamWatch:
         self._trouble = ""
         self._subjects = (0, 0)
         self._holes = TopologyGaps(self._began)
-        self._shares: dict[str, Share] = {}  # by caller: what it may still add to the window
+        self._shares: dict[str, CallerQuota] = {}  # by caller: what it may still add to the window
 
     def _lived(self, at: float) -> float:
         return self._began + (at - self._began) * self._factor
@@ -160,7 +160,9 @@ class SeamWatch:
             for about in [one.subject for one in ask.signals] + [one.subject for one in ask.events]:
                 if not about.startswith((*AGENTS_MAY_TELL, own)):
                     raise Problem(403, f"the credential of {caller.name} cannot tell of {about[:80]!r}")
-        known = self._shares.setdefault(caller.name, Share(AGENT_SHARE if caller.role is Role.AGENT else SITE_SHARE))
+        known = self._shares.setdefault(
+            caller.name, CallerQuota(AGENT_SHARE if caller.role is Role.AGENT else SITE_SHARE)
+        )
         known.take([(one.subject, one.name) for one in ask.signals], len(ask.events), now)
         absurd = []
         for one in ask.signals:
@@ -250,7 +252,7 @@ class SeamWatch:
             self._learned.load(await asyncio.to_thread(self._store.seam_documents, BASELINE))
             self._loaded = True
         if not self._known:
-            self._remember(await writer.ask(Work(_standing)), now)
+            self._remember(await writer.ask(ReportWork(_standing)), now)
         await self.planned(fresh=True)
         jobs = await asyncio.to_thread(self._store.jobs, None, clock.now(), MOST_JOBS)
         running = tuple(job for job in jobs if job.state is JobState.RUNNING)
@@ -263,11 +265,11 @@ class SeamWatch:
         worked = hours_worked(self._ids, records, clock.now())
         self._worked = {root: hours * self._factor for root, hours in worked.items()}
         over = self.take(found, panel, now)
-        open_ = await writer.ask(Work(partial(_tell, self._due(before), over)))
+        open_ = await writer.ask(ReportWork(partial(_tell, self._due(before), over)))
         self.forget(over, panel)
         if not self._known and await asyncio.to_thread(self._learned.learn, panel):
             documents = await asyncio.to_thread(self._learned.documents)
-            await writer.ask(Work(partial(_store_documents, BASELINE, documents)))
+            await writer.ask(ReportWork(partial(_store_documents, BASELINE, documents)))
         self._ids = {one.subject: one.id for one in open_}
         self._alerts.stand(open_)
         nodes = [f"node/{name}" for name in self._board.views]

@@ -39,7 +39,7 @@ from holdfast.fleet.controller.operators.notifying import follow_inbox
 from holdfast.fleet.controller.seam_settings import SeamFiles
 from holdfast.fleet.controller.service import ControllerService
 from holdfast.fleet.controller.settings import Controlling, Listening, clear_text
-from holdfast.fleet.controller.transaction import Work
+from holdfast.fleet.controller.transaction import ReportWork
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.facility.promql_range import PromqlRange
@@ -213,7 +213,7 @@ class _Process:
                 return
             log.info("the policy was read again from %s", path)
             with suppress(Problem):  # too much waits: the log has it
-                writer.put(Work(partial(commands.policy_changed, _difference(before, writer.policy))))
+                writer.put(ReportWork(partial(commands.policy_changed, _difference(before, writer.policy))))
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 

@@ -28,7 +28,7 @@ from holdfast.fleet.controller import claims, commands, enrolment, probe_command
 from holdfast.fleet.controller.digests import DigestHistory
 from holdfast.fleet.controller.drill_player import DrillPlayer
 from holdfast.fleet.controller.operators.inbox import InboxService
-from holdfast.fleet.controller.transaction import News, Work
+from holdfast.fleet.controller.transaction import News, ReportWork
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.facility.promql_range import PromqlRange
 from holdfast.fleet.inbox.figures import FigureWindow
@@ -247,7 +247,7 @@ class ControllerService:
         if not self._is_written(entry) or self.writer is None or not self.board.leading:
             return
         try:
-            self.writer.put(Work(partial(commands.note, entry)))
+            self.writer.put(ReportWork(partial(commands.note, entry)))
         except Problem:  # the queue is full; who was refused must still learn why
             log.warning("not audited: %s %s by %s: %s", entry.verb, entry.target, entry.who, entry.outcome)
 
@@ -265,7 +265,7 @@ class ControllerService:
     async def _ask(self, do: Any, reports: Sequence[Report] = ()) -> Any:
         if self.writer is None:
             raise Problem(503, "the controller is starting", {"Retry-After": "1"})
-        return await self.writer.ask(Work(do, reports))
+        return await self.writer.ask(ReportWork(do, reports))
 
     # ChangeFilter by the writer
 

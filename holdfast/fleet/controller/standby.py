@@ -7,12 +7,12 @@ from functools import partial
 
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import Store, StoreError
-from holdfast.fleet.store.reports import Marks
+from holdfast.fleet.store.reports import NewestRows
 from holdfast.model.health import Health
 from holdfast.model.lifecycle import NodeState
 from holdfast.model.wire.report import VerdictChange
@@ -54,7 +54,7 @@ class FleetCopy:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._marks: Marks | None = None
+        self._marks: NewestRows | None = None
         self._verdict: dict[str, str] = {}  # by node: its health, if its agent is not silent
         self.nodes: dict[str, NodeState] = {}
         self.heard: dict[str, float] = {}
@@ -100,7 +100,7 @@ async def forget_the_old(writer: Writer, days: float) -> None:
         forgotten = FORGOTTEN_AT_ONCE
         while forgotten:
             try:
-                forgotten = await writer.ask(Work(partial(_forget, days * 86_400)))
+                forgotten = await writer.ask(ReportWork(partial(_forget, days * 86_400)))
             except Problem as problem:
                 log.debug("history is not shortened now: %s", problem)
                 break

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.fleet.controller.orders import Orders
+from holdfast.fleet.controller.orders import PendingOrders
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.store import Store
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import NodeState
-from holdfast.model.records import AuditEntry, Step, StoredAction
+from holdfast.model.records import AuditEntry, LifecycleStep, StoredAction
 from holdfast.model.wire.report import Report
 
 
@@ -20,10 +20,10 @@ class Transaction:
 
     store: Store
     fleet: Fleet
-    orders: Orders
+    orders: PendingOrders
     epoch: int
     now: float
-    steps: list[Step] = field(default_factory=list)
+    steps: list[LifecycleStep] = field(default_factory=list)
     audit: list[AuditEntry] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)  # nodes whose health may have changed
     heard: set[str] = field(default_factory=set)
@@ -31,7 +31,7 @@ class Transaction:
     ended: list[tuple[str, str]] = field(default_factory=list)  # actions: verb, outcome
     forgotten: set[str] = field(default_factory=set)  # nodes to be deleted when everything else is written
 
-    def decide(self, steps: Sequence[Step]) -> None:
+    def decide(self, steps: Sequence[LifecycleStep]) -> None:
         self.steps += steps
 
 
@@ -39,7 +39,7 @@ Do = Callable[[Transaction, Sequence[bool]], Any]
 
 
 @dataclass(slots=True)
-class Work:
+class ReportWork:
     """`do` gets, for each of the reports, whether it was new."""
 
     do: Do
@@ -55,7 +55,7 @@ class News:
 
     answers: list[tuple["asyncio.Future[Any]", Any]] = field(default_factory=list)
     lives: list[tuple[NodeState, str]] = field(default_factory=list)
-    steps: Sequence[Step] = ()
+    steps: Sequence[LifecycleStep] = ()
     incidents: Sequence[Incident] = ()
     heard: set[str] = field(default_factory=set)
     forgotten: set[str] = field(default_factory=set)

@@ -18,8 +18,8 @@ from typing import Any
 
 from holdfast.fleet.api.problem import Problem, busy, elsewhere
 from holdfast.fleet.controller.lead import Lead
-from holdfast.fleet.controller.orders import Orders
-from holdfast.fleet.controller.transaction import News, Transaction, Work
+from holdfast.fleet.controller.orders import PendingOrders
+from holdfast.fleet.controller.transaction import News, ReportWork, Transaction
 from holdfast.fleet.decisions.change_filter import ChangeFilter
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -65,9 +65,9 @@ class Writer:
         self._store, self._lead, self._tell, self._clock = store, lead, tell, clock
         self._scheduled = scheduled
         self._components = components or Components()
-        self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[ReportWork] = queue.SimpleQueue()
         self._fleet: Fleet | None = None
-        self._orders = Orders()
+        self._orders = PendingOrders()
         self._reported = ChangeFilter()
         self._next_commit = 0.0
         self._stopping = threading.Event()
@@ -95,16 +95,16 @@ class Writer:
 
     def stop(self) -> None:
         self._stopping.set()
-        self._queue.put(Work(lambda transaction, fresh: None))
+        self._queue.put(ReportWork(lambda transaction, fresh: None))
         self._thread.join(timeout=10)
 
-    def put(self, work: Work) -> None:
+    def put(self, work: ReportWork) -> None:
         """Raises Problem 503 when too much waits: the agent's spool is the better place."""
         if self.waiting >= MOST_WAITING:
             raise busy(f"{MOST_WAITING} requests wait for the store already; try again")
         self._queue.put(work)
 
-    async def ask(self, work: Work) -> Any:
+    async def ask(self, work: ReportWork) -> Any:
         """Answered after the commit."""
         work.future = asyncio.get_running_loop().create_future()
         self.put(work)
@@ -138,7 +138,7 @@ class Writer:
             self._store.adopt(self._lead.epoch)
             with self._lead.renewed(self._store):
                 self._fleet = self._load()
-            self._orders = Orders()
+            self._orders = PendingOrders()
             self._tell_everything(self._fleet)
         self._store.look_ahead(self._clock())
         batch = self._gather()
@@ -155,8 +155,8 @@ class Writer:
         self._refuse(self._waiting_now(), busy(f"could not be stored: {public(StoreError(why))}"))
         self._stopping.wait(0.5)
 
-    def _waiting_now(self) -> list[Work]:
-        batch: list[Work] = []
+    def _waiting_now(self) -> list[ReportWork]:
+        batch: list[ReportWork] = []
         changes = 0
         try:
             while len(batch) < MOST_IN_BATCH and changes < MOST_CHANGES_IN_BATCH:
@@ -166,10 +166,10 @@ class Writer:
             pass
         return batch
 
-    def _gather(self) -> list[Work]:
+    def _gather(self) -> list[ReportWork]:
         if self._fleet is not None and self._clock() >= self._next_tick:
             self._next_tick = self._clock() + TICK_SECONDS
-            return [Work(_tick, component="timers"), *self._waiting_now()]
+            return [ReportWork(_tick, component="timers"), *self._waiting_now()]
         try:
             first = self._queue.get(timeout=0.2)
         except queue.Empty:
@@ -178,7 +178,7 @@ class Writer:
         self._next_commit = time.monotonic() + COMMIT_SECONDS
         return [first, *self._waiting_now()]
 
-    def _write(self, batch: list[Work], fleet: Fleet, epoch: int) -> None:
+    def _write(self, batch: list[ReportWork], fleet: Fleet, epoch: int) -> None:
         began = time.monotonic()
         try:
             transaction, results = self._attempt(batch, fleet, epoch)
@@ -201,7 +201,7 @@ class Writer:
         for component in {"store", "writer", *(work.component for work in batch)}:
             self._components.succeeded(component)
 
-    def _alone(self, batch: list[Work], epoch: int) -> None:
+    def _alone(self, batch: list[ReportWork], epoch: int) -> None:
         """One that cannot be stored must not keep the others out; several in a row mean that the store itself fails."""
         self._fleet = None  # what the failed batch decided is forgotten
         failed = 0
@@ -225,7 +225,7 @@ class Writer:
                     self._refuse(batch[number:], busy(f"could not be stored: {why}"))
                     return
 
-    def _attempt(self, batch: list[Work], fleet: Fleet, epoch: int) -> tuple[Transaction, list[Any]]:
+    def _attempt(self, batch: list[ReportWork], fleet: Fleet, epoch: int) -> tuple[Transaction, list[Any]]:
         transaction = Transaction(self._store, fleet, self._orders, epoch, self._clock())
         with self._store.together():
             reports = [report for work in batch for report in work.reports]
@@ -241,7 +241,7 @@ class Writer:
 
     # What others learn
 
-    def _publish(self, transaction: Transaction, batch: list[Work], results: list[Any], seconds: float) -> None:
+    def _publish(self, transaction: Transaction, batch: list[ReportWork], results: list[Any], seconds: float) -> None:
         fleet, now = transaction.fleet, transaction.now
         touched: Iterable[str] = transaction.touched | {step.node.name for step in transaction.steps}
         if now >= self._next_sweep:
@@ -263,7 +263,7 @@ class Writer:
             )
         )
 
-    def _refuse(self, batch: Sequence[Work], why: Exception) -> None:
+    def _refuse(self, batch: Sequence[ReportWork], why: Exception) -> None:
         answers = [(work.future, why) for work in batch if work.future is not None]
         if answers:
             self._tell(News(answers=answers, leader=self._lead.leader, leading=self._fleet is not None))
@@ -309,7 +309,7 @@ class Writer:
             self._components.failed("clock", why)
 
 
-def _do(work: Work, transaction: Transaction, fresh: Sequence[bool]) -> Any:
+def _do(work: ReportWork, transaction: Transaction, fresh: Sequence[bool]) -> Any:
     """A refused request is an answer, not a failure of the batch: it wrote nothing."""
     try:
         return work.do(transaction, fresh)

@@ -21,7 +21,7 @@ from holdfast.model.incident import Incident
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import IN_USE, EventKind, NodeEvent, NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
-from holdfast.model.records import Step
+from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.probe import Proof
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
@@ -89,13 +89,15 @@ class Fleet:
             return Health.FAIL.value
         return self._state.current.health(node).value
 
-    def enrol(self, name: str, pool: str, place: Mapping[str, str], now: float, twin: bool = False) -> list[Step]:
+    def enrol(
+        self, name: str, pool: str, place: Mapping[str, str], now: float, twin: bool = False
+    ) -> list[LifecycleStep]:
         if name not in self.nodes:
             self._state.put(NodeState(name=name, pool=pool, place=dict(place), since=now, twin=twin))
         event = NodeEvent(kind=EventKind.ENROLLED, reason="the agent enrolled")
         return self._state.settle(name, pool, place, event, now) + self._state.step(name, event, now)
 
-    def take(self, report: Report, now: float) -> list[Step]:
+    def take(self, report: Report, now: float) -> list[LifecycleStep]:
         """A report of an agent. Late and repeated changes never undo newer ones."""
         name = report.node
         if name not in self.nodes:
@@ -105,20 +107,20 @@ class Fleet:
         self.unsaved.take(report)
         self.incidents.close(f"node/{name}", now, "the agent reports again")
         self._state.guards.recovered(name, SILENT)
-        steps: list[Step] = []
+        steps: list[LifecycleStep] = []
         for change in report.changes:
             steps += self._take_change(report, report.dated(change, now), now)
         for outcome in report.outcomes:
             steps += self._take_outcome(name, outcome, now)
         return steps
 
-    def observe(self, statuses: Sequence[NodeStatus], now: float, began: float | None = None) -> list[Step]:
+    def observe(self, statuses: Sequence[NodeStatus], now: float, began: float | None = None) -> list[LifecycleStep]:
         """The scheduler's view, from a look that began at `began`: jobs that started or ended, empty nodes.
 
         On a node that takes no work a prolog refuses every job, so one in its prolog or epilog has not used the node.
         If it did run all the same, it is noticed while it runs or when it is over.
         """
-        steps: list[Step] = []
+        steps: list[LifecycleStep] = []
         for status in statuses:
             node = self.nodes.get(status.node)
             if node is None:
@@ -168,7 +170,7 @@ class Fleet:
         """Failed jobs count against the nodes they ran on."""
         self._state.repeat_offenders.note(jobs)
 
-    def operator(self, node: str, kind: EventKind, reason: str, by: str, now: float) -> list[Step]:
+    def operator(self, node: str, kind: EventKind, reason: str, by: str, now: float) -> list[LifecycleStep]:
         return self._state.step(node, NodeEvent(kind=kind, cause="operator", reason=reason, by=by), now)
 
     def may_reset(self, node: str, now: float) -> bool:
@@ -181,11 +183,11 @@ class Fleet:
         guard = breaker_of(self._state.guards.tallies[state.pool], state.pool, self.policy)
         return guard.text if guard.open and not state.out and state.stage is not Stage.REMOVED else ""
 
-    def retest(self, node: str, reason: str, by: str, now: float) -> list[Step]:
+    def retest(self, node: str, reason: str, by: str, now: float) -> list[LifecycleStep]:
         """The scheduler shows something that invalidates the last test."""
         return self._state.step(node, NodeEvent(kind=EventKind.RETEST, reason=reason, by=by), now)
 
-    def acted(self, node: str, verb: Verb, ok: bool, reason: str, now: float) -> list[Step]:
+    def acted(self, node: str, verb: Verb, ok: bool, reason: str, now: float) -> list[LifecycleStep]:
         """An action ended. Only resets move a node; a cordon or drain that fails opens an incident."""
         if verb in SCHEDULING and node in self.nodes:
             self._note_scheduling(node, verb, ok, reason, now)
@@ -201,11 +203,11 @@ class Fleet:
         else:
             self.incidents.raise_(subject, f"action.{verb.value}", f"{verb.value} of {node} failed: {reason}", now)
 
-    def found(self, subject: str, account: Account, now: float) -> list[Step]:
+    def found(self, subject: str, account: Account, now: float) -> list[LifecycleStep]:
         """Opens or updates a seam's incident. Its victims are neither drained nor chosen last for its symptoms."""
         nodes = {one.split("/")[1] for one in account.victims if one.startswith("node/")} & self.nodes.keys()
         self.incidents.found(subject, account, account.sentence, now, nodes)
-        steps: list[Step] = []
+        steps: list[LifecycleStep] = []
         for name in sorted(nodes):
             check = self.nodes[name].degraded_by
             if check and self.incidents.root_of(name, (check,)) == subject:
@@ -214,11 +216,11 @@ class Fleet:
                 steps += self._state.step(name, event, now)
         return steps
 
-    def tick(self, now: float) -> list[Step]:
+    def tick(self, now: float) -> list[LifecycleStep]:
         """What follows from the time alone."""
         return self._timers.tick(now) + self.probing.tick(now)
 
-    def _take_change(self, report: Report, change: VerdictChange, now: float) -> list[Step]:
+    def _take_change(self, report: Report, change: VerdictChange, now: float) -> list[LifecycleStep]:
         name = report.node
         if not self._state.current.take(name, change, report.session, report.seq):
             return []
@@ -233,7 +235,7 @@ class Fleet:
             steps += self._state.step(name, event_of(EventKind.RECOVERED, change), now)
         return steps
 
-    def _take_outcome(self, name: str, outcome: OrderOutcome, now: float) -> list[Step]:
+    def _take_outcome(self, name: str, outcome: OrderOutcome, now: float) -> list[LifecycleStep]:
         if outcome.verb == Verb.RETEST.value:
             return self._state.tested(name, self._fingerprints.compare(name, outcome), now)
         if outcome.verb == sessions.VERB:

@@ -6,7 +6,7 @@ from holdfast.fleet.decisions.lifecycle.machine import may_repair, needs_operato
 from holdfast.fleet.decisions.unsaved_state import Unsaved
 from holdfast.fleet.decisions.verdict_state import EVALUATED_STAGES, VerdictState, event_of
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
-from holdfast.model.records import Step
+from holdfast.model.records import LifecycleStep
 
 _H, _S = EventKind, Stage
 LOOKED_AT_SECONDS = 30.0  # after its work a node is tested when its scheduler was looked at again, or after so long
@@ -24,7 +24,7 @@ class Timers:
     def begin(self, now: float) -> None:
         self._began = now if self._began is None else self._began
 
-    def tick(self, now: float) -> list[Step]:
+    def tick(self, now: float) -> list[LifecycleStep]:
         self.begin(now)
         state = self._state
         self._note_silence(now)
@@ -86,7 +86,7 @@ class Timers:
             reason = f"the agent of {name} has not reported for {now - state.heard[name]:.0f} s"
             state.incidents.raise_(subject, SILENT, reason, now)
 
-    def _next_for(self, node: NodeState, now: float) -> list[Step]:
+    def _next_for(self, node: NodeState, now: float) -> list[LifecycleStep]:
         state = self._state
         hold = state.guards.hold(node, now, state.policy, out=False, checks=self._complaints(node))
         if hold is None and (node.stage is _S.QUARANTINED or node.held.endswith("?")):
@@ -106,7 +106,7 @@ class Timers:
         checks = [one.check for one in self._state.current.complaints(node.name)]
         return [*checks, self._state.guards.failing_by(node.name) or ""]
 
-    def _next_of_stage(self, node: NodeState, held: bool, now: float) -> list[Step]:
+    def _next_of_stage(self, node: NodeState, held: bool, now: float) -> list[LifecycleStep]:
         state, name = self._state, node.name
         if node.stage is _S.CLEANING and state.scheduled and now - node.since < LOOKED_AT_SECONDS:
             return []
@@ -127,16 +127,16 @@ class Timers:
             return state.step(name, NodeEvent(kind=_H.RETEST, reason=reason), now)
         return []
 
-    def cleaned(self, node: NodeState, now: float) -> list[Step]:
+    def cleaned(self, node: NodeState, now: float) -> list[LifecycleStep]:
         return self.released(node, _H.CLEANED, now)
 
-    def released(self, node: NodeState, how: EventKind, now: float) -> list[Step]:
+    def released(self, node: NodeState, how: EventKind, now: float) -> list[LifecycleStep]:
         """Not before what only its memory holds of a training is in storage, or was waited for long enough."""
         if self._unsaved.holds(node, now, self._state.policy):
             return []
         return self._state.step(node.name, NodeEvent(kind=how, reason=self._unsaved.left(node.name)), now)
 
-    def _resetting(self, node: NodeState, now: float) -> list[Step]:
+    def _resetting(self, node: NodeState, now: float) -> list[LifecycleStep]:
         own = self._state.policy.of(node.pool)
         inspected = own.repair_steps[node.repair_step - 1 : node.repair_step] == (Verb.INSPECT,)
         if inspected or now - node.since <= own.reset_seconds:
@@ -149,7 +149,7 @@ class Timers:
         waited = node.asked_at is not None and now - node.asked_at > self._state.policy.of(node.pool).reset_seconds
         return waited and node.failed and node.repair_step > 0 and not self._state.incidents.explaining(node.name)
 
-    def _on_trial(self, node: NodeState, now: float) -> list[Step]:
+    def _on_trial(self, node: NodeState, now: float) -> list[LifecycleStep]:
         """A test without an answer is unknown; an agent that is silent was not even asked."""
         budget = self._state.policy.of(node.pool).suite_seconds
         if node.held and now - node.held_since >= HELD_RETEST_SECONDS and node.asked_at is None:
@@ -161,7 +161,7 @@ class Timers:
         event = NodeEvent(kind=_H.TEST_UNKNOWN, cause="suite", reason=f"no answer within its {budget:g} s")
         return self._state.step(node.name, event, now)
 
-    def _reconsider(self, node: NodeState, still: bool, now: float) -> list[Step]:
+    def _reconsider(self, node: NodeState, still: bool, now: float) -> list[LifecycleStep]:
         """A hold that is over. Whoever was kept from a test or taken out by what is over now is tested in full."""
         state, maintained = self._state, node.held.startswith("maintenance/")
         on_trial = node.stage is _S.TESTING
@@ -180,7 +180,7 @@ class Timers:
             steps += state.step(node.name, NodeEvent(kind=_H.RETEST, reason=why), now)
         return steps
 
-    def _note_blindness(self, node: NodeState, now: float) -> list[Step]:
+    def _note_blindness(self, node: NodeState, now: float) -> list[LifecycleStep]:
         """A check unknown for too long in service is reported once, until the node sees again."""
         since = self._state.current.blind_since(node.name)
         if since is None:
@@ -216,10 +216,10 @@ class Timers:
                 return f"the full test of {node.name} has given no answer for more than {own.suite_seconds / 3600:g} h"
         return ""
 
-    def _promote(self, now: float) -> list[Step]:
+    def _promote(self, now: float) -> list[LifecycleStep]:
         """As many spares as are too many now that others are out: tested, and never more than needed."""
         state = self._state
-        steps: list[Step] = []
+        steps: list[LifecycleStep] = []
         for pool, counted in state.guards.tallies.items():
             too_many = len(counted.spares) - spares_wanted(counted, pool, state.policy)
             for name in sorted(counted.spares)[: max(0, too_many)]:

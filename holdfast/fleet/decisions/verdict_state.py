@@ -14,7 +14,7 @@ from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage
 from holdfast.model.node_status import NodeStatus
-from holdfast.model.records import Step, Transition
+from holdfast.model.records import LifecycleStep, Transition
 from holdfast.model.wire.report import OrderOutcome, VerdictChange
 
 _H = EventKind
@@ -87,7 +87,7 @@ class VerdictState:
         self._repeated.pop(node.name, None)
         return None
 
-    def step(self, name: str, event: NodeEvent, now: float) -> list[Step]:
+    def step(self, name: str, event: NodeEvent, now: float) -> list[LifecycleStep]:
         """One step of a node. Every path by which it may be taken out, or repaired, passes the guards here."""
         node = self.nodes.get(name)
         if node is None:
@@ -106,7 +106,7 @@ class VerdictState:
             return []
         return self._apply(node, self._with_record(node, event, now), now)
 
-    def _apply(self, node: NodeState, event: NodeEvent, now: float) -> list[Step]:
+    def _apply(self, node: NodeState, event: NodeEvent, now: float) -> list[LifecycleStep]:
         after, actions, reason = step(node, event, now, self.policy)
         if after == node and not actions:
             return []
@@ -114,9 +114,11 @@ class VerdictState:
         transition = Transition(
             node=node.name, at=now, before=node.stage, after=after.stage, event=event, reason=reason
         )
-        return [Step(node=after, transition=transition, actions=tuple(actions))]
+        return [LifecycleStep(node=after, transition=transition, actions=tuple(actions))]
 
-    def settle(self, name: str, pool: str, place: Mapping[str, str], event: NodeEvent, now: float) -> list[Step]:
+    def settle(
+        self, name: str, pool: str, place: Mapping[str, str], event: NodeEvent, now: float
+    ) -> list[LifecycleStep]:
         """A node that enrols from elsewhere is there from now on."""
         node = self.nodes[name]
         if (node.pool, dict(node.place)) == (pool, dict(place)):
@@ -126,7 +128,7 @@ class VerdictState:
         where = ", ".join(f"{kind} {where}" for kind, where in sorted(place.items()))
         reason = f"enrolled in pool {pool}, {where or 'no place named'}; it was in pool {node.pool}"
         moved = Transition(node=name, at=now, before=node.stage, after=node.stage, event=event, reason=reason)
-        return [Step(node=after, transition=moved, actions=())]
+        return [LifecycleStep(node=after, transition=moved, actions=())]
 
     def put(self, node: NodeState) -> None:
         self.guards.moved(self.nodes.get(node.name), node)
@@ -175,12 +177,12 @@ class VerdictState:
             return False
         return view.status.drained_and_empty and not node.jobs
 
-    def held(self, name: str, hold: Hold, cause: str, now: float, *, failed: bool = False) -> list[Step]:
+    def held(self, name: str, hold: Hold, cause: str, now: float, *, failed: bool = False) -> list[LifecycleStep]:
         """`failed`: the node would have left service. It takes no new work until it passes a test."""
         event = NodeEvent(kind=_H.HELD, cause=cause, holder=hold.holder, reason=hold.reason, failed=failed)
         return self._apply(self.nodes[name], event, now)
 
-    def failed(self, name: str, change: VerdictChange, now: float) -> list[Step]:
+    def failed(self, name: str, change: VerdictChange, now: float) -> list[LifecycleStep]:
         """A failing check. In service the guards decide; a failure of a node under test is for the test to find."""
         node = self.nodes[name]
         if change.check in self.policy.of(node.pool).shadow_checks:
@@ -191,7 +193,7 @@ class VerdictState:
             return []
         return self.step(name, event, now)
 
-    def well_again(self, name: str, now: float) -> list[Step]:
+    def well_again(self, name: str, now: float) -> list[LifecycleStep]:
         """No check of it fails any more. If its last test was withdrawn it is tested before it takes work."""
         if self.current.knows(name, self.guards.failing_by(name) or ""):
             self.guards.recovered(name)
@@ -202,7 +204,7 @@ class VerdictState:
             return []
         return self.step(name, NodeEvent(kind=_H.RETEST, reason="its checks are well again"), now)
 
-    def tested(self, name: str, outcome: OrderOutcome, now: float) -> list[Step]:
+    def tested(self, name: str, outcome: OrderOutcome, now: float) -> list[LifecycleStep]:
         """What a full test found."""
         node = self.nodes[name]
         own = self.policy.of(node.pool)

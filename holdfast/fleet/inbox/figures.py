@@ -15,7 +15,7 @@ HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class FigureSample:
     """One moment. Times are the clock's."""
 
     at: float
@@ -32,7 +32,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    now: Sample | None
+    now: FigureSample | None
     lost_gpu_hours: float
     lost_cost: float
     goodput: float | None
@@ -47,12 +47,12 @@ def sample(
     incidents: Iterable[Incident],
     gpus_of: Callable[[str], int | None],
     gpu_hour: float,
-) -> Sample:
+) -> FigureSample:
     known = [count for node in nodes if (count := gpus_of(node.name)) is not None]
     usual = median_low(known) if known else None
     in_service = sum(node.stage not in OUT_OF_SERVICE for node in nodes)
     if usual is None:
-        return Sample(
+        return FigureSample(
             at=at, nodes=len(nodes), in_service=in_service, gpus=None, productive=None, lost=None, cost_per_hour=None
         )
 
@@ -63,7 +63,7 @@ def sample(
     busy = gpus(node for node in nodes if node.stage is Stage.ALLOCATED)
     out = gpus(node for node in nodes if node.stage in OUT_OF_SERVICE)
     lost = out + min(taken, busy)
-    return Sample(
+    return FigureSample(
         at=at,
         nodes=len(nodes),
         in_service=in_service,
@@ -79,9 +79,9 @@ class FigureWindow:
     """The last day of samples, in memory and bounded. `time_factor`: how much faster than the clock the fleet lives."""
 
     time_factor: float = 1.0
-    samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
+    samples: deque[FigureSample] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
 
-    def take(self, one: Sample) -> None:
+    def take(self, one: FigureSample) -> None:
         self.samples.append(one)
         while self.samples and (one.at - self.samples[0].at) * self.time_factor > DAY_SECONDS:
             self.samples.popleft()
@@ -105,7 +105,7 @@ class FigureWindow:
             covers_seconds=covers,
         )
 
-    def thinned(self, most: int) -> list[Sample]:
+    def thinned(self, most: int) -> list[FigureSample]:
         """For a chart: evenly chosen, the last one among them."""
         held = list(self.samples)
         every = max(1, -(-len(held) // most))

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.economics.costs.finding import bill
-from holdfast.economics.costs.ledger import HOUR, Claim, Course, Ledger, Lost
+from holdfast.economics.costs.ledger import HOUR, LossClaim, LossCourse, LossLedger, LostHours
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.past import sentence
 from holdfast.model.account import Account, Loss
@@ -19,7 +19,7 @@ PAUSE_SECONDS = 300.0  # a job that reports no step for longer stands still; a c
 STANDS = 0.01  # of its usual throughput
 
 
-def course_of(subject: str, loss: Loss, since: float, panel: Panel) -> Course | None:
+def course_of(subject: str, loss: Loss, since: float, panel: Panel) -> LossCourse | None:
     """What one job or path lost, column by column; None where nothing of it is measured."""
     ratio, stall = panel.row("job_throughput_ratio", subject), panel.row("pool_stall_ratio", subject)
     count = len(panel.times)
@@ -40,7 +40,7 @@ def course_of(subject: str, loss: Loss, since: float, panel: Panel) -> Course | 
         with np.errstate(divide="ignore", invalid="ignore"):
             slow = np.where(np.isfinite(row), np.clip(1.0 - usual / row, 0.0, 1.0), 0.0)
         slow = np.where(down, 0.0, slow)
-    return Course(
+    return LossCourse(
         times=panel.times.tolist(), step=panel.step, slow=np.asarray(slow, float).tolist(),
         down=np.asarray(down, float).tolist(), redone=_redone(subject, panel),
     )  # fmt: skip
@@ -56,7 +56,7 @@ def usual_of(subject: str, since: float, panel: Panel) -> float | None:
 
 
 def attributed(
-    ledger: Ledger,
+    ledger: LossLedger,
     accounts: Mapping[str, Account],
     panel: Panel,
     context: BusinessContext,
@@ -64,8 +64,10 @@ def attributed(
 ) -> dict[str, Account]:
     """The accounts with what each incident is to be billed for. Two on one job share its hours. `worked`: hours since
     an operator acknowledged it, where one did."""
-    claims = {root: Claim(one.since, frozenset(loss.subject for loss in one.losses)) for root, one in accounts.items()}
-    courses: dict[str, Course] = {}
+    claims = {
+        root: LossClaim(one.since, frozenset(loss.subject for loss in one.losses)) for root, one in accounts.items()
+    }
+    courses: dict[str, LossCourse] = {}
     for one in accounts.values():
         for loss in one.losses:
             course = course_of(loss.subject, loss, one.since, panel) if loss.subject not in courses else None
@@ -90,15 +92,17 @@ def attributed(
     return found
 
 
-def restored(ledger: Ledger, root: str, account: Account) -> None:
+def restored(ledger: LossLedger, root: str, account: Account) -> None:
     """What is stored of an open incident goes on from where it was."""
     hours = account.lasted_seconds / HOUR
     for loss in account.losses:
-        lost = Lost((loss.share_so_far or 0.0) * hours, loss.down_hours, loss.rework_hours)
+        lost = LostHours((loss.share_so_far or 0.0) * hours, loss.down_hours, loss.rework_hours)
         ledger.restore(root, loss.subject, lost, account.since + account.lasted_seconds)
 
 
-def _shared(loss: Loss, lost: Lost, hours: float, claims: Mapping[str, Claim], late: Mapping[str, float]) -> Loss:
+def _shared(
+    loss: Loss, lost: LostHours, hours: float, claims: Mapping[str, LossClaim], late: Mapping[str, float]
+) -> Loss:
     several = sum(loss.subject in claim.jobs for claim in claims.values())
     return replace(
         loss,
@@ -110,7 +114,7 @@ def _shared(loss: Loss, lost: Lost, hours: float, claims: Mapping[str, Claim], l
     )
 
 
-def _late(ledger: Ledger, accounts: Mapping[str, Account]) -> dict[str, float]:
+def _late(ledger: LossLedger, accounts: Mapping[str, Account]) -> dict[str, float]:
     """By milestone: hours by which all open incidents together delay it."""
     jobs: dict[str, set[str]] = {}
     for one in accounts.values():

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, SignalTable
 from holdfast.seams.moved import baseline_columns
 
 BEFORE_SECONDS = 60.0  # what begins slowly began before it was seen
@@ -57,5 +57,6 @@ class Baseline:
         if well.all() or not well.any():
             return panel
         return Panel(
-            panel.times[well], {name: Table(one.subjects, one.values[:, well]) for name, one in panel.tables.items()}
+            panel.times[well],
+            {name: SignalTable(one.subjects, one.values[:, well]) for name, one in panel.tables.items()},
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from holdfast.catalog.seam_signals import signals
-from holdfast.model.panel import Panel, Table, Values
+from holdfast.model.panel import Panel, SignalTable, Values
 
 SLOTS = 8  # of a day: three hours each
 DAY_SECONDS = 86_400.0
@@ -60,7 +60,7 @@ class LearnedBaseline:
                 self._lesson(name, table, slot)
         return True
 
-    def _lesson(self, name: str, table: Table, slot: int) -> None:
+    def _lesson(self, name: str, table: SignalTable, slot: int) -> None:
         empty = np.empty((0, SLOTS), np.float32)
         usual = self._signals.setdefault(name, _Usual({}, empty, empty))
         usual.grow(table.subjects)
@@ -88,7 +88,7 @@ class LearnedBaseline:
             center, spread = (_at(one[rows], slot) for one in (usual.center, usual.spread))
             known = np.isfinite(center)
             values = (center[known, None] + np.nan_to_num(spread[known])[:, None] * SAMPLES).astype(np.float32)
-            tables[name] = Table(tuple(one for one, yes in zip(mine, known, strict=True) if yes), values)
+            tables[name] = SignalTable(tuple(one for one, yes in zip(mine, known, strict=True) if yes), values)
         return Panel(like.now + 10.0 * np.arange(len(SAMPLES), dtype=np.float64), tables) if tables else None
 
     def documents(self) -> dict[str, str]:

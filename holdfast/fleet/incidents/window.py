@@ -15,7 +15,7 @@ import numpy.typing as npt
 from holdfast.catalog import plausible
 from holdfast.model import subject
 from holdfast.model.job import Job
-from holdfast.model.panel import Panel, Table, Values
+from holdfast.model.panel import Panel, SignalTable, Values
 from holdfast.model.signal import Event, Reading
 from holdfast.model.wire import digest
 from holdfast.model.wire.report import Report
@@ -147,9 +147,9 @@ class SeamWindow:
         events = tuple(event for event in self._events if times[0] <= event.at <= now + MOST_AHEAD_SECONDS)
         return Panel(times.astype(np.float64), tables, events, jobs)
 
-    def _table(self, rows: _Rows, slots: npt.NDArray[np.int64]) -> Table:
+    def _table(self, rows: _Rows, slots: npt.NDArray[np.int64]) -> SignalTable:
         values = rows.values[: len(rows.places)][:, slots % self._width]
-        return Table(tuple(rows.places), held(values, max(1, round(rows.hold / self.step))))
+        return SignalTable(tuple(rows.places), held(values, max(1, round(rows.hold / self.step))))
 
     def _advance(self, slot: int) -> None:
         """Columns that begin anew are empty; after a long silence all of them are."""

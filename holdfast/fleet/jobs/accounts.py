@@ -15,7 +15,7 @@ ROUNDING_SECONDS = 0.5  # steps follow one another without a gap, but clocks and
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restart:
+class RestartCost:
     """What one restart cost: from the last step before it to the first after it, and the steps made again."""
 
     at: float
@@ -32,7 +32,7 @@ class Accounts:
 
     def __init__(self) -> None:
         self.ledger = Ledger()
-        self.restarts: deque[Restart] = deque(maxlen=MOST_RESTARTS)
+        self.restarts: deque[RestartCost] = deque(maxlen=MOST_RESTARTS)
         self.began: float | None = None
         self.at = 0.0  # until here all time is charged
         self.step = -1  # the last one of this attempt
@@ -75,7 +75,7 @@ class Accounts:
         self._charge("restart", begin)
         lost = max(0, self.best_step - first)
         self.restarts.append(
-            Restart(at=begin, down_seconds=down, from_step=first, lost_steps=lost, nodes=self.nodes_before)
+            RestartCost(at=begin, down_seconds=down, from_step=first, lost_steps=lost, nodes=self.nodes_before)
         )
 
     def _charge_steps(self, window: RankWindow) -> None:

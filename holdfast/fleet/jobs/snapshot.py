@@ -7,7 +7,7 @@ from collections import deque
 
 import msgspec
 
-from holdfast.fleet.jobs.accounts import STEP_TIMES, Accounts, Restart
+from holdfast.fleet.jobs.accounts import STEP_TIMES, Accounts, RestartCost
 from holdfast.fleet.jobs.record import JobRecord, Rank
 from holdfast.fleet.jobs.verdicts import USUAL_READINGS, JobVerdicts
 from holdfast.model.ledger import Ledger
@@ -17,7 +17,7 @@ from holdfast.model.verdict import Verdict
 
 class _Counted(msgspec.Struct):
     ledger: Ledger
-    restarts: list[Restart]
+    restarts: list[RestartCost]
     began: float | None
     at: float
     step: int

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.model.job import Job
-from holdfast.model.records import Step, Training
+from holdfast.model.records import LifecycleStep, Training
 
 
 class JobStore(Protocol):
@@ -33,4 +33,4 @@ class JobTransaction(Protocol):
     @property
     def now(self) -> float: ...
 
-    def decide(self, steps: Sequence[Step], /) -> None: ...
+    def decide(self, steps: Sequence[LifecycleStep], /) -> None: ...

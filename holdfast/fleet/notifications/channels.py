@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from holdfast.fleet.actions.secret import Secret
 from holdfast.fleet.inbox.items import Severity
-from holdfast.fleet.notifications.message import Happened, Notification
+from holdfast.fleet.notifications.message import Notification, NotifiedEvent
 from holdfast.runtime.http import check_url
 
 JSON = {"Content-Type": "application/json"}
@@ -20,7 +20,7 @@ OPSGENIE = "https://api.opsgenie.com"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ChannelRequest:
     url: str
     body: bytes
     headers: Mapping[str, str] = field(default_factory=lambda: dict(JSON))
@@ -37,7 +37,7 @@ class Route:
 
     def wants(self, note: Notification) -> bool:
         owned = not self.owners or any(note.owner.startswith(one) for one in self.owners)
-        return note.happened is Happened.TEST or (owned and (not self.only_critical or _critical(note)))
+        return note.happened is NotifiedEvent.TEST or (owned and (not self.only_critical or _critical(note)))
 
 
 def _critical(note: Notification) -> bool:
@@ -49,9 +49,9 @@ class Slack(Route):
     url: Secret
     """The address of the incoming web hook; whoever has it may write, so it is a secret."""
 
-    def request(self, note: Notification) -> Request | None:
+    def request(self, note: Notification) -> ChannelRequest | None:
         """Blocks within Slack's limits: a header of 150 characters, sections of 3,000, ten fields of 2,000."""
-        if note.happened is Happened.ACKNOWLEDGED:
+        if note.happened is NotifiedEvent.ACKNOWLEDGED:
             return None
         fields = [{"type": "mrkdwn", "text": _mrkdwn(f"*{name}*\n", value, 2_000)} for name, value in note.facts[:10]]
         commands = "\n".join(note.commands[:6]).replace("`", "'")  # no name ends the block
@@ -69,7 +69,7 @@ class Slack(Route):
             if url and len(url) <= 3_000
         ]
         blocks += [{"type": "actions", "elements": buttons}] if buttons else []
-        return Request(
+        return ChannelRequest(
             url=self.url.read(), body=_encoded({"text": _cut(_escape(note.heading), 3_000), "blocks": blocks})
         )
 
@@ -82,9 +82,11 @@ class PagerDuty(Route):
     def __post_init__(self) -> None:
         check_url("notifications.pagerduty.url", self.url)
 
-    def request(self, note: Notification) -> Request | None:
+    def request(self, note: Notification) -> ChannelRequest | None:
         """Events API v2: trigger, acknowledge and resolve share a dedup_key."""
-        action = {Happened.ACKNOWLEDGED: "acknowledge", Happened.RESOLVED: "resolve"}.get(note.happened, "trigger")
+        action = {NotifiedEvent.ACKNOWLEDGED: "acknowledge", NotifiedEvent.RESOLVED: "resolve"}.get(
+            note.happened, "trigger"
+        )
         event: dict[str, object] = {
             "routing_key": self.routing_key.read(),
             "event_action": action,
@@ -107,7 +109,7 @@ class PagerDuty(Route):
                     if url
                 ],
             }
-        return Request(url=self.url, body=_encoded(event))
+        return ChannelRequest(url=self.url, body=_encoded(event))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,15 +120,15 @@ class Opsgenie(Route):
     def __post_init__(self) -> None:
         check_url("notifications.opsgenie.url", self.url)
 
-    def request(self, note: Notification) -> Request | None:
+    def request(self, note: Notification) -> ChannelRequest | None:
         """Alert API v2: the alias joins an alert with its acknowledgement and its end."""
         headers = {**JSON, "Authorization": f"GenieKey {self.api_key.read()}"}
         alias = _cut(note.key, 512)
         base = f"{self.url.rstrip('/')}/v2/alerts"
-        ends = {Happened.ACKNOWLEDGED: "acknowledge", Happened.RESOLVED: "close"}
+        ends = {NotifiedEvent.ACKNOWLEDGED: "acknowledge", NotifiedEvent.RESOLVED: "close"}
         if note.happened in ends:
             url = f"{base}/{quote(alias, safe='')}/{ends[note.happened]}?identifierType=alias"
-            return Request(
+            return ChannelRequest(
                 url=url, headers=headers, body=_encoded({"source": "Holdfast", "note": _cut(note.heading, 25_000)})
             )
         body = {
@@ -139,7 +141,7 @@ class Opsgenie(Route):
             "tags": ["holdfast", _cut(note.owner or "unowned", 50)],
             "details": {name: _cut(value, 1_000) for name, value in note.facts},
         }
-        return Request(url=base, headers=headers, body=_encoded(body))
+        return ChannelRequest(url=base, headers=headers, body=_encoded(body))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +149,11 @@ class Teams(Route):
     url: Secret
     """The address of a Workflows web hook ('when a Teams webhook request is received')."""
 
-    def request(self, note: Notification) -> Request | None:
+    def request(self, note: Notification) -> ChannelRequest | None:
         """One adaptive card; a message has at most 28 kB."""
-        if note.happened is Happened.ACKNOWLEDGED:
+        if note.happened is NotifiedEvent.ACKNOWLEDGED:
             return None
-        colour = "good" if note.happened is Happened.RESOLVED else "attention" if _critical(note) else "warning"
+        colour = "good" if note.happened is NotifiedEvent.RESOLVED else "attention" if _critical(note) else "warning"
         body: list[dict[str, object]] = [
             {
                 "type": "TextBlock", "text": _plain_card(note.heading, 500), "weight": "bolder", "size": "medium",
@@ -176,7 +178,7 @@ class Teams(Route):
             "actions": links,
         }
         attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
-        return Request(url=self.url.read(), body=_encoded({"type": "message", "attachments": [attachment]}))
+        return ChannelRequest(url=self.url.read(), body=_encoded({"type": "message", "attachments": [attachment]}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,17 +196,19 @@ class WebHook(Route):
 
     def __post_init__(self) -> None:
         check_url("notifications.webhook.url", self.url)
-        probe = Notification(key="k", happened=Happened.TEST, severity=Severity.WARNING, title="t", text="", since=0.0)
+        probe = Notification(
+            key="k", happened=NotifiedEvent.TEST, severity=Severity.WARNING, title="t", text="", since=0.0
+        )
         try:
             json.loads(self._body(probe))
         except (KeyError, ValueError, RecursionError) as error:
             raise ValueError(f"notifications.webhook.template: expected JSON with known names: {error}") from None
 
-    def request(self, note: Notification) -> Request | None:
+    def request(self, note: Notification) -> ChannelRequest | None:
         headers = {**JSON, "Idempotency-Key": f"{note.key}:{note.happened.value}"}
         if self.bearer is not None:
             headers["Authorization"] = f"Bearer {self.bearer.read()}"
-        return Request(url=self.url, headers=headers, body=self._body(note).encode())
+        return ChannelRequest(url=self.url, headers=headers, body=self._body(note).encode())
 
     def _body(self, note: Notification) -> str:
         texts = {"title": note.heading, "text": note.text, "happened": note.happened.value, "key": note.key}
@@ -234,7 +238,7 @@ class Email(Route):
 
     def message(self, note: Notification) -> EmailMessage | None:
         """All of an item are one thread."""
-        if note.happened is Happened.ACKNOWLEDGED:
+        if note.happened is NotifiedEvent.ACKNOWLEDGED:
             return None
         made = EmailMessage()
         made["Subject"] = _cut(_one_line(f"[holdfast] {note.heading}"), 200)

@@ -10,7 +10,7 @@ from holdfast.fleet.inbox.items import Item, Severity
 MOST_LISTED = 10
 
 
-class Happened(StrEnum):
+class NotifiedEvent(StrEnum):
     OPENED = "opened"
     REMINDED = "reminded"
     ACKNOWLEDGED = "acknowledged"
@@ -22,7 +22,7 @@ class Happened(StrEnum):
 class Notification:
     key: str
     """The same from opened to resolved: channels join what belongs together by it."""
-    happened: Happened
+    happened: NotifiedEvent
     severity: Severity
     title: str
     text: str
@@ -38,9 +38,9 @@ class Notification:
     @property
     def heading(self) -> str:
         marks = {
-            Happened.RESOLVED: "Over: ",
-            Happened.REMINDED: "Still open: ",
-            Happened.ACKNOWLEDGED: "Acknowledged: ",
+            NotifiedEvent.RESOLVED: "Over: ",
+            NotifiedEvent.REMINDED: "Still open: ",
+            NotifiedEvent.ACKNOWLEDGED: "Acknowledged: ",
         }
         return f"{marks.get(self.happened, '')}{self.title}"
 
@@ -59,7 +59,7 @@ class Notification:
         return "\n".join(lines)
 
 
-def of_item(item: Item, happened: Happened, address: str) -> Notification:
+def of_item(item: Item, happened: NotifiedEvent, address: str) -> Notification:
     """`address`: where the page is reached; '' sends no links."""
     base = address.rstrip("/")
     return Notification(
@@ -79,7 +79,7 @@ def of_item(item: Item, happened: Happened, address: str) -> Notification:
     )
 
 
-def of_many(items: Sequence[Item], happened: Happened, address: str, key: str) -> Notification:
+def of_many(items: Sequence[Item], happened: NotifiedEvent, address: str, key: str) -> Notification:
     """One notification for many items that came together."""
     base = address.rstrip("/")
     worst = min(items, key=lambda one: (one.severity is not Severity.CRITICAL, -(one.cost_per_hour or 0.0)))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from holdfast.fleet.inbox.states import ItemState, ItemView
-from holdfast.fleet.notifications.message import Happened, Notification, of_item, of_many
+from holdfast.fleet.notifications.message import Notification, NotifiedEvent, of_item, of_many
 
 HOUR = 3600.0
 SILENT = (ItemState.MUTED, ItemState.RESOLVED)
@@ -72,9 +72,9 @@ class Notifier:
         for key in [key for key in self._sent if key not in loud]:
             sent = self._sent.pop(key)
             if not sent.key:
-                due.append(of_item(sent.item, Happened.RESOLVED, self.address))
+                due.append(of_item(sent.item, NotifiedEvent.RESOLVED, self.address))
             elif not any(other.key == sent.key for other in self._sent.values()):
-                due.append(of_many([sent.item], Happened.RESOLVED, self.address, sent.key))
+                due.append(of_many([sent.item], NotifiedEvent.RESOLVED, self.address, sent.key))
         return due
 
     def _changed(self, loud: dict[str, ItemView], now: float) -> list[Notification]:
@@ -83,12 +83,12 @@ class Notifier:
             sent.item = loud[key]
             acknowledged = sent.item.state is ItemState.ACKNOWLEDGED
             if acknowledged and not sent.acknowledged and not sent.key:
-                due.append(of_item(sent.item, Happened.ACKNOWLEDGED, self.address))
+                due.append(of_item(sent.item, NotifiedEvent.ACKNOWLEDGED, self.address))
             sent.acknowledged = acknowledged
             late = self.settings.repeat_hours > 0 and now - sent.at >= self.settings.repeat_hours * HOUR
             if late and not acknowledged and self._allowed(now):
                 sent.at = now
-                due.append(of_item(sent.item, Happened.REMINDED, self.address))
+                due.append(of_item(sent.item, NotifiedEvent.REMINDED, self.address))
         return due
 
     def _opened(self, loud: dict[str, ItemView], now: float) -> list[Notification]:
@@ -99,12 +99,12 @@ class Notifier:
         if len(opened) <= self.settings.most_single:
             for one in opened:
                 self._sent[one.key] = _Sent(one, now, one.state is ItemState.ACKNOWLEDGED)
-            return [of_item(one, Happened.OPENED, self.address) for one in opened]
+            return [of_item(one, NotifiedEvent.OPENED, self.address) for one in opened]
         self._batches += 1
         key = f"batch/{now:.0f}-{self._batches}"
         for one in opened:
             self._sent[one.key] = _Sent(one, now, one.state is ItemState.ACKNOWLEDGED, key)
-        return [of_many(opened, Happened.OPENED, self.address, key)]
+        return [of_many(opened, NotifiedEvent.OPENED, self.address, key)]
 
     def _allowed(self, now: float) -> bool:
         """Counts against the hour; what is refused stays new and is sent together later."""

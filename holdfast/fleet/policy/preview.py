@@ -14,7 +14,7 @@ from holdfast.fleet.decisions.timers import HELD_RETEST_SECONDS
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import EventKind, NodeState, Stage, Verb
-from holdfast.model.records import Step
+from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.probe import ProbePolicy
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
@@ -30,7 +30,7 @@ class Preview:
     held: Counter[str] = field(default_factory=Counter)  # what kept us from acting -> nodes it kept
     promoted: int = 0  # spares
     incidents: list[Incident] = field(default_factory=list)  # without those that a better explanation absorbed
-    steps: list[Step] = field(default_factory=list)
+    steps: list[LifecycleStep] = field(default_factory=list)
 
 
 def preview(
@@ -85,7 +85,7 @@ def _tested(node: NodeState, since: float, policy: Policy, stage: Stage) -> Node
     )
 
 
-def _let_follow(fleet: Fleet, steps: list[Step], now: float, found: Preview) -> None:
+def _let_follow(fleet: Fleet, steps: list[LifecycleStep], now: float, found: Preview) -> None:
     for name in fleet.nodes:
         fleet.heard[name] = now
     for _ in range(MOST_ROUNDS):
@@ -101,7 +101,7 @@ def _let_follow(fleet: Fleet, steps: list[Step], now: float, found: Preview) -> 
         ]
 
 
-def _count(steps: Sequence[Step], found: Preview) -> None:
+def _count(steps: Sequence[LifecycleStep], found: Preview) -> None:
     found.steps += steps
     for step in steps:
         found.actions.update(action.verb.value for action in step.actions)
@@ -112,7 +112,7 @@ def _count(steps: Sequence[Step], found: Preview) -> None:
         found.promoted += step.transition.event.kind is EventKind.PROMOTED
 
 
-def _obey(fleet: Fleet, node: str, verb: Verb, now: float) -> list[Step]:
+def _obey(fleet: Fleet, node: str, verb: Verb, now: float) -> list[LifecycleStep]:
     if verb in RESETS:
         return fleet.acted(node, verb, True, "assumed to succeed", now)
     if verb is not Verb.RETEST:

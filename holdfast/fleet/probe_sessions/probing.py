@@ -11,14 +11,14 @@ from holdfast.fleet.decisions.verdict_state import VerdictState
 from holdfast.fleet.probe_sessions.runs import ProbeRun, ProbeRuns
 from holdfast.fleet.probe_sessions.sessions import NewKey, ProbeSession, ProbeSessions, proof
 from holdfast.model.lifecycle import NodeState, Stage
-from holdfast.model.records import Step
+from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.order import Order
 from holdfast.model.wire.probe import ProbePolicy, Proof, SweepRequest
 from holdfast.model.wire.report import OrderOutcome, VerdictChange
 from holdfast.node.probes.isolation import schedule
 from holdfast.node.probes.isolation.blame import Blame, blame, fine_again
 from holdfast.node.probes.isolation.coverage import Coverage, proven_pair
-from holdfast.node.probes.isolation.isolation import Suspect
+from holdfast.node.probes.isolation.isolation import SuspectPart
 
 CHECK = "probe.fabric"
 IDLE = (Stage.READY, Stage.SPARE)
@@ -70,7 +70,7 @@ class Probing:
 
     # Called by the writer
 
-    def tick(self, now: float) -> list[Step]:
+    def tick(self, now: float) -> list[LifecycleStep]:
         self.runs.tick(lambda name: self._reports(name, now), self.policy.patience_seconds, now)
         if not self.policy.enabled:
             self.sessions.leave([node for one in self.sessions.running() for node in one.nodes], now)
@@ -127,10 +127,10 @@ class Probing:
         new, self._new = self._new, []
         return new
 
-    def plan(self, now: float) -> list[schedule.ProbeSession]:
+    def plan(self, now: float) -> list[schedule.PlannedSession]:
         idle = {name: self.leaves[name] for name in self._state.nodes if self._idle(name, now)}
         able = {name: leaf for name, leaf in idle.items() if not self._backs_off(name, now)}
-        situation = schedule.Situation(
+        situation = schedule.ProbeSituation(
             idle=able,
             in_probe=[name for name in idle if name in self.sessions or name in self.runs],
             spent=self.sessions.spent(now),
@@ -146,7 +146,7 @@ class Probing:
         self.coverage.add(proven)
         self._count += 1
 
-    def _evaluate_proofs(self, now: float) -> list[Step]:
+    def _evaluate_proofs(self, now: float) -> list[LifecycleStep]:
         known = (self._count, self._repaired())
         if self._blamed_for != known:
             self._blamed_for = known
@@ -166,7 +166,7 @@ class Probing:
         node = self._state.nodes.get(name)
         return node is not None and node.stage in IDLE
 
-    def _fail(self, name: str, suspect: Suspect, now: float) -> list[Step]:
+    def _fail(self, name: str, suspect: SuspectPart, now: float) -> list[LifecycleStep]:
         """Like a failing check of the node: the same guards apply before a quarantine."""
         notes = {proven_pair(one): one.note for one in self.coverage}  # its slowest rail, where there are several
         seen = tuple(f"slow: {one} with {other}: {notes.get((one, other), '')}" for one, other in suspect.evidence[:8])
@@ -181,7 +181,7 @@ class Probing:
             self._state.current.take(name, change)
             self._state.guards.recovered(name, CHECK)
 
-    def _raise(self, suspect: Suspect, now: float) -> None:
+    def _raise(self, suspect: SuspectPart, now: float) -> None:
         nodes = {node for met in suspect.evidence for node in met}
         reason = f"{summary(suspect)}; no node behind it is blamed, the switch counters show which link it is"
         self._state.incidents.raise_(f"fabric/{suspect.part}", CHECK, reason, now, nodes)
@@ -234,7 +234,7 @@ class Probing:
             del self.troubles[next(iter(self.troubles))]
 
 
-def summary(suspect: Suspect) -> str:
+def summary(suspect: SuspectPart) -> str:
     return (
         f"{suspect.part} is slow: {suspect.slow} of {suspect.measured} sessions over it, "
         f"{100 * suspect.loss:.0f} % below the others"

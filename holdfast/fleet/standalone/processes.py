@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class StandaloneProcess:
     name: str
     process: subprocess.Popen[bytes]
 
@@ -32,7 +32,7 @@ class Child:
         return f"{self.name} ended by itself, {f'killed by signal {-code}' if code < 0 else f'with exit code {code}'}"
 
 
-Children = list[Child]
+Children = list[StandaloneProcess]
 
 
 @contextmanager
@@ -68,12 +68,14 @@ def stopped_afterwards() -> Iterator[Children]:
         _stop(children)
 
 
-def start(name: str, module: str, *arguments: str) -> Child:
+def start(name: str, module: str, *arguments: str) -> StandaloneProcess:
     python = [sys.executable, "-P", "-m"]
     command = [*python, child.__name__, str(os.getpid()), *python, module, *arguments]
     # A session of its own: Ctrl-C reaches us alone, and we stop the children.
     environ = {**os.environ, **ENVIRONMENT}
-    return Child(name, subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, start_new_session=True))
+    return StandaloneProcess(
+        name, subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, start_new_session=True)
+    )
 
 
 def agent_config(address: str, join: str, state: Path) -> Path:
@@ -97,7 +99,7 @@ def make_private(directory: Path) -> None:
         raise Refusal(f"{directory}: cannot be made: {error.strerror}") from None
 
 
-def _stop(children: Sequence[Child]) -> None:
+def _stop(children: Sequence[StandaloneProcess]) -> None:
     for one in children:
         one.process.terminate()
     for one in children:

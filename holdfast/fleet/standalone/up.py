@@ -29,7 +29,7 @@ BY_AGENTS = (Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT, *GATED)  # 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
+class StandaloneSimulation:
     """A simulated fleet that takes the place of this machine's agent."""
 
     nodes: int
@@ -47,7 +47,7 @@ class UpOptions:
     seconds: float = 0.0
     agent: bool = True
     verbose: bool = False
-    simulation: Simulation | None = None
+    simulation: StandaloneSimulation | None = None
 
 
 class Output(Protocol):
@@ -81,7 +81,7 @@ def _serve(settings: Controlling, state: Path, options: UpOptions, output: Outpu
     output.step(f"the store is {url.removeprefix('sqlite:///')}")
     tokens = _tokens(url, state, options.simulation)
     with stopped_afterwards() as children:
-        watch = Watch(children)
+        watch = ProcessWatch(children)
         serve(settings, lambda address: _ready(address, tokens, state, options, watch, output))
         if watch.failure:
             raise Refusal(f"{watch.failure}, so everything was stopped; its own messages are above", 1)
@@ -110,7 +110,7 @@ class Tokens:
     site: str
 
 
-def _tokens(url: str, state: Path, simulation: Simulation | None) -> Tokens:
+def _tokens(url: str, state: Path, simulation: StandaloneSimulation | None) -> Tokens:
     store = Store.open(url)
     try:
         return Tokens(
@@ -123,7 +123,9 @@ def _tokens(url: str, state: Path, simulation: Simulation | None) -> Tokens:
         store.close()
 
 
-def _ready(address: str, tokens: Tokens, state: Path, options: UpOptions, watch: "Watch", output: Output) -> None:
+def _ready(
+    address: str, tokens: Tokens, state: Path, options: UpOptions, watch: "ProcessWatch", output: Output
+) -> None:
     """Called in the controller's event loop when it listens."""
     make_private(client_file().parent)
     connection = {"url": address, "token": tokens.admin, "store": str(state / "holdfast.db")}
@@ -146,7 +148,7 @@ def _ready(address: str, tokens: Tokens, state: Path, options: UpOptions, watch:
     watch.poll()
 
 
-class Watch:
+class ProcessWatch:
     """Stops everything when one of the started processes ends."""
 
     def __init__(self, children: Children) -> None:

@@ -11,7 +11,7 @@ from holdfast.fleet.store.leadership import fence
 from holdfast.fleet.store.schema import nodes, sessions, transitions, verdicts
 from holdfast.fleet.store.text import clean, decode, encode
 from holdfast.model.lifecycle import NodeEvent, NodeState, Stage
-from holdfast.model.records import Step, Transition
+from holdfast.model.records import LifecycleStep, Transition
 
 NAMES_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
 _REPLACED = (
@@ -20,7 +20,7 @@ _REPLACED = (
 )
 
 
-def transit(connection: Connection, steps: Sequence[Step], epoch: int) -> None:
+def transit(connection: Connection, steps: Sequence[LifecycleStep], epoch: int) -> None:
     fence(connection, epoch)
     latest = {step.node.name: step.node for step in steps}
     _upsert(connection, list(latest.values()))

@@ -7,13 +7,13 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select, text
 
 from holdfast.fleet.store.bulk import Rows, as_document, given, insert_many
 from holdfast.fleet.store.schema import events, sessions, transitions, verdict_changes, verdicts
-from holdfast.fleet.store.sequence import Seen
+from holdfast.fleet.store.sequence import StoredSequence
 from holdfast.fleet.store.text import clean, decode, encode
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import Report, ReportMark, VerdictChange, is_current
 
 Key = tuple[str, str]  # node, session
-Held = tuple[Seen, float | None]  # the numbers stored, the last heartbeat
+Held = tuple[StoredSequence, float | None]  # the numbers stored, the last heartbeat
 MOST_KNOWN = 100_000
 KEYS_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
 
@@ -79,7 +79,7 @@ def _insert_missing(connection: Connection, keys: list[Key], now: float) -> None
 
 def _read_all(connection: Connection, keys: list[Key]) -> dict[Key, Held]:
     return {
-        (node, session): (Seen(seen), beat)
+        (node, session): (StoredSequence(seen), beat)
         for start in range(0, len(keys), KEYS_AT_ONCE)
         for node, session, seen, beat in _read_some(connection, keys[start : start + KEYS_AT_ONCE])
     }
@@ -174,19 +174,19 @@ def current_verdicts(connection: Connection, node: str | None) -> dict[str, list
     return found
 
 
-class Marks(NamedTuple):
+class NewestRows(NamedTuple):
     """The newest rows of what tells of change: a reader asks for what came after them."""
 
     change: int
     transition: int
 
 
-def marks(connection: Connection) -> Marks:
+def marks(connection: Connection) -> NewestRows:
     newest = (select(func.coalesce(func.max(table.c.id), 0)) for table in (verdict_changes, transitions))
-    return Marks(*(int(connection.execute(one).scalar_one()) for one in newest))
+    return NewestRows(*(int(connection.execute(one).scalar_one()) for one in newest))
 
 
-def changed_after(connection: Connection, marks: Marks, most: int) -> tuple[set[str], Marks]:
+def changed_after(connection: Connection, marks: NewestRows, most: int) -> tuple[set[str], NewestRows]:
     """Nodes with new verdicts or steps, and where to continue; at most so many rows of each."""
     names: set[str] = set()
     ids = []
@@ -195,7 +195,7 @@ def changed_after(connection: Connection, marks: Marks, most: int) -> tuple[set[
         rows = connection.execute(asked).all()
         names.update(row.node for row in rows)
         ids.append(max([after, *(int(row.id) for row in rows)]))
-    return names, Marks(*ids)
+    return names, NewestRows(*ids)
 
 
 def verdicts_of(connection: Connection, names: Sequence[str]) -> dict[str, list[VerdictChange]]:
@@ -236,12 +236,12 @@ def newest(connection: Connection, node: str, session: str) -> int:
     return _seen(connection, node, session).newest
 
 
-def _seen(connection: Connection, node: str, session: str) -> Seen:
+def _seen(connection: Connection, node: str, session: str) -> StoredSequence:
     key = (sessions.c.node == clean(node), sessions.c.session == clean(session))
-    return Seen(connection.execute(select(sessions.c.seen).where(*key)).scalar_one_or_none() or "")
+    return StoredSequence(connection.execute(select(sessions.c.seen).where(*key)).scalar_one_or_none() or "")
 
 
 def missing(connection: Connection, node: str) -> dict[str, list[tuple[int, int]]]:
     """By session, the report numbers that never came: a spool that overflowed, or a store restored from a backup."""
     asked = select(sessions.c.session, sessions.c.seen).where(sessions.c.node == clean(node))
-    return {session: gaps for session, seen in connection.execute(asked) if (gaps := Seen(seen).gaps())}
+    return {session: gaps for session, seen in connection.execute(asked) if (gaps := StoredSequence(seen).gaps())}

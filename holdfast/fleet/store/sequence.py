@@ -3,7 +3,7 @@
 MOST_RANGES = 1_000
 
 
-class Seen:
+class StoredSequence:
     """The numbers stored so far. A gap costs one range, however long it is."""
 
     def __init__(self, text: str = "") -> None:

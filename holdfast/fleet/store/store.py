@@ -27,9 +27,9 @@ from holdfast.model.records import (
     Credential,
     JoinToken,
     Leader,
+    LifecycleStep,
     Outcome,
     PendingNode,
-    Step,
     StoredAction,
     StoryPage,
     Training,
@@ -70,11 +70,11 @@ class Store(Kept):
         with self._reading() as connection:
             return reports.current_verdicts(connection, node)
 
-    def marks(self) -> reports.Marks:
+    def marks(self) -> reports.NewestRows:
         with self._reading() as connection:
             return reports.marks(connection)
 
-    def changed_after(self, marks: reports.Marks, most: int) -> tuple[set[str], reports.Marks]:
+    def changed_after(self, marks: reports.NewestRows, most: int) -> tuple[set[str], reports.NewestRows]:
         with self._reading() as connection:
             return reports.changed_after(connection, marks, most)
 
@@ -112,7 +112,7 @@ class Store(Kept):
                 lives.forget(connection, names, now)
             self._sessions = {key for key in self._sessions if key[0] not in names}
 
-    def transit_all(self, steps: Sequence[Step], epoch: int) -> None:
+    def transit_all(self, steps: Sequence[LifecycleStep], epoch: int) -> None:
         """Many steps in one commit: all of them, or none when the epoch does not lead."""
         with self._writing() as connection:
             lives.transit(connection, steps, epoch)

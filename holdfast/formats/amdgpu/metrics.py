@@ -12,7 +12,7 @@ _HEADER = struct.Struct("<HBB")
 _SIZES = {"B": 1, "H": 2, "I": 4, "Q": 8}
 
 
-class Place(NamedTuple):
+class FieldPlace(NamedTuple):
     offset: int
     kind: str  # of struct: H, I or Q
     times: int = 1
@@ -25,81 +25,81 @@ class Metrics(NamedTuple):
 
 
 _AVERAGE = {  # 1.1 to 1.3: MI100 and MI200
-    "temperature_edge": Place(4, "H"),
-    "temperature_hotspot": Place(6, "H"),
-    "temperature_mem": Place(8, "H"),
-    "gfx_activity": Place(16, "H"),
-    "umc_activity": Place(18, "H"),
-    "socket_power": Place(22, "H"),
-    "gfxclk": Place(54, "H"),
-    "uclk": Place(58, "H"),
-    "throttle_status": Place(68, "I"),
-    "pcie_link_width": Place(74, "H"),
-    "pcie_link_speed": Place(76, "H"),
+    "temperature_edge": FieldPlace(4, "H"),
+    "temperature_hotspot": FieldPlace(6, "H"),
+    "temperature_mem": FieldPlace(8, "H"),
+    "gfx_activity": FieldPlace(16, "H"),
+    "umc_activity": FieldPlace(18, "H"),
+    "socket_power": FieldPlace(22, "H"),
+    "gfxclk": FieldPlace(54, "H"),
+    "uclk": FieldPlace(58, "H"),
+    "throttle_status": FieldPlace(68, "I"),
+    "pcie_link_width": FieldPlace(74, "H"),
+    "pcie_link_speed": FieldPlace(76, "H"),
 }
 _CURRENT = {  # the first 16 bytes of 1.4 to 1.8: MI300 and later
-    "temperature_hotspot": Place(4, "H"),
-    "temperature_mem": Place(6, "H"),
-    "temperature_vrsoc": Place(8, "H"),
-    "socket_power": Place(10, "H"),
-    "gfx_activity": Place(12, "H"),
-    "umc_activity": Place(14, "H"),
+    "temperature_hotspot": FieldPlace(4, "H"),
+    "temperature_mem": FieldPlace(6, "H"),
+    "temperature_vrsoc": FieldPlace(8, "H"),
+    "socket_power": FieldPlace(10, "H"),
+    "gfx_activity": FieldPlace(12, "H"),
+    "umc_activity": FieldPlace(14, "H"),
 }
 
 
-def _links(start: int) -> dict[str, Place]:
+def _links(start: int) -> dict[str, FieldPlace]:
     names = ("pcie_link_width", "pcie_link_speed", "xgmi_link_width", "xgmi_link_speed")
-    return {name: Place(start + 2 * index, "H") for index, name in enumerate(names)}
+    return {name: FieldPlace(start + 2 * index, "H") for index, name in enumerate(names)}
 
 
-def _residencies(start: int) -> dict[str, Place]:
+def _residencies(start: int) -> dict[str, FieldPlace]:
     names = ("accumulation", "prochot", "ppt", "socket_thermal", "vr_thermal", "hbm_thermal")
-    return {f"{name}_residency": Place(start + 4 * index, "I") for index, name in enumerate(names)}
+    return {f"{name}_residency": FieldPlace(start + 4 * index, "I") for index, name in enumerate(names)}
 
 
 _1_7 = {
     **_CURRENT,
     **_residencies(40),
     **_links(68),
-    "pcie_l0_to_recovery": Place(104, "Q"),
-    "pcie_replay": Place(112, "Q"),
-    "xgmi_read_kilobytes": Place(136, "Q", 8),
-    "xgmi_write_kilobytes": Place(200, "Q", 8),
-    "xgmi_link_status": Place(264, "H", 8),
-    "gfxclk": Place(296, "H", 8),
-    "uclk": Place(336, "H"),
-    "partitions": Place(338, "H"),
+    "pcie_l0_to_recovery": FieldPlace(104, "Q"),
+    "pcie_replay": FieldPlace(112, "Q"),
+    "xgmi_read_kilobytes": FieldPlace(136, "Q", 8),
+    "xgmi_write_kilobytes": FieldPlace(200, "Q", 8),
+    "xgmi_link_status": FieldPlace(264, "H", 8),
+    "gfxclk": FieldPlace(296, "H", 8),
+    "uclk": FieldPlace(336, "H"),
+    "partitions": FieldPlace(338, "H"),
 }
-LAYOUTS: Mapping[tuple[int, int], Mapping[str, Place]] = {
+LAYOUTS: Mapping[tuple[int, int], Mapping[str, FieldPlace]] = {
     (1, 1): _AVERAGE,
     (1, 2): _AVERAGE,
-    (1, 3): {**_AVERAGE, "independent_throttle_status": Place(112, "Q")},
+    (1, 3): {**_AVERAGE, "independent_throttle_status": FieldPlace(112, "Q")},
     (1, 4): {
         **_CURRENT,
-        "throttle_status": Place(40, "I"),
+        "throttle_status": FieldPlace(40, "I"),
         **_links(48),
-        "pcie_l0_to_recovery": Place(80, "Q"),
-        "pcie_replay": Place(88, "Q"),
-        "gfxclk": Place(240, "H", 8),
-        "uclk": Place(280, "H"),
+        "pcie_l0_to_recovery": FieldPlace(80, "Q"),
+        "pcie_replay": FieldPlace(88, "Q"),
+        "gfxclk": FieldPlace(240, "H", 8),
+        "uclk": FieldPlace(280, "H"),
     },
     (1, 5): {
         **_CURRENT,
-        "throttle_status": Place(72, "I"),
+        "throttle_status": FieldPlace(72, "I"),
         **_links(80),
-        "pcie_l0_to_recovery": Place(112, "Q"),
-        "pcie_replay": Place(120, "Q"),
-        "gfxclk": Place(280, "H", 8),
-        "uclk": Place(320, "H"),
+        "pcie_l0_to_recovery": FieldPlace(112, "Q"),
+        "pcie_replay": FieldPlace(120, "Q"),
+        "gfxclk": FieldPlace(280, "H", 8),
+        "uclk": FieldPlace(320, "H"),
     },
     (1, 6): {
         **_CURRENT,
         **_residencies(32),
         **_links(60),
-        "pcie_l0_to_recovery": Place(96, "Q"),
-        "pcie_replay": Place(104, "Q"),
-        "gfxclk": Place(264, "H", 8),
-        "uclk": Place(304, "H"),
+        "pcie_l0_to_recovery": FieldPlace(96, "Q"),
+        "pcie_replay": FieldPlace(104, "Q"),
+        "gfxclk": FieldPlace(264, "H", 8),
+        "uclk": FieldPlace(304, "H"),
     },
     (1, 7): _1_7,
     (1, 8): _1_7,  # differs only behind what is read here

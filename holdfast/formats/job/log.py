@@ -11,7 +11,7 @@ from holdfast.formats.job import python_exceptions, tail, training_steps
 from holdfast.formats.job.evidence_fold import EvidenceFold, Key
 from holdfast.formats.job.line import JobLine, decode, is_binary, near_stamp
 from holdfast.formats.job.step_series import StepSeries
-from holdfast.formats.kernel.folding import Folder
+from holdfast.formats.kernel.folding import EventFolder
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.formats.kernel.prefix import NO_PREFIX, Prefix, is_about, prefix_of
 from holdfast.formats.lines.keywords import Hits, Keywords, line_end
@@ -50,7 +50,7 @@ class JobLog:
         self._lines = 0
         self._kernel = KernelLog(shipped=True)
         self._kernel_words = _kernel_words()
-        self._kernel_events: dict[str, Folder] = {}  # by the host that the lines name
+        self._kernel_events: dict[str, EventFolder] = {}  # by the host that the lines name
         self._readers = _readers()
         self._found = EvidenceFold()
         self._shapes: dict[bytes, _Shape] = {}
@@ -118,7 +118,7 @@ class JobLog:
         for event in events:
             prefix = prefixes.get(event.line, NO_PREFIX)
             dated = event if event.at else replace(event, at=prefix.at)
-            self._kernel_events.setdefault(prefix.host, Folder()).add(dated)
+            self._kernel_events.setdefault(prefix.host, EventFolder()).add(dated)
 
     def _read(self, block: bytes, start: int, number: int, words: list[bytes], *, in_full: bool) -> int:
         """What it cost: a line that is only counted is free, one that holds many words is dear."""
@@ -207,7 +207,7 @@ class _Context:
     def __init__(self, above: bytes, block: bytes, start: int) -> None:
         self._above, self._block, self._start = above, block, start
         self._lines: list[JobLine] | None = None
-        self.rows: list[job_problems.Problem] = []  # known problems with a keyword in the line
+        self.rows: list[job_problems.JobProblem] = []  # known problems with a keyword in the line
 
     def text(self) -> bytes:
         text = self._block[max(0, self._start - _CONTEXT_BYTES) : self._start]

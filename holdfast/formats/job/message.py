@@ -111,7 +111,7 @@ def _placed_evidence(
     return Evidence(event=event, host=host or line.host, rank=evidence_rank, role=meaning.role, cause=meaning.cause)
 
 
-def of_problem(line: JobLine, rows: Sequence[job_problems.Problem] | None = None) -> Evidence | None:
+def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = None) -> Evidence | None:
     """A line that shows a known problem; words that are only quoted, or prose about errors, show none."""
     if line.level == "I":
         return None
@@ -170,7 +170,7 @@ def _is_quoted(line: JobLine, at: int) -> bool:
 
 
 def of_exception(
-    raised: Raised, line: JobLine, meaning: Meaning, rows: Sequence[job_problems.Problem] | None = None
+    raised: Raised, line: JobLine, meaning: Meaning, rows: Sequence[job_problems.JobProblem] | None = None
 ) -> Evidence:
     """An exception without its traceback may be one that was handled, or a text about it: it only points there."""
     found = job_problems.find(raised.text[:_LONGEST_PROBLEM], rows) if meaning.role != "watchdog" else None

@@ -13,7 +13,7 @@ class OrderError(ValueError):
     """What is wrong with a message, in one sentence."""
 
 
-class Happened(msgspec.Struct, tag="happened", tag_field="say", frozen=True):
+class RankHardwareError(msgspec.Struct, tag="happened", tag_field="say", frozen=True):
     """An error of the hardware under a rank: what was computed since may be wrong."""
 
     at: float
@@ -26,12 +26,12 @@ class Flush(msgspec.Struct, tag="flush", tag_field="say", frozen=True):
     seconds: float
 
 
-Order = Happened | Flush
+Order = RankHardwareError | Flush
 _decoder: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
 
 
 def happened(at: float, what: str) -> bytes:
-    return msgspec.json.encode(Happened(at, " ".join(what.split())[:LONGEST_WORDS]))
+    return msgspec.json.encode(RankHardwareError(at, " ".join(what.split())[:LONGEST_WORDS]))
 
 
 def flush(seconds: float) -> bytes:
@@ -45,7 +45,7 @@ def decode(text: bytes) -> Order:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise OrderError(f"expected an order of the agent: {' '.join(str(error).split())[:200]}") from None
     match order:
-        case Happened(at, what):
+        case RankHardwareError(at, what):
             _require(isfinite(at), "at: expected a time")
             _require(what.isprintable() and len(what) <= LONGEST_WORDS, "what: expected some printable words")
         case Flush(seconds):

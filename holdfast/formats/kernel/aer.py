@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.pci import address as pci_address
 from holdfast.formats.pci import sysfs as pcie
 from holdfast.model.signal import Event, Value
@@ -49,7 +49,7 @@ class AerText:
         self._waiting: Event | None = None
         self._announced = False
 
-    def feed(self, line: Line) -> Event | None:
+    def feed(self, line: KernelLine) -> Event | None:
         """Takes a line; gives the event that it completes, which is the one before it."""
         if match := _BUS_ERROR.match(line.text):
             event = _event(line, match, match["device"], {"layer": match["layer"].strip()})
@@ -79,7 +79,7 @@ class AerText:
         return done
 
 
-def _event(line: Line, match: re.Match[str], device: str, detail: dict[str, Value]) -> Event:
+def _event(line: KernelLine, match: re.Match[str], device: str, detail: dict[str, Value]) -> Event:
     severity = CORRECTABLE
     if match["grade"].lower() == "uncorrect":
         severity = FATAL if (match["fatality"] or "").lower() == "fatal" else NONFATAL

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from holdfast.formats.kernel import aer
-from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event, Value
 
@@ -42,7 +42,7 @@ _MAX_WAITING = 16
 class _Status(NamedTuple):
     """A register the AER driver printed without a record before it: records are left out when they come too often."""
 
-    line: Line
+    line: KernelLine
     device: str
     bits: int
 
@@ -59,13 +59,13 @@ class FirmwareErrors:
     """Feed it lines; it gives the event that a line shows to be complete."""
 
     def __init__(self) -> None:
-        self._record: Line | None = None
+        self._record: KernelLine | None = None
         self._record_word = self._word = self._section = self._device = ""
         self._registers: dict[str, int] = {}
         self._lone: _Status | None = None
         self._waiting: list[Event] = []  # mostly PCIe errors whose registers may still be printed
 
-    def feed(self, line: Line) -> Event | None:
+    def feed(self, line: KernelLine) -> Event | None:
         if match := _RECORD_LINE.match(line.text):
             return self._read_record(line, match["what"].strip())
         if match := _AER_STATUS.match(line.text):
@@ -88,7 +88,7 @@ class FirmwareErrors:
         waiting, self._waiting = self._waiting, []
         return [*waiting, *([last] if last else [])]
 
-    def _read_record(self, line: Line, what: str) -> Event | None:
+    def _read_record(self, line: KernelLine, what: str) -> Event | None:
         if match := _RECORD.match(what):
             done = self._end_record()
             self._record, self._record_word = line, match["word"].lower()
@@ -107,7 +107,7 @@ class FirmwareErrors:
             self._registers[match["which"].lower()] = int(match["status"], 16)
         return None
 
-    def _read_status(self, line: Line, match: re.Match[str]) -> Event | None:
+    def _read_status(self, line: KernelLine, match: re.Match[str]) -> Event | None:
         device, bits = pci_address.normal(match["device"]), int(match["status"], 16)
         done = self._end_record()
         for place, event in enumerate(self._waiting):
@@ -145,15 +145,15 @@ class FirmwareErrors:
         detail: dict[str, Value] = {"section": self._section} if self._section else {}
         return self._reported().event("mce", code="firmware", severity=severity, action=action, detail=detail)
 
-    def _reported(self) -> Line:
+    def _reported(self) -> KernelLine:
         """The record in one line."""
         said = [f"event severity: {self._record_word}"]
         said += [f"section_type: {self._section}"] if self._section else []
         said += [f"device_id: {self._device}"] if self._device else []
-        return (self._record or Line(""))._replace(text=f"[Hardware Error]: {', '.join(said)}")
+        return (self._record or KernelLine(""))._replace(text=f"[Hardware Error]: {', '.join(said)}")
 
 
-def _pcie_event(line: Line, device: str, severity: str, bits: int) -> Event:
+def _pcie_event(line: KernelLine, device: str, severity: str, bits: int) -> Event:
     action = "ignore" if severity == "info" else aer.action_of(severity)
     code = aer.names(bits, severity) or None
     return line.event("aer", code=code, device=device, severity=severity, action=action, detail={"by": "firmware"})

@@ -27,7 +27,7 @@ def ends_a_fault(event: Event) -> bool:
     return event.kind == "xid" and event.code == _RECOVERY and event.action == "ignore"
 
 
-class Folder:
+class EventFolder:
     """Counts equal events. Its size is bounded: beyond MAX_DISTINCT, texts no longer keep events apart."""
 
     def __init__(self, span_seconds: float = 0.0) -> None:

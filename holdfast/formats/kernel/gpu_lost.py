@@ -2,7 +2,7 @@
 
 import re
 
-from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event
 
@@ -24,10 +24,10 @@ class GpuLost:
     def __init__(self, *, shipped: bool = False) -> None:
         """`shipped`: a log that others collected may hold the driver's words without its name, as its tools print."""
         self._by_driver = _ANYBODY if shipped else _DRIVER
-        self._heading: Line | None = None
+        self._heading: KernelLine | None = None
         self._lost = False
 
-    def find(self, line: Line) -> Event | None:
+    def find(self, line: KernelLine) -> Event | None:
         text = line.text
         if "Xid" in text or not self._by_driver.match(text):
             return None
@@ -58,11 +58,11 @@ class GpuLost:
             )
         return None
 
-    def _heading_of(self, line: Line) -> Line | None:
+    def _heading_of(self, line: KernelLine) -> KernelLine | None:
         heading = self._heading
         return heading if heading and line.number - heading.number <= _HEADING_REACHES_LINES else None
 
 
-def _device(line: Line) -> str:
+def _device(line: KernelLine) -> str:
     found = _ADDRESS.search(line.text)
     return pci_address.normal(found[0]) if found else ""

@@ -1,12 +1,12 @@
 """Kernel messages that the catalog lists, found in a line."""
 
 from holdfast.catalog.kernel_messages import KernelMessageGroup
-from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event
 
 
-def find(group: KernelMessageGroup, line: Line) -> Event | None:
+def find(group: KernelMessageGroup, line: KernelLine) -> Event | None:
     """The first message of a group that fits; the catalog lists the special before the general."""
     for message in group.messages:
         match = message.regex.match(line.text)

@@ -56,7 +56,7 @@ _UNPRINTABLE = {"\t": " ", "\n": " ", "\r": " "}
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 
 
-class Line(NamedTuple):
+class KernelLine(NamedTuple):
     text: str  # the message without its prefix
     number: int = 0
     at: float = 0.0  # seconds since the epoch, 0.0 where the prefix does not tell
@@ -100,17 +100,17 @@ def sequence_of(raw: bytes) -> int | None:
     return int(match[1]) if match else None
 
 
-def decode(raw: bytes, number: int = 0) -> Line:
+def decode(raw: bytes, number: int = 0) -> KernelLine:
     """Never fails: what is no known prefix is message."""
     text = raw[:MAX_LINE_BYTES].decode("utf-8", "replace").rstrip("\r\n").replace("\0", "")
     if text.startswith("{") and (entry := journal.parse(text)):
-        line = Line(entry.message[:MAX_MESSAGE_CHARS], number, entry.at, None, entry.at or None)
+        line = KernelLine(entry.message[:MAX_MESSAGE_CHARS], number, entry.at, None, entry.at or None)
         if entry.program and entry.program not in DAEMONS:
             return line._replace(foreign=True)
         if entry.at:
             return line
     else:
-        line = Line(text[:MAX_MESSAGE_CHARS], number)
+        line = KernelLine(text[:MAX_MESSAGE_CHARS], number)
     for _ in range(_MAX_PREFIXES):
         shorter = _strip_one(line)
         if shorter is None:
@@ -121,7 +121,7 @@ def decode(raw: bytes, number: int = 0) -> Line:
     return line
 
 
-def _strip_one(line: Line) -> Line | None:
+def _strip_one(line: KernelLine) -> KernelLine | None:
     first = line.text[:1]
     if first == "N" and line.text.startswith("NVRM: "):  # the driver's own words: most of what is ever read
         return None
@@ -146,7 +146,7 @@ def _strip_one(line: Line) -> Line | None:
     return None
 
 
-def _strip_bracket(line: Line) -> Line | None:
+def _strip_bracket(line: KernelLine) -> KernelLine | None:
     text = line.text
     if match := _BOOT.match(text):
         seconds = float(match[1])
@@ -166,7 +166,7 @@ def _strip_bracket(line: Line) -> Line | None:
     return line._replace(text=text[(tag or match).end() :], at=at, order=at)
 
 
-def _strip_kmsg(line: Line) -> Line | None:
+def _strip_kmsg(line: KernelLine) -> KernelLine | None:
     if not (match := _KMSG.match(line.text)):
         return None
     seconds = int(match[3]) / 1e6
@@ -177,24 +177,24 @@ def _strip_kmsg(line: Line) -> Line | None:
     return line._replace(text=message, since_boot=seconds, order=seconds, sequence=int(match[2]), foreign=foreign)
 
 
-def _strip_iso(line: Line) -> Line | None:
+def _strip_iso(line: KernelLine) -> KernelLine | None:
     if not (match := _ISO.match(line.text)):
         return None
     return _dated(line, match, _iso_seconds(match[1]))
 
 
-def _strip_unix(line: Line) -> Line | None:
+def _strip_unix(line: KernelLine) -> KernelLine | None:
     match = _UNIX.match(line.text)
     return _dated(line, match, float(match[1])) if match else None
 
 
-def _dated(line: Line, stamp: re.Match[str], at: float) -> Line:
+def _dated(line: KernelLine, stamp: re.Match[str], at: float) -> KernelLine:
     tag = _TAG.match(line.text, stamp.end())
     foreign = _foreign(line, tag["tag"]) if tag else line.foreign
     return line._replace(text=line.text[(tag or stamp).end() :], at=at, order=at, foreign=foreign)
 
 
-def _foreign(line: Line, tag: str) -> bool:
+def _foreign(line: KernelLine, tag: str) -> bool:
     """A daemon has a facility of its own; the kernel's name with another facility is a forgery."""
     return tag not in DAEMONS and (line.foreign or tag not in _KERNEL_TAGS)
 

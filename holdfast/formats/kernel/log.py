@@ -9,12 +9,12 @@ from holdfast.formats.kernel import firmware_error, known_message, pcie_link, sx
 from holdfast.formats.kernel.aer import AerText
 from holdfast.formats.kernel.folding import ends_a_fault, state_of
 from holdfast.formats.kernel.gpu_lost import GpuLost
-from holdfast.formats.kernel.line import MAX_LINE_BYTES, Line, decode
+from holdfast.formats.kernel.line import MAX_LINE_BYTES, KernelLine, decode
 from holdfast.formats.lines.repeats import Repeats
 from holdfast.formats.pci import lspci
 from holdfast.model.signal import Event
 
-Recogniser = Callable[[Line], Event | None]
+Recogniser = Callable[[KernelLine], Event | None]
 
 _JOURNAL_BYTES = b'"MESSAGE":['  # a message that the journal could not print as text
 _LSPCI_BLOCK = b"\tControl: I/O"  # stands a few lines below the header of every device
@@ -157,7 +157,7 @@ class KernelLog:
                 at = block.find(keyword, block.find(b"\n", at))
         return hits
 
-    def _read(self, line: Line, keywords: list[bytes]) -> list[Event]:
+    def _read(self, line: KernelLine, keywords: list[bytes]) -> list[Event]:
         if _JOURNAL_BYTES in keywords:
             raw = line.text.encode()
             keywords = [keyword for keyword in self._by_keyword if keyword in raw]
@@ -173,7 +173,7 @@ class KernelLog:
                     break
         return found
 
-    def _xid(self, line: Line) -> Event | None:
+    def _xid(self, line: KernelLine) -> Event | None:
         event = xid.find(line)
         return self._cascade.mark(event, line) if event else None
 
@@ -201,7 +201,7 @@ class KernelLog:
         return {keyword: tuple(recognisers) for keyword, recognisers in found.items()}
 
 
-def _parts(line: Line) -> list[Line]:
+def _parts(line: KernelLine) -> list[KernelLine]:
     """A record of several lines is one message of one driver: each line has to begin as the first does."""
     if "\n" not in line.text:
         return [line]

@@ -2,7 +2,7 @@
 
 import re
 
-from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event
 
@@ -15,7 +15,7 @@ _WIDE_LANES = 8  # accelerators and fast adapters have as many, on-board control
 _TRAINING_DRIVERS = frozenset({"mlx5_core", "mlx4_core", "nvidia", "nvme"})
 
 
-def find(line: Line) -> Event | None:
+def find(line: KernelLine) -> Event | None:
     match = _LIMITED.match(line.text)
     if match is None:
         return None

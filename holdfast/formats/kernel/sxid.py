@@ -3,7 +3,7 @@
 import re
 
 from holdfast.catalog import sxid as catalog
-from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event, Value
 
@@ -21,7 +21,7 @@ _FABRIC_MANAGER = re.compile(
 )
 
 
-def find(line: Line) -> Event | None:
+def find(line: KernelLine) -> Event | None:
     if match := _KERNEL.match(line.text):
         if _CONTINUATION.match(match["rest"]):
             return None
@@ -36,7 +36,7 @@ def find(line: Line) -> Event | None:
     return None
 
 
-def _event(line: Line, code: int, device: str, word: str, link: str, detail: dict[str, Value]) -> Event:
+def _event(line: KernelLine, code: int, device: str, word: str, link: str, detail: dict[str, Value]) -> Event:
     """The severity word of the line wins over the class of its code."""
     fact = catalog.find(code)
     severity = word.lower().replace("-", "") or ("fatal" if fact.kind != catalog.NONFATAL else "nonfatal")

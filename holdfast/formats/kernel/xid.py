@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from holdfast.catalog import xid as catalog
-from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event, Value
 
@@ -44,7 +44,7 @@ _SEVERITY_OF = {
 }
 
 
-def find(line: Line) -> Event | None:
+def find(line: KernelLine) -> Event | None:
     """The Xid in a line, or None."""
     match = _XID.match(line.text)
     if match is None:
@@ -68,7 +68,7 @@ def _behind_the_name(match: re.Match[str]) -> str:
     return text[max(start, comma + 2) :]
 
 
-def _unknown_shape(line: Line) -> Event | None:
+def _unknown_shape(line: KernelLine) -> Event | None:
     """An Xid that a driver prints as none did before: surfaced, with what can be made out, never dropped."""
     match = _MENTION.match(line.text)
     if match is None:
@@ -133,9 +133,9 @@ class Cascade:
     """The last Xid of each GPU: a 45 after another Xid is a consequence, and a 154 belongs to its cause."""
 
     def __init__(self) -> None:
-        self._last: dict[str, tuple[int, Line]] = {}
+        self._last: dict[str, tuple[int, KernelLine]] = {}
 
-    def mark(self, event: Event, line: Line) -> Event:
+    def mark(self, event: Event, line: KernelLine) -> Event:
         if not isinstance(event.code, int):
             return event
         fact = catalog.find(event.code)
@@ -152,7 +152,7 @@ class Cascade:
         return replace(event, detail=detail)
 
 
-def _soon_after(cause: Line, line: Line) -> bool:
+def _soon_after(cause: KernelLine, line: KernelLine) -> bool:
     if cause.order is None or line.order is None:
         return line.number - cause.number <= CASCADE_LINES
     return 0 <= line.order - cause.order <= CASCADE_SECONDS

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from holdfast.formats.kernel.line import Line, decode
+from holdfast.formats.kernel.line import KernelLine, decode
 from holdfast.model.event_log import FOLD_SECONDS
 from holdfast.model.signal import Event, Value
 
@@ -18,7 +18,7 @@ class _Repeated:
     event: Event
     again: list[tuple[bytes, int]] = field(default_factory=list)
 
-    def last(self) -> Line:
+    def last(self) -> KernelLine:
         return decode(*self.again[-1])
 
 
@@ -39,7 +39,7 @@ class Repeats:
         self._tell(self._last, raw, number)
         return True
 
-    def is_known(self, line: Line, raw: bytes) -> bool:
+    def is_known(self, line: KernelLine, raw: bytes) -> bool:
         repeated = self._by_message.get(line.text)
         if repeated is not None:
             self._tell(repeated, raw, line.number)
@@ -59,7 +59,7 @@ class Repeats:
         """From here on, what was said before is said anew."""
         self._by_message, self._last = {}, None
 
-    def news(self) -> Iterator[tuple[Event, Line]]:
+    def news(self) -> Iterator[tuple[Event, KernelLine]]:
         """What was reported again since this was last asked, each with its last line, in their order."""
         for repeated in sorted(self._new.values(), key=lambda one: one.again[-1][1]):
             yield repeated.event, repeated.last()
@@ -90,11 +90,11 @@ def _reported(event: Event, lines: list[tuple[bytes, int]]) -> Iterator[Event]:
     yield _at(event, last, 1)
 
 
-def _time(line: Line) -> float:
+def _time(line: KernelLine) -> float:
     return line.at or line.since_boot or 0.0
 
 
-def _at(event: Event, line: Line, times: int) -> Event:
+def _at(event: Event, line: KernelLine, times: int) -> Event:
     detail: dict[str, Value] = dict(event.detail)
     if "since_boot_seconds" in detail and line.since_boot is not None:
         detail["since_boot_seconds"] = line.since_boot

@@ -6,7 +6,7 @@ The status bits are sticky: they say that an error happened since the last reset
 import re
 
 from holdfast.formats.kernel import aer
-from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event
 
@@ -28,7 +28,7 @@ class Lspci:
         self._device = ""
         self._title = ""
         self._capable: tuple[float, int] | None = None
-        self._uncorrectable: Line | None = None
+        self._uncorrectable: KernelLine | None = None
 
     @property
     def reading(self) -> bool:
@@ -39,7 +39,7 @@ class Lspci:
             self._device, self._title = pci_address.normal(match["device"]), match["title"]
             self._capable = self._uncorrectable = None
 
-    def feed(self, line: Line) -> Event | None:
+    def feed(self, line: KernelLine) -> Event | None:
         text = line.text.strip()
         name, _, rest = text.partition(":")
         if not self._device:
@@ -65,7 +65,7 @@ class Lspci:
         fatal = set(_SET.findall(happened)) & set(_SET.findall(severities))
         return self._errors(line, happened, aer.FATAL if fatal else aer.NONFATAL)
 
-    def _errors(self, line: Line, bits: str, severity: str) -> Event | None:
+    def _errors(self, line: KernelLine, bits: str, severity: str) -> Event | None:
         names = [_KERNEL_NAMES.get(name, name) for name in _SET.findall(bits)]
         if not names:
             return None
@@ -78,7 +78,7 @@ class Lspci:
             detail={"title": self._title, "register": "sticky status"},
         )
 
-    def _judge_link(self, line: Line, rest: str) -> Event | None:
+    def _judge_link(self, line: KernelLine, rest: str) -> Event | None:
         now, capable = _link(rest), self._capable
         if now is None or now[1] == 0 or now[0] == 0:  # nothing plugged in below this port
             return None

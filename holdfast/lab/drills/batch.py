@@ -15,7 +15,7 @@ from holdfast.lab.drills.recorded_play import play_recorded
 from holdfast.lab.drills.reliability import bands
 from holdfast.lab.drills.score import verdict
 from holdfast.lab.drills.stage import stage
-from holdfast.lab.drills.subjects import Known
+from holdfast.lab.drills.subjects import KnownSubjects
 from holdfast.lab.drills.wide import play as wide
 from holdfast.lab.drills.wide import situations
 from holdfast.lab.drills.wide.faults import FAULTS
@@ -98,7 +98,7 @@ def fuzz_tasks(seeds: int, first: int, kind: str, calm: float, hard: bool = Fals
 
 def _refuse_kind(kind: str) -> None:
     if kind and kind != CALM and kind not in drawable():
-        raise Refusal(f"--kind: there is no kind {kind!r}; {Known.near(kind, (*drawable(), CALM))}")
+        raise Refusal(f"--kind: there is no kind {kind!r}; {KnownSubjects.near(kind, (*drawable(), CALM))}")
 
 
 def fuzz_wide(draws: int, first: int, processes: int, *, unseen: bool, advance: Advance = _ignore) -> list[Outcome]:

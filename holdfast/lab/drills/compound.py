@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.lab.drills.instruments import Silence
 from holdfast.lab.drills.score import Truth
-from holdfast.lab.twin.plant.fault import Distractor, Fault
+from holdfast.lab.twin.plant.fault import Distractor, PlantFault
 from holdfast.lab.twin.plant.layout import Layout
 
 ALL_SIGNALS = "*"
@@ -23,12 +23,12 @@ class Compound:
     """`truth` is None for what was announced."""
 
     truth: Truth | None
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[PlantFault, ...] = ()
     distractors: tuple[Distractor, ...] = ()
     silences: tuple[Silence, ...] = ()
 
 
-def compound(fault: Fault, layout: Layout) -> Compound:
+def compound(fault: PlantFault, layout: Layout) -> Compound:
     """A fault of one of KINDS, or a sensor fault of all signals of its subject."""
     truth = Truth(cause=fault.subject, kind=fault.kind, start=fault.start, end=fault.end)
     if fault.signal == ALL_SIGNALS:
@@ -39,26 +39,26 @@ def compound(fault: Fault, layout: Layout) -> Compound:
     return replace(made, truth=truth)
 
 
-def announced(fault: Fault, layout: Layout) -> Compound:
+def announced(fault: PlantFault, layout: Layout) -> Compound:
     """The same without being a truth."""
     if fault.kind in KINDS or fault.signal == ALL_SIGNALS:
         return replace(compound(fault, layout), truth=None)
     return Compound(truth=None, faults=(fault,))
 
 
-def _plant(fault: Fault, layout: Layout) -> Compound:
+def _plant(fault: PlantFault, layout: Layout) -> Compound:
     room = layout.rooms.index(fault.subject)
     units = [unit for number, unit in enumerate(layout.cdus) if layout.room_of_cdu[number] == room]
     return Compound(truth=None, faults=tuple(replace(fault, kind="cooling.supply_warm", subject=one) for one in units))
 
 
-def _spine(fault: Fault, layout: Layout) -> Compound:
+def _spine(fault: PlantFault, layout: Layout) -> Compound:
     name = fault.subject.partition("/")[2]
     links = [link for link in layout.links if link.endswith(f"-{name}")]
     return Compound(truth=None, faults=tuple(replace(fault, kind="fabric.uplink", subject=link) for link in links))
 
 
-def _slowdown(fault: Fault, layout: Layout) -> Compound:
+def _slowdown(fault: PlantFault, layout: Layout) -> Compound:
     seconds = min(fault.end, 1e9) - fault.start
     return Compound(
         truth=None,
@@ -70,6 +70,6 @@ def _slowdown(fault: Fault, layout: Layout) -> Compound:
     )
 
 
-_MADE: dict[str, Callable[[Fault, Layout], Compound]] = {
+_MADE: dict[str, Callable[[PlantFault, Layout], Compound]] = {
     "cooling.plant": _plant, "fabric.spine": _spine, "job.slowdown": _slowdown,
 }  # fmt: skip

@@ -16,7 +16,7 @@ MOST_LINES = 4  # of one signal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DashboardLine:
     team: str
     label: str
     signal: str
@@ -42,9 +42,9 @@ class Shown:
 
 
 @cache
-def lines() -> tuple[Line, ...]:
+def lines() -> tuple[DashboardLine, ...]:
     text = files("holdfast.lab.drills").joinpath("dashboards.toml").read_text(encoding="utf-8")
-    return tuple(Line(**table) for table in tomllib.loads(text)["line"])
+    return tuple(DashboardLine(**table) for table in tomllib.loads(text)["line"])
 
 
 def dashboards(panel: Panel) -> list[Shown]:
@@ -86,7 +86,7 @@ def _over(how: str, values: Values) -> Values:
     return np.where(blind, np.float32(np.nan), found).astype(np.float32)
 
 
-def _shown(line: Line, subject: str, row: Values, panel: Panel) -> Shown:
+def _shown(line: DashboardLine, subject: str, row: Values, panel: Panel) -> Shown:
     seen = row[~np.isnan(row)]
     early = row[: max(1, int(USUAL_SECONDS / panel.step))]
     early = early[~np.isnan(early)]

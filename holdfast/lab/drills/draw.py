@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from holdfast.lab.drills.drill import Drill
-from holdfast.lab.drills.subjects import Known
-from holdfast.lab.twin.plant.fault import Distractor, Fault, kinds
-from holdfast.lab.twin.plant.layout import Fleet, JobSpec, Layout, Serving
+from holdfast.lab.drills.subjects import KnownSubjects
+from holdfast.lab.twin.plant.fault import Distractor, PlantFault, kinds
+from holdfast.lab.twin.plant.layout import JobSpec, Layout, PlantLayout, Serving
 
 CALM = "calm"
 LASTS = 32 * 60.0
@@ -42,7 +42,7 @@ def draw(seed: int, kind: str) -> Drill:
 def _layout(luck: np.random.Generator, kind: str) -> Layout:
     racks, per_rack = int(luck.integers(6, 11)), int(luck.choice([4, 4, 8]))
     nodes = racks * per_rack
-    fleet = Fleet(
+    fleet = PlantLayout(
         nodes=nodes, nodes_per_rack=per_rack, racks_per_cdu=int(luck.integers(2, 5)),
         cdus_per_room=int(luck.integers(1, 3)), nodes_per_leaf=int(luck.choice([4, 8])),
         spines=int(luck.choice([2, 4])),
@@ -69,12 +69,12 @@ def _layout(luck: np.random.Generator, kind: str) -> Layout:
     return Layout(fleet, tuple(jobs), serving)
 
 
-def _fault(luck: np.random.Generator, name: str, layout: Layout) -> Fault:
+def _fault(luck: np.random.Generator, name: str, layout: Layout) -> PlantFault:
     kind = kinds()[name]
     type_of = str(luck.choice(kind.on))
     subject = "software/driver-580.1" if type_of == "software" else pick(luck, hurting(layout, type_of))
     ramp = float(luck.uniform(120, 900)) if kind.slow else float(luck.choice([0, 0, 30, 120]))
-    return Fault(
+    return PlantFault(
         kind=name,
         subject=subject,
         start=float(luck.integers(48, 78)) * 10,
@@ -103,7 +103,7 @@ def hurting(layout: Layout, type_of: str) -> Sequence[str]:
         "job": [f"job/{job.name}"],
         "rank": [f"job/{job.name}/rank/{rank}" for rank in range(len(layout.gpus_of(job.nodes)))],
     }
-    return used.get(type_of) or Known(layout).by_type[type_of]
+    return used.get(type_of) or KnownSubjects(layout).by_type[type_of]
 
 
 def pick(luck: np.random.Generator, among: Sequence[str]) -> str:

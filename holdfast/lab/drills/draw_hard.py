@@ -6,8 +6,8 @@ import numpy as np
 
 from holdfast.lab.drills.draw import CALM, SLOW_TO_SHOW, drawable, hurting, pick
 from holdfast.lab.drills.drill import Drill
-from holdfast.lab.twin.plant.fault import Distractor, Fault, kinds
-from holdfast.lab.twin.plant.layout import Fleet, JobSpec, Layout, Serving
+from holdfast.lab.twin.plant.fault import Distractor, PlantFault, kinds
+from holdfast.lab.twin.plant.layout import JobSpec, Layout, PlantLayout, Serving
 from holdfast.lab.twin.plant.signals import subjects
 
 LASTS = 45 * 60.0
@@ -30,7 +30,7 @@ def draw_hard(seed: int, kind: str) -> Drill:
     wanted = [] if kind == CALM else _wanted(luck, kind)
     layout = _layout(luck, wanted)
     lasts = LONG if any(one in SLOW_TO_SHOW for one in wanted) else LASTS
-    faults: list[Fault] = []
+    faults: list[PlantFault] = []
     for name in wanted:
         one = _fault(luck, name, layout, lasts)
         if all(_apart(one, other, layout) for other in faults):
@@ -52,7 +52,7 @@ def _layout(luck: np.random.Generator, wanted: list[str]) -> Layout:
     pools = any(name.startswith(OF_POOLS) for name in wanted)
     nodes = int(luck.choice([8, 16, 32] if pools else [4, 6, 8, 16, 24, 48, 96]))
     first = max(2, nodes // 2 if pools else int(luck.choice([nodes // 2, nodes * 3 // 4, nodes])))
-    fleet = Fleet(
+    fleet = PlantLayout(
         nodes=nodes, gpus_per_node=int(luck.choice([4, 8])), nodes_per_rack=int(luck.choice([2, 4, 8])),
         racks_per_cdu=int(luck.integers(1, 5)), cdus_per_room=int(luck.integers(1, 4)),
         # A job below one leaf uses no link, and a fault of one hurts no job.
@@ -82,7 +82,7 @@ def _job(luck: np.random.Generator, name: str, nodes: tuple[int, ...], mtbf: flo
     )  # fmt: skip
 
 
-def _fault(luck: np.random.Generator, name: str, layout: Layout, lasts: float) -> Fault:
+def _fault(luck: np.random.Generator, name: str, layout: Layout, lasts: float) -> PlantFault:
     kind = kinds()[name]
     type_of = str(luck.choice(kind.on))
     subject = "software/driver-580.1" if type_of == "software" else pick(luck, hurting(layout, type_of))
@@ -93,7 +93,7 @@ def _fault(luck: np.random.Generator, name: str, layout: Layout, lasts: float) -
     ramp = float(luck.choice([0, 60, 600, 0.4 * lasts])) if kind.slow else float(luck.choice([0, 0, 60, 300]))
     ends = start + ramp + LEAST_SHOWN + float(luck.uniform(0, 600))
     early = luck.random() < 0.3 and ends < lasts and weak_matters
-    return Fault(
+    return PlantFault(
         kind=name, subject=subject, start=start,
         magnitude=float(luck.uniform(lowest if weak_matters else kind.draw[0], min(highest, 2 * kind.draw[1]))),
         ramp=0.0 if name.startswith("schedule.") else ramp, end=ends if early else float("inf"),
@@ -109,7 +109,7 @@ def _signal(luck: np.random.Generator, name: str, subject: str, layout: Layout) 
     return str(luck.choice(mine))
 
 
-def _apart(one: Fault, other: Fault, layout: Layout) -> bool:
+def _apart(one: PlantFault, other: PlantFault, layout: Layout) -> bool:
     """Two faults that look the same, because one hides the other, are no drill."""
     return one.subject != other.subject and one.kind.partition(".")[0] != other.kind.partition(".")[0]
 

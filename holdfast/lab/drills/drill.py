@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.economics.costs.finding import Prices
 from holdfast.lab.drills.compound import Compound
 from holdfast.lab.drills.instruments import Instrument, Silence
-from holdfast.lab.twin.plant.fault import Distractor, Fault
+from holdfast.lab.twin.plant.fault import Distractor, PlantFault
 from holdfast.lab.twin.plant.layout import Layout
 from holdfast.seams.planned import PlannedWork
 
@@ -21,7 +21,7 @@ class Drill:
     step: float = 10.0
     seed: int = 1
     layout: Layout
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[PlantFault, ...] = ()
     distractors: tuple[Distractor, ...] = ()
     compounds: tuple[Compound, ...] = ()
     """Causes that are made of several faults or of none, and announced ones."""

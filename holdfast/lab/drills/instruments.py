@@ -7,9 +7,9 @@ from zlib import crc32
 
 import numpy as np
 
-from holdfast.config.tables import Table as Settings
+from holdfast.config.tables import ConfigTable as Settings
 from holdfast.fleet.incidents.window import HELD_CADENCES, held
-from holdfast.model.panel import Panel, Table, Values
+from holdfast.model.panel import Panel, SignalTable, Values
 from holdfast.model.topology import Topology
 
 KEYS = ("signals", "cadence", "resolution", "missed", "missing")
@@ -54,7 +54,7 @@ def as_read(panel: Panel, instruments: Sequence[Instrument], seed: int) -> Panel
             tables[name] = table
         elif not reads.missing:
             luck = np.random.default_rng([seed, crc32(name.encode())])
-            tables[name] = Table(table.subjects, _reading(table.values, reads, panel.step, luck))
+            tables[name] = SignalTable(table.subjects, _reading(table.values, reads, panel.step, luck))
     return replace(panel, tables=tables)
 
 
@@ -84,5 +84,5 @@ def silenced(panel: Panel, silences: Sequence[Silence], topology: Topology) -> P
             if rows and len(late):
                 values = table.values.copy()
                 values[np.ix_(np.array(rows), late)] = np.nan
-                tables[name] = Table(table.subjects, values)
+                tables[name] = SignalTable(table.subjects, values)
     return replace(panel, tables=tables)

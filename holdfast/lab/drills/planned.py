@@ -1,10 +1,10 @@
 """Announced work in a drill file."""
 
-from holdfast.config.tables import Table
+from holdfast.config.tables import ConfigTable
 from holdfast.seams.planned import DOMAINS, PlannedWork
 
 
-def read_planned(table: Table) -> PlannedWork:
+def read_planned(table: ConfigTable) -> PlannedWork:
     subjects = table.raw("subjects")
     if not isinstance(subjects, list) or not subjects or not all(isinstance(one, str) for one in subjects):
         raise table.wrong("subjects", 'expected subjects such as ["cdu/c1"]')

@@ -13,7 +13,7 @@ import numpy as np
 
 from holdfast.lab.drills.dashboards import Shown, dashboards
 from holdfast.lab.drills.file import load
-from holdfast.lab.drills.score import Judged
+from holdfast.lab.drills.score import ScoredMoment
 from holdfast.lab.drills.stage import Staged, stage
 from holdfast.model.panel import Panel
 
@@ -40,7 +40,7 @@ def main(name: str, seed: int | None) -> None:
     )
 
 
-def _moment(staged: Staged, judged: Judged) -> dict[str, Any]:
+def _moment(staged: Staged, judged: ScoredMoment) -> dict[str, Any]:
     shown = sorted(dashboards(staged.panel.until(judged.at)), key=lambda one: -one.changed)[:MOST_SHOWN]
     return {
         "at_seconds": judged.at,

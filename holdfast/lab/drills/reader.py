@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.config.tables import Document, Table
+from holdfast.config.tables import ConfigTable, Document
 from holdfast.economics.costs.finding import Prices
 from holdfast.formats.slurm.hostlist import NotAHostlist, expand
 from holdfast.lab.drills.compound import ALL_SIGNALS, KINDS, Compound, announced, compound
 from holdfast.lab.drills.drill import Drill
 from holdfast.lab.drills.instruments import Instrument, Silence, read_instrument
 from holdfast.lab.drills.planned import read_planned
-from holdfast.lab.drills.subjects import Known
-from holdfast.lab.twin.plant.fault import DISTRACTORS, Distractor, Fault, Kind, kinds
-from holdfast.lab.twin.plant.layout import Fleet, JobSpec, Layout, Serving
+from holdfast.lab.drills.subjects import KnownSubjects
+from holdfast.lab.twin.plant.fault import DISTRACTORS, Distractor, PlantFault, PlantFaultKind, kinds
+from holdfast.lab.twin.plant.layout import JobSpec, Layout, PlantLayout, Serving
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import SettingsError
 from holdfast.seams.planned import PlannedWork
@@ -32,18 +32,18 @@ class Reader:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._top = Table(document, document.raw, "")
+        self._top = ConfigTable(document, document.raw, "")
         self._wrong: list[str] = []
 
     def drill(self) -> Drill:
         for key in self._document.raw:
             with self._noting():
-                Table(self._document, {key: 0}, "").only(SECTIONS)
+                ConfigTable(self._document, {key: 0}, "").only(SECTIONS)
         before = len(self._wrong)
         layout = self._layout()
         if len(self._wrong) > before:  # subjects of a fleet that is not understood would all be wrong
             raise self._refusal()
-        known = Known(layout)
+        known = KnownSubjects(layout)
         top = self._top
         made: dict[str, Any] = {}
         readings: tuple[tuple[str, Callable[[], Any]], ...] = (
@@ -74,7 +74,7 @@ class Reader:
         return Drill(
             name=name,
             layout=layout,
-            faults=tuple(one for one in caused if isinstance(one, Fault)),
+            faults=tuple(one for one in caused if isinstance(one, PlantFault)),
             compounds=tuple(one for one in caused if isinstance(one, Compound)),
             distractors=tuple(one for one in harmless if isinstance(one, Distractor)),
             silences=tuple(one for one in harmless if isinstance(one, Silence)),
@@ -91,7 +91,7 @@ class Reader:
         except SettingsError as error:
             self._wrong.append(str(error))
 
-    def _tables(self, name: str) -> list[Table]:
+    def _tables(self, name: str) -> list[ConfigTable]:
         found = self._document.raw.get(name, [])
         if not isinstance(found, list):
             self._wrong.append(str(self._document.refuse("", name, f"expected tables headed [[{name}]]")))
@@ -99,7 +99,7 @@ class Reader:
         made = []
         for number, values in enumerate(found):
             with self._noting():
-                made.append(Table(self._document, values, f"{name}[{number}]"))
+                made.append(ConfigTable(self._document, values, f"{name}[{number}]"))
         return made
 
     def _between(self, key: str, default: str, least: float, most: float) -> float:
@@ -123,15 +123,15 @@ class Reader:
         table.done()
         return made
 
-    def _price_table(self) -> Table:
-        return Table(self._document, self._document.raw.get("prices", {}), "prices")
+    def _price_table(self) -> ConfigTable:
+        return ConfigTable(self._document, self._document.raw.get("prices", {}), "prices")
 
     def _layout(self) -> Layout:
-        fleet = Fleet()
+        fleet = PlantLayout()
         with self._noting():
-            table = Table(self._document, self._document.raw.get("fleet", {}), "fleet")
+            table = ConfigTable(self._document, self._document.raw.get("fleet", {}), "fleet")
             usual = {name: getattr(fleet, name) for name in FLEET}
-            fleet = Fleet(**{name: table.whole(name, usual[name], *FLEET[name]) for name in FLEET})
+            fleet = PlantLayout(**{name: table.whole(name, usual[name], *FLEET[name]) for name in FLEET})
             table.done()
         storages = self._document.raw.get("storages", ["lustre1"])
         if not isinstance(storages, list) or not storages or not all(isinstance(one, str) for one in storages):
@@ -156,7 +156,7 @@ class Reader:
                     where = layout.node_names[shared[0]]
                     self._wrong.append(f"{self._document.origin}: {name} and {other} are both on {where}")
 
-    def _nodes(self, table: Table, layout: Layout) -> tuple[int, ...]:
+    def _nodes(self, table: ConfigTable, layout: Layout) -> tuple[int, ...]:
         text = table.text("nodes")
         try:
             names = expand(text)
@@ -171,7 +171,7 @@ class Reader:
             raise table.wrong("nodes", "expected at least one node, such as n[001-016]")
         return tuple(places[name] for name in names)
 
-    def _job(self, table: Table, layout: Layout) -> JobSpec | None:
+    def _job(self, table: ConfigTable, layout: Layout) -> JobSpec | None:
         usual = JobSpec(name="", nodes=())
         with self._noting():
             made = JobSpec(
@@ -197,7 +197,7 @@ class Reader:
         return None
 
     def _serving(self, layout: Layout) -> Serving | None:
-        pools: dict[str, tuple[tuple[int, ...], list[str], Table]] = {}
+        pools: dict[str, tuple[tuple[int, ...], list[str], ConfigTable]] = {}
         for table in self._tables("pool"):
             with self._noting():
                 name = table.name()
@@ -221,17 +221,17 @@ class Reader:
                 return None
         return Serving(source=sources[0], source_nodes=nodes, targets=tuple((name, pools[name][0]) for name in feeds))
 
-    def _instrument(self, table: Table) -> Instrument | None:
+    def _instrument(self, table: ConfigTable) -> Instrument | None:
         with self._noting():
             return read_instrument(table)
         return None
 
-    def _planned(self, table: Table) -> PlannedWork | None:
+    def _planned(self, table: ConfigTable) -> PlannedWork | None:
         with self._noting():
             return read_planned(table)
         return None
 
-    def _fault(self, table: Table, known: Known, lasts: float) -> Fault | Compound | None:
+    def _fault(self, table: ConfigTable, known: KnownSubjects, lasts: float) -> PlantFault | Compound | None:
         with self._noting():
             kind = _kind(table, known)
             name = kind.name
@@ -239,7 +239,7 @@ class Reader:
             start = table.seconds("start")
             end = table.seconds("end") if "end" in table else float("inf")
             table.raw("end")
-            made = Fault(
+            made = PlantFault(
                 kind=name,
                 subject=subject,
                 start=start,
@@ -265,7 +265,7 @@ class Reader:
             return compound(made, known.layout) if name in KINDS or made.signal == ALL_SIGNALS else made
         return None
 
-    def _distractor(self, table: Table, known: Known) -> Distractor | Silence | None:
+    def _distractor(self, table: ConfigTable, known: KnownSubjects) -> Distractor | Silence | None:
         with self._noting():
             kind = table.text("kind")
             if kind not in DISTRACTORS:
@@ -287,11 +287,11 @@ class Reader:
         return None
 
 
-def _kind(table: Table, known: Known) -> Kind:
+def _kind(table: ConfigTable, known: KnownSubjects) -> PlantFaultKind:
     name = table.text("kind")
     if name in KINDS:
         on, magnitude, bounds, typical = KINDS[name]
-        return Kind(name, on, magnitude, bounds, typical, bounds)
+        return PlantFaultKind(name, on, magnitude, bounds, typical, bounds)
     if name not in kinds():
         raise table.wrong("kind", f"there is no kind {name!r}; {known.near(name, (*kinds(), *KINDS))}")
     return kinds()[name]

@@ -10,7 +10,7 @@ import numpy as np
 
 from holdfast.catalog.seam_signals import signals
 from holdfast.config.suggest import hint
-from holdfast.config.tables import Document, Table
+from holdfast.config.tables import ConfigTable, Document
 from holdfast.config.text_file import read_text
 from holdfast.fleet.incidents.window import HELD_CADENCES, held
 from holdfast.formats.topology.file import NotATopology
@@ -56,10 +56,10 @@ class Recorded:
 
 def read_recorded(document: Document) -> Recorded:
     """SettingsError or Refusal for what is wrong with it."""
-    top = Table(document, document.raw, "")
+    top = ConfigTable(document, document.raw, "")
     top.only(SECTIONS)
     folder = Path(document.origin).parent
-    recording = Table(document, document.raw["recording"], "recording")
+    recording = ConfigTable(document, document.raw["recording"], "recording")
     recording.only(RECORDING)
     step = recording.seconds("step", "10s")
     try:
@@ -69,9 +69,10 @@ def read_recorded(document: Document) -> Recorded:
     panel = _panel(str(folder / recording.text("signals")), step)
     events = _events(str(folder / recording.text("events"))) if "events" in recording else ()
     jobs = _jobs(topology)
-    truths = [_truth(Table(document, one, f"truth[{n}]")) for n, one in enumerate(document.raw.get("truth", []))]
+    truths = [_truth(ConfigTable(document, one, f"truth[{n}]")) for n, one in enumerate(document.raw.get("truth", []))]
     planned = [
-        read_planned(Table(document, one, f"planned[{n}]")) for n, one in enumerate(document.raw.get("planned", []))
+        read_planned(ConfigTable(document, one, f"planned[{n}]"))
+        for n, one in enumerate(document.raw.get("planned", []))
     ]
     return Recorded(
         name=Path(document.origin).stem, title=top.text("title", Path(document.origin).stem),
@@ -82,7 +83,7 @@ def read_recorded(document: Document) -> Recorded:
     )  # fmt: skip
 
 
-def _truth(table: Table) -> tuple[Truth, bool]:
+def _truth(table: ConfigTable) -> tuple[Truth, bool]:
     """And whether it must be found; one with `tolerated` may be."""
     accepts = table.raw("accepts", [])
     if not isinstance(accepts, list) or not all(isinstance(one, str) and len(one.split()) == 2 for one in accepts):
@@ -139,7 +140,7 @@ def _panel(path: str, step: float) -> Panel:
     return Panel(np.arange(last + 1, dtype=np.float64) * step, tables)
 
 
-def _table(rows: dict[str, list[tuple[int, float]]], columns: int, *, sparse: bool) -> panels.Table:
+def _table(rows: dict[str, list[tuple[int, float]]], columns: int, *, sparse: bool) -> panels.SignalTable:
     values: Values = np.full((len(rows), columns), np.nan, np.float32)
     gaps = []
     for row, readings in enumerate(rows.values()):
@@ -148,7 +149,7 @@ def _table(rows: dict[str, list[tuple[int, float]]], columns: int, *, sparse: bo
         gaps += np.diff(np.sort(at)).tolist()
     cadence = float(np.median(gaps)) if gaps else NO_CADENCE
     wait = 1 if sparse and not gaps else max(1, round(max(cadence, 1) * HELD_CADENCES))
-    return panels.Table(tuple(rows), held(values, wait))
+    return panels.SignalTable(tuple(rows), held(values, wait))
 
 
 def _events(path: str) -> tuple[Event, ...]:

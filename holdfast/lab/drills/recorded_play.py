@@ -6,22 +6,22 @@ import numpy as np
 
 from holdfast import seams
 from holdfast.lab.drills.recorded import Recorded
-from holdfast.lab.drills.score import Judged, Score, Truth, first_seen, score
+from holdfast.lab.drills.score import Score, ScoredMoment, Truth, first_seen, score
 from holdfast.lab.drills.stage import JUDGE_EVERY, WINDOW_SECONDS
-from holdfast.seams.persistence import Watch
+from holdfast.seams.persistence import FindingMemory
 
 NO_COST: dict[str, Any] = {"total": 0.0, "lost_gpu_hours": 0.0, "delay_hours": 0.0, "layers": [], "by": []}
 
 
-def judge(drill: Recorded) -> tuple[Judged, ...]:
-    watch, judged = Watch(), []
+def judge(drill: Recorded) -> tuple[ScoredMoment, ...]:
+    watch, judged = FindingMemory(), []
     past = drill.panel.until(drill.judge_from)
     for moment in np.arange(drill.judge_from, drill.panel.now + JUDGE_EVERY, JUDGE_EVERY):
         seen = drill.panel.until(float(moment)).last(WINDOW_SECONDS)
         known = past if seen.times[0] > drill.panel.times[0] else None  # as a controller remembers its baseline
         found = seams.explain(seen, drill.topology, seams.ALL, known)
         said = watch.take(found, drill.topology, float(moment), drill.planned)
-        judged.append(Judged(float(moment), tuple(sorted(said, key=lambda one: -one.confidence))))
+        judged.append(ScoredMoment(float(moment), tuple(sorted(said, key=lambda one: -one.confidence))))
     return tuple(judged)
 
 
@@ -47,7 +47,7 @@ def play_recorded(drill: Recorded) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def accepted_first(truths: tuple[Truth, ...], judged: tuple[Judged, ...] | list[Judged]) -> bool:
+def accepted_first(truths: tuple[Truth, ...], judged: tuple[ScoredMoment, ...] | list[ScoredMoment]) -> bool:
     """Where two answers are as good, either of them is right: what stands first while the fault is there."""
     for truth in truths:
         during = [moment for moment in judged if truth.start <= moment.at < truth.end]

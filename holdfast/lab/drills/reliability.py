@@ -11,7 +11,7 @@ LEAST_STEP = 0.001  # between two knots: a surer word never means less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class ScoredFinding:
     """One finding of one drill, as it was last said."""
 
     raw: float  # before it was calibrated
@@ -35,7 +35,7 @@ class Band:
         }  # fmt: skip
 
 
-def bands(claims: Iterable[Claim]) -> list[Band]:
+def bands(claims: Iterable[ScoredFinding]) -> list[Band]:
     """By what was said; without bands in which nothing was."""
     found = []
     everything = list(claims)
@@ -47,10 +47,10 @@ def bands(claims: Iterable[Claim]) -> list[Band]:
     return found
 
 
-def fitted(claims: Iterable[Claim], least: int = 25) -> list[tuple[float, float]]:
+def fitted(claims: Iterable[ScoredFinding], least: int = 25) -> list[tuple[float, float]]:
     """Knots (raw, confidence) that never fall: neighbours are joined until each group is as right as the one below it,
     or more (pool adjacent violators). Each group counts one right and one wrong more than it saw: none is certain."""
-    groups: list[list[Claim]] = []
+    groups: list[list[ScoredFinding]] = []
     for one in sorted(claims, key=lambda claim: claim.raw):
         if groups and (len(groups[-1]) < least or one.raw == groups[-1][-1].raw):
             groups[-1].append(one)
@@ -58,7 +58,7 @@ def fitted(claims: Iterable[Claim], least: int = 25) -> list[tuple[float, float]
             groups.append([one])
     if len(groups) > 1 and len(groups[-1]) < least:
         groups[-2:] = [groups[-2] + groups[-1]]
-    joined: list[list[Claim]] = []
+    joined: list[list[ScoredFinding]] = []
     for group in groups:
         joined.append(group)
         while len(joined) > 1 and _share(joined[-1]) < _share(joined[-2]):
@@ -66,9 +66,9 @@ def fitted(claims: Iterable[Claim], least: int = 25) -> list[tuple[float, float]
     return [(_middle(group), _share(group) + place * LEAST_STEP) for place, group in enumerate(joined)]
 
 
-def _share(group: Sequence[Claim]) -> float:
+def _share(group: Sequence[ScoredFinding]) -> float:
     return (sum(one.right for one in group) + 1) / (len(group) + 2)
 
 
-def _middle(group: Sequence[Claim]) -> float:
+def _middle(group: Sequence[ScoredFinding]) -> float:
     return sum(one.raw for one in group) / len(group)

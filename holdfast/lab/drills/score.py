@@ -27,7 +27,7 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ScoredMoment:
     """What was found at a moment, most certain first."""
 
     at: float
@@ -55,7 +55,7 @@ class Score:
 
 def score(
     truths: Sequence[Truth],
-    judged: Sequence[Judged],
+    judged: Sequence[ScoredMoment],
     first_alert: float | None = None,
     tolerated: frozenset[Named] = frozenset(),
 ) -> Score:
@@ -74,7 +74,7 @@ def score(
     )
 
 
-def first_seen(judged: Iterable[Judged]) -> dict[Named, tuple[float, Finding]]:
+def first_seen(judged: Iterable[ScoredMoment]) -> dict[Named, tuple[float, Finding]]:
     """Each cause and kind once: when it was first found, and as it was last said."""
     found: dict[Named, tuple[float, Finding]] = {}
     for moment in judged:
@@ -84,7 +84,7 @@ def first_seen(judged: Iterable[Judged]) -> dict[Named, tuple[float, Finding]]:
     return found
 
 
-def verdict(truth: Truth, judged: Sequence[Judged]) -> Named | None:
+def verdict(truth: Truth, judged: Sequence[ScoredMoment]) -> Named | None:
     """What was said first, at the last moment at which the fault was there: for a confusion matrix."""
     last = _last(judged, truth)
     if last is None or not last.findings:
@@ -95,7 +95,7 @@ def verdict(truth: Truth, judged: Sequence[Judged]) -> Named | None:
     return last.findings[0].cause, last.findings[0].kind
 
 
-def _first(judged: Sequence[Judged], named: Named) -> float | None:
+def _first(judged: Sequence[ScoredMoment], named: Named) -> float | None:
     found = first_seen(judged).get(named)
     return None if found is None else found[0]
 
@@ -106,12 +106,12 @@ def _delay(truth: Truth, at: float | None) -> float | None:
     return max(0.0, at - (truth.start if truth.visible is None else truth.visible))
 
 
-def _last(judged: Sequence[Judged], truth: Truth) -> Judged | None:
+def _last(judged: Sequence[ScoredMoment], truth: Truth) -> ScoredMoment | None:
     during = [moment for moment in judged if truth.start <= moment.at < truth.end]
     return during[-1] if during else None
 
 
-def _rank(truths: Sequence[Truth], judged: Sequence[Judged], truth: Truth, tolerated: frozenset[Named]) -> float:
+def _rank(truths: Sequence[Truth], judged: Sequence[ScoredMoment], truth: Truth, tolerated: frozenset[Named]) -> float:
     """How many wrong answers stand before the right one; rivals that lost count as answers behind the first."""
     last = _last(judged, truth)
     if last is None:
@@ -127,6 +127,6 @@ def _rank(truths: Sequence[Truth], judged: Sequence[Judged], truth: Truth, toler
     return 1 + lost.index(truth.named) if truth.named in lost else inf
 
 
-def _made_up(truths: Sequence[Truth], judged: Sequence[Judged]) -> set[Named]:
+def _made_up(truths: Sequence[Truth], judged: Sequence[ScoredMoment]) -> set[Named]:
     right = {one.named for one in truths} | {one for each in truths for one in each.accepts}
     return set(first_seen(judged)) - right

@@ -13,15 +13,15 @@ from holdfast.lab.drills.compound import Compound
 from holdfast.lab.drills.drill import Drill
 from holdfast.lab.drills.instruments import as_read, silenced
 from holdfast.lab.drills.pricing import Loser, cost_document, losers
-from holdfast.lab.drills.reliability import Claim
-from holdfast.lab.drills.score import Judged, Named, Score, Truth, first_seen, score
-from holdfast.lab.twin.plant.fault import Fault
+from holdfast.lab.drills.reliability import ScoredFinding
+from holdfast.lab.drills.score import Named, Score, ScoredMoment, Truth, first_seen, score
+from holdfast.lab.twin.plant.fault import PlantFault
 from holdfast.lab.twin.plant.plant import Plant
 from holdfast.lab.twin.plant.truth import first_visible, without
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel
 from holdfast.seams.instruments import LOST_SECONDS
-from holdfast.seams.persistence import Watch
+from holdfast.seams.persistence import FindingMemory
 
 JUDGE_EVERY = 60.0
 LEAD = 900.0  # before minute 0, without faults: the baseline to compare with
@@ -35,7 +35,7 @@ class Staged:
     healthy: Panel
     """The same drill without its faults."""
     truths: tuple[Truth, ...]
-    judged: tuple[Judged, ...]
+    judged: tuple[ScoredMoment, ...]
     losers: tuple[Loser, ...]
 
     @cached_property
@@ -50,12 +50,12 @@ class Staged:
         return score(self.truths, self.judged, first_alert, tolerated(self.drill))
 
     @property
-    def claims(self) -> list[Claim]:
+    def claims(self) -> list[ScoredFinding]:
         """Every finding once, in its last form; without those that are neither right nor wrong."""
         right = {truth.named for truth in self.truths}
         either = {one for truth in self.truths for one in truth.accepts} | tolerated(self.drill)
         return [
-            Claim(raw=finding.raw, confidence=finding.confidence, right=named in right)
+            ScoredFinding(raw=finding.raw, confidence=finding.confidence, right=named in right)
             for named, (_, finding) in first_seen(self.judged).items()
             if named not in either
         ]
@@ -116,12 +116,12 @@ def stage(drill: Drill, progress: Callable[[float], None] = lambda _: None) -> S
     progress(0.2)
     topology = drill.layout.topology
     moments = np.arange(JUDGE_EVERY, drill.lasts + 1, JUDGE_EVERY)
-    judged, watch = [], Watch()
+    judged, watch = [], FindingMemory()
     for number, moment in enumerate(moments):
         seen = panel.until(float(moment)).last(WINDOW_SECONDS)
         past = panel.until(0.0) if seen.times[0] > panel.times[0] else None  # as a controller remembers its baseline
         found = watch.take(seams.explain(seen, topology, seams.ALL, past), topology, float(moment), drill.planned)
-        judged.append(Judged(float(moment), _ranked(found)))
+        judged.append(ScoredMoment(float(moment), _ranked(found)))
         progress(0.2 + 0.8 * (number + 1) / len(moments))
     return Staged(drill, panel, healthy, truths, tuple(judged), losers(drill, panel, healthy))
 
@@ -130,7 +130,7 @@ def _ranked(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda finding: -finding.confidence))
 
 
-def _true(drill: Drill, fault: Fault, panel: Panel, healthy: Panel) -> Truth:
+def _true(drill: Drill, fault: PlantFault, panel: Panel, healthy: Panel) -> Truth:
     """Where there are several faults, each is compared with the drill that has all of the others."""
     if len(drill.faults) > 1:
         healthy = panel_of(drill, without(plant_of(drill), fault))
@@ -148,7 +148,7 @@ def _compound_truth(drill: Drill, part: Compound, panel: Panel) -> Truth:
     if part.silences:
         return replace(part.truth, visible=part.truth.start)
     left = replace(drill, compounds=tuple(one for one in drill.compounds if one is not part))
-    sign = part.faults[0] if part.faults else Fault(kind="", subject="", start=part.truth.start, magnitude=0.0)
+    sign = part.faults[0] if part.faults else PlantFault(kind="", subject="", start=part.truth.start, magnitude=0.0)
     return replace(part.truth, visible=first_visible(sign, panel, panel_of(left, plant_of(left))))
 
 

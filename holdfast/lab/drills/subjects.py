@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from holdfast.config.suggest import hint
-from holdfast.config.tables import Table
+from holdfast.config.tables import ConfigTable
 from holdfast.lab.drills.compound import ALL_SIGNALS
 from holdfast.lab.twin.plant.layout import JobSpec, Layout
 from holdfast.lab.twin.plant.sensors import USUAL_SIGNAL
@@ -12,7 +12,7 @@ from holdfast.lab.twin.plant.signals import subjects
 DOMAINS = ("room", "cdu", "rack", "feed", "psu", "link", "storage", "job", "path")
 
 
-class Known:
+class KnownSubjects:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.signals = subjects(layout)
@@ -26,7 +26,7 @@ class Known:
             "path": layout.serving.paths if layout.serving else (),
         }  # fmt: skip
 
-    def subject(self, table: Table, types: Iterable[str]) -> str:
+    def subject(self, table: ConfigTable, types: Iterable[str]) -> str:
         """The one that the table names, of one of these types."""
         text = table.text("subject")
         if "software" in types and text.startswith("software/") and len(text) > len("software/"):
@@ -42,7 +42,7 @@ class Known:
         advice = "such as software/driver-570.2" if "software" in types else self.near(text, known)
         raise table.wrong("subject", f"there is no {wanted} {text!r}; {advice}")
 
-    def signal(self, table: Table, subject: str) -> str:
+    def signal(self, table: ConfigTable, subject: str) -> str:
         mine = [name for name, who in self.signals.items() if subject in who]
         kind = "gpu" if "/gpu/" in subject else subject.partition("/")[0]
         signal = table.text("signal", USUAL_SIGNAL.get(kind, mine[0] if mine else ""))

@@ -4,6 +4,17 @@ from holdfast.lab.twin.error import TwinError
 from holdfast.lab.twin.fault import Fault, all_faults
 from holdfast.lab.twin.inject import clear, inject, injected
 from holdfast.lab.twin.life import tick
-from holdfast.lab.twin.node import Node, make_node, open_node
+from holdfast.lab.twin.node import TwinNode, make_node, open_node
 
-__all__ = ["Fault", "Node", "TwinError", "all_faults", "clear", "inject", "injected", "make_node", "open_node", "tick"]
+__all__ = [
+    "Fault",
+    "TwinError",
+    "TwinNode",
+    "all_faults",
+    "clear",
+    "inject",
+    "injected",
+    "make_node",
+    "open_node",
+    "tick",
+]

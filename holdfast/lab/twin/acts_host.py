@@ -4,7 +4,7 @@ import os
 
 from holdfast.lab.twin import procfs
 from holdfast.lab.twin.breakage import Breakage
-from holdfast.lab.twin.procfs import Process
+from holdfast.lab.twin.procfs import TwinProcess
 from holdfast.lab.twin.sysfs_host import MODULES
 
 FIRST_ZOMBIE_PID = 60000
@@ -33,11 +33,11 @@ def module_missing(at: Breakage) -> None:
 
 def zombies(at: Breakage) -> None:
     for number in range(at.count()):
-        _process(at, Process(pid=FIRST_ZOMBIE_PID + number, comm="python", state="Z", uid=1000))
+        _process(at, TwinProcess(pid=FIRST_ZOMBIE_PID + number, comm="python", state="Z", uid=1000))
 
 
 def d_state(at: Breakage) -> None:
-    _process(at, Process(pid=STUCK_PID, comm="python", state="D", uid=1000, started_ticks=100))
+    _process(at, TwinProcess(pid=STUCK_PID, comm="python", state="D", uid=1000, started_ticks=100))
 
 
 def kmsg_garbage(at: Breakage) -> None:
@@ -52,7 +52,7 @@ def kmsg_garbage(at: Breakage) -> None:
 def training_process(at: Breakage, pid: int, nccl_library: str) -> None:
     """A rank as /proc shows it, with the settings by which its NCCL judges the network."""
     secret = "API_TOKEN=never-to-be-read"  # proves that only NCCL_* leaves an environment
-    one = Process(
+    one = TwinProcess(
         pid=pid,
         comm="python",
         command=("python", "train.py"),
@@ -65,6 +65,6 @@ def training_process(at: Breakage, pid: int, nccl_library: str) -> None:
     _process(at, one)
 
 
-def _process(at: Breakage, one: Process) -> None:
+def _process(at: Breakage, one: TwinProcess) -> None:
     procfs.process(at.node.proc, one)
     at.make(f"proc/{one.pid}")

@@ -14,9 +14,9 @@ from holdfast.lab.twin import kmsg
 from holdfast.lab.twin.error import TwinError
 from holdfast.lab.twin.gpus import healthy
 from holdfast.lab.twin.life import settle
-from holdfast.lab.twin.node import Node
-from holdfast.lab.twin.nvml.layout import State
-from holdfast.lab.twin.sysfs_infiniband import Port
+from holdfast.lab.twin.node import TwinNode
+from holdfast.lab.twin.nvml.layout import NvmlState
+from holdfast.lab.twin.sysfs_infiniband import TwinRdmaPort
 from holdfast.lab.twin.tree import replace_in_place, write_in_place
 
 LARGEST_VALUE = 1e9
@@ -39,9 +39,9 @@ class Undo:
 class Breakage:
     """One fault being injected into a node: where, with which value, when."""
 
-    node: Node
+    node: TwinNode
     gpu: int
-    port: Port
+    port: TwinRdmaPort
     value: str
     now: float
     pause: Callable[[float], None]
@@ -109,7 +109,7 @@ class Breakage:
         self.undo.lines += [text for text in dict.fromkeys(texts) if text not in self.undo.lines]
 
 
-def mend(node: Node, undo: Undo, *, keep_lines: bool = False) -> None:
+def mend(node: TwinNode, undo: Undo, *, keep_lines: bool = False) -> None:
     """Undo everything that was written down, in the reverse of the order in which it can depend on itself."""
     for path in undo.made:
         shutil.rmtree(node.directory / path, ignore_errors=True)
@@ -124,7 +124,7 @@ def mend(node: Node, undo: Undo, *, keep_lines: bool = False) -> None:
         _assign(node.state.gpu[index], path, _value(good, path))
         settle(node.state.gpu[index], node.model)
     for name in undo.driver_fields:
-        setattr(node.state, name, getattr(State(), name))
+        setattr(node.state, name, getattr(NvmlState(), name))
     if undo.lines and not keep_lines:
         kmsg.take_back(node.kernel_log, undo.lines)
 
@@ -132,7 +132,7 @@ def mend(node: Node, undo: Undo, *, keep_lines: bool = False) -> None:
 class Journal:
     """Which faults are in a node and how to take them out: one JSON file in its directory."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: TwinNode) -> None:
         self._path: Path = node.directory / "injected.json"
 
     def read(self) -> dict[str, Undo]:

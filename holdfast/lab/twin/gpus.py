@@ -4,7 +4,7 @@ import uuid
 from ctypes import memmove, pointer, sizeof
 
 from holdfast.lab.twin.hardware import Model
-from holdfast.lab.twin.nvml.layout import CAPABILITIES, MAX_LINKS, Gpu, State
+from holdfast.lab.twin.nvml.layout import CAPABILITIES, MAX_LINKS, Gpu, NvmlState
 from holdfast.lab.twin.pci import Address
 
 MIB = 1024 * 1024
@@ -16,7 +16,7 @@ GPU_IDLE = 0x1
 INLET_CELSIUS = 26.0
 
 
-def fill(state: State, model: Model, node: str, addresses: list[Address]) -> None:
+def fill(state: NvmlState, model: Model, node: str, addresses: list[Address]) -> None:
     state.driver_version = model.driver.encode()
     state.nvml_version = f"12.{model.driver}".encode()
     state.cuda_version = model.cuda

@@ -9,15 +9,15 @@ from holdfast.lab.twin.acts import ACTS
 from holdfast.lab.twin.breakage import Breakage, Journal, Undo, mend
 from holdfast.lab.twin.error import TwinError
 from holdfast.lab.twin.fault import Fault, fault
-from holdfast.lab.twin.node import Node, open_node
+from holdfast.lab.twin.node import TwinNode, open_node
 from holdfast.lab.twin.pci import of_role
-from holdfast.lab.twin.sysfs_infiniband import Port
+from holdfast.lab.twin.sysfs_infiniband import TwinRdmaPort
 from holdfast.lab.twin.tree import append
 from holdfast.model import subject
 
 
 def inject(
-    node: Node | str | Path,
+    node: TwinNode | str | Path,
     name: str,
     *,
     gpu: int = 0,
@@ -54,7 +54,7 @@ def inject(
     return what
 
 
-def clear(node: Node | str | Path, name: str, *, gpu: int = 0, port: str = "", now: float | None = None) -> Fault:
+def clear(node: TwinNode | str | Path, name: str, *, gpu: int = 0, port: str = "", now: float | None = None) -> Fault:
     """Mend what an injection broke. Grown counters stay grown, as in the world."""
     node = _opened(node)
     what = fault(name)
@@ -74,14 +74,14 @@ def clear(node: Node | str | Path, name: str, *, gpu: int = 0, port: str = "", n
     return what
 
 
-def _tell_repair(node: Node, what: Fault, gpu: int, at: float) -> None:
+def _tell_repair(node: TwinNode, what: Fault, gpu: int, at: float) -> None:
     """What the kernel said cannot be unsaid to a running agent: give it the word that a repairer would give."""
     mended = subject.gpu(node.name, gpu) if what.on == "gpu" else subject.node(node.name)
     mark = {"at": at, "subject": mended, "reason": f"twin: {what.name} cleared"}
     append(node.directory / "state" / "repairs.jsonl", json.dumps(mark) + "\n")
 
 
-def injected(node: Node | str | Path) -> list[str]:
+def injected(node: TwinNode | str | Path) -> list[str]:
     """What is broken now, as 'fault@place'."""
     return sorted(Journal(_opened(node)).read())
 
@@ -130,22 +130,22 @@ def _integer(number: int | str, words: dict[str, str]) -> int:
         raise TwinError(f"--value: expected a whole number, found {text!r}") from None
 
 
-def _key(what: Fault, gpu: int, port: Port) -> str:
+def _key(what: Fault, gpu: int, port: TwinRdmaPort) -> str:
     place = {"gpu": f"gpu{gpu}", "port": port.name, "node": "node"}[what.on]
     return f"{what.name}@{place}"
 
 
-def _opened(node: Node | str | Path) -> Node:
-    return node if isinstance(node, Node) else open_node(node)
+def _opened(node: TwinNode | str | Path) -> TwinNode:
+    return node if isinstance(node, TwinNode) else open_node(node)
 
 
-def _gpu(node: Node, index: int) -> int:
+def _gpu(node: TwinNode, index: int) -> int:
     if not 0 <= index < node.model.gpus:
         raise TwinError(f"--gpu: this node has GPUs 0 to {node.model.gpus - 1}, not {index}")
     return index
 
 
-def _port(node: Node, name: str) -> Port:
+def _port(node: TwinNode, name: str) -> TwinRdmaPort:
     ports = node.ports()
     for port in ports:
         if port.name == (name or ports[0].name):

@@ -4,9 +4,9 @@ import random
 
 from holdfast.lab.twin import procfs
 from holdfast.lab.twin.hardware import Model
-from holdfast.lab.twin.node import Node
+from holdfast.lab.twin.node import TwinNode
 from holdfast.lab.twin.nvml.layout import Gpu
-from holdfast.lab.twin.sysfs_infiniband import ACTIVE, Port
+from holdfast.lab.twin.sysfs_infiniband import ACTIVE, TwinRdmaPort
 from holdfast.lab.twin.tree import write_in_place
 
 IDLE_REASON = 0x1
@@ -20,7 +20,7 @@ BYTES_PER_PACKET = 4096
 WORD_BYTES = 4  # port_*_data counts words of four bytes
 
 
-def tick(node: Node, seconds: float, seed: int = 0) -> None:
+def tick(node: TwinNode, seconds: float, seed: int = 0) -> None:
     """Let time pass. Counters grow, temperatures and power move a little; nothing breaks by itself."""
     uptime = _uptime(node) + seconds
     chance = random.Random(f"{seed}/{node.name}/{uptime:.3f}")
@@ -64,7 +64,7 @@ def _work(gpu: Gpu, seconds: float, chance: random.Random) -> None:
             link.received_bytes += moved
 
 
-def _traffic(node: Node, port: Port, load: float, seconds: float, chance: random.Random) -> None:
+def _traffic(node: TwinNode, port: TwinRdmaPort, load: float, seconds: float, chance: random.Random) -> None:
     here = node.sys.root / port.path
     try:
         if (here / "state").read_text(encoding="ascii") != ACTIVE:
@@ -85,10 +85,10 @@ def _traffic(node: Node, port: Port, load: float, seconds: float, chance: random
     _add(node, f"{port.path}/hw_counters/rx_write_requests", load * 20_000 * seconds)
 
 
-def _add(node: Node, path: str, amount: float) -> None:
+def _add(node: TwinNode, path: str, amount: float) -> None:
     file = node.sys.root / path
     write_in_place(file, f"{int(file.read_text(encoding='ascii')) + round(amount)}\n")
 
 
-def _uptime(node: Node) -> float:
+def _uptime(node: TwinNode) -> float:
     return float((node.proc.root / "uptime").read_text(encoding="ascii").split()[0])

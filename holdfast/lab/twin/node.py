@@ -12,10 +12,10 @@ from holdfast.lab.twin.error import TwinError
 from holdfast.lab.twin.hardware import Model, load_model
 from holdfast.lab.twin.nvml import state as nvml_state
 from holdfast.lab.twin.nvml.build import SONAME, library
-from holdfast.lab.twin.nvml.layout import State
+from holdfast.lab.twin.nvml.layout import NvmlState
 from holdfast.lab.twin.pci import Function, of_role
 from holdfast.lab.twin.sysfs_host import required_modules
-from holdfast.lab.twin.sysfs_infiniband import Port
+from holdfast.lab.twin.sysfs_infiniband import TwinRdmaPort
 from holdfast.lab.twin.tree import Tree, write_in_place
 
 _IDENTITY = "twin.json"
@@ -24,13 +24,13 @@ CLOCK_GOOD = {"status": "0x2001", "offset_seconds": "0.000012", "max_error_secon
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TwinNode:
     """A handle on a simulated node that lives in a directory; what it changes, every reader sees."""
 
     directory: Path
     name: str
     model: Model
-    state: State
+    state: NvmlState
 
     @property
     def sys(self) -> Tree:
@@ -72,7 +72,7 @@ class Node:
     def gpu_functions(self) -> list[Function]:
         return of_role(self.model, "gpu")
 
-    def ports(self) -> list[Port]:
+    def ports(self) -> list[TwinRdmaPort]:
         return sysfs_infiniband.ports(self.model)
 
     def say(self, texts: list[str], now: float, priority: int = kmsg.ERR) -> None:
@@ -80,7 +80,7 @@ class Node:
         kmsg.say(self.kernel_log, texts, now - self.boot_time, priority)
 
 
-def make_node(directory: str | Path, model: str = "h100", name: str = "n01", now: float | None = None) -> Node:
+def make_node(directory: str | Path, model: str = "h100", name: str = "n01", now: float | None = None) -> TwinNode:
     """Make a healthy node in a new or empty directory."""
     home = Path(os.path.abspath(directory))
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
@@ -93,7 +93,7 @@ def make_node(directory: str | Path, model: str = "h100", name: str = "n01", now
     state = nvml_state.create(home / "nvml" / nvml_state.STATE_FILE)
     addresses = [] if hardware.vendor == "amd" else [function.address for function in of_role(hardware, "gpu")]
     gpus.fill(state, hardware, name, addresses)
-    node = Node(home, name, hardware, state)
+    node = TwinNode(home, name, hardware, state)
     born = int(now if now is not None else time.time())
     _fill_trees(node, born - int(_UPTIME_AT_BIRTH))
     _write_settings(node)
@@ -101,7 +101,7 @@ def make_node(directory: str | Path, model: str = "h100", name: str = "n01", now
     return node
 
 
-def open_node(directory: str | Path) -> Node:
+def open_node(directory: str | Path) -> TwinNode:
     home = Path(os.path.abspath(directory))
     try:
         identity = json.loads((home / _IDENTITY).read_text(encoding="utf-8"))
@@ -110,14 +110,14 @@ def open_node(directory: str | Path) -> Node:
         raise TwinError(
             f"{home} is not a twin node (no readable {_IDENTITY}); make one with `holdfast twin node`"
         ) from None
-    return Node(home, name, load_model(model), nvml_state.attach(home / "nvml" / nvml_state.STATE_FILE))
+    return TwinNode(home, name, load_model(model), nvml_state.attach(home / "nvml" / nvml_state.STATE_FILE))
 
 
 def clock_text(values: dict[str, str]) -> str:
     return "".join(f"{key}={value}\n" for key, value in values.items())
 
 
-def _fill_trees(node: Node, boot_time: int) -> None:
+def _fill_trees(node: TwinNode, boot_time: int) -> None:
     sysfs_pci.write(node.sys, node.model)
     sysfs_infiniband.write(node.sys, node.model, node.name)
     sysfs_host.write(node.sys, node.model)
@@ -133,7 +133,7 @@ def _fill_trees(node: Node, boot_time: int) -> None:
     node.say(_boot_messages(node), boot_time + 14.0, kmsg.INFO)
 
 
-def _boot_messages(node: Node) -> list[str]:
+def _boot_messages(node: TwinNode) -> list[str]:
     driver = node.model.driver
     lines = ["Linux version 5.15.0-1058-nvidia", f"NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  {driver}"]
     for port in node.ports():
@@ -141,7 +141,7 @@ def _boot_messages(node: Node) -> list[str]:
     return lines
 
 
-def _write_settings(node: Node) -> None:
+def _write_settings(node: TwinNode) -> None:
     home = node.directory
     mounts = [str(path) for path, (_, kind, _options) in node.mounts.items() if kind != "nfs4"]
     shared = [str(path) for path, (_, kind, _options) in node.mounts.items() if kind == "nfs4"]

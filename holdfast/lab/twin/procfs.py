@@ -12,7 +12,7 @@ CLOCK_TICKS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
+class TwinProcess:
     pid: int
     comm: str
     command: tuple[str, ...] = ()
@@ -43,12 +43,12 @@ def write(tree: Tree, model: Model, name: str, boot_time: int, uptime: float) ->
         "sys/kernel/random/boot_id": f"{boot_time:08x}-7c1e-4d52-9f0a-2a5b6c7d8e9f\n",
     }.items():
         tree.file(path, text)
-    process(tree, Process(pid=1, comm="systemd", command=("/sbin/init",)))
+    process(tree, TwinProcess(pid=1, comm="systemd", command=("/sbin/init",)))
     if model.vendor != "nvidia":
         return
     version = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {model.driver}\n"
     tree.file("driver/nvidia/version", version)
-    process(tree, Process(pid=1894, comm="nv-fabricmanage", cgroup="/system.slice/nvidia-fabricmanager.service"))
+    process(tree, TwinProcess(pid=1894, comm="nv-fabricmanage", cgroup="/system.slice/nvidia-fabricmanager.service"))
 
 
 def mounts_text(mounts: dict[Path, tuple[str, str, str]]) -> str:
@@ -81,7 +81,7 @@ def stat_text(model: Model, boot_time: int, uptime: float, blocked: int = 0) -> 
     return "".join(lines) + tail
 
 
-def process(tree: Tree, one: Process) -> None:
+def process(tree: Tree, one: TwinProcess) -> None:
     here = str(one.pid)
     numbers = f"{one.parent} {one.pid} {one.pid} 0 -1 4194560 900 0 0 0 120 40 0 0 20 0 1 0 {one.started_ticks}"
     for name, text in {
@@ -102,7 +102,7 @@ def _mapping(place: int, path: str) -> str:
     return f"{start:x}-{start + 0x200000:x} r-xp 00000000 fd:01 {1048576 + place}    {path}\n"
 
 
-def _status(one: Process) -> str:
+def _status(one: TwinProcess) -> str:
     word = {"S": "sleeping", "R": "running", "D": "disk sleep", "Z": "zombie"}[one.state]
     lines = [
         f"Name:\t{one.comm}",

@@ -90,7 +90,7 @@ STORAGE_RATE = "200 Gb/sec (2X NDR)"
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class TwinRdmaPort:
     """An RDMA device with its single port, and the network interface over it."""
 
     name: str
@@ -110,13 +110,16 @@ class Port:
         return f"{self.function.path}/net/{self.interface}"
 
 
-def ports(model: Model) -> list[Port]:
+def ports(model: Model) -> list[TwinRdmaPort]:
     rails = of_role(model, "port")
     name, interface, layer, driver = _RAILS[model.fabric]
-    found = [Port(name.format(n), interface.format(n), layer, model.port_rate, f, driver) for n, f in enumerate(rails)]
+    found = [
+        TwinRdmaPort(name.format(n), interface.format(n), layer, model.port_rate, f, driver)
+        for n, f in enumerate(rails)
+    ]
     storage = of_role(model, "storage")[0]
     last = len(rails) if driver == "mlx5" else 0
-    found.append(Port(f"mlx5_{last}", "ens40np0", "Ethernet", STORAGE_RATE, storage))
+    found.append(TwinRdmaPort(f"mlx5_{last}", "ens40np0", "Ethernet", STORAGE_RATE, storage))
     return found
 
 
@@ -127,12 +130,12 @@ def write(tree: Tree, model: Model, node: str) -> None:
             _interface(tree, port, node)
 
 
-def guid(node: str, port: Port) -> str:
+def guid(node: str, port: TwinRdmaPort) -> str:
     digits = hashlib.sha256(f"{node}.{port.name}".encode()).hexdigest()[:10]
     return f"b83f:d203:{digits[:2]}{digits[2:4]}:{digits[4:8]}"
 
 
-def _device(tree: Tree, port: Port, model: Model, node: str, number: int) -> None:
+def _device(tree: Tree, port: TwinRdmaPort, model: Model, node: str, number: int) -> None:
     device = f"{port.function.path}/infiniband/{port.name}"
     front_end = port.function.role == "storage" and model.fabric != "infiniband"  # a card of its own beside the rails
     for name, text in {
@@ -170,7 +173,7 @@ def _device(tree: Tree, port: Port, model: Model, node: str, number: int) -> Non
         tree.file(f"{port.path}/gid_attrs/ndevs/0", f"{port.interface}\n")
 
 
-def _interface(tree: Tree, port: Port, node: str) -> None:
+def _interface(tree: Tree, port: TwinRdmaPort, node: str) -> None:
     speed = port.rate.split()[0] + "000"
     infiniband = port.link_layer == "InfiniBand"
     for name, text in {

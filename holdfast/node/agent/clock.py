@@ -3,7 +3,7 @@
 import time
 
 
-class SteadyClock:
+class AgentClock:
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
 

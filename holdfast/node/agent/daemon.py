@@ -16,7 +16,7 @@ from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import node as node_subject
 from holdfast.node.agent import job_news
 from holdfast.node.agent.assemble import census, job_socket, questions, questions_of_itself, sources
-from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.http import serve
 from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.once import prepare
@@ -40,7 +40,7 @@ class Agent:
         directory = Path(settings.agent.state_dir)
         self._lock = Lock(directory)
         self.settings = settings
-        self.clock = SteadyClock()
+        self.clock = AgentClock()
         self.node = Node(census(settings), [*questions(settings, "passive"), *questions_of_itself(settings)])
         gate = DriverGate()
         self._jobs = progress = job_socket(settings)

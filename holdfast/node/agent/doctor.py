@@ -13,7 +13,7 @@ from holdfast.model.signal import Reading
 from holdfast.model.subject import kind
 from holdfast.model.verdict import Verdict
 from holdfast.node.agent.assemble import questions
-from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.node import Node
 from holdfast.node.agent.once import look_at
 from holdfast.node.agent.optional import torch_missing
@@ -37,7 +37,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class DoctorReport:
     node: str
     missing: list[Missing]
     asked: int
@@ -45,13 +45,13 @@ class Diagnosis:
     """Checks without an answer."""
 
 
-def diagnose(settings: Settings) -> Diagnosis:
+def diagnose(settings: Settings) -> DoctorReport:
     node = _look(settings)
     verdicts = node.verdicts
     blind = node.history.blind_sources()
     foreign = of_another_vendor(blind, any(kind(subject) == "gpu" for subject, *_ in node.history.latest()))
     missing = [one for one in _group(blind, verdicts.values()) if not foreign.issuperset(one.what.split(", "))]
-    return Diagnosis(
+    return DoctorReport(
         node.census.node,
         [*missing, *missing_on_machine(settings)],
         len(verdicts),
@@ -78,7 +78,7 @@ def _look(settings: Settings) -> Node:
     if not found:
         reason = f"the DCGM diagnostic cannot run: {settings.roots.dcgmi} is not installed"
         node.history.promise(DcgmDiagSource.name, DcgmDiagSource.carries)
-        now = SteadyClock().now()
+        now = AgentClock().now()
         node.history.add(Reading(source=DcgmDiagSource.name, at=now, blind=reason))
         if question := node.questions.get(_DIAGNOSTIC_CHECK):
             node.verdicts[_DIAGNOSTIC_CHECK] = question.check(node.history.window(now, question.check.span))

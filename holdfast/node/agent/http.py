@@ -11,7 +11,7 @@ import msgspec
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
-from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.metrics import families
 from holdfast.node.agent.node import CheckChange, Node
 
@@ -27,7 +27,7 @@ class Served(Protocol):
 
     node: Node
     guard: threading.Lock
-    clock: SteadyClock
+    clock: AgentClock
 
     @property
     def kept_changes(self) -> list[CheckChange]: ...

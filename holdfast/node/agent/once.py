@@ -14,7 +14,7 @@ from holdfast.model.history import History
 from holdfast.model.settings import Settings
 from holdfast.model.signal import Reading
 from holdfast.node.agent.assemble import COSTLY, census, questions, sources
-from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.node import Node
 from holdfast.node.agent.runner import read_guarded, silent
 from holdfast.node.probes.active import history as kept
@@ -35,7 +35,7 @@ def look(settings: Settings) -> History:
 
 def look_at(settings: Settings, stage: str, seconds: float = 0.0, tell: Tell = lambda probe, words: None) -> Node:
     """Read everything once (twice, `seconds` apart, for rates) and judge it as this stage asks."""
-    clock = SteadyClock()
+    clock = AgentClock()
     results = results_file(settings)
     settings = replace(settings, agent=replace(settings.agent, state_dir=""))  # the running agent owns what is on disk
     node = Node(census(settings), questions(settings, stage))
@@ -66,7 +66,7 @@ def _compare_with_past(node: Node, path: str, now: float) -> None:
         log.warning("results of this run are not kept: %s", trouble)
 
 
-def _readings(chosen: Sequence[Source], clock: SteadyClock, seconds: float, tell: Tell) -> list[Reading]:
+def _readings(chosen: Sequence[Source], clock: AgentClock, seconds: float, tell: Tell) -> list[Reading]:
     quick = [source for source in chosen if source.name not in COSTLY]
     costly = [source for source in chosen if source.name in COSTLY]
     readings = _read_all(quick, clock)
@@ -79,7 +79,7 @@ def _readings(chosen: Sequence[Source], clock: SteadyClock, seconds: float, tell
     return readings
 
 
-def _read_costly(source: Source, clock: SteadyClock, tell: Tell) -> list[Reading]:
+def _read_costly(source: Source, clock: AgentClock, tell: Tell) -> list[Reading]:
     if not isinstance(source, ActiveSource):
         tell(source.name, "")
         return _read_all([source], clock)
@@ -104,7 +104,7 @@ def fresh_seconds(every: float, deadline: float) -> float:
     return max(every, deadline) + deadline + max(every, LEAST_JITTER_SECONDS)
 
 
-def _read_all(chosen: Sequence[Source], clock: SteadyClock) -> list[Reading]:
+def _read_all(chosen: Sequence[Source], clock: AgentClock) -> list[Reading]:
     """One thread per source; a source that misses its deadline is reported as silent and left behind."""
     results: dict[str, Reading] = {}
 

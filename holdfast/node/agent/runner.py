@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from holdfast.model.signal import Reading
-from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.clock import AgentClock
 from holdfast.runtime.source import Source
 
 log = logging.getLogger("holdfast.node.agent")
@@ -55,7 +55,7 @@ class _Watch:
 class Runner:
     """Reads every source for ever; readings arrive in `readings`, also the silence of a source that hangs."""
 
-    def __init__(self, sources: list[Source], clock: SteadyClock) -> None:
+    def __init__(self, sources: list[Source], clock: AgentClock) -> None:
         self.readings: queue.SimpleQueue[Reading] = queue.SimpleQueue()
         self._clock = clock
         self._stop = threading.Event()

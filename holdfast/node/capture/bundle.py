@@ -19,14 +19,14 @@ from holdfast.node.agent.assemble import questions
 from holdfast.node.agent.census import Census
 from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.once import fresh_seconds
-from holdfast.node.capture.judge import Judged
+from holdfast.node.capture.judge import FileVerdict
 
 HEAD, READINGS, CENSUS = "bundle.json", "readings.jsonl", "census.json"
 FORMAT = 1
 MOST_BYTES = 64 << 20
 
 
-class Recorded(msgspec.Struct, kw_only=True):
+class RecordedReading(msgspec.Struct, kw_only=True):
     """One source and what it read."""
 
     source: str
@@ -59,7 +59,7 @@ class Recorded(msgspec.Struct, kw_only=True):
 class Bundle:
     node: str
     captured_at: float
-    readings: list[Recorded] = field(default_factory=list)
+    readings: list[RecordedReading] = field(default_factory=list)
     census: dict[str, Any] = field(default_factory=dict)
     head: dict[str, Any] = field(default_factory=dict)
 
@@ -89,7 +89,9 @@ def parse(head_text: bytes, readings_text: bytes, census_text: bytes, where: str
         head = msgspec.json.decode(head_text, type=dict[str, Any])
         if head.get("format") != FORMAT:
             raise Refusal(f"{where}: a bundle of format {head.get('format')!r}; this version reads format {FORMAT}")
-        readings = [msgspec.json.decode(line, type=Recorded) for line in readings_text.splitlines() if line.strip()]
+        readings = [
+            msgspec.json.decode(line, type=RecordedReading) for line in readings_text.splitlines() if line.strip()
+        ]
         census = msgspec.json.decode(census_text, type=dict[str, Any])
         return Bundle(str(head["node"]), float(head["captured_at"]), readings, census, head)
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -104,14 +106,14 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     return data
 
 
-def judge(bundle: Bundle, settings: Settings, stage: str = "passive") -> Judged:
+def judge(bundle: Bundle, settings: Settings, stage: str = "passive") -> FileVerdict:
     """As the live node was judged when the bundle was made."""
     node = _node(bundle, settings, stage)
     now = bundle.captured_at
     for one in bundle.readings:
         node.take(one.reading(now))
     node.judge(now)
-    return Judged(bundle.node, [str(bundle.head.get("tool", "holdfast capture"))], dict(node.verdicts))
+    return FileVerdict(bundle.node, [str(bundle.head.get("tool", "holdfast capture"))], dict(node.verdicts))
 
 
 def replay(

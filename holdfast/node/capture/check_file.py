@@ -5,13 +5,13 @@ from pathlib import Path
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import Settings
 from holdfast.node.capture import bundle, files, readers, sysfs_tree
-from holdfast.node.capture.judge import Judged, judge_outputs
+from holdfast.node.capture.judge import FileVerdict, judge_outputs
 
 UNRECOGNISED = 65  # sysexits.h: EX_DATAERR
 NAME = "captured"
 
 
-def check_file(path: str, settings: Settings, stage: str = "passive") -> Judged:
+def check_file(path: str, settings: Settings, stage: str = "passive") -> FileVerdict:
     """Raises Refusal in one sentence where no reader recognises anything."""
     where = Path(path)
     if bundle.is_bundle(where):

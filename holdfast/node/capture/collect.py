@@ -23,7 +23,7 @@ from holdfast.model.signal import Reading
 from holdfast.node.agent.assemble import census, node_name, sources
 from holdfast.node.agent.runner import read_guarded, silent
 from holdfast.node.capture import bundle
-from holdfast.node.capture.bundle import Recorded
+from holdfast.node.capture.bundle import RecordedReading
 from holdfast.node.capture.redact import Redactor
 from holdfast.runtime.source import Source
 
@@ -139,9 +139,9 @@ def _read_all(chosen: list[Source]) -> list[Reading]:
     return [found.get(source.name) or silent(source, now, time.monotonic() - start) for source in chosen]
 
 
-def _recorded(source: Source, reading: Reading, redactor: Redactor, now: float) -> Recorded:
+def _recorded(source: Source, reading: Reading, redactor: Redactor, now: float) -> RecordedReading:
     subject = redactor.text
-    return Recorded(
+    return RecordedReading(
         source=source.name,
         at=now,
         every=source.every,

@@ -25,7 +25,7 @@ FRESH_SECONDS = 7 * 86400.0
 
 
 @dataclass(slots=True)
-class Judged:
+class FileVerdict:
     """What a file or a bundle says about a node."""
 
     node: str
@@ -39,7 +39,7 @@ class Judged:
         return worst(asked) if asked else Health.UNKNOWN
 
 
-def judge_outputs(outputs: Sequence[ToolOutput], name: str, settings: Settings) -> Judged:
+def judge_outputs(outputs: Sequence[ToolOutput], name: str, settings: Settings) -> FileVerdict:
     events = [event for output in outputs for event in output.events]
     now = max([event.at for event in events], default=0.0) or SOMETIME
     readings = [_reading(output, name, now) for output in outputs]
@@ -53,7 +53,7 @@ def judge_outputs(outputs: Sequence[ToolOutput], name: str, settings: Settings) 
         node.history.expect_freshness(reading.source, FRESH_SECONDS)
         node.take(reading)
     node.judge(now)
-    judged = Judged(name, [output.tool for output in outputs])
+    judged = FileVerdict(name, [output.tool for output in outputs])
     errors = {why for one in readings for why in one.absent.values() if why != NOT_SUPPORTED}
     for check, verdict in node.verdicts.items():
         rows = tuple(row for row in verdict.rows if not _is_not_there(row, errors))

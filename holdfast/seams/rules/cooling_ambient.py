@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -16,9 +16,9 @@ EVERY_DAY = 0.0
 MOST = 0.5
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for room, sign in scene.rose(AMBIENT).items():
-        one = Candidate(
+        one = CauseCandidate(
             cause=room,
             kind="cooling.ambient",
             signs=[sign],

@@ -8,7 +8,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, DEVICE
 from holdfast.seams.moved import baseline_columns, median, recent_columns
 from holdfast.seams.scene import Scene
@@ -27,7 +27,7 @@ COOLER_CELSIUS = 3.0
 FEW = 0.5  # of the working nodes of a rack: more are the rack's affair
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     slower = {whole_of(part) or part: sign for part, sign in scene.fell(FAN).items()}
     misread = _misread(scene, slower)
     if misread:
@@ -63,10 +63,10 @@ def _misread(scene: Scene, slower: Mapping[Subject, Symptom]) -> dict[Subject, S
     return stopped if max(since) - min(since) <= weigh.SLACK_SECONDS else {}
 
 
-def _instruments(scene: Scene, stopped: Mapping[Subject, Symptom]) -> Candidate:
+def _instruments(scene: Scene, stopped: Mapping[Subject, Symptom]) -> CauseCandidate:
     shared = [set(scene.topology.up(node, ("cools",))) for node in stopped]
     above = sorted(set.intersection(*shared), key=lambda up: len(scene.down(up)))
-    one = Candidate(
+    one = CauseCandidate(
         cause=above[0] if above else min(stopped),
         kind="sensor.absurd",
         signs=list(stopped.values()),
@@ -97,13 +97,13 @@ def _cooler(scene: Scene, node: Subject) -> bool:
     return bool(len(seen)) and float(seen.mean()) <= -COOLER_CELSIUS
 
 
-def _candidate(scene: Scene, node: Subject) -> Candidate:
-    return Candidate(
+def _candidate(scene: Scene, node: Subject) -> CauseCandidate:
+    return CauseCandidate(
         cause=node, kind="cooling.fan", signs=[], reach=scene.reach(node, CARRIES), explains=DEVICE | {"inlet"}
     )
 
 
-def _inferred(scene: Scene, node: Subject) -> Candidate:
+def _inferred(scene: Scene, node: Subject) -> CauseCandidate:
     one = _candidate(scene, node)
     one.began = scene.hot[node].since
     one.most = WITHOUT_INSTRUMENT
@@ -113,7 +113,7 @@ def _inferred(scene: Scene, node: Subject) -> Candidate:
     return one
 
 
-def _not_the_rack(scene: Scene, one: Candidate, node: Subject, against: float) -> None:
+def _not_the_rack(scene: Scene, one: CauseCandidate, node: Subject, against: float) -> None:
     racks = {edge.source for edge in scene.topology.sources.get(node, ()) if edge.kind == "cools"}
     if any(rack in scene.fell(RACK_FLOW) for rack in racks):
         one.doubt(against, "the coolant of its rack flows slower")

@@ -6,7 +6,7 @@ import numpy as np
 
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
 from holdfast.seams.rules.cooling_plant import together
 from holdfast.seams.scene import Scene
@@ -24,7 +24,7 @@ WARMS_FROM = 0.3  # a smaller loss of flow need not show in the chips
 SUPPLY_WARMS_FROM = 5.0
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     shared = {(sign.subject, sign.signal): up for up, signs in together(scene).items() for sign in signs}
     for signal, made in ((FLOW, _flow), (SUPPLY, _supply)):
         for cdu in scene.fell(FLOW) if signal == FLOW else scene.rose(SUPPLY):
@@ -34,7 +34,7 @@ def explain(scene: Scene) -> Iterator[Candidate]:
             yield one
 
 
-def _flow(scene: Scene, cdu: Subject) -> Candidate:
+def _flow(scene: Scene, cdu: Subject) -> CauseCandidate:
     sign = scene.moved(FLOW)[cdu]
     one = _candidate(scene, cdu, "cooling.flow_low", FLOW)
     one.speaks(2.5, weigh.moved_text(sign, " l/min"))
@@ -63,7 +63,7 @@ def _load_fell(scene: Scene, nodes: frozenset[Subject]) -> float:
     return 0.0
 
 
-def _supply(scene: Scene, cdu: Subject) -> Candidate:
+def _supply(scene: Scene, cdu: Subject) -> CauseCandidate:
     sign = scene.moved(SUPPLY)[cdu]
     one = _candidate(scene, cdu, "cooling.supply_warm", SUPPLY)
     one.speaks(2.0, weigh.moved_text(sign, " °C"))
@@ -78,9 +78,9 @@ def _supply(scene: Scene, cdu: Subject) -> Candidate:
     return one
 
 
-def _candidate(scene: Scene, cdu: Subject, kind: str, signal: str) -> Candidate:
+def _candidate(scene: Scene, cdu: Subject, kind: str, signal: str) -> CauseCandidate:
     sign = scene.moved(signal)[cdu]
-    return Candidate(
+    return CauseCandidate(
         cause=cdu,
         kind=kind,
         signs=[sign],

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -17,9 +17,9 @@ NEARLY_ALL = 0.8
 TOGETHER_SECONDS = 900.0
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for parent, signs in together(scene).items():
-        one = Candidate(
+        one = CauseCandidate(
             cause=parent,
             kind="cooling.plant",
             signs=signs,

@@ -7,7 +7,7 @@ import numpy as np
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
 from holdfast.seams.moved import baseline_columns, cadence_columns, median
 from holdfast.seams.scene import Scene
@@ -19,13 +19,13 @@ LEAST_COLUMNS = 2  # on either side
 LEAST_SWING = 0.05  # of what is usual
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     found: dict[Subject, list[Symptom]] = {}
     for signal in LOOKED_AT:
         for swing in swings(scene, signal):
             found.setdefault(swing.subject, []).append(swing)
     for cdu, signs in found.items():
-        one = Candidate(
+        one = CauseCandidate(
             cause=cdu,
             kind="cooling.pump_oscillation",
             signs=signs,

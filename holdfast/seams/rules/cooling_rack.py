@@ -7,7 +7,7 @@ import numpy as np
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -22,7 +22,7 @@ MOST_OF_IT = 0.7
 WITHOUT_INSTRUMENT = 1.2  # confidence 0.77: what a pattern alone can carry
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for rack, sign in scene.fell(FLOW).items():
         yield _measured(scene, rack, sign)
     seen = scene.seen(FLOW)
@@ -30,7 +30,7 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         yield _inferred(scene, rack)
 
 
-def _measured(scene: Scene, rack: Subject, sign: Symptom) -> Candidate:
+def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
     one = _candidate(scene, rack, [sign])
     one.speaks(2.5, weigh.moved_text(sign, " l/min"))
     sisters = _sisters(scene, rack) & scene.seen(FLOW)
@@ -54,7 +54,7 @@ def _falling(scene: Scene, rack: Subject, beside: float) -> bool:
     return usual > 0 and 1 - scene.recent(FLOW, rack) / usual >= 0.5 * beside
 
 
-def _inferred(scene: Scene, rack: Subject) -> Candidate:
+def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
     """No one measures the rack's flow: all of its nodes hot, those of its sisters not, fans as ever."""
     nodes = scene.nodes_under(rack, COOLS)
     hot = [scene.hot[node] for node in nodes if node in scene.hot]
@@ -86,8 +86,8 @@ def _rise(scene: Scene, rack: Subject) -> float:
     return float(np.median(seen)) if seen else 0.0
 
 
-def _candidate(scene: Scene, rack: Subject, signs: list[Symptom]) -> Candidate:
-    return Candidate(
+def _candidate(scene: Scene, rack: Subject, signs: list[Symptom]) -> CauseCandidate:
+    return CauseCandidate(
         cause=rack,
         kind="cooling.rack_blocked",
         signs=signs,

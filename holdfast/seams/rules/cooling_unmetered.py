@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.model.subject import Subject, kind
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -20,7 +20,7 @@ BEGINS_CELSIUS = 1.0
 WITHOUT_INSTRUMENT = 1.6  # confidence 0.83: only a pattern, but one that fits exactly
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     if len(scene.hot) < 2:
         return
     above = {up for node in scene.hot for up in scene.topology.up(node, ("cools",)) if kind(up) in METERS}
@@ -43,9 +43,9 @@ def _exactly(scene: Scene, place: Subject) -> bool:
     return away <= ELSEWHERE * len(scene.hot)
 
 
-def _inferred(scene: Scene, place: Subject) -> Candidate:
+def _inferred(scene: Scene, place: Subject) -> CauseCandidate:
     nodes = scene.nodes_under(place, ("cools",))
-    one = Candidate(
+    one = CauseCandidate(
         cause=place,
         kind="cooling.unmetered",
         signs=[],

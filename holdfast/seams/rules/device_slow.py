@@ -8,7 +8,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, DEVICE, WORK
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -25,7 +25,7 @@ MOST = 0.6  # of a node's ranks
 FEW = 0.1  # of a job's ranks: more have something in common
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     slow = scene.fell(CLOCK)
     for gpu, sign in slow.items():
         if whole_of(gpu) not in scene.slow_clocks or len(scene.slow_clocks) == 1:
@@ -47,8 +47,8 @@ def explain(scene: Scene) -> Iterator[Candidate]:
                 yield _rank(scene, sign, slow)
 
 
-def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> Candidate:
-    one = Candidate(cause=gpu, kind="gpu.slow", signs=[sign], reach=scene.reach(gpu, CARRIES), explains=DEVICE)
+def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> CauseCandidate:
+    one = CauseCandidate(cause=gpu, kind="gpu.slow", signs=[sign], reach=scene.reach(gpu, CARRIES), explains=DEVICE)
     one.speaks(2.0, weigh.moved_text(sign, " Hz"))
     node = whole_of(gpu)
     if node in scene.slow_clocks:
@@ -79,8 +79,10 @@ def _nodes_of(scene: Scene, job: Subject, signs: list[Symptom]) -> dict[Subject,
     return found if len(found) <= max(1.0, FEW * len(of_node)) else {}
 
 
-def _node(scene: Scene, job: Subject, node: Subject, signs: list[Symptom], slow: dict[Subject, Symptom]) -> Candidate:
-    one = Candidate(
+def _node(
+    scene: Scene, job: Subject, node: Subject, signs: list[Symptom], slow: dict[Subject, Symptom]
+) -> CauseCandidate:
+    one = CauseCandidate(
         cause=node,
         kind="node.slow",
         signs=signs,
@@ -96,9 +98,9 @@ def _node(scene: Scene, job: Subject, node: Subject, signs: list[Symptom], slow:
     return one
 
 
-def _rank(scene: Scene, sign: Symptom, slow: dict[Subject, Symptom]) -> Candidate:
+def _rank(scene: Scene, sign: Symptom, slow: dict[Subject, Symptom]) -> CauseCandidate:
     rank = sign.subject
-    one = Candidate(
+    one = CauseCandidate(
         cause=rank,
         kind="job.rank_slow",
         signs=[sign],

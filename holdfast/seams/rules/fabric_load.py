@@ -6,7 +6,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CONNECTS, FABRIC, POOLS
 from holdfast.seams.fabric_links import BANDWIDTH, CONGESTION, ERRORS, USE, Links
 from holdfast.seams.scene import Scene
@@ -20,7 +20,7 @@ EVENT_SECONDS = 300.0
 YOUNG_SECONDS = 150.0
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     crowded = {link: sign for link, sign in scene.rose(CONGESTION).items() if link.startswith("link/")}
     if not crowded:
         return
@@ -47,7 +47,7 @@ def _of(links: Links, switch: Subject, found: Mapping[Subject, Symptom]) -> list
 
 def _crowd(
     scene: Scene, links: Links, place: Subject, signs: list[Symptom], moved: Mapping[Subject, list[Subject]]
-) -> Candidate:
+) -> CauseCandidate:
     one = _candidate(scene, links, place, "fabric.congestion", signs)
     one.speaks(2.0, f"senders wait on {len(signs)} links of {place}; none lost bandwidth or counts errors")
     use = scene.rose(USE)
@@ -64,7 +64,7 @@ def _crowd(
     return one
 
 
-def _routing(scene: Scene, links: Links, leaf: Subject, signs: list[Symptom], fewer: list[Subject]) -> Candidate:
+def _routing(scene: Scene, links: Links, leaf: Subject, signs: list[Symptom], fewer: list[Subject]) -> CauseCandidate:
     one = _candidate(scene, links, leaf, "fabric.routing", signs)
     one.speaks(2.5, f"{len(signs)} links of {leaf} are crowded while {len(fewer)} carry less than before")
     first = min(sign.since for sign in signs)
@@ -110,8 +110,8 @@ def _lost(scene: Scene, link: Subject) -> float:
     return weigh.fall(Symptom(link, USE, 0.0, before, now)) if before == before and now == now else 0.0
 
 
-def _candidate(scene: Scene, links: Links, cause: Subject, kind: str, signs: list[Symptom]) -> Candidate:
-    return Candidate(
+def _candidate(scene: Scene, links: Links, cause: Subject, kind: str, signs: list[Symptom]) -> CauseCandidate:
+    return CauseCandidate(
         cause=cause,
         kind=kind,
         signs=list(signs),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CONNECTS, FABRIC
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -15,7 +15,7 @@ MOST = 0.6
 FEW = 0.3
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     bad = {**scene.rose(WAIT), **scene.fell(ABLE)}
     if not bad:
         return
@@ -27,8 +27,8 @@ def explain(scene: Scene) -> Iterator[Candidate]:
             yield _switch(scene, switch, hit, len(mine), _others(bad, seen, mine))
 
 
-def _switch(scene: Scene, switch: Subject, hit: list[Symptom], count: int, others: tuple[int, int]) -> Candidate:
-    one = Candidate(
+def _switch(scene: Scene, switch: Subject, hit: list[Symptom], count: int, others: tuple[int, int]) -> CauseCandidate:
+    one = CauseCandidate(
         cause=switch,
         kind="fabric.rail",
         signs=hit,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CONNECTS, FABRIC, POOLS
 from holdfast.seams.fabric_links import BANDWIDTH, CONGESTION, ERRORS, USE, Links
 from holdfast.seams.scene import Scene
@@ -15,7 +15,7 @@ PORT_WAIT = "port_xmit_wait_ratio"
 PORT_BANDWIDTH = "port_bandwidth_bytes_per_second"
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     links = Links(scene)
     if not links.broken:
         return
@@ -27,7 +27,7 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         yield _switch(scene, links, switch)
 
 
-def _link(scene: Scene, links: Links, link: Subject, signs: list[Symptom], whole: list[Subject]) -> Candidate:
+def _link(scene: Scene, links: Links, link: Subject, signs: list[Symptom], whole: list[Subject]) -> CauseCandidate:
     one = _candidate(scene, links, link, "fabric.uplink", signs)
     one.proven = True
     for sign in signs:
@@ -41,7 +41,7 @@ def _link(scene: Scene, links: Links, link: Subject, signs: list[Symptom], whole
     return one
 
 
-def _switch(scene: Scene, links: Links, switch: Subject) -> Candidate:
+def _switch(scene: Scene, links: Links, switch: Subject) -> CauseCandidate:
     bad = [sign for link in sorted(links.of_switch[switch]) for sign in links.broken.get(link, ())]
     kind = "fabric.leaf" if links.below(switch) else "fabric.spine"
     one = _candidate(scene, links, switch, kind, bad)
@@ -55,8 +55,8 @@ def _switch(scene: Scene, links: Links, switch: Subject) -> Candidate:
     return one
 
 
-def _candidate(scene: Scene, links: Links, cause: Subject, kind: str, signs: list[Symptom]) -> Candidate:
-    return Candidate(
+def _candidate(scene: Scene, links: Links, cause: Subject, kind: str, signs: list[Symptom]) -> CauseCandidate:
+    return CauseCandidate(
         cause=cause,
         kind=kind,
         signs=signs,

@@ -8,7 +8,7 @@ from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import POOLS
 from holdfast.seams.fabric_links import BANDWIDTH, CONGESTION, ERRORS
 from holdfast.seams.scene import Scene
@@ -26,7 +26,7 @@ AS_OTHERS = 0.5  # of its own growth: when the others grew by so much too, it is
 MOST_QUEUE = 2.5  # power with which waiting may grow with the load
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     crowded, emptied = scene.rose(SHARE), scene.fell(SHARE)
     for path, sign in scene.rose(TRANSFER).items():
         yield _slow(scene, path, sign, path in crowded or _gets_more(scene, path))
@@ -34,7 +34,7 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         yield _imbalance(scene, path, sign, len(emptied))
 
 
-def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> Candidate:
+def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandidate:
     one = _candidate(scene, path, "pools.path", [sign])
     one.speaks(2.5, weigh.moved_text(sign, " s"))
     felt = [scene.rose(signal)[path] for signal in (STALL, LATENCY) if path in scene.rose(signal)]
@@ -75,7 +75,7 @@ def _gets_more(scene: Scene, path: Subject) -> bool:
     return float(np.nanmedian(row[-LATELY_COLUMNS:])) - usual >= signals()[SHARE].least_absolute / 2
 
 
-def _look_below(scene: Scene, one: Candidate, path: Subject) -> None:
+def _look_below(scene: Scene, one: CauseCandidate, path: Subject) -> None:
     """Links and nodes under it: if they are ill, they are the cause and not the path."""
     below = scene.topology.up(path, ("connects", "runs_on", "feeds"))
     links = [place for place in below if place.startswith("link/")]
@@ -103,7 +103,7 @@ def _was_crowded(scene: Scene, link: Subject, since: float) -> bool:
     return bool(np.isfinite(then).any()) and float(np.nanmedian(then)) - usual >= signals()[CONGESTION].least_absolute
 
 
-def _imbalance(scene: Scene, path: Subject, sign: Symptom, emptied: int) -> Candidate:
+def _imbalance(scene: Scene, path: Subject, sign: Symptom, emptied: int) -> CauseCandidate:
     one = _candidate(scene, path, "pools.imbalance", [sign])
     one.speaks(2.5, weigh.moved_text(sign))
     if emptied:
@@ -114,8 +114,8 @@ def _imbalance(scene: Scene, path: Subject, sign: Symptom, emptied: int) -> Cand
     return one
 
 
-def _candidate(scene: Scene, path: Subject, kind: str, signs: list[Symptom]) -> Candidate:
-    return Candidate(cause=path, kind=kind, signs=signs, reach=scene.reach(path, REACHES) | {path}, explains=POOLS)
+def _candidate(scene: Scene, path: Subject, kind: str, signs: list[Symptom]) -> CauseCandidate:
+    return CauseCandidate(cause=path, kind=kind, signs=signs, reach=scene.reach(path, REACHES) | {path}, explains=POOLS)
 
 
 SEAM = Seam(

@@ -6,7 +6,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import POWER, POWERS
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -20,7 +20,7 @@ EVENT = "power_brake"
 EVENT_SECONDS = 600.0
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     capped = {**scene.nodes_with_reasons(POWER_CAP), **scene.nodes_where(LIMIT)}
     reported = {place: sign for signal in REPORTED_LIMITS for place, sign in scene.fell(signal).items()}
     for place, signs in _holders(scene, capped, reported):
@@ -30,8 +30,8 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         yield _held(scene, place, "power.brake", signs, None)
 
 
-def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], reported: Symptom | None) -> Candidate:
-    one = Candidate(
+def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], reported: Symptom | None) -> CauseCandidate:
+    one = CauseCandidate(
         cause=place,
         kind=kind,
         signs=signs if reported is None else [reported, *signs],

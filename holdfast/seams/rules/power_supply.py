@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import POWER, POWERS
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -17,7 +17,7 @@ GONE = 0.5  # of its output
 SUPPLY_FAILS_FROM = 0.2  # of the voltage; supplies bear smaller sags
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for feed, sign in scene.fell(VOLTS).items():
         yield _feed(scene, feed, sign)
     silent = {psu: sign for psu, sign in scene.fell(OUTPUT).items() if weigh.fall(sign) >= GONE and _alone(scene, psu)}
@@ -25,7 +25,7 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         yield _supply(scene, psu, silent)
 
 
-def _feed(scene: Scene, feed: Subject, sign: Symptom) -> Candidate:
+def _feed(scene: Scene, feed: Subject, sign: Symptom) -> CauseCandidate:
     one = _candidate(scene, feed, "power.feed_lost", [sign])
     one.speaks(3.0, weigh.moved_text(sign, " V"))
     if weigh.fall(sign) >= SUPPLY_FAILS_FROM:
@@ -34,7 +34,7 @@ def _feed(scene: Scene, feed: Subject, sign: Symptom) -> Candidate:
     return one
 
 
-def _supply(scene: Scene, psu: Subject, silent: dict[Subject, Symptom]) -> Candidate:
+def _supply(scene: Scene, psu: Subject, silent: dict[Subject, Symptom]) -> CauseCandidate:
     signs = [found[psu] for found in (scene.fell(HEALTHY), silent) if psu in found]
     one = _candidate(scene, psu, "power.psu", signs)
     if psu in scene.fell(HEALTHY):
@@ -54,8 +54,10 @@ def _alone(scene: Scene, psu: Subject) -> bool:
     return any(other in scene.rose(OUTPUT) for other in beside - {psu})
 
 
-def _candidate(scene: Scene, cause: Subject, kind: str, signs: list[Symptom]) -> Candidate:
-    return Candidate(cause=cause, kind=kind, signs=signs, reach=scene.reach(cause, POWERS), explains=POWER, proven=True)
+def _candidate(scene: Scene, cause: Subject, kind: str, signs: list[Symptom]) -> CauseCandidate:
+    return CauseCandidate(
+        cause=cause, kind=kind, signs=signs, reach=scene.reach(cause, POWERS), explains=POWER, proven=True
+    )
 
 
 SEAM = Seam(

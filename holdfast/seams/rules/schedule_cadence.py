@@ -6,7 +6,7 @@ from math import isfinite, sqrt
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -21,7 +21,7 @@ EXCESS = 0.04  # of all time lost beyond what the best interval would lose
 FACTOR = 2.0  # an interval within this of the best one is good enough
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for job in sorted(scene.seen(INTERVAL)):
         written = job in scene.seen(TAKES)
         interval, takes = scene.recent(INTERVAL, job), scene.recent(TAKES, job) if written else NEVER_WRITTEN
@@ -29,7 +29,7 @@ def explain(scene: Scene) -> Iterator[Candidate]:
             yield from _judge(scene, job, interval, takes, written)
 
 
-def _judge(scene: Scene, job: Subject, interval: float, takes: float, written: bool) -> Iterator[Candidate]:
+def _judge(scene: Scene, job: Subject, interval: float, takes: float, written: bool) -> Iterator[CauseCandidate]:
     deaths = [event.at for event in scene.panel.events_of("job_failed") if event.subject == job]
     mtbf, how = _mtbf(scene, job, deaths)
     best = sqrt(2 * takes * mtbf)
@@ -45,7 +45,7 @@ def _judge(scene: Scene, job: Subject, interval: float, takes: float, written: b
     signs = [Symptom(job, "job_failed", at, 0.0, 1.0) for at in deaths[-1:]] if long else []
     if job in scene.moved(INTERVAL):
         signs.insert(0, scene.moved(INTERVAL)[job])
-    one = Candidate(
+    one = CauseCandidate(
         cause=job,
         kind="schedule.cadence_long" if long else "schedule.cadence_short",
         signs=signs,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, DEVICE
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -18,7 +18,7 @@ CLOCK = "gpu_clock_sm_hertz"
 COMPUTE = "rank_compute_seconds"
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     known: dict[Subject, float] = {}
     for event in scene.panel.events_of("verdict"):
         node = whole_of(event.subject) or event.subject
@@ -31,7 +31,7 @@ def explain(scene: Scene) -> Iterator[Candidate]:
             yield from _judge(scene, node, job, since)
 
 
-def _judge(scene: Scene, node: Subject, job: Subject, since: float) -> Iterator[Candidate]:
+def _judge(scene: Scene, node: Subject, job: Subject, since: float) -> Iterator[CauseCandidate]:
     slower = scene.rose(STEP).get(job)
     parts = [sign for sign in scene.fell(CLOCK).values() if whole_of(sign.subject) == node]
     if slower is None or not parts:
@@ -41,7 +41,7 @@ def _judge(scene: Scene, node: Subject, job: Subject, since: float) -> Iterator[
     held = scene.now - max(since, slower.since)
     if held * lost < cost:
         return
-    one = Candidate(
+    one = CauseCandidate(
         cause=node,
         kind="schedule.degraded_kept",
         signs=[Symptom(node, "verdict", since, 0.0, 1.0), *parts],

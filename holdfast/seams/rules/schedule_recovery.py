@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import WORK
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -15,7 +15,7 @@ TOO_LONG = 1.8
 REMEMBERED_SECONDS = 3600.0  # after it is back, the finding stands so long
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     down: dict[Subject, float] = {}
     took: dict[Subject, tuple[float, float]] = {}
     for event in sorted(scene.panel.events_of("job_failed", "job_restarted"), key=lambda event: event.at):
@@ -31,12 +31,12 @@ def explain(scene: Scene) -> Iterator[Candidate]:
             yield from _judge(scene, job, since, at, back=True)
 
 
-def _judge(scene: Scene, job: Subject, since: float, until: float, *, back: bool) -> Iterator[Candidate]:
+def _judge(scene: Scene, job: Subject, since: float, until: float, *, back: bool) -> Iterator[CauseCandidate]:
     row = scene.panel.row(USUAL, job)
     usual = float(row[-1]) if row is not None and row[-1] == row[-1] else USUAL_WITHOUT
     if until - since < TOO_LONG * usual:
         return
-    one = Candidate(
+    one = CauseCandidate(
         cause=job,
         kind="schedule.slow_recovery",
         signs=[Symptom(job, "job_down", since, usual, until - since)],

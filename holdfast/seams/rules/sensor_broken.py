@@ -7,7 +7,7 @@ from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject, kind
 from holdfast.model.topology import whole_of
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.instruments import Lie, lies, silences
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -20,7 +20,7 @@ PARENTS = ("rack", "cdu", "loop", "room", "switch", "psu", "feed")
 NOWHERE = frozenset({"nowhere"})  # of a job whose nodes are not known
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     found = list(lies(dict(scene.panel.tables), scene.panel.times))
     for lie in found:
         scene.distrust(lie.signal, lie.subject)
@@ -91,10 +91,10 @@ def _together(mine: Sequence[Lie]) -> bool:
     return max(since) - min(since) <= TOGETHER_SECONDS + PHASE_SECONDS
 
 
-def _silent(place: Subject, mine: Sequence[Lie]) -> Candidate:
+def _silent(place: Subject, mine: Sequence[Lie]) -> CauseCandidate:
     if len({lie.subject for lie in mine}) == 1:
         return _broken(mine[0].subject, "lost", mine)
-    one = Candidate(
+    one = CauseCandidate(
         cause=place,
         kind="sensor.lost",
         signs=[Symptom(lie.subject, lie.signal, lie.since, float("nan"), float("nan")) for lie in mine],
@@ -108,8 +108,8 @@ def _silent(place: Subject, mine: Sequence[Lie]) -> Candidate:
     return one
 
 
-def _broken(subject: Subject, kind: str, mine: Sequence[Lie]) -> Candidate:
-    one = Candidate(
+def _broken(subject: Subject, kind: str, mine: Sequence[Lie]) -> CauseCandidate:
+    one = CauseCandidate(
         cause=subject,
         kind=f"sensor.{kind}",
         signs=[Symptom(subject, lie.signal, lie.since, float("nan"), float("nan")) for lie in mine],
@@ -122,10 +122,10 @@ def _broken(subject: Subject, kind: str, mine: Sequence[Lie]) -> Candidate:
     return one
 
 
-def _clock(prefix: str, mine: Sequence[Lie]) -> Candidate:
+def _clock(prefix: str, mine: Sequence[Lie]) -> CauseCandidate:
     """A whole domain falls silent at once while all others speak: its clock or its gateway, not its sensors."""
     first = min(lie.since for lie in mine)
-    one = Candidate(
+    one = CauseCandidate(
         cause=prefix,
         kind="sensor.clock",
         signs=[Symptom(lie.subject, lie.signal, lie.since, float("nan"), float("nan")) for lie in mine],

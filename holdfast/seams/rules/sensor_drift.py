@@ -9,7 +9,7 @@ from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.moved import Moves, baseline_columns, median, moves, recent_columns, resolution
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -39,14 +39,14 @@ MANY = 8  # that move together are no lone instrument
 Witness = tuple[str, Callable[[Scene, Subject], frozenset[Subject]]]
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     found = [one for signal in WITNESSES for one in _wandering(scene, signal)]
     for one in found:
         scene.distrust(one.signs[0].signal, one.cause)
     yield from found
 
 
-def _wandering(scene: Scene, signal: str) -> Iterator[Candidate]:
+def _wandering(scene: Scene, signal: str) -> Iterator[CauseCandidate]:
     table = scene.panel.of(signal)
     fact = signals()[signal]._replace(bad="either")
     if not table.subjects:
@@ -85,7 +85,7 @@ def _beyond_peers(found: Moves) -> Callable[[Symptom], bool]:
     return beyond
 
 
-def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candidate | None:
+def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> CauseCandidate | None:
     """None where a witness moved too, or where none of them could have been seen to."""
     reported = []
     for signal, who in witnesses:
@@ -107,7 +107,7 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
             reported.append(f"{signal} of {change.seen} beside it is as ever")
     if not reported:
         return None
-    one = Candidate(
+    one = CauseCandidate(
         cause=sign.subject,
         kind="sensor.drift",
         signs=[sign],
@@ -123,14 +123,14 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
     return one
 
 
-class Change(NamedTuple):
+class DriftChange(NamedTuple):
     moved: float  # in the witnesses' own unit; of flows and powers the sum, of others the mean
     lately: float  # the same, over the last minute alone
     usual: float
     seen: int
 
 
-def _change(scene: Scene, signal: str, subjects: frozenset[Subject], since: float) -> Change | None:
+def _change(scene: Scene, signal: str, subjects: frozenset[Subject], since: float) -> DriftChange | None:
     """How the witnesses moved over the whole time of the move: what lags behind them is no drift."""
     table, times = scene.panel.of(signal), scene.panel.times
     rows = [table.index[one] for one in subjects if one in table.index and (signal, one) not in scene.distrusted]
@@ -143,7 +143,7 @@ def _change(scene: Scene, signal: str, subjects: frozenset[Subject], since: floa
         return None
     joined = np.sum if _unit(signal) in (FLOW, "watts") else np.mean
     moved, lately = (float(joined((late - before)[both])) for late in (now, last))
-    return Change(moved, lately, float(joined(before[both])), int(both.sum()))
+    return DriftChange(moved, lately, float(joined(before[both])), int(both.sum()))
 
 
 def _coarseness(scene: Scene, signal: str, subjects: frozenset[Subject]) -> float:
@@ -152,7 +152,7 @@ def _coarseness(scene: Scene, signal: str, subjects: frozenset[Subject]) -> floa
     return float(resolution(table.values[rows]).max(initial=0.0))
 
 
-def _least(signal: str, change: Change) -> float:
+def _least(signal: str, change: DriftChange) -> float:
     fact = signals()[signal]
     return max(fact.least_absolute, fact.least_ratio * abs(change.usual), 1e-9)
 

@@ -8,7 +8,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, WORK
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -20,7 +20,7 @@ LEAST_FAILURES = 2
 BY_CHANCE = 0.05
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     cohorts: dict[str, dict[Subject, float]] = {}
     for event in scene.panel.events_of(*ROLLOUTS):
         version = str(event.detail.get("version", "")) or event.kind
@@ -38,7 +38,7 @@ def _hits(scene: Scene, since: dict[Subject, float], failures: list[Event]) -> l
     return [event for event in failures if event.at >= since.get(_node(event), scene.now + 1)]
 
 
-def _compare(one: Candidate, version: str, hits: dict[str, list[Event]]) -> None:
+def _compare(one: CauseCandidate, version: str, hits: dict[str, list[Event]]) -> None:
     """What speaks for another cause of the same failures: one node alone, or another version that they all have."""
     mine = hits[version]
     if len({_node(event) for event in mine}) == 1:
@@ -54,7 +54,7 @@ def _counts(event: Event) -> bool:
     return event.code not in OF_AN_APPLICATION and find(event.code).action != "ignore"
 
 
-def _judge(scene: Scene, version: str, since: dict[Subject, float], failures: list[Event]) -> Iterator[Candidate]:
+def _judge(scene: Scene, version: str, since: dict[Subject, float], failures: list[Event]) -> Iterator[CauseCandidate]:
     hit = _hits(scene, since, failures)
     others = len(failures) - len(hit)
     nodes = scene.nodes_seen("gpu_temperature_celsius") | set(since)
@@ -66,7 +66,7 @@ def _judge(scene: Scene, version: str, since: dict[Subject, float], failures: li
     chance = _at_least(len(hit), len(hit) + others, exposed / (exposed + max(unexposed, 1.0)))
     if chance > BY_CHANCE:
         return
-    one = Candidate(
+    one = CauseCandidate(
         cause=f"software/{version}",
         kind="software.rollout",
         signs=[Symptom(event.subject, event.kind, event.at, 0.0, 1.0) for event in hit],

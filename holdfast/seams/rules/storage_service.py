@@ -7,7 +7,7 @@ import numpy as np
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import STORAGE, STORES
 from holdfast.seams.rules.storage_writer import slow_writers
 from holdfast.seams.scene import Scene
@@ -25,7 +25,7 @@ LASTING = 0.8  # confidence 0.69
 UNPROVEN = 0.0  # while no checkpoint took longer, it is as likely as not
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     slow = scene.rose(METADATA)
     for place, sign in slow.items():
         yield _metadata(scene, place, sign)
@@ -33,7 +33,7 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         yield _writes(scene, place, place in slow)
 
 
-def _metadata(scene: Scene, place: Subject, sign: Symptom) -> Candidate:
+def _metadata(scene: Scene, place: Subject, sign: Symptom) -> CauseCandidate:
     one = _candidate(scene, place, "storage.metadata", [sign])
     one.speaks(3.0, weigh.moved_text(sign, " s"))
     if sign.now >= FAR * sign.before:
@@ -43,7 +43,7 @@ def _metadata(scene: Scene, place: Subject, sign: Symptom) -> Candidate:
     return one
 
 
-def _writes(scene: Scene, place: Subject, metadata: bool) -> Candidate:
+def _writes(scene: Scene, place: Subject, metadata: bool) -> CauseCandidate:
     signs = [found[place] for found in (scene.fell(WRITE), scene.rose(LATENCY)) if place in found]
     one = _candidate(scene, place, "storage.write_slow", signs)
     for sign in signs:
@@ -61,7 +61,7 @@ def _writes(scene: Scene, place: Subject, metadata: bool) -> Candidate:
     return one
 
 
-def _jobs(scene: Scene, one: Candidate, place: Subject) -> bool:
+def _jobs(scene: Scene, one: CauseCandidate, place: Subject) -> bool:
     """Do the jobs that write to it feel it?"""
     writers = {job for job in scene.down(place, STORES) if job.startswith("job/")} & scene.seen(CHECKPOINT)
     slower = [job for job in sorted(writers) if job in scene.rose(CHECKPOINT)]
@@ -94,8 +94,8 @@ def _wrote_since(scene: Scene, job: Subject, since: float) -> bool:
     return bool(np.isfinite(late).any() and (np.diff(late[np.isfinite(late)]) != 0).any())
 
 
-def _candidate(scene: Scene, place: Subject, kind: str, signs: list[Symptom]) -> Candidate:
-    return Candidate(cause=place, kind=kind, signs=signs, reach=scene.reach(place, STORES), explains=STORAGE)
+def _candidate(scene: Scene, place: Subject, kind: str, signs: list[Symptom]) -> CauseCandidate:
+    return CauseCandidate(cause=place, kind=kind, signs=signs, reach=scene.reach(place, STORES), explains=STORAGE)
 
 
 SEAM = Seam(

@@ -8,7 +8,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams import weigh
-from holdfast.seams.candidate import Candidate
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, STORAGE
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -20,7 +20,7 @@ LEAST_RANKS = 2
 FEW = 0.25  # of a job's nodes: more are no single writer
 
 
-def explain(scene: Scene) -> Iterator[Candidate]:
+def explain(scene: Scene) -> Iterator[CauseCandidate]:
     jobs = {whole_of(rank) or rank for rank in scene.panel.of(WROTE).subjects}
     for job in sorted(jobs):
         for node, sign in slow_writers(scene, job).items():
@@ -44,8 +44,8 @@ def slow_writers(scene: Scene, job: Subject) -> dict[Subject, Symptom]:
     return found if len(found) <= max(1, FEW * len(scene.jobs.get(job, ()))) else {}
 
 
-def _candidate(scene: Scene, job: Subject, node: Subject, sign: Symptom) -> Candidate:
-    one = Candidate(
+def _candidate(scene: Scene, job: Subject, node: Subject, sign: Symptom) -> CauseCandidate:
+    one = CauseCandidate(
         cause=node,
         kind="storage.one_writer",
         signs=[sign],

@@ -12,14 +12,14 @@ from holdfast.diagnosis.evidence import nccl_ras as ras_evidence
 from holdfast.formats.nccl import ras as ras_form
 from holdfast.model.evidence import Evidence
 from holdfast.node.sources.jobs import nccl_ras
-from holdfast.supervisor.evidence.stack_capture import Look
+from holdfast.supervisor.evidence.stack_capture import StackCapture
 
 DUMP_SECONDS = 10.0  # PyTorch looks at its pipe once a second, and writes within a few more
 _POLL_SECONDS = 0.2
 _RAS_PATIENCE_SECONDS = 3.0
 
 
-def stacks(looks: Sequence[Look], file: Path) -> None:
+def stacks(looks: Sequence[StackCapture], file: Path) -> None:
     """Where every rank stood, for a person."""
     with suppress(OSError):
         file.write_bytes(msgspec.json.format(msgspec.json.encode(looks)) + b"\n")

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
-from holdfast.supervisor.evidence.stack_capture import Look
+from holdfast.supervisor.evidence.stack_capture import StackCapture
 
 _NAMED = 8
 _OWN_LIBRARY = ("torch", "python3", "<frozen")
 
 
-def evidence(looks: Sequence[Look], at: float) -> list[Evidence]:
+def evidence(looks: Sequence[StackCapture], at: float) -> list[Evidence]:
     """Of the ranks that differ from the majority; nothing where there is no majority or no one differs."""
     found = [_stopped(one, at) for one in looks if one.state == "T"]
     found += [_blocked(one, at) for one in looks if one.state == "D"]
@@ -24,7 +24,7 @@ def evidence(looks: Sequence[Look], at: float) -> list[Evidence]:
     return found
 
 
-def _majority(looks: Sequence[Look], of: int) -> Look | None:
+def _majority(looks: Sequence[StackCapture], of: int) -> StackCapture | None:
     counts = Counter(_place(one) for one in looks if one.frames)
     if not counts:
         return None
@@ -32,7 +32,7 @@ def _majority(looks: Sequence[Look], of: int) -> Look | None:
     return next(one for one in looks if _place(one) == place) if 2 * count > of or count == of - 1 else None
 
 
-def _place(look: Look) -> str:
+def _place(look: StackCapture) -> str:
     """Where in the program: the innermost frame that is not a library's, with the call it is in."""
     own = [frame for frame in look.frames if not _is_library(frame)]
     return f"{look.frames[0].partition(' ')[0]} {own[0] if own else ''}" if look.frames else ""
@@ -42,34 +42,34 @@ def _is_library(frame: str) -> bool:
     return any(f"({word}" in frame for word in _OWN_LIBRARY)
 
 
-def _elsewhere(one: Look, usual: Look, alike: Sequence[Look], at: float) -> Evidence:
+def _elsewhere(one: StackCapture, usual: StackCapture, alike: Sequence[StackCapture], at: float) -> Evidence:
     both_wait = one.in_collective and usual.in_collective
     cause = "job.collective_mismatch" if both_wait else "job.rank_slow"
     says = f"rank {one.rank} is in {_reported(one)} while {_ranks(alike)} {'are' if len(alike) > 1 else 'is'} in "
     return _evidence(one, cause, says + _reported(usual), at)
 
 
-def _stopped(one: Look, at: float) -> Evidence:
+def _stopped(one: StackCapture, at: float) -> Evidence:
     return _evidence(one, "job.rank_slow", f"rank {one.rank} is stopped by a signal or a debugger", at)
 
 
-def _blocked(one: Look, at: float) -> Evidence:
+def _blocked(one: StackCapture, at: float) -> Evidence:
     where = _reported(one) if one.frames else "the kernel"
     return _evidence(one, "storage.stall", f"rank {one.rank} cannot be interrupted in {where}: input or output", at)
 
 
-def _evidence(one: Look, cause: str, says: str, at: float) -> Evidence:
+def _evidence(one: StackCapture, cause: str, says: str, at: float) -> Evidence:
     event = Event(kind="stack", code="outlier", at=at, text=says, severity="warning", detail={"says": says})
     return Evidence(event=event, file="stacks", host=one.host, rank=one.rank, role="strong", cause=cause)
 
 
-def _reported(one: Look) -> str:
+def _reported(one: StackCapture) -> str:
     own = next((frame for frame in one.frames if not _is_library(frame)), "")
     inner = one.frames[0]
     return inner if own in ("", inner) else f"{inner.partition(' ')[0]}, called from {own}"
 
 
-def _ranks(looks: Sequence[Look]) -> str:
+def _ranks(looks: Sequence[StackCapture]) -> str:
     names = sorted(one.rank for one in looks)
     shown = ", ".join(map(str, names[:_NAMED])) + (" and others" if len(names) > _NAMED else "")
     return f"rank{'s' * (len(names) > 1)} {shown}"

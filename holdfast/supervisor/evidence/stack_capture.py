@@ -18,7 +18,7 @@ _USER_TIME, _SYSTEM_TIME = 11, 12  # of /proc/PID/stat, counted from the state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class StackCapture:
     rank: int
     host: str
     pid: int
@@ -27,13 +27,13 @@ class Look:
     cpu_seconds: float = 0.0
     io_bytes: int = 0
 
-    def moved_since(self, earlier: "Look") -> bool:
+    def moved_since(self, earlier: "StackCapture") -> bool:
         """Whether it did anything; a rank that spins in a collective does nothing."""
         if (self.pid, self.frames) != (earlier.pid, earlier.frames) or self.io_bytes != earlier.io_bytes:
             return True
         return self.cpu_seconds - earlier.cpu_seconds > 0.5 and not self.in_collective
 
-    def only_spins_since(self, earlier: "Look") -> bool:
+    def only_spins_since(self, earlier: "StackCapture") -> bool:
         """Whether all it did was to burn processor time where it stands, as one that waits for its GPU does."""
         same = (self.pid, self.frames, self.io_bytes) == (earlier.pid, earlier.frames, earlier.io_bytes)
         return same and self.cpu_seconds > earlier.cpu_seconds
@@ -43,7 +43,7 @@ class Look:
         return any("distributed_c10d.py" in frame or "synchronize (torch" in frame for frame in self.frames[:6])
 
 
-def at_ranks(child: int, host: str) -> list[Look]:
+def at_ranks(child: int, host: str) -> list[StackCapture]:
     """The processes below the command that have a rank; of several with one rank the first, which has the others."""
     found: dict[int, int] = {}
     for pid in [child, *processes.below(child)]:
@@ -53,12 +53,14 @@ def at_ranks(child: int, host: str) -> list[Look]:
     return [_at(rank, pid, host) for rank, pid in sorted(found.items())]
 
 
-def _at(rank: int, pid: int, host: str) -> Look:
+def _at(rank: int, pid: int, host: str) -> StackCapture:
     fields = processes.stat_of(pid)
     cpu = sum(int(fields[place]) for place in (_USER_TIME, _SYSTEM_TIME)) / _TICKS if fields else 0.0
     state = fields[0] if fields else "X"
     frames = () if state in "TX" else _python_stack(pid) or _kernel_wait(pid)
-    return Look(rank=rank, host=host, pid=pid, state=state, frames=frames, cpu_seconds=cpu, io_bytes=_io_bytes(pid))
+    return StackCapture(
+        rank=rank, host=host, pid=pid, state=state, frames=frames, cpu_seconds=cpu, io_bytes=_io_bytes(pid)
+    )
 
 
 def py_spy() -> str | None:

@@ -18,7 +18,7 @@ _IN_USE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ActivitySample:
     at: float  # steady clock
     gpus: tuple[tuple[float, float], ...] = ()  # use (0 to 1) and watts of each GPU of the job
     rdma_bytes: float | None = None  # sent and received by all ports so far
@@ -35,13 +35,13 @@ class Signs:
 
 class Activity:
     def __init__(self) -> None:
-        self._samples: deque[Sample] = deque(maxlen=_KEPT)
+        self._samples: deque[ActivitySample] = deque(maxlen=_KEPT)
         self._watts: deque[float] = deque(maxlen=64)
         self._rates: deque[float] = deque(maxlen=64)
         self._since: float | None = None  # from when on what is seen belongs to the current stretch of work
         self._most_watts, self._most_rate = 0.0, 0.0
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: ActivitySample) -> None:
         self._samples.append(sample)
 
     def progress(self, now: float) -> None:
@@ -56,7 +56,7 @@ class Activity:
         elif self._since is None:
             self._since = now
 
-    def is_busy(self, sample: Sample) -> bool:
+    def is_busy(self, sample: ActivitySample) -> bool:
         """Whether it works about as hard as it ever did: for a run that tells of no progress."""
         watts = max((watts for use, watts in sample.gpus if use > 0.0), default=0.0)
         rate = _rate([*self._samples][-2:]) or 0.0
@@ -73,7 +73,7 @@ class Activity:
         flows, traffic = self._of_traffic(seen)
         return Signs(works or flows, 0 if works else waiting, (*power, *traffic))
 
-    def _of_gpus(self, seen: Sequence[Sample]) -> tuple[bool, int, tuple[str, ...]]:
+    def _of_gpus(self, seen: Sequence[ActivitySample]) -> tuple[bool, int, tuple[str, ...]]:
         usual = _usual(self._watts)
         count = min(len(one.gpus) for one in seen)
         if usual is None or not count:
@@ -84,7 +84,7 @@ class Activity:
         waiting = sum(share >= _IN_USE and drawn <= _WAITS * usual for share, drawn in zip(use, watts, strict=True))
         return works, waiting, (f"its GPUs draw {fmean(watts):.0f} W where {usual:.0f} W is usual",)
 
-    def _of_traffic(self, seen: Sequence[Sample]) -> tuple[bool, tuple[str, ...]]:
+    def _of_traffic(self, seen: Sequence[ActivitySample]) -> tuple[bool, tuple[str, ...]]:
         usual, rate = _usual(self._rates), _rate(seen)
         if usual is None or rate is None or usual < _LEAST_RATE:
             return False, ()
@@ -95,7 +95,7 @@ def _usual(values: deque[float]) -> float | None:
     return median(values) if len(values) >= _ENOUGH else None
 
 
-def _rate(seen: Sequence[Sample]) -> float | None:
+def _rate(seen: Sequence[ActivitySample]) -> float | None:
     if len(seen) < 2:
         return None
     first, last = seen[0], seen[-1]

@@ -15,7 +15,7 @@ _MOST_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostHardware:
     check: str
     what: str
     evidence: Evidence
@@ -27,10 +27,10 @@ class AgentVerdicts:
     def __init__(self, node: str, path: str) -> None:
         self._node, self._path = node, Path(path)
         self._mark: tuple[float, int] = (0.0, 0)
-        self._known: list[Lost] = []
+        self._known: list[LostHardware] = []
         self._before = {one.check for one in self.lost()}
 
-    def lost(self) -> list[Lost]:
+    def lost(self) -> list[LostHardware]:
         """Current failures; none where no agent runs or its file cannot be read."""
         try:
             found = self._path.stat()
@@ -42,10 +42,10 @@ class AgentVerdicts:
             return []
         return self._known
 
-    def failures(self) -> list[Lost]:
+    def failures(self) -> list[LostHardware]:
         return [one for one in self.lost() if one.check not in self._before]
 
-    def _parse(self, document: Any) -> list[Lost]:
+    def _parse(self, document: Any) -> list[LostHardware]:
         found = []
         for verdict in document["verdicts"]:
             meaning = job_errors.of_verdict(str(verdict["check"]), str(verdict["health"]))
@@ -53,11 +53,11 @@ class AgentVerdicts:
                 found.append(self._one(str(verdict["check"]), str(verdict["reason"]), meaning.cause))
         return found
 
-    def _one(self, check: str, reason: str, cause: str) -> Lost:
+    def _one(self, check: str, reason: str, cause: str) -> LostHardware:
         says = f"the agent of {self._node} says {check}: {reason}"
         event = Event(
             kind="verdict", code=check, at=time.time(), text=says, severity="fatal", action="see_node",
             detail={"says": says},
         )  # fmt: skip
         evidence = Evidence(event=event, file=str(self._path), host=self._node, role="strong", cause=cause)
-        return Lost(check, says, evidence)
+        return LostHardware(check, says, evidence)

@@ -10,7 +10,7 @@ from holdfast.node.sources.fabric.ports import find_ports
 from holdfast.node.sources.gpu.nvml_questions import pids
 from holdfast.node.sources.gpu.nvml_session import NVML_ERRORS, NvmlDevice, Session, nvml
 from holdfast.supervisor import processes
-from holdfast.supervisor.hardware.activity import Sample
+from holdfast.supervisor.hardware.activity import ActivitySample
 
 _EVERY_SECONDS = 1.0
 _SAME_PROCESSES_SECONDS = 10.0  # to look through all of /proc costs more than all the rest
@@ -25,7 +25,7 @@ class Hardware:
         self._own: set[int] = set()
         self._own_at = 0.0
         self._stop = threading.Event()
-        self._samples: queue.SimpleQueue[Sample] = queue.SimpleQueue()
+        self._samples: queue.SimpleQueue[ActivitySample] = queue.SimpleQueue()
         self._blind: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def start(self, command: int) -> None:
@@ -34,7 +34,7 @@ class Hardware:
     def stop(self) -> None:
         self._stop.set()
 
-    def samples(self) -> Iterator[Sample]:
+    def samples(self) -> Iterator[ActivitySample]:
         """Samples since the last call."""
         while not self._samples.empty():
             yield self._samples.get()
@@ -43,8 +43,8 @@ class Hardware:
         """Once: what cannot be used here as a sign of a hang, and why."""
         return "" if self._blind.empty() else self._blind.get()
 
-    def sample(self, command: int) -> Sample:
-        return Sample(time.monotonic(), self._gpus(command), self._rdma_bytes())
+    def sample(self, command: int) -> ActivitySample:
+        return ActivitySample(time.monotonic(), self._gpus(command), self._rdma_bytes())
 
     def _watch(self, command: int) -> None:
         unseen = self.unseen()

@@ -17,7 +17,7 @@ _MOST_CLAIMS = 4096  # anybody who reaches the store can raise the count
 _NONCE_CHARACTERS = 32
 
 
-class Claim(msgspec.Struct, frozen=True):
+class NodeClaim(msgspec.Struct, frozen=True):
     node: str
     nonce: str
 
@@ -26,12 +26,12 @@ def new_nonce() -> str:
     return secrets.token_hex(_NONCE_CHARACTERS // 2)
 
 
-class Admission:
+class LeaderAdmission:
     """The leader's side. One thread calls `step`; others read `names`."""
 
     def __init__(self, signer: Signer, session: str, tell: Callable[[str], None]) -> None:
         self._signer, self._session, self._tell = signer, session, tell
-        self._open: dict[int, Claim | None] = {}
+        self._open: dict[int, NodeClaim | None] = {}
         self._seen = 0
         self.names: tuple[str, ...] = ()
 
@@ -56,12 +56,12 @@ class Admission:
             store.set(f"refused/{number}", "")
             self._tell("a node with another job secret asked to join and was refused")
             return
-        claim = msgspec.json.decode(opened, type=Claim)
+        claim = msgspec.json.decode(opened, type=NodeClaim)
         welcome = f"welcome/{claim.nonce}"
         store.set(welcome, self._signer.seal(welcome, self._session.encode()))
         self._open[number] = claim
 
-    def _proved(self, store: TCPStore, number: int, claim: Claim) -> bool:
+    def _proved(self, store: TCPStore, number: int, claim: NodeClaim) -> bool:
         key = f"hello/{number}"
         if not store.check([key]):
             return False

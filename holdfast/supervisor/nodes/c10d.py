@@ -15,9 +15,9 @@ import msgspec
 from torch._C._distributed_c10d import TCPStore
 from torch.distributed import DistError
 
-from holdfast.supervisor.nodes.admission import Admission, Claim, new_nonce
-from holdfast.supervisor.nodes.rendezvous import LeaderLost, Members
-from holdfast.supervisor.nodes.report import AttemptEnd, Plan, Report
+from holdfast.supervisor.nodes.admission import LeaderAdmission, NodeClaim, new_nonce
+from holdfast.supervisor.nodes.rendezvous import AttemptMembers, LeaderLost
+from holdfast.supervisor.nodes.report import AttemptEnd, AttemptPlan, AttemptReport
 from holdfast.supervisor.nodes.signed import Signer
 from holdfast.supervisor.patient_thread import PatientThread, Unanswered
 
@@ -41,14 +41,14 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class StoreTimeouts:
     assembly_seconds: float = 600.0
     lost_seconds: float = 15.0  # without a heartbeat
 
 
 class C10dRendezvous:
     def __init__(
-        self, node: str, store: str, secret: bytes, size: Size, patience: Patience, *, leads: bool,
+        self, node: str, store: str, secret: bytes, size: Size, patience: StoreTimeouts, *, leads: bool,
         tell: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.leads = leads
@@ -58,7 +58,7 @@ class C10dRendezvous:
         self._claim_signer = Signer(secret)
         session = new_nonce() if leads else ""
         self._signer = self._claim_signer.of_session(session)
-        self._admission = Admission(self._claim_signer, session, tell)
+        self._admission = LeaderAdmission(self._claim_signer, session, tell)
         self._store = self._connect(server=leads)
         self._thread = PatientThread()  # a store behind a dead link never answers, whatever its timeout
         self._heartbeats: dict[str, tuple[bytes, float]] = {}
@@ -106,7 +106,7 @@ class C10dRendezvous:
 
     def _join(self) -> None:
         number, nonce = self._ask(lambda: self._store.add("joined", 1)), new_nonce()
-        self._set(f"member/{number}", msgspec.json.encode(Claim(self._node, nonce)), self._claim_signer)
+        self._set(f"member/{number}", msgspec.json.encode(NodeClaim(self._node, nonce)), self._claim_signer)
         welcome, refused = f"welcome/{nonce}", f"refused/{number}"
         while (session := self._get(welcome, self._claim_signer)) is None:
             if self._ask(lambda: self._store.check([refused])):
@@ -122,27 +122,27 @@ class C10dRendezvous:
         """The leader first, so that rank 0 and its progress lines are where decisions are made."""
         return [self._node, *(name for name in self._admission.names if name != self._node)]
 
-    def select_members(self, excluded: Sequence[str]) -> Members:
+    def select_members(self, excluded: Sequence[str]) -> AttemptMembers:
         gone = {*excluded, *self.lost(self._joined())}
         chosen = tuple(name for name in self._joined() if name not in gone)[: self._size.most]
         if len(chosen) < self._size.least:
             raise LeaderLost(f"only {', '.join(chosen) or 'no node'} can take part; expected {self._size.least} nodes")
         attempt = self._ask(lambda: self._store.add("attempt", 1))
-        return Members(chosen, self._host, self._port + _TRAINING_PORT + attempt % _PORTS)
+        return AttemptMembers(chosen, self._host, self._port + _TRAINING_PORT + attempt % _PORTS)
 
     def can_lose(self, excluded: Sequence[str], members: Sequence[str]) -> int | None:
         away = {*excluded, *members, *self.lost(self._joined())}
         spares = len([name for name in self._joined() if name not in away])
         return spares + max(len(members) - self._size.least, 0)
 
-    def announce(self, plan: Plan) -> None:
+    def announce(self, plan: AttemptPlan) -> None:
         self._set(f"plan/{plan.number}", msgspec.json.encode(plan), self._signer)
 
-    def next_plan(self, after: int) -> Plan:
+    def next_plan(self, after: int) -> AttemptPlan:
         while True:
             found = self._get(f"plan/{after + 1}", self._signer)
             if found is not None:
-                return msgspec.json.decode(found, type=Plan)
+                return msgspec.json.decode(found, type=AttemptPlan)
             time.sleep(_POLL_SECONDS)
 
     def ended_elsewhere(self, number: int) -> AttemptEnd | None:
@@ -165,17 +165,17 @@ class C10dRendezvous:
         silent = {name: now - self._heartbeats[name][1] for name in members if name != self._node}
         return {name: seconds for name, seconds in silent.items() if seconds > self._patience.lost_seconds}
 
-    def send_report(self, number: int, report: Report) -> None:
+    def send_report(self, number: int, report: AttemptReport) -> None:
         self._set(f"report/{number}/{self._node}", msgspec.json.encode(report), self._signer)
 
-    def reports(self, number: int, members: Sequence[str]) -> list[Report]:
+    def reports(self, number: int, members: Sequence[str]) -> list[AttemptReport]:
         waiting, found = [name for name in members if name != self._node], []
         deadline = time.monotonic() + _REPORT_SECONDS + self._patience.lost_seconds
         while waiting and time.monotonic() < deadline:
             for name in list(waiting):
                 report = self._get(f"report/{number}/{name}", self._signer)
                 if report is not None:
-                    found.append(msgspec.json.decode(report, type=Report))
+                    found.append(msgspec.json.decode(report, type=AttemptReport))
                     waiting.remove(name)
             lost = self.lost(waiting)
             waiting = [name for name in waiting if name not in lost]

@@ -6,7 +6,7 @@ from typing import Protocol
 from holdfast.model.evidence import Evidence
 
 
-class Fleet(Protocol):
+class FleetClient(Protocol):
     """Every method answers also when the controller does not: then with nothing."""
 
     def unfit(self) -> dict[str, str]:

@@ -4,19 +4,19 @@ import time
 from collections.abc import Callable
 
 from holdfast.supervisor import processes
-from holdfast.supervisor.accounts import Accounts
+from holdfast.supervisor.accounts import RunAccounts
 from holdfast.supervisor.here import Here
 from holdfast.supervisor.nodes.rendezvous import FollowerRendezvous
-from holdfast.supervisor.options import Options
+from holdfast.supervisor.options import RunOptions
 
 Tell = Callable[[str], None]
 
 
-def follow(options: Options, rendezvous: FollowerRendezvous, tell: Tell) -> int:
+def follow(options: RunOptions, rendezvous: FollowerRendezvous, tell: Tell) -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     processes.adopt_orphans()
     rendezvous.assemble()
-    here = Here(options, rendezvous, Accounts(time.monotonic()), tell)
+    here = Here(options, rendezvous, RunAccounts(time.monotonic()), tell)
     number = 0
     while True:
         plan = rendezvous.next_plan(number)

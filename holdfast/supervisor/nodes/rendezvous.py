@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.supervisor.nodes.report import AttemptEnd, Plan, Report
+from holdfast.supervisor.nodes.report import AttemptEnd, AttemptPlan, AttemptReport
 
 
 class LeaderLost(Exception):
@@ -12,7 +12,7 @@ class LeaderLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class AttemptMembers:
     """The nodes of the next attempt, in the order of their ranks, and where their ranks meet."""
 
     names: tuple[str, ...]
@@ -28,12 +28,12 @@ class Rendezvous(Protocol):
     def assemble(self) -> None:
         """Wait until enough nodes have joined."""
 
-    def select_members(self, excluded: Sequence[str]) -> Members: ...
+    def select_members(self, excluded: Sequence[str]) -> AttemptMembers: ...
 
     def can_lose(self, excluded: Sequence[str], members: Sequence[str]) -> int | None:
         """How many members the job can go on without: spares, and members above the minimum. None on one node."""
 
-    def announce(self, plan: Plan) -> None: ...
+    def announce(self, plan: AttemptPlan) -> None: ...
 
     def ended_elsewhere(self, number: int) -> AttemptEnd | None: ...
 
@@ -42,16 +42,16 @@ class Rendezvous(Protocol):
     def lost(self, members: Sequence[str]) -> dict[str, float]:
         """Members whose heartbeat is overdue, and for how many seconds."""
 
-    def send_report(self, number: int, report: Report) -> None: ...
+    def send_report(self, number: int, report: AttemptReport) -> None: ...
 
-    def reports(self, number: int, members: Sequence[str]) -> list[Report]:
+    def reports(self, number: int, members: Sequence[str]) -> list[AttemptReport]:
         """The other nodes' reports of an attempt. A lost node sends none."""
 
     def close(self) -> None: ...
 
 
 class FollowerRendezvous(Rendezvous, Protocol):
-    def next_plan(self, after: int) -> Plan:
+    def next_plan(self, after: int) -> AttemptPlan:
         """Wait for the leader's plan after attempt `after`."""
 
 
@@ -64,13 +64,13 @@ class SingleNode:
     def assemble(self) -> None:
         pass
 
-    def select_members(self, excluded: Sequence[str]) -> Members:
-        return Members((self._node,))
+    def select_members(self, excluded: Sequence[str]) -> AttemptMembers:
+        return AttemptMembers((self._node,))
 
     def can_lose(self, excluded: Sequence[str], members: Sequence[str]) -> int | None:
         return None
 
-    def announce(self, plan: Plan) -> None:
+    def announce(self, plan: AttemptPlan) -> None:
         pass
 
     def ended_elsewhere(self, number: int) -> AttemptEnd | None:
@@ -82,10 +82,10 @@ class SingleNode:
     def lost(self, members: Sequence[str]) -> dict[str, float]:
         return {}
 
-    def send_report(self, number: int, report: Report) -> None:
+    def send_report(self, number: int, report: AttemptReport) -> None:
         pass
 
-    def reports(self, number: int, members: Sequence[str]) -> list[Report]:
+    def reports(self, number: int, members: Sequence[str]) -> list[AttemptReport]:
         return []
 
     def close(self) -> None:

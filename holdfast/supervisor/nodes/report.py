@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from holdfast.model.evidence import Evidence
-from holdfast.supervisor.evidence.stack_capture import Look
+from holdfast.supervisor.evidence.stack_capture import StackCapture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class AttemptReport:
     """One node's account of an attempt."""
 
     node: str
@@ -18,12 +18,12 @@ class Report:
     first_step: int | None = None
     last_step: int | None = None
     evidence: tuple[Evidence, ...] = ()
-    looks: tuple[Look, ...] = ()
+    looks: tuple[StackCapture, ...] = ()
     unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class AttemptPlan:
     """Who takes part in the next attempt, or the end of the run. It carries no command and no environment."""
 
     number: int

@@ -18,7 +18,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class StepCandidate:
     step: int
     attempt: str
     world: int
@@ -30,7 +30,7 @@ class Candidate:
         return self.in_memory | self.in_storage == set(range(self.world))
 
 
-def candidates(found: Sequence[Found]) -> list[Candidate]:
+def candidates(found: Sequence[Found]) -> list[StepCandidate]:
     """Steps of which every rank's shard exists somewhere. Shards of two runs never make one step."""
     memory: dict[tuple[int, str, int], set[int]] = {}
     for one in found:
@@ -38,14 +38,14 @@ def candidates(found: Sequence[Found]) -> list[Candidate]:
             memory.setdefault((copy.step, copy.attempt, copy.world), set()).add(copy.rank)
     storage = {(step, attempt, world): ranks for step, attempt, world, ranks in found[0].stored}
     rows = [
-        Candidate(key[0], key[1], key[2], frozenset(memory.get(key, ())), frozenset(storage.get(key, ())))
+        StepCandidate(key[0], key[1], key[2], frozenset(memory.get(key, ())), frozenset(storage.get(key, ())))
         for key in memory.keys() | storage.keys()
     ]
     whole = [row for row in rows if row.whole]
     return sorted(whole, key=lambda row: (row.step, len(row.in_memory), row.attempt), reverse=True)
 
 
-def sources(found: Sequence[Found], rank: int, candidate: Candidate, reader: int | None = None) -> list[str]:
+def sources(found: Sequence[Found], rank: int, candidate: StepCandidate, reader: int | None = None) -> list[str]:
     """Addresses to fetch a rank's copy from, "" for the reader's own keeper; different ranks ask different ones first.
     The reader is another rank where the number of ranks changed."""
     if rank not in candidate.in_memory:

@@ -17,13 +17,13 @@ from typing import Any
 
 from holdfast.training.checkpoint import untrusted_steps as suspects
 from holdfast.training.checkpoint.agreement import Circle
-from holdfast.training.checkpoint.candidates import Candidate, Found, candidates, sources
+from holdfast.training.checkpoint.candidates import Found, StepCandidate, candidates, sources
 from holdfast.training.checkpoint.device.device import GpuMemory
 from holdfast.training.checkpoint.format import shard
 from holdfast.training.checkpoint.format.encoding import encode
 from holdfast.training.checkpoint.format.message import EncodingError
-from holdfast.training.checkpoint.keeper.peers import Refused
-from holdfast.training.checkpoint.keeper.placement import Node, Placement, chance_of_recovery, place
+from holdfast.training.checkpoint.keeper.peers import PeerRefused
+from holdfast.training.checkpoint.keeper.placement import KeeperNode, Placement, chance_of_recovery, place
 from holdfast.training.checkpoint.keeper.site import node_name
 from holdfast.training.checkpoint.keeper_client import ANSWER_SECONDS, Held, Keeper
 from holdfast.training.checkpoint.membership import SAVE_SECONDS, Membership
@@ -86,9 +86,12 @@ class Checkpoint:
         self._membership = Membership(self._keeper)
         self._gpu = GpuMemory(gpu_bytes, self._say)
         self._members: dict[str, Any] = {}
-        self._loaded: Candidate | None = None
+        self._loaded: StepCandidate | None = None
         self._untracked: str | None = None  # why the data's order is not in the state; None before the first save
-        self._replicas, self._here = replicas, Node(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group)
+        self._replicas, self._here = (
+            replicas,
+            KeeperNode(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group),
+        )
         self._meet()
         lifetime.opened(self)
 
@@ -106,7 +109,7 @@ class Checkpoint:
             self._membership.join(self._members, step - 1, SAVE_SECONDS)
             self._copy(step, state)
         except Exception as error:  # noqa: BLE001 - the parts of a state are others' code and raise what they like
-            if isinstance(error, OSError) and not isinstance(error, Refused):
+            if isinstance(error, OSError) and not isinstance(error, PeerRefused):
                 self._keeper.close()  # it is gone or no longer understood; the next save looks for it anew
             why = str(error) if isinstance(error, UNKEEPABLE) else repr(error)
             self._say("save", f"step {step} was not kept: {why}")
@@ -161,7 +164,7 @@ class Checkpoint:
 
     def _mark(self, since: int, until: int, runs: set[str], tier: str, why: str) -> None:
         try:
-            suspects.note(self.folder, suspects.Suspect(since, until, tuple(sorted(runs)), tier, why))
+            suspects.note(self.folder, suspects.UntrustedStep(since, until, tuple(sorted(runs)), tier, why))
         except OSError as error:
             self._say("distrust", f"steps {since} to {until} are suspect and could not be marked: {error}")
 
@@ -188,7 +191,7 @@ class Checkpoint:
         refusal = ""
         try:
             held = self._membership.attach()
-        except Refused as error:
+        except PeerRefused as error:
             refusal = f"rank {self._circle.rank} on {here.name}: {error}"
         except OSError as error:
             self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
@@ -201,7 +204,7 @@ class Checkpoint:
             raise LoadRefused("; ".join(refusals[:3]))
         self._suspects = [suspects.of_row(row) for row in heard[0][7]]
         self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in heard]
-        nodes = {row[0]: Node(row[0], row[1], row[2]) for row in heard}
+        nodes = {row[0]: KeeperNode(row[0], row[1], row[2]) for row in heard}
         self.placement: Placement = place(list(nodes.values()), self._replicas)
         self._members = {
             "attempt": heard[0][6],
@@ -230,7 +233,7 @@ class Checkpoint:
         """Without a keeper the training goes on; the next save looks for one."""
         try:
             self._membership.join(self._members, step, ANSWER_SECONDS)
-        except Refused:
+        except PeerRefused:
             raise
         except OSError as error:
             self._keeper.close()
@@ -268,7 +271,7 @@ class Checkpoint:
             raise
         self._keeper.seal(order)
 
-    def _refuse_remains_of_another_world(self, rows: list[Candidate]) -> None:
+    def _refuse_remains_of_another_world(self, rows: list[StepCandidate]) -> None:
         """Fewer ranks came, and not all shards with them: beginning anew would lose what another start can have."""
         copies = [copy for one in self._found for copy in one.held]
         newest = max(copies, key=lambda copy: copy.step, default=None)
@@ -283,7 +286,7 @@ class Checkpoint:
             "(holdfast job clean) to begin anew"
         )
 
-    def _take(self, candidate: Candidate, state: State) -> bool:
+    def _take(self, candidate: StepCandidate, state: State) -> bool:
         """Bring the state to this step, if all ranks can have what they need of it."""
         if candidate.world != self._circle.world:
             return self._take_resharded(candidate, state)
@@ -299,7 +302,7 @@ class Checkpoint:
         for note in got.notes:
             self._say("data", f"reported when the step was saved: {note}")
 
-    def _take_resharded(self, candidate: Candidate, state: State) -> bool:
+    def _take_resharded(self, candidate: StepCandidate, state: State) -> bool:
         rank, world = self._circle.rank, self._circle.world
         shards = self._obtain_all(candidate, range(rank, candidate.world, world))
         if not self._circle.all(shards is not None):
@@ -339,7 +342,7 @@ class Checkpoint:
         self.loaded_from = f"{self.loaded_from}, saved by {candidate.world} ranks"
         return True
 
-    def _obtain_all(self, candidate: Candidate, ranks: Iterable[int]) -> dict[int, shard.Shard] | None:
+    def _obtain_all(self, candidate: StepCandidate, ranks: Iterable[int]) -> dict[int, shard.Shard] | None:
         shards: dict[int, shard.Shard] = {}
         for rank in ranks:
             got = self._obtain(candidate, rank)
@@ -348,7 +351,7 @@ class Checkpoint:
             shards[rank] = got
         return shards
 
-    def _obtain(self, candidate: Candidate, rank: int) -> shard.Shard | None:
+    def _obtain(self, candidate: StepCandidate, rank: int) -> shard.Shard | None:
         """A rank's shard of the step from the nearest place that has it whole."""
         own = rank == self._circle.rank
         if own and candidate.in_memory:
@@ -364,14 +367,14 @@ class Checkpoint:
                 got = shard.read(pages.map, held.size)
             except (OSError, EncodingError) as error:
                 self._say("load", f"step {candidate.step} from {address or 'own memory'}: {error}")
-                if isinstance(error, OSError) and not isinstance(error, Refused):
+                if isinstance(error, OSError) and not isinstance(error, PeerRefused):
                     self._find_keeper()  # partners are asked by way of our own
                 continue
             self.loaded_from = f"partner {address}" if address else "own memory"
             return got
         return self._from_storage(candidate, rank) if rank in candidate.in_storage else None
 
-    def _drop_borrowed(self, candidate: Candidate, shards: Iterable[int]) -> None:
+    def _drop_borrowed(self, candidate: StepCandidate, shards: Iterable[int]) -> None:
         """What came from other nodes for this load alone need not stay in this node's memory."""
         here = {copy.rank for copy in self._found[self._circle.rank].held if copy.step == candidate.step}
         for rank in shards:
@@ -385,7 +388,7 @@ class Checkpoint:
         except OSError as error:
             self._say("keeper", str(error))
 
-    def _from_storage(self, candidate: Candidate, rank: int) -> shard.Shard | None:
+    def _from_storage(self, candidate: StepCandidate, rank: int) -> shard.Shard | None:
         try:
             got, attempt = storage.read(self.storage, candidate.step, rank)
         except (OSError, EncodingError) as error:

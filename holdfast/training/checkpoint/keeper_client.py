@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.peers import Refused, checked_row
+from holdfast.training.checkpoint.keeper.peers import PeerRefused, checked_row
 from holdfast.training.checkpoint.keeper.site import node_name, socket_path
 from holdfast.training.checkpoint.keeper.wire import Message, WireError, receive, send
 
@@ -66,7 +66,7 @@ class Keeper:
         while True:
             try:
                 return self._greet(path, answer_seconds)
-            except Refused:
+            except PeerRefused:
                 self.close()
                 raise
             except OSError as error:  # none is there, or one that is just ending: its door closes last
@@ -178,7 +178,7 @@ class Keeper:
         if self._last_save:
             self.troubles["last save"] = self._last_save
         if "error" in answer:
-            raise Refused(str(answer["error"]))
+            raise PeerRefused(str(answer["error"]))
         return answer
 
     def _ask_pages(self, message: Message, answer_seconds: float = ANSWER_SECONDS) -> tuple[Message, Pages]:

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from holdfast.training.checkpoint.candidates import Candidate
+from holdfast.training.checkpoint.candidates import StepCandidate
 
 FILE = "suspect-steps.jsonl"
 ANY, MEMORY, STORAGE = "", "memory", "storage"
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class UntrustedStep:
     since: int
     until: int
     runs: tuple[str, ...]  # a later run may save the same steps again, and rightly
@@ -20,19 +20,19 @@ class Suspect:
     why: str
 
 
-def note(folder: Path, suspect: Suspect) -> None:
+def note(folder: Path, suspect: UntrustedStep) -> None:
     with open(folder / FILE, "a") as file:
         file.write(json.dumps(asdict(suspect)) + "\n")
 
 
-def noted(folder: Path) -> list[Suspect]:
+def noted(folder: Path) -> list[UntrustedStep]:
     """What was written there; a line that says nothing is passed over."""
     path = folder / FILE
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
     return [suspect for line in lines if (suspect := _read(line)) is not None]
 
 
-def _read(line: str) -> Suspect | None:
+def _read(line: str) -> UntrustedStep | None:
     try:
         row = json.loads(line)
         return of_row([row["since"], row["until"], row["runs"], row["tier"], row["why"]])
@@ -40,18 +40,18 @@ def _read(line: str) -> Suspect | None:
         return None
 
 
-def of_row(row: Sequence[object]) -> Suspect:
+def of_row(row: Sequence[object]) -> UntrustedStep:
     match row:
         case [int(since), int(until), list(runs), str(tier), str(why)]:
-            return Suspect(since, until, tuple(map(str, runs)), tier, why)
+            return UntrustedStep(since, until, tuple(map(str, runs)), tier, why)
     raise ValueError("not a suspect step")
 
 
-def to_row(suspect: Suspect) -> list[object]:
+def to_row(suspect: UntrustedStep) -> list[object]:
     return [suspect.since, suspect.until, list(suspect.runs), suspect.tier, suspect.why]
 
 
-def trusted(rows: Iterable[Candidate], suspects: Sequence[Suspect]) -> list[Candidate]:
+def trusted(rows: Iterable[StepCandidate], suspects: Sequence[UntrustedStep]) -> list[StepCandidate]:
     """What may be loaded, and from where."""
     left = []
     for row in rows:

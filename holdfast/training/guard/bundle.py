@@ -12,12 +12,12 @@ from typing import Any
 import torch
 
 from holdfast.training.checkpoint.keeper.site import node_name
-from holdfast.training.guard.finding import Finding
+from holdfast.training.guard.finding import GuardFinding
 
 LOG = logging.getLogger("holdfast.guard")
 
 
-def write(folder: Path, finding: Finding, rank: int, device: torch.device, product: dict[str, Any] | None) -> None:
+def write(folder: Path, finding: GuardFinding, rank: int, device: torch.device, product: dict[str, Any] | None) -> None:
     """A finding that cannot be written down is still a finding: training goes on."""
     name = f"step-{finding.step:08d}.rank-{rank:05d}.{str(finding.kind).replace(' ', '-')}.json"
     about = {

@@ -20,7 +20,7 @@ FP8 = 6 * 2.0**-4  # e4m3 rounds an input by at most 2^-4 of it, and all product
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ChecksumReading:
     name: str  # of the layer
     shape: tuple[int, ...]  # of its weight: layers of one shape are computed by one kernel
     error: float  # the largest, 1 being the most that rounding makes
@@ -47,7 +47,7 @@ class Checksums:
             self._name, self._chosen = self._layers[self._turn % len(self._layers)]
             self._turn += 1
 
-    def worst(self) -> Look | None:
+    def worst(self) -> ChecksumReading | None:
         """What was seen of the layer looked at, None where that is nothing; waits for the device."""
         layer, seen = self._chosen, self._seen
         self._seen, self._chosen = [], None
@@ -55,7 +55,7 @@ class Checksums:
             return None
         precision = "FP8" if may_be_fp8(layer, self._kind) else str(self._kind).removeprefix("torch.")
         worst = max(seen, key=lambda one: float(one["error"]))
-        return Look(self._name, tuple(layer.weight.shape), float(worst["error"]), precision, worst)
+        return ChecksumReading(self._name, tuple(layer.weight.shape), float(worst["error"]), precision, worst)
 
     def close(self) -> None:
         for hook in self._hooks:

@@ -7,7 +7,7 @@ QUIET_STEPS = 1000  # without an occurrence: the next one is another event
 FAR_ABOVE = 4.0  # times the most that rounding makes: no doubt is left
 
 
-class Kind(StrEnum):
+class GuardFindingKind(StrEnum):
     NOT_A_NUMBER = "not a number"
     JUMP = "jump"
     REPLICA = "replica differs"
@@ -16,10 +16,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GuardFinding:
     """One event. What happens again is counted and is not another finding."""
 
-    kind: Kind
+    kind: GuardFindingKind
     step: int  # when it was seen, the last time
     since: int  # the first step that may be wrong: the one after the last that was proven good
     ranks: tuple[int, ...]  # who is suspected; all that are possible where it is not named
@@ -41,10 +41,10 @@ class Finding:
 
     def advice(self) -> str:
         """What to do, in one sentence."""
-        if self.kind in (Kind.NOT_A_NUMBER, Kind.JUMP):
+        if self.kind in (GuardFindingKind.NOT_A_NUMBER, GuardFindingKind.JUMP):
             return "replay the step to tell the data from the machine; if it stays, go back and skip the batch"
         back = f"checkpoints of steps {self.since} to {self.step} are suspect: go back to one before"
-        if self.kind is Kind.HARDWARE:
+        if self.kind is GuardFindingKind.HARDWARE:
             return f"{back} unless the next vote agrees"
         return f"{back}, and take the machine of {self.who} out to be tested"
 
@@ -67,12 +67,16 @@ class Events:
     """Findings by event: the first is announced, and then its 10th, 100th and 1000th occurrence."""
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self._open: dict[tuple[Kind, tuple[int, ...], str], int] = {}  # event: its place in the list
+        self.findings: list[GuardFinding] = []
+        self._open: dict[tuple[GuardFindingKind, tuple[int, ...], str], int] = {}  # event: its place in the list
 
-    def add(self, finding: Finding) -> Finding | None:
+    def add(self, finding: GuardFinding) -> GuardFinding | None:
         """The finding to announce, with its count; None where there is nothing new to say."""
-        key = (finding.kind, finding.ranks, finding.what if finding.kind in (Kind.HARDWARE, Kind.JUMP) else "")
+        key = (
+            finding.kind,
+            finding.ranks,
+            finding.what if finding.kind in (GuardFindingKind.HARDWARE, GuardFindingKind.JUMP) else "",
+        )
         at = self._open.get(key)
         if at is None or finding.step - self.findings[at].step > QUIET_STEPS:
             self._open[key] = len(self.findings)
@@ -80,12 +84,12 @@ class Events:
             return finding
         known = self.findings[at]
         since, count = min(known.since, finding.since), known.count + finding.count
-        sure = "certain: it was seen again" if finding.kind is Kind.CHECKSUM else finding.sure
+        sure = "certain: it was seen again" if finding.kind is GuardFindingKind.CHECKSUM else finding.sure
         self.findings[at] = replace(finding, since=since, count=count, sure=sure)
         return self.findings[at] if len(str(count)) > len(str(known.count)) else None
 
 
-def finding_row(finding: Finding) -> list[object]:
+def finding_row(finding: GuardFinding) -> list[object]:
     return [
         str(finding.kind),
         finding.step,
@@ -97,8 +101,10 @@ def finding_row(finding: Finding) -> list[object]:
     ]
 
 
-def finding_of(row: list[object]) -> Finding:
+def finding_of(row: list[object]) -> GuardFinding:
     match row:
         case [str(kind), int(step), int(since), list(ranks), bool(named), str(what), str(sure)]:
-            return Finding(Kind(kind), step, since, tuple(int(rank) for rank in ranks), named, what, sure)
+            return GuardFinding(
+                GuardFindingKind(kind), step, since, tuple(int(rank) for rank in ranks), named, what, sure
+            )
     raise ValueError("not a finding")

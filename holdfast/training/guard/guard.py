@@ -20,11 +20,18 @@ from holdfast.training.checkpoint.agreement import Circle
 from holdfast.training.guard import bundle
 from holdfast.training.guard.checksum import Checksums, linear_layers
 from holdfast.training.guard.deferred import Later
-from holdfast.training.guard.finding import Events, Finding, Kind, finding_of, finding_row, wrong_product
+from holdfast.training.guard.finding import (
+    Events,
+    GuardFinding,
+    GuardFindingKind,
+    finding_of,
+    finding_row,
+    wrong_product,
+)
 from holdfast.training.guard.hash import digests, held
-from holdfast.training.guard.jumps import Series
-from holdfast.training.guard.replay import Cause, Compute, Replayed, replay
-from holdfast.training.guard.vote import Result, count
+from holdfast.training.guard.jumps import JumpSeries
+from holdfast.training.guard.replay import Compute, ReplayCause, Replayed, replay
+from holdfast.training.guard.vote import VoteResult, count
 
 LOG = logging.getLogger("holdfast.guard")
 STEPS_REMEMBERED = 100_000
@@ -68,9 +75,9 @@ class Guard:
         self._circle = Circle()
         chosen = [pair for pair in linear_layers(model) if layers is None or pair[0] in layers]
         self._checksums = Checksums(chosen if checksum_every else [])
-        self._series = {"loss": Series("loss"), "grad_norm": Series("gradient norm")}
+        self._series = {"loss": JumpSeries("loss"), "grad_norm": JumpSeries("gradient norm")}
         self._later: Later[int] = Later()
-        self._untold: list[Finding] = []
+        self._untold: list[GuardFinding] = []
         self._ended: deque[tuple[int, float]] = deque(maxlen=STEPS_REMEMBERED)
         self.last_good = -1  # the newest step on which all replicas agreed
         self._before = -1  # the step before this run's first: what was loaded is an earlier run's, which had its checks
@@ -82,11 +89,11 @@ class Guard:
         self.unknown: dict[str, str] = {}  # what cannot be judged here, and why
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[GuardFinding]:
         """All events so far, each with the number of times it was seen."""
         return list(self._events.findings)
 
-    def step(self, step: int, loss: Number = None, grad_norm: Number = None) -> list[Finding]:
+    def step(self, step: int, loss: Number = None, grad_norm: Number = None) -> list[GuardFinding]:
         """What is new: the first finding of an event, then its 10th, 100th and 1000th. Numbers on a GPU are looked at
         when they have arrived: training does not wait for them."""
         first = not self._ended
@@ -103,17 +110,19 @@ class Guard:
             found += self._vote(step)
         return [new for finding in hardware + found if (new := self._tell(finding)) is not None]
 
-    def event(self, when: float, what: str) -> Finding:
+    def event(self, when: float, what: str) -> GuardFinding:
         """The hardware of this rank reported an error at `when` (Unix time): steps that ended since are suspect."""
         finding = self._hardware(when, what)
         return self._tell(finding) or finding
 
-    def _hardware(self, when: float, what: str) -> Finding:
+    def _hardware(self, when: float, what: str) -> GuardFinding:
         at = bisect_left([ended for _, ended in self._ended], when)
         newest = self._ended[-1][0] if self._ended else self.last_good
         since = self._ended[at][0] if at < len(self._ended) else newest + 1
         sure = "certain that it was reported; whether numbers are wrong is not known"
-        finding = Finding(Kind.HARDWARE, max(newest, since), since, (self._circle.rank,), True, what, sure)
+        finding = GuardFinding(
+            GuardFindingKind.HARDWARE, max(newest, since), since, (self._circle.rank,), True, what, sure
+        )
         self._untold.append(finding)
         return finding
 
@@ -121,7 +130,7 @@ class Guard:
         """Compute the last step again, here and on the next rank; for all ranks together. See guard_replay."""
         reported = replay(self._circle, compute, batch, observed, before)
         step = self._ended[-1][0] if self._ended else -1
-        since = {Cause.TRANSIENT: step, Cause.PERSISTENT: min(self.last_good, step - 1) + 1}
+        since = {ReplayCause.TRANSIENT: step, ReplayCause.PERSISTENT: min(self.last_good, step - 1) + 1}
         reported = replace(reported, step=step, since=since.get(reported.cause, -1))
         LOG.warning("%s", reported.sentence())
         if reported.suspect and self._checkpoint is not None and self._marks(reported.ranks):
@@ -131,7 +140,7 @@ class Guard:
     def close(self) -> None:
         self._checksums.close()
 
-    def _numbers(self, step: int, numbers: dict[str, Number]) -> list[Finding]:
+    def _numbers(self, step: int, numbers: dict[str, Number]) -> list[GuardFinding]:
         for name, value in numbers.items():
             if value is not None:
                 self._later.put(step, name, value)
@@ -139,12 +148,16 @@ class Guard:
         for of_step, name, value in self._later.arrived():
             wrong = self._series[name].look(value)
             if wrong:
-                kind = Kind.JUMP if value == value and abs(value) != float("inf") else Kind.NOT_A_NUMBER
+                kind = (
+                    GuardFindingKind.JUMP
+                    if value == value and abs(value) != float("inf")
+                    else GuardFindingKind.NOT_A_NUMBER
+                )
                 sure = "certain; the cause may be the data, another rank or this machine"
-                found.append(Finding(kind, of_step, of_step, (self._circle.rank,), True, wrong, sure))
+                found.append(GuardFinding(kind, of_step, of_step, (self._circle.rank,), True, wrong, sure))
         return found
 
-    def _sums(self, step: int) -> list[Finding]:
+    def _sums(self, step: int) -> list[GuardFinding]:
         found = []
         if step % self.checksum_every == 0:
             look = self._checksums.worst()
@@ -154,14 +167,16 @@ class Guard:
                 since = self._sound.get(look.shape, self._before) + 1
                 what, sure = wrong_product(look.name, look.error, look.precision)
                 self._product = {"layer": look.name, "weight_shape": look.shape, **look.product}
-                found.append(Finding(Kind.CHECKSUM, step, since, (self._circle.rank,), True, what, sure))
+                found.append(
+                    GuardFinding(GuardFindingKind.CHECKSUM, step, since, (self._circle.rank,), True, what, sure)
+                )
             elif look is not None:
                 self._sound[look.shape] = step
         if (step + 1) % self.checksum_every == 0:
             self._checksums.begin()
         return found
 
-    def _vote(self, step: int) -> list[Finding]:
+    def _vote(self, step: int) -> list[GuardFinding]:
         """Compare with the replicas, and hear what the others found meanwhile."""
         ballot = {
             f"{self._replica}{bucket}": value for bucket, value in digests(held(self._model, self._optimizer)).items()
@@ -178,7 +193,7 @@ class Guard:
             self.last_good = step
         return others
 
-    def _differ(self, step: int, result: Result) -> Finding:
+    def _differ(self, step: int, result: VoteResult) -> GuardFinding:
         last = f"they agreed at step {self.last_good}" if self.last_good >= 0 else "they have not agreed before"
         what = f"other bits than its replicas in {', '.join(result.buckets)}; {last}"
         sure = (
@@ -186,9 +201,11 @@ class Guard:
             if result.named
             else "certain that they differ; which of them is wrong is not known"
         )
-        return Finding(Kind.REPLICA, step, self.last_good + 1, result.minority, result.named, what, sure)
+        return GuardFinding(
+            GuardFindingKind.REPLICA, step, self.last_good + 1, result.minority, result.named, what, sure
+        )
 
-    def _tell(self, finding: Finding) -> Finding | None:
+    def _tell(self, finding: GuardFinding) -> GuardFinding | None:
         """Announce an event once, by the rank it is about and by rank 0; mark its steps each time."""
         new = self._events.add(finding)
         if new is not None:
@@ -197,20 +214,20 @@ class Guard:
         self._distrust(finding)
         return new
 
-    def _write_evidence(self, finding: Finding) -> None:
+    def _write_evidence(self, finding: GuardFinding) -> None:
         """By the rank that is suspected: it has the numbers and the device."""
         if self._evidence is None or self._circle.rank not in finding.ranks:
             return
         device = next((tensor.device for tensor in self._model.parameters()), torch.device("cpu"))
-        product = self._product if finding.kind is Kind.CHECKSUM else None
+        product = self._product if finding.kind is GuardFindingKind.CHECKSUM else None
         bundle.write(self._evidence, finding, self._circle.rank, device, product)
 
-    def _distrust(self, finding: Finding) -> None:
+    def _distrust(self, finding: GuardFinding) -> None:
         if self._checkpoint is None or not self._marks(finding.ranks):
             return
-        if finding.kind is Kind.NOT_A_NUMBER:
+        if finding.kind is GuardFindingKind.NOT_A_NUMBER:
             self._checkpoint.not_a_number(finding.step, finding.sentence())
-        elif finding.kind is not Kind.JUMP:
+        elif finding.kind is not GuardFindingKind.JUMP:
             self._checkpoint.distrust(finding.since, self._next_vote(finding.step), finding.sentence())
 
     def _marks(self, ranks: tuple[int, ...]) -> bool:

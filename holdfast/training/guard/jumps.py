@@ -10,7 +10,7 @@ FACTOR = 5.0  # so many times the median of the window
 SPREADS = 20.0  # and so many times its usual distance from the median
 
 
-class Series:
+class JumpSeries:
     """`look` tells what is wrong with the newest value; values that are wrong do not become the measure of others."""
 
     def __init__(self, name: str) -> None:

@@ -19,7 +19,7 @@ from holdfast.training.checkpoint.parts import Random
 Compute = Callable[[Any], torch.Tensor]  # a batch in, loss or gradient norm or both out; must not change the model
 
 
-class Cause(StrEnum):
+class ReplayCause(StrEnum):
     TRANSIENT = "transient"
     PERSISTENT = "persistent"
     DATA = "the data did it"
@@ -28,7 +28,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    cause: Cause
+    cause: ReplayCause
     ranks: tuple[int, ...]  # who computed something else; empty where no one did
     what: str
     step: int = -1  # the one that was computed again
@@ -46,11 +46,11 @@ class Replayed:
         """Which checkpoints are suspect and what to do, in one sentence."""
         back = f"checkpoints of steps {self.since} to {self.step} are suspect: go back to one before"
         match self.cause:
-            case Cause.TRANSIENT:
+            case ReplayCause.TRANSIENT:
                 return f"{back}; the machine goes on, and is to be tested if it happens again"
-            case Cause.PERSISTENT:
+            case ReplayCause.PERSISTENT:
                 return f"{back}, and take the machine out to be tested"
-            case Cause.DATA:
+            case ReplayCause.DATA:
                 return f"no checkpoint is suspect: go back to one before step {self.step} and leave this batch out"
         return "no checkpoint is proven right or wrong: run the step on another machine"
 
@@ -71,17 +71,17 @@ def judge(own: Sequence[tuple[bytes, bytes]], elsewhere: Sequence[bytes]) -> Rep
     world = len(own)
     accidents = tuple(rank for rank, (first, again) in enumerate(own) if first != again)
     if accidents:
-        return Replayed(Cause.TRANSIENT, accidents, "the same device computed something else the second time")
+        return Replayed(ReplayCause.TRANSIENT, accidents, "the same device computed something else the second time")
     if world == 1:
-        return Replayed(Cause.UNKNOWN, (), "the result came again, and there is no other device to ask")
+        return Replayed(ReplayCause.UNKNOWN, (), "the result came again, and there is no other device to ask")
     apart = [rank for rank in range(world) if own[rank][1] != elsewhere[rank]]
     if not apart:
-        return Replayed(Cause.DATA, (), "every device computes the same from this batch")
+        return Replayed(ReplayCause.DATA, (), "every device computes the same from this batch")
     liars = tuple(rank for rank in apart if (rank - 1) % world in apart and world > 2)
     if len(liars) == 1:
-        return Replayed(Cause.PERSISTENT, liars, "both neighbours compute something else from the same batch")
+        return Replayed(ReplayCause.PERSISTENT, liars, "both neighbours compute something else from the same batch")
     pairs = tuple(sorted({one for rank in apart for one in (rank, (rank + 1) % world)}))
-    return Replayed(Cause.PERSISTENT, pairs, "they disagree about the same batch, and no third one decides")
+    return Replayed(ReplayCause.PERSISTENT, pairs, "they disagree about the same batch, and no third one decides")
 
 
 def _run(compute: Compute, batch: Any, before: dict[str, Any]) -> torch.Tensor:

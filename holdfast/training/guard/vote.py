@@ -8,7 +8,7 @@ Ballot = Mapping[str, int]  # bucket: the number of what this rank holds of it
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class VoteResult:
     """`minority` is certain only where `named`: of two that differ no one knows which one is right."""
 
     minority: tuple[int, ...] = ()
@@ -17,7 +17,7 @@ class Result:
     unknown: str = ""  # why nothing can be said of some of it
 
 
-def count(ballots: Sequence[Ballot]) -> Result:
+def count(ballots: Sequence[Ballot]) -> VoteResult:
     votes: dict[str, dict[int, int]] = {}
     for rank, ballot in enumerate(ballots):
         for bucket, number in ballot.items():
@@ -32,7 +32,7 @@ def count(ballots: Sequence[Ballot]) -> Result:
             others = _others(held)
             named |= others
             unsure |= set() if others else set(held)
-    return Result(tuple(sorted(named or unsure)), bool(named), tuple(buckets), _reason(lonely, len(ballots)))
+    return VoteResult(tuple(sorted(named or unsure)), bool(named), tuple(buckets), _reason(lonely, len(ballots)))
 
 
 def _others(held: Mapping[int, int]) -> set[int]:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from holdfast.training.launch.launcher import Launcher, Options
-from holdfast.training.launch.nodes import Nodes
+from holdfast.training.launch.nodes import LauncherNodes
 
 USAGE_ERROR = 64
 
@@ -25,7 +25,9 @@ def main() -> int:
         command=(given.script, *given.arguments), ranks=given.nproc_per_node, standbys=given.standbys,
         leave_seconds=given.leave_seconds,
     )  # fmt: skip
-    nodes = Nodes(given.nnodes, given.node_rank, given.master_addr, given.master_port if given.nnodes > 1 else 0)
+    nodes = LauncherNodes(
+        given.nnodes, given.node_rank, given.master_addr, given.master_port if given.nnodes > 1 else 0
+    )
     return Launcher(options, nodes, _tell).run()
 
 

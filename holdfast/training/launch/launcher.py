@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from holdfast.training.launch.nodes import Generation, NodeLost, Nodes
+from holdfast.training.launch.nodes import Generation, LauncherNodes, NodeLost
 
 BEAT_SECONDS = 0.1
 STANDBY_SECONDS = 60.0  # a run that saves nothing still gets its standby
@@ -51,7 +51,7 @@ class Process:
 @dataclass(slots=True)
 class Launcher:
     options: Options
-    nodes: Nodes
+    nodes: LauncherNodes
     tell: Tell
     _processes: list[Process] = field(default_factory=list)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)

@@ -26,7 +26,7 @@ class NodeLost(Exception):
 
 
 @dataclass(slots=True)
-class Nodes:
+class LauncherNodes:
     """This launcher among those of the job. All calls return at once but for `join`."""
 
     count: int

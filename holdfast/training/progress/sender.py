@@ -132,7 +132,7 @@ class Sender:
                     return
                 with contextlib.suppress(job_orders.OrderError):  # a newer agent's, and not for us
                     order = job_orders.decode(text)
-                    if isinstance(order, job_orders.Happened):
+                    if isinstance(order, job_orders.RankHardwareError):
                         self.happened.append((order.at, order.what))
 
     def _hang_up(self) -> None:

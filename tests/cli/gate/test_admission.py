@@ -116,7 +116,7 @@ def test_a_controller_that_hangs_is_waited_for_so_long_and_no_longer(tmp_path: P
     """It accepts the connection and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(admission.NoAnswer, match=r"no answer within 0\.2 s|timed out"):
+        with pytest.raises(admission.AdmissionUnanswered, match=r"no answer within 0\.2 s|timed out"):
             admission.closed(config(tmp_path, address), seconds=0.2)
 
 
@@ -129,7 +129,7 @@ def test_a_standby_names_the_leader_and_a_wrong_setting_is_no_answer(tmp_path: P
     finally:
         leader.close()
     for url in ("", "nonsense", "http://127.0.0.1:1"):
-        with pytest.raises(admission.NoAnswer):
+        with pytest.raises(admission.AdmissionUnanswered):
             admission.closed(config(tmp_path, url))
-    with pytest.raises(admission.NoAnswer, match="cannot be asked"):
+    with pytest.raises(admission.AdmissionUnanswered, match="cannot be asked"):
         admission.closed(str(tmp_path / "missing.toml"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.cli.top import rows as top_rows
 from holdfast.client.client import events
-from holdfast.client.watch import View
+from holdfast.client.watch import LiveFleet
 
 NOW = 10_000.0
 
@@ -58,7 +58,7 @@ def test_a_row_says_why_and_takes_no_name_for_markup() -> None:
 def test_the_top_lines_count_stages_and_tell_breakers_and_incidents() -> None:
     pool = {"pool": "p", "nodes": 4, "out": 2, "cap": 1, "breaker_open": True, "reason": "too many", "spares_short": 1}
     fleet = {"nodes": 4, "stages": {"ready": 2, "quarantined": 1, "allocated": 1}, "pools": [pool], "dry_run": True}
-    view = View(fleet, {one["name"]: one for one in FLEET}, (), NOW)
+    view = LiveFleet(fleet, {one["name"]: one for one in FLEET}, (), NOW)
     assert top_rows.stages(view).plain == "4 nodes   2 ready   1 allocated   1 quarantined"
     assert top_rows.pools(view).plain == (
         "pool p: 2 of 4 out, at most 1; breaker OPEN, it only observes: too many; 1 spare short"
@@ -71,7 +71,7 @@ def test_the_top_lines_count_stages_and_tell_breakers_and_incidents() -> None:
 
 
 def test_a_controller_that_is_away_is_said_with_the_time_since() -> None:
-    said = top_rows.connection(View({}, {}, (), NOW - 90, error="connection refused"), NOW).plain
+    said = top_rows.connection(LiveFleet({}, {}, (), NOW - 90, error="connection refused"), NOW).plain
     assert said.startswith("NOT LIVE since ") and "(2 min): connection refused" in said and "last view" in said
 
 

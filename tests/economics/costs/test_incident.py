@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.economics.costs.feasible import BadNumber
-from holdfast.economics.costs.incident import Incident, layers, total
+from holdfast.economics.costs.incident import IncidentLoss, layers, total
 
-KNOWN = Incident(
+KNOWN = IncidentLoss(
     gpus=1024,
     price=2.35,
     detect_hours=0.25,
@@ -53,7 +53,7 @@ def test_schedule_slip_only_beyond_the_float_and_with_a_value() -> None:
 def test_the_total_is_the_sum_and_more_never_costs_less(
     gpus: float, price: float, down: float, rework: float, slow: float
 ) -> None:
-    here = Incident(gpus=gpus, price=price, restore_hours=down, rework_hours=rework, slow_share=slow, slow_hours=1)
+    here = IncidentLoss(gpus=gpus, price=price, restore_hours=down, rework_hours=rework, slow_share=slow, slow_hours=1)
     assert total(layers(here)) == pytest.approx(sum(layer.cost or 0 for layer in layers(here)))
     assert total(layers(replace(here, gpus=2 * gpus))) >= total(layers(here)) >= 0
     assert total(layers(replace(here, detect_hours=1.0))) >= total(layers(here))
@@ -67,7 +67,7 @@ def test_what_cannot_be_is_said(wrong: dict[str, float]) -> None:
 
 def test_each_layer_by_hand() -> None:
     """10 GPUs at 2.00: 1 + 2 + 3 hours down, 8 GPUs wait 5 hours for the repair, 4 hours are repeated."""
-    here = Incident(
+    here = IncidentLoss(
         gpus=10, price=2.0, detect_hours=1, diagnose_hours=2, restore_hours=3, rework_hours=4, slow_share=0.5,
         slow_hours=6, blast_gpus=8, repair_hours=5, alternative_price=2.5, queued_chance=0.5, people=3,
         people_hours=2, wage=100.0, day_value=2400.0, float_days=0.5, critical_chance=0.5,
@@ -84,7 +84,7 @@ def test_each_layer_by_hand() -> None:
 
 
 def test_what_is_left_out_costs_nothing() -> None:
-    bare = Incident(gpus=1, price=1.0)
+    bare = IncidentLoss(gpus=1, price=1.0)
     assert [layer.cost for layer in layers(bare)] == [0, 0, 0, 0, None]
     assert (bare.wage, bare.critical_chance) == (140.0, 1.0)
 

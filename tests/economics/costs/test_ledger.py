@@ -8,51 +8,51 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.economics.costs.finding import Prices, bill
-from holdfast.economics.costs.ledger import HOUR, Claim, Course, Ledger, Lost
+from holdfast.economics.costs.ledger import HOUR, LossClaim, LossCourse, LossLedger, LostHours
 from holdfast.model.account import Loss
 
 MONTH = 30 * 24
 JOBS = {"job/a": 1024, "job/b": 64, "job/c": 256}
 
 
-def _course(slow: list[float], down: list[float], redone: list[tuple[float, float]] = []) -> Course:  # noqa: B006
+def _course(slow: list[float], down: list[float], redone: list[tuple[float, float]] = []) -> LossCourse:  # noqa: B006
     """One span an hour."""
-    return Course(
+    return LossCourse(
         times=[HOUR * (n + 1) for n in range(len(slow))], step=HOUR, slow=slow, down=down, redone=redone
     )  # fmt: skip
 
 
 def test_two_incidents_on_one_job_share_its_hours() -> None:
-    ledger = Ledger()
+    ledger = LossLedger()
     course = _course([0.5] * 4, [0.0] * 4)
-    claims = {"cdu/c1": Claim(0.0, frozenset({"job/a"})), "link/l1": Claim(2 * HOUR, frozenset({"job/a"}))}
+    claims = {"cdu/c1": LossClaim(0.0, frozenset({"job/a"})), "link/l1": LossClaim(2 * HOUR, frozenset({"job/a"}))}
     ledger.attribute({"job/a": course}, claims)
-    assert ledger.of("cdu/c1", "job/a") == Lost(slow=0.5 + 0.5 + 0.25 + 0.25)
-    assert ledger.of("link/l1", "job/a") == Lost(slow=0.25 + 0.25)
+    assert ledger.of("cdu/c1", "job/a") == LostHours(slow=0.5 + 0.5 + 0.25 + 0.25)
+    assert ledger.of("link/l1", "job/a") == LostHours(slow=0.25 + 0.25)
     assert ledger.job("job/a").hours == pytest.approx(2.0)
 
 
 def test_what_was_attributed_is_not_attributed_again() -> None:
-    ledger = Ledger()
+    ledger = LossLedger()
     course = _course([0.5] * 4, [0.0] * 4)
     for _ in range(3):
-        ledger.attribute({"job/a": course}, {"x": Claim(0.0, frozenset({"job/a"}))})
-    ledger.attribute({"job/a": course}, {"y": Claim(0.0, frozenset({"job/a"}))})
+        ledger.attribute({"job/a": course}, {"x": LossClaim(0.0, frozenset({"job/a"}))})
+    ledger.attribute({"job/a": course}, {"y": LossClaim(0.0, frozenset({"job/a"}))})
     assert ledger.of("x", "job/a").slow == 2.0 and ledger.of("y", "job/a").slow == 0.0
 
 
 def test_what_no_incident_claims_waits_for_one() -> None:
-    ledger = Ledger()
+    ledger = LossLedger()
     course = _course([0.5] * 4, [0.0] * 4)
     ledger.attribute({"job/a": course}, {})
-    ledger.attribute({"job/a": course}, {"x": Claim(HOUR, frozenset({"job/a"}))})
+    ledger.attribute({"job/a": course}, {"x": LossClaim(HOUR, frozenset({"job/a"}))})
     assert ledger.of("x", "job/a").slow == pytest.approx(1.5)
 
 
 def test_a_restored_incident_goes_on_and_a_closed_one_is_forgotten() -> None:
-    ledger = Ledger()
-    ledger.restore("x", "job/a", Lost(slow=1.0), 2 * HOUR)
-    ledger.attribute({"job/a": _course([0.5] * 4, [0.0] * 4)}, {"x": Claim(0.0, frozenset({"job/a"}))})
+    ledger = LossLedger()
+    ledger.restore("x", "job/a", LostHours(slow=1.0), 2 * HOUR)
+    ledger.attribute({"job/a": _course([0.5] * 4, [0.0] * 4)}, {"x": LossClaim(0.0, frozenset({"job/a"}))})
     assert ledger.of("x", "job/a").slow == pytest.approx(2.0)
     ledger.close("x")
     assert ledger.job("job/a").hours == 0.0
@@ -84,8 +84,8 @@ def test_the_layers_of_all_incidents_sum_to_what_the_ledger_lost(
         )
         for job, one in courses.items()
     }
-    claims = {f"root/{n}": Claim(at * HOUR, frozenset(jobs)) for n, (at, jobs) in enumerate(incidents)}
-    ledger = Ledger()
+    claims = {f"root/{n}": LossClaim(at * HOUR, frozenset(jobs)) for n, (at, jobs) in enumerate(incidents)}
+    ledger = LossLedger()
     ledger.attribute(courses, claims)
     prices = Prices(gpu_hour=2.0, alternative_gpu_hour=3.0, queued_chance=0.5, people=0.0)
     hours = MONTH / 24.0
@@ -124,11 +124,11 @@ def _by_hand(what: str) -> dict[str, float]:
 
 def test_a_hung_job_of_1024_gpus_for_six_hours_by_hand() -> None:
     """docs/incidents.md prices it: 1,024 x 6 h x 2.35 direct, 1,024 x 6 h x 0.75 x 0.5 reserved, half an interval."""
-    ledger = Ledger()
+    ledger = LossLedger()
     course = _course([0.0] * 8, [0.0, *[1.0] * 6, 0.0], [(7 * HOUR, 0.5)])
-    ledger.attribute({"job/llama": course}, {"job/llama": Claim(HOUR, frozenset({"job/llama"}))})
+    ledger.attribute({"job/llama": course}, {"job/llama": LossClaim(HOUR, frozenset({"job/llama"}))})
     lost = ledger.of("job/llama", "job/llama")
-    assert lost == Lost(down=6.0, redone=0.5)
+    assert lost == LostHours(down=6.0, redone=0.5)
     loss = Loss(subject="job/llama", gpus=1024, share_so_far=0.0, share_now=0.0, down_hours=6.0, rework_hours=0.5)
     prices = Prices(gpu_hour=2.35, alternative_gpu_hour=3.1, queued_chance=0.5)
     costs = {layer.name: layer.so_far for layer in bill([loss], prices, 6.0).layers}
@@ -139,10 +139,10 @@ def test_a_hung_job_of_1024_gpus_for_six_hours_by_hand() -> None:
 
 def test_a_job_killed_four_times_by_hand() -> None:
     """256 GPUs, 12 minutes down and 20 minutes repeated each time."""
-    ledger = Ledger()
+    ledger = LossLedger()
     down = [0.2 if n in (2, 5, 8, 11) else 0.0 for n in range(14)]
     course = _course([0.0] * 14, down, [((n + 1) * HOUR, 1 / 3) for n in (2, 5, 8, 11)])
-    ledger.attribute({"job/gemma": course}, {"node/n7": Claim(0.0, frozenset({"job/gemma"}))})
+    ledger.attribute({"job/gemma": course}, {"node/n7": LossClaim(0.0, frozenset({"job/gemma"}))})
     lost = ledger.of("node/n7", "job/gemma")
     assert (lost.down, lost.redone) == (pytest.approx(0.8), pytest.approx(4 / 3))
     loss = Loss(subject="job/gemma", gpus=256, share_so_far=0.0, share_now=0.0, down_hours=lost.down,

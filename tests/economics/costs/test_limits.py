@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.economics.costs.feasible import NoProgress
-from holdfast.economics.costs.limits import Run, largest, stalled_by_restarts, wall
+from holdfast.economics.costs.limits import ScaledRun, largest, stalled_by_restarts, wall
 
-STORAGE = Run(gpu_seconds_between=1.8e8, state_bytes=5e12, bytes_per_second=2e12)
+STORAGE = ScaledRun(gpu_seconds_between=1.8e8, state_bytes=5e12, bytes_per_second=2e12)
 
 
 def test_the_storage_walls() -> None:

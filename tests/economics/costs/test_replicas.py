@@ -6,7 +6,7 @@ from math import comb
 import pytest
 
 from holdfast.economics.costs.feasible import BadNumber
-from holdfast.economics.costs.replicas import Domain, loss_chance, loss_rate
+from holdfast.economics.costs.replicas import FailureDomain, loss_chance, loss_rate
 
 
 @pytest.mark.parametrize(("nodes", "replicas"), [(6, 2), (6, 3), (8, 2), (8, 4), (9, 3)])
@@ -30,7 +30,7 @@ def test_what_gemini_recovers(nodes: int, dead: int, kept: float) -> None:
 
 
 def test_a_rack_that_holds_both_copies_dominates() -> None:
-    rack = Domain(name="rack", nodes=8, failures_per_second=1e-8)
+    rack = FailureDomain(name="rack", nodes=8, failures_per_second=1e-8)
     apart = loss_rate(128, 2, 1e-7, 600, (rack,), spread=True)
     together = loss_rate(128, 2, 1e-7, 600, (rack,), spread=False)
     assert together - apart == pytest.approx(16 * 1e-8)
@@ -48,7 +48,7 @@ def test_what_cannot_be_is_said(nodes: int, replicas: int, dead: int) -> None:
 
 
 def test_a_domain_smaller_than_a_group_takes_no_group() -> None:
-    small = Domain(name="chassis", nodes=2, failures_per_second=1e-8)
+    small = FailureDomain(name="chassis", nodes=2, failures_per_second=1e-8)
     assert loss_rate(120, 3, 1e-7, 600, (small,), spread=False) == loss_rate(120, 3, 1e-7, 600)
-    just = Domain(name="chassis", nodes=3, failures_per_second=1e-8)
+    just = FailureDomain(name="chassis", nodes=3, failures_per_second=1e-8)
     assert loss_rate(120, 3, 1e-7, 600, (just,), spread=False) > loss_rate(120, 3, 1e-7, 600)

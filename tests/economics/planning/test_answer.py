@@ -6,8 +6,8 @@ from math import inf, nan
 import pytest
 
 from holdfast.economics.costs.feasible import NoProgress
-from holdfast.economics.planning.answer import Answer, Figure, Sway, sways
-from holdfast.economics.planning.chart import Chart, Line, drawn, spaced
+from holdfast.economics.planning.answer import Figure, PlanAnswer, Sway, sways
+from holdfast.economics.planning.chart import ChartLine, PlanChart, drawn, spaced
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ def test_a_document_has_every_figure_with_a_key_and_no_infinity() -> None:
         Figure("by", {"a": -inf, "b": 2}),
         Figure("words", "x"),
     ]
-    made = Answer(
+    made = PlanAnswer(
         plan="limit", headline="so", figures=figures, inputs=(), sways=[Sway("a", 1.0, inf)], notes=["n"],
-        chart=lambda: Chart("t", "x", "y", ()),
+        chart=lambda: PlanChart("t", "x", "y", ()),
     )  # fmt: skip
     assert made.document() == {
         "plan": "limit",
@@ -74,7 +74,7 @@ def test_points_lie_at_equal_ratios_from_end_to_end() -> None:
 
 
 def test_only_points_that_can_be_drawn_are() -> None:
-    assert drawn(Line("x", ((1.0, 2.0), (inf, 1.0), (1.0, nan)))) == [(1.0, 2.0)]
+    assert drawn(ChartLine("x", ((1.0, 2.0), (inf, 1.0), (1.0, nan)))) == [(1.0, 2.0)]
 
 
 def test_one_end_that_is_finite_makes_a_span() -> None:

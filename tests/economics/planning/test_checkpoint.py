@@ -8,19 +8,19 @@ import pytest
 from holdfast.economics.costs import checkpointing as c
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
 from holdfast.economics.planning import checkpoint
-from holdfast.economics.planning.answer import Answer
+from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.economics.planning.copies import CopyTexts
 from holdfast.economics.planning.inputs import Asked
-from holdfast.economics.planning.run import Wanted
+from holdfast.economics.planning.run import RunQuestion
 
 # 1,000 GPUs that fail 8.76 times a year: one failure an hour.
-HOURLY = Wanted(
+HOURLY = RunQuestion(
     gpus="1000", rate="8.76/y", events=None, gpu_years=None, write="20s", state=None, bandwidth=None, restart="2m",
     interval=None, memory_write=None, memory_restart=None, memory_survives=None, target=None,
 )  # fmt: skip
 
 
-def asked(**more: object) -> Answer:
+def asked(**more: object) -> PlanAnswer:
     return checkpoint.answer(Asked(), replace(HOURLY, **more))  # type: ignore[arg-type]
 
 
@@ -177,7 +177,7 @@ def test_what_is_missing_or_not_a_share_is_named() -> None:
 
 
 def test_what_is_shown_to_people() -> None:
-    def shown(found: Answer, key: str) -> str:
+    def shown(found: PlanAnswer, key: str) -> str:
         return next(figure.shown for figure in found.figures if figure.key == key)
 
     assert shown(asked(memory_write="1s"), "memory_tier_ettr").endswith(" without: worth it")

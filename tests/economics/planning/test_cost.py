@@ -8,7 +8,7 @@ from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.planning import cost
 from holdfast.economics.planning.inputs import Asked
 
-NOTHING = cost.Wanted(**dict.fromkeys(cost.Wanted.__dataclass_fields__, None))
+NOTHING = cost.CostQuestion(**dict.fromkeys(cost.CostQuestion.__dataclass_fields__, None))
 PLAIN = replace(NOTHING, gpus="100", price="2")
 
 

@@ -5,22 +5,22 @@ from math import inf
 import pytest
 
 from holdfast.economics.costs.feasible import BadNumber
-from holdfast.economics.costs.limits import Run, largest, stalled_by_restarts, wall
+from holdfast.economics.costs.limits import ScaledRun, largest, stalled_by_restarts, wall
 from holdfast.economics.planning import limit
-from holdfast.economics.planning.answer import Answer
+from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.economics.planning.inputs import Asked
 
 YEAR = 31_536_000.0
 
 
-def asked(rate: str | None = "1", **more: str | bool | None) -> Answer:
+def asked(rate: str | None = "1", **more: str | bool | None) -> PlanAnswer:
     texts = {"events": None, "years": None, "state": None, "gpus": None, "bandwidth": None, "exponent": None,
              "growing": False, "restart": None} | more  # fmt: skip
     return limit.answer(Asked(), rate, *texts.values())  # type: ignore[arg-type]
 
 
 def test_what_nobody_told_is_a_frontier_model_on_llamas_storage() -> None:
-    run = Run(gpu_seconds_between=YEAR, state_bytes=5e12, bytes_per_second=2e12, reference_gpus=16384.0,
+    run = ScaledRun(gpu_seconds_between=YEAR, state_bytes=5e12, bytes_per_second=2e12, reference_gpus=16384.0,
               growing=False, network_exponent=0.0, restart_seconds=600.0)  # fmt: skip
     found = asked().document()
     assert found["gpus_at_90_percent"] == pytest.approx(largest(run, 0.9))
@@ -61,7 +61,7 @@ def test_the_interval_of_the_rate_is_from_the_worse_to_the_better_end() -> None:
 
 
 def test_a_restart_of_nothing_does_not_matter() -> None:
-    def names(found: Answer) -> set[str]:
+    def names(found: PlanAnswer) -> set[str]:
         return {one["input"] for one in found.document()["what_matters_most"]}
 
     assert "restart" in names(asked())
@@ -91,7 +91,7 @@ def test_growing_is_told_among_the_inputs() -> None:
 
 
 def test_what_is_shown_to_people() -> None:
-    def shown(found: Answer, key: str) -> str:
+    def shown(found: PlanAnswer, key: str) -> str:
         return next(figure.shown for figure in found.figures if figure.key == key)
 
     assert shown(asked(exponent="1", restart="0s"), "wall_gpus") == "none"
@@ -113,7 +113,7 @@ def test_a_doubtful_rate_is_told() -> None:
 def test_what_matters_is_of_the_size_at_ninety_percent() -> None:
     found = asked().document()
     half = next(one for one in found["what_matters_most"] if one["input"] == "time between failures")
-    run = Run(gpu_seconds_between=YEAR / 2, state_bytes=5e12, bytes_per_second=2e12, restart_seconds=600.0)
+    run = ScaledRun(gpu_seconds_between=YEAR / 2, state_bytes=5e12, bytes_per_second=2e12, restart_seconds=600.0)
     assert half["halved"] == pytest.approx(largest(run, 0.9))
 
 

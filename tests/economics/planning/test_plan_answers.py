@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
 from holdfast.economics.planning import checkpoint, cost, limit, price, risk, spares
-from holdfast.economics.planning.answer import Answer
+from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.economics.planning.copies import CopyTexts
 from holdfast.economics.planning.inputs import Asked
-from holdfast.economics.planning.run import Wanted
+from holdfast.economics.planning.run import RunQuestion
 
-RUN = Wanted(
+RUN = RunQuestion(
     gpus="16384", rate="llama3", events=None, gpu_years=None, write="25s", state=None, bandwidth=None, restart=None,
     interval=None, memory_write="2s", memory_restart=None, memory_survives=None, target=None,
 )  # fmt: skip
-INCIDENT = cost.Wanted(**dict.fromkeys(cost.Wanted.__dataclass_fields__, None) | {"gpus": "1024", "price": "h100"})
+INCIDENT = cost.CostQuestion(
+    **dict.fromkeys(cost.CostQuestion.__dataclass_fields__, None) | {"gpus": "1024", "price": "h100"}
+)
 STAGES: dict[str, str | None] = dict.fromkeys(("identify", "interval", "start", "repair", "failover", "blast"))
 
 
@@ -152,7 +154,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(make: Any, said: str) -> N
 
 @given(st.text(max_size=30) | st.from_regex(r"[a-z]=[0-9.+@-]{1,12}", fullmatch=True))
 def test_any_offer_domain_or_rate_is_answered_or_refused(text: str) -> None:
-    makes: list[Callable[[], Answer]] = [
+    makes: list[Callable[[], PlanAnswer]] = [
         lambda: price.answer(Asked(), [text], None, None, None, STAGES, None, None),
         lambda: checkpoint.answer(Asked(), replace(RUN, copies=CopyTexts(copies="2", domains=(text,)))),
         lambda: risk.answer(Asked(), "8", "3", text, None, None, None, None),

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.planning import price
-from holdfast.economics.planning.answer import Answer
+from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.economics.planning.inputs import Asked
 
 NONE: dict[str, str | None] = dict.fromkeys(("identify", "interval", "start", "repair", "failover", "blast"))
@@ -12,7 +12,7 @@ TWO = ["dear=3.00@90%", "cheap=2.00@75%"]
 
 
 def asked(offers: list[str] | None = None, gpus: str | None = None, days: str | None = None, rate: str | None = None,
-          sla: str | None = None, down: str | None = None, **stages: str) -> Answer:  # fmt: skip
+          sla: str | None = None, down: str | None = None, **stages: str) -> PlanAnswer:  # fmt: skip
     return price.answer(Asked(), TWO if offers is None else offers, gpus, days, rate, {**NONE, **stages}, sla, down)
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
 from holdfast.economics.planning import spares
-from holdfast.economics.planning.answer import Answer
+from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.economics.planning.inputs import Asked
 
 
-def asked(nodes: str = "365", told: dict[str, tuple[str, str]] | None = None, **more: str | None) -> Answer:
+def asked(nodes: str = "365", told: dict[str, tuple[str, str]] | None = None, **more: str | None) -> PlanAnswer:
     """365 nodes of one GPU that fails once a year, mended within a day: one is out on average."""
     texts = {"per_node": "1", "rate": "1", "events": None, "years": None, "repair": "1d", "swap": None, "crews": None,
              "confidence": None} | more  # fmt: skip
@@ -84,7 +84,7 @@ def test_counts_give_an_interval() -> None:
 
 
 def test_what_is_shown_to_people() -> None:
-    def shown(found: Answer, key: str) -> str:
+    def shown(found: PlanAnswer, key: str) -> str:
         return next(figure.shown for figure in found.figures if figure.key == key)
 
     low, high = asked(rate=None, events="10", years="10").document()["spares_95_percent"]

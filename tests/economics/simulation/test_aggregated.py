@@ -7,16 +7,24 @@ import pytest
 
 from holdfast.economics.costs.checkpointing import ettr
 from holdfast.economics.simulation.aggregated import coarsen, replicas
-from holdfast.economics.simulation.scenario import Checkpoints, Cluster, Effect, Hazard, Job, Restart, Scenario
-from holdfast.economics.simulation.spread import Kind, Spread, fixed
+from holdfast.economics.simulation.scenario import (
+    Checkpoints,
+    Cluster,
+    Effect,
+    Hazard,
+    RestartStages,
+    Scenario,
+    SimulatedJob,
+)
+from holdfast.economics.simulation.spread import Spread, SpreadKind, fixed
 
-STAGES = Restart(
+STAGES = RestartStages(
     detect=fixed(200.0), diagnose=fixed(100.0), reschedule=fixed(100.0), load=fixed(100.0), warm_up=fixed(100.0)
 )
 YEAR = Scenario(
     title="a year",
     cluster=Cluster(nodes=2048, days=365),
-    jobs=(Job(name="one", nodes=2048, checkpoints=Checkpoints(interval=1116, write=60), restart=STAGES),),
+    jobs=(SimulatedJob(name="one", nodes=2048, checkpoints=Checkpoints(interval=1116, write=60), restart=STAGES),),
     hazards=(Hazard(name="gpu", rate=0.1729),),
 )
 
@@ -31,7 +39,7 @@ def test_it_is_within_half_a_percent_of_the_exact_form(interval: float, write: f
 
 
 def test_every_second_is_accounted_for() -> None:
-    stages = replace(STAGES, load=Spread(Kind.LOGNORMAL, 300, 1.5), warm_up=Spread(Kind.EXPONENTIAL, 600))
+    stages = replace(STAGES, load=Spread(SpreadKind.LOGNORMAL, 300, 1.5), warm_up=Spread(SpreadKind.EXPONENTIAL, 600))
     job = replace(YEAR.jobs[0], restart=stages)
     for ledger, _ in replicas(coarsen(replace(YEAR, jobs=(job,))), 20, np.random.default_rng(2)):
         assert ledger.total == pytest.approx(16_384 * 365 * 86_400, rel=1e-9)

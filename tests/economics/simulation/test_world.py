@@ -12,39 +12,39 @@ from holdfast.economics.simulation.estimate import estimate
 from holdfast.economics.simulation.scenario import (
     Checkpoints,
     Cluster,
-    Domain,
     Effect,
     Hazard,
-    Job,
-    Maintenance,
     Part,
+    PlannedMaintenance,
     Repair,
-    Restart,
+    RestartStages,
     Scenario,
+    SimulatedDomain,
+    SimulatedJob,
 )
-from holdfast.economics.simulation.spread import Kind, Spread, fixed
+from holdfast.economics.simulation.spread import Spread, SpreadKind, fixed
 
 DAY = 86_400.0
-RESTART = Restart(
+RESTART = RestartStages(
     detect=fixed(100.0), diagnose=fixed(50.0), reschedule=fixed(50.0), load=fixed(50.0), warm_up=fixed(50.0)
 )
 PLAIN = Scenario(
     title="plain",
     cluster=Cluster(nodes=110, days=20),
-    jobs=(Job(name="one", nodes=100, checkpoints=Checkpoints(interval=600, write=30), restart=RESTART),),
+    jobs=(SimulatedJob(name="one", nodes=100, checkpoints=Checkpoints(interval=600, write=30), restart=RESTART),),
     hazards=(Hazard(name="gpu", rate=5.0),),
     repair=Repair(time=fixed(600.0)),  # a node that fails often is a person's case: quickly done, so that nobody waits
 )
 spreads = st.one_of(
     st.floats(0, 5 * DAY).map(fixed),
-    st.floats(1, DAY).map(lambda mean: Spread(Kind.EXPONENTIAL, mean)),
-    st.floats(1, DAY).map(lambda median: Spread(Kind.LOGNORMAL, median, 1.0)),
+    st.floats(1, DAY).map(lambda mean: Spread(SpreadKind.EXPONENTIAL, mean)),
+    st.floats(1, DAY).map(lambda median: Spread(SpreadKind.LOGNORMAL, median, 1.0)),
 )
 hazards = st.builds(
     Hazard,
     name=st.just(""),
     rate=st.floats(0, 10),
-    on=st.sampled_from(Domain),
+    on=st.sampled_from(SimulatedDomain),
     effect=st.sampled_from(Effect),
     shape=st.sampled_from([0.5, 1.0, 1.0, 2.0]),
     repeat_offender_share=st.sampled_from([0.0, 0.3]),
@@ -74,11 +74,11 @@ checkpoints = st.one_of(
 def scenarios(draw: st.DrawFn) -> Scenario:
     nodes = draw(st.integers(4, 24))
     jobs = tuple(
-        Job(
+        SimulatedJob(
             name=f"job{number}",
             nodes=draw(st.integers(1, nodes)),
             checkpoints=draw(checkpoints),
-            restart=draw(st.builds(Restart, detect=spreads, load=spreads, load_memory=spreads)),
+            restart=draw(st.builds(RestartStages, detect=spreads, load=spreads, load_memory=spreads)),
             priority=draw(st.integers(0, 2)),
             work=draw(st.none() | st.floats(0, 10 * DAY)),
             submitted=draw(st.floats(0, 5 * DAY)),
@@ -101,7 +101,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         maintenance=tuple(
             draw(
                 st.lists(
-                    st.builds(Maintenance, every=st.floats(3600, 5 * DAY), nodes=st.integers(1, 3), lasts=spreads),
+                    st.builds(
+                        PlannedMaintenance, every=st.floats(3600, 5 * DAY), nodes=st.integers(1, 3), lasts=spreads
+                    ),
                     max_size=2,
                 )
             )
@@ -193,7 +195,7 @@ def test_infant_mortality_shows_in_young_fleets_only(simulated: Any) -> None:
 
 
 def test_a_rack_takes_its_nodes_with_it(simulated: Any) -> None:
-    rack = Hazard(name="pdu", rate=20.0, on=Domain.RACK, lasts=fixed(DAY))
+    rack = Hazard(name="pdu", rate=20.0, on=SimulatedDomain.RACK, lasts=fixed(DAY))
     outcome = simulated(replace(PLAIN, hazards=(rack,)))
     assert outcome.figures["interruptions"] > 5
     assert outcome.figures["quarantines"] == 0, "nobody is blamed for what is shared"

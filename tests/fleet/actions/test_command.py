@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions.backend import Result
+from holdfast.fleet.actions.backend import ActionResult
 from holdfast.fleet.actions.command import Command, CommandSettings
 from holdfast.model.lifecycle import Action, Verb
 
@@ -18,7 +18,7 @@ def command(code: str, *arguments: str, **more: object) -> Command:
 
 def test_placeholders_become_arguments_and_nothing_else() -> None:
     outcome = command("import sys; print(sys.argv[1:])", "{node}", "{reason}").perform(ACTION, dry_run=False)
-    assert outcome.result is Result.DONE
+    assert outcome.result is ActionResult.DONE
     assert "['n1', 'force; $(touch /tmp/x)']" in outcome.said
 
 
@@ -32,12 +32,12 @@ def test_a_dry_run_runs_nothing(tmp_path: Path) -> None:
 def test_exit_codes_decide_whether_to_try_again(code: int, retryable: bool) -> None:
     settings = {"retry_codes": frozenset({75, 255})}
     outcome = command(f"import sys; sys.exit({code})", **settings).perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, retryable)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
 
 
 def test_a_command_that_hangs_is_ended_and_may_be_tried_again() -> None:
     outcome = command("import time; time.sleep(600)", timeout=0.3).perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, True)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, True)
 
 
 def test_the_environment_is_bare_but_for_what_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,13 +54,13 @@ def test_other_verbs_and_strange_nodes_are_refused() -> None:
         Action(node="-h", verb=Verb.REBOOT, reason=""),
         Action(node="a b", verb=Verb.REBOOT, reason=""),
     ):
-        assert one.perform(action, dry_run=False).result is Result.REFUSED
+        assert one.perform(action, dry_run=False).result is ActionResult.REFUSED
 
 
 def test_a_command_that_is_not_there_is_said() -> None:
     missing = Command(CommandSettings(commands={Verb.REBOOT: ["no_such_command"]}))
     outcome = missing.perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, False)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, False)
     assert "no_such_command is not installed here" in outcome.said
 
 

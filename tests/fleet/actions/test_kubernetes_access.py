@@ -31,7 +31,7 @@ def config(user: Any = None, cluster: Any = None, **more: Any) -> dict[str, Any]
     }
 
 
-def opened(tmp_path: Path, document: Any, context: str = "") -> kubernetes_access.Access:
+def opened(tmp_path: Path, document: Any, context: str = "") -> kubernetes_access.KubernetesAccess:
     path = tmp_path / "config"
     path.write_text(document if isinstance(document, str) else yaml.safe_dump(document))
     return open_access(KubernetesSettings(kubeconfig=str(path), context=context))

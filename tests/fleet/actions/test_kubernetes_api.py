@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from holdfast.fleet.actions.backend import Result
+from holdfast.fleet.actions.backend import ActionResult
 from holdfast.fleet.actions.kubernetes import mirror as kubernetes_mirror
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.api import KubernetesApi
@@ -66,7 +66,7 @@ def test_a_bad_answer_is_a_sentence(
 ) -> None:
     says(peer, lambda path, query: (status, body))
     outcome = Kubernetes(settings).perform(CORDON, False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, retryable)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
     assert said in outcome.said
     assert "secret-token" not in outcome.said
 
@@ -103,7 +103,7 @@ def test_the_version_of_eviction_is_what_the_server_offers(
 
     says(peer, answer)
     drain = Action(node="gpu-1", verb=Verb.DRAIN, reason="r", at=1.0)
-    assert Kubernetes(settings).perform(drain, False).result is Result.DONE
+    assert Kubernetes(settings).perform(drain, False).result is ActionResult.DONE
     [eviction] = [request.json for request in peer.seen if "/eviction" in request.path]
     assert eviction["apiVersion"] == f"policy/{version}"
     assert eviction["deleteOptions"] == {"preconditions": {"uid": "u"}}

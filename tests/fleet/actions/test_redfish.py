@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.fleet.actions.backend import Outcome, Result
+from holdfast.fleet.actions.backend import ActionOutcome, ActionResult
 from holdfast.fleet.actions.redfish.backend import Redfish, RedfishSettings
 from holdfast.fleet.actions.secret import Secret
 from holdfast.model.lifecycle import Action, Verb
@@ -65,7 +65,7 @@ class Bmc:
         page = self.pages.get(request.path)
         return (200, {}, json.dumps(page).encode()) if page is not None else (404, {}, b"")
 
-    def restart(self, dry_run: bool = False, action: Action = ACTION, **more: Any) -> Outcome:
+    def restart(self, dry_run: bool = False, action: Action = ACTION, **more: Any) -> ActionOutcome:
         one = Redfish(settings(self.peer.url, self.tmp_path, **more), sleep=lambda seconds: None)
         return one.perform(action, dry_run)
 
@@ -82,7 +82,7 @@ def bmc(peer: Any, tmp_path: Path) -> Bmc:
 def test_logs_in_restarts_by_a_way_that_is_allowed_waits_and_logs_out(bmc: Bmc) -> None:
     bmc.states = ["On", "On", "Off", "PoweringOn", "On"]
     outcome = bmc.restart()
-    assert outcome.result is Result.DONE, outcome
+    assert outcome.result is ActionResult.DONE, outcome
     assert bmc.resets == [{"ResetType": "PowerCycle"}]
     assert bmc.states == ["On"], "it waited through all of them"
     assert bmc.peer.seen[0].json == {"UserName": "admin", "Password": "pw-of-the-bmc"}
@@ -91,7 +91,7 @@ def test_logs_in_restarts_by_a_way_that_is_allowed_waits_and_logs_out(bmc: Bmc) 
 
 
 def test_basic_authentication_where_it_is_asked_for(bmc: Bmc) -> None:
-    assert bmc.restart(session=False).result is Result.DONE
+    assert bmc.restart(session=False).result is ActionResult.DONE
     assert not any("Sessions" in request.path for request in bmc.peer.seen)
 
 
@@ -103,7 +103,7 @@ def test_a_dry_run_only_reads(bmc: Bmc) -> None:
 
 def test_a_node_that_is_off_is_switched_on(bmc: Bmc) -> None:
     bmc.states = ["Off", "Off", "On"]
-    assert bmc.restart().result is Result.DONE
+    assert bmc.restart().result is ActionResult.DONE
     assert bmc.resets == [{"ResetType": "On"}]
 
 
@@ -111,28 +111,28 @@ def test_what_is_allowed_may_stand_on_a_page_of_its_own(bmc: Bmc) -> None:
     info = f"{SYSTEM}/ResetActionInfo"
     bmc.system["Actions"]["#ComputerSystem.Reset"] = {"target": RESET, "@Redfish.ActionInfo": info}
     bmc.pages[info] = {"Parameters": [{"Name": "ResetType", "AllowableValues": ["GracefulRestart"]}]}
-    assert bmc.restart().result is Result.DONE
+    assert bmc.restart().result is ActionResult.DONE
     assert bmc.resets == [{"ResetType": "GracefulRestart"}]
 
 
 def test_nothing_that_is_not_allowed_is_tried(bmc: Bmc) -> None:
     outcome = bmc.restart(reset_types=("ForceRestart",))
-    assert outcome.result is Result.REFUSED and "On, PowerCycle" in outcome.said
+    assert outcome.result is ActionResult.REFUSED and "On, PowerCycle" in outcome.said
     assert bmc.resets == []
 
 
 def test_a_restart_since_it_was_asked_for_is_not_done_twice(bmc: Bmc) -> None:
     bmc.system["LastResetTime"] = "2023-11-14T23:13:21+01:00"  # a second after the action
-    assert bmc.restart().result is Result.NOTHING_TO_DO
+    assert bmc.restart().result is ActionResult.NOTHING_TO_DO
     assert bmc.resets == []
     bmc.system["LastResetTime"] = "2023-11-14T22:13:19Z"  # a second before
-    assert bmc.restart().result is Result.DONE
+    assert bmc.restart().result is ActionResult.DONE
 
 
 def test_power_that_does_not_come_back_is_a_failure_worth_another_try(bmc: Bmc) -> None:
     bmc.states = ["On", "Off"]
     outcome = bmc.restart(settle_seconds=30.0, poll_seconds=3.0)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, True)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, True)
     assert "Off" in outcome.said
 
 
@@ -140,14 +140,14 @@ def test_power_that_does_not_come_back_is_a_failure_worth_another_try(bmc: Bmc) 
 def test_a_refusal_of_the_bmc_is_passed_on(bmc: Bmc, status: int, retryable: bool) -> None:
     bmc.reset_status = status
     outcome = bmc.restart()
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, retryable)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
     assert "not now" in outcome.said and "pw-of-the-bmc" not in outcome.said
     assert bmc.peer.seen[-1].method == "DELETE", "it logs out all the same"
 
 
 def test_a_page_that_points_elsewhere_gets_no_credentials(bmc: Bmc) -> None:
     bmc.system["Actions"]["#ComputerSystem.Reset"]["target"] = "//evil.example/reset"
-    assert bmc.restart().result is Result.FAILED
+    assert bmc.restart().result is ActionResult.FAILED
     assert bmc.resets == []
 
 
@@ -156,19 +156,19 @@ def test_of_several_systems_the_one_that_is_meant_must_be_named(bmc: Bmc) -> Non
         "Members": [{"@odata.id": SYSTEM}, {"@odata.id": f"{SYSTEM[:-1]}HGX_Baseboard_0"}]
     }
     assert "name the one that is meant" in bmc.restart().said
-    assert bmc.restart(system="1").result is Result.DONE
+    assert bmc.restart(system="1").result is ActionResult.DONE
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"not json", b"[" * 50_000, b'{"Members": [3, {"@odata.id": 4}]}'])
 def test_strange_pages_are_said_not_raised(bmc: Bmc, body: bytes) -> None:
     known = bmc.answer
     bmc.peer.answer = lambda request: (200, {}, body) if request.path == "/redfish/v1/Systems" else known(request)
-    assert bmc.restart().result is Result.FAILED
+    assert bmc.restart().result is ActionResult.FAILED
 
 
 def test_other_verbs_strange_nodes_and_wrong_addresses_are_refused(bmc: Bmc) -> None:
-    assert bmc.restart(action=Action(node="n1", verb=Verb.DRAIN, reason="")).result is Result.REFUSED
-    assert bmc.restart(action=Action(node="a/b", verb=Verb.REBOOT, reason="")).result is Result.REFUSED
+    assert bmc.restart(action=Action(node="n1", verb=Verb.DRAIN, reason="")).result is ActionResult.REFUSED
+    assert bmc.restart(action=Action(node="a/b", verb=Verb.REBOOT, reason="")).result is ActionResult.REFUSED
     for address in ("{host}", "ftp://{node}"):
         with pytest.raises(ValueError, match=r"redfish\.address"):
             settings(address, bmc.tmp_path)
@@ -223,11 +223,11 @@ def test_the_emulator_restarts_a_system_and_it_is_on_again(emulator: str, tmp_pa
     rehearsal = Redfish(more).perform(ACTION, dry_run=True)
     assert rehearsal.dry_run and f"would post {kind}" in rehearsal.said and "which is On" in rehearsal.said
     outcome = Redfish(more).perform(ACTION, dry_run=False)
-    assert outcome.result is Result.DONE, outcome
+    assert outcome.result is ActionResult.DONE, outcome
 
 
 @pytest.mark.slow
 def test_the_emulator_knows_a_wrong_password(emulator: str, tmp_path: Path) -> None:
     outcome = Redfish(settings(emulator, tmp_path, session=False, user="eve")).perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, False)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, False)
     assert "401" in outcome.said

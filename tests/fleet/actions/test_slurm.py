@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions.backend import Outcome, Result
+from holdfast.fleet.actions.backend import ActionOutcome, ActionResult
 from holdfast.fleet.actions.slurm.backend import Slurm, SlurmSettings
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.runtime.errors import NoAnswer
@@ -54,7 +54,7 @@ class Commands:
     def backend(self, timeout: float = 20.0, **environ: str) -> Slurm:
         return Slurm(SlurmSettings(timeout=timeout), {"PATH": f"{self.root}:/usr/bin:/bin", **environ})
 
-    def do(self, verb: Verb, timeout: float = 20.0) -> Outcome:
+    def do(self, verb: Verb, timeout: float = 20.0) -> ActionOutcome:
         action = Action(node="g1", verb=verb, reason="gone", cause="gpu.xid", at=1.0)
         return self.backend(timeout).perform(action, dry_run=False)
 
@@ -67,7 +67,7 @@ def commands(tmp_path: Path) -> Commands:
 def test_an_update_that_is_taken_but_not_done_is_a_failure_worth_another_try(commands: Commands) -> None:
     commands.shows(IDLE, IDLE)
     outcome = commands.do(Verb.DRAIN)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, True)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, True)
     commands.shows(OURS)
     assert commands.do(Verb.UNCORDON).retryable
 
@@ -79,18 +79,22 @@ def test_an_update_that_hangs_is_given_up_on_and_finds_itself_done_the_next_time
     time_is_up(lambda: len(commands.calls("update")) == 1)
     commands.shows(IDLE, OURS)
     outcome = commands.do(Verb.DRAIN, timeout=1.0)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, True)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, True)
     time_is_up(lambda: False)
-    assert commands.do(Verb.DRAIN).result is Result.NOTHING_TO_DO
+    assert commands.do(Verb.DRAIN).result is ActionResult.NOTHING_TO_DO
     assert len(commands.calls("update")) == 1
 
 
 @pytest.mark.parametrize(
     ("note", "result"),
-    [("Not responding", Result.DONE), ("Node unexpectedly rebooted", Result.DONE), ("ana: dimm", Result.NOTHING_TO_DO)],
+    [
+        ("Not responding", ActionResult.DONE),
+        ("Node unexpectedly rebooted", ActionResult.DONE),
+        ("ana: dimm", ActionResult.NOTHING_TO_DO),
+    ],
 )
 def test_a_node_that_slurm_lost_gets_our_drain_lest_it_come_back_untested(
-    commands: Commands, note: str, result: Result
+    commands: Commands, note: str, result: ActionResult
 ) -> None:
     down = OURS.replace("IDLE+DRAIN", "DOWN+NOT_RESPONDING").replace("holdfast: gpu.xid: gone", note)
     commands.shows(down, OURS)
@@ -99,20 +103,20 @@ def test_a_node_that_slurm_lost_gets_our_drain_lest_it_come_back_untested(
 
 def test_a_node_that_is_down_under_our_drain_keeps_both(commands: Commands) -> None:
     commands.shows(OURS.replace("IDLE", "DOWN"))
-    assert commands.do(Verb.UNCORDON).result is Result.REFUSED
+    assert commands.do(Verb.UNCORDON).result is ActionResult.REFUSED
     assert commands.calls("update") == []
 
 
 def test_an_operator_who_drains_at_the_same_moment_keeps_the_node(commands: Commands) -> None:
     commands.shows(IDLE, THEIRS)
     outcome = commands.do(Verb.DRAIN)
-    assert outcome.result is Result.NOTHING_TO_DO and "ana: fan" in outcome.said
+    assert outcome.result is ActionResult.NOTHING_TO_DO and "ana: fan" in outcome.said
 
 
 def test_an_operator_who_drains_while_we_lift_ours_keeps_the_node(commands: Commands) -> None:
     commands.shows(OURS, THEIRS)
     outcome = commands.do(Verb.UNCORDON)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, False)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, False)
     assert commands.calls("update") == ["update nodename=g1 state=undrain"], "resume would also lift a DOWN"
 
 
@@ -131,14 +135,14 @@ def test_what_scontrol_complains_of_decides_whether_to_try_again(
     commands.update = f'echo "{said}" >&2; exit 1'
     commands.shows(IDLE)
     outcome = commands.do(Verb.DRAIN)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, retryable)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
     assert said in outcome.said
 
 
 @pytest.mark.parametrize("shown", ["", "garbage", "NodeName=other State=IDLE\n"])
 def test_a_node_whose_state_is_not_told_is_not_touched(commands: Commands, shown: str) -> None:
     commands.shows(shown)
-    assert commands.do(Verb.UNCORDON).result is Result.FAILED
+    assert commands.do(Verb.UNCORDON).result is ActionResult.FAILED
     assert commands.calls("update") == []
 
 

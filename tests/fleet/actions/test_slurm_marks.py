@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from holdfast.fleet.actions.slurm.marks import Marks
+from holdfast.fleet.actions.slurm.marks import SlurmMarks
 from holdfast.formats.slurm.nodes import SlurmNode
 
 IDLE = SlurmNode(name="n1", flags=frozenset({"IDLE"}))
@@ -19,7 +19,7 @@ def marked(why: str, at: float | None) -> SlurmNode:
 
 
 def test_a_mark_counts_from_when_it_was_first_seen_whatever_time_slurm_tells() -> None:
-    marks = Marks()
+    marks = SlurmMarks()
     marks.look([IDLE], 100.0)
     for told in (50.0, 100.0, 5_000.0, None):
         assert marks.seen(marked(f"job of {told}", told), 103.0) == 103.0
@@ -27,14 +27,14 @@ def test_a_mark_counts_from_when_it_was_first_seen_whatever_time_slurm_tells() -
 
 
 def test_what_stood_there_before_the_first_look_counts_from_the_end_of_its_second() -> None:
-    assert Marks().seen(marked("slurmd starts", 50.0), 100.0) == 51.0
-    assert Marks().seen(marked("slurmd starts", 99.5), 100.0) == 100.0
-    assert Marks().seen(marked("slurmd starts", None), 100.0) == 100.0
+    assert SlurmMarks().seen(marked("slurmd starts", 50.0), 100.0) == 51.0
+    assert SlurmMarks().seen(marked("slurmd starts", 99.5), 100.0) == 100.0
+    assert SlurmMarks().seen(marked("slurmd starts", None), 100.0) == 100.0
 
 
 def test_what_the_controller_itself_wrote_is_no_mark() -> None:
     node = SlurmNode(name="n1", flags=frozenset({"DRAIN"}), reason="holdfast: untested by the controller: x")
-    assert Marks().seen(node, 100.0) is None
+    assert SlurmMarks().seen(node, 100.0) is None
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Life(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now, self.number = 1_000.0, 0
-        self.marks = Marks()
+        self.marks = SlurmMarks()
         self.mark: Mark | None = None
         self.shown: SlurmNode | None = None
         self.running: float | None = None
@@ -82,7 +82,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def the_controller_restarts(self) -> None:
-        self.marks, self.shown = Marks(), None
+        self.marks, self.shown = SlurmMarks(), None
 
     @rule()
     def a_test_begins(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.fleet.actions.backend import Result
+from holdfast.fleet.actions.backend import ActionResult
 from holdfast.fleet.actions.secret import Secret
 from holdfast.fleet.actions.webhook import Webhook, WebhookSettings
 from holdfast.model.lifecycle import Action, Verb
@@ -24,7 +24,7 @@ def test_posts_the_body_with_the_key_of_the_action(peer: Any) -> None:
     peer.answer = lambda request: (201, {}, b"TICKET-7")
     body = {"fields": {"summary": "{node}: {reason}", "labels": ["{cause}", "gpu"], "priority": 2}}
     outcome = hook(f"{peer.url}/issue?token=abc", body=body).perform(ACTION, dry_run=False)
-    assert outcome.result is Result.DONE and "201: TICKET-7" in outcome.said
+    assert outcome.result is ActionResult.DONE and "201: TICKET-7" in outcome.said
     assert "abc" not in outcome.said, "tokens stand in queries"
     [request] = peer.seen
     assert (request.method, request.path) == ("POST", "/issue?token=abc")
@@ -66,14 +66,14 @@ def test_a_dry_run_sends_nothing(peer: Any) -> None:
 def test_statuses_decide_whether_to_try_again(peer: Any, status: int, retryable: bool) -> None:
     peer.answer = lambda request: (status, {}, b"no")
     outcome = hook(peer.url).perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, retryable)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
     assert f"{status}: no" in outcome.said
 
 
 def test_a_redirect_is_not_followed(peer: Any) -> None:
     peer.answer = lambda request: (302, {"Location": f"{peer.url}/elsewhere"}, b"")
     outcome = hook(peer.url).perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, False)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, False)
     assert len(peer.seen) == 1
 
 
@@ -81,30 +81,31 @@ def test_nobody_there_may_be_tried_again() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: refused
         outcome = hook(f"http://127.0.0.1:{taken.getsockname()[1]}/").perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, True)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, True)
 
 
 def test_a_server_that_says_nothing_is_given_up_on() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         outcome = hook(url, timeout=0.2).perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, True)
+    assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, True)
 
 
 def test_a_missing_secret_sends_nothing(peer: Any, tmp_path: Path) -> None:
     for secret in (Secret(file=str(tmp_path / "none")), Secret(env="HOLDFAST_NO_SUCH_VARIABLE")):
         outcome = hook(peer.url, signing_key=secret).perform(ACTION, dry_run=False)
-        assert (outcome.result, outcome.retryable) == (Result.FAILED, False)
+        assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, False)
     (tmp_path / "two").write_text("line\nline")
     assert (
-        hook(peer.url, bearer=Secret(file=str(tmp_path / "two"))).perform(ACTION, dry_run=False).result is Result.FAILED
+        hook(peer.url, bearer=Secret(file=str(tmp_path / "two"))).perform(ACTION, dry_run=False).result
+        is ActionResult.FAILED
     )
     assert peer.seen == []
 
 
 def test_proxies_of_the_environment_are_not_used(peer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    assert hook(peer.url).perform(ACTION, dry_run=False).result is Result.DONE
+    assert hook(peer.url).perform(ACTION, dry_run=False).result is ActionResult.DONE
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/", "http://", "host/path", "http://user:pw@host/"])
@@ -116,7 +117,7 @@ def test_only_plain_web_addresses(url: str) -> None:
 
 def test_other_verbs_are_refused(peer: Any) -> None:
     action = Action(node="n1", verb=Verb.REBOOT, reason="")
-    assert hook(peer.url).perform(action, dry_run=False).result is Result.REFUSED
+    assert hook(peer.url).perform(action, dry_run=False).result is ActionResult.REFUSED
     assert peer.seen == []
 
 

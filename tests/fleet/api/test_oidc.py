@@ -14,7 +14,15 @@ from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 import httpx
 import pytest
 
-from holdfast.fleet.api.oidc import Attempt, OidcClient, OidcRoles, OidcSettings, SignInRefused, person_of, role_of
+from holdfast.fleet.api.oidc import (
+    OidcClient,
+    OidcRoles,
+    OidcSettings,
+    SignInAttempt,
+    SignInRefused,
+    person_of,
+    role_of,
+)
 from holdfast.model.records import Role
 from tests.ports import free_port
 
@@ -135,7 +143,7 @@ def test_everyone_may_have_a_role_and_a_single_group_may_be_text() -> None:
 def test_another_state_is_refused_before_anything_is_asked() -> None:
     settings = OidcSettings(issuer="http://127.0.0.1:9", client_id="h", roles=ROLES)
     with pytest.raises(SignInRefused, match="another attempt"):
-        OidcClient(settings, "http://x/cb").finish(Attempt.new(""), "code", "other")
+        OidcClient(settings, "http://x/cb").finish(SignInAttempt.new(""), "code", "other")
 
 
 @pytest.mark.parametrize("bad", [{"scopes": "profile"}, {"roles": OidcRoles()}, {"issuer": "ftp://x"}])

@@ -11,13 +11,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
 
-from holdfast.fleet.api.oidc import Attempt, OidcClient, OidcRoles, OidcSettings, SignInRefused
+from holdfast.fleet.api.oidc import OidcClient, OidcRoles, OidcSettings, SignInAttempt, SignInRefused
 from holdfast.model.records import Role
 
 ISSUER = "https://id.example"
 OURS, OTHER = generate_private_key(SECP256R1()), generate_private_key(SECP256R1())
 PUBLIC = OURS.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-ATTEMPT = Attempt(state="state", nonce="nonce", verifier="verifier")
+ATTEMPT = SignInAttempt(state="state", nonce="nonce", verifier="verifier")
 DOCUMENT: dict[str, Any] = {
     "issuer": ISSUER,
     "authorization_endpoint": f"{ISSUER}/auth",

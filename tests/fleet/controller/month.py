@@ -8,7 +8,7 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import Store
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import NodeEvent, NodeState
-from holdfast.model.records import Step, Transition
+from holdfast.model.records import LifecycleStep, Transition
 from tests.stores import new_store
 
 Story = Sequence[tuple[float, NodeEvent]]
@@ -27,11 +27,11 @@ def remember(directory: Path, stories: Mapping[str, Story], jobs: Sequence[Job])
         store.close()
 
 
-def _steps(name: str, story: Story) -> list[Step]:
+def _steps(name: str, story: Story) -> list[LifecycleStep]:
     life, steps = NodeState(name=name), []
     for at, event in story:
         after, _, reason = step(life, event, at, Policy())
         told = Transition(node=name, at=at, before=life.stage, after=after.stage, event=event, reason=reason)
-        steps.append(Step(node=after, transition=told))
+        steps.append(LifecycleStep(node=after, transition=told))
         life = after
     return steps

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.fleet.actions.backend import Result, done
+from holdfast.fleet.actions.backend import ActionResult, done
 from holdfast.fleet.controller.actor import Actor
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.records import Outcome, StoredAction
@@ -115,7 +115,7 @@ def test_what_may_have_run_is_performed_again_only_if_it_did_not(verb: Verb, did
     assert backend.performed == (did_run is False)
     assert outcome.uncertain == (did_run is None or isinstance(did_run, OSError))
     resets = {Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT, Verb.RETEST}
-    assert (outcome.result is Result.DONE) == (not outcome.uncertain or verb in resets)
+    assert (outcome.result is ActionResult.DONE) == (not outcome.uncertain or verb in resets)
     assert not outcome.retryable
 
 
@@ -123,7 +123,7 @@ def test_what_cannot_be_marked_as_begun_is_not_performed() -> None:
     backend = Unseen(None)
     assert performed(backend, stored(1), begins=False) is None
     assert backend.performed == 0
-    assert performed(backend, stored(1)).result is Result.DONE
+    assert performed(backend, stored(1)).result is ActionResult.DONE
 
 
 @pytest.mark.parametrize("verb", list(Verb))

@@ -5,13 +5,13 @@ from pathlib import Path
 from holdfast.fleet.actions.backend import failed, not_now
 from holdfast.fleet.controller import claims
 from holdfast.fleet.controller.claims import MOST_ATTEMPTS, REPAIR_WAIT_SECONDS
-from holdfast.fleet.controller.orders import Orders
+from holdfast.fleet.controller.orders import PendingOrders
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage, Verb
-from holdfast.model.records import Step, Transition
+from holdfast.model.records import LifecycleStep, Transition
 from tests.stores import new_store
 
 NODE = NodeState(name="n1", stage=Stage.RESETTING, cause="gpu.xid", repair_step=1, failed=True)
@@ -25,10 +25,10 @@ class Site:
         reset = Action(node="n1", verb=Verb.RESET_GPU, reason="Xid 79", at=1.0)
         event = NodeEvent(kind=EventKind.NEXT_REPAIR)
         moved = Transition(node="n1", at=1.0, before=NODE.stage, after=NODE.stage, event=event, reason="")
-        self.store.transit_all([Step(node=NODE, transition=moved, actions=(reset,))], self.epoch)
+        self.store.transit_all([LifecycleStep(node=NODE, transition=moved, actions=(reset,))], self.epoch)
 
     def at(self, now: float) -> Transaction:
-        return Transaction(self.store, self.fleet, Orders(), self.epoch, now)
+        return Transaction(self.store, self.fleet, PendingOrders(), self.epoch, now)
 
 
 def test_a_step_that_waits_is_due_again_soon_however_often(tmp_path: Path) -> None:

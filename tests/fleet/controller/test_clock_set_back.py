@@ -8,7 +8,7 @@ import pytest
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.service import ControllerService
-from holdfast.fleet.controller.transaction import Work
+from holdfast.fleet.controller.transaction import ReportWork
 from holdfast.fleet.controller.writer import TICK_SECONDS, Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import Store
@@ -40,7 +40,7 @@ async def silent_after(store: Store, machine: Machine, *, set_back: bool) -> Boa
         transaction.fleet.heard["n1"] = transaction.now  # type: ignore[attr-defined]
 
     try:
-        await writer.ask(Work(enrol))
+        await writer.ask(ReportWork(enrol))
         if set_back:
             machine.offset -= DAY
         for _ in range(2):  # the first round begins to listen, the second notices the silence
@@ -54,7 +54,7 @@ async def silent_after(store: Store, machine: Machine, *, set_back: bool) -> Boa
 async def ticked(writer: Writer) -> None:
     """The first work ends the writer's wait for any; timers that are due come before, or with, the second."""
     for _ in range(2):
-        await writer.ask(Work(lambda transaction, fresh: None))
+        await writer.ask(ReportWork(lambda transaction, fresh: None))
 
 
 @pytest.mark.parametrize("set_back", [False, True])

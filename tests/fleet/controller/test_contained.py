@@ -23,7 +23,7 @@ from holdfast.fleet.controller.facility import Facility
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.service import ControllerService
 from holdfast.fleet.controller.settings import Controlling, Listening
-from holdfast.fleet.controller.transaction import Work
+from holdfast.fleet.controller.transaction import ReportWork
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.incidents.window import SeamWindow
@@ -320,7 +320,7 @@ def test_timers_that_raise_are_reported_and_reports_are_still_taken(
         writer = Writer(store, Policy(), Lead("test", ""), service.tell, components=board.components)
         writer.start()
         until(lambda: any(one.name == "timers" for one in board.components.failing), "the timers fail")
-        assert await writer.ask(Work(lambda transaction, fresh: 7)) == 7
+        assert await writer.ask(ReportWork(lambda transaction, fresh: 7)) == 7
         assert any(one.name == "timers" for one in board.components.failing), "another's success is not theirs"
         await asyncio.to_thread(writer.stop)
 

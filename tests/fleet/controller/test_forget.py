@@ -8,7 +8,7 @@ from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.views.common import OperatorRequest
 from holdfast.fleet.controller import commands
-from holdfast.fleet.controller.orders import Orders
+from holdfast.fleet.controller.orders import PendingOrders
 from holdfast.fleet.controller.standby import FleetCopy
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.breaker import tally
@@ -37,7 +37,7 @@ class Site:
         self.fleet.take(self.report, 1.0)
 
     def transaction(self, now: float = 5.0) -> Transaction:
-        return Transaction(self.store, self.fleet, Orders(), self.epoch, now)
+        return Transaction(self.store, self.fleet, PendingOrders(), self.epoch, now)
 
     def commit(self, transaction: Transaction) -> None:
         self.store.transit_all(transaction.steps, self.epoch)

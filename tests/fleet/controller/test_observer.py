@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions.slurm.backend import Look
-from holdfast.fleet.controller.observer import Seen
-from holdfast.fleet.controller.orders import Orders
+from holdfast.fleet.actions.slurm.backend import SlurmSnapshot
+from holdfast.fleet.controller.observer import ObserverMemory
+from holdfast.fleet.controller.orders import PendingOrders
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -26,13 +26,13 @@ class World:
     def __init__(self, store: Store, life: NodeState = READY) -> None:
         self.store = store
         self.fleet = Fleet(Policy(dry_run=False), [life, replace(life, name="n2")], scheduled=True)
-        self.seen = Seen()
+        self.seen = ObserverMemory()
 
     def look(self, *jobs: Job, status: NodeStatus = IDLE, began: float = 300.0) -> list[Verb]:
         """What is to be done after it."""
-        transaction = Transaction(self.store, self.fleet, Orders(), 1, began + 1)
+        transaction = Transaction(self.store, self.fleet, PendingOrders(), 1, began + 1)
         other = replace(IDLE, node="n2")
-        self.seen = self.seen.take(Look(began, [status, other], jobs), (), transaction, ())
+        self.seen = self.seen.take(SlurmSnapshot(began, [status, other], jobs), (), transaction, ())
         return [action.verb for step in transaction.steps for action in step.actions if step.node.name == "n1"]
 
     @property

@@ -9,12 +9,12 @@ import pytest
 from holdfast.fleet.controller import lead as lead_module
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.standby import FleetCopy
-from holdfast.fleet.controller.transaction import Work
+from holdfast.fleet.controller.transaction import ReportWork
 from holdfast.fleet.controller.writer import MOST_CHANGES_IN_BATCH, Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import StaleEpoch, Store
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage
-from holdfast.model.records import Step, Transition
+from holdfast.model.records import LifecycleStep, Transition
 from holdfast.model.wire.report import Report, VerdictChange
 from tests.stores import new_store
 
@@ -24,10 +24,12 @@ def store(tmp_path: Path) -> Store:
     return Store.open(new_store(tmp_path / "holdfast.db"))
 
 
-def arrived(name: str, stage: Stage = Stage.READY) -> Step:
+def arrived(name: str, stage: Stage = Stage.READY) -> LifecycleStep:
     node = NodeState(name=name, stage=stage)
     event = NodeEvent(kind=EventKind.ENROLLED)
-    return Step(node=node, transition=Transition(node=name, at=1.0, before=stage, after=stage, event=event, reason=""))
+    return LifecycleStep(
+        node=node, transition=Transition(node=name, at=1.0, before=stage, after=stage, event=event, reason="")
+    )
 
 
 def reported(name: str, seq: int, after: str, checks: int = 1) -> Report:
@@ -70,7 +72,7 @@ def test_a_batch_is_bounded_by_its_verdicts(store: Store) -> None:
     writer = Writer(store, Policy(), Lead("one", ""), lambda update: None)
     report = reported("n1", 1, "pass", checks=44)
     for _ in range(1_000):
-        writer.put(Work(lambda transaction, fresh: None, [report]))
+        writer.put(ReportWork(lambda transaction, fresh: None, [report]))
     batch = writer._waiting_now()
     assert MOST_CHANGES_IN_BATCH <= 44 * len(batch) < MOST_CHANGES_IN_BATCH + 44
 

@@ -13,7 +13,7 @@ from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller import commands
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.service import ControllerService
-from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import MOST_WAITING, Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.jobs.service import JobService
@@ -41,7 +41,7 @@ def entry(verb: str) -> AuditEntry:
     return AuditEntry(at=1.0, who="t", role="", verb=verb, target="", outcome="done")
 
 
-async def answers(writer: Writer, works: Sequence[Work]) -> list[Any]:
+async def answers(writer: Writer, works: Sequence[ReportWork]) -> list[Any]:
     """All wait before the writer starts, so they become one batch."""
     asked = [asyncio.ensure_future(writer.ask(work)) for work in works]
     await asyncio.sleep(0)
@@ -61,10 +61,10 @@ def break_down(error: Exception, transaction: Transaction, fresh: Sequence[bool]
 def test_work_that_fails_keeps_nobody_else_out(store: Store, error: Exception) -> None:
     report = Report(node="n1", session="s", seq=1, at=1.0, heartbeat=True)
     works = [
-        Work(partial(commands.note, entry("first"))),
-        Work(partial(commands.take, [report], None, JobService()), [report]),
-        Work(partial(break_down, error)),
-        Work(partial(commands.note, entry("last"))),
+        ReportWork(partial(commands.note, entry("first"))),
+        ReportWork(partial(commands.take, [report], None, JobService()), [report]),
+        ReportWork(partial(break_down, error)),
+        ReportWork(partial(commands.note, entry("last"))),
     ]
 
     async def scenario() -> list[Any]:
@@ -83,7 +83,7 @@ def test_a_wish_that_is_refused_leaves_the_rest_of_its_batch_alone(store: Store)
         raise Problem(409, "no")
 
     async def scenario() -> list[Any]:
-        return await answers(wired(store), [Work(refuse), Work(partial(commands.note, entry("kept")))])
+        return await answers(wired(store), [ReportWork(refuse), ReportWork(partial(commands.note, entry("kept")))])
 
     refused, kept = asyncio.run(scenario())
     assert (refused.status, kept) == (409, None)
@@ -94,9 +94,9 @@ def test_when_too_much_waits_more_is_refused_with_a_time_to_come_back(store: Sto
     async def scenario() -> None:
         writer = wired(store)
         for _ in range(MOST_WAITING):
-            writer.put(Work(partial(commands.note, entry("waits"))))
+            writer.put(ReportWork(partial(commands.note, entry("waits"))))
         with pytest.raises(Problem) as refused:
-            writer.put(Work(partial(commands.note, entry("too much"))))
+            writer.put(ReportWork(partial(commands.note, entry("too much"))))
         assert refused.value.status == 503
         assert refused.value.headers["Retry-After"]
 

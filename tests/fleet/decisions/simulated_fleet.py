@@ -7,7 +7,7 @@ from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.lifecycle import Stage, Verb
-from holdfast.model.records import Step
+from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.probe import Proof
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
@@ -34,7 +34,7 @@ class SimulatedFleet:
         self.stored: dict[str, Incident] = {}  # as a store would keep them, by their ids
         self.now = 0.0
         self.quiet: set[str] = set()
-        self.steps: list[Step] = []
+        self.steps: list[LifecycleStep] = []
         self._sequence = 0
         for index in range(count):
             name = f"n{index}"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.fleet.controller.observe_kubernetes import Seen
+from holdfast.fleet.controller.observe_kubernetes import KubernetesMemory
 from holdfast.fleet.decisions.kubernetes_reconciler import AGAIN_SECONDS, DEFAULT
 from holdfast.fleet.decisions.kubernetes_reconciler import KubernetesReconciler as Reconciler
 from holdfast.fleet.decisions.lifecycle.policy import OnDrain, Policy
@@ -133,7 +133,7 @@ def test_another_node_object_of_the_same_name_is_another_whatever_the_clocks_say
 
 
 def test_jobs_are_stored_when_they_change_and_ended_when_they_are_gone() -> None:
-    seen = Seen()
+    seen = KubernetesMemory()
     plain = replace(POD, uid="web", gpus=0)
     [started] = seen._changed_jobs(Snapshot((), (POD, plain)), 1.0)
     assert (started.id, started.state) == ("p1", JobState.RUNNING)

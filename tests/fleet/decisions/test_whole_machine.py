@@ -19,7 +19,7 @@ from holdfast.fleet.incidents.register import is_parent
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind, NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
-from holdfast.model.records import Step
+from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
 COUNT = 14
@@ -150,7 +150,7 @@ class AnyFleet(RuleBasedStateMachine):
         self.sent.append(report)
         self.took(self.fleet.take(report, self.now))
 
-    def took(self, steps: list[Step], *, person: bool = False, again: bool = False) -> None:
+    def took(self, steps: list[LifecycleStep], *, person: bool = False, again: bool = False) -> None:
         for step in steps:
             self.breaker_held(step, person)
             too_many = self.spares_too_many(step.node.pool)
@@ -167,7 +167,7 @@ class AnyFleet(RuleBasedStateMachine):
     def keep_incidents(self) -> None:
         self.stored.update({one.id: one for one in self.fleet.incidents.take_changed()})
 
-    def breaker_held(self, step: Step, person: bool) -> None:
+    def breaker_held(self, step: LifecycleStep, person: bool) -> None:
         """Whoever leaves by our doing finds room; people may do what they like."""
         before = self.lives.get(step.node.name)
         if person or before is None or before.out or not step.node.out:
@@ -178,7 +178,7 @@ class AnyFleet(RuleBasedStateMachine):
         counted = tally(self.lives.values(), pool)
         return len(counted.spares) - spares_wanted(counted, pool, self.fleet.policy)
 
-    def manners(self, step: Step, verb: Verb) -> None:
+    def manners(self, step: LifecycleStep, verb: Verb) -> None:
         name = step.node.name
         if verb in (Verb.CORDON, Verb.DRAIN):
             self.cordoned.add(name)

@@ -18,7 +18,7 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler
 from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, EventKind, Stage, Verb
 from holdfast.model.node_status import NodeStatus
-from holdfast.model.records import Step
+from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 from tests.counts import draws
 
@@ -258,7 +258,7 @@ class WithAScheduler(RuleBasedStateMachine):
         if kind is EventKind.RETEST and before.stage is Stage.QUARANTINED and before.cause == "operator":
             assert self.fleet.nodes[name].stage is Stage.QUARANTINED, "a re-test releases no operator's quarantine"
 
-    def take(self, steps: list[Step]) -> None:
+    def take(self, steps: list[LifecycleStep]) -> None:
         self.todo += [action for step in steps for action in step.actions]
 
     @rule(name=nodes, waits=st.sampled_from([1.0, 35.0, 70.0]))

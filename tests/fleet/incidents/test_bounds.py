@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.controller.seam_loop import AGENT_SHARE, MOST_EVENTS_A_MINUTE, SHARE_SECONDS, Share
+from holdfast.fleet.controller.seam_loop import AGENT_SHARE, MOST_EVENTS_A_MINUTE, SHARE_SECONDS, CallerQuota
 from holdfast.fleet.incidents import window as window_module
 from holdfast.fleet.incidents.ranks import HELD_SECONDS, SeamRanks
 from holdfast.fleet.incidents.window import SeamWindow
@@ -18,7 +18,7 @@ def window(job: str, owner: str = "uid-1", rank: int = 0, at: float = 100.0, **m
 
 
 def test_a_caller_has_a_share_of_the_window() -> None:
-    share = Share(AGENT_SHARE)
+    share = CallerQuota(AGENT_SHARE)
     share.take([(f"job/a{number}", "x") for number in range(AGENT_SHARE)], 0, 1_000.0)
     share.take([("job/a1", "x")], 0, 1_001.0)
     with pytest.raises(Problem) as refused:
@@ -28,7 +28,7 @@ def test_a_caller_has_a_share_of_the_window() -> None:
 
 
 def test_a_caller_has_a_share_of_the_events() -> None:
-    share = Share(AGENT_SHARE)
+    share = CallerQuota(AGENT_SHARE)
     share.take([], MOST_EVENTS_A_MINUTE, 60.0)
     with pytest.raises(Problem):
         share.take([], 1, 119.0)

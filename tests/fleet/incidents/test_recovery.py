@@ -8,7 +8,7 @@ import pytest
 from holdfast.fleet.incidents.recovery import ended, recovered
 from holdfast.model.account import Account, Chart
 from holdfast.model.job import Job, JobState
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, SignalTable
 
 SINCE = 600.0
 
@@ -24,7 +24,7 @@ def account(*values: float, subject: str = "node/n1/gpu/0") -> Account:
 
 def panel(value: float, *jobs: Job, subject: str = "node/n1/gpu/0") -> Panel:
     times = np.arange(5) * 60.0 + 2000.0
-    table = Table((subject,), np.full((1, 5), value, dtype=np.float32))
+    table = SignalTable((subject,), np.full((1, 5), value, dtype=np.float32))
     return replace(Panel(times, {"x": table}), jobs=jobs)
 
 

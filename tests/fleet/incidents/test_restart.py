@@ -18,7 +18,7 @@ from holdfast.fleet.notifications.alertmanager import Alerts, AlertSettings
 from holdfast.fleet.store import Store
 from holdfast.model.account import Account, Chart
 from holdfast.model.incident import Incident
-from holdfast.model.panel import Panel, Table, table
+from holdfast.model.panel import Panel, SignalTable, table
 from holdfast.model.topology import Topology
 from tests.counts import draws
 from tests.seams.conftest import World, _calm
@@ -93,7 +93,7 @@ def _longer(panel: Panel, back_at: int | None = None, calm: Panel | None = None)
         late = np.tile(one.values[:, -60:], 6)
         if back_at is not None and calm is not None:
             late[:, back_at:] = np.tile(calm.tables[name].values[:, :60], 6)[:, back_at:]
-        values[name] = Table(one.subjects, late)
+        values[name] = SignalTable(one.subjects, late)
     return Panel(np.arange(360) * 10.0 + panel.now + 600.0, values)
 
 

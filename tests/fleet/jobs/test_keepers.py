@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from holdfast.cli.job.checkpoints import show_places
-from holdfast.fleet.controller.orders import Orders
+from holdfast.fleet.controller.orders import PendingOrders
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -45,7 +45,7 @@ class Site:
         self.fleet = Fleet(Policy(), [])
 
     def transaction(self) -> Transaction:
-        return Transaction(self.store, self.fleet, Orders(), 1, self.now)
+        return Transaction(self.store, self.fleet, PendingOrders(), 1, self.now)
 
     def hear(self, node: int, *kept: KeeperReport, step: int = -1, job: str = "llama") -> None:
         """What keepers there say, and the ranks, where a step is given."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.controller.orders import Orders
+from holdfast.fleet.controller.orders import PendingOrders
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -34,7 +34,7 @@ class Site:
         self.now, self.step, self.life, self.seq = 10_000.0, 0, "a", 0
 
     def transaction(self) -> Transaction:
-        return Transaction(self.store, self.fleet, Orders(), self.epoch, self.now)
+        return Transaction(self.store, self.fleet, PendingOrders(), self.epoch, self.now)
 
     def window(self, rank: int, own: float = 1.0, **more: object) -> RankWindow:
         seconds = 10.0

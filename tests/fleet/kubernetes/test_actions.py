@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from holdfast.fleet.actions.backend import Result
+from holdfast.fleet.actions.backend import ActionResult
 from holdfast.model.lifecycle import Action, Verb
 
 from .conftest import Cluster
@@ -20,7 +20,7 @@ def action(node: str, verb: Verb, cause: str = "gpu.xid", reason: str = "Xid 79 
 def test_an_untested_node_gets_the_taint_and_no_cordon(cluster: Cluster, node: str) -> None:
     backend = cluster.backend()
     said = backend.perform(action(node, Verb.CORDON, cause="", reason="a new node runs nothing until tested"), False)
-    assert said.result is Result.DONE, said
+    assert said.result is ActionResult.DONE, said
     assert cluster.taints(node) == {UNTESTED}
     assert not cluster.cordoned(node)
     condition = cluster.condition(node)
@@ -41,7 +41,7 @@ def test_a_drain_cordons_taints_tells_and_evicts(cluster: Cluster, node: str) ->
     backend = cluster.backend()
     drain = action(node, Verb.DRAIN)
     said = backend.perform(drain, False)
-    assert said.result is Result.DONE, said
+    assert said.result is ActionResult.DONE, said
     assert "default/train" in said.said
     assert cluster.pods(node) == {"exporter", "static", "over"}
     assert cluster.cordoned(node)
@@ -51,17 +51,18 @@ def test_a_drain_cordons_taints_tells_and_evicts(cluster: Cluster, node: str) ->
     assert (condition["status"], condition["message"]) == ("False", "gpu.xid: Xid 79 on GPU 3")
     assert [(one["type"], one["message"]) for one in cluster.events(node)] == [("Warning", "gpu.xid: Xid 79 on GPU 3")]
 
-    assert backend.perform(drain, False).result is Result.NOTHING_TO_DO
+    assert backend.perform(drain, False).result is ActionResult.NOTHING_TO_DO
     assert len(cluster.events(node)) == 1
 
     passed = backend.perform(action(node, Verb.UNCORDON, "", "passed the full suite"), False)
-    assert passed.result is Result.DONE, passed
+    assert passed.result is ActionResult.DONE, passed
     assert not cluster.cordoned(node)
     assert cluster.taints(node) == set()
     assert "holdfast/cordon" not in cluster.get_node(node)["metadata"].get("annotations", {})
     assert cluster.condition(node)["status"] == "True"
     assert (
-        backend.perform(action(node, Verb.UNCORDON, "", "passed the full suite"), False).result is Result.NOTHING_TO_DO
+        backend.perform(action(node, Verb.UNCORDON, "", "passed the full suite"), False).result
+        is ActionResult.NOTHING_TO_DO
     )
 
 
@@ -72,7 +73,7 @@ def test_a_disruption_budget_is_respected_until_it_allows(cluster: Cluster, node
     backend = cluster.backend()
     drain = action(node, Verb.DRAIN)
     held = backend.perform(drain, False)
-    assert (held.result, held.retryable) == (Result.FAILED, True)
+    assert (held.result, held.retryable) == (ActionResult.FAILED, True)
     assert "default/served" in held.said
     assert "disruption budget" in held.said
     assert cluster.pods(node) == {"served"}
@@ -81,7 +82,7 @@ def test_a_disruption_budget_is_respected_until_it_allows(cluster: Cluster, node
     assert status.busy
 
     cluster.allow("served", 1)
-    assert backend.perform(drain, False).result is Result.DONE
+    assert backend.perform(drain, False).result is ActionResult.DONE
     assert cluster.pods(node) == set()
     assert backend.running_jobs(node) == frozenset()
 
@@ -114,7 +115,7 @@ def test_a_node_that_registered_after_the_test_began_is_not_opened_by_it(cluster
     now = time.time()
     late = Action(node=node, verb=Verb.UNCORDON, reason="passed the full suite", at=now, tested_at=now - 60)
     left = backend.perform(late, False)
-    assert left.result is Result.NOTHING_TO_DO and "registered anew" in left.said
+    assert left.result is ActionResult.NOTHING_TO_DO and "registered anew" in left.said
     assert cluster.taints(node) == {UNTESTED}
 
 
@@ -132,12 +133,12 @@ def test_others_taints_stay(cluster: Cluster, node: str) -> None:
 
 def test_a_degraded_node_is_chosen_last_by_taint_and_label(cluster: Cluster, node: str) -> None:
     backend = cluster.backend()
-    assert backend.perform(action(node, Verb.CHOOSE_LAST), False).result is Result.DONE
+    assert backend.perform(action(node, Verb.CHOOSE_LAST), False).result is ActionResult.DONE
     assert cluster.get_node(node)["metadata"]["labels"]["holdfast/degraded"] == "true"
-    assert backend.perform(action(node, Verb.CHOOSE_LAST), False).result is Result.NOTHING_TO_DO
-    assert backend.perform(action(node, Verb.CHOOSE_NORMALLY), False).result is Result.DONE
+    assert backend.perform(action(node, Verb.CHOOSE_LAST), False).result is ActionResult.NOTHING_TO_DO
+    assert backend.perform(action(node, Verb.CHOOSE_NORMALLY), False).result is ActionResult.DONE
     assert "holdfast/degraded" not in cluster.get_node(node)["metadata"].get("labels", {})
-    assert backend.perform(action(node, Verb.CHOOSE_NORMALLY), False).result is Result.NOTHING_TO_DO
+    assert backend.perform(action(node, Verb.CHOOSE_NORMALLY), False).result is ActionResult.NOTHING_TO_DO
 
 
 @pytest.mark.parametrize("verb", [Verb.CORDON, Verb.DRAIN, Verb.CHOOSE_LAST])
@@ -155,7 +156,7 @@ def test_a_dry_run_says_it_and_changes_nothing(cluster: Cluster, node: str, verb
 
 def test_what_the_account_may_not_do_is_said_and_not_tried_again(cluster: Cluster, node: str) -> None:
     said = cluster.backend("viewer").perform(action(node, Verb.CORDON), False)
-    assert (said.result, said.retryable) == (Result.FAILED, False)
+    assert (said.result, said.retryable) == (ActionResult.FAILED, False)
     assert 'User "viewer" cannot get resource "nodes"' in said.said
 
 
@@ -168,20 +169,20 @@ def test_where_words_are_forbidden_the_deed_is_done_and_says_so(cluster: Cluster
     subjects = [{"apiGroup": group, "kind": "User", "name": "limited"}]
     cluster.create({**named, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": subjects})
     said = cluster.backend("limited").perform(action(node, Verb.CORDON), False)
-    assert said.result is Result.DONE
+    assert said.result is ActionResult.DONE
     assert 'cannot patch resource "nodes/status"' in said.said
     assert cluster.taints(node) == {UNTESTED}
 
 
 def test_a_token_that_nobody_knows_is_said(cluster: Cluster, node: str) -> None:
     said = cluster.backend("nobody").perform(action(node, Verb.CORDON), False)
-    assert (said.result, said.retryable) == (Result.FAILED, False)
+    assert (said.result, said.retryable) == (ActionResult.FAILED, False)
     assert "401" in said.said
 
 
 @pytest.mark.parametrize("name", ["missing", "../pods", "A"])
 def test_no_such_node_is_refused(cluster: Cluster, name: str) -> None:
-    assert cluster.backend().perform(action(name, Verb.CORDON), False).result is Result.REFUSED
+    assert cluster.backend().perform(action(name, Verb.CORDON), False).result is ActionResult.REFUSED
 
 
 def test_somebody_who_changes_the_node_meanwhile_is_not_overwritten(cluster: Cluster, node: str) -> None:
@@ -190,5 +191,5 @@ def test_somebody_who_changes_the_node_meanwhile_is_not_overwritten(cluster: Clu
     stale = backend._node(node)
     cluster.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [{"key": "late", "effect": "NoSchedule"}]}})
     said = backend._close(action(node, Verb.CORDON), stale, False)
-    assert said.result is Result.DONE
+    assert said.result is ActionResult.DONE
     assert cluster.taints(node) == {"late:NoSchedule", UNTESTED}

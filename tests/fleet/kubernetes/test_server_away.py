@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions.backend import Result
+from holdfast.fleet.actions.backend import ActionResult
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.runtime.errors import NoAnswer
 
@@ -27,7 +27,7 @@ def test_a_killed_server_is_a_failure_worth_another_try_and_never_an_empty_fleet
         cluster.kill_server()
         try:
             said = backend.perform(last, False)
-            assert (said.result, said.retryable) == (Result.FAILED, True)
+            assert (said.result, said.retryable) == (ActionResult.FAILED, True)
             assert "cannot be reached" in said.said
             with pytest.raises(NoAnswer):
                 backend.observe()
@@ -41,6 +41,6 @@ def test_a_killed_server_is_a_failure_worth_another_try_and_never_an_empty_fleet
         finally:
             cluster.start_server()
         until(lambda: "holdfast/untested:NoSchedule" in cluster.taints(node), "tainted when the server is back")
-        assert backend.perform(last, False).result is Result.DONE
+        assert backend.perform(last, False).result is ActionResult.DONE
         agent.pass_test()
         until(lambda: cluster.taints(node) == {"holdfast/degraded:PreferNoSchedule"}, "and opened by the test")

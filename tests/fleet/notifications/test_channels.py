@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.fleet.actions.secret import Secret
 from holdfast.fleet.inbox.items import Item, ItemKind, Severity
 from holdfast.fleet.notifications.channels import Channel, Email, Opsgenie, PagerDuty, Slack, Teams, WebHook
-from holdfast.fleet.notifications.message import Happened, Notification, of_item
+from holdfast.fleet.notifications.message import Notification, NotifiedEvent, of_item
 from holdfast.fleet.notifications.outbox import deliver
 from tests.counts import draws
 
@@ -37,7 +37,7 @@ ITEM = Item(
     cost_per_hour=38.7,
     gpus_lost=16.5,
 )
-NOTE = of_item(ITEM, Happened.OPENED, "https://holdfast.example.com")
+NOTE = of_item(ITEM, NotifiedEvent.OPENED, "https://holdfast.example.com")
 KINDS = ("slack", "pagerduty", "opsgenie", "teams", "webhook")
 
 
@@ -65,8 +65,10 @@ def channels(server: StandIn, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("happened", list(Happened))
-def test_what_is_sent_is_accepted(kind: str, happened: Happened, server: StandIn, channels: dict[str, Channel]) -> None:
+@pytest.mark.parametrize("happened", list(NotifiedEvent))
+def test_what_is_sent_is_accepted(
+    kind: str, happened: NotifiedEvent, server: StandIn, channels: dict[str, Channel]
+) -> None:
     assert deliver(channels[kind], replace(NOTE, happened=happened)) == ("", True), server.refused[-1:]
 
 
@@ -89,7 +91,7 @@ def test_pagerduty_triggers_acknowledges_and_resolves_under_one_key(
     server: StandIn, channels: dict[str, Channel]
 ) -> None:
     before = len(server.taken)
-    for happened in (Happened.OPENED, Happened.ACKNOWLEDGED, Happened.RESOLVED):
+    for happened in (NotifiedEvent.OPENED, NotifiedEvent.ACKNOWLEDGED, NotifiedEvent.RESOLVED):
         deliver(channels["pagerduty"], replace(NOTE, happened=happened))
     bodies = [body for _, _, body in server.taken[before:]]
     assert [one["event_action"] for one in bodies] == ["trigger", "acknowledge", "resolve"]
@@ -112,7 +114,7 @@ def test_no_text_is_refused_by_a_channel(
     server: StandIn, channels: dict[str, Channel], title: str, text: str, remedy: str, key: str, owner: str
 ) -> None:
     note = Notification(
-        key=key, happened=Happened.OPENED, severity=Severity.WARNING, title=title or "t", text=text, since=5.0,
+        key=key, happened=NotifiedEvent.OPENED, severity=Severity.WARNING, title=title or "t", text=text, since=5.0,
         remedy=remedy, owner=owner, subject=title[:200], commands=(text[:300],),
     )  # fmt: skip
     for kind in KINDS:
@@ -194,12 +196,12 @@ def test_a_channel_takes_only_the_items_of_its_teams() -> None:
     assert not channel.wants(NOTE)
     assert channel.wants(replace(NOTE, owner="network"))
     assert not channel.wants(replace(NOTE, owner="network", severity=Severity.WARNING))
-    assert channel.wants(replace(NOTE, happened=Happened.TEST))
+    assert channel.wants(replace(NOTE, happened=NotifiedEvent.TEST))
 
 
 def _named(name: str) -> Notification:
     return Notification(
-        key="k", happened=Happened.OPENED, severity=Severity.CRITICAL, title=f"{name} died", text=name, since=1.0,
+        key="k", happened=NotifiedEvent.OPENED, severity=Severity.CRITICAL, title=f"{name} died", text=name, since=1.0,
         remedy=name, commands=(f"holdfast job show {name}",),
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from holdfast.fleet.inbox.items import Item, Sources, items
 from holdfast.fleet.inbox.states import ItemState, ItemView, joined
-from holdfast.fleet.notifications.message import Happened
+from holdfast.fleet.notifications.message import NotifiedEvent
 from holdfast.fleet.notifications.notifier import Notifier, NotifierSettings
 from holdfast.model.incident import Incident
 
@@ -21,7 +21,7 @@ def views(*names: str, state: ItemState = ItemState.OPEN) -> list[ItemView]:
     return [replace(one, state=state) for one in joined(found, {}, 0.0)]
 
 
-def happened(notifier: Notifier, shown: list[ItemView], now: float) -> list[tuple[Happened, str]]:
+def happened(notifier: Notifier, shown: list[ItemView], now: float) -> list[tuple[NotifiedEvent, str]]:
     return [(one.happened, one.key) for one in notifier.take(shown, now)]
 
 
@@ -30,7 +30,7 @@ def test_a_new_item_is_sent_once_after_it_waited_for_others() -> None:
     shown = views("node/a")
     assert happened(notifier, shown, 0.0) == []
     assert happened(notifier, shown, 29.9) == []
-    assert happened(notifier, shown, 30.0) == [(Happened.OPENED, "incident/node/a@1")]
+    assert happened(notifier, shown, 30.0) == [(NotifiedEvent.OPENED, "incident/node/a@1")]
     assert happened(notifier, shown, 60.0) == []
 
 
@@ -49,7 +49,7 @@ def test_three_are_sent_one_by_one_and_four_as_one_that_ends_with_the_last() -> 
         assert len(notifier.take(shown, 30.0)) == expected
         over = notifier.take(shown[:1], 40.0)
         assert len(over) == (many - 1 if many == 3 else 0)
-        assert [one.happened for one in notifier.take([], 50.0)] == [Happened.RESOLVED]
+        assert [one.happened for one in notifier.take([], 50.0)] == [NotifiedEvent.RESOLVED]
 
 
 def test_88_silent_sensors_are_one_notification_and_one_end() -> None:
@@ -66,7 +66,7 @@ def test_88_silent_sensors_are_one_notification_and_one_end() -> None:
     assert sent.title.startswith("88 times: a sensor is silent")
     fewer = joined(items(Sources(incidents=sensors[:40])), {}, 0.0)
     assert notifier.take(fewer, 60.0) == []
-    assert [one.happened for one in notifier.take([], 90.0)] == [Happened.RESOLVED]
+    assert [one.happened for one in notifier.take([], 90.0)] == [NotifiedEvent.RESOLVED]
 
 
 def test_an_item_no_one_acknowledged_is_sent_again_and_an_acknowledged_one_is_not() -> None:
@@ -75,9 +75,9 @@ def test_an_item_no_one_acknowledged_is_sent_again_and_an_acknowledged_one_is_no
     notifier.take(shown, 0.0)
     notifier.take(shown, 30.0)
     known = [replace(shown[0], state=ItemState.ACKNOWLEDGED), shown[1]]
-    assert happened(notifier, known, 60.0) == [(Happened.ACKNOWLEDGED, shown[0].key)]
+    assert happened(notifier, known, 60.0) == [(NotifiedEvent.ACKNOWLEDGED, shown[0].key)]
     assert happened(notifier, known, 30.0 + 4 * 3600 - 1) == []
-    assert happened(notifier, known, 30.0 + 4 * 3600) == [(Happened.REMINDED, shown[1].key)]
+    assert happened(notifier, known, 30.0 + 4 * 3600) == [(NotifiedEvent.REMINDED, shown[1].key)]
 
 
 def test_muted_and_resolved_items_are_not_sent_and_a_mute_ends_what_was() -> None:
@@ -88,7 +88,7 @@ def test_muted_and_resolved_items_are_not_sent_and_a_mute_ends_what_was() -> Non
     shown = views("node/b")
     notifier.take(shown, 200.0)
     notifier.take(shown, 230.0)
-    assert happened(notifier, views("node/b", state=ItemState.MUTED), 240.0) == [(Happened.RESOLVED, shown[0].key)]
+    assert happened(notifier, views("node/b", state=ItemState.MUTED), 240.0) == [(NotifiedEvent.RESOLVED, shown[0].key)]
 
 
 def test_beyond_the_hours_number_items_wait_and_come_together() -> None:
@@ -109,7 +109,7 @@ def test_what_was_open_before_the_start_is_not_sent_again_but_its_end_is() -> No
     shown = views("node/a")
     notifier.adopt(shown, 0.0)
     assert notifier.take(shown, 100.0) == []
-    assert happened(notifier, [], 110.0) == [(Happened.RESOLVED, shown[0].key)]
+    assert happened(notifier, [], 110.0) == [(NotifiedEvent.RESOLVED, shown[0].key)]
 
 
 @given(st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=8), max_size=30))
@@ -119,5 +119,5 @@ def test_every_item_that_was_sent_ends_exactly_once_and_nothing_else_does(rounds
     ended: list[str] = []
     for number, names in enumerate([*rounds, set[str]()]):
         for one in notifier.take(views(*(f"node/{name}" for name in sorted(names))), number * 60.0):
-            (opened if one.happened is Happened.OPENED else ended).append(one.key)
+            (opened if one.happened is NotifiedEvent.OPENED else ended).append(one.key)
     assert sorted(opened) == sorted(ended)

@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, text
 from holdfast.cli.app import run
 from holdfast.fleet.policy import replay
 from holdfast.fleet.store import Store
-from holdfast.model.records import Step
+from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.report import Report, VerdictChange
 from tests.stores import new_store
 
@@ -32,7 +32,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "holdfast.db"
 
 
-def failed(now: float) -> Step:
+def failed(now: float) -> LifecycleStep:
     return step("n1", at=now - 60)
 
 

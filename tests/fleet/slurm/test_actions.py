@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.fleet.actions.backend import Outcome, Result
+from holdfast.fleet.actions.backend import ActionOutcome, ActionResult
 from holdfast.fleet.actions.slurm.backend import Slurm, SlurmSettings
 from holdfast.formats.slurm import jobs as slurm_jobs
 from holdfast.formats.slurm import nodes as slurm_nodes
@@ -31,7 +31,7 @@ class Site:
 
     def do(
         self, verb: Verb, node: str = "node1", reason: str = REASON, cause: str = "gpu.xid", dry: bool = False
-    ) -> Outcome:
+    ) -> ActionOutcome:
         return self.backend.perform(Action(node=node, verb=verb, reason=reason, cause=cause, at=time.time()), dry)
 
     def shown(self, node: str) -> str:
@@ -60,9 +60,9 @@ def site(shared: Site) -> Site:
 
 
 def test_a_drain_shows_our_note_and_is_done_once(site: Site) -> None:
-    assert site.do(Verb.DRAIN).result is Result.DONE
+    assert site.do(Verb.DRAIN).result is ActionResult.DONE
     assert (site.slurm.state("node1"), site.slurm.reason("node1")) == ("drain", OURS)
-    assert site.do(Verb.DRAIN).result is Result.NOTHING_TO_DO
+    assert site.do(Verb.DRAIN).result is ActionResult.NOTHING_TO_DO
     [status] = [one for one in site.backend.observe() if one.node == "node1"]
     assert (status.cordoned, status.ours, status.accepts_work, status.busy) == (True, True, False, False)
     assert status.note == OURS and status.note_by and status.marked_at is None
@@ -70,15 +70,15 @@ def test_a_drain_shows_our_note_and_is_done_once(site: Site) -> None:
 
 def test_uncordon_returns_our_node_and_is_done_once(site: Site) -> None:
     site.do(Verb.DRAIN)
-    assert site.do(Verb.UNCORDON).result is Result.DONE
+    assert site.do(Verb.UNCORDON).result is ActionResult.DONE
     site.slurm.eventually(lambda: site.slurm.state("node1") == "idle")
     assert site.slurm.reason("node1") == "none"
-    assert site.do(Verb.UNCORDON).result is Result.NOTHING_TO_DO
+    assert site.do(Verb.UNCORDON).result is ActionResult.NOTHING_TO_DO
 
 
 def test_a_dry_run_says_the_command_and_changes_nothing(site: Site) -> None:
     said = site.do(Verb.DRAIN, dry=True)
-    assert said.dry_run and said.result is Result.DONE
+    assert said.dry_run and said.result is ActionResult.DONE
     assert "scontrol update nodename=node1 state=drain" in said.said
     assert site.slurm.state("node1") == "idle"
     site.do(Verb.DRAIN)
@@ -91,7 +91,7 @@ def test_a_dry_run_says_the_command_and_changes_nothing(site: Site) -> None:
 def test_a_cordon_of_an_untested_node_says_so_and_a_later_cause_replaces_it(site: Site) -> None:
     site.do(Verb.CORDON, reason="a new node runs nothing until tested", cause="")
     assert site.slurm.reason("node1") == "holdfast: untested by the controller: a new node runs nothing until tested"
-    assert site.do(Verb.CORDON).result is Result.DONE
+    assert site.do(Verb.CORDON).result is ActionResult.DONE
     assert site.slurm.reason("node1") == OURS
 
 
@@ -100,9 +100,9 @@ def test_what_a_person_did_by_hand_is_never_touched(site: Site, state: str) -> N
     note = "ana: swapping the fan tray"
     site.slurm.update("node2", state, note)
     before = site.slurm.state("node2")
-    assert site.do(Verb.DRAIN, node="node2").result is Result.NOTHING_TO_DO
-    assert site.do(Verb.CORDON, node="node2").result is Result.NOTHING_TO_DO
-    assert site.do(Verb.UNCORDON, node="node2").result in (Result.REFUSED, Result.NOTHING_TO_DO)
+    assert site.do(Verb.DRAIN, node="node2").result is ActionResult.NOTHING_TO_DO
+    assert site.do(Verb.CORDON, node="node2").result is ActionResult.NOTHING_TO_DO
+    assert site.do(Verb.UNCORDON, node="node2").result in (ActionResult.REFUSED, ActionResult.NOTHING_TO_DO)
     assert (site.slurm.state("node2"), site.slurm.reason("node2")) == (before, note)
 
 
@@ -110,7 +110,7 @@ def test_a_person_who_takes_over_our_drain_keeps_it(site: Site) -> None:
     site.do(Verb.DRAIN)
     site.slurm.update("node1", "drain", "NHC: check_hw_ib")
     refusal = site.do(Verb.UNCORDON)
-    assert refusal.result is Result.REFUSED and "NHC: check_hw_ib" in refusal.said
+    assert refusal.result is ActionResult.REFUSED and "NHC: check_hw_ib" in refusal.said
     assert site.slurm.state("node1") == "drain"
 
 
@@ -128,11 +128,11 @@ def test_a_person_who_drains_at_the_same_moment_keeps_what_slurm_shows_as_theirs
         assert before in (note, OURS)
         lifted = site.do(Verb.UNCORDON, node="node2")
         if before == note:
-            assert lifted.result is Result.REFUSED
+            assert lifted.result is ActionResult.REFUSED
             assert (site.slurm.state("node2"), site.slurm.reason("node2")) == ("drain", note)
             site.slurm.update("node2", "resume")
         else:
-            assert ours.result is Result.DONE
+            assert ours.result is ActionResult.DONE
         site.slurm.eventually(lambda: site.slurm.state("node2") == "idle")
     assert note in shown
 
@@ -140,7 +140,7 @@ def test_a_person_who_drains_at_the_same_moment_keeps_what_slurm_shows_as_theirs
 def test_a_node_that_went_down_under_our_drain_is_left_down(site: Site) -> None:
     site.do(Verb.DRAIN)
     site.slurm.run("scontrol", "update", "nodename=node1", "state=down", f"reason={OURS}")
-    assert site.do(Verb.UNCORDON).result is Result.REFUSED
+    assert site.do(Verb.UNCORDON).result is ActionResult.REFUSED
     assert "DOWN" in site.shown("node1")
 
 
@@ -150,12 +150,12 @@ def test_a_mark_newer_than_the_test_is_not_lifted_by_its_uncordon(site: Site) ->
     site.slurm.update("node1", "drain", "holdfast: untested: job 7 ended here")
     late = Action(node="node1", verb=Verb.UNCORDON, reason="passed", at=time.time() + 1, tested_at=began)
     left = site.backend.perform(late, dry_run=False)
-    assert left.result is Result.NOTHING_TO_DO and "marked after the test" in left.said
+    assert left.result is ActionResult.NOTHING_TO_DO and "marked after the test" in left.said
     assert site.slurm.state("node1") == "drain"
     spare = replace(late, verb=Verb.CORDON, cause="spare")
-    assert site.backend.perform(spare, dry_run=False).result is Result.NOTHING_TO_DO
+    assert site.backend.perform(spare, dry_run=False).result is ActionResult.NOTHING_TO_DO
     newer = replace(late, tested_at=time.time())
-    assert site.backend.perform(newer, dry_run=False).result is Result.DONE
+    assert site.backend.perform(newer, dry_run=False).result is ActionResult.DONE
 
 
 def test_a_mark_seen_before_the_test_began_is_lifted_in_the_same_second(site: Site) -> None:
@@ -164,13 +164,16 @@ def test_a_mark_seen_before_the_test_began_is_lifted_in_the_same_second(site: Si
     [status] = [one for one in site.backend.observe() if one.node == "node1"]
     assert status.marked_at is not None
     lift = Action(node="node1", verb=Verb.UNCORDON, reason="passed", at=time.time(), tested_at=status.marked_at)
-    assert site.backend.perform(replace(lift, tested_at=status.marked_at - 0.001), False).result is Result.NOTHING_TO_DO
-    assert site.backend.perform(lift, False).result is Result.DONE
+    assert (
+        site.backend.perform(replace(lift, tested_at=status.marked_at - 0.001), False).result
+        is ActionResult.NOTHING_TO_DO
+    )
+    assert site.backend.perform(lift, False).result is ActionResult.DONE
 
 
 def test_a_cordon_leaves_the_mark_that_a_script_on_the_node_made(site: Site) -> None:
     site.slurm.update("node1", "drain", "holdfast: untested: job 7 ended here")
-    assert site.do(Verb.CORDON, cause="", reason="the last workload ended").result is Result.NOTHING_TO_DO
+    assert site.do(Verb.CORDON, cause="", reason="the last workload ended").result is ActionResult.NOTHING_TO_DO
     assert site.slurm.reason("node1") == "holdfast: untested: job 7 ended here"
 
 
@@ -207,7 +210,7 @@ def test_a_site_without_accounting_says_so_and_asking_again_would_not_help(site:
 def test_draining_lets_a_running_job_finish_and_nothing_follows_it(site: Site) -> None:
     job = site.run_until_told("node3")
     drained = site.do(Verb.DRAIN, node="node3")
-    assert drained.result is Result.DONE and "finishes first" in drained.said
+    assert drained.result is ActionResult.DONE and "finishes first" in drained.said
     assert site.slurm.state("node3") == "drng"
     assert site.backend.running_jobs("node3") == {job}
     [running] = [one for one in site.backend.look().jobs if one.state.holds_nodes]
@@ -225,14 +228,14 @@ def test_draining_lets_a_running_job_finish_and_nothing_follows_it(site: Site) -
 
 def test_chosen_last_and_back_with_its_own_weight_and_comment(site: Site) -> None:
     site.slurm.run("scontrol", "update", "nodename=node2", "weight=7", "comment=rack 4 = hot", "availablefeatures=a100")
-    assert site.do(Verb.CHOOSE_LAST, node="node2").result is Result.DONE
+    assert site.do(Verb.CHOOSE_LAST, node="node2").result is ActionResult.DONE
     assert site.slurm.run("sinfo", "-h", "-n", "node2", "-o", "%w %f") == "100000 a100,holdfast_last"
     assert "Comment=rack 4 = hot [holdfast: weight was 7]" in site.shown("node2")
-    assert site.do(Verb.CHOOSE_LAST, node="node2").result is Result.NOTHING_TO_DO
-    assert site.do(Verb.CHOOSE_NORMALLY, node="node2").result is Result.DONE
+    assert site.do(Verb.CHOOSE_LAST, node="node2").result is ActionResult.NOTHING_TO_DO
+    assert site.do(Verb.CHOOSE_NORMALLY, node="node2").result is ActionResult.DONE
     assert site.slurm.run("sinfo", "-h", "-n", "node2", "-o", "%w %f") == "7 a100"
     assert site.shown("node2").endswith("Comment=rack 4 = hot")
-    assert site.do(Verb.CHOOSE_NORMALLY, node="node2").result is Result.NOTHING_TO_DO
+    assert site.do(Verb.CHOOSE_NORMALLY, node="node2").result is ActionResult.NOTHING_TO_DO
 
 
 def test_the_scheduler_takes_a_node_chosen_last_only_when_no_other_is_free(site: Site) -> None:
@@ -253,35 +256,35 @@ def test_a_job_sent_elsewhere_keeps_off_the_bad_node(site: Site) -> None:
     node = site.slurm.run("squeue", "-h", "-j", job, "-o", "%N")
     assert "requeuehold" in site.backend.requeue(job, [node], dry_run=True).said
     assert site.slurm.job(job) == "RUNNING"
-    assert site.backend.requeue(job, [node], dry_run=False).result is Result.DONE
+    assert site.backend.requeue(job, [node], dry_run=False).result is ActionResult.DONE
     site.slurm.eventually(lambda: site.slurm.job(job) == "PENDING")
     shown = site.slurm.run("scontrol", "show", "job", job)
     assert "Priority=0 " not in shown, "it waits, and is not held"
     assert f"ExcNodeList={compress([node, 'node3'])}\n" in shown
-    assert site.backend.requeue(job, [node], dry_run=False).result is Result.NOTHING_TO_DO
+    assert site.backend.requeue(job, [node], dry_run=False).result is ActionResult.NOTHING_TO_DO
 
 
 def test_a_job_that_has_ended_is_not_run_a_second_time(site: Site) -> None:
     job = site.slurm.submit("node2", "true")
     site.slurm.eventually(lambda: site.slurm.job(job) == "COMPLETED")
-    assert site.backend.requeue(job, ["node2"], dry_run=False).result is Result.REFUSED
+    assert site.backend.requeue(job, ["node2"], dry_run=False).result is ActionResult.REFUSED
     assert site.slurm.job(job) == "COMPLETED"
 
 
 def test_a_job_its_owner_holds_stays_held(site: Site) -> None:
     job = site.slurm.run("sbatch", "--parsable", "-o", "/dev/null", "--hold", "--wrap", "sleep 30")
-    assert site.backend.requeue(job, ["node2"], dry_run=False).result is Result.DONE
+    assert site.backend.requeue(job, ["node2"], dry_run=False).result is ActionResult.DONE
     shown = site.slurm.run("scontrol", "show", "job", job)
     assert "Reason=JobHeldUser" in shown and "ExcNodeList=node2\n" in shown
 
 
 def test_what_slurm_does_not_know_is_refused(site: Site) -> None:
-    assert site.do(Verb.DRAIN, node="nosuch").result is Result.REFUSED
-    assert site.do(Verb.DRAIN, node="ALL").result is Result.REFUSED
-    assert site.do(Verb.DRAIN, node="node[1-3]").result is Result.REFUSED
-    assert site.do(Verb.REBOOT).result is Result.REFUSED
-    assert site.backend.requeue("999999", [], dry_run=False).result is Result.FAILED
-    assert site.backend.requeue("1; rm", [], dry_run=False).result is Result.REFUSED
+    assert site.do(Verb.DRAIN, node="nosuch").result is ActionResult.REFUSED
+    assert site.do(Verb.DRAIN, node="ALL").result is ActionResult.REFUSED
+    assert site.do(Verb.DRAIN, node="node[1-3]").result is ActionResult.REFUSED
+    assert site.do(Verb.REBOOT).result is ActionResult.REFUSED
+    assert site.backend.requeue("999999", [], dry_run=False).result is ActionResult.FAILED
+    assert site.backend.requeue("1; rm", [], dry_run=False).result is ActionResult.REFUSED
 
 
 def test_the_three_ways_of_reading_nodes_agree(site: Site) -> None:
@@ -299,7 +302,7 @@ def test_a_slurm_that_does_not_answer_is_no_empty_fleet(site: Site) -> None:
     conf.write_text(text + "SlurmctldPort=1\n")
     away = Slurm(SlurmSettings(timeout=1.0), {**site.slurm.environ, "SLURM_CONF": str(conf)})
     outcome = away.perform(Action(node="node1", verb=Verb.DRAIN, reason="x"), dry_run=False)
-    assert outcome.result is Result.FAILED and outcome.retryable
+    assert outcome.result is ActionResult.FAILED and outcome.retryable
     with pytest.raises(NoAnswer):
         away.observe()
     with pytest.raises(NoAnswer):

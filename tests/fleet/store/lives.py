@@ -2,13 +2,13 @@
 
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage, Verb
-from holdfast.model.records import Outcome, Step, StoredAction, Transition
+from holdfast.model.records import LifecycleStep, Outcome, StoredAction, Transition
 
 
-def step(name: str = "n1", at: float = 100.0, verbs: tuple[Verb, ...] = (Verb.DRAIN,)) -> Step:
+def step(name: str = "n1", at: float = 100.0, verbs: tuple[Verb, ...] = (Verb.DRAIN,)) -> LifecycleStep:
     """A node that failed in service."""
     event = NodeEvent(kind=EventKind.FAILED, cause="gpu.xid", reason="Xid 79", evidence=("GPU 3 fell off the bus",))
-    return Step(
+    return LifecycleStep(
         node=NodeState(name=name, stage=Stage.DRAINING, since=at, cause="gpu.xid", jobs=frozenset({"j1"})),
         transition=Transition(
             node=name, at=at, before=Stage.ALLOCATED, after=Stage.DRAINING, event=event, reason="failed in service"
@@ -19,11 +19,11 @@ def step(name: str = "n1", at: float = 100.0, verbs: tuple[Verb, ...] = (Verb.DR
     )
 
 
-def arrived(life: NodeState, at: float = 1.0) -> Step:
+def arrived(life: NodeState, at: float = 1.0) -> LifecycleStep:
     """A node as it is, whatever led there."""
     event = NodeEvent(kind=EventKind.ENROLLED, reason="the agent enrolled")
     told = Transition(node=life.name, at=at, before=life.stage, after=life.stage, event=event, reason="enrolled")
-    return Step(node=life, transition=told)
+    return LifecycleStep(node=life, transition=told)
 
 
 def waiting(store: Store) -> list[StoredAction]:

@@ -8,7 +8,7 @@ from sqlalchemy import create_engine, text
 from holdfast.fleet.store import Store
 from holdfast.fleet.store.migrate import config
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage
-from holdfast.model.records import Step, Transition
+from holdfast.model.records import LifecycleStep, Transition
 
 
 def test_repair_steps_and_events_of_an_earlier_store_survive_their_new_names(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_repair_steps_and_events_of_an_earlier_store_survive_their_new_names(tmp
     event = NodeEvent(kind=EventKind.NEXT_REPAIR, cause="gpu.ecc", repeat_offender="score 5")
     node = NodeState(name="n1", stage=Stage.RESETTING, repair_step=2, cause="gpu.ecc")
     moved = Transition(node="n1", at=1.0, before=Stage.QUARANTINED, after=Stage.RESETTING, event=event, reason="")
-    store.transit_all([Step(node=node, transition=moved)], epoch)
+    store.transit_all([LifecycleStep(node=node, transition=moved)], epoch)
     store.close()
     old = (("nodes", '"repair_step":', '"rung":'), ("transitions", '"repeat_offender":', '"lemon":'),
            ("transitions", '"kind":"next_repair"', '"kind":"climb"'))  # fmt: skip

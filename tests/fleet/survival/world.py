@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.fleet.store import Store
-from holdfast.lab.twin.node import Node, make_node
+from holdfast.lab.twin.node import TwinNode, make_node
 from holdfast.model.records import Outcome, StoredAction
 from tests.fleet.controller.running import Controller, start, until
 from tests.ports import free_port
@@ -33,7 +33,7 @@ class LivingAgent:
 
     def __init__(self, home: Path, url: str, join_token: str, more: str = "", wrapper: Sequence[str] = ()) -> None:
         self.home, self.name, self.wrapper = home, home.name, tuple(wrapper)
-        self.twin: Node = make_node(home, name=home.name)
+        self.twin: TwinNode = make_node(home, name=home.name)
         self.said: list[str] = []
         (home / "token").write_text(join_token)
         with (home / "holdfast.toml").open("a") as file:

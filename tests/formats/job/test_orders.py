@@ -5,11 +5,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.formats.job import orders as job_orders
-from holdfast.formats.job.orders import Flush, Happened, OrderError
+from holdfast.formats.job.orders import Flush, OrderError, RankHardwareError
 
 
 def test_what_is_said_is_read_as_it_was_said():
-    assert job_orders.decode(job_orders.happened(7.5, "xid 94\non GPU 3")) == Happened(7.5, "xid 94 on GPU 3")
+    assert job_orders.decode(job_orders.happened(7.5, "xid 94\non GPU 3")) == RankHardwareError(7.5, "xid 94 on GPU 3")
     assert job_orders.decode(job_orders.flush(120.0)) == Flush(120.0)
 
 
@@ -31,6 +31,6 @@ def test_anything_else_is_refused(bad):
 @example(b'{"say": "happened", "at": 1e400, "what": ""}')
 def test_noise_is_refused_and_nothing_else_happens(raw):
     try:
-        assert isinstance(job_orders.decode(raw), Happened | Flush)
+        assert isinstance(job_orders.decode(raw), RankHardwareError | Flush)
     except OrderError as error:
         assert "\n" not in str(error)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.formats.kernel.firmware_error import FirmwareErrors
-from holdfast.formats.kernel.folding import Folder
-from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.folding import EventFolder
+from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.signal import Event
 
@@ -36,7 +36,7 @@ def registers(status: str, fatal: str = "", device: str = "0000:1b:00.0", prefix
 
 
 def read(lines: list[str]) -> list[Event]:
-    log, folder = KernelLog(), Folder()
+    log, folder = KernelLog(), EventFolder()
     folder.extend(log.feed("\n".join(lines).encode()))
     folder.extend(log.finish())
     return folder.take()
@@ -127,6 +127,6 @@ WORDS = [
 def test_no_broken_record_makes_it_fail(lines: list[str]) -> None:
     errors = FirmwareErrors()
     for line in lines:
-        errors.feed(Line(line))
+        errors.feed(KernelLine(line))
         errors.settle()
     errors.finish()

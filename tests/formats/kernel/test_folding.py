@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.formats.kernel.folding import Folder
+from holdfast.formats.kernel.folding import EventFolder
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.signal import Event
 
@@ -15,7 +15,7 @@ DOUBLE_BIT = "NVRM: Xid (PCI:0000:3b:00): 48, pid=7, name=p, DBE"
 
 def fold(*lines: tuple[float, str], blocks: bool = False) -> list[Event]:
     """Events of (seconds, message), read as one block or line by line."""
-    log, folder = KernelLog(), Folder()
+    log, folder = KernelLog(), EventFolder()
     texts = [f"[{seconds:.1f}] {message}\n".encode() for seconds, message in lines]
     for chunk in texts if blocks else [b"".join(texts)]:
         folder.extend(log.feed(chunk))
@@ -63,6 +63,6 @@ def test_a_45_after_the_repeat_of_an_xid_follows_from_it(blocks: bool) -> None:
 
 def test_a_file_dates_an_event_by_its_first_line_and_a_stream_by_its_last() -> None:
     reported = [Event(kind="xid", at=at, text="x", code=79, device="d") for at in (5.0, 9.0, 7.0)]
-    for folder, at in ((Folder(), 5.0), (Folder(3600.0), 9.0)):
+    for folder, at in ((EventFolder(), 5.0), (EventFolder(3600.0), 9.0)):
         folder.extend(reported)
         assert [(event.at, event.count) for event in folder.take()] == [(at, 3)]

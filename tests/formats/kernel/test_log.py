@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.formats.kernel.folding import MAX_DISTINCT, Folder
+from holdfast.formats.kernel.folding import MAX_DISTINCT, EventFolder
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.signal import Event
 
 
 def events(*lines: str, chunk: int = 1 << 18) -> list[Event]:
-    log, folder = KernelLog(shipped=True), Folder()
+    log, folder = KernelLog(shipped=True), EventFolder()
     data = "\n".join(lines).encode()
     for start in range(0, len(data), chunk):
         folder.extend(log.feed(data[start : start + chunk]))
@@ -403,7 +403,7 @@ def test_down_up_down_stays_three_events_in_order() -> None:
 
 
 def test_memory_is_bounded_when_every_line_differs() -> None:
-    folder, log = Folder(), KernelLog()
+    folder, log = EventFolder(), KernelLog()
     for i in range(MAX_DISTINCT * 2):
         word = "".join(chr(ord("g") + int(digit)) for digit in str(i))
         folder.extend(log.feed(f"NVRM: Xid (PCI:0000:9b:00): 31, fault {word}\n".encode()))

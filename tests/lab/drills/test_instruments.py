@@ -5,8 +5,8 @@ import numpy as np
 from holdfast.lab.drills.file import understand
 from holdfast.lab.drills.instruments import Instrument, Silence, as_read, silenced
 from holdfast.lab.drills.stage import plant_of, tolerated
-from holdfast.lab.twin.plant.fault import Fault
-from holdfast.model.panel import Panel, Table
+from holdfast.lab.twin.plant.fault import PlantFault
+from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Edge, Topology
 
 TIMES = np.arange(0.0, 600.0, 10.0)
@@ -17,7 +17,7 @@ BASE = '[fleet]\nnodes = 64\n[[job]]\nname = "llama"\nnodes = "n[001-064]"\n[[fa
 def _panel(*signals: str) -> Panel:
     rows = np.linspace(60, 70, len(TIMES), dtype=np.float32)
     subjects = ("node/a/gpu/0", "node/b/gpu/0", "rack/r1")
-    return Panel(TIMES, {name: Table(subjects, np.stack([rows] * 3)) for name in signals})
+    return Panel(TIMES, {name: SignalTable(subjects, np.stack([rows] * 3)) for name in signals})
 
 
 def test_a_coarse_slow_instrument_shows_steps_once_a_cadence() -> None:
@@ -80,5 +80,5 @@ def test_a_long_gap_of_all_signals_may_be_called_silent() -> None:
 
 
 def test_an_intermittent_fault_comes_and_goes() -> None:
-    fault = Fault(kind="gpu.slow", subject="x", start=100, magnitude=0.5, on=30, off=300)
+    fault = PlantFault(kind="gpu.slow", subject="x", start=100, magnitude=0.5, on=30, off=300)
     assert [fault.strength(at) for at in (99, 100, 129, 130, 429, 430)] == [0, 0.5, 0.5, 0, 0, 0.5]

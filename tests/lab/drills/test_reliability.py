@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.catalog.seam_confidence import calibrated, knots
-from holdfast.lab.drills.reliability import Claim, bands, fitted
+from holdfast.lab.drills.reliability import ScoredFinding, bands, fitted
 
 
-def claim(raw: float, right: bool) -> Claim:
-    return Claim(raw=raw, confidence=raw, right=right)
+def claim(raw: float, right: bool) -> ScoredFinding:
+    return ScoredFinding(raw=raw, confidence=raw, right=right)
 
 
 def test_a_band_says_how_many_of_its_findings_were_right() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.twin import Node, TwinError, all_faults, clear, inject, injected, make_node
+from holdfast.lab.twin import TwinError, TwinNode, all_faults, clear, inject, injected, make_node
 from holdfast.lab.twin.acts import ACTS
 from holdfast.lab.twin.fault import Fault
 from holdfast.lab.twin.kmsg import TAKEN_BACK
@@ -18,11 +18,11 @@ HARMLESS = {"kmsg_garbage"}  # leaves its garbage in the log
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Node:
+def node(tmp_path_factory: pytest.TempPathFactory) -> TwinNode:
     return make_node(tmp_path_factory.mktemp("twin") / "n01", now=NOW)
 
 
-def _world(node: Node) -> dict[str, bytes]:
+def _world(node: TwinNode) -> dict[str, bytes]:
     """Everything a reader of the node can see."""
     seen = {}
     for part in ("sys", "proc", "dev", "nvml", "timex"):
@@ -41,7 +41,7 @@ def _place(fault: Fault) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", sorted(all_faults("nvidia")))
-def test_a_fault_shows_and_clearing_it_leaves_no_trace(node: Node, name: str) -> None:
+def test_a_fault_shows_and_clearing_it_leaves_no_trace(node: TwinNode, name: str) -> None:
     fault = all_faults("nvidia")[name]
     before = _world(node)
     during: list[dict[str, bytes]] = []
@@ -63,7 +63,7 @@ def test_every_act_is_used_and_every_used_act_exists() -> None:
     assert {fault.act for fault in all_faults().values() if fault.act} == set(ACTS)
 
 
-def test_faults_on_one_gpu_leave_the_other_gpus_alone(node: Node) -> None:
+def test_faults_on_one_gpu_leave_the_other_gpus_alone(node: TwinNode) -> None:
     others = [bytes(node.state.gpu[index]) for index in range(8) if index != 3]
     for name, fault in all_faults("nvidia").items():
         if fault.on == "gpu":
@@ -74,7 +74,7 @@ def test_faults_on_one_gpu_leave_the_other_gpus_alone(node: Node) -> None:
             clear(node, name, gpu=3)
 
 
-def test_a_kept_open_descriptor_sees_the_change(node: Node) -> None:
+def test_a_kept_open_descriptor_sees_the_change(node: TwinNode) -> None:
     """The agent never opens a file twice: an injection must not replace files."""
     port = node.sys.root / node.ports()[4].path
     descriptors = {name: os.open(port / name, os.O_RDONLY) for name in ("state", "phys_state", "rate")}
@@ -87,7 +87,7 @@ def test_a_kept_open_descriptor_sees_the_change(node: Node) -> None:
         os.close(descriptor)
 
 
-def test_an_xid_has_the_form_of_the_driver_and_the_address_of_its_gpu(node: Node) -> None:
+def test_an_xid_has_the_form_of_the_driver_and_the_address_of_its_gpu(node: TwinNode) -> None:
     inject(node, "xid", gpu=1, value="79", now=NOW + 5)
     head, _, text = node.kernel_log.read_bytes().splitlines()[-1].decode().partition(";")
     priority, sequence, stamp, _ = head.split(",")
@@ -96,7 +96,7 @@ def test_an_xid_has_the_form_of_the_driver_and_the_address_of_its_gpu(node: Node
     clear(node, "xid", gpu=1)
 
 
-def test_a_storm_is_that_many_lines_with_rising_sequence_numbers(node: Node) -> None:
+def test_a_storm_is_that_many_lines_with_rising_sequence_numbers(node: TwinNode) -> None:
     inject(node, "xid_storm", gpu=1, value="2500", now=NOW)
     lines = [line for line in node.kernel_log.read_bytes().splitlines() if b"Xid" in line]
     numbers = [int(line.split(b",")[1]) for line in lines]
@@ -104,7 +104,7 @@ def test_a_storm_is_that_many_lines_with_rising_sequence_numbers(node: Node) -> 
     clear(node, "xid_storm", gpu=1)
 
 
-def test_a_second_injection_adds_and_one_clear_mends_both(node: Node) -> None:
+def test_a_second_injection_adds_and_one_clear_mends_both(node: TwinNode) -> None:
     before = (node.sys.root / node.gpu_functions()[0].path / "current_link_width").read_text()
     inject(node, "pcie_width", gpu=0, value="8")
     inject(node, "pcie_width", gpu=0, value="4")
@@ -124,12 +124,12 @@ def test_a_second_injection_adds_and_one_clear_mends_both(node: Node) -> None:
         ("nvlink_lane_down", {"value": "44"}, "link.44.active"),
     ],
 )
-def test_bad_input_is_one_clear_sentence(node: Node, name: str, place: dict[str, object], says: str) -> None:
+def test_bad_input_is_one_clear_sentence(node: TwinNode, name: str, place: dict[str, object], says: str) -> None:
     with pytest.raises(TwinError, match=says):
         inject(node, name, **place)  # type: ignore[arg-type]
 
 
-def test_clearing_what_is_not_there_says_what_is(node: Node) -> None:
+def test_clearing_what_is_not_there_says_what_is(node: TwinNode) -> None:
     inject(node, "gpu_lost", gpu=2)
     with pytest.raises(TwinError, match="gpu_lost@gpu2"):
         clear(node, "xid", gpu=2)

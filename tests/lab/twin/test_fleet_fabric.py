@@ -6,46 +6,46 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.lab.twin.fleet.fabric import Fabric, Port
+from holdfast.lab.twin.fleet.fabric import FabricPort, FleetFabric
 from holdfast.lab.twin.fleet.kinds import kinds
-from holdfast.lab.twin.fleet.node import Fault, FleetNode
+from holdfast.lab.twin.fleet.node import FleetNode, NodeFault
 from holdfast.lab.twin.fleet.training import COMPUTE_SECONDS, SAVE_SECONDS, STEPS_BETWEEN, TrainingJob, step_seconds
 
-FABRIC = Fabric()
+FABRIC = FleetFabric()
 LEAVES = st.lists(st.sampled_from(["a", "b", "c"]), min_size=2, max_size=40)
 SIZES = st.floats(1, 1e12)
 
 
 def test_one_node_needs_no_fabric() -> None:
-    assert FABRIC.all_reduce_seconds([Port("a")], 1e9) == 0.0
+    assert FABRIC.all_reduce_seconds([FabricPort("a")], 1e9) == 0.0
 
 
 def test_a_large_message_goes_at_the_bandwidth_of_the_slowest_path() -> None:
-    below_one_leaf = FABRIC.all_reduce_seconds([Port("a")] * 16, 140e9)
+    below_one_leaf = FABRIC.all_reduce_seconds([FabricPort("a")] * 16, 140e9)
     assert below_one_leaf == pytest.approx(2 * 15 / 16 * 140e9 / 400e9, rel=1e-3)
-    across = FABRIC.all_reduce_seconds([Port("a")] * 8 + [Port("b")] * 8, 140e9)
+    across = FABRIC.all_reduce_seconds([FabricPort("a")] * 8 + [FabricPort("b")] * 8, 140e9)
     assert across == pytest.approx(2 * below_one_leaf, rel=1e-3)
 
 
 def test_a_small_message_costs_latency_alone() -> None:
-    assert FABRIC.all_reduce_seconds([Port("a")] * 2, 0.0) == pytest.approx(2 * (4e-6 + 1.2e-6))
+    assert FABRIC.all_reduce_seconds([FabricPort("a")] * 2, 0.0) == pytest.approx(2 * (4e-6 + 1.2e-6))
 
 
 @given(LEAVES, SIZES)
 def test_the_order_of_the_nodes_does_not_matter(leaves: list[str], size: float) -> None:
-    ports = [Port(leaf) for leaf in leaves]
+    ports = [FabricPort(leaf) for leaf in leaves]
     assert FABRIC.all_reduce_seconds(ports, size) == FABRIC.all_reduce_seconds(ports[::-1], size)
 
 
 @given(LEAVES, SIZES, st.floats(0.125, 0.875))
 def test_a_node_with_fewer_ports_never_makes_it_faster(leaves: list[str], size: float, share: float) -> None:
-    whole = [Port(leaf) for leaf in leaves]
-    weak = [Port(leaves[0], share), *whole[1:]]
+    whole = [FabricPort(leaf) for leaf in leaves]
+    weak = [FabricPort(leaves[0], share), *whole[1:]]
     assert FABRIC.all_reduce_seconds(weak, size) >= FABRIC.all_reduce_seconds(whole, size)
 
 
 def test_without_any_port_it_never_ends() -> None:
-    assert math.isinf(FABRIC.all_reduce_seconds([Port("a"), Port("a", 0.0)], 1.0))
+    assert math.isinf(FABRIC.all_reduce_seconds([FabricPort("a"), FabricPort("a", 0.0)], 1.0))
 
 
 def nodes(count: int) -> tuple[FleetNode, ...]:
@@ -55,7 +55,7 @@ def nodes(count: int) -> tuple[FleetNode, ...]:
 def test_the_slowest_gpu_sets_the_pace_of_all() -> None:
     four = nodes(4)
     before = step_seconds(four)
-    four[2].faults.append(Fault(kinds()["throttle_thermal"], (1,), 1))
+    four[2].faults.append(NodeFault(kinds()["throttle_thermal"], (1,), 1))
     assert step_seconds(four) == pytest.approx(before + 0.7 * COMPUTE_SECONDS)
 
 

@@ -23,7 +23,7 @@ from holdfast.lab.twin.fleet.orders import Order
 from holdfast.lab.twin.fleet.progress import Teller
 from holdfast.lab.twin.fleet.simulation import NodeUpdate, Simulation
 from holdfast.lab.twin.fleet.site import topology
-from holdfast.lab.twin.fleet.wire import Agent
+from holdfast.lab.twin.fleet.wire import SimulatedAgent
 from holdfast.model.job import Job, JobState
 from holdfast.model.topology import Topology
 from holdfast.model.wire.report import Report
@@ -101,7 +101,7 @@ def test_the_seams_find_the_pump_and_the_slow_gpu_and_nothing_else() -> None:
     simulation, now = opened(), [BEGAN]
     site = read(topology(scenario("demo"), 64))
     window, ranks = SeamWindow(lambda: now[0]), SeamRanks()
-    agents = [Agent(node) for node in simulation.nodes]
+    agents = [SimulatedAgent(node) for node in simulation.nodes]
     for agent in agents:
         agent.teller = Teller()
     found: dict[str, str] = {}
@@ -125,7 +125,7 @@ def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatc
     site = read(topology(scenario("demo"), 64))
     files, board = SeamFiles(topology=site, sources=[], business_context=BusinessContext()), Board(Policy())
     watch = SeamWatch(SeamSettings(), files, Alerts(AlertSettings()), Store.open(f"sqlite:///{tmp_path}/s.db"), board)
-    ranks, agents = SeamRanks(), [Agent(node) for node in simulation.nodes]
+    ranks, agents = SeamRanks(), [SimulatedAgent(node) for node in simulation.nodes]
     for agent in agents:
         agent.teller = Teller()
     found: list[tuple[str, str]] = []
@@ -146,7 +146,9 @@ def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatc
     assert explained == 3 * [("node/n057/gpu/0", "gpu.slow"), ("cdu/cdu1", "cooling.flow_low")]
 
 
-def _take(agent: Agent, said: NodeUpdate, simulation: Simulation, window: SeamWindow, ranks: SeamRanks) -> None:
+def _take(
+    agent: SimulatedAgent, said: NodeUpdate, simulation: Simulation, window: SeamWindow, ranks: SeamRanks
+) -> None:
     job = simulation.jobs.running.get(agent.node.job)
     agent.say(said, "run", lambda at: (BEGAN + at) / SPEED, simulation.chance, job, simulation.plant)
     for _, body in agent.waiting:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from holdfast.lab.twin.fleet.kinds import scenario
-from holdfast.lab.twin.fleet.run import FleetRun, Target
+from holdfast.lab.twin.fleet.run import FleetRun, FleetTarget
 from holdfast.lab.twin.fleet.simulation import Simulation
 from holdfast.model.wire.digest import unpack
 from holdfast.model.wire.report import Report
@@ -33,7 +33,7 @@ def run_until(at: FakeController, fleet: FleetRun, reached: Callable[[], bool]) 
 def fleet(
     at: FakeController, name: str = "background", nodes: int = 8, speed: float = 200.0, connections: int = 4
 ) -> FleetRun:
-    target = Target(url=at.url, join_token="let-me-in", speed=speed, connections=connections)
+    target = FleetTarget(url=at.url, join_token="let-me-in", speed=speed, connections=connections)
     return FleetRun(Simulation(scenario(name), nodes, 1), target)
 
 

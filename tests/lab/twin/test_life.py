@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.twin import Node, inject, make_node, tick
+from holdfast.lab.twin import TwinNode, inject, make_node, tick
 
 pytestmark = pytest.mark.slow
 
 
-def _counter(node: Node, port: int, name: str) -> int:
+def _counter(node: TwinNode, port: int, name: str) -> int:
     return int((node.sys.root / node.ports()[port].path / "counters" / name).read_text())
 
 

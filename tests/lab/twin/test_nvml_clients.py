@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from holdfast.lab.twin import Node, clear, inject, make_node
+from holdfast.lab.twin import TwinNode, clear, inject, make_node
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Node:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> TwinNode:
     return make_node(tmp_path_factory.mktemp("twin") / "n01")
 
 
-def _ask(node: Node, script: str) -> Any:
+def _ask(node: TwinNode, script: str) -> Any:
     """Run a script with pynvml as `p` in a process of its own, because pynvml keeps one library per process."""
     text = f"import json, pynvml as p\np.nvmlInit()\nh = p.nvmlDeviceGetHandleByIndex\n{script}"
     done = subprocess.run(
@@ -29,11 +29,11 @@ def _ask(node: Node, script: str) -> Any:
     return json.loads(done.stdout)
 
 
-def _environment(node: Node) -> dict[str, str]:
+def _environment(node: TwinNode) -> dict[str, str]:
     return {**os.environ, "LD_LIBRARY_PATH": str(node.library.parent)}
 
 
-def test_pynvml_sees_eight_gpus_with_the_identities_of_the_state(shared: Node) -> None:
+def test_pynvml_sees_eight_gpus_with_the_identities_of_the_state(shared: TwinNode) -> None:
     seen = _ask(
         shared,
         "print(json.dumps([[p.nvmlDeviceGetName(h(i)), p.nvmlDeviceGetUUID(h(i)), p.nvmlDeviceGetSerial(h(i)),"
@@ -135,7 +135,7 @@ def test_a_hanging_driver_hangs_until_cleared(tmp_path: Path) -> None:
     assert child.communicate(timeout=30)[0].strip() == b"8"
 
 
-def test_every_function_of_the_installed_binding_is_exported(shared: Node) -> None:
+def test_every_function_of_the_installed_binding_is_exported(shared: TwinNode) -> None:
     import ctypes
     import re
 
@@ -148,7 +148,7 @@ def test_every_function_of_the_installed_binding_is_exported(shared: Node) -> No
 
 
 @pytest.mark.parametrize("tool", ["gpustat", "nvitop"])
-def test_other_tools_see_the_same_eight_gpus(shared: Node, tool: str) -> None:
+def test_other_tools_see_the_same_eight_gpus(shared: TwinNode, tool: str) -> None:
     if importlib.util.find_spec(tool) is None:
         pytest.skip(f"{tool} is not installed (the `bench` extra has it)")
     script = {

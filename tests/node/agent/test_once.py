@@ -21,17 +21,17 @@ BAD = (Health.FAIL, Health.DEGRADED)
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[twin.Node]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[twin.TwinNode]:
     yield twin.make_node(tmp_path_factory.mktemp("twin") / "n01")
 
 
-def look(home: twin.Node, stage: str = "passive") -> Node:
+def look(home: twin.TwinNode, stage: str = "passive") -> Node:
     return look_at(load_settings(str(home.directory / "holdfast.toml")), stage=stage)
 
 
 @pytest.mark.parametrize("name", [name for name in twin.all_faults("nvidia") if name not in HANGS])
 def test_a_fault_that_needs_nothing_shows_in_one_look_and_the_others_say_what_they_need(
-    home: twin.Node, name: str
+    home: twin.TwinNode, name: str
 ) -> None:
     fault = twin.all_faults("nvidia")[name]
     twin.inject(home, name, pause=lambda seconds: None)
@@ -44,7 +44,7 @@ def test_a_fault_that_needs_nothing_shows_in_one_look_and_the_others_say_what_th
 JUDGED_BY_GROWTH = {"fabric.errors", "nvlink.errors", "pcie.aer", "pcie.replay", "gpu.throttle"}
 
 
-def test_checks_that_judge_growth_pass_one_look_with_the_word_that_they_did_not_judge(home: twin.Node) -> None:
+def test_checks_that_judge_growth_pass_one_look_with_the_word_that_they_did_not_judge(home: twin.TwinNode) -> None:
     verdicts = look(home).verdicts
     for name in JUDGED_BY_GROWTH:
         assert verdicts[name].health is Health.PASS

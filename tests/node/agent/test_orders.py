@@ -21,7 +21,7 @@ from holdfast.node.agent.orders.handler import (
     STALE_SECONDS,
     Order,
     OrderAction,
-    Orders,
+    OrderHandler,
 )
 from holdfast.node.agent.orders.retest import retest
 from holdfast.node.sources.host.repairs import FILE as REPAIRS
@@ -41,7 +41,7 @@ class Bench:
             "retest": OrderAction(perform=self._do, repeatable=True),
             "reset_gpu": OrderAction(perform=self._do, repeatable=False),
         }
-        self.orders = Orders(actions, obeys, home / "orders.jsonl", lambda: self.now, self.outcomes.append)
+        self.orders = OrderHandler(actions, obeys, home / "orders.jsonl", lambda: self.now, self.outcomes.append)
 
     def _do(self, order: Order, now: float) -> OrderOutcome:
         self.done.append(order.verb)
@@ -106,7 +106,7 @@ def test_a_deed_that_breaks_down_is_an_answer_too(tmp_path: Path) -> None:
         raise OSError("no such luck")
 
     outcomes: list[OrderOutcome] = []
-    orders = Orders(
+    orders = OrderHandler(
         {"retest": OrderAction(perform=broken, repeatable=True)},
         ("retest",),
         tmp_path / "o",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.model.settings import ControllerSettings, Roots, Settings
 from holdfast.model.wire.report import OrderOutcome
-from holdfast.node.agent.orders.handler import Order, Orders
+from holdfast.node.agent.orders.handler import Order, OrderHandler
 from holdfast.node.agent.orders.reboot import BOOT_ID, reboot
 
 ORDER = Order(id=7, verb="reboot", reason="rung 2")
@@ -22,11 +22,11 @@ orders(Path(sys.argv[1]), ("sh", "-c", "kill -9 $PPID"), []).carry_out(ORDER)
 """
 
 
-def orders(home: Path, command: tuple[str, ...], answers: list[OrderOutcome], obeys: str = "reboot") -> Orders:
+def orders(home: Path, command: tuple[str, ...], answers: list[OrderOutcome], obeys: str = "reboot") -> OrderHandler:
     controller = ControllerSettings(obeys=(obeys,), reboot_command=command)
     settings = Settings(roots=Roots(proc=str(home)), controller=controller)
     actions = {"reboot": reboot(settings, goes_down_seconds=0.01)}
-    return Orders(actions, (obeys,), home / "orders.jsonl", time.time, answers.append)
+    return OrderHandler(actions, (obeys,), home / "orders.jsonl", time.time, answers.append)
 
 
 def boot(home: Path, name: str) -> None:

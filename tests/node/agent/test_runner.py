@@ -3,7 +3,7 @@
 import threading
 
 from holdfast.model.signal import Reading, Signal
-from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.runner import Runner, read_guarded
 
 
@@ -45,7 +45,7 @@ def take_until(runner: Runner, wanted: str, most: int = 400) -> list[Reading]:
 
 def test_a_hung_driver_is_unknown_and_does_not_stop_the_others() -> None:
     hung = Hung()
-    runner = Runner([hung, Steady()], SteadyClock())
+    runner = Runner([hung, Steady()], AgentClock())
     runner.start()
     got = take_until(runner, "nvml")
     assert "the driver has not answered for" in got[-1].blind

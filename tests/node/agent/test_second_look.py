@@ -8,7 +8,7 @@ from holdfast.model.signal import Reading, Signal
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.agent.census import Census
-from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.node import Node, Question
 from holdfast.node.agent.reporting.second_look import SecondLook
 from holdfast.node.agent.runner import Runner
@@ -120,7 +120,7 @@ class Flow(Rare):
 
 
 def test_a_source_is_read_before_it_is_due_when_asked() -> None:
-    runner = Runner([Rare()], SteadyClock())
+    runner = Runner([Rare()], AgentClock())
     runner.start()
     runner.readings.get(timeout=60)
     assert runner.read_now(("nvml", "unheard_of")) == {"nvml"}
@@ -129,4 +129,4 @@ def test_a_source_is_read_before_it_is_due_when_asked() -> None:
 
 
 def test_nobody_waits_for_a_stream() -> None:
-    assert Runner([Flow()], SteadyClock()).read_now(("kmsg",)) == set()
+    assert Runner([Flow()], AgentClock()).read_now(("kmsg",)) == set()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.node.probes.isolation import bands
-from holdfast.node.probes.isolation.bands import Datagrams, Exchange, judge
+from holdfast.node.probes.isolation.bands import Datagrams, PairExchange, judge
 from holdfast.node.probes.isolation.isolation import Measured, leaf_parts, learn, suspects
 from holdfast.node.probes.sweep.channel import no_answer
 from holdfast.node.probes.sweep.report import finding, mtu_findings
@@ -33,7 +33,9 @@ def sessions(seed, base, noise, *, stall=lambda one, other: 0.0, slow=lambda one
                 value += chance.uniform(0.0, 0.01) if chance.random() < 0.02 else 0.0
                 latencies.append(value + (STALL if chance.random() < stall(one, other) else 0.0))
             rate = 1e9 * chance.lognormvariate(0.0, 0.1)
-            found.append(Exchange(one=one, other=other, bytes_per_second={8 << 20: rate}, latencies=tuple(latencies)))
+            found.append(
+                PairExchange(one=one, other=other, bytes_per_second={8 << 20: rate}, latencies=tuple(latencies))
+            )
     return found
 
 
@@ -216,9 +218,9 @@ def test_a_host_that_only_lacks_a_cpu_is_not_the_fabric_s_fault(seed, base, nois
 
 
 def test_waits_never_make_an_exchange_faster_than_the_fastest():
-    exchange = Exchange(one="a", other="b", latencies=(1.0, 5.0, 5.0), waits=(0.0, 4.5, 1.0))
+    exchange = PairExchange(one="a", other="b", latencies=(1.0, 5.0, 5.0), waits=(0.0, 4.5, 1.0))
     assert exchange.without_waits == (1.0, 1.0, 4.0)
-    assert Exchange(one="a", other="b", latencies=(1.0, 5.0)).without_waits == (1.0, 5.0)
+    assert PairExchange(one="a", other="b", latencies=(1.0, 5.0)).without_waits == (1.0, 5.0)
 
 
 def test_the_tail_is_the_mean_of_the_slowest_hundredth_and_of_two_at_least():
@@ -280,7 +282,7 @@ def small(seed, slow):
     """Every pair of six twice at 64 KiB, on a busy machine; `slow(round, one, other)` is how much longer it takes."""
     chance = random.Random(seed)
     return [
-        Exchange(
+        PairExchange(
             one=one,
             other=other,
             bytes_per_second={64 << 10: 1e8 * chance.lognormvariate(0.0, 0.25) / slow(turn, one, other)},

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.isolation.isolation import Measured
-from holdfast.node.probes.sweep.crew import Crew, Worker
+from holdfast.node.probes.sweep.crew import Crew, SweepWorker
 from holdfast.node.probes.sweep.pairs import Pairs
 from tests.ports import free_port
 from tests.waiting import until
@@ -102,7 +102,7 @@ def test_processes_of_torchrun_are_the_workers_and_the_first_tells():
 def pairs_of(names, failed):
     """Real workers that said nothing yet; pairs that failed and, of the others, those that met."""
     crew = Crew([])
-    crew.workers = {name: Worker(Host(name, launch=("true",)), "") for name in names}
+    crew.workers = {name: SweepWorker(Host(name, launch=("true",)), "") for name in names}
     found = Pairs(crew, {"sizes": [8]}, 1.0, dict.fromkeys(names, 1))
     for one, other in [(one, other) for one in names for other in names if one < other]:
         if failed(one, other):

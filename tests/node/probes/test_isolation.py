@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from holdfast.node.probes.isolation.bands import Exchange, judge
+from holdfast.node.probes.isolation.bands import PairExchange, judge
 from holdfast.node.probes.isolation.isolation import Measured, doubts, leaf_parts, learn, suspects
 from holdfast.node.probes.isolation.pairing import every_pair, next_round, pair
 from holdfast.node.probes.sweep.report import finding
@@ -126,7 +126,7 @@ def test_rails_of_a_host_hang_on_their_own_leaves():
 
 def test_the_evidence_of_a_rail_is_of_that_rail():
     exchanges = [
-        Exchange(
+        PairExchange(
             one=one,
             other=other,
             rail=rail,

@@ -9,9 +9,9 @@ from itertools import combinations
 import pytest
 
 from holdfast.node.probes.isolation.isolation import (
-    Baseline,
     Limits,
     Measured,
+    PairBaseline,
     between,
     doubts,
     leaf_parts,
@@ -33,7 +33,7 @@ def strangers(shifts: list[float]) -> list[Measured]:
 
 
 def judged(*measured: Measured, least_shift: float = 0.0, spread: float = SPREAD, leaves=None, limits=None):
-    baseline = Baseline(math.log(HEALTHY), spread, least_shift)
+    baseline = PairBaseline(math.log(HEALTHY), spread, least_shift)
     return suspects(measured, leaf_parts(leaves or {}), baseline, limits)
 
 
@@ -51,8 +51,8 @@ def learnt(measured: list[Measured]) -> tuple[float, float, float]:
 
 
 def test_of_nothing_nothing_is_learnt():
-    assert learn([]) == Baseline(0.0, 0.05, 0.0)
-    assert learn([Measured("a", "b", 0.0)]) == Baseline(0.0, 0.05, 0.0)
+    assert learn([]) == PairBaseline(0.0, 0.05, 0.0)
+    assert learn([Measured("a", "b", 0.0)]) == PairBaseline(0.0, 0.05, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_without_rails_what_many_show_is_usual():
 def test_slow_links_are_measured_all_the_same():
     thrice = [Measured("a", "b", 0.001 * math.exp(shift)) for shift in (1.0, 0.0, -1.0)]
     assert learn(thrice).spread == pytest.approx(1.0)
-    assert doubts(thrice[:1], Baseline(math.log(0.001), SPREAD)) == ([], ["a", "b"])
+    assert doubts(thrice[:1], PairBaseline(math.log(0.001), SPREAD)) == ([], ["a", "b"])
 
 
 LOW = -1.2 * SPREAD
@@ -166,13 +166,13 @@ LOW = -1.2 * SPREAD
 
 def test_who_should_meet_somebody_good_next():
     measured = [met("a", "b", LOW - 0.01), met("c", "d", LOW + 0.01), met("e", "f", -1.0), met("g", "c", 0.1), Measured("z", "y", 0.0)]  # fmt: skip
-    doubtful, good = doubts(measured, Baseline(math.log(HEALTHY), SPREAD))
+    doubtful, good = doubts(measured, PairBaseline(math.log(HEALTHY), SPREAD))
     assert doubtful == ["z", "y", "e", "f", "a", "b"], "slowest first"
     assert good == ["g", "c", "d"], "fastest first, without those in doubt"
 
 
 def test_who_is_in_doubt_is_not_good_however_fast_it_was_elsewhere():
-    doubtful, good = doubts([met("a", "b", -1.0), met("a", "c", 0.2)], Baseline(math.log(HEALTHY), SPREAD))
+    doubtful, good = doubts([met("a", "b", -1.0), met("a", "c", 0.2)], PairBaseline(math.log(HEALTHY), SPREAD))
     assert (doubtful, good) == (["a", "b"], ["c"])
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from holdfast.model.wire.probe import ProbePolicy, Proof
 from holdfast.node.probes.isolation.coverage import Coverage
-from holdfast.node.probes.isolation.schedule import ProbeSession, Situation, plan, seats
+from holdfast.node.probes.isolation.schedule import PlannedSession, ProbeSituation, plan, seats
 
 HOUR = 3_600.0
 FAST = 100e9
@@ -25,7 +25,7 @@ class Days:
         self.coverage = Coverage(nodes)
         self.held: dict[str, float] = {}  # node -> when its session ends
         self.spent: list[tuple[float, str, float]] = []  # when, who, how long
-        self.meetings: list[ProbeSession] = []
+        self.meetings: list[PlannedSession] = []
 
     def spent_today(self) -> dict[str, float]:
         total: dict[str, float] = {}
@@ -34,12 +34,12 @@ class Days:
                 total[node] = total.get(node, 0.0) + seconds
         return total
 
-    def step(self, seconds: float, busy: frozenset[str] = frozenset(), takes: float = 60.0) -> list[ProbeSession]:
+    def step(self, seconds: float, busy: frozenset[str] = frozenset(), takes: float = 60.0) -> list[PlannedSession]:
         self.now += seconds
         self.held = {node: end for node, end in self.held.items() if end > self.now}
         idle = {node: leaf for node, leaf in self.nodes.items() if node not in busy}
         held = [node for node in self.held if node in idle]
-        situation = Situation(idle=idle, in_probe=held, spent=self.spent_today())
+        situation = ProbeSituation(idle=idle, in_probe=held, spent=self.spent_today())
         made = plan(situation, self.coverage, self.policy, self.now)
         for session in made:
             self.coverage.add(Proof(one=session.nodes[0], other=session.nodes[1], at=self.now, bytes_per_second=FAST))
@@ -92,15 +92,15 @@ def test_the_budget_is_never_exceeded_and_nobody_is_taken_who_is_wanted(
 
 def ask(
     doubts: tuple[str, ...] = (), trusted: tuple[str, ...] = (), repaired: dict[str, float] | None = None
-) -> ProbeSession:
+) -> PlannedSession:
     nodes = fleet(3, 3)
     coverage = Coverage(nodes)
     for number, (one, other) in enumerate(combinations_with_replacement(nodes, 2)):
         if one != other:
             coverage.add(Proof(one=one, other=other, at=1000.0 + number, bytes_per_second=FAST))
-    situation = Situation(idle=nodes, doubts=doubts, trusted=trusted, repaired=repaired or {})
+    situation = ProbeSituation(idle=nodes, doubts=doubts, trusted=trusted, repaired=repaired or {})
     made = plan(situation, coverage, ProbePolicy(enabled=True, share=0.3), 2000.0)
-    return made[0] if made else ProbeSession(("", ""), "")
+    return made[0] if made else PlannedSession(("", ""), "")
 
 
 def test_when_all_is_proven_nobody_meets() -> None:

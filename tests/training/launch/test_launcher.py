@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.training.launch.launcher import Launcher, Options
-from holdfast.training.launch.nodes import Nodes
+from holdfast.training.launch.nodes import LauncherNodes
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -47,7 +47,7 @@ class Stage:
         script.write_text(SCRIPT)
         self.reported: list[str] = []
         command = (str(script), str(folder), what)
-        nodes = Nodes(1, 0, "127.0.0.1", 0)
+        nodes = LauncherNodes(1, 0, "127.0.0.1", 0)
         self.launcher = Launcher(Options(command=command, ranks=3, **options), nodes, self.reported.append)  # type: ignore[arg-type]
 
     def pids(self, generation: int) -> dict[int, int]:

@@ -3,19 +3,19 @@
 import pytest
 
 from holdfast.training.launch import nodes
-from holdfast.training.launch.nodes import Generation, NodeLost, Nodes
+from holdfast.training.launch.nodes import Generation, LauncherNodes, NodeLost
 from tests.ports import free_port
 
 
-def pair() -> tuple[Nodes, Nodes]:
+def pair() -> tuple[LauncherNodes, LauncherNodes]:
     port = free_port()
-    leader, other = Nodes(2, 0, "127.0.0.1", port), Nodes(2, 1, "127.0.0.1", port)
+    leader, other = LauncherNodes(2, 0, "127.0.0.1", port), LauncherNodes(2, 1, "127.0.0.1", port)
     leader.join()
     other.join()
     return leader, other
 
 
-def number(one: Nodes) -> int:
+def number(one: LauncherNodes) -> int:
     found = one.generation()
     assert isinstance(found, Generation)
     return found.number

@@ -40,7 +40,7 @@ class KubernetesSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class KubernetesAccess:
     server: str
     tls: ssl.SSLContext
     token: str = ""
@@ -52,7 +52,7 @@ class Access:
         return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def open_access(settings: KubernetesSettings, environ: Mapping[str, str] = os.environ) -> Access:
+def open_access(settings: KubernetesSettings, environ: Mapping[str, str] = os.environ) -> KubernetesAccess:
     """Raises NoAnswer, saying what is missing where."""
     if settings.kubeconfig:
         return _from_kubeconfig(Path(settings.kubeconfig), settings.context)
@@ -61,10 +61,10 @@ def open_access(settings: KubernetesSettings, environ: Mapping[str, str] = os.en
         raise NoAnswer("kubernetes: not inside a pod with a service account; name a kubeconfig", retryable=False)
     host = f"[{host}]" if ":" in host else host
     tls = http.tls(f"{SERVICE_ACCOUNT}/ca.crt", verify=True)
-    return Access(f"https://{host}:{port}", tls, token_file=f"{SERVICE_ACCOUNT}/token")
+    return KubernetesAccess(f"https://{host}:{port}", tls, token_file=f"{SERVICE_ACCOUNT}/token")
 
 
-def _from_kubeconfig(path: Path, context: str) -> Access:
+def _from_kubeconfig(path: Path, context: str) -> KubernetesAccess:
     document = _read(path)
     chosen = context or str(document.get("current-context") or "")
     place = _named(document, "contexts", chosen, "context", path)
@@ -82,7 +82,7 @@ def _from_kubeconfig(path: Path, context: str) -> Access:
     except (ValueError, OSError, binascii.Error) as error:
         raise _wrong(path, str(error)) from None
     token_file = _beside(path, str(user.get("tokenFile") or ""))
-    return Access(server, tls, str(user.get("token") or ""), token_file)
+    return KubernetesAccess(server, tls, str(user.get("token") or ""), token_file)
 
 
 def _read(path: Path) -> Mapping[str, Any]:

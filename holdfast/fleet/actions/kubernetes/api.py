@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from holdfast.fleet.actions.kubernetes.access import Access, KubernetesSettings, open_access
+from holdfast.fleet.actions.kubernetes.access import KubernetesAccess, KubernetesSettings, open_access
 from holdfast.formats.kubernetes import objects as words
 from holdfast.runtime.errors import NoAnswer
 
@@ -19,7 +19,7 @@ CONFLICT, GONE, NOT_FOUND, FORBIDDEN, TOO_MANY = 409, 410, 404, 403, 429
 _WORTH_ANOTHER_TRY = frozenset({408, CONFLICT, TOO_MANY, 500, 502, 503, 504})
 
 
-class Refused(NoAnswer):
+class ApiRefused(NoAnswer):
     """The server answered, and not with what was asked for."""
 
     def __init__(self, status: int, why: str) -> None:
@@ -33,7 +33,7 @@ class KubernetesApi:
     def __init__(self, settings: KubernetesSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
-        self._opened: tuple[Access, httpx.Client] | None = None
+        self._opened: tuple[KubernetesAccess, httpx.Client] | None = None
 
     def get(self, path: str, **query: str) -> Mapping[str, Any]:
         return self._send("GET", path, query)
@@ -97,7 +97,7 @@ class KubernetesApi:
             reply = client.request(method, access.server + path, params=query, headers=headers, content=content)
         return _answer(reply, method, path)
 
-    def _open(self) -> tuple[Access, httpx.Client]:
+    def _open(self) -> tuple[KubernetesAccess, httpx.Client]:
         with self._lock:
             if self._opened is None:
                 access = open_access(self._settings)
@@ -106,7 +106,7 @@ class KubernetesApi:
             return self._opened
 
 
-def _headers(access: Access) -> dict[str, str]:
+def _headers(access: KubernetesAccess) -> dict[str, str]:
     return {**access.headers(), "Accept": "application/json", "User-Agent": words.MANAGER}
 
 
@@ -128,7 +128,7 @@ def _answer(reply: httpx.Response, method: str, path: str) -> Mapping[str, Any]:
     except NoAnswer:
         said = reply.text[:200]
     why = " ".join(said.split()) or f"{method} {path}"
-    raise Refused(reply.status_code, f"Kubernetes refused ({reply.status_code}): {why}")
+    raise ApiRefused(reply.status_code, f"Kubernetes refused ({reply.status_code}): {why}")
 
 
 def _object(text: bytes, asked: str) -> Mapping[str, Any]:

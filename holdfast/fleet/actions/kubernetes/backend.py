@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from holdfast.fleet.actions.backend import Outcome, done, failed, nothing_to_do, refused, would
+from holdfast.fleet.actions.backend import ActionOutcome, done, failed, nothing_to_do, refused, would
 from holdfast.fleet.actions.kubernetes import marks
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
-from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, STRATEGIC, KubernetesApi, Refused
+from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, STRATEGIC, ApiRefused, KubernetesApi
 from holdfast.fleet.actions.kubernetes.eviction import Eviction
 from holdfast.fleet.actions.kubernetes.mirror import Mirror
-from holdfast.fleet.actions.kubernetes.snapshot import Watched
+from holdfast.fleet.actions.kubernetes.snapshot import WatchedObjects
 from holdfast.formats.kubernetes import objects as words
 from holdfast.formats.kubernetes.nodes import KubernetesNode
 from holdfast.formats.kubernetes.nodes import node as read_node
@@ -64,7 +64,7 @@ class Kubernetes:
         self._settings = settings
         self._api = KubernetesApi(settings)
         self._eviction = Eviction(self._api)
-        self._handlers: dict[Verb, Callable[[Action, KubernetesNode, bool], Outcome]] = {
+        self._handlers: dict[Verb, Callable[[Action, KubernetesNode, bool], ActionOutcome]] = {
             Verb.CORDON: self._close,
             Verb.DRAIN: self._close,
             Verb.UNCORDON: self._open,
@@ -78,7 +78,7 @@ class Kubernetes:
     def did_run(self, action: Action) -> bool | None:
         return False
 
-    def perform(self, action: Action, dry_run: bool) -> Outcome:
+    def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         handler = self._handlers.get(action.verb)
         if handler is None:
             return refused(f"Kubernetes does not know how to {action.verb.value}")
@@ -86,7 +86,7 @@ class Kubernetes:
             return refused(f"{action.node!r} is not the name of a node in Kubernetes")
         try:
             return handler(action, self._node(action.node), dry_run)
-        except Refused as error:
+        except ApiRefused as error:
             if error.status == NOT_FOUND:
                 return refused(f"Kubernetes knows no node {action.node}")
             return failed(str(error), retryable=error.retryable)
@@ -100,9 +100,9 @@ class Kubernetes:
         pods = [self._read_pod(item) for item in self._api.everything(_PODS, **_BOUND)]
         return Snapshot(tuple(one for one in nodes if one), tuple(one for one in pods if one))
 
-    def keep_looking(self, changed: Callable[[], None]) -> Watched:
+    def keep_looking(self, changed: Callable[[], None]) -> WatchedObjects:
         """The same, kept up to date. `changed` is called from another thread whenever it differs."""
-        return Watched(
+        return WatchedObjects(
             Mirror(self._api, _NODES, self._read_node, changed),
             Mirror(self._api, _PODS, self._read_pod, changed, **_BOUND),
         )
@@ -116,7 +116,7 @@ class Kubernetes:
     def in_use(self, node: str) -> str:
         try:
             seen = Snapshot((self._node(node),), tuple(self._pods(node)))
-        except Refused as error:
+        except ApiRefused as error:
             if error.status != NOT_FOUND:
                 raise
             return f"Kubernetes knows no node {node}"
@@ -141,7 +141,7 @@ class Kubernetes:
 
     # ------------------------------------------------------------ handlers
 
-    def _close(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
+    def _close(self, action: Action, node: KubernetesNode, dry_run: bool) -> ActionOutcome:
         """A node that only waits for its test gets the taint; one that failed is cordoned too, and drained if asked."""
         cordon = action.verb is Verb.DRAIN or bool(action.cause)
         note = words.note(action.cause, action.reason)
@@ -178,11 +178,11 @@ class Kubernetes:
         change = {"metadata": {"annotations": {words.EVICT_AT: until}}}
         try:
             self._api.patch(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", change)
-        except Refused as error:
+        except ApiRefused as error:
             if error.status != NOT_FOUND:
                 raise
 
-    def _open(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
+    def _open(self, action: Action, node: KubernetesNode, dry_run: bool) -> ActionOutcome:
         if node.created is not None and node.created > (action.at if action.tested_at is None else action.tested_at):
             return nothing_to_do(f"{node.name} registered anew after the test that this is about began")
         by_hand = node.unschedulable and not node.closed_by_us
@@ -195,7 +195,7 @@ class Kubernetes:
             return nothing_to_do(f"nothing of ours keeps {node.name} from work{stays}{reported.complaint}")
         return done(f"lifted our marks from {node.name}{stays or ': it takes work'}{reported.complaint}")
 
-    def _prefer(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
+    def _prefer(self, action: Action, node: KubernetesNode, dry_run: bool) -> ActionOutcome:
         last = action.verb is Verb.CHOOSE_LAST
         plan, how = (marks.choose_last, "last") if last else (marks.choose_normally, "normally")
         if dry_run:
@@ -215,7 +215,7 @@ class Kubernetes:
             try:
                 self._api.patch(f"{_NODES}/{node.name}", change)
                 return True
-            except Refused as error:
+            except ApiRefused as error:
                 if error.status != CONFLICT:
                     raise
                 node = self._node(node.name)
@@ -230,7 +230,7 @@ class Kubernetes:
         try:
             self._api.patch(f"{_NODES}/{node.name}/status", change, STRATEGIC)
             self._event(node, action, notice.event, notice.reason, message)
-        except Refused as error:
+        except ApiRefused as error:
             if error.retryable:
                 raise
             return NoticeResult(False, f"; but condition or event could not be written: {error}")
@@ -242,12 +242,14 @@ class Kubernetes:
         body = marks.event(node, name, kind, reason, message, action.at)
         try:
             self._api.post("/api/v1/namespaces/default/events", body)
-        except Refused as error:
+        except ApiRefused as error:
             if error.status != CONFLICT:
                 raise
 
 
-def _would(action: Action, node: KubernetesNode, change: marks.Change | None, leaving: list[KubernetesPod]) -> Outcome:
+def _would(
+    action: Action, node: KubernetesNode, change: marks.Change | None, leaving: list[KubernetesPod]
+) -> ActionOutcome:
     steps = [f"PATCH {_NODES}/{node.name} {json.dumps(change)}"] if change else []
     steps += [f"evict {pod.shown_as}" for pod in leaving]
     if not steps:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, KubernetesApi, Refused
+from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, ApiRefused, KubernetesApi
 from holdfast.formats.kubernetes import objects as words
 from holdfast.formats.kubernetes.pods import KubernetesPod
 from holdfast.model.job import JobState
@@ -37,7 +37,7 @@ class Eviction:
             try:
                 if self._evict(pod):
                     evicted.append(pod.shown_as)
-            except Refused as error:
+            except ApiRefused as error:
                 if not error.retryable:
                     raise
                 held.append(f"{pod.shown_as}: {error}")
@@ -53,7 +53,7 @@ class Eviction:
         }
         try:
             self._api.post(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
-        except Refused as error:
+        except ApiRefused as error:
             if error.status in (NOT_FOUND, CONFLICT):
                 return False
             raise

@@ -9,7 +9,7 @@ from holdfast.formats.kubernetes.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedObjects:
     nodes: Mirror[KubernetesNode]
     pods: Mirror[KubernetesPod]
 

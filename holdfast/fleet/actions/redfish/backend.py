@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from holdfast.fleet.actions import template
-from holdfast.fleet.actions.backend import Outcome, done, failed, nothing_to_do, refused, would
+from holdfast.fleet.actions.backend import ActionOutcome, done, failed, nothing_to_do, refused, would
 from holdfast.fleet.actions.redfish.session import RedfishSession
 from holdfast.fleet.actions.secret import Secret
 from holdfast.formats.slurm import fields as slurm
@@ -71,7 +71,7 @@ class Redfish:
             return None
         return None if since is None or not action.at else since > action.at
 
-    def perform(self, action: Action, dry_run: bool) -> Outcome:
+    def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         if action.verb not in self.verbs:
             return refused(f"Redfish does not know how to {action.verb.value}")
         if not slurm.ONE_NODE.fullmatch(action.node):
@@ -93,7 +93,7 @@ class Redfish:
             tls=self._tls,
         )
 
-    def _restart(self, bmc: RedfishSession, action: Action, dry_run: bool) -> Outcome:
+    def _restart(self, bmc: RedfishSession, action: Action, dry_run: bool) -> ActionOutcome:
         path = self._system(bmc)
         system = bmc.get(path)
         since = _time(system.get("LastResetTime"))
@@ -120,7 +120,7 @@ class Redfish:
             raise NoAnswer(f"the BMC has {len(paths)} systems ({ids}); name the one that is meant", retryable=False)
         return fitting[0]
 
-    def _settle(self, bmc: RedfishSession, path: str, node: str, kind: str) -> Outcome:
+    def _settle(self, bmc: RedfishSession, path: str, node: str, kind: str) -> ActionOutcome:
         """On twice running: right after the reset a BMC still tells the state from before."""
         state: object = "unknown"
         times_on = 0

@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.fleet.actions.backend import Outcome, done, failed, nothing_to_do, refused, would
+from holdfast.fleet.actions.backend import ActionOutcome, done, failed, nothing_to_do, refused, would
 from holdfast.fleet.actions.slurm import preference as slurm_preference
 from holdfast.fleet.actions.slurm.commands import SlurmCommands
-from holdfast.fleet.actions.slurm.marks import Marks
+from holdfast.fleet.actions.slurm.marks import SlurmMarks
 from holdfast.formats.slurm import fields as slurm
 from holdfast.formats.slurm import hostlist
 from holdfast.formats.slurm import jobs as slurm_jobs
@@ -39,7 +39,7 @@ class SlurmSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SlurmSnapshot:
     """What Slurm showed. Begun before the first question was asked: what changed since then is not in it."""
 
     began: float
@@ -54,8 +54,8 @@ class Slurm:
     def __init__(self, settings: SlurmSettings, environ: Mapping[str, str] | None = None) -> None:
         self._settings = settings
         self._commands = SlurmCommands(settings.timeout, environ)
-        self._marks = Marks()
-        self._handlers: dict[Verb, Callable[[Action, SlurmNode, bool], Outcome]] = {
+        self._marks = SlurmMarks()
+        self._handlers: dict[Verb, Callable[[Action, SlurmNode, bool], ActionOutcome]] = {
             Verb.CORDON: self._drain,
             Verb.DRAIN: self._drain,
             Verb.UNCORDON: self._uncordon,
@@ -69,7 +69,7 @@ class Slurm:
     def did_run(self, action: Action) -> bool | None:
         return False
 
-    def perform(self, action: Action, dry_run: bool) -> Outcome:
+    def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         handler = self._handlers.get(action.verb)
         if handler is None:
             return refused(f"Slurm does not know how to {action.verb.value}")
@@ -85,7 +85,7 @@ class Slurm:
 
     # ------------------------------------------------------------ looking
 
-    def look(self) -> Look:
+    def look(self) -> SlurmSnapshot:
         """Nodes before jobs: a node that looks empty while a job is starting there then shows the job."""
         began = clock.now()
         nodes = self._commands.nodes()
@@ -97,7 +97,7 @@ class Slurm:
             for name in job.nodes if job.state.holds_nodes else ():
                 held.setdefault(name, []).append(job)
         statuses = [self._status(node, held.get(node.name, ()), shown_at) for node in nodes]
-        return Look(began, statuses, jobs)
+        return SlurmSnapshot(began, statuses, jobs)
 
     def _status(self, node: SlurmNode, held: Sequence[Job], shown_at: float) -> NodeStatus:
         passing = frozenset(job.id for job in held if job.in_prolog or job.state is JobState.ENDING)
@@ -138,7 +138,7 @@ class Slurm:
 
     # ------------------------------------------------------------ nodes
 
-    def _drain(self, action: Action, node: SlurmNode, dry_run: bool) -> Outcome:
+    def _drain(self, action: Action, node: SlurmNode, dry_run: bool) -> ActionOutcome:
         untested = action.verb is Verb.CORDON and not action.cause
         note = slurm.note(slurm.TO_BE_TESTED if untested else action.cause, action.reason)
         if node.drained and not node.ours:
@@ -161,7 +161,7 @@ class Slurm:
         jobs = "; what runs there finishes first" if after.busy else ""
         return done(f"drained {node.name} with the note: {note}{jobs}")
 
-    def _uncordon(self, action: Action, node: SlurmNode, dry_run: bool) -> Outcome:
+    def _uncordon(self, action: Action, node: SlurmNode, dry_run: bool) -> ActionOutcome:
         if not node.drained:
             return nothing_to_do(f"{node.name} is not drained: {_words(node)}")
         if not node.ours:
@@ -190,7 +190,7 @@ class Slurm:
         began = action.at if action.tested_at is None else action.tested_at
         return marked_at is not None and marked_at > began
 
-    def _prefer(self, action: Action, node: SlurmNode, dry_run: bool) -> Outcome:
+    def _prefer(self, action: Action, node: SlurmNode, dry_run: bool) -> ActionOutcome:
         last = action.verb is Verb.CHOOSE_LAST
         plan = slurm_preference.choose_last if last else slurm_preference.choose_normally
         how = "last" if last else "normally"
@@ -212,7 +212,7 @@ class Slurm:
 
     # ------------------------------------------------------------ jobs
 
-    def requeue(self, job: str, without: Sequence[str], dry_run: bool) -> Outcome:
+    def requeue(self, job: str, without: Sequence[str], dry_run: bool) -> ActionOutcome:
         """Send a job back to the queue and keep it off some nodes. Held meanwhile, so that it cannot start there."""
         if not _JOB.fullmatch(job):
             return refused(f"{job!r} is not the id of one job")

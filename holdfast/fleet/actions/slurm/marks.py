@@ -12,7 +12,7 @@ from holdfast.formats.slurm.nodes import SlurmNode
 Mark = tuple[str, float | None]
 
 
-class Marks:
+class SlurmMarks:
     def __init__(self) -> None:
         self._since: dict[str, tuple[Mark, float]] = {}
         self._looked = False

@@ -10,7 +10,7 @@ from holdfast.fleet.api.access import MAY
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked, Service
-from holdfast.fleet.api.views.drills import DrillPlayer, DrillRequest, DrillRunView, DrillsView
+from holdfast.fleet.api.views.drills import DrillPlayback, DrillRequest, DrillRunView, DrillsView
 from holdfast.lab.drills.shipped import shipped
 
 READ = {"right": "read"}
@@ -48,7 +48,7 @@ async def watch_drill(service: Asked) -> Stream:
     return Stream(_events(service.drills), media_type="text/event-stream", headers=headers)
 
 
-async def _events(room: DrillPlayer) -> AsyncIterator[bytes]:
+async def _events(room: DrillPlayback) -> AsyncIterator[bytes]:
     async for name, data in room.watch():
         yield b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
 

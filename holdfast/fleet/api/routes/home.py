@@ -7,7 +7,7 @@ from litestar import get
 from litestar.params import Parameter
 
 from holdfast.fleet.api.service import Asked
-from holdfast.fleet.inbox.figures import Figures, Sample
+from holdfast.fleet.inbox.figures import Figures, FigureSample
 
 Points = Annotated[int, Parameter(ge=2, le=1_000, description="At most so many samples.")]
 
@@ -16,7 +16,7 @@ Points = Annotated[int, Parameter(ge=2, le=1_000, description="At most so many s
 class HomeView:
     figures: Figures
     currency: str
-    history: tuple[Sample, ...]
+    history: tuple[FigureSample, ...]
     """Oldest first, from the controller's memory: at most a day, and nothing from before it started."""
 
 

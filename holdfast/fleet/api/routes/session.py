@@ -13,7 +13,7 @@ from litestar.response import Redirect
 
 from holdfast.fleet.api.access import MAY, Caller
 from holdfast.fleet.api.guard import SESSION_COOKIE, cookie_token, refuse_cross_site
-from holdfast.fleet.api.oidc import Attempt, SignInRefused
+from holdfast.fleet.api.oidc import SignInAttempt, SignInRefused
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked
 from holdfast.runtime import clock
@@ -77,7 +77,7 @@ async def begin_oidc(service: Asked, request: Asker, back: str = "") -> Redirect
     client = service.oidc
     if client is None:
         raise Problem(404, "[oidc] is not in this controller's configuration")
-    attempt = Attempt.new(back[:LONGEST_BACK])
+    attempt = SignInAttempt.new(back[:LONGEST_BACK])
     try:
         address = await asyncio.to_thread(client.begin, attempt)
     except SignInRefused as error:
@@ -121,9 +121,9 @@ def _failed(why: str, *cookies: Cookie) -> Redirect:
     return Redirect(f"/#/sign-in?why={quote(why)}", cookies=list(cookies), status_code=302)
 
 
-def _attempt(packed: str) -> Attempt | None:
+def _attempt(packed: str) -> SignInAttempt | None:
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(packed), type=Attempt)
+        return msgspec.json.decode(base64.urlsafe_b64decode(packed), type=SignInAttempt)
     except (ValueError, msgspec.MsgspecError, RecursionError):
         return None
 

@@ -45,7 +45,7 @@ class DrillRequest:
             raise ValueError("seed: expected a whole number from 0 to 4294967295")
 
 
-class DrillPlayer(Protocol):
+class DrillPlayback(Protocol):
     """Plays one drill at a time. What cannot be is a Problem."""
 
     @property

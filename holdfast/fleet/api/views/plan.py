@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.economics.planning.answer import Answer
-from holdfast.economics.planning.chart import Chart, drawn
+from holdfast.economics.planning.answer import PlanAnswer
+from holdfast.economics.planning.chart import PlanChart, drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class PlanView:
     """As `holdfast plan --json` prints it."""
 
 
-def plan_view(answer: Answer) -> PlanView:
+def plan_view(answer: PlanAnswer) -> PlanView:
     return PlanView(
         plan=answer.plan,
         headline=answer.headline,
@@ -84,11 +84,11 @@ def plan_view(answer: Answer) -> PlanView:
     )
 
 
-def _end(answer: Answer, value: float | None) -> str:
+def _end(answer: PlanAnswer, value: float | None) -> str:
     return "no progress" if value is None else answer.show(value)
 
 
-def _chart_view(chart: Chart) -> PlanChartView:
+def _chart_view(chart: PlanChart) -> PlanChartView:
     return PlanChartView(
         title=chart.title,
         across=chart.across,

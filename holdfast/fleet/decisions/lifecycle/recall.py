@@ -42,7 +42,7 @@ class CachedStep:
 
 
 @dataclass(slots=True, eq=False)
-class Course:
+class OffenceHistory:
     """One node: its timeless state, and the times of the offences in it."""
 
     standing: TimelessState
@@ -57,15 +57,15 @@ class Recall:
         self._standings: dict[object, TimelessState] = {}
         self._begun: dict[Stage, TimelessState] = {}
 
-    def begin(self, stage: Stage) -> Course:
+    def begin(self, stage: Stage) -> OffenceHistory:
         """A node that has just been tested and never failed."""
         found = self._begun.get(stage)
         if found is None:
             tested = NodeState(name="", pool=POOL, stage=stage, tested_at=FRESH, tested_suite=self._policy.suite)
             found = self._begun[stage] = self._standing(tested)
-        return Course(found)
+        return OffenceHistory(found)
 
-    def step(self, course: Course, event: EventKey, now: float) -> CachedStep:
+    def step(self, course: OffenceHistory, event: EventKey, now: float) -> CachedStep:
         """What machine.step says. The course goes on from there; times never go back."""
         if event[0] in COUNTED and (course.offences or course.degradations):
             self._forget(course, now)
@@ -93,7 +93,7 @@ class Recall:
             degraded=after.degradations is not before.degradations,
         )
 
-    def _forget(self, course: Course, now: float) -> None:
+    def _forget(self, course: OffenceHistory, now: float) -> None:
         """Offences that are too old to count."""
         since = now - self._lemon_seconds
         if min(*course.offences[:1], *course.degradations[:1], now) >= since:

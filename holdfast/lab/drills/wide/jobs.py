@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.lab.drills.wide.course import Course, Truths, pressure_of
-from holdfast.lab.drills.wide.site import Floats, Work
+from holdfast.lab.drills.wide.site import Floats, SiteJob
 
 
-def job_state(course: Course, work: Work) -> npt.NDArray[np.int8]:
+def job_state(course: Course, work: SiteJob) -> npt.NDArray[np.int8]:
     """0 away, 1 computing, 2 writing, 3 down; column by column. Checkpoints take as long as storage lets them."""
     times, site = course.times, course.site
     state = np.ones(len(times), np.int8)
@@ -86,7 +86,7 @@ def job_truths(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.i
     return found
 
 
-def _checkpoints(course: Course, work: Work, state: npt.NDArray[np.int8]) -> tuple[Floats, Floats]:
+def _checkpoints(course: Course, work: SiteJob, state: npt.NDArray[np.int8]) -> tuple[Floats, Floats]:
     """How long each took, reported at its end and held; of the job, and of each rank."""
     site, count = course.site, len(course.times)
     gpus = site.gpus_of(work.nodes)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from holdfast.lab.drills.wide.site import Floats, Work
+    from holdfast.lab.drills.wide.site import Floats, SiteJob
 
 COOLING = ("fixed", "delta_t", "variable_pump", "free", "rear_door", "immersion")
 FABRIC = ("fat_tree", "three_tier", "dual_plane", "dragonfly")
@@ -59,7 +59,7 @@ def constants(laws: Laws, usual: dict[str, float], luck: np.random.Generator) ->
     return found
 
 
-def works(laws: Laws, drawn: "tuple[Work, ...]", lasts: float, luck: np.random.Generator) -> "tuple[Work, ...]":
+def works(laws: Laws, drawn: "tuple[SiteJob, ...]", lasts: float, luck: np.random.Generator) -> "tuple[SiteJob, ...]":
     """Many small jobs beside the first, which start and end at any time; with a cache checkpoints are short."""
     found = list(drawn)
     if laws.mix in ("many_small", "mixed") and len(found) > 1:

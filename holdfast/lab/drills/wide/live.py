@@ -10,9 +10,9 @@ from holdfast.lab.drills.wide.course import Course
 from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.lab.drills.wide.physics import truth
 from holdfast.lab.drills.wide.readings import instrument, jobs_of
-from holdfast.lab.drills.wide.site import Floats, Places, Site, Work, draw_constants
+from holdfast.lab.drills.wide.site import Floats, Places, Site, SiteJob, draw_constants
 from holdfast.lab.drills.wide.stager import Situation, Stager
-from holdfast.model.panel import Panel, Table, Values
+from holdfast.model.panel import Panel, SignalTable, Values
 from holdfast.model.signal import Event
 from holdfast.model.topology import Topology
 
@@ -46,9 +46,9 @@ def live_site(seed: int, lasts: float) -> Site:
     )  # fmt: skip
 
 
-def _work(luck: np.random.Generator, name: str, nodes: Places, begins: float, ends: float) -> Work:
+def _work(luck: np.random.Generator, name: str, nodes: Places, begins: float, ends: float) -> SiteJob:
     compute = float(luck.uniform(1.0, 12.0))
-    return Work(
+    return SiteJob(
         name=name, nodes=nodes, compute=compute, collective=0.3 * compute, interval=float(luck.uniform(900, 2400)),
         takes=float(luck.uniform(10, 60)), phase=float(luck.uniform(0, 1)), restart=float(luck.uniform(120, 400)),
         use=float(luck.uniform(0.7, 1.0)), draw=float(luck.uniform(0.6, 0.95)), jitter=0.015, rank_jitter=0.04,
@@ -68,7 +68,7 @@ def live_day(seed: int, lasts: float = DAY, fault: str = "") -> tuple[Panel, Top
     _fails_once(course)
     luck = np.random.default_rng([seed, 62])
     tables = {
-        name: Table(subjects, _read(course, name, values, luck))
+        name: SignalTable(subjects, _read(course, name, values, luck))
         for name, (subjects, values) in truth(course).items()
         if subjects and not name.startswith(situation.unmetered or ("-",))
     }
@@ -102,7 +102,7 @@ def _read(course: Course, name: str, values: Floats, luck: np.random.Generator) 
 
 def _restarts(panel: Panel, site: Site, luck: np.random.Generator) -> Panel:
     """Agents and gateways are away for two to five minutes, some times a day."""
-    tables = {name: Table(one.subjects, one.values.copy()) for name, one in panel.tables.items()}
+    tables = {name: SignalTable(one.subjects, one.values.copy()) for name, one in panel.tables.items()}
     for prefixes, start, end in _gaps(site, float(panel.times[-1]), luck):
         late = (panel.times >= start) & (panel.times < end)
         for table in tables.values():

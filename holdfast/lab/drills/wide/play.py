@@ -7,8 +7,8 @@ import numpy as np
 
 from holdfast import seams
 from holdfast.lab.drills.recorded_play import accepted_first
-from holdfast.lab.drills.reliability import Claim
-from holdfast.lab.drills.score import Judged, first_seen, score, verdict
+from holdfast.lab.drills.reliability import ScoredFinding
+from holdfast.lab.drills.score import ScoredMoment, first_seen, score, verdict
 from holdfast.lab.drills.wide.course import Course
 from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.lab.drills.wide.physics import truth
@@ -16,9 +16,9 @@ from holdfast.lab.drills.wide.readings import jobs_of, read
 from holdfast.lab.drills.wide.site import draw_site
 from holdfast.lab.drills.wide.situations import CALM, SERVING, SITUATIONS, UNDOCUMENTED
 from holdfast.lab.drills.wide.stager import Situation, Stager
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Topology
-from holdfast.seams.persistence import Watch
+from holdfast.seams.persistence import FindingMemory
 
 Task = tuple[int, str, bool]
 LASTS = 3600.0
@@ -69,11 +69,11 @@ def _spoiled(panel: Panel, situation: Situation) -> Panel:
             if rows:
                 values = table.values.copy()
                 values[np.ix_(np.array(rows), np.flatnonzero(late))] = np.nan
-                tables[name] = Table(table.subjects, values)
+                tables[name] = SignalTable(table.subjects, values)
     return replace(panel, tables=tables)
 
 
-def _lying(table: Table, lie: str, subjects: list[str], times: np.ndarray[Any, Any], since: float) -> Table:
+def _lying(table: SignalTable, lie: str, subjects: list[str], times: np.ndarray[Any, Any], since: float) -> SignalTable:
     values = table.values.copy()
     late = times >= since
     for subject in subjects:
@@ -89,18 +89,18 @@ def _lying(table: Table, lie: str, subjects: list[str], times: np.ndarray[Any, A
             row[late] = 0.0
         else:
             row[late] += (0.8 * abs(float(np.nanmedian(row))) * (times[late] - since) / 3600).astype(np.float32)
-    return Table(table.subjects, values)
+    return SignalTable(table.subjects, values)
 
 
 def play(task: Task) -> dict[str, Any]:
     seed, kind, unseen = task
     panel, topology, situation = stage(task)
-    watch = Watch()
+    watch = FindingMemory()
     judged = []
     for moment in np.arange(FIRST_LOOK, LASTS + 1, LOOK_SECONDS):
         seen = panel.until(float(moment))
         said = watch.take(seams.explain(seen, topology), topology, float(moment), situation.planned)
-        judged.append(Judged(float(moment), tuple(sorted(said, key=lambda one: -one.confidence))))
+        judged.append(ScoredMoment(float(moment), tuple(sorted(said, key=lambda one: -one.confidence))))
     truths, tolerated = situation.truths, situation.tolerated
     either = {one for each in truths for one in each.accepts} | tolerated
     found = first_seen(judged)
@@ -121,7 +121,7 @@ def play(task: Task) -> dict[str, Any]:
         "score": {**scored.as_json(), "top1": top1},
         "confidently_wrong": any(one.confidence >= CONFIDENT for one in wrong.values()),
         "claims": [
-            Claim(raw=one.raw, confidence=one.confidence, right=named in right)
+            ScoredFinding(raw=one.raw, confidence=one.confidence, right=named in right)
             for named, (_, one) in found.items() if named not in either
         ],
     }  # fmt: skip

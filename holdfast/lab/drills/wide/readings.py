@@ -8,7 +8,7 @@ from holdfast.fleet.incidents.window import HELD_CADENCES, held
 from holdfast.lab.drills.wide.course import Course, Truths
 from holdfast.lab.drills.wide.site import Floats
 from holdfast.model.job import Job, JobState
-from holdfast.model.panel import Panel, Table, Values
+from holdfast.model.panel import Panel, SignalTable, Values
 
 METERED = {
     "ambient_celsius": 0.8, "cdu_flow_litres_per_minute": 0.85, "cdu_supply_celsius": 0.85, "cdu_return_celsius": 0.6,
@@ -68,7 +68,7 @@ def read(
             if name.startswith(("job_", "rank_", "pool_", "request_")) and not name.startswith("rack")
             else cadence
         )
-        tables[name] = Table(subjects, instrument(course, name, values, cadence, luck))
+        tables[name] = SignalTable(subjects, instrument(course, name, values, cadence, luck))
     return Panel(times, tables, tuple(sorted(course.events, key=lambda event: event.at)), jobs)
 
 

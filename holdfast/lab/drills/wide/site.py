@@ -18,7 +18,7 @@ OWNERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class SiteJob:
     """A training job of the site."""
 
     name: str
@@ -55,7 +55,7 @@ class Site:
     room_of: Places  # of a unit
     leaf_of: Places
     spines: int
-    works: tuple[Work, ...]
+    works: tuple[SiteJob, ...]
     pools: tuple[str, ...]
     pool_nodes: Places
     constants: dict[str, float] = field(default_factory=dict)
@@ -202,10 +202,10 @@ def draw_site(seed: int, *, unseen: bool, serving: bool, kind: str, lasts: float
     )  # fmt: skip
 
 
-def _work(luck: np.random.Generator, name: str, nodes: Places, unseen: bool) -> Work:
+def _work(luck: np.random.Generator, name: str, nodes: Places, unseen: bool) -> SiteJob:
     compute = float(np.exp(luck.uniform(np.log(0.3), np.log(15))))
     takes = float(luck.uniform(5, 60))
-    return Work(
+    return SiteJob(
         name=name, nodes=nodes, compute=compute, collective=compute * float(luck.uniform(0.08, 0.7)),
         interval=float(luck.uniform(300, 2400)), takes=takes, phase=float(luck.uniform(0, 1)),
         restart=float(luck.uniform(60, 500)), use=float(luck.uniform(0.6, 1.0)), draw=float(luck.uniform(0.5, 0.95)),

@@ -12,11 +12,11 @@ import shutil
 from importlib.resources import files
 from pathlib import Path
 
-from holdfast.lab.twin.cuda.layout import MAGIC, MAX_DEVICES, VERSION, State, c_header
+from holdfast.lab.twin.cuda.layout import MAGIC, MAX_DEVICES, VERSION, CudaState, c_header
 from holdfast.lab.twin.error import TwinError
 from holdfast.lab.twin.shared_library import compiled
 
-__all__ = ["SONAME", "STATE_FILE", "State", "attach", "make", "sources"]
+__all__ = ["SONAME", "STATE_FILE", "CudaState", "attach", "make", "sources"]
 
 SONAME = "libcudart.so.13"
 STATE_FILE = "cuda.state"
@@ -34,7 +34,7 @@ def make(home: Path, gpus: int = 2, memory_bytes: int = 1 << 30) -> Path:
         raise TwinError(f"{gpus} GPUs: expected 1 to {MAX_DEVICES}")
     home.mkdir(parents=True, exist_ok=True)
     with open(home / STATE_FILE, "wb") as file:
-        file.truncate(ctypes.sizeof(State))
+        file.truncate(ctypes.sizeof(CudaState))
     state = _map(home / STATE_FILE)
     state.version, state.device_count = VERSION, gpus
     for number in range(gpus):
@@ -45,7 +45,7 @@ def make(home: Path, gpus: int = 2, memory_bytes: int = 1 << 30) -> Path:
     return home / SONAME
 
 
-def attach(home: Path) -> State:
+def attach(home: Path) -> CudaState:
     """The live state: what is assigned is seen by the next call of any process."""
     try:
         state = _map(home / STATE_FILE)
@@ -56,10 +56,10 @@ def attach(home: Path) -> State:
     return state
 
 
-def _map(path: Path) -> State:
+def _map(path: Path) -> CudaState:
     descriptor = os.open(path, os.O_RDWR)
     try:
-        shared = mmap.mmap(descriptor, ctypes.sizeof(State))
+        shared = mmap.mmap(descriptor, ctypes.sizeof(CudaState))
     finally:
         os.close(descriptor)
-    return State.from_buffer(shared)  # keeps the mapping alive for as long as it lives itself
+    return CudaState.from_buffer(shared)  # keeps the mapping alive for as long as it lives itself

@@ -30,7 +30,7 @@ class Device(Structure):
 
 
 @packed
-class State(Structure):
+class CudaState(Structure):
     magic: U64
     version: U32
     device_count: U32
@@ -48,4 +48,4 @@ def c_header() -> str:
     lines = ["/* generated from layout.py */", "#include <stdint.h>"]
     lines += [f"#define STATE_MAGIC 0x{MAGIC:x}ULL", f"#define STATE_VERSION {VERSION}"]
     lines += [f"#define MAX_ALLOCATIONS {MAX_ALLOCATIONS}"]
-    return "\n".join(lines) + "\n" + "".join(map(c_struct, (Allocation, Device, State)))
+    return "\n".join(lines) + "\n" + "".join(map(c_struct, (Allocation, Device, CudaState)))

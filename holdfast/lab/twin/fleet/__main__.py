@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 
 from holdfast.lab.twin.fleet.kinds import scenario, scenarios
-from holdfast.lab.twin.fleet.run import FleetRun, Target
+from holdfast.lab.twin.fleet.run import FleetRun, FleetTarget
 from holdfast.lab.twin.fleet.simulation import Simulation
 
 
@@ -33,7 +33,7 @@ def main() -> int:
     level = logging.INFO if options.verbose else logging.WARNING
     logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(message)s")
     simulation = Simulation(scenario(options.scenario), options.nodes, options.seed, options.infant_shape)
-    target = Target(
+    target = FleetTarget(
         url=options.url,
         join_token=options.join_token,
         speed=options.speed,
@@ -47,7 +47,7 @@ def main() -> int:
     return 0
 
 
-async def _run(simulation: Simulation, target: Target, seconds: float | None) -> None:
+async def _run(simulation: Simulation, target: FleetTarget, seconds: float | None) -> None:
     running = asyncio.current_task()
     if running is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)

@@ -10,7 +10,7 @@ MOST_BYTES = 1 << 20
 ANSWER_SECONDS = 30.0
 
 
-class NoAnswer(Exception):
+class ControllerUnreachable(Exception):
     """The controller did not answer; the message says why."""
 
 
@@ -33,7 +33,7 @@ class Connection:
         except (OSError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError) as error:
             self.close()
             if not kept or isinstance(error, TimeoutError):
-                raise NoAnswer(f"{self._parts.netloc}: {error or type(error).__name__}") from None
+                raise ControllerUnreachable(f"{self._parts.netloc}: {error or type(error).__name__}") from None
         return await self.request(method, path, body, credential)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class FabricPort:
     """A node's place on the fabric: its leaf, and the share of its ports that carry traffic."""
 
     leaf: str
@@ -22,7 +22,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fabric:
+class FleetFabric:
     """Defaults: eight 400 Gbit/s ports a node, half as much capacity from leaf to spine as below the leaf."""
 
     software_seconds: float = 4e-6
@@ -31,7 +31,7 @@ class Fabric:
     node_bytes_per_second: float = 400e9
     oversubscription: float = 2.0
 
-    def path(self, one: Port, other: Port) -> Path:
+    def path(self, one: FabricPort, other: FabricPort) -> Path:
         """Through one leaf, or up to a spine and down; a node with few ports left is slow wherever it sends."""
         rate = self.node_bytes_per_second * min(one.share, other.share)
         if one.leaf == other.leaf:
@@ -39,7 +39,7 @@ class Fabric:
         uplink = self.node_bytes_per_second / self.oversubscription
         return Path(self.software_seconds + 4 * self.hop_seconds, min(rate, uplink))
 
-    def all_reduce_seconds(self, ports: Iterable[Port], size_bytes: float) -> float:
+    def all_reduce_seconds(self, ports: Iterable[FabricPort], size_bytes: float) -> float:
         """A ring: 2 (n - 1) steps of a share of 1/n each. Infinite where a node has no port left."""
         ring = sorted(ports, key=lambda port: port.leaf)
         count = len(ring)
@@ -51,5 +51,5 @@ class Fabric:
             return float("inf")
         return 2 * (count - 1) * (max(path.latency_seconds for path in paths) + size_bytes / count / slowest)
 
-    def _around(self, ring: Sequence[Port]) -> list[Path]:
+    def _around(self, ring: Sequence[FabricPort]) -> list[Path]:
         return [self.path(port, ring[(number + 1) % len(ring)]) for number, port in enumerate(ring)]

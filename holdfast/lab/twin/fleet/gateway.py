@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.lab.twin.fleet.connection import Connection, NoAnswer
+from holdfast.lab.twin.fleet.connection import Connection, ControllerUnreachable
 
 if TYPE_CHECKING:
     from holdfast.lab.twin.fleet.plant import FleetPlant
@@ -47,7 +47,7 @@ class Gateway:
         try:
             status, body = await self._connection.post("/v1/signals", msgspec.json.encode(ask), self._token)
             why = "" if status == 200 else f"signals refused ({status}): {body[:200].decode('utf-8', 'replace')}"
-        except NoAnswer as error:
+        except ControllerUnreachable as error:
             why = str(error)
         if why and why != self._trouble:
             log.warning("the gateway: %s", why)

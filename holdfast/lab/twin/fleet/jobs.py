@@ -6,7 +6,7 @@ from functools import partial
 
 from holdfast.lab.twin.fleet.chance import Chance
 from holdfast.lab.twin.fleet.clock import VirtualClock
-from holdfast.lab.twin.fleet.kinds import Run
+from holdfast.lab.twin.fleet.kinds import FleetTraining
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
 from holdfast.lab.twin.fleet.training import TrainingJob
 from holdfast.model.job import JobState
@@ -29,7 +29,12 @@ Tell = Callable[[FleetNode, Event, Sequence[JobSeen]], None]
 
 class Jobs:
     def __init__(
-        self, clock: VirtualClock, chance: Chance, nodes: list[FleetNode], tell: Tell, runs: Sequence[Run] = ()
+        self,
+        clock: VirtualClock,
+        chance: Chance,
+        nodes: list[FleetNode],
+        tell: Tell,
+        runs: Sequence[FleetTraining] = (),
     ) -> None:
         self._clock, self._chance, self._tell = clock, chance, tell
         self._free = deque(nodes)
@@ -130,7 +135,7 @@ class Jobs:
             self._tell(node, _event(ENDED, job, words, now), (seen,))
 
 
-def _fitting(runs: Sequence[Run], nodes: int, room: float) -> Iterator[TrainingJob]:
+def _fitting(runs: Sequence[FleetTraining], nodes: int, room: float) -> Iterator[TrainingJob]:
     """The runs that a fleet of this size has nodes for."""
     for number, run in enumerate(runs, 1):
         room -= run.size

@@ -33,7 +33,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class FleetEventKind:
     name: str
     on: str
     per_gpu_year: float
@@ -66,7 +66,7 @@ class Strike:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class FleetTraining:
     """A training that goes on for as long as the fleet does, at first on the nodes from number `first` on."""
 
     name: str
@@ -75,23 +75,23 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class FleetScenario:
     name: str
     about: str
     acceleration: float
     places: Mapping[str, int]
     tells_progress: bool = False
     plant: bool = False
-    runs: tuple[Run, ...] = ()
+    runs: tuple[FleetTraining, ...] = ()
     strikes: tuple[Strike, ...] = ()
 
 
 @cache
-def kinds() -> dict[str, Kind]:
+def kinds() -> dict[str, FleetEventKind]:
     return {name: _kind(name, table) for name, table in _read("hazards.toml").items()}
 
 
-def scenario(name: str) -> Scenario:
+def scenario(name: str) -> FleetScenario:
     known = scenarios()
     if name not in known:
         raise TwinError(f"no scenario is called {name!r}; expected one of {', '.join(known)}")
@@ -99,19 +99,19 @@ def scenario(name: str) -> Scenario:
 
 
 @cache
-def scenarios() -> dict[str, Scenario]:
+def scenarios() -> dict[str, FleetScenario]:
     found = {}
     for name, table in _read("scenarios.toml").items():
         strikes = tuple(Strike(**strike) for strike in table.pop("strikes", ()))
-        runs = tuple(Run(**run) for run in table.pop("runs", ()))
-        found[name] = Scenario(name=name, strikes=strikes, runs=runs, **table)
+        runs = tuple(FleetTraining(**run) for run in table.pop("runs", ()))
+        found[name] = FleetScenario(name=name, strikes=strikes, runs=runs, **table)
     return found
 
 
-def _kind(name: str, table: dict[str, Any]) -> Kind:
+def _kind(name: str, table: dict[str, Any]) -> FleetEventKind:
     says = tuple(Saying(**{**saying, "health": Health(saying["health"])}) for saying in table.pop("says"))
     event = Heard(**table.pop("event")) if "event" in table else None
-    return Kind(name=name, says=says, event=event, **table)
+    return FleetEventKind(name=name, says=says, event=event, **table)
 
 
 def _read(name: str) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.lab.twin.fleet.kinds import Kind, Saying
+from holdfast.lab.twin.fleet.kinds import FleetEventKind, Saying
 from holdfast.model import subject
 from holdfast.model.health import Health, worst
 from holdfast.model.signal import Event
@@ -15,10 +15,10 @@ _BUSES = ("1b", "43", "52", "61", "9d", "c3", "d1", "df")  # where the eight GPU
 
 
 @dataclass(slots=True, eq=False)
-class Fault:
+class NodeFault:
     """Something that is broken. `said` counts what its checks have said of it so far."""
 
-    kind: Kind
+    kind: FleetEventKind
     parts: tuple[int, ...]
     number: int
     said: int = 0
@@ -45,7 +45,7 @@ class FleetNode:
     index: int
     name: str
     place: Mapping[str, str]
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[NodeFault] = field(default_factory=list)
     reported: dict[str, tuple[str, tuple[str, ...]]] = field(
         default_factory=dict
     )  # check -> state, subjects; no passes
@@ -118,7 +118,7 @@ class FleetNode:
         return Health.PASS, "", "every check passed"
 
 
-def heard(node: str, fault: Fault, now: float) -> list[Event]:
+def heard(node: str, fault: NodeFault, now: float) -> list[Event]:
     """The kernel's line, as the real agent would report it."""
     event = fault.kind.event
     if event is None:

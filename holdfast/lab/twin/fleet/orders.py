@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.lab.twin.fleet.node import Fault, FleetNode
+from holdfast.lab.twin.fleet.node import FleetNode, NodeFault
 from holdfast.model.health import Health
 from holdfast.model.wire.order import Order as Order
 from holdfast.model.wire.report import OrderOutcome
@@ -97,7 +97,7 @@ class OrderBook:
     def _cure(self, node: FleetNode, order: Order) -> None:
         self._fleet.mend(node, [fault for fault in node.faults if self._cures(node, order, fault)])
 
-    def _cures(self, node: FleetNode, order: Order, fault: Fault) -> bool:
+    def _cures(self, node: FleetNode, order: Order, fault: NodeFault) -> bool:
         likely = 1.0 if fault.cured_by == order.verb else fault.kind.cures.get(order.verb, 0.0)
         return self._fleet.chance.uniform("cure", order.verb, node.index, fault.number, order.id) < likely
 

@@ -11,8 +11,8 @@ import numpy as np
 from holdfast.lab.twin.fleet.kinds import Strike, kinds
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
 from holdfast.lab.twin.plant.cooling import Cooling
-from holdfast.lab.twin.plant.fault import Fault, Faults
-from holdfast.lab.twin.plant.layout import Fleet, Layout
+from holdfast.lab.twin.plant.fault import Faults, PlantFault
+from holdfast.lab.twin.plant.layout import Layout, PlantLayout
 from holdfast.lab.twin.plant.measure import Floats, Measurement
 from holdfast.lab.twin.plant.power import HOST, SW_THERMAL, watts
 
@@ -49,7 +49,7 @@ class FleetPlant:
     def __init__(self, fleet: "Simulation", nodes_per_rack: int, nodes_per_loop: int, seed: int) -> None:
         self._fleet = fleet
         self.layout = Layout(
-            Fleet(
+            PlantLayout(
                 nodes=len(fleet.nodes),
                 gpus_per_node=GPUS,
                 nodes_per_rack=nodes_per_rack,
@@ -81,7 +81,7 @@ class FleetPlant:
         if update is None:
             return  # a fleet too small to have it
         end = now + strike.lasts if strike.lasts else float("inf")
-        fault = Fault(
+        fault = PlantFault(
             kind=strike.kind, subject=update, start=now, magnitude=strike.magnitude, ramp=strike.ramp, end=end
         )
         self.cooling.faults = Faults((*(one for one in self.cooling.faults.all if one.end > now), fault))

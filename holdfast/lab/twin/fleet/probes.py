@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.lab.twin.fleet.fabric import Fabric
+from holdfast.lab.twin.fleet.fabric import FleetFabric
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
 from holdfast.lab.twin.fleet.orders import Order, outcome_of
 from holdfast.model.wire.probe import ProbeRequest
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.lab.twin.fleet.simulation import Simulation
 
 MEET_SECONDS = 20.0
-FABRIC = Fabric()
+FABRIC = FleetFabric()
 
 
 class ProbeMeetings:

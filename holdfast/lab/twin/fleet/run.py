@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import msgspec
 
-from holdfast.lab.twin.fleet.connection import Connection, NoAnswer
+from holdfast.lab.twin.fleet.connection import Connection, ControllerUnreachable
 from holdfast.lab.twin.fleet.gateway import Gateway
 from holdfast.lab.twin.fleet.orders import Order
 from holdfast.lab.twin.fleet.progress import Teller
 from holdfast.lab.twin.fleet.simulation import Simulation
 from holdfast.lab.twin.fleet.technician import Technician, Tickets
-from holdfast.lab.twin.fleet.wire import Agent, enrolment
+from holdfast.lab.twin.fleet.wire import SimulatedAgent, enrolment
 
 log = logging.getLogger("holdfast.lab.twin.fleet")
 
@@ -24,7 +24,7 @@ LONGEST_PAUSE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class FleetTarget:
     """Where the fleet reports to, and how fast it lives."""
 
     url: str
@@ -54,13 +54,13 @@ class _Acknowledged(msgspec.Struct):
 
 
 class FleetRun:
-    def __init__(self, simulation: Simulation, target: Target) -> None:
+    def __init__(self, simulation: Simulation, target: FleetTarget) -> None:
         self.simulation, self.target = simulation, target
         self.counts = Counts()
-        self._agents = [Agent(node) for node in simulation.nodes]
+        self._agents = [SimulatedAgent(node) for node in simulation.nodes]
         for agent in self._agents if simulation.tells_progress else ():
             agent.teller = Teller()
-        self._ready: asyncio.Queue[Agent] = asyncio.Queue()
+        self._ready: asyncio.Queue[SimulatedAgent] = asyncio.Queue()
         self._run = secrets.token_hex(6)
         self._wall = time.time()
         self._started = time.monotonic()
@@ -120,7 +120,7 @@ class FleetRun:
             words, fleet.now, broken, len(fleet.nodes), len(fleet.jobs.running), counts.acknowledged, counts.orders
         )
 
-    def _offer(self, agent: Agent) -> None:
+    def _offer(self, agent: SimulatedAgent) -> None:
         if not agent.sending:
             agent.sending = True
             self._ready.put_nowait(agent)
@@ -133,7 +133,7 @@ class FleetRun:
             agent = await self._ready.get()
             try:
                 why = await (self._send(connection, agent) if agent.credential else self._enrol(connection, agent))
-            except (NoAnswer, msgspec.DecodeError) as error:
+            except (ControllerUnreachable, msgspec.DecodeError) as error:
                 why = str(error)
             agent.sending = False
             if why:
@@ -151,7 +151,7 @@ class FleetRun:
             self._trouble = why
             log.warning("%s", why)
 
-    async def _enrol(self, connection: Connection, agent: Agent) -> str:
+    async def _enrol(self, connection: Connection, agent: SimulatedAgent) -> str:
         """'' or why it did not work."""
         asked = enrolment(agent.node, self.target.pool, self.target.join_token)
         status, body = await connection.post("/v1/enrol", asked)
@@ -161,7 +161,7 @@ class FleetRun:
         self.counts.enrolled += 1
         return ""
 
-    async def _send(self, connection: Connection, agent: Agent) -> str:
+    async def _send(self, connection: Connection, agent: SimulatedAgent) -> str:
         count = len(agent.waiting)
         if not count:
             return ""

@@ -9,8 +9,8 @@ from holdfast.lab.twin.fleet import strikes
 from holdfast.lab.twin.fleet.chance import Chance
 from holdfast.lab.twin.fleet.clock import VirtualClock
 from holdfast.lab.twin.fleet.jobs import Jobs
-from holdfast.lab.twin.fleet.kinds import Kind, Scenario, kinds
-from holdfast.lab.twin.fleet.node import GPUS, Fault, FleetNode, heard
+from holdfast.lab.twin.fleet.kinds import FleetEventKind, FleetScenario, kinds
+from holdfast.lab.twin.fleet.node import GPUS, FleetNode, NodeFault, heard
 from holdfast.lab.twin.fleet.orders import OrderBook
 from holdfast.lab.twin.fleet.probes import ProbeMeetings
 from holdfast.model.health import Health
@@ -39,7 +39,7 @@ class NodeUpdate:
 
 
 class Simulation:
-    def __init__(self, scenario: Scenario, nodes: int, seed: int, infant_shape: float = 1.0) -> None:
+    def __init__(self, scenario: FleetScenario, nodes: int, seed: int, infant_shape: float = 1.0) -> None:
         """`infant_shape` below 1 makes young nodes fail more often than old ones, as a Weibull's shape does."""
         self.clock = VirtualClock()
         self.chance = Chance(seed)
@@ -104,13 +104,13 @@ class Simulation:
         self.tell(node, events=(event,), ended=ended)
 
     def strike(
-        self, node: FleetNode, kind: Kind, parts: tuple[int, ...], lasts: float = 0.0, cured_by: str = ""
+        self, node: FleetNode, kind: FleetEventKind, parts: tuple[int, ...], lasts: float = 0.0, cured_by: str = ""
     ) -> None:
         """Something breaks, unless the node is off or already has this fault there."""
         if node.down or any(fault.kind is kind and set(fault.parts) & set(parts) for fault in node.faults):
             return
         node.struck += 1
-        fault = Fault(kind, parts, node.struck, cured_by=cured_by)
+        fault = NodeFault(kind, parts, node.struck, cured_by=cured_by)
         node.faults.append(fault)
         self.tell(node, events=heard(node.name, fault, self.clock.now))
         for saying in kind.says:
@@ -120,7 +120,7 @@ class Simulation:
         if lasts:
             self.clock.after(lasts, partial(self.mend, node, [fault]))
 
-    def mend(self, node: FleetNode, faults: Iterable[Fault]) -> None:
+    def mend(self, node: FleetNode, faults: Iterable[NodeFault]) -> None:
         """They are gone; whether anyone hears of it depends on whether the node is on."""
         gone = [fault for fault in faults if fault in node.faults]
         node.faults = [fault for fault in node.faults if fault not in gone]
@@ -135,7 +135,7 @@ class Simulation:
                 if strike.once_tested:
                     strikes.plan(self, number, strike)
 
-    def _say(self, node: FleetNode, fault: Fault) -> None:
+    def _say(self, node: FleetNode, fault: NodeFault) -> None:
         """The next thing its checks say of a fault; one that fails closes the gate and ends the job there."""
         if fault not in node.faults:
             return
@@ -176,7 +176,7 @@ class Simulation:
         self._plan_fault(node, count + 1)
 
 
-def places(scenario: Scenario, nodes: int) -> Iterator[tuple[str, dict[str, str]]]:
+def places(scenario: FleetScenario, nodes: int) -> Iterator[tuple[str, dict[str, str]]]:
     """Every node's name, and what it shares with its neighbours: rack1, leaf1, loop1, feed1."""
     width = max(3, len(str(nodes)))
     for index in range(nodes):

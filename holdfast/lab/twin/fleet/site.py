@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from holdfast.lab.twin.fleet.kinds import Scenario
+from holdfast.lab.twin.fleet.kinds import FleetScenario
 from holdfast.lab.twin.fleet.simulation import places
 
 OWNERS = {
@@ -19,7 +19,7 @@ OWNERS = {
 }
 
 
-def topology(scenario: Scenario, nodes: int) -> str:
+def topology(scenario: FleetScenario, nodes: int) -> str:
     """A topology file, as docs/topology.md describes it."""
     owners = "".join(f"{kind} = {json.dumps(team)}\n" for kind, team in OWNERS.items())
     edges = "".join(
@@ -29,7 +29,7 @@ def topology(scenario: Scenario, nodes: int) -> str:
     return f"# What the demo's building consists of.\n[owners]\n{owners}{edges}"
 
 
-def _grouped(scenario: Scenario, nodes: int) -> dict[tuple[str, str], dict[str, None]]:
+def _grouped(scenario: FleetScenario, nodes: int) -> dict[tuple[str, str], dict[str, None]]:
     """By what acts: all that it acts on, each once."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for kind, source, target in _edges(scenario, nodes):
@@ -37,7 +37,7 @@ def _grouped(scenario: Scenario, nodes: int) -> dict[tuple[str, str], dict[str, 
     return found
 
 
-def _edges(scenario: Scenario, nodes: int) -> Iterator[tuple[str, str, str]]:
+def _edges(scenario: FleetScenario, nodes: int) -> Iterator[tuple[str, str, str]]:
     for name, place in places(scenario, nodes):
         rack, loop, node = f"rack/{place['rack']}", place["loop"], f"node/{name}"
         unit = f"cdu/{loop.replace('loop', 'cdu')}"

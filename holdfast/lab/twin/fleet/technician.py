@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from holdfast.lab.twin.fleet.connection import Connection, NoAnswer
+from holdfast.lab.twin.fleet.connection import Connection, ControllerUnreachable
 
 if TYPE_CHECKING:
     from holdfast.lab.twin.fleet.simulation import Simulation
@@ -86,7 +86,7 @@ class Tickets:
             try:
                 await self._round()
                 self._trouble = ""
-            except (NoAnswer, msgspec.DecodeError) as error:
+            except (ControllerUnreachable, msgspec.DecodeError) as error:
                 if str(error) != self._trouble:
                     log.warning("the technician: %s", error)
                 self._trouble = str(error)
@@ -109,5 +109,5 @@ class Tickets:
         body = msgspec.json.encode(fields) if fields else b""
         status, answer = await self._connection.request(method, path, body, self._token)
         if status != 200:
-            raise NoAnswer(f"{path}: {status}: {answer[:200].decode('utf-8', 'replace')}")
+            raise ControllerUnreachable(f"{path}: {status}: {answer[:200].decode('utf-8', 'replace')}")
         return answer

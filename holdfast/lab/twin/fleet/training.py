@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.lab.twin.fleet.fabric import Fabric, Port
+from holdfast.lab.twin.fleet.fabric import FabricPort, FleetFabric
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
 
 COMPUTE_SECONDS = 4.0
 GRADIENT_BYTES = 140e9  # of 70 billion parameters in bfloat16
 STEPS_BETWEEN = 60
 SAVE_SECONDS = 15.0
-FABRIC = Fabric()
+FABRIC = FleetFabric()
 
 
 @dataclass(slots=True, eq=False)
@@ -80,6 +80,6 @@ def step_seconds(nodes: Sequence[FleetNode]) -> float:
     return COMPUTE_SECONDS * slowest + FABRIC.all_reduce_seconds(map(_port, nodes), GRADIENT_BYTES)
 
 
-def _port(node: FleetNode) -> Port:
+def _port(node: FleetNode) -> FabricPort:
     down = {part for fault in node.faults if fault.kind.on == "port" for part in fault.parts}
-    return Port(node.place.get("leaf", ""), 1 - len(down) / GPUS)
+    return FabricPort(node.place.get("leaf", ""), 1 - len(down) / GPUS)

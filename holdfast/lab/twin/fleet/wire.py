@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_WAITING = 200  # reports of one node while the controller is away; then heartbeats go first
 
 
-class Agent:
+class SimulatedAgent:
     """The sending half of a simulated agent: a credential, a number per report, and what waits to be acknowledged."""
 
     __slots__ = ("beats", "credential", "node", "sending", "seq", "session", "teller", "waiting")

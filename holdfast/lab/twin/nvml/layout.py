@@ -74,7 +74,7 @@ class Link(Structure):
 
 
 @packed
-class Process(Structure):
+class NvmlProcess(Structure):
     pid: U32
     gpu_instance: U32
     used_bytes: U64
@@ -182,7 +182,7 @@ class Gpu(Structure):
     fabric_cluster: Annotated["Array[ctypes.c_uint8]", ctypes.c_uint8 * 16]
     recovery_action: U32
     process_count: U32
-    process: Annotated["Array[Process]", Process * MAX_PROCESSES]
+    process: Annotated["Array[NvmlProcess]", NvmlProcess * MAX_PROCESSES]
     # Not seen through NVML: what the twin's physics works with.
     load: F64
     core_excess_celsius: F64
@@ -191,7 +191,7 @@ class Gpu(Structure):
 
 
 @packed
-class State(Structure):
+class NvmlState(Structure):
     magic: U64
     version: U32
     gpu_count: U32
@@ -208,4 +208,4 @@ def c_header() -> str:
     lines = ["/* generated from layout.py */", "#include <stdint.h>"]
     lines += [f"#define STATE_MAGIC 0x{MAGIC:x}ULL", f"#define STATE_VERSION {VERSION}", f"#define MAX_GPUS {MAX_GPUS}"]
     lines += [f"enum {{ {', '.join(f'CAN_{name.upper()}' for name in CAPABILITIES)} }};"]
-    return "\n".join(lines) + "\n" + "".join(map(c_struct, (Link, Process, Ecc, Gpu, State)))
+    return "\n".join(lines) + "\n" + "".join(map(c_struct, (Link, NvmlProcess, Ecc, Gpu, NvmlState)))

@@ -6,22 +6,22 @@ import os
 from pathlib import Path
 
 from holdfast.lab.twin.error import TwinError
-from holdfast.lab.twin.nvml.layout import MAGIC, VERSION, State
+from holdfast.lab.twin.nvml.layout import MAGIC, VERSION, NvmlState
 
 STATE_FILE = "nvml.state"
 
 
-def create(path: Path) -> State:
+def create(path: Path) -> NvmlState:
     """A zeroed state file of the present layout, mapped; the caller fills it before clients look."""
     with open(path, "wb") as file:
-        file.truncate(ctypes.sizeof(State))
+        file.truncate(ctypes.sizeof(NvmlState))
     state = _map(path)
     state.version = VERSION
     state.magic = MAGIC
     return state
 
 
-def attach(path: Path) -> State:
+def attach(path: Path) -> NvmlState:
     """The live state: what is assigned is seen by the next NVML call of any process."""
     try:
         state = _map(path)
@@ -32,10 +32,10 @@ def attach(path: Path) -> State:
     return state
 
 
-def _map(path: Path) -> State:
+def _map(path: Path) -> NvmlState:
     descriptor = os.open(path, os.O_RDWR)
     try:
-        shared = mmap.mmap(descriptor, ctypes.sizeof(State))
+        shared = mmap.mmap(descriptor, ctypes.sizeof(NvmlState))
     finally:
         os.close(descriptor)
-    return State.from_buffer(shared)  # keeps the mapping alive for as long as it lives itself
+    return NvmlState.from_buffer(shared)  # keeps the mapping alive for as long as it lives itself

@@ -15,7 +15,7 @@ USUAL_WAIT = 0.02
 
 
 @dataclass
-class Fabric:
+class PlantFabric:
     layout: Layout
     faults: Faults
 

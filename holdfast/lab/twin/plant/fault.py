@@ -9,7 +9,7 @@ from math import inf
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PlantFaultKind:
     name: str
     on: tuple[str, ...]
     magnitude: str
@@ -20,7 +20,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class PlantFault:
     kind: str
     subject: str
     start: float
@@ -74,23 +74,23 @@ DISTRACTORS = {
 
 
 @cache
-def kinds() -> dict[str, Kind]:
+def kinds() -> dict[str, PlantFaultKind]:
     text = files("holdfast.lab.twin.plant").joinpath("kinds.toml").read_text(encoding="utf-8")
     return {name: _kind(name, table) for name, table in tomllib.loads(text).items()}
 
 
-def _kind(name: str, table: dict[str, object]) -> Kind:
+def _kind(name: str, table: dict[str, object]) -> PlantFaultKind:
     fields = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-    return Kind(name, **fields)  # type: ignore[arg-type]
+    return PlantFaultKind(name, **fields)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Faults:
     """All of a plant's, asked by kind at a moment."""
 
-    all: tuple[Fault, ...] = ()
+    all: tuple[PlantFault, ...] = ()
 
-    def strong(self, kind: str, now: float) -> Iterator[tuple[Fault, float]]:
+    def strong(self, kind: str, now: float) -> Iterator[tuple[PlantFault, float]]:
         for fault in self.all:
             if fault.kind == kind and (strength := fault.strength(now)) > 0:
                 yield fault, strength

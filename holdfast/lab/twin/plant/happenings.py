@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from holdfast.lab.twin.plant.fault import Distractor, Fault
-from holdfast.lab.twin.plant.jobs import Run
+from holdfast.lab.twin.plant.fault import Distractor, PlantFault
+from holdfast.lab.twin.plant.jobs import PlantJob
 from holdfast.lab.twin.plant.layout import Layout
 from holdfast.lab.twin.plant.power import Power
 from holdfast.model.signal import Event
@@ -17,14 +17,14 @@ HOUR = 3600.0
 @dataclass
 class Happenings:
     layout: Layout
-    faults: tuple[Fault, ...]
+    faults: tuple[PlantFault, ...]
     distractors: tuple[Distractor, ...]
     power: Power
     luck: np.random.Generator
     events: list[Event] = field(default_factory=list)
     _reported: set[tuple[int, str]] = field(default_factory=set)
 
-    def step(self, now: float, seconds: float, runs: list[Run]) -> None:
+    def step(self, now: float, seconds: float, runs: list[PlantJob]) -> None:
         for number, fault in enumerate(self.faults):
             if fault.level(now) > 0:
                 self._strike(number, fault, now, seconds, runs)
@@ -32,7 +32,7 @@ class Happenings:
             if one.happens(now, seconds):
                 self._distract(one, now)
 
-    def _strike(self, number: int, fault: Fault, now: float, seconds: float, runs: list[Run]) -> None:
+    def _strike(self, number: int, fault: PlantFault, now: float, seconds: float, runs: list[PlantJob]) -> None:
         if fault.kind == "software.rollout":
             self._roll_out(number, fault, now)
             self._break(fault, now, seconds, runs)
@@ -47,7 +47,7 @@ class Happenings:
         elif fault.kind in ("power.brake", "power.psu", "power.feed_lost"):
             self._brakes(number, fault, now)
 
-    def _brakes(self, number: int, fault: Fault, now: float) -> None:
+    def _brakes(self, number: int, fault: PlantFault, now: float) -> None:
         """Nodes tell of a brake; those behind a lost shelf are braked for the moment that the limits need."""
         if fault.kind == "power.brake":
             nodes = np.unique(self.layout.node_of_gpu[self.power.behind(fault.subject)])
@@ -58,7 +58,7 @@ class Happenings:
             if self._first(number, self.layout.nodes[node]):
                 self._say("power_brake", now, self.layout.nodes[node], "external power brake asserted")
 
-    def _roll_out(self, number: int, fault: Fault, now: float) -> None:
+    def _roll_out(self, number: int, fault: PlantFault, now: float) -> None:
         """Node by node over the ramp."""
         due = int(np.ceil(len(fault.nodes) * fault.level(now)))
         version = fault.subject.partition("/")[2]
@@ -66,7 +66,7 @@ class Happenings:
             if self._first(number, self.layout.nodes[node]):
                 self._say(_rollout_of(version), now, self.layout.nodes[node], f"now at {version}", version=version)
 
-    def _break(self, fault: Fault, now: float, seconds: float, runs: list[Run]) -> None:
+    def _break(self, fault: PlantFault, now: float, seconds: float, runs: list[PlantJob]) -> None:
         if self.luck.random() >= fault.strength(now) * seconds / HOUR:
             return
         due = max(1, int(len(fault.nodes) * fault.level(now)))

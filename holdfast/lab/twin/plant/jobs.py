@@ -17,7 +17,7 @@ HICCUP_CHANCE = 0.01  # of a column in which the whole job waits a little for so
 
 
 @dataclass
-class Run:
+class PlantJob:
     """One job's state."""
 
     spec: JobSpec
@@ -185,7 +185,7 @@ class Run:
         return left
 
 
-def busy_share(run: Run, now: float) -> float:
+def busy_share(run: PlantJob, now: float) -> float:
     """How busy a job's GPUs are, as their driver says: who waits in a collective is busy too."""
     if not run.running(now):
         return 0.0
@@ -200,7 +200,7 @@ def busy_share(run: Run, now: float) -> float:
     return 0.97 * (1 - lighter)
 
 
-def working_share(run: Run) -> Floats:
+def working_share(run: PlantJob) -> Floats:
     """How hard each GPU works against a usual step: who waits draws less."""
     if np.isnan(run.step_seconds):
         return np.ones(len(run.gpus))

@@ -20,7 +20,7 @@ FEEDS = ("a", "b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class PlantLayout:
     nodes: int = 64
     gpus_per_node: int = 8
     nodes_per_rack: int = 8
@@ -61,7 +61,7 @@ class Serving:
 
 @dataclass(frozen=True)
 class Layout:
-    fleet: Fleet
+    fleet: PlantLayout
     jobs: tuple[JobSpec, ...] = ()
     serving: Serving | None = None
     storages: tuple[str, ...] = ("lustre1",)

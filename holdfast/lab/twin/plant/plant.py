@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from holdfast.lab.twin.plant.cooling import Cooling
-from holdfast.lab.twin.plant.fabric import Fabric
-from holdfast.lab.twin.plant.fault import Distractor, Fault, Faults
+from holdfast.lab.twin.plant.fabric import PlantFabric
+from holdfast.lab.twin.plant.fault import Distractor, Faults, PlantFault
 from holdfast.lab.twin.plant.happenings import Happenings
-from holdfast.lab.twin.plant.jobs import Run, busy_share, working_share
+from holdfast.lab.twin.plant.jobs import PlantJob, busy_share, working_share
 from holdfast.lab.twin.plant.layout import Layout
 from holdfast.lab.twin.plant.measure import Column, Floats, Measurement
 from holdfast.lab.twin.plant.pools import Pools
@@ -18,7 +18,7 @@ from holdfast.lab.twin.plant.sensors import Sensors
 from holdfast.lab.twin.plant.signals import subjects
 from holdfast.lab.twin.plant.storage import Storage
 from holdfast.model.job import Job, JobState
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.signal import Event
 
 CLOCK = 1.98e9
@@ -27,7 +27,7 @@ SLOWED = 0.98  # of its clock, below which a GPU says why
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PlantMoment:
     """One column of a panel, and what happened until then."""
 
     at: float
@@ -40,21 +40,21 @@ class Plant:
     """The same seed gives the same noise whatever goes wrong, so that two plants differ by their faults alone."""
 
     layout: Layout
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[PlantFault, ...] = ()
     distractors: tuple[Distractor, ...] = ()
     seed: int = 1
     step_seconds: float = 10.0
-    runs: list[Run] = field(default_factory=list)
+    runs: list[PlantJob] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         faults = Faults(self.faults)
         self.power = Power(self.layout, faults)
         self.cooling = Cooling(self.layout, faults, self.distractors, self._random(1), self.step_seconds)
-        self.fabric = Fabric(self.layout, faults)
+        self.fabric = PlantFabric(self.layout, faults)
         self.storage = Storage(self.layout, faults, self.distractors)
         self.pools = Pools(self.layout, faults, self._random(2))
         self.runs = [
-            Run(spec, self.layout, faults, self.distractors, self._random(10, number), self._random(11, number))
+            PlantJob(spec, self.layout, faults, self.distractors, self._random(10, number), self._random(11, number))
             for number, spec in enumerate(self.layout.jobs)
         ]
         self.happenings = Happenings(self.layout, self.faults, self.distractors, self.power, self._random(3))
@@ -67,19 +67,19 @@ class Plant:
     def _random(self, *stream: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, *stream])
 
-    def columns(self, seconds: float, lead: float = 0.0) -> Iterator[Moment]:
+    def columns(self, seconds: float, lead: float = 0.0) -> Iterator[PlantMoment]:
         """From 0 on; `lead` is how long before that it begins, so that there is a past to compare with."""
         for number in range(-int(lead / self.step_seconds), int(seconds / self.step_seconds)):
             now = number * self.step_seconds
             column = self._measure.read(self._step(now))
             self._sensors.corrupt(now, column)
-            yield Moment(now, column, tuple(self._events()))
+            yield PlantMoment(now, column, tuple(self._events()))
 
     def panel(self, seconds: float, lead: float = 0.0) -> Panel:
         """All of it at once."""
         moments = list(self.columns(seconds, lead))
         tables = {
-            name: Table(subjects, np.stack([moment.values[name] for moment in moments], axis=1))
+            name: SignalTable(subjects, np.stack([moment.values[name] for moment in moments], axis=1))
             for name, subjects in self.subjects.items()
         }
         events = tuple(event for moment in moments for event in moment.events)
@@ -164,7 +164,7 @@ class Plant:
             yield from one
             one.clear()
 
-    def _job(self, run: Run) -> Job:
+    def _job(self, run: PlantJob) -> Job:
         nodes = tuple(self.layout.node_names[node] for node in run.spec.nodes)
         return Job(
             id=run.spec.name, source="twin", nodes=nodes, gpus=len(run.gpus), start=run.spec.start,
@@ -172,12 +172,12 @@ class Plant:
         )  # fmt: skip
 
 
-def _talking(run: Run) -> float:
+def _talking(run: PlantJob) -> float:
     """How much of its usual traffic a job makes."""
     return 0.0 if np.isnan(run.step_seconds) else min(1.0, run.throughput)
 
 
-def _slow_gpus(layout: Layout, faults: tuple[Fault, ...]) -> list[tuple[Fault, int]]:
+def _slow_gpus(layout: Layout, faults: tuple[PlantFault, ...]) -> list[tuple[PlantFault, int]]:
     found = []
     for fault in faults:
         if fault.kind == "gpu.slow":

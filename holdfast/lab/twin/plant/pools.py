@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holdfast.lab.twin.plant.fabric import Fabric
+from holdfast.lab.twin.plant.fabric import PlantFabric
 from holdfast.lab.twin.plant.fault import Faults
 from holdfast.lab.twin.plant.layout import Layout
 from holdfast.lab.twin.plant.measure import Floats
@@ -21,7 +21,7 @@ class Pools:
     faults: Faults
     random: np.random.Generator
 
-    def step(self, now: float, fabric: Fabric) -> None:
+    def step(self, now: float, fabric: PlantFabric) -> None:
         serving = self.layout.serving
         count = len(serving.paths) if serving else 0
         self.share = np.full(count, 1 / max(count, 1))

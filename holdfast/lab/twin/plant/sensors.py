@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from holdfast.lab.twin.plant.fault import Distractor, Fault
+from holdfast.lab.twin.plant.fault import Distractor, PlantFault
 from holdfast.lab.twin.plant.measure import Column
 
 ABSURD = (-999.0, 65535.0)
@@ -19,7 +19,7 @@ HOUR = 3600.0
 @dataclass
 class Sensors:
     subjects: Mapping[str, tuple[str, ...]]
-    faults: tuple[Fault, ...]
+    faults: tuple[PlantFault, ...]
     distractors: tuple[Distractor, ...]
     step_seconds: float
     _held: dict[int, float] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Sensors:
             if one.kind == "sensor_gap" and one.active(now):
                 column[one.signal][self.subjects[one.signal].index(one.subject)] = np.nan
 
-    def _lie(self, number: int, fault: Fault, now: float, value: float) -> float:
+    def _lie(self, number: int, fault: PlantFault, now: float, value: float) -> float:
         held = self._held.setdefault(number, value)
         if fault.kind == "sensor.stuck":
             return held
@@ -49,7 +49,7 @@ class Sensors:
             return ABSURD[int(now // self.step_seconds) % 2]
         return value + fault.magnitude * abs(held) * (now - fault.start) / HOUR
 
-    def _late(self, fault: Fault, column: Column) -> None:
+    def _late(self, fault: PlantFault, column: Column) -> None:
         """Readings with a clock far behind are filed under a time long gone: no one sees the domain's present."""
         for name, who in self.subjects.items():
             if who and who[0].startswith(fault.subject + "/"):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from holdfast.lab.twin.plant.fault import Fault
+from holdfast.lab.twin.plant.fault import PlantFault
 from holdfast.lab.twin.plant.measure import sigma
 from holdfast.lab.twin.plant.plant import Plant
 from holdfast.model.panel import Panel
@@ -14,7 +14,7 @@ STUCK_SECONDS = 300.0  # equal readings of a sensor that is never still
 FEW = 2  # failures or checkpoints that make a rate
 
 
-def without(plant: Plant, fault: Fault) -> Plant:
+def without(plant: Plant, fault: PlantFault) -> Plant:
     """The same plant, with the same luck, where this fault does not happen."""
     if fault.kind == "schedule.slow_recovery":
         left = tuple(replace(one, magnitude=1.0) if one is fault else one for one in plant.faults)
@@ -23,7 +23,7 @@ def without(plant: Plant, fault: Fault) -> Plant:
     return replace(plant, faults=left, runs=[])
 
 
-def first_visible(fault: Fault, seen: Panel, calm: Panel) -> float | None:
+def first_visible(fault: PlantFault, seen: Panel, calm: Panel) -> float | None:
     """Seconds from the start of the drill; None where no one could have seen it."""
     special = {
         "sensor.stuck": _stuck,
@@ -37,7 +37,7 @@ def first_visible(fault: Fault, seen: Panel, calm: Panel) -> float | None:
     return found if found is not None and found <= seen.now else None
 
 
-def _differs(fault: Fault, seen: Panel, calm: Panel) -> float | None:
+def _differs(fault: PlantFault, seen: Panel, calm: Panel) -> float | None:
     first = len(seen.times)
     for signal, table in seen.tables.items():
         here, there = table.values.astype(float), calm.of(signal).values.astype(float)
@@ -56,11 +56,11 @@ def _happened(panel: Panel) -> set[tuple[float, str, str]]:
     return {(event.at, event.kind, event.subject) for event in panel.events}
 
 
-def _stuck(fault: Fault, seen: Panel, calm: Panel) -> float:
+def _stuck(fault: PlantFault, seen: Panel, calm: Panel) -> float:
     return fault.start + STUCK_SECONDS
 
 
-def _failures(fault: Fault, seen: Panel, calm: Panel) -> float | None:
+def _failures(fault: PlantFault, seen: Panel, calm: Panel) -> float | None:
     """A rate needs more than one of them."""
     kind = "xid" if fault.kind == "software.rollout" else "job_failed"
     mine = [one for one in seen.events_of(kind) if one.at >= fault.start]
@@ -68,7 +68,7 @@ def _failures(fault: Fault, seen: Panel, calm: Panel) -> float | None:
     return at[FEW - 1] if len(at) >= FEW else None
 
 
-def _checkpoints(fault: Fault, seen: Panel, calm: Panel) -> float | None:
+def _checkpoints(fault: PlantFault, seen: Panel, calm: Panel) -> float | None:
     interval = seen.row("job_checkpoint_interval_seconds", fault.subject)
     took = seen.row("job_checkpoint_seconds", fault.subject)
     if interval is None or took is None:
@@ -76,12 +76,12 @@ def _checkpoints(fault: Fault, seen: Panel, calm: Panel) -> float | None:
     return fault.start + FEW * float(interval[-1] + np.nan_to_num(took[-1]))
 
 
-def _overdue(fault: Fault, seen: Panel, calm: Panel) -> float | None:
+def _overdue(fault: PlantFault, seen: Panel, calm: Panel) -> float | None:
     usual = seen.row("job_restart_seconds", fault.subject)
     return None if usual is None else fault.start + 2 * float(usual[-1])
 
 
-def _beyond_replacing(fault: Fault, seen: Panel, calm: Panel) -> float | None:
+def _beyond_replacing(fault: PlantFault, seen: Panel, calm: Panel) -> float | None:
     """When what the slow node has cost exceeds a restart without it."""
     lost = np.nan_to_num(calm.of("job_throughput_ratio").values - seen.of("job_throughput_ratio").values)
     worst = lost[int(lost.sum(axis=1).argmax())] if len(lost) else np.zeros(1)

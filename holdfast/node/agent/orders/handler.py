@@ -40,7 +40,7 @@ class _Begun(msgspec.Struct):
     key: str = ""
 
 
-class Orders:
+class OrderHandler:
     """Takes orders from the reporter's thread, works them off one by one on its own, answers through `answer`."""
 
     def __init__(

@@ -17,10 +17,10 @@ from holdfast.node.agent.sweep_judge import slow_band
 from holdfast.node.probes.isolation.fabric_map import by_hosts
 from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep import rendezvous as gathering
-from holdfast.node.probes.sweep.crew import Crew, Worker
+from holdfast.node.probes.sweep.crew import Crew, SweepWorker
 from holdfast.node.probes.sweep.pairs import Pairs
 from holdfast.node.probes.sweep.rendezvous import CannotMeet, Gathering
-from holdfast.node.probes.sweep.run import Options, probe
+from holdfast.node.probes.sweep.run import ProbeSweepOptions, probe
 
 BUDGET_SECONDS = 1.0  # of repeated exchanges of a pair
 LEAST_SECONDS = 1.0
@@ -37,7 +37,7 @@ class Trouble(Exception):
         self.node = node
 
 
-class ProbeSession:
+class AgentProbeSession:
     """`stop` ends it from another thread, whatever it is at; `hold` returns or raises soon after."""
 
     def __init__(self, node: str, order: Order, python: str, tell: Tell) -> None:
@@ -96,7 +96,7 @@ class ProbeSession:
         leaf = next((guest.leaf for guest in asked if guest.name == self._node), "")
         place = Gathering(participants, ask.address.partition(",")[0], ask.port, ask.key)
         self._on_stop(place.close)
-        own = Worker(Host(self._node), self._python)  # it loads torch while the others are on their way
+        own = SweepWorker(Host(self._node), self._python)  # it loads torch while the others are on their way
         self._on_stop(own.stop)
         lines = place.wait(self._left(), self._tell, self._stopped.is_set)
         own.host = Host(self._node, ask.address or place.address, leaf)
@@ -136,7 +136,7 @@ class ProbeSession:
         }
 
     def _swept(self, crew: Crew, request: SweepRequest) -> OrderOutcome:
-        options = Options(
+        options = ProbeSweepOptions(
             operation=request.operation,
             backend=request.backend,
             smallest=request.smallest,

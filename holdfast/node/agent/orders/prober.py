@@ -16,7 +16,7 @@ from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.agent.orders.handler import Order, OrderAction, refused
 
 if TYPE_CHECKING:
-    from holdfast.node.agent.orders.probe_session import ProbeSession
+    from holdfast.node.agent.orders.probe_session import AgentProbeSession
 
 log = logging.getLogger("holdfast.node.agent")
 LOOK_SECONDS = 0.2  # how often it is looked whether somebody wants the node
@@ -50,11 +50,11 @@ class Prober:
         if jobs := self._jobs():
             return refused(order, f"refused: work is here ({', '.join(jobs)[:200]})")
         from holdfast.node.agent.orders.probe_session import (
-            ProbeSession,
+            AgentProbeSession,
         )  # an agent that meets no one does not pay for it
 
         marked = self._put_mark(order)
-        session = ProbeSession(self._node, order, self._python, self._progress(order))
+        session = AgentProbeSession(self._node, order, self._python, self._progress(order))
         over = threading.Event()
         watch = threading.Thread(target=self._watch, args=(order, session, over, marked), daemon=True)
         watch.start()
@@ -68,7 +68,7 @@ class Prober:
             with suppress(OSError):
                 self._mark.unlink(missing_ok=True)
 
-    def _met(self, order: Order, session: "ProbeSession") -> OrderOutcome:
+    def _met(self, order: Order, session: "AgentProbeSession") -> OrderOutcome:
         outcome = session.hold()
         wanted = self._wanted(order, marked=False)
         return refused(order, wanted) if wanted else outcome
@@ -84,7 +84,7 @@ class Prober:
 
         return tell
 
-    def _watch(self, order: Order, session: "ProbeSession", over: threading.Event, marked: bool) -> None:
+    def _watch(self, order: Order, session: "AgentProbeSession", over: threading.Event, marked: bool) -> None:
         while not over.wait(LOOK_SECONDS):
             if why := self._wanted(order, marked):
                 log.info("the probe ends: %s", why)

@@ -12,12 +12,12 @@ from holdfast.model.subject import Subject
 from holdfast.model.wire import digest
 from holdfast.model.wire.keeper import KeeperReport
 from holdfast.model.wire.report import OrderOutcome
-from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.orders.closed import ClosedMark
 from holdfast.node.agent.orders.gpu_reset import DriverGate, reset_gpu
 from holdfast.node.agent.orders.gpu_situation import situation
-from holdfast.node.agent.orders.handler import Order, OrderAction, Orders
+from holdfast.node.agent.orders.handler import Order, OrderAction, OrderHandler
 from holdfast.node.agent.orders.prober import Prober
 from holdfast.node.agent.orders.reboot import reboot
 from holdfast.node.agent.orders.retest import retest
@@ -40,7 +40,7 @@ class Reporting:
         settings: Settings,
         node: Node,
         guard: threading.Lock,
-        clock: SteadyClock,
+        clock: AgentClock,
         gate: DriverGate,
         read_now: Callable[[Collection[str]], set[str]],
         progress: JobSocketSource | None = None,
@@ -86,7 +86,9 @@ class Reporting:
             "reboot": reboot(settings),
             "reset_gpu": reset_gpu(settings, name, gate, lambda: situation(node, guard, settings, clock.now())),
         }
-        self._orders = Orders(actions, controller.obeys, directory / "orders.jsonl", clock.now, self._reporter.answer)
+        self._orders = OrderHandler(
+            actions, controller.obeys, directory / "orders.jsonl", clock.now, self._reporter.answer
+        )
         self._reporter.on_orders(self._orders.take)
         self._reporter.on_cancelled(prober.cancel)
         self._reporter.on_tell_all(self._standing)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from holdfast.node.probes.isolation import isolation
-from holdfast.node.probes.isolation.isolation import Baseline, Limits, Measured, Parts, Suspect
+from holdfast.node.probes.isolation.isolation import Limits, Measured, PairBaseline, Parts, SuspectPart
 from holdfast.node.probes.isolation.pairing import Pair, pair
 
 TAIL_SHARE = 0.01  # of the exchanges: one lost packet in a hundred makes about so many long
@@ -31,7 +31,7 @@ MUCH_BUSIER = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class PairExchange:
     """What two hosts showed in one session, on one rail."""
 
     one: str
@@ -85,7 +85,7 @@ class Reference:
 class Named:
     """A part that must be at fault, in the band that says so first; other bands may add to the evidence."""
 
-    suspect: Suspect
+    suspect: SuspectPart
     band: str
     evidence: tuple[str, ...]
 
@@ -95,7 +95,7 @@ class _Band:
     name: str
     unit: str
     measured: Sequence[Measured]  # more is better
-    baseline: Baseline
+    baseline: PairBaseline
     limits: Limits
     text: Callable[[float], str]  # of a measured value
     source: str
@@ -110,7 +110,7 @@ class _Band:
 
 
 def judge(
-    exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams], parts: Parts
+    exchanges: Sequence[PairExchange], datagrams: Sequence[Datagrams], parts: Parts
 ) -> tuple[list[Named], list[Reference]]:
     """The parts at fault, each once, and the references. What one band explains speaks for nothing else in the next: a
     lossy node is slow too, and must not make its leaf look slow."""
@@ -127,13 +127,15 @@ def judge(
     return list(named.values()), [band.reference for band in found_bands]
 
 
-def _confirmed(band: _Band, measured: Sequence[Measured], parts: Parts) -> list[Suspect]:
+def _confirmed(band: _Band, measured: Sequence[Measured], parts: Parts) -> list[SuspectPart]:
     found = isolation.suspects(measured, parts, band.baseline, band.limits)
     sure = [one for one in found if one.confirmed and one.slow >= band.least_slow]
     return [one for one in sure if not band.by_luck or _stands_apart(one, sure, measured, parts)]
 
 
-def _stands_apart(suspect: Suspect, others: Sequence[Suspect], measured: Sequence[Measured], parts: Parts) -> bool:
+def _stands_apart(
+    suspect: SuspectPart, others: Sequence[SuspectPart], measured: Sequence[Measured], parts: Parts
+) -> bool:
     """Where luck decides too, it is not enough that the usual measurement over a part is slow: a busy moment slows a
     few pairs in a row, and they may share a part. Each pair over it must be worse than nearly all that are not."""
     named = {one.part for one in others}
@@ -143,7 +145,7 @@ def _stands_apart(suspect: Suspect, others: Sequence[Suspect], measured: Sequenc
     return bool(peers) and max(over) < peers[len(peers) // 10]
 
 
-def _bands(exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams]) -> list[_Band]:
+def _bands(exchanges: Sequence[PairExchange], datagrams: Sequence[Datagrams]) -> list[_Band]:
     found = [_loss(datagrams), _frames(datagrams)]
     for size in sorted({size for one in exchanges for size in one.bytes_per_second}, reverse=True):
         rates = [
@@ -205,7 +207,7 @@ def _loss(datagrams: Sequence[Datagrams]) -> _Band:
         name=PACKET_LOSS,
         unit="ratio",
         measured=measured,
-        baseline=Baseline(math.log(1.0 / LEAST_LOST), 0.5, 1.0),
+        baseline=PairBaseline(math.log(1.0 / LEAST_LOST), 0.5, 1.0),
         limits=Limits(),
         text=lambda value: f"{100 * (1.0 / value - LEAST_LOST):.1f} % of the datagrams lost",
         source="no datagram may be lost",
@@ -222,7 +224,7 @@ def _frames(datagrams: Sequence[Datagrams]) -> _Band:
         name=FRAME_SIZE,
         unit="ratio",
         measured=measured,
-        baseline=Baseline(0.0, 0.5, 1.0),
+        baseline=PairBaseline(0.0, 0.5, 1.0),
         limits=Limits(),
         text=lambda value: "full-size frames arrive" if value else "small frames arrive, full-size frames never do",
         source="a full-size frame must arrive",
@@ -237,7 +239,7 @@ def _both_ways(datagrams: Sequence[Datagrams]) -> list[tuple[Pair, str, list[Dat
     return [(ends, rail, ways) for (ends, rail, _), ways in found.items()]
 
 
-def _evidence(suspect: Suspect, band: _Band) -> tuple[str, ...]:
+def _evidence(suspect: SuspectPart, band: _Band) -> tuple[str, ...]:
     worse = f"{100 * suspect.loss:.0f} % below the others" if band.unit == "bytes_per_second" else ""
     if band.unit == "seconds":
         worse = f"{1.0 / (1.0 - suspect.loss):.1f} times as long as the others"

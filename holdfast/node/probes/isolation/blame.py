@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from holdfast.model.wire.probe import Proof
 from holdfast.node.probes.isolation import isolation
 from holdfast.node.probes.isolation.coverage import JUDGED_OF_A_NODE, Coverage
-from holdfast.node.probes.isolation.isolation import Baseline, Limits, Measured, Suspect
+from holdfast.node.probes.isolation.isolation import Limits, Measured, PairBaseline, SuspectPart
 from holdfast.node.probes.isolation.pairing import pair
 
 CERTAINLY_FINE = 3  # the last so many over a part are fast: it is no suspect any more
@@ -24,14 +24,14 @@ LIMITS = Limits(odds=1e6, least_loss=0.2)
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    suspects: tuple[Suspect, ...] = ()
+    suspects: tuple[SuspectPart, ...] = ()
     doubts: tuple[str, ...] = ()
     """Parts to look at again, the most urgent first; confirmed ones are not among them."""
     trusted: tuple[str, ...] = ()
-    baseline: Baseline | None = None
+    baseline: PairBaseline | None = None
 
     @property
-    def confirmed(self) -> tuple[Suspect, ...]:
+    def confirmed(self) -> tuple[SuspectPart, ...]:
         return tuple(one for one in self.suspects if one.confirmed)
 
     @property
@@ -57,7 +57,7 @@ def blame(coverage: Coverage, leaves: Mapping[str, str], since: Mapping[str, flo
     return Blame(tuple(found), doubts, tuple(good), baseline)
 
 
-def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> Baseline:
+def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> PairBaseline:
     """Learned without what is suspected: that is looked at often, and must not become what is usual."""
     parts = isolation.leaf_parts(leaves)
     first = isolation.learn(measured)
@@ -67,7 +67,7 @@ def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> Baseline:
 
 
 def _indistinguishable(
-    suspect: Suspect, measured: Sequence[Measured], leaves: Mapping[str, str], baseline: Baseline
+    suspect: SuspectPart, measured: Sequence[Measured], leaves: Mapping[str, str], baseline: PairBaseline
 ) -> list[str]:
     """Larger parts that all its slow meetings ran over too, and that no one else has shown to be fast since.
 
@@ -101,7 +101,7 @@ def _has_others(part: str, smaller: str, leaves: Mapping[str, str]) -> bool:
     )
 
 
-def fine_again(part: str, coverage: Coverage, leaves: Mapping[str, str], baseline: Baseline) -> bool:
+def fine_again(part: str, coverage: Coverage, leaves: Mapping[str, str], baseline: PairBaseline) -> bool:
     """The last meetings over a part, of which there are enough, were all fast."""
     parts = isolation.leaf_parts(leaves)
     over = []
@@ -117,14 +117,14 @@ def _uses(one: str, other: str, parts: isolation.Parts) -> set[str]:
     return {f"node/{one}", f"node/{other}", f"pair/{'+'.join(pair(one, other))}", *parts(one, other)}
 
 
-def _slow_lately(name: str, measured: Sequence[Measured], baseline: Baseline) -> bool:
+def _slow_lately(name: str, measured: Sequence[Measured], baseline: PairBaseline) -> bool:
     """One that was fast with its last partner is not looked at again, for it was the other; nor one that was always
     slow and still is not proven to be: another look would show the same."""
     own = [_is_slow(one, baseline) for one in measured if name in (one.one, one.other)]
     return own[-1] and sum(own) < LOOKS
 
 
-def _is_slow(one: Measured, baseline: Baseline) -> bool:
+def _is_slow(one: Measured, baseline: PairBaseline) -> bool:
     low = baseline.centre - isolation.DOUBT_SPREADS * baseline.spread
     return one.bytes_per_second <= 0 or math.log(one.bytes_per_second) < low
 

@@ -29,7 +29,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class PairBaseline:
     """How fast a healthy pair is, as a logarithm, and how far healthy pairs lie apart."""
 
     centre: float
@@ -38,7 +38,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class SuspectPart:
     part: str
     loss: float  # share of the bandwidth that is gone
     confidence: float
@@ -68,7 +68,7 @@ REPEATS_DIFFER, LEAST_OF_REPEATS = 2.0, 0.2  # pairs differ by more than repeats
 SPREAD_OF_FEW = 0.5  # healthy pairs differ by a factor of two from run to run, by three on a busy host
 
 
-def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> Baseline:
+def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> PairBaseline:
     """Iteratively trimmed below, since faults only make slower.
 
     Of a few hosts most pairs may be slow (a trunk between two halves): the fastest are believed, and how far apart
@@ -76,11 +76,11 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> B
     """
     logs = sorted(math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0)
     if not logs:
-        return Baseline(0.0, least_spread)
+        return PairBaseline(0.0, least_spread)
     fastest = median(logs[-max(1, len(logs) // 4) :])
     if len(logs) < FEW or (_few_hosts(measured) and fastest - median(logs) > TWICE):
         spread = max(least_spread, SPREAD_OF_FEW, _spread_of_repeats(measured))
-        return Baseline(fastest, spread, 2.0 * spread)
+        return PairBaseline(fastest, spread, 2.0 * spread)
     kept, most = logs, _most_spread(measured)
     for _ in range(10):
         centre, spread = median(kept), max(min(_deviation(kept), most), least_spread)
@@ -89,7 +89,7 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> B
             break
         kept = trimmed
     spread = max(_deviation(kept), least_spread)
-    return Baseline(median(kept), spread, 1.2 * spread)
+    return PairBaseline(median(kept), spread, 1.2 * spread)
 
 
 def _few_hosts(measured: Sequence[Measured]) -> bool:
@@ -119,7 +119,7 @@ def _deviation(values: Sequence[float]) -> float:
     return math.sqrt(fmean([(value - centre) ** 2 for value in values]))
 
 
-def doubts(measured: Sequence[Measured], baseline: Baseline) -> tuple[list[str], list[str]]:
+def doubts(measured: Sequence[Measured], baseline: PairBaseline) -> tuple[list[str], list[str]]:
     """Who should meet somebody good next, slowest first, and who is good, fastest first."""
     low = baseline.centre - DOUBT_SPREADS * baseline.spread
     by_rate = sorted(measured, key=lambda one: one.bytes_per_second)
@@ -132,14 +132,14 @@ def doubts(measured: Sequence[Measured], baseline: Baseline) -> tuple[list[str],
 
 
 def suspects(
-    measured: Sequence[Measured], parts: Parts, baseline: Baseline, limits: Limits | None = None
-) -> list[Suspect]:
+    measured: Sequence[Measured], parts: Parts, baseline: PairBaseline, limits: Limits | None = None
+) -> list[SuspectPart]:
     """The parts that must be slow, most certain first; possible ones that need another look follow with less."""
     return _Trial(measured, parts, baseline, limits or Limits()).verdict()
 
 
 class _Trial:
-    def __init__(self, measured: Sequence[Measured], parts: Parts, baseline: Baseline, limits: Limits) -> None:
+    def __init__(self, measured: Sequence[Measured], parts: Parts, baseline: PairBaseline, limits: Limits) -> None:
         self._limits, self._spread = limits, baseline.spread
         self._shift = [_shift(one, baseline, limits) for one in measured]
         self._least = max(baseline.least_shift, -math.log(1 - limits.least_loss))
@@ -155,8 +155,8 @@ class _Trial:
         self._explained: set[int] = set()
         self._scores = {part: self._score(part, users) for part, users in self._users.items()}
 
-    def verdict(self) -> list[Suspect]:
-        found: list[Suspect] = []
+    def verdict(self) -> list[SuspectPart]:
+        found: list[SuspectPart] = []
         while True:
             part = max(self._scores, key=self._preference, default=None)
             if part is None or self._scores[part] < self._limits.doubt:
@@ -212,12 +212,12 @@ class _Trial:
     def _misfit(self, shift: float) -> float:
         return min(abs(shift) / self._spread, self._limits.bounded) ** 2 / 2
 
-    def _suspect(self, part: str, score: float) -> Suspect:
+    def _suspect(self, part: str, score: float) -> SuspectPart:
         users = [index for index in self._users[part] if index not in self._explained]
         shift = self._common_shift(users)
         slow = [index for index in users if self._shift[index] < shift / 2]
         certain = score >= math.log(self._limits.odds)
-        return Suspect(
+        return SuspectPart(
             part=part,
             loss=1 - math.exp(shift),
             confidence=1 / (1 + math.exp(-score)),
@@ -265,7 +265,7 @@ def _moments(measured: Sequence[Measured]) -> list[tuple[Pair, int]]:
     return found
 
 
-def _shift(one: Measured, baseline: Baseline, limits: Limits) -> float:
+def _shift(one: Measured, baseline: PairBaseline, limits: Limits) -> float:
     floor = baseline.centre - 4 * limits.bounded * baseline.spread
     rate = math.log(one.bytes_per_second) if one.bytes_per_second > 0 else floor
     return max(rate, floor) - baseline.centre

@@ -15,7 +15,7 @@ PARTNERS_LOOKED_AT = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class ProbeSituation:
     idle: Mapping[str, str]  # node -> its leaf, '' where no one knows; those in a probe are idle too
     in_probe: Collection[str] = ()
     spent: Mapping[str, float] = field(default_factory=dict)  # seconds in probes within the last day
@@ -25,7 +25,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeSession:
+class PlannedSession:
     nodes: Pair
     why: str
 
@@ -35,12 +35,12 @@ def seats(idle: int, share: float) -> int:
     return max(2, int(share * idle))
 
 
-def plan(situation: Situation, coverage: Coverage, policy: ProbePolicy, now: float) -> list[ProbeSession]:
+def plan(situation: ProbeSituation, coverage: Coverage, policy: ProbePolicy, now: float) -> list[PlannedSession]:
     return _Plan(situation, coverage, policy, now).made()
 
 
 class _Plan:
-    def __init__(self, situation: Situation, coverage: Coverage, policy: ProbePolicy, now: float) -> None:
+    def __init__(self, situation: ProbeSituation, coverage: Coverage, policy: ProbePolicy, now: float) -> None:
         self._now, self._coverage, self._situation = now, coverage, situation
         self._room = seats(len(situation.idle), policy.share) - len(situation.in_probe)
         self._due_before = now - DUE_SHARE * policy.period_seconds
@@ -50,9 +50,9 @@ class _Plan:
             for node, leaf in sorted(situation.idle.items(), key=lambda one: (self._proven(one[0]), one[0]))
             if node not in situation.in_probe and situation.spent.get(node, 0.0) <= allowed
         }
-        self._made: list[ProbeSession] = []
+        self._made: list[PlannedSession] = []
 
-    def made(self) -> list[ProbeSession]:
+    def made(self) -> list[PlannedSession]:
         if self._room < 2 or len(self._free) < 2:
             return []
         left = self._room // 2  # doubts do not use up what the rest needs
@@ -78,7 +78,7 @@ class _Plan:
     def _take(self, nodes: Pair | None, why: str) -> None:
         if nodes is None or self._room < 2:
             return
-        self._made.append(ProbeSession(nodes, why))
+        self._made.append(PlannedSession(nodes, why))
         self._room -= 2
         for node in nodes:
             del self._free[node]

@@ -13,7 +13,7 @@ from holdfast.formats.slurm import hostlist
 from holdfast.model.refusal import Refusal
 from holdfast.model.wire.probe import SweepRequest
 from holdfast.model.wire.sweep import SweepReport
-from holdfast.node.probes.sweep.run import Options
+from holdfast.node.probes.sweep.run import ProbeSweepOptions
 
 PATH = "/v1/probes/runs"
 POLL_SECONDS = 1.0
@@ -29,7 +29,9 @@ class ControllerAccess:
     token: str = ""
 
 
-def run(access: ControllerAccess, nodes: str, options: Options, fabric: str, progress: Progress) -> SweepReport:
+def run(
+    access: ControllerAccess, nodes: str, options: ProbeSweepOptions, fabric: str, progress: Progress
+) -> SweepReport:
     """The report of the leading node. Ctrl-C ends the run on all nodes."""
     if not access.reason.strip():
         raise Refusal("--nodes: expected --reason too: it is recorded with your name")

@@ -13,7 +13,7 @@ from holdfast.model import subject
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import CheckSettings, Settings
 from holdfast.node.agent.assemble import census, node_name, questions, sources
-from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.once import prepare
 from holdfast.node.agent.runner import Runner
@@ -153,7 +153,7 @@ class _Watch:
     """The agent's passive checks, for as long as the load runs."""
 
     def __init__(self, settings: Settings) -> None:
-        self._clock = SteadyClock()
+        self._clock = AgentClock()
         self._node = Node(census(settings), questions(settings, "passive"))
         chosen = sources(settings, "passive")
         for source in chosen:

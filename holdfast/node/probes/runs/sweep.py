@@ -14,7 +14,7 @@ from holdfast.node.probes.runs.agents import ControllerAccess
 from holdfast.node.probes.runs.hosts import chosen_hosts
 from holdfast.node.probes.runs.nccl_tests import from_nccl_tests
 from holdfast.node.probes.sweep.crew import Crew
-from holdfast.node.probes.sweep.run import Options, probe
+from holdfast.node.probes.sweep.run import ProbeSweepOptions, probe
 from holdfast.node.probes.sweep.sizes import sizes
 
 Progress = Callable[[str], None]
@@ -66,12 +66,12 @@ def run(given: SweepOptions, progress: Progress) -> SweepReport | None:
     return report
 
 
-def _options(given: SweepOptions) -> Options:
+def _options(given: SweepOptions) -> ProbeSweepOptions:
     if given.operation not in COLLECTIVES:
         raise Refusal(f"--operation: expected one of {', '.join(COLLECTIVES)}, found {given.operation!r}")
     if given.backend not in BACKENDS:
         raise Refusal(f"--backend: expected {' or '.join(BACKENDS)}, found {given.backend!r}")
-    options = Options(
+    options = ProbeSweepOptions(
         operation=given.operation,
         backend=given.backend,
         smallest=_bytes("--smallest", given.smallest),
@@ -86,7 +86,7 @@ def _options(given: SweepOptions) -> Options:
     return options
 
 
-def _by_agents(given: SweepOptions, options: Options, progress: Progress) -> SweepReport:
+def _by_agents(given: SweepOptions, options: ProbeSweepOptions, progress: Progress) -> SweepReport:
     """The controller knows which nodes are idle, and where they are in the fabric."""
     for option, value in (("--hosts", given.hosts), ("--slurm", given.slurm), ("--local", given.local)):
         if value:
@@ -96,7 +96,7 @@ def _by_agents(given: SweepOptions, options: Options, progress: Progress) -> Swe
     return agents.run(given.controller, given.nodes, options, given.fabric, progress)
 
 
-def _by_crew(given: SweepOptions, options: Options, progress: Progress) -> SweepReport | None:
+def _by_crew(given: SweepOptions, options: ProbeSweepOptions, progress: Progress) -> SweepReport | None:
     """By workers that this process or torchrun starts. None where another process reports."""
     crew = _torchrun_crew(given) if given.torchrun else Crew(chosen_hosts(given.hosts, given.slurm, given.local))
     if crew is None:
@@ -150,7 +150,7 @@ def _spoil(text: str) -> tuple[int, int] | None:
     return int(rank), int(size)
 
 
-def _refuse_useless_spoil(options: Options, hosts: Sequence[Host]) -> None:
+def _refuse_useless_spoil(options: ProbeSweepOptions, hosts: Sequence[Host]) -> None:
     """A --spoil that changes no number would look like a test that passed."""
     if options.spoil is None:
         return

@@ -22,7 +22,7 @@ MOST_PORTS = 4  # of a suspect, in its evidence
 
 
 @dataclass(slots=True)
-class Topology:
+class FabricTopology:
     """The fabric as far as it is known; with a live subnet, the switch ports' counters at the start too."""
 
     map: FabricMap
@@ -67,25 +67,25 @@ class Topology:
         return f"; {ticks} ticks spent waiting for credit" if ticks else ""
 
 
-def find(origin: str, adaptive: bool, hosts: Sequence[Host]) -> Topology:
+def find(origin: str, adaptive: bool, hosts: Sequence[Host]) -> FabricTopology:
     """Without a topology the leaves of the list of hosts are what is known."""
     if not origin:
-        return Topology(by_hosts(hosts))
+        return FabricTopology(by_hosts(hosts))
     if origin == SUBNET:
         found = _live(adaptive)
     else:
-        found = Topology(_inventory() if origin == CONTROLLER else _file(origin, adaptive))
+        found = FabricTopology(_inventory() if origin == CONTROLLER else _file(origin, adaptive))
     if not any(host.name in found.map.leaves for host in hosts):
         known = ", ".join(sorted(found.map.leaves)[:4]) or "no host"
         raise Refusal(f"--topology {origin}: it has none of these hosts; it knows {known}")
     return found
 
 
-def _live(adaptive: bool) -> Topology:
+def _live(adaptive: bool) -> FabricTopology:
     try:
         fabric = ib_fabric.topology()
         tables = {} if adaptive else ib_fabric.routes()
-        return Topology(by_cables(fabric, tables, adaptive), fabric, _errors())
+        return FabricTopology(by_cables(fabric, tables, adaptive), fabric, _errors())
     except ib_fabric.CannotAsk as error:
         raise Refusal(f"--topology {SUBNET}: {error}") from None
 

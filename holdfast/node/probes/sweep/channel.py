@@ -23,7 +23,7 @@ def no_answer(seconds: float, began: bool) -> str:
     return f"{'lost during the probe' if began else SET_UP}: no answer{within}"
 
 
-class Channel:
+class SweepChannel:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.trouble = ""

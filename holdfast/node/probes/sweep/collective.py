@@ -21,7 +21,7 @@ Spoil = Callable[[int, int, torch.Tensor], None]  # a drill's hand in the number
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class CollectiveOperation:
     """One collective: what a rank puts in, what must come out, and how it runs."""
 
     fill: Callable[[int, int, int], torch.Tensor]  # rank, world, elements
@@ -88,12 +88,12 @@ def _one_way(sent: torch.Tensor, got: torch.Tensor) -> None:
 
 
 EXCHANGES = {
-    "all_reduce": Exchange(lambda r, w, n: pattern(r, n), _sum_of_all, _all_reduce),
-    "all_gather": Exchange(lambda r, w, n: pattern(r, n // w), _gathered, _all_gather),
-    "reduce_scatter": Exchange(lambda r, w, n: pattern(r, n), _own_piece, _reduce_scatter),
-    "all_to_all": Exchange(lambda r, w, n: pattern(r, n), _pieces_for_me, _all_to_all),
-    "one_way": Exchange(lambda r, w, n: pattern(r, n), lambda r, w, n: pattern(0, n), _one_way),
-    "send_recv": Exchange(lambda r, w, n: pattern(r, n), lambda r, w, n: pattern((r - 1) % w, n), _ring),
+    "all_reduce": CollectiveOperation(lambda r, w, n: pattern(r, n), _sum_of_all, _all_reduce),
+    "all_gather": CollectiveOperation(lambda r, w, n: pattern(r, n // w), _gathered, _all_gather),
+    "reduce_scatter": CollectiveOperation(lambda r, w, n: pattern(r, n), _own_piece, _reduce_scatter),
+    "all_to_all": CollectiveOperation(lambda r, w, n: pattern(r, n), _pieces_for_me, _all_to_all),
+    "one_way": CollectiveOperation(lambda r, w, n: pattern(r, n), lambda r, w, n: pattern(0, n), _one_way),
+    "send_recv": CollectiveOperation(lambda r, w, n: pattern(r, n), lambda r, w, n: pattern((r - 1) % w, n), _ring),
 }
 
 
@@ -148,7 +148,7 @@ def latencies(operation: str, size: int, device: str) -> list[tuple[float, float
     return found
 
 
-def _timed(exchange: Exchange, sent: torch.Tensor, got: torch.Tensor, device: str) -> float:
+def _timed(exchange: CollectiveOperation, sent: torch.Tensor, got: torch.Tensor, device: str) -> float:
     dist.barrier()
     start = time.perf_counter()
     exchange.run(sent, got)

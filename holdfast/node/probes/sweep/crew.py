@@ -14,7 +14,7 @@ from typing import Protocol
 
 from holdfast.formats.nccl import tests as nccl_tests
 from holdfast.node.probes.isolation.hosts import Host, host_of, number_of
-from holdfast.node.probes.sweep.channel import Answer, Channel, Progress
+from holdfast.node.probes.sweep.channel import Answer, Progress, SweepChannel
 
 START_SECONDS = 120.0  # a cold torch on a shared file system takes its time
 GRACE_SECONDS = 10.0  # a rank that waits in vain is heard before it counts as silent itself
@@ -37,7 +37,7 @@ class Hand(Protocol):
     def stop(self) -> None: ...
 
 
-class Worker(Channel):
+class SweepWorker(SweepChannel):
     """A line to a process that we started ourselves, here or through the words that reach its host."""
 
     def __init__(self, host: Host, python: str) -> None:
@@ -93,7 +93,7 @@ class Crew:
         self._ids = count(1)
         self._asked: dict[str, int] = {}  # by seat, what it was asked last
         self._vain: dict[str, str] = {}  # by seat, why its group could not begin
-        self.workers: dict[str, Hand] = {host.name: Worker(host, python) for host in hosts}
+        self.workers: dict[str, Hand] = {host.name: SweepWorker(host, python) for host in hosts}
         self.workers.update(workers or {})
 
     def __enter__(self) -> "Crew":

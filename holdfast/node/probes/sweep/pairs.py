@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from holdfast.node.probes.isolation import isolation
-from holdfast.node.probes.isolation.bands import Datagrams, Exchange, tail
+from holdfast.node.probes.isolation.bands import Datagrams, PairExchange, tail
 from holdfast.node.probes.isolation.hosts import seat_name
 from holdfast.node.probes.isolation.isolation import FEW_HOSTS, Measured
 from holdfast.node.probes.isolation.pairing import Pair, every_pair, next_round, pair
@@ -31,7 +31,7 @@ class Pairs:
     measured: list[Measured] = field(default_factory=list)
     own_words: dict[str, str] = field(default_factory=dict)  # what a host itself complained of last
     datagrams: list[Datagrams] = field(default_factory=list)
-    exchanges: list[Exchange] = field(default_factory=list)
+    exchanges: list[PairExchange] = field(default_factory=list)
     cpu_wait: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # a share a session
     wrong: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)  # a pair and the seats that were wrong
 
@@ -82,7 +82,7 @@ class Pairs:
             ranks = {rank for answer in answers for line in answer["rows"] for rank in line.get("wrong_ranks", ())}
             self.wrong.append((one, other, tuple(ends[rank] for rank in sorted(ranks))))
 
-    def _exchange_of(self, one: str, other: str, rail: str, answers: Sequence[Mapping[str, Any]]) -> Exchange:
+    def _exchange_of(self, one: str, other: str, rail: str, answers: Sequence[Mapping[str, Any]]) -> PairExchange:
         """The slower end counts: an exchange is over when it is over at both."""
         rates = {
             int(lines[0]["bytes"]): int(lines[0]["bytes"]) / max(median(line["seconds"]) for line in lines)
@@ -91,7 +91,7 @@ class Pairs:
         timed = list(zip(*(answer.get("latencies", ()) for answer in answers), strict=False))
         for name, answer in zip((one, other), answers, strict=True):
             self.cpu_wait[name].append(float(answer.get("cpu_wait_ratio", 0.0)))
-        return Exchange(
+        return PairExchange(
             one=one,
             other=other,
             rail=rail,
@@ -157,7 +157,7 @@ class Pairs:
         return {str(row["other"] if row["one"] == name else row["one"]): str(row["error"]) for row in failed}
 
 
-def _timed(exchange: Exchange) -> dict[str, float]:
+def _timed(exchange: PairExchange) -> dict[str, float]:
     if not exchange.latencies:
         return {}
     return {"latency_seconds": median(exchange.latencies), "tail_seconds": tail(exchange.without_waits)}

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from holdfast.model.wire.probe import Participant
 from holdfast.node.probes.isolation.hosts import Host
-from holdfast.node.probes.sweep.channel import Channel
+from holdfast.node.probes.sweep.channel import SweepChannel
 
 LOOK_SECONDS = 0.2
 GREET_SECONDS = 5.0
@@ -31,7 +31,7 @@ class CannotMeet(Exception):
     """One sentence: why no one can be met."""
 
 
-class GuestLine(Channel):
+class GuestLine(SweepChannel):
     """To the worker of a node that came, or to no one if it did not."""
 
     def __init__(self, host: Host, connection: socket.socket | None = None) -> None:
@@ -61,7 +61,9 @@ class Gathering:
             raise CannotMeet(f"cannot listen at {address or 'any address'}:{port}: {error.strerror}") from None
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def wait(self, seconds: float, tell: Callable[[str], None], unwanted: Callable[[], bool]) -> Mapping[str, Channel]:
+    def wait(
+        self, seconds: float, tell: Callable[[str], None], unwanted: Callable[[], bool]
+    ) -> Mapping[str, SweepChannel]:
         """A line to everybody who was asked; to who has not come by then with that as its trouble."""
         until, reported = time.monotonic() + seconds, -1
         with self._changed:

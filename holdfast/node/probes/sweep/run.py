@@ -24,7 +24,7 @@ ONE_WAY = 0.5  # of the other way's rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ProbeSweepOptions:
     operation: str = "all_reduce"
     backend: str = "gloo"
     smallest: int = 8
@@ -36,7 +36,7 @@ class Options:
     spoil: tuple[int, int] | None = None  # a drill: this rank is wrong at this size
 
 
-def probe(crew: Crew, options: Options, known: FabricMap, slow_band: SlowBand, tell: Tell) -> SweepReport:
+def probe(crew: Crew, options: ProbeSweepOptions, known: FabricMap, slow_band: SlowBand, tell: Tell) -> SweepReport:
     """`slow_band` judges a sweep and tells the sizes that are worth another look. The crew is let go at the end."""
     with crew:
         tell(f"waiting for the workers of {len(crew.workers)} hosts")
@@ -56,7 +56,7 @@ def probe(crew: Crew, options: Options, known: FabricMap, slow_band: SlowBand, t
 
 
 class _Run:
-    def __init__(self, crew: Crew, options: Options, tell: Tell) -> None:
+    def __init__(self, crew: Crew, options: ProbeSweepOptions, tell: Tell) -> None:
         self._crew, self._options, self._tell = crew, options, tell
         self.report = SweepReport(operation=options.operation)
         sizes_of_pairs = sorted({min(MIDDLE_BYTES, options.pair_bytes), options.pair_bytes})

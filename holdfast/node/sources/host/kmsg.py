@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from holdfast.formats.kernel.folding import Folder, ends_a_fault, state_of
+from holdfast.formats.kernel.folding import EventFolder, ends_a_fault, state_of
 from holdfast.formats.kernel.line import sequence_of
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.model import subject
@@ -54,7 +54,7 @@ class KmsgSource:
         self._sequence: int | None = None
         self._records = self._gaps = self._folded = 0
         self._said: dict[Key, float] = {}  # when an event was last reported
-        self._held = Folder(FOLD_SECONDS)  # repeats of those, to be reported together
+        self._held = EventFolder(FOLD_SECONDS)  # repeats of those, to be reported together
         self._holding = False
         self._states: dict[tuple[str, str], int | str | None] = {}
         self._release_at = 0.0
@@ -125,7 +125,7 @@ class KmsgSource:
     def _fold(self, events: list[Event], now: float) -> list[Event]:
         """New things at once; what was reported a moment ago is counted and reported again when the moment is over."""
         self._said = {key: at for key, at in self._said.items() if now - at < _HOLD_SECONDS}
-        fresh = Folder(FOLD_SECONDS)
+        fresh = EventFolder(FOLD_SECONDS)
         for event in events:
             known = not self._changes_state(event) and key_of(event) in self._said
             (self._held if known else fresh).add(event)

@@ -19,7 +19,7 @@ from holdfast.training.checkpoint.format import shard
 from holdfast.training.checkpoint.format.encoding import Encoded
 from holdfast.training.checkpoint.format.message import EncodingError
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.peers import Refused
+from holdfast.training.checkpoint.keeper.peers import PeerRefused
 from holdfast.training.checkpoint.keeper.wire import Message
 from holdfast.training.checkpoint.keeper_client import Held, Keeper
 from holdfast.training.guard.hash import word_sum
@@ -41,7 +41,7 @@ class GpuMemory:
         self._given_up = not budget_bytes
         self._lockable = True
 
-    def put(self, keeper: Keeper, plan: shard.Plan, encoded: Encoded, order: Message) -> bool:
+    def put(self, keeper: Keeper, plan: shard.ShardLayout, encoded: Encoded, order: Message) -> bool:
         """Copy the state into the keeper's buffer on a GPU; False where that cannot be had."""
         if self._given_up or any(tensor.device.type not in COPYABLE for tensor in encoded.tensors):
             return False
@@ -51,7 +51,7 @@ class GpuMemory:
             request = {"size": plan.size, "budget": self.budget_bytes, "gpu": self._owner}
             pointer = self._open(runtime, keeper.lend(request))
             sums = _copy(runtime, plan, encoded, pointer)
-        except (CudaError, Refused, RuntimeError) as error:  # the last: no room for tensors that lie out of order
+        except (CudaError, PeerRefused, RuntimeError) as error:  # the last: no room for tensors that lie out of order
             self._give_up(error, keeper.rank)
             return False
         keeper.land({**order, "sums": sums})
@@ -140,7 +140,7 @@ class GpuMemory:
     def _give_up(self, error: Exception, rank: int) -> None:
         self._close()
         self._given_up, self.trouble, self.gpu = True, str(error), ""
-        if not isinstance(error, Refused):  # what the keeper refused it says itself, to all who ask
+        if not isinstance(error, PeerRefused):  # what the keeper refused it says itself, to all who ask
             self._say(about(rank), f"{NOT_USED}: {error}")
 
 
@@ -151,7 +151,7 @@ def _own_device(runtime: Runtime) -> int:
     return int(os.environ.get("LOCAL_RANK", 0)) % runtime.count()
 
 
-def _copy(runtime: Runtime, plan: shard.Plan, encoded: Encoded, pointer: int) -> list[tuple[int, int, int]]:
+def _copy(runtime: Runtime, plan: shard.ShardLayout, encoded: Encoded, pointer: int) -> list[tuple[int, int, int]]:
     """Everything into the buffer; returns, for each part, where it lies and the sum of its words before it left."""
     first = min(plan.offsets, default=plan.size)
     head = torch.frombuffer(bytearray(plan.head.ljust(first, b"\0")), dtype=torch.uint8)

@@ -32,7 +32,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ShardLayout:
     """Where everything goes, before a byte is copied."""
 
     head: bytes
@@ -50,7 +50,7 @@ class Shard:
     owned: bool = False  # the tensors are this process's alone, and may be kept
 
 
-def plan(about: About, encoded: Encoded, notes: Sequence[str] = ()) -> Plan:
+def plan(about: About, encoded: Encoded, notes: Sequence[str] = ()) -> ShardLayout:
     rows: list[list[Any]] = []
     place = 0
     for tensor in encoded.tensors:
@@ -62,10 +62,10 @@ def plan(about: About, encoded: Encoded, notes: Sequence[str] = ()) -> Plan:
     description = pack({"about": story, "tree": encoded.tree, **texts, "tensors": rows})
     start = _aligned(HEAD.size + len(description))
     head = HEAD.pack(MAGIC, len(description)) + description
-    return Plan(head, tuple(start + row[0] for row in rows), start + place)
+    return ShardLayout(head, tuple(start + row[0] for row in rows), start + place)
 
 
-def write(plan: Plan, encoded: Encoded, buffer: Buffer) -> None:
+def write(plan: ShardLayout, encoded: Encoded, buffer: Buffer) -> None:
     """Copy everything into the buffer; on GPUs this is where device memory is read."""
     whole = torch.frombuffer(buffer, dtype=torch.uint8)
     buffer[: len(plan.head)] = plan.head

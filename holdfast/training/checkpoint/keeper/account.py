@@ -17,7 +17,7 @@ STEP = "step-"
 STORED_STEPS = 2  # as many as are kept
 
 
-class Account:
+class KeeperStorageAccount:
     """Storage is looked at on a thread of its own, which may hang with it, and only after something was written."""
 
     def __init__(self, about: Mapping[str, Any], place: str, parts: Parts) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from holdfast.runtime.job_secret import SecretError, job_secret
 from holdfast.training.checkpoint.device.buffers import Shelf
-from holdfast.training.checkpoint.keeper.account import Account
+from holdfast.training.checkpoint.keeper.account import KeeperStorageAccount
 from holdfast.training.checkpoint.keeper.agent_connection import AgentLine
 from holdfast.training.checkpoint.keeper.flush import STEPS_KEPT, Flushing
 from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
@@ -27,7 +27,7 @@ from holdfast.training.checkpoint.keeper.replication import Replication
 from holdfast.training.checkpoint.keeper.shard_store import ShardStore
 from holdfast.training.checkpoint.keeper.site import node_name, own_address, socket_path
 from holdfast.training.checkpoint.keeper.storing import Storing
-from holdfast.training.checkpoint.keeper.wire import Process
+from holdfast.training.checkpoint.keeper.wire import PeerProcess
 
 LOG = logging.getLogger("holdfast.keeper")
 USAGE_ERROR = 64
@@ -81,9 +81,9 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     parts = Parts(store, replication, flushing, storing, secret, troubles, gaps, pace, Shelf(troubles))
     server = RankServer(path, parts, about)
     server.start()
-    AgentLine(Account(about, flushing.place, parts).reported, flushing.flush)
+    AgentLine(KeeperStorageAccount(about, flushing.place, parts).reported, flushing.flush)
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, store.budget_bytes)
-    supervisor = Process(supervisor_of(os.getpid()))
+    supervisor = PeerProcess(supervisor_of(os.getpid()))
     while not stop.wait(1.0):
         idle = server.idle_seconds()
         if idle > GPU_LINGER_SECONDS:

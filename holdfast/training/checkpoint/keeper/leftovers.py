@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.training.checkpoint.keeper.site import runtime_folder
-from holdfast.training.checkpoint.keeper.wire import Process, receive, send
+from holdfast.training.checkpoint.keeper.wire import PeerProcess, receive, send
 
 ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.1
@@ -80,7 +80,7 @@ def remove(paths: list[Path]) -> list[Path]:
 
 def end(keeper: LeftKeeper, seconds: float) -> bool:
     """Ask a keeper to write what it holds to storage and to end; whether it did in this time."""
-    process = Process(keeper.pid)
+    process = PeerProcess(keeper.pid)
     try:
         if _held_by(keeper.path.with_suffix(".lock")) != keeper.pid:
             return True  # it ended by itself; the number may be another's by now

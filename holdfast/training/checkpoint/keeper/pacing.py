@@ -24,7 +24,7 @@ def behind_training() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
-class Spread:
+class CopyBudget:
     """How long a copy may take to its partners: a part of the time between two saves, shared by the ranks that save."""
 
     def __init__(self) -> None:

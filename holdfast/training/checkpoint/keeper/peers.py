@@ -26,11 +26,11 @@ MOST_STRANGERS = 64  # that have connected and not proven it yet
 Notice = Callable[[Message], Message]  # what a keeper answers to words about steps
 
 
-class Refused(OSError):
+class PeerRefused(OSError):
     """The other keeper answered that it will not or cannot."""
 
 
-class Caller:
+class PeerConnection:
     """One conversation with another keeper."""
 
     def __init__(self, address: str, secret: bytes, patience_seconds: float = SILENCE_SECONDS) -> None:
@@ -42,7 +42,7 @@ class Caller:
             self._socket.close()
             raise
 
-    def __enter__(self) -> "Caller":
+    def __enter__(self) -> "PeerConnection":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -87,7 +87,7 @@ class Caller:
     def _answer(self) -> Message:
         answer = self._channel.receive()
         if "error" in answer:
-            raise Refused(str(answer["error"]))
+            raise PeerRefused(str(answer["error"]))
         return answer
 
 

@@ -14,7 +14,7 @@ SAME_GROUP = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class KeeperNode:
     name: str
     rack: str = ""  # "" is not known, and then never the same as another's
     group: str = ""  # the parallel group that is evicted together
@@ -24,7 +24,7 @@ class Node:
 class Placement:
     """Circles of nodes; a node's copies are kept by itself and the next `replicas - 1` of its circle."""
 
-    circles: tuple[tuple[Node, ...], ...]
+    circles: tuple[tuple[KeeperNode, ...], ...]
     replicas: int
 
     def partners(self, name: str) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class Placement:
         )
 
 
-def place(nodes: Sequence[Node], replicas: int) -> Placement:
+def place(nodes: Sequence[KeeperNode], replicas: int) -> Placement:
     """Partners never on the same node; in the same rack or parallel group only where that cannot be avoided."""
     if replicas < 1:
         raise ValueError(f"{replicas} replicas: expected 1 or more")
@@ -100,21 +100,21 @@ def _harmless(size: int, run: int, dead: int) -> int:
     return size * gaps // alive
 
 
-def _by_domain(nodes: Sequence[Node]) -> list[Node]:
+def _by_domain(nodes: Sequence[KeeperNode]) -> list[KeeperNode]:
     crowd: dict[str, int] = {}
     for node in nodes:
         crowd[node.rack] = crowd.get(node.rack, 0) + 1
     return sorted(nodes, key=lambda node: (-crowd[node.rack], node.rack, node.group, node.name))
 
 
-def _swap_apart(circles: list[list[Node]]) -> None:
+def _swap_apart(circles: list[list[KeeperNode]]) -> None:
     """Swap members of circles that share a domain for as long as that helps."""
     better = True
     while better:
         better = any(_improve(circles, at) for at in range(len(circles)) if _circle_cost(circles[at]))
 
 
-def _improve(circles: list[list[Node]], at: int) -> bool:
+def _improve(circles: list[list[KeeperNode]], at: int) -> bool:
     here = circles[at]
     for there in circles:
         if there is here:
@@ -129,15 +129,15 @@ def _improve(circles: list[list[Node]], at: int) -> bool:
     return False
 
 
-def _circle_cost(circle: Sequence[Node]) -> int:
+def _circle_cost(circle: Sequence[KeeperNode]) -> int:
     return sum(_cost(one, other) for one, other in combinations(circle, 2))
 
 
-def _cost(one: Node, other: Node) -> int:
+def _cost(one: KeeperNode, other: KeeperNode) -> int:
     same_rack = bool(one.rack) and one.rack == other.rack
     same_group = bool(one.group) and one.group == other.group
     return SAME_RACK * same_rack + SAME_GROUP * same_group
 
 
-def _what_is_shared(one: Node, other: Node) -> str:
+def _what_is_shared(one: KeeperNode, other: KeeperNode) -> str:
     return f"rack {one.rack}" if one.rack and one.rack == other.rack else f"parallel group {one.group}"

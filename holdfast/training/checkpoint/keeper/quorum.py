@@ -10,13 +10,13 @@ NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QuorumAnswer:
     chosen: int = NONE  # the newest step that goes to storage
     settled: int = NONE  # no step up to this one is open any more: what was not chosen is left out
     why: str = ""  # the newest that was left out is
 
 
-class Share:
+class QuorumShare:
     """One rank's side: it holds one step at a time, from its word until that step is left out or written."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Share:
             self.holds = step
         return self.holds == step
 
-    def heed(self, answer: Answer) -> bool:
+    def heed(self, answer: QuorumAnswer) -> bool:
         """Whether the step held is now to be written."""
         if not self.open:
             return False
@@ -55,9 +55,9 @@ class Ballot:
     def __init__(self, world: int) -> None:
         self._world = world
         self._words: dict[int, tuple[int, int]] = {}  # of each rank: the newest step it spoke of, the one it holds
-        self.answer = Answer()
+        self.answer = QuorumAnswer()
 
-    def hear(self, rank: int, newest: int, holds: int) -> Answer:
+    def hear(self, rank: int, newest: int, holds: int) -> QuorumAnswer:
         late = newest < self._words.get(rank, (NONE, NONE))[0]
         if 0 <= rank < self._world and NONE <= holds <= newest and not late:
             self._words[rank] = (newest, holds)
@@ -70,6 +70,6 @@ class Ballot:
         if passed:
             rank, held = min(passed.items())
             instead = "is busy with an earlier step" if NONE < held < step else "does not have it"
-            self.answer = Answer(self.answer.chosen, step, f"rank {rank} {instead}")
+            self.answer = QuorumAnswer(self.answer.chosen, step, f"rank {rank} {instead}")
         elif len(self._words) == self._world and all(held == step for _, held in self._words.values()):
-            self.answer = Answer(step, step, self.answer.why)
+            self.answer = QuorumAnswer(step, step, self.answer.why)

@@ -16,14 +16,14 @@ from holdfast.training.checkpoint.device.buffers import Shelf
 from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace, behind_training
-from holdfast.training.checkpoint.keeper.peers import Caller
-from holdfast.training.checkpoint.keeper.replication import Members, Replication
+from holdfast.training.checkpoint.keeper.peers import PeerConnection
+from holdfast.training.checkpoint.keeper.replication import Replication, RunMembers
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from holdfast.training.checkpoint.keeper.storing import Storing
 from holdfast.training.checkpoint.keeper.wire import (
     Message,
     NotTrusted,
-    Process,
+    PeerProcess,
     WireError,
     accept_for_ever,
     close_listener,
@@ -60,7 +60,7 @@ class RankServer:
         self.gaps, self.pace, self.shelf = parts.gaps, parts.pace, parts.shelf
         self.hashing = ThreadPoolExecutor(1, "hashing", initializer=behind_training)  # while the next step computes
         self.last_seen = time.monotonic()
-        self._attached: dict[int, Visit] = {}
+        self._attached: dict[int, RankConnection] = {}
         self._changed = threading.Condition()
         path.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX)
@@ -93,7 +93,7 @@ class RankServer:
         held = [copy.row() for copy in self.store.held()]
         return held + [row for row in self.shelf.rows() if row not in held]
 
-    def attach(self, rank: int, visit: "Visit") -> None:
+    def attach(self, rank: int, visit: "RankConnection") -> None:
         """One process per rank: a second job of the same name is refused, a restarted rank waits for its old self."""
         with self._changed:
             if not self._changed.wait_for(lambda: rank not in self._attached, PREDECESSOR_SECONDS):
@@ -101,7 +101,7 @@ class RankServer:
                 raise WireError(f"rank {rank} of job {self.about['job']} already runs here as process {pid}")
             self._attached[rank] = visit
 
-    def detach(self, visit: "Visit") -> None:
+    def detach(self, visit: "RankConnection") -> None:
         with self._changed:
             left = {rank: other for rank, other in self._attached.items() if other is not visit}
             if len(left) < len(self._attached):  # who only asked for the status is no rank
@@ -110,10 +110,10 @@ class RankServer:
             self._changed.notify_all()
 
     def _serve(self, client: socket.socket, _: object) -> None:
-        visit = Visit(self, client)
+        visit = RankConnection(self, client)
         with client:
             try:
-                visit.process = Process(same_user(client))
+                visit.process = PeerProcess(same_user(client))
                 visit.talk()
             except NotTrusted as error:
                 LOG.warning("a local process was turned away: %s", error)
@@ -123,13 +123,13 @@ class RankServer:
                 visit.leave()
 
 
-class Visit:
+class RankConnection:
     """One rank's connection."""
 
     def __init__(self, server: RankServer, client: socket.socket) -> None:
         self._server, self._client = server, client
         self.pid = 0
-        self.process = Process(0)
+        self.process = PeerProcess(0)
         self._rank, self._world = -1, 0
         self._lent: dict[int, Pages] = {}
         self._known: set[int] = set()  # buffers whose descriptor this process already has
@@ -183,7 +183,7 @@ class Visit:
         return {**self._server.about, "held": self._server.rows(), "on_gpu": self._server.shelf.rows()}, (mark.fd,)
 
     def _join(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        members = Members(
+        members = RunMembers(
             attempt=str(order["attempt"]),
             world=self._world,
             node=self._server.about["node"],
@@ -263,7 +263,7 @@ class Visit:
         rank, step, address = int(order.get("rank", self._rank)), int(order["step"]), str(order["address"])
         if address:
             self._server.store.protect_only(rank, ())  # the run in which they counted is over
-            with Caller(address, self._server.secret) as caller:
+            with PeerConnection(address, self._server.secret) as caller:
                 caller.get(rank, step, self._server.store)
         with self._server.store.reading(rank, step) as copy:
             if copy is None:

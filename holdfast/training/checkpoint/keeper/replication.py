@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from holdfast.training.checkpoint.format.increments import Marks, Sent, changed, marks_of
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.pacing import Pace, Spread, behind_training
-from holdfast.training.checkpoint.keeper.peers import SILENCE_SECONDS, Caller, Refused
-from holdfast.training.checkpoint.keeper.quorum import Answer, Ballot
+from holdfast.training.checkpoint.keeper.pacing import CopyBudget, Pace, behind_training
+from holdfast.training.checkpoint.keeper.peers import SILENCE_SECONDS, PeerConnection, PeerRefused
+from holdfast.training.checkpoint.keeper.quorum import Ballot, QuorumAnswer
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
 from holdfast.training.checkpoint.keeper.wire import Message, WireError
 
@@ -23,7 +23,7 @@ WITHDRAW_SECONDS = 2.0  # a save waits for it
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class RunMembers:
     """Who is in this run of the job, as the ranks agreed when they started."""
 
     attempt: str
@@ -37,18 +37,18 @@ class Members:
 class Replication:
     def __init__(self, store: ShardStore, secret: bytes, pace: Pace, troubles: dict[str, str]) -> None:
         self._store, self._secret, self._pace, self._troubles = store, secret, pace, troubles
-        self.members: Members | None = None
+        self.members: RunMembers | None = None
         self._safe: dict[int, set[int]] = {}
         self._hopeless = -1  # up to this step nothing that is not committed will be: some rank threw its copy away
         self._ballot = Ballot(0)
         self._sent: dict[tuple[str, int], Sent] = {}  # the newest copy that a partner has of a rank
         self.sent_bytes = 0
-        self._spread = Spread()
+        self._spread = CopyBudget()
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="replication", daemon=True).start()
 
-    def join(self, members: Members) -> bool:
+    def join(self, members: RunMembers) -> bool:
         """Whether a new run begins with it."""
         with self._lock:
             begins = self.members is None or self.members.attempt != members.attempt
@@ -93,7 +93,7 @@ class Replication:
             raise WireError("no rank has joined yet")
         if members.counter == members.node:
             return self.notice(message)
-        with Caller(_address(members, members.counter), self._secret, patience_seconds) as caller:
+        with PeerConnection(_address(members, members.counter), self._secret, patience_seconds) as caller:
             return caller.tell(message)
 
     def reserve(self, rank: int, size: int, patience_seconds: float) -> Pages:
@@ -138,12 +138,12 @@ class Replication:
                 self._troubles[about] = f"step {copy.step} did not come to its partners: {error!r}"
                 LOG.exception("step %d of rank %d did not come to its partners", copy.step, copy.rank)
 
-    def _bring(self, copy: Copy, members: Members) -> None:
+    def _bring(self, copy: Copy, members: RunMembers) -> None:
         with self._store.reading(copy.rank, copy.step) as still_there:
             if still_there is copy and self._send_to_partners(copy, members):
                 self._say_safe(copy, members)
 
-    def _send_to_partners(self, copy: Copy, members: Members) -> bool:
+    def _send_to_partners(self, copy: Copy, members: RunMembers) -> bool:
         arrived = 0
         marks = marks_of(copy) if members.partners else ()
         for partner in members.partners:
@@ -156,21 +156,21 @@ class Replication:
                 LOG.warning("partner %s: step %d of rank %d: %s", partner, copy.step, copy.rank, error)
         return arrived == len(members.partners)
 
-    def _send(self, copy: Copy, marks: Marks, partner: str, members: Members) -> None:
+    def _send(self, copy: Copy, marks: Marks, partner: str, members: RunMembers) -> None:
         """What changed since the copy that the partner has; everything, where that does not come out right."""
         before = self._sent.pop((partner, copy.rank), None)
         parts = changed(before, copy, marks)
         seconds = self._spread.seconds(copy.rank) / max(len(members.partners), 1)
         rate = copy.size / seconds if seconds and self._waiting.empty() else 0.0  # what is behind is not held up
-        with Caller(_address(members, partner), self._secret) as caller:
+        with PeerConnection(_address(members, partner), self._secret) as caller:
             try:
                 sent = caller.put(copy, self._pace, before.step if before else -1, parts, self._bound(copy), rate)
-            except Refused:
+            except PeerRefused:
                 if parts is None:
                     raise
                 sent = -1
         if sent < 0:
-            with Caller(_address(members, partner), self._secret) as caller:
+            with PeerConnection(_address(members, partner), self._secret) as caller:
                 sent = caller.put(copy, self._pace, bound=self._bound(copy))
         self.sent_bytes += sent
         self._sent[partner, copy.rank] = Sent(copy.step, copy.attempt, copy.size, marks)
@@ -179,7 +179,7 @@ class Replication:
         """What a partner must not write over for this copy."""
         return {"committed": self._store.committed, "safe": self._store.protected(copy.rank)}
 
-    def _say_safe(self, copy: Copy, members: Members) -> None:
+    def _say_safe(self, copy: Copy, members: RunMembers) -> None:
         self._store.protect(copy.rank, copy.step)
         message = {"do": "safe", "rank": copy.rank, "step": copy.step, "attempt": copy.attempt}
         if members.counter == members.node:
@@ -208,7 +208,7 @@ class Replication:
                 self.members = replace(members, addresses={**members.addresses, node: address})
                 LOG.info("the keeper of %s is at %s now", node, address)
 
-    def _tell_all(self, members: Members, message: Message) -> None:
+    def _tell_all(self, members: RunMembers, message: Message) -> None:
         for node in members.addresses:
             if node != members.node:
                 self._tell(node, members, message)
@@ -231,12 +231,12 @@ class Replication:
     def _choose(self, rank: int, step: int, holds: int, attempt: str) -> Message:
         with self._lock:
             known = self.members is not None and attempt == self.members.attempt
-            answer = self._ballot.hear(rank, step, holds) if known else Answer()
+            answer = self._ballot.hear(rank, step, holds) if known else QuorumAnswer()
         return {"chosen": answer.chosen, "settled": answer.settled, "why": answer.why}
 
-    def _tell(self, node: str, members: Members, message: Message) -> None:
+    def _tell(self, node: str, members: RunMembers, message: Message) -> None:
         try:
-            with Caller(_address(members, node), self._secret) as caller:
+            with PeerConnection(_address(members, node), self._secret) as caller:
                 caller.tell(message)
         except OSError as error:
             what = f"step {message['step']} is safe" if "step" in message else "this keeper has another address"
@@ -245,7 +245,7 @@ class Replication:
             self._troubles.pop(f"keeper {node}", None)
 
 
-def _address(members: Members, node: str) -> str:
+def _address(members: RunMembers, node: str) -> str:
     """A node whose keeper could not be reached at the start has none."""
     if node not in members.addresses:
         raise WireError(f"no keeper of {node} is known to this run")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from holdfast.training.checkpoint.keeper.flush import Flushing
-from holdfast.training.checkpoint.keeper.quorum import Answer, Share
+from holdfast.training.checkpoint.keeper.quorum import QuorumAnswer, QuorumShare
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from holdfast.training.checkpoint.keeper.wire import Message
 
@@ -25,7 +25,7 @@ class Storing:
     def __init__(self, store: ShardStore, flushing: Flushing, ask: Ask, troubles: dict[str, str]) -> None:
         self._store, self._flushing, self._ask, self._troubles = store, flushing, ask, troubles
         self._attempt = ""
-        self._shares: dict[int, Share] = {}
+        self._shares: dict[int, QuorumShare] = {}
         self._held: dict[int, Copy] = {}  # what is held ready and not decided on
         self._skipped: set[int] = set()  # ranks that left a step out since one was chosen
         self._unsaid: set[int] = set()  # ranks of which the newest word was not heard yet
@@ -43,7 +43,7 @@ class Storing:
         with self._changed:
             if copy.attempt != self._attempt:
                 return
-            share = self._shares.setdefault(copy.rank, Share())
+            share = self._shares.setdefault(copy.rank, QuorumShare())
             if share.offer(copy.step):
                 self._store.want(copy)
                 self._held[copy.rank] = copy
@@ -81,7 +81,7 @@ class Storing:
             newest, holds = share.newest, share.holds
         try:
             answer = self._ask({"do": "ready", "rank": rank, "step": newest, "holds": holds, "attempt": attempt})
-            decided = Answer(int(answer["chosen"]), int(answer["settled"]), str(answer["why"]))
+            decided = QuorumAnswer(int(answer["chosen"]), int(answer["settled"]), str(answer["why"]))
         except (OSError, KeyError, ValueError) as error:
             self._troubles["step for storage"] = f"nobody says which step goes to storage: {error}"
             return False
@@ -93,18 +93,18 @@ class Storing:
                     self._unsaid.discard(rank)
         return True
 
-    def _notice_loss(self, rank: int, share: Share) -> None:
+    def _notice_loss(self, rank: int, share: QuorumShare) -> None:
         """Where room was scarce the copy may be gone."""
         copy = self._held.get(rank)
         if copy is not None and not self._store.has(copy):
             self._lose(copy, share)
 
-    def _lose(self, copy: Copy, share: Share) -> None:
+    def _lose(self, copy: Copy, share: QuorumShare) -> None:
         del self._held[copy.rank]
         share.let_go()
         self._say_lost(copy)
 
-    def _heed(self, rank: int, share: Share, answer: Answer) -> None:
+    def _heed(self, rank: int, share: QuorumShare, answer: QuorumAnswer) -> None:
         copy = self._held.get(rank)
         if copy is None:
             return
@@ -121,7 +121,7 @@ class Storing:
             del self._held[rank]
             self._store.want(copy, False)
 
-    def _tried(self, copy: Copy, share: Share, was_there: bool) -> None:
+    def _tried(self, copy: Copy, share: QuorumShare, was_there: bool) -> None:
         with self._changed:
             share.let_go()
             self._store.want(copy, False)

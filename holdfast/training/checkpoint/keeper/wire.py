@@ -112,7 +112,7 @@ def same_user(client: socket.socket) -> int:
     return int(pid)
 
 
-class Process:
+class PeerProcess:
     """Another process: the same one and no other that got its number later, for as long as this is open."""
 
     def __init__(self, pid: int) -> None:

@@ -25,7 +25,7 @@ from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 from torch.distributed.checkpoint.filesystem import FileSystemWriter
 from torch.distributed.checkpoint.storage import WriteResult
 
-from holdfast.training.checkpoint.candidates import Candidate
+from holdfast.training.checkpoint.candidates import StepCandidate
 from holdfast.training.checkpoint.format.encoding import DTYPES
 from holdfast.training.checkpoint.format.message import EncodingError, pack, unpack
 from holdfast.training.checkpoint.format.shard import ALIGN, About, Shard
@@ -33,7 +33,7 @@ from holdfast.training.checkpoint.storage.metadata import name_of, values_of, wh
 from holdfast.training.checkpoint.storage.target import (
     INDEX,
     METADATA,
-    Target,
+    StorageTarget,
     rank_name,
     step_name,
     target_of,
@@ -42,7 +42,7 @@ from holdfast.training.checkpoint.storage.target import (
 from holdfast.training.checkpoint.untrusted_steps import noted, trusted
 
 LOG = logging.getLogger(__name__)
-Place = str | Path | Target  # a folder or an fsspec URL
+Place = str | Path | StorageTarget  # a folder or an fsspec URL
 DESCRIPTION = "holdfast"  # the part that holds what is not a tensor
 STEP = re.compile(r"step-(\d+)")
 RANK = re.compile(r"rank-\d+")
@@ -71,7 +71,7 @@ def write(place: Place, shard: Shard, attempt: str) -> str:
     return name
 
 
-def _complete(target: Target, step: int, attempt: str) -> None:
+def _complete(target: StorageTarget, step: int, attempt: str) -> None:
     """Once every rank's shard is there: torch's index of the whole step. Whoever comes last writes it."""
     names = [name for name in target.names(f"{step_name(step)}/rank-*/{INDEX}") if RANK.fullmatch(name.split("/")[1])]
     try:
@@ -214,7 +214,7 @@ def shards(place: Place, damaged: Damaged) -> list[tuple[int, str, int, list[int
     return sorted((*key, ranks) for key, ranks in found.items())
 
 
-def _stories(target: Target, damaged: Damaged) -> Iterator[tuple[str, int, int, int, str]]:
+def _stories(target: StorageTarget, damaged: Damaged) -> Iterator[tuple[str, int, int, int, str]]:
     """Job, rank, world, step and run of every shard."""
     for name in target.names(f"step-*/rank-*/{INDEX}"):
         if not RANK.fullmatch(name.split("/")[1]):
@@ -249,7 +249,7 @@ def prune(
     for job, rank, world, step, run in stories:
         if job in jobs:
             found.setdefault((step, run, world), set()).add(rank)
-    rows = trusted((Candidate(*key, frozenset(), frozenset(ranks)) for key, ranks in found.items()), marked)
+    rows = trusted((StepCandidate(*key, frozenset(), frozenset(ranks)) for key, ranks in found.items()), marked)
     own = {row.step for row in rows if row.attempt == attempt}
     earlier = {row.step for row in rows if row.step <= loaded and row.step < min(own, default=loaded + 1)}
     steps = sorted(own | earlier)

@@ -37,7 +37,7 @@ def rank_folder(folder: Path, step: int, rank: int) -> Path:
     return folder / rank_name(step, rank)
 
 
-class Target(Protocol):
+class StorageTarget(Protocol):
     """Names are relative to the target, with slashes."""
 
     def names(self, pattern: str) -> list[str]:
@@ -64,7 +64,7 @@ class Target(Protocol):
         """None where that is not known."""
 
 
-class Folder:
+class FolderTarget:
     def __init__(self, root: Path) -> None:
         self.root = root
 
@@ -208,11 +208,11 @@ class Remote:
         raise AssertionError("the last try returns or raises")
 
 
-def target_of(place: "str | Path | Target") -> Target:
+def target_of(place: "str | Path | StorageTarget") -> StorageTarget:
     if isinstance(place, Path):
-        return Folder(place)
+        return FolderTarget(place)
     if isinstance(place, str):
-        return Remote(place) if "://" in place else Folder(Path(place))
+        return Remote(place) if "://" in place else FolderTarget(Path(place))
     return place
 
 

@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from holdfast.lab.twin.plant.fault import Distractor, Fault, kinds
-from holdfast.lab.twin.plant.layout import Fleet, JobSpec, Layout, Serving
+from holdfast.lab.twin.plant.fault import Distractor, PlantFault, kinds
+from holdfast.lab.twin.plant.layout import JobSpec, Layout, PlantLayout, Serving
 from holdfast.lab.twin.plant.plant import Plant
 from holdfast.lab.twin.plant.signals import OF, subjects
 from holdfast.lab.twin.plant.truth import first_visible, without
@@ -15,7 +15,7 @@ from holdfast.model.panel import Panel
 
 START, LASTS = 400.0, 1500.0
 LAYOUT = Layout(
-    Fleet(nodes=16, nodes_per_rack=4, racks_per_cdu=2, nodes_per_leaf=4),
+    PlantLayout(nodes=16, nodes_per_rack=4, racks_per_cdu=2, nodes_per_leaf=4),
     (
         JobSpec(name="a", nodes=tuple(range(8)), checkpoint_interval=100.0, mtbf=300.0, restart_seconds=30.0),
         JobSpec(name="b", nodes=(8, 9), checkpoint_interval=100.0),
@@ -68,13 +68,13 @@ DOES = {
 }  # fmt: skip
 
 
-def struck(kind: str, **changes: object) -> Fault:
+def struck(kind: str, **changes: object) -> PlantFault:
     known = kinds()[kind]
     usual: dict[str, object] = {
         "kind": kind, "subject": STRUCK[known.on[0]], "start": START, "magnitude": known.typical,
         "signal": "cdu_flow_litres_per_minute" if kind.startswith("sensor.") else "", "nodes": (0, 1, 2),
     }  # fmt: skip
-    return Fault(**{**usual, **changes})  # type: ignore[arg-type]
+    return PlantFault(**{**usual, **changes})  # type: ignore[arg-type]
 
 
 @cache

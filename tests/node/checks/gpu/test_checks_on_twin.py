@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.catalog.gpus import node_lacks
-from holdfast.lab.twin import Node, make_node
+from holdfast.lab.twin import TwinNode, make_node
 from holdfast.model.health import Health
 from holdfast.model.history import History
 from holdfast.node.checks.gpu import clocks as gpu_clocks
@@ -36,7 +36,7 @@ QUIET = {Health.PASS, Health.NOT_APPLICABLE}
 class Watch:
     """A node seen through both NVML sources, minute by minute."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: TwinNode) -> None:
         self.sources = (NvmlSource("n01", str(node.library)), NvmlSlowSource("n01", str(node.library)))
         self.history = History("n01")
         for source in self.sources:
@@ -80,39 +80,39 @@ def test_a_healthy_node_is_quiet_at_once_and_after_ten_minutes(tmp_path: Path, m
     assert watch.minutes(9).alarms() == {}
 
 
-def pending_row(node: Node) -> None:
+def pending_row(node: TwinNode) -> None:
     node.state.gpu[2].remap_pending = 1
 
 
-def lane(node: Node) -> None:
+def lane(node: TwinNode) -> None:
     node.state.gpu[2].link[7].active = 0
 
 
-def recovery(node: Node) -> None:
+def recovery(node: TwinNode) -> None:
     node.state.gpu[2].link[7].recovery_errors = 3
 
 
-def cap(node: Node) -> None:
+def cap(node: TwinNode) -> None:
     node.state.gpu[2].power_limit_milliwatts = 400_000
 
 
-def brake(node: Node) -> None:
+def brake(node: TwinNode) -> None:
     node.state.gpu[2].event_reasons = 0x80
 
 
-def fabric(node: Node) -> None:
+def fabric(node: TwinNode) -> None:
     node.state.gpu[2].fabric_state = 1
 
 
-def reset_wanted(node: Node) -> None:
+def reset_wanted(node: TwinNode) -> None:
     node.state.gpu[2].recovery_action = 1
 
 
-def uncorrected(node: Node) -> None:
+def uncorrected(node: TwinNode) -> None:
     node.state.gpu[2].volatile_uncorrected.count[7] = 1
 
 
-def ghost(node: Node) -> None:
+def ghost(node: TwinNode) -> None:
     node.state.gpu[2].memory_used = 30 << 30
 
 
@@ -131,7 +131,7 @@ def ghost(node: Node) -> None:
     ],
 )
 def test_a_fault_wakes_exactly_its_check(
-    tmp_path: Path, fault: Callable[[Node], None], check: str, health: Health
+    tmp_path: Path, fault: Callable[[TwinNode], None], check: str, health: Health
 ) -> None:
     node = make_node(tmp_path / "node", "h100")
     watch = Watch(node).minutes(2)

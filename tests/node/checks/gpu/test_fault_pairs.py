@@ -7,7 +7,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from holdfast.lab.twin import Node, all_faults, clear, inject, make_node
+from holdfast.lab.twin import TwinNode, all_faults, clear, inject, make_node
 from holdfast.node.checks.gpu.responding import CHECK as RESPONDING
 from holdfast.node.sources.gpu.nvml_answers import NEVER
 from tests.node.checks.gpu.test_checks_on_twin import CHECKS, QUIET, Watch
@@ -23,7 +23,7 @@ SICK, ALSO = 3, 6
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Node:
+def node(tmp_path_factory: pytest.TempPathFactory) -> TwinNode:
     return make_node(tmp_path_factory.mktemp("twin") / "n01")
 
 
@@ -45,7 +45,7 @@ def pairs(count: int) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("pair", list(pairs(12)), ids="+".join)
-def test_of_two_sick_gpus_both_are_named_and_no_other(node: Node, pair: tuple[str, str]) -> None:
+def test_of_two_sick_gpus_both_are_named_and_no_other(node: TwinNode, pair: tuple[str, str]) -> None:
     watch = Watch(node).minutes(1)
     watch.now += 10.0
     for name, gpu in zip(pair, (SICK, ALSO), strict=True):
@@ -78,7 +78,7 @@ def failing(real: Callable[..., Any], sick: list[Any], code: int) -> Callable[..
 
 @pytest.mark.parametrize("code", CODES)
 def test_whatever_nvml_answers_for_one_gpu_no_other_is_named(
-    node: Node, code: int, monkeypatch: pytest.MonkeyPatch
+    node: TwinNode, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = Watch(node)
     sick: list[Any] = []

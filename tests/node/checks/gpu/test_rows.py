@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.formats.kernel import xid
-from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.line import KernelLine
 from holdfast.model.health import Health
 from holdfast.node.checks.gpu import xid as gpu_xid
 from holdfast.node.checks.gpu.rows import CHECK, REPLACE, RESET, WATCH
@@ -66,7 +66,9 @@ def test_the_worst_gpu_decides_the_remedy() -> None:
 
 def test_a_row_that_waits_is_judged_alike_by_its_counter_and_by_its_xid() -> None:
     tray = Tray().read(0.0, **{**CLEAN, "gpu_remapped_rows_pending": 1.0}, kmsg_records_total=1.0)
-    line = Line("NVRM: Xid (PCI:0000:9b:00): 63, Row Remapper: New row marked for remapping, reset gpu to activate.")
+    line = KernelLine(
+        "NVRM: Xid (PCI:0000:9b:00): 63, Row Remapper: New row marked for remapping, reset gpu to activate."
+    )
     reported = xid.find(line)
     assert reported
     tray.happened(replace(reported, subject=tray.gpus[0]))

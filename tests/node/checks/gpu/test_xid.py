@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.formats.kernel.folding import Folder
+from holdfast.formats.kernel.folding import EventFolder
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.health import Health
 from holdfast.model.history import History
@@ -19,7 +19,7 @@ GPUS = ("node/n1/gpu/0", "node/n1/gpu/1")
 
 def heard(*lines: str, at: float = NOW - 60) -> list[Event]:
     """Events of kernel lines, one second apart."""
-    log, folder = KernelLog(), Folder()
+    log, folder = KernelLog(), EventFolder()
     for second, line in enumerate(lines):
         folder.extend(log.feed(f"[{second}.0] {line}\n".encode()))
     events = folder.take()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.twin import Node, make_node
+from holdfast.lab.twin import TwinNode, make_node
 from holdfast.model.signal import Reading
 from holdfast.node.sources.gpu.nvml import NvmlSlowSource, NvmlSource
 
@@ -12,15 +12,15 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def h100(tmp_path: Path) -> Node:
+def h100(tmp_path: Path) -> TwinNode:
     return make_node(tmp_path / "node", "h100")
 
 
-def fast(node: Node, exclude: tuple[str, ...] = ()) -> NvmlSource:
+def fast(node: TwinNode, exclude: tuple[str, ...] = ()) -> NvmlSource:
     return NvmlSource("n01", str(node.library), exclude)
 
 
-def slow(node: Node) -> NvmlSlowSource:
+def slow(node: TwinNode) -> NvmlSlowSource:
     return NvmlSlowSource("n01", str(node.library))
 
 
@@ -46,7 +46,7 @@ def test_every_promised_signal_is_there_or_absent_with_a_reason(tmp_path: Path, 
             assert not seen & gone
 
 
-def test_values_keep_their_units(h100: Node) -> None:
+def test_values_keep_their_units(h100: TwinNode) -> None:
     gpu = h100.state.gpu[2]
     gpu.power_milliwatts, gpu.sm_clock_mhz, gpu.gpu_utilization = 650_000, 1500, 97
     reading = fast(h100).read(0.0)
@@ -55,7 +55,7 @@ def test_values_keep_their_units(h100: Node) -> None:
     assert of(reading, "gpu_utilization_ratio")["2"] == pytest.approx(0.97)
 
 
-def test_a_lost_gpu_takes_only_its_own_signals_and_comes_back(h100: Node) -> None:
+def test_a_lost_gpu_takes_only_its_own_signals_and_comes_back(h100: TwinNode) -> None:
     source = fast(h100)
     source.read(0.0)
     h100.state.gpu[3].lost = 1
@@ -68,7 +68,7 @@ def test_a_lost_gpu_takes_only_its_own_signals_and_comes_back(h100: Node) -> Non
     assert of(source.read(20.0), "gpu_lost")["3"] == 0.0
 
 
-def test_a_lost_gpu_is_still_named_for_the_person_who_replaces_it(h100: Node) -> None:
+def test_a_lost_gpu_is_still_named_for_the_person_who_replaces_it(h100: TwinNode) -> None:
     source = slow(h100)
     serial = of(source.read(0.0), "gpu_serial")["3"]
     h100.state.gpu[3].lost = 1
@@ -77,7 +77,7 @@ def test_a_lost_gpu_is_still_named_for_the_person_who_replaces_it(h100: Node) ->
     assert "3" not in of(reading, "gpu_remapped_rows_pending")
 
 
-def test_a_gpu_the_driver_stops_listing_is_lost_and_the_others_keep_their_numbers(h100: Node) -> None:
+def test_a_gpu_the_driver_stops_listing_is_lost_and_the_others_keep_their_numbers(h100: TwinNode) -> None:
     source = slow(h100)
     quick = fast(h100)
     before = of(source.read(0.0), "gpu_pci_address")
@@ -93,7 +93,7 @@ def test_a_gpu_the_driver_stops_listing_is_lost_and_the_others_keep_their_number
     assert after == before
 
 
-def test_a_driver_that_starts_without_gpus_is_blind_and_is_asked_again(h100: Node) -> None:
+def test_a_driver_that_starts_without_gpus_is_blind_and_is_asked_again(h100: TwinNode) -> None:
     source = fast(h100)
     h100.state.gpu_count = 0
     assert source.read(0.0).blind == "the NVIDIA driver lists no GPU"
@@ -101,7 +101,7 @@ def test_a_driver_that_starts_without_gpus_is_blind_and_is_asked_again(h100: Nod
     assert len(of(source.read(10.0), "gpu_lost")) == 8
 
 
-def test_a_driver_that_is_loaded_later_is_met_then(h100: Node) -> None:
+def test_a_driver_that_is_loaded_later_is_met_then(h100: TwinNode) -> None:
     state = h100.library.parent / "nvml.state"
     state.rename(state.with_suffix(".away"))
     source = fast(h100)
@@ -110,12 +110,12 @@ def test_a_driver_that_is_loaded_later_is_met_then(h100: Node) -> None:
     assert len(of(source.read(10.0), "gpu_lost")) == 8
 
 
-def test_a_half_done_driver_update_is_named(h100: Node) -> None:
+def test_a_half_done_driver_update_is_named(h100: TwinNode) -> None:
     h100.state.version += 1
     assert "different versions" in fast(h100).read(0.0).blind
 
 
-def test_an_excluded_gpu_is_never_read_and_is_named(h100: Node) -> None:
+def test_an_excluded_gpu_is_never_read_and_is_named(h100: TwinNode) -> None:
     address = str(of(slow(h100).read(0.0), "gpu_pci_address")["5"])
     reading = fast(h100, exclude=(address.upper(),)).read(0.0)
     assert "5" not in of(reading, "gpu_temperature_celsius")
@@ -123,7 +123,7 @@ def test_an_excluded_gpu_is_never_read_and_is_named(h100: Node) -> None:
     assert of(reading, "gpu_excluded") == {"n01": address}
 
 
-def test_links_that_are_down_are_named(h100: Node) -> None:
+def test_links_that_are_down_are_named(h100: TwinNode) -> None:
     h100.state.gpu[1].link[4].active = 0
     h100.state.gpu[1].link[17].active = 0
     h100.state.gpu[1].link[9].recovery_errors = 3
@@ -140,7 +140,7 @@ def test_the_worst_bit_error_rate_of_a_gpu_is_told(tmp_path: Path) -> None:
     assert of(slow(node).read(0.0), "gpu_nvlink_effective_ber_ratio")["0"] == pytest.approx(4e-5)
 
 
-def test_processes_are_counted_and_their_ids_can_be_asked(h100: Node) -> None:
+def test_processes_are_counted_and_their_ids_can_be_asked(h100: TwinNode) -> None:
     gpu = h100.state.gpu[6]
     gpu.process[0].pid, gpu.process[1].pid, gpu.process_count = 4711, 4712, 2
     source = slow(h100)
@@ -150,7 +150,7 @@ def test_processes_are_counted_and_their_ids_can_be_asked(h100: Node) -> None:
     assert (held[6], held[0]) == ([4711, 4712], [])
 
 
-def test_the_headroom_histogram_and_the_rows_are_told_apart(h100: Node) -> None:
+def test_the_headroom_histogram_and_the_rows_are_told_apart(h100: TwinNode) -> None:
     gpu = h100.state.gpu[0]
     gpu.remap_pending, gpu.remapped_uncorrected = 1, 5
     reading = slow(h100).read(0.0)
