@@ -186,7 +186,7 @@ def test_the_story_and_the_ticket_name_cause_evidence_and_next_step(
     assert "job.cuda_oom" in shown.splitlines()[0]
     assert f"{path}:3" in shown
     assert "stop" in shown
-    assert "change: micro batch size" in shown
+    assert "smaller micro batch" in shown
     assert "place unknown" not in shown
     run("--markdown", str(path))
     ticket = capfd.readouterr().out

@@ -1,6 +1,7 @@
 """The demo's building: its heat slows the fleet's own jobs, and the seams find its faults from what is told."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -18,7 +19,7 @@ from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.fleet.notifications.alertmanager import Alerts, AlertSettings
 from holdfast.fleet.store import Store
 from holdfast.formats.topology.file import read
-from holdfast.lab.twin.fleet.kinds import scenario
+from holdfast.lab.twin.fleet.kinds import FleetScenario, scenario
 from holdfast.lab.twin.fleet.orders import Order
 from holdfast.lab.twin.fleet.progress import Teller
 from holdfast.lab.twin.fleet.simulation import NodeUpdate, Simulation
@@ -34,8 +35,8 @@ BEGAN = 1e6
 STEP = 10.0
 
 
-def opened(nodes: int = 64) -> Simulation:
-    simulation = Simulation(scenario("demo"), nodes, 1)
+def opened(nodes: int = 64, played: FleetScenario | None = None) -> Simulation:
+    simulation = Simulation(played or scenario("demo"), nodes, 1)
     for node in simulation.nodes:
         simulation.orders.give(node, Order(id=1 + node.index, verb="uncordon"))
     return simulation
@@ -81,7 +82,9 @@ def test_what_instruments_say_is_taken_once_and_named_as_the_site_names_it() -> 
 
 
 def test_a_strike_comes_again() -> None:
-    simulation = opened()
+    demo = scenario("demo")
+    often = tuple(replace(one, every=4200.0) for one in demo.strikes)
+    simulation = opened(played=replace(demo, strikes=often, acceleration=0.0))
     slow = []
     for at, _ in moments(simulation, 5200.0):
         slow += [at] if simulation.nodes[56].faults else []

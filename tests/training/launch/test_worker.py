@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.training.launch import lifetime, worker
 from holdfast.training.launch.worker import Worker
+from tests.waiting import until
 
 REPORT = """
 import os
@@ -118,6 +119,7 @@ def test_an_error_that_a_lost_rank_explains_does_not_end_the_process(
     stage = Stage(tmp_path, "raise RuntimeError('Connection closed by peer')")
     stage.order(1)
     assert stage.heard() == {"running": 1}
+    until(lambda: stage.script.with_name("report").exists(), "the script begins, so its text has been read")
     stage.script.write_text(REPORT)
     stage.order(2)
     assert stage.heard() == {"running": 2}

@@ -38,7 +38,7 @@ typedef struct cudaIpcMemHandle_st {
 #define API __attribute__((visibility("default")))
 
 /* runtime.c: the state file, the device that this thread has chosen, and what it returned last. */
-struct state *twin_state(void);
+struct cudastate *twin_state(void);
 int current_device(void);
 cudaError_t device_answers(int device);
 cudaError_t returned(cudaError_t answer);

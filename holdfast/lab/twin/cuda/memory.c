@@ -59,7 +59,7 @@ static int counts(struct allocation *one)
 static uint64_t used_bytes(int device)
 {
     uint64_t used = 0;
-    struct state *state = twin_state();
+    struct cudastate *state = twin_state();
     for (int at = 0; at < MAX_ALLOCATIONS; at++)
         if (counts(&state->allocation[at]) && (int)state->allocation[at].device == device)
             used += state->allocation[at].size;
@@ -68,7 +68,7 @@ static uint64_t used_bytes(int device)
 
 static struct allocation *count(int device, size_t size)
 {
-    struct state *state = twin_state();
+    struct cudastate *state = twin_state();
     for (int at = 0; at < MAX_ALLOCATIONS; at++) {
         uint32_t nobody = 0;
         struct allocation *one = &state->allocation[at];

@@ -12,7 +12,7 @@
 
 #include "abi.h"
 
-static struct state *mapped;
+static struct cudastate *mapped;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static __thread int device;
 static __thread cudaError_t last;
@@ -31,15 +31,15 @@ static void map_state(void)
     struct stat info;
     if (fd < 0)
         return;
-    if (fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof(struct state)) {
-        struct state *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof(struct cudastate)) {
+        struct cudastate *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (seen != MAP_FAILED && seen->magic == STATE_MAGIC && seen->version == STATE_VERSION)
             mapped = seen;
     }
     close(fd);
 }
 
-struct state *twin_state(void)
+struct cudastate *twin_state(void)
 {
     pthread_once(&once, map_state);
     return mapped;
@@ -56,7 +56,7 @@ cudaError_t returned(cudaError_t answer)
 
 cudaError_t device_answers(int number)
 {
-    const volatile struct state *now = twin_state();
+    const volatile struct cudastate *now = twin_state();
     if (!now)
         return cudaErrorInitializationError;
     if (number < 0 || number >= (int)now->device_count)

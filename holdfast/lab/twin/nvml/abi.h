@@ -64,7 +64,7 @@ struct field_value { uint field, scope; long long timestamp, latency; int type; 
 /* core.c: every answer goes through one of these two, so delay, hang and loss are in one place. */
 result library_answers(void);
 result gpu_answers(device handle, int capability, struct gpu **gpu);
-struct state *twin_state(void);
+struct nvmlstate *twin_state(void);
 
 #define API __attribute__((visibility("default")))
 #define ASK(capability)                                        \

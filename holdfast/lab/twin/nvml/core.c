@@ -11,7 +11,7 @@
 
 #define HANG_POLL_MICROSECONDS 5000
 
-static struct state *mapped;
+static struct nvmlstate *mapped;
 static int users;
 
 /* nvml.state lies beside this library, whatever way a client found the library: no environment is needed. */
@@ -28,12 +28,12 @@ static result map_state(void)
     strcpy(slash ? slash + 1 : path, "nvml.state");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat info;
-    if (fd < 0 || fstat(fd, &info) != 0 || info.st_size < (off_t)sizeof(struct state)) {
+    if (fd < 0 || fstat(fd, &info) != 0 || info.st_size < (off_t)sizeof(struct nvmlstate)) {
         if (fd >= 0)
             close(fd);
         return DRIVER_NOT_LOADED;
     }
-    struct state *seen = mmap(NULL, sizeof *seen, PROT_READ, MAP_SHARED, fd, 0);
+    struct nvmlstate *seen = mmap(NULL, sizeof *seen, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
     if (seen == MAP_FAILED)
         return DRIVER_NOT_LOADED;
@@ -45,11 +45,11 @@ static result map_state(void)
     return OK;
 }
 
-struct state *twin_state(void) { return mapped; }
+struct nvmlstate *twin_state(void) { return mapped; }
 
 static void wait_as_configured(void)
 {
-    const volatile struct state *now = mapped;
+    const volatile struct nvmlstate *now = mapped;
     if (now->answer_delay_microseconds)
         usleep(now->answer_delay_microseconds);
     while (now->hang)
