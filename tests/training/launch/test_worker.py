@@ -65,6 +65,11 @@ class Stage:
         self.thread.join(20)
         return not self.thread.is_alive()
 
+    def next_script(self, text: str) -> None:
+        """For the next run: the one of now has begun, so its own text has been read."""
+        until(self.script.with_name("report").exists, "the script begins")
+        self.script.write_text(text)
+
     def report(self) -> list[str]:
         return self.script.with_name("report").read_text().split()
 
@@ -90,7 +95,7 @@ def test_a_new_generation_interrupts_the_script_and_starts_it_again(tmp_path: Pa
     stage = Stage(tmp_path, body)
     stage.order(1)
     assert stage.heard() == {"running": 1}
-    stage.script.write_text(REPORT)  # what runs next comes to its end
+    stage.next_script(REPORT)  # what runs next comes to its end
     stage.order(2, 1)
     assert stage.heard() == {"running": 2}
     assert stage.ended() and not stage.raised
@@ -119,8 +124,7 @@ def test_an_error_that_a_lost_rank_explains_does_not_end_the_process(
     stage = Stage(tmp_path, "raise RuntimeError('Connection closed by peer')")
     stage.order(1)
     assert stage.heard() == {"running": 1}
-    until(lambda: stage.script.with_name("report").exists(), "the script begins, so its text has been read")
-    stage.script.write_text(REPORT)
+    stage.next_script(REPORT)
     stage.order(2)
     assert stage.heard() == {"running": 2}
     assert stage.ended() and not stage.raised
