@@ -13,6 +13,7 @@ from holdfast.catalog import plausible, seam_kinds
 from holdfast.economics.costs.ledger import LossLedger
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.caller_quota import CallerQuota
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.commands import PLANNED
 from holdfast.fleet.controller.facility import Facility
@@ -64,8 +65,6 @@ AFTERMATH_SECONDS = 600.0  # for which a victim may still suffer from what is re
 SLOW_GPU, CLOCKS = "gpu.slow", ("gpu.clocks",)
 AGENTS_MAY_TELL = ("job/", "path/", "pool/")
 AGENT_SHARE, SITE_SHARE = 512, 50_000  # subjects with their signals
-SHARE_SECONDS = 3_600.0
-MOST_EVENTS_A_MINUTE = 300
 
 
 @dataclass(slots=True)
@@ -73,31 +72,6 @@ class _Known:
     account: Account
     seen: float  # when it was last found, in the window's time
     stored: float = 0.0
-
-
-class CallerQuota:
-    """What one caller may put into the window: so many subjects with their signals an hour, so many events a minute.
-
-    The window is in memory. Without a share, one agent's token fills it and pushes out what others report.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most, self._pairs, self._since = most, set[tuple[str, str]](), 0.0
-        self._events, self._minute = 0, 0
-
-    def take(self, pairs: Sequence[tuple[str, str]], events: int, now: float) -> None:
-        """Raises Problem 429; then nothing of the request counts."""
-        if now - self._since >= SHARE_SECONDS:
-            self._pairs, self._since = set(), now
-        if int(now // 60) != self._minute:
-            self._events, self._minute = 0, int(now // 60)
-        wanted = self._pairs.union(pairs)
-        if len(wanted) > self._most:
-            why = f"more than {self._most} subjects with their signals within {SHARE_SECONDS / 60:.0f} minutes"
-            raise Problem(429, f"{why}; report fewer", {"Retry-After": "600"})
-        if self._events + events > MOST_EVENTS_A_MINUTE:
-            raise Problem(429, f"more than {MOST_EVENTS_A_MINUTE} events within a minute", {"Retry-After": "60"})
-        self._pairs, self._events = wanted, self._events + events
 
 
 class SeamWatch:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from holdfast.fleet.api.caller_quota import MOST_EVENTS_A_MINUTE, SHARE_SECONDS, CallerQuota
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.controller.seam_loop import AGENT_SHARE, MOST_EVENTS_A_MINUTE, SHARE_SECONDS, CallerQuota
+from holdfast.fleet.controller.seam_loop import AGENT_SHARE
 from holdfast.fleet.incidents import window as window_module
 from holdfast.fleet.incidents.ranks import HELD_SECONDS, SeamRanks
 from holdfast.fleet.incidents.window import SeamWindow
