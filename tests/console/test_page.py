@@ -84,7 +84,7 @@ def test_what_needs_you_is_on_top_and_in_the_title_of_the_tab(open_page: Open) -
     assert "replace GPU 3" in needs.inner_text() and "n004" not in needs.inner_text()
     page.wait_for_function("() => document.title === '(1) Home - Holdfast'")
     figures = page.get_by_role("region", name="The fleet now").inner_text()
-    assert "226 USD" in figures and "the work of 32 GPUs" in figures and "78 %" in figures
+    assert "226 USD" in figures and "now 32 GPUs" in figures and "78 %" in figures
 
 
 def test_nothing_moves_when_incidents_come_and_the_connection_goes(open_page: Open) -> None:

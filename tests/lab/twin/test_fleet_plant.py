@@ -42,6 +42,13 @@ def opened(nodes: int = 64, played: FleetScenario | None = None) -> Simulation:
     return simulation
 
 
+def often() -> FleetScenario:
+    """The demo with a day's story in an hour and a bit, again and again."""
+    demo = scenario("demo")
+    strikes = tuple(replace(one, every=6300.0 if one.kind == "port_down" else 4200.0) for one in demo.strikes)
+    return replace(demo, strikes=strikes)
+
+
 def moments(simulation: Simulation, until: float) -> Iterator[tuple[float, list[NodeUpdate]]]:
     """Whoever is closed for a test or a fault is opened again: nobody judges here."""
     at = simulation.now
@@ -82,9 +89,7 @@ def test_what_instruments_say_is_taken_once_and_named_as_the_site_names_it() -> 
 
 
 def test_a_strike_comes_again() -> None:
-    demo = scenario("demo")
-    often = tuple(replace(one, every=4200.0) for one in demo.strikes)
-    simulation = opened(played=replace(demo, strikes=often, acceleration=0.0))
+    simulation = opened(played=replace(often(), acceleration=0.0))
     slow = []
     for at, _ in moments(simulation, 5200.0):
         slow += [at] if simulation.nodes[56].faults else []
@@ -123,7 +128,7 @@ def test_the_seams_find_the_pump_and_the_slow_gpu_and_nothing_else() -> None:
 @pytest.mark.slow
 def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three rounds: what was open in the first is in the window of the second, and is not what is usual."""
-    simulation, now = opened(), [BEGAN]
+    simulation, now = opened(played=often()), [BEGAN]
     monkeypatch.setattr(clock, "now", lambda: now[0])
     site = read(topology(scenario("demo"), 64))
     files, board = SeamFiles(topology=site, sources=[], business_context=BusinessContext()), Board(Policy())
