@@ -43,14 +43,14 @@ def gamma_quantile(shape: float, chance: float) -> float:
 
 def chi_square_tail(value: float, degrees: int) -> float:
     """Chance of a chi-square variable above the value: the p of a log-rank test."""
-    return 1.0 if value <= 0 else 1 - gamma_cdf(degrees / 2, value / 2)
+    return 1 - gamma_cdf(degrees / 2, value / 2)
 
 
 def poisson_cdf(count: int, mean: float) -> float:
     """Chance of at most so many."""
     if count < 0:
         return 0.0
-    return 1.0 if mean <= 0 else 1 - gamma_cdf(count + 1.0, mean)
+    return 1 - gamma_cdf(count + 1.0, mean)
 
 
 def poisson_quantile(chance: float, mean: float) -> int:

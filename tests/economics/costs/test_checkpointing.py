@@ -116,3 +116,57 @@ def test_no_storage_reaches_what_restarts_forbid() -> None:
     fast = c.write_seconds_for(math.exp(-0.1) - 1e-3, 1000.0, 100.0)
     assert 0 < fast < 0.01
     assert c.best_ettr(fast, 1000.0, 100.0) >= math.exp(-0.1) - 1e-3
+
+
+def test_the_published_intervals_by_hand() -> None:
+    """d = 2, M = 4: sqrt(2 d M) = 4, d/2M = 1/4. From d = 2M on Daly says M."""
+    assert (c.young(2, 4), c.daly(2, 4)) == (4, 2)
+    assert c.daly_higher_order(2, 4) == pytest.approx(4 * (1 + 0.5 / 3 + 0.25 / 9) - 2)
+    assert c.daly_higher_order(3.99, 2) < 1.8
+    assert (c.daly_higher_order(4, 2), c.daly_higher_order(4.1, 2)) == (2, 2)
+
+
+@pytest.mark.parametrize("ratio", [1e-9, 1.0, 2.0, 3.5, 5.0])
+def test_the_best_interval_solves_its_equation(ratio: float) -> None:
+    x = c.best_interval(100 * ratio, 100) / 100
+    assert 0 < x < 1
+    assert (x - 1) * math.exp(x + ratio) + 1 == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("possible", "not_so"),  # (write, between, restart)
+    [((50, 10, 0), (50.1, 10, 0)), ((1, 10, 5000), (1, 10, 5001)), ((1e-4, 1e-3), (1e-4, 1e-3, 1))],
+)
+def test_where_progress_ends(possible: tuple[float, ...], not_so: tuple[float, ...]) -> None:
+    c.refuse_hopeless(*possible)
+    with pytest.raises(NoProgress):
+        c.refuse_hopeless(*not_so)
+
+
+def test_an_interval_may_be_five_hundred_times_between_failures() -> None:
+    assert c.expected_ledger(4998, 2, 10, 0).total == pytest.approx(10 * math.expm1(500))
+    with pytest.raises(NoProgress):
+        c.expected_ledger(4999, 2, 10, 0)
+
+
+def test_the_ledger_of_one_short_interval_by_hand() -> None:
+    """tau = d = 1, M = 1000, R = 10: e^0.002 - 1 failures."""
+    ledger = c.expected_ledger(1, 1, 1000, 10)
+    assert (ledger.productive, ledger.checkpoint) == (1, 1)
+    assert ledger.rework == pytest.approx(0.002001334, rel=1e-5)
+    assert ledger.restart == pytest.approx(2.002001 * 0.010050167, rel=1e-5)
+    assert c.ettr(1, 1, 1000, 10) == pytest.approx(1 / (2.002001334 * math.exp(0.01)))
+
+
+@pytest.mark.parametrize(("restart", "valid"), [(199, True), (200, False), (201, False)])
+def test_a_quarter_lost_is_too_much_for_the_closed_form(restart: float, valid: bool) -> None:
+    found = c.closed_form(100, 10, 1000, restart)
+    assert found.valid is valid
+    assert (found.lost, found.ettr) == (pytest.approx((restart + 50) / 1000), pytest.approx((1 - found.lost) / 1.1))
+
+
+@pytest.mark.parametrize(("target", "reached"), [(0.3, 0.3), (0.9, 0.9), (0.05, 0.1585943)])
+def test_no_write_to_buy_is_longer_than_between_failures(target: float, reached: float) -> None:
+    write = c.write_seconds_for(target, 100.0, 0.0)
+    assert write <= 100.0
+    assert c.best_ettr(write, 100.0, 0.0) == pytest.approx(reached)

@@ -140,3 +140,64 @@ def test_the_latest_finish_counts_if_it_goes_on_too_and_nothing_is_late_without_
     assert (well.gpu_hours, well.gpu_hours_if_it_goes_on, well.tokens) == (0.0, 0.0, 0.0)
     over = bill([loss(share_now=0.0)], Prices(), hours=10.0, horizon_hours=10.0)
     assert over.gpu_hours_if_it_goes_on == pytest.approx(over.gpu_hours)
+
+
+@pytest.mark.parametrize(("hours", "lost"), [(0.0, 0.0), (1e-9, 0.0), (1.1e-9, 1.1e-8)])
+def test_a_span_of_nothing_has_no_mean(hours: float, lost: float) -> None:
+    found = bill([loss()], Prices(), hours=hours, horizon_hours=0.0)
+    assert found.gpu_hours_if_it_goes_on == pytest.approx(lost, rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("worked", "labour"),
+    [(0.0, (0.0, 560.0)), (1.0, (280.0, 560.0)), (2.0, (560.0, 560.0)), (5.0, (1400.0, 1400.0))],
+)
+def test_hours_that_were_worked_are_told_and_no_fewer_than_expected_follow(
+    worked: float, labour: tuple[float, float]
+) -> None:
+    assert costs(bill([loss()], Prices(), hours=9.0, worked_hours=worked))["labour"] == labour
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "slip_hours"),
+    [
+        ({"milestone": "v1"}, {"milestone": "v2"}, 2.0),  # each delays its own
+        ({}, {}, 2.0),
+        ({"milestone": "v1"}, {"milestone": "v1"}, 1.0),  # as late as the other: once
+        ({"milestone": "v1"}, {"milestone": "v1", "share_so_far": 0.3}, 3.0),
+        ({"milestone": "v1", "share_so_far": 0.3}, {"milestone": "v1"}, 3.0),
+        ({"milestone": "v1"}, {"milestone": "v1", "down_hours": 4.0}, 5.0),
+        ({"milestone": "v1", "rework_hours": 4.0}, {"milestone": "v1"}, 5.0),
+        ({"milestone": "v1", "down_hours": 4.0}, {"milestone": "v1", "rework_hours": 5.0}, 6.0),
+        ({"milestone": "v1", "share_so_far": 0.0, "down_hours": 0.1}, {"milestone": "v1", "share_so_far": 0.9}, 9.0),
+    ],
+)
+def test_jobs_of_one_milestone_slip_once(
+    first: dict[str, object], second: dict[str, object], slip_hours: float
+) -> None:
+    """10 % of 10 hours are an hour late unless said otherwise; an hour is worth 1,000."""
+    both = [loss(day_value=24_000.0, **first), loss(subject="job/b", day_value=24_000.0, **second)]
+    assert costs(bill(both, Prices(), hours=10.0))["schedule slip"][0] == pytest.approx(1000 * slip_hours)
+
+
+@pytest.mark.parametrize(
+    ("milestone_hours", "share_now", "then"),
+    [(0.0, 0.5, 12.0 + 2.4), (48.0, 0.5, 14.4 / 60 * 36), (48.0, 0.0, 2.4 / 48 * 24), (48.0, None, None)],
+)
+def test_a_milestone_is_delayed_further_by_what_is_still_lost(
+    milestone_hours: float, share_now: float | None, then: float | None
+) -> None:
+    """A float of a day, 10 % of 24 hours so far: its part of what all incidents delay beyond the float."""
+    float_days = 1.0 if milestone_hours else 0.0
+    one = loss(day_value=24.0, float_days=float_days, milestone_hours=milestone_hours, share_now=share_now)
+    found = costs(bill([one], Prices(), hours=24.0))["schedule slip"][1]
+    assert found == (pytest.approx(then) if then is not None else 0.0)
+
+
+def test_what_is_measured_as_nothing_is_nothing() -> None:
+    still = loss(share_now=0.0, share_so_far=0.0, tokens_per_second=9.0)
+    assert (bill([still], Prices(), hours=1.0).gpu_hours_per_hour, bill([still], Prices(), hours=1.0).tokens) == (0, 0)
+    assert bill([loss(tokens_per_second=0.0)], Prices(), hours=1.0).tokens == 0.0
+    found = bill([loss(share_now=0.0, share_so_far=0.5)], Prices(), hours=10.0, horizon_hours=10.0)
+    assert found.gpu_hours_if_it_goes_on == pytest.approx(500.0)
+    assert found.layers[0].inputs.startswith("(100 x (0 h + 0.5 x 10 h)")

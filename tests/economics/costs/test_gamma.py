@@ -75,3 +75,51 @@ def test_the_ends_of_a_chance() -> None:
 def test_a_chance_far_out_in_the_tail_is_found() -> None:
     assert gamma_quantile(1.0, 1 - 1e-12) == pytest.approx(27.631, abs=1e-2)
     assert poisson_quantile(1 - 1e-13, 0.01) == 5
+
+
+def test_each_form_has_its_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The series below shape + 1, the fraction from there on, the cube root above 100,000; a chance stays one."""
+    cdf = gamma_cdf.__wrapped__
+    monkeypatch.setattr(gamma, "_series", lambda shape, x: 0.25)
+    monkeypatch.setattr(gamma, "_fraction", lambda shape, x: 0.125)
+    monkeypatch.setattr(gamma, "_wilson_hilferty", lambda shape, x: 0.5)
+    assert [cdf(2.0, x) for x in (1e-9, 0.5, 2.5, 2.999, 3.0, 3.001)] == [0.25] * 4 + [0.875] * 2
+    assert [cdf(shape, 7.0) for shape in (50_001.0, 100_000.0, 100_001.0, 120_000.0)] == [0.25, 0.25, 0.5, 0.5]
+    monkeypatch.setattr(gamma, "_series", lambda shape, x: 1.5)
+    monkeypatch.setattr(gamma, "_fraction", lambda shape, x: 1.5)
+    assert (cdf(2.0, 1.0), cdf(2.0, 9.0)) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(("middle", "first"), [(4.0, 34), (100.0, 210)])
+def test_a_search_begins_ten_standard_deviations_out_and_doubles(
+    monkeypatch: pytest.MonkeyPatch, middle: float, first: int
+) -> None:
+    asked: list[float] = []
+
+    def chance(x: float) -> float:
+        asked.append(x)
+        return 0.0 if x < 3 * first else 1.0
+
+    monkeypatch.setattr(gamma, "gamma_cdf", lambda shape, x: chance(x))
+    monkeypatch.setattr(gamma, "poisson_cdf", lambda count, mean: chance(count))
+    assert gamma_quantile(middle, 0.5) == pytest.approx(3 * first, rel=1e-9)
+    assert asked[:4] == [first, 2 * first, 4 * first, 3 * first]
+    asked.clear()
+    assert poisson_quantile(0.5, middle) == 3 * first
+    assert asked[:4] == [first, 2 * first, 4 * first, 3 * first]
+
+
+@pytest.mark.parametrize(
+    ("value", "away"),
+    [(0.0, 1e-300), (-1e-300, 1e-300), (9e-301, 1e-300), (-1.1e-300, -1.1e-300), (1.1e-300, 1.1e-300), (-2.0, -2.0)],
+)
+def test_nothing_is_divided_by_nearly_nothing(value: float, away: float) -> None:
+    assert gamma._away_from_zero(value) == away
+
+
+def test_small_quantiles_by_hand() -> None:
+    """Shape 1: -ln(1 - chance)."""
+    assert gamma_quantile(1.0, 0.5) == pytest.approx(math.log(2), rel=1e-11)
+    assert gamma_quantile(1.0, 1e-6) == pytest.approx(1.0000005e-6, rel=1e-8)
+    assert [poisson_quantile(chance, 1.0) for chance in (0.0, 0.36, 0.37, 0.73, 0.74)] == [0, 0, 1, 1, 2]
+    assert poisson_quantile(0.9, 0.0) == 0

@@ -99,3 +99,32 @@ def test_nothing_is_below_nothing(name: str) -> None:
     layers(replace(KNOWN, **{name: 0.0}))
     with pytest.raises(BadNumber):
         layers(replace(KNOWN, **{name: -0.1}))
+
+
+def test_what_is_left_out_is_nothing_one_by_one() -> None:
+    assert IncidentLoss(gpus=1, price=1.0) == IncidentLoss(
+        gpus=1, price=1.0, detect_hours=0.0, diagnose_hours=0.0, restore_hours=0.0, rework_hours=0.0, slow_share=0.0,
+        slow_hours=0.0, blast_gpus=0.0, repair_hours=0.0, alternative_price=0.0, queued_chance=0.0, people=0.0,
+        people_hours=0.0, wage=140.0, day_value=None, float_days=0.0, critical_chance=1.0, milestone_hours=0.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("down", "milestone", "float_days", "slip_days"),
+    [(0.0, 0.0, 0.0, 0.0), (24.0, 0.0, 0.0, 1.0), (24.0, 12.0, 0.0, 1.0), (24.0, 48.0, 0.0, 1.0),
+     (24.0, 48.0, 1.0, 0.5), (24.0, 48.0, 2.0, 0.0), (24.0, 48.0, 3.0, 0.0), (0.0, 48.0, 0.0, 0.0),
+     (36.0, 0.0, 1.0, 0.5)],
+)  # fmt: skip
+def test_an_incident_bears_its_part_of_what_a_milestone_slips(
+    down: float, milestone: float, float_days: float, slip_days: float
+) -> None:
+    here = IncidentLoss(
+        gpus=1, price=1.0, restore_hours=down, milestone_hours=milestone, float_days=float_days, day_value=10.0
+    )
+    assert layers(here)[4].cost == pytest.approx(10 * slip_days)
+
+
+def test_what_another_use_pays_counts_only_above_the_price() -> None:
+    for alternative, cost in ((0.0, 0.0), (2.0, 0.0), (2.5, 10 * 3 * 0.5)):
+        here = IncidentLoss(gpus=10, price=2.0, detect_hours=3, alternative_price=alternative, queued_chance=1.0)
+        assert layers(here)[1].cost == pytest.approx(cost)

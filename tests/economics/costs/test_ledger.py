@@ -166,3 +166,53 @@ def test_a_milestone_has_one_float_and_one_slip(float_days: float, slip: float) 
     beside = Loss(subject="job/b", gpus=8, share_so_far=0.1, share_now=0.0, milestone="v1", day_value=200.0,
                   float_days=float_days, milestone_hours=24.0)  # fmt: skip
     assert slip_of(6.0, beside) == pytest.approx(slip_of(6.0)), "two jobs of one milestone delay it once"
+
+
+def test_lost_hours_by_hand() -> None:
+    assert LostHours() == LostHours(slow=0.0, down=0.0, redone=0.0)
+    assert LostHours(1.0, 2.0, 4.0) + LostHours(8.0, 16.0, 32.0) == LostHours(9.0, 18.0, 36.0)
+    assert LostHours(1.0, 2.0, 4.0).times(0.5) == LostHours(0.5, 1.0, 2.0)
+    assert LostHours(1.0, 2.0, 4.0).hours == 7.0
+
+
+def test_a_span_of_seconds_is_a_part_of_an_hour() -> None:
+    """Half an hour, of which a quarter was slow and half stood still."""
+    course = LossCourse(times=[1800.0], step=1800.0, slow=[0.25], down=[0.5])
+    ledger = LossLedger()
+    ledger.attribute({"job/a": course}, {"x": LossClaim(0.0, frozenset({"job/a"}))})
+    assert ledger.of("x", "job/a") == LostHours(slow=0.125, down=0.25)
+
+
+@pytest.mark.parametrize(
+    ("since", "slow", "redone"), [(-1, 1.0, 2.0), (0, 1.0, 2.0), (HOUR, 0.5, 2.0), (2 * HOUR, 0, 0)]
+)
+def test_a_claim_holds_what_ends_after_it_began(since: float, slow: float, redone: float) -> None:
+    ledger = LossLedger()
+    course = _course([0.5, 0.5], [0.0, 0.0], [(2 * HOUR, 2.0)])
+    ledger.attribute({"job/a": course}, {"x": LossClaim(since, frozenset({"job/a"}))})
+    assert ledger.of("x", "job/a") == LostHours(slow=slow, redone=redone)
+
+
+def test_a_later_claim_has_no_part_in_what_was_before() -> None:
+    ledger = LossLedger()
+    both = {"x": LossClaim(0.0, frozenset({"job/a"})), "y": LossClaim(HOUR, frozenset({"job/a", "job/b"}))}
+    ledger.attribute({"job/a": _course([0.5, 0.5], [0.0, 0.0]), "job/b": _course([0.0, 0.2], [0.0, 0.0])}, both)
+    assert (ledger.of("x", "job/a").slow, ledger.of("y", "job/a").slow) == (0.75, 0.25)
+    assert (ledger.of("x", "job/b").slow, ledger.of("y", "job/b").slow) == (0.0, 0.2)
+    assert (ledger.job("job/a").hours, ledger.job("job/b").hours) == (1.0, 0.2)
+    assert (ledger.delay(["job/a", "job/b"]), ledger.delay(["job/b"]), ledger.delay([])) == (1.0, 0.2, 0.0)
+    ledger.close("x")
+    assert (ledger.job("job/a").hours, ledger.job("job/b").hours) == (0.25, 0.2)
+
+
+@pytest.mark.parametrize(("untils", "slow"), [((1, 3), 0.5), ((3, 1), 0.5), ((1, 1), 1.5)])
+def test_the_latest_of_what_is_restored_counts(untils: tuple[int, int], slow: float) -> None:
+    """Two incidents of one job were stored up to different hours; a third one claims what is after both."""
+    ledger = LossLedger()
+    for name, until in zip("xy", untils, strict=True):
+        ledger.restore(name, "job/a", LostHours(slow=0.1), until * HOUR)
+    ledger.attribute({"job/a": _course([0.5] * 4, [0.0] * 4)}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
+    assert ledger.of("z", "job/a").slow == pytest.approx(slow)
+    ledger.attribute({"job/a": _course([0.5], [0.0])}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
+    ledger.attribute({"job/a": _course([0.5] * 4, [0.0] * 4)}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
+    assert ledger.of("z", "job/a").slow == pytest.approx(slow), "a shorter course takes nothing back"

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.economics.costs.feasible import NoProgress
-from holdfast.economics.costs.levels import Level, memory_or_storage, schedule, single_waste, storage_write_seconds_for
+from holdfast.economics.costs.levels import (
+    Level,
+    Tiers,
+    _near,
+    memory_or_storage,
+    schedule,
+    single_waste,
+    storage_write_seconds_for,
+)
 
 RARE = st.floats(1e-8, 1e-6)
 
@@ -117,3 +125,52 @@ def test_memory_that_is_no_better_does_not_win() -> None:
     )
     assert found.memory_wins
     assert not even.memory_wins or even.with_memory < even.storage_only
+
+
+def test_the_waste_of_one_level_by_hand() -> None:
+    """sqrt(2 * 2 * 0.01) and a hundredth of 5 s."""
+    assert single_waste(level("a", 2, 0.01, 5)) == pytest.approx(0.25)
+    assert single_waste(Level(name="a", write_seconds=2, failures_per_second=0.01)) == pytest.approx(0.2)
+    assert single_waste(level("a", 2, 0.0, 5)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("ratio", "near"), [(0.0, [1, 2, 3]), (1.4, [1, 2, 3]), (2.0, [1, 2, 3, 4]), (7.6, [6, 7, 8, 9, 10])]
+)
+def test_multiples_are_searched_two_to_both_sides(ratio: float, near: list[int]) -> None:
+    assert list(_near(ratio)) == near
+
+
+@pytest.mark.parametrize(("rate", "valid"), [(1 / 33, True), (1 / 32, False), (1 / 31, False)])
+def test_a_quarter_wasted_is_too_much_for_the_first_order(rate: float, valid: bool) -> None:
+    assert schedule([level("a", 1, rate)]).valid is valid
+
+
+def test_a_nested_schedule_by_hand() -> None:
+    """Free intervals 100, 400 and 1200 s: multiples of 4 and 3. A = 5 + 20/4 + 60/12, B = 1e-3 + 1e-3 + 1e-3."""
+    plan = [level("a", 5, 1e-3, 10), level("b", 20, 2.5e-4, 20), level("c", 60, 1e-3 / 12, 60)]
+    found = schedule(plan)
+    assert found.multiples == (1, 4, 3)
+    assert found.intervals == pytest.approx({"a": 100.0, "b": 400.0, "c": 1200.0})
+    assert found.waste == pytest.approx(sqrt(2 * 15 * 3e-3) + 0.01 + 0.005 + 0.005)
+    assert found.unnested == pytest.approx(sum(single_waste(one) for one in plan))
+    assert schedule(plan[:1]).multiples == (1,)
+
+
+def test_memory_beside_storage_by_hand() -> None:
+    memory, storage = level("memory", 1, 1e-4, 10), level("storage", 50, 1e-6, 100)
+    found = memory_or_storage(memory, storage)
+    assert found.storage_only == pytest.approx(sqrt(2 * 50 * 1.01e-4) + 1.01e-4 * 100)
+    assert found.with_memory == found.schedule.waste == schedule([memory, storage]).waste
+    assert memory_or_storage(memory, storage, 0.25).with_memory == pytest.approx(found.with_memory + 0.25)
+    for waste, wins in ((0.1, True), (0.2, False), (0.3, False)):
+        assert Tiers(waste, 0.2, found.schedule).memory_wins is wins
+
+
+def test_the_storage_to_buy_by_hand() -> None:
+    """The memory tier wastes a quarter; what is left to storage of rate 1/8, squared and by twice the rate."""
+    memory = level("memory", 0.5, 1 / 16)
+    assert storage_write_seconds_for(0.25, memory, level("storage", 9, 1 / 8)) == 0.5**2 / (2 / 8)
+    assert storage_write_seconds_for(0.25, memory, level("storage", 9, 1 / 8, 2)) == 0.25**2 / (2 / 8)
+    with pytest.raises(NoProgress):
+        storage_write_seconds_for(0.75, memory, level("storage", 9, 1 / 8))  # nothing at all is left

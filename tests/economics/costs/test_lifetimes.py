@@ -103,3 +103,51 @@ def test_a_fit_does_not_depend_on_the_unit_of_time() -> None:
     weeks = [Lifetime(52 * life.years, True) for life in years]
     assert fit_weibull(weeks).shape == pytest.approx(fit_weibull(years).shape)
     assert fit_weibull(weeks).scale_years == pytest.approx(52 * fit_weibull(years).scale_years)
+
+
+def test_a_fit_is_the_most_likely_one() -> None:
+    """At the most likely scale the failures expected, sum (t / scale)^shape, are those seen; censored ones count."""
+    for lives in (treated, placebo):
+        found = fit_weibull(lives)
+        expected = sum((life.years / found.scale_years) ** found.shape for life in lives)
+        assert expected == pytest.approx(sum(life.failed for life in lives))
+        logs = [math.log(life.years / found.scale_years) for life in lives if life.failed]
+        weighted = sum(
+            (life.years / found.scale_years) ** found.shape * math.log(life.years / found.scale_years) for life in lives
+        )
+        assert len(logs) / found.shape + sum(logs) == pytest.approx(weighted, rel=1e-6)
+
+
+def test_parts_that_fail_all_but_together_have_the_steepest_shape_that_is_looked_for() -> None:
+    assert fit_weibull([Lifetime(1.0, True), Lifetime(1.00001, True)]).shape == pytest.approx(1024)
+    assert 500 < fit_weibull([Lifetime(1.0, True), Lifetime(1.004, True)]).shape < 1000
+
+
+def test_kaplan_meier_by_hand() -> None:
+    """Of 4, one fails at 1, one is taken out at 2, and one of the last two fails at 3."""
+    steps = kaplan_meier([Lifetime(1.0, True), Lifetime(2.0, False), Lifetime(3.0, True), Lifetime(4.0, False)])
+    assert [(step.years, step.survival) for step in steps] == [(1.0, 0.75), (3.0, 0.375)]
+    assert steps[0].error == pytest.approx(0.75 * math.sqrt(1 / 12))
+    assert steps[1].error == pytest.approx(0.375 * math.sqrt(1 / 12 + 1 / 2))
+    assert kaplan_meier([]) == [] and surviving([], 1.0) == 1.0
+
+
+def test_an_observed_rate_by_hand() -> None:
+    """Nothing seen in 2 years: at most -ln(0.025) or, at 90 %, -ln(0.05) of them."""
+    none = [Lifetime(2.0, False)]
+    assert (observed_rate(none).low, observed_rate(none).high) == (0.0, pytest.approx(-math.log(0.025) / 2))
+    assert observed_rate(none, 0.9).high == pytest.approx(-math.log(0.05) / 2)
+    with pytest.raises(BadNumber):
+        observed_rate([Lifetime(0.0, True)])
+
+
+def test_the_log_rank_of_four_by_hand() -> None:
+    """First fails at 1 and 3, second at 2 and 4. Expected of the first: 1/2 + 1/3 + 1/2; the last is alone."""
+    first, second = [Lifetime(1.0, True), Lifetime(3.0, True)], [Lifetime(2.0, True), Lifetime(4.0, True)]
+    found = compare(first, second)
+    assert found.chi_square == pytest.approx((2 - 4 / 3) ** 2 / (1 / 4 + 2 / 9 + 1 / 4))
+    assert found.p == pytest.approx(math.erfc(math.sqrt(found.chi_square / 2)))
+    assert found.ratio == pytest.approx(6 / 4)
+    assert compare(second, first).chi_square == pytest.approx(found.chi_square)
+    with pytest.raises(BadNumber, match="both cohorts"):
+        compare([Lifetime(1.0, False)], [Lifetime(1.0, False)])

@@ -67,3 +67,31 @@ def test_state_and_bandwidth_grow_as_they_are_said_to() -> None:
 def test_a_size_where_nothing_gets_done_delivers_nothing() -> None:
     assert 0.0 < STORAGE.goodput(2 * wall(STORAGE)) < 0.1  # beyond the wall hardly any write is ever finished
     assert STORAGE.goodput(20 * wall(STORAGE)) == 0.0
+
+
+def test_what_is_left_out_of_a_run() -> None:
+    assert ScaledRun(gpu_seconds_between=1.0, state_bytes=2.0, bytes_per_second=3.0) == ScaledRun(
+        gpu_seconds_between=1.0, state_bytes=2.0, bytes_per_second=3.0, reference_gpus=16_384.0, growing=False,
+        network_exponent=0.0, restart_seconds=0.0,
+    )  # fmt: skip
+
+
+def test_walls_by_hand() -> None:
+    """m b / S = 1000 x 10 / 100 = 100 GPUs. Growing from 4: n^1.5 = 100 x 2. With bandwidth ~ sqrt(n): n^0.5 = 100."""
+    run = ScaledRun(gpu_seconds_between=1000.0, state_bytes=100.0, bytes_per_second=10.0, reference_gpus=4.0)
+    assert wall(run) == pytest.approx(100)
+    assert wall(replace(run, growing=True)) == pytest.approx(200 ** (2 / 3))
+    assert wall(replace(run, network_exponent=0.5)) == pytest.approx(10_000)
+    assert wall(replace(run, growing=True, network_exponent=1.0)) == pytest.approx(200**2)
+    assert [wall(replace(run, growing=True, network_exponent=x)) for x in (1.5, 2.0)] == [inf, inf]
+    assert replace(run, growing=True).state(16) == pytest.approx(200)
+    assert replace(run, growing=True).write_seconds(16) == pytest.approx(20)
+    assert stalled_by_restarts(replace(run, restart_seconds=0.5)) == 2000
+
+
+def test_one_gpu_is_the_smallest_run() -> None:
+    run = ScaledRun(gpu_seconds_between=1000.0, state_bytes=60.0, bytes_per_second=1.0)
+    assert largest(run, run.goodput(1.1)) == pytest.approx(1.1, rel=1e-6)
+    assert largest(run, run.goodput(1.0)) == pytest.approx(1.0, rel=1e-6)
+    with pytest.raises(NoProgress, match="even one GPU"):
+        largest(run, run.goodput(0.9))

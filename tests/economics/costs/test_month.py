@@ -177,3 +177,62 @@ def test_outages_of_several_nodes_are_apart() -> None:
     assert [(one.node, one.begin, one.end, one.what) for one in found] == [
         ("n1", 0, 50, "gpu_xid"), ("n1", 60, 100, "gpu_xid"), ("n2", 0, 100, "gpu_ecc")
     ]  # fmt: skip
+
+
+def test_a_job_that_died_at_the_end_of_its_node_repeats_too() -> None:
+    assert whose([job(0, 100, JobState.FAILED)], 20) == [
+        (0, 90, "productive", "7", "no account"), (90, 100, "rework", "7", "no account")
+    ]  # fmt: skip
+    assert whose([job(0, None, JobState.FAILED)], 20) == [(0, 100, "productive", "7", "no account")]
+    assert whose([job(0, 50, JobState.NODE_FAILED)], 200)[0] == (0, 50, "rework", "7", "no account")
+
+
+def test_nothing_is_repeated_where_nobody_says_how_long_an_interval_is() -> None:
+    assert "rework" not in {one.part for one in slices(["n1"], STORY, [JOB], 0, 100)}
+
+
+def test_jobs_are_told_by_their_start_even_from_nothing_on() -> None:
+    assert [row[3] for row in whose([job(0.5, 90, id="b"), job(0, 50, id="a")])] == ["a", "b", "no job"]
+    assert whose([job(-5, 20, id="a")])[0] == (0, 20, "productive", "a", "no account")
+    assert whose([job(100, 120, id="a"), job(-9, 0, id="b")]) == [(0, 100, "productive", "no job", "no job")]
+
+
+def test_what_was_seen_first_is_the_evidence_of_an_outage() -> None:
+    def told(at: float, after: Stage, kind: EventKind, cause: str, reason: str) -> StageChange:
+        return StageChange(node="n1", at=at, before=S.READY, after=after, happening=kind, cause=cause, reason=reason)
+
+    story = [
+        told(10, S.DRAINING, H.FAILED, "gpu_xid", "XID 79"),
+        told(20, S.QUARANTINED, H.EMPTIED, "", "drained"),
+        told(30, S.READY, H.TEST_PASSED, "", "well"),
+        told(40, S.SPARE, H.RELEASE, "", "kept"),
+        told(50, S.CLEANING, H.FAILED, "gpu_ecc", "row 7"),
+    ]
+    found = slices(["n1"], story, [], 0, 60)
+    assert [(one.part, one.cause, one.seen) for one in found] == [
+        ("unknown", "before anybody watched", ""), ("waiting", "gpu_xid", "XID 79"), ("waiting", "gpu_xid", "XID 79"),
+        ("idle", "", ""), ("idle", "", ""), ("waiting", "gpu_ecc", "row 7"),
+    ]  # fmt: skip
+    assert [(one.begin, one.end, one.what, one.seen) for one in outages(found)] == [
+        (10, 30, "gpu_xid", "XID 79"), (50, 60, "gpu_ecc", "row 7")
+    ]  # fmt: skip
+
+
+def test_what_is_before_and_after_the_month_is_not_of_it() -> None:
+    story = [
+        change(5, S.TESTING, S.READY, H.TEST_PASSED),
+        change(50, S.READY, S.DRAINING, H.FAILED, "gpu_xid"),
+        change(250, S.TESTING, S.READY, H.TEST_PASSED),
+    ]
+    found = slices(["n1"], story, [], 100, 200)
+    assert [(one.begin, one.end, one.part, one.cause) for one in found] == [(100, 200, "waiting", "gpu_xid")]
+    assert found[0].seconds == 100
+
+
+def test_outages_that_follow_each_other_for_another_reason_are_two() -> None:
+    story = [
+        change(0, S.READY, S.PROVISIONING, H.ENROLLED),
+        change(40, S.PROVISIONING, S.DRAINING, H.FAILED, "gpu_xid"),
+    ]
+    found = outages(slices(["n1"], story, [], 0, 100))
+    assert [(one.begin, one.end, one.what) for one in found] == [(0, 40, "not in service yet"), (40, 100, "gpu_xid")]

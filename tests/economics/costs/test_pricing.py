@@ -144,3 +144,24 @@ def test_the_evidence_of_a_claim_is_of_the_period_alone() -> None:
     assert claim.credit == pytest.approx(0.2)
     later = claims([Outage(node="n1", begin=5100, end=5300, what="x")], 5000.0, 6000.0, 1.0, AGREEMENT)
     assert later[0].uptime == pytest.approx(0.8)
+
+
+def test_what_is_left_out_of_an_offer_or_a_recovery() -> None:
+    assert Offer(name="a", price=2.0, goodput=1.0) == Offer(name="a", price=2.0, goodput=1.0, extras=0.0, credits=0.0)
+    bare = Recovery(job_gpus=10, blast_gpus=8, identify_hours=1, checkpoint_hours=4, start_hours=3, repair_hours=5)
+    assert restart_hours(bare) == {"cold": 110, "hot": 60 + 40, "tolerant": 10 + 40}
+    assert restart_expense(bare, 2, 3.0) == {"cold": 660, "hot": 600, "tolerant": 300}
+    assert restart_expense(bare, 0, 3.0)["cold"] == 0
+
+
+def test_a_premium_by_hand() -> None:
+    assert break_even_premium(0.9, 0.6) == pytest.approx(0.5)
+    assert break_even_premium(0.5, 1.0) == pytest.approx(-0.5)
+    with pytest.raises(BadNumber):
+        break_even_premium(0.9, 0.0)
+
+
+@pytest.mark.parametrize(("begin", "end"), [(10.0, 10.0), (10.0, 9.0)])
+def test_a_period_has_a_length(begin: float, end: float) -> None:
+    with pytest.raises(BadNumber):
+        claims([], begin, end, 1, AGREEMENT)

@@ -52,3 +52,22 @@ def test_a_domain_smaller_than_a_group_takes_no_group() -> None:
     assert loss_rate(120, 3, 1e-7, 600, (small,), spread=False) == loss_rate(120, 3, 1e-7, 600)
     just = FailureDomain(name="chassis", nodes=3, failures_per_second=1e-8)
     assert loss_rate(120, 3, 1e-7, 600, (just,), spread=False) > loss_rate(120, 3, 1e-7, 600)
+
+
+def test_the_edges_of_groups() -> None:
+    assert [loss_chance(2, 2, dead) for dead in (0, 1, 2)] == [0, 0, 1]
+    assert [loss_chance(4, 1, dead) for dead in (0, 1)] == [0, 1]
+    assert loss_chance(4, 2, 4) == 1
+    for nodes, replicas in ((0, 2), (1, 2), (2, 4), (0, 1), (4, -2)):
+        with pytest.raises(BadNumber):
+            loss_chance(nodes, replicas, 0)
+
+
+def test_how_often_all_copies_die_by_hand() -> None:
+    """6 nodes in threes, a tenth of a rebuild's time between failures: 6 x 0.01 x (2 x 0.1) x (1 x 0.1)."""
+    rack = FailureDomain(name="rack", nodes=3, failures_per_second=0.5)
+    assert loss_rate(6, 3, 0.01, 10) == pytest.approx(0.0012)
+    assert loss_rate(6, 2, 0.01, 10) == pytest.approx(0.006)
+    assert loss_rate(6, 1, 0.01, 10) == pytest.approx(0.06)
+    assert loss_rate(6, 3, 0.01, 10, (rack,)) == pytest.approx(0.0012)
+    assert loss_rate(6, 3, 0.01, 10, (rack, rack), spread=False) == pytest.approx(0.0012 + 2)

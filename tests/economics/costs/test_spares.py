@@ -92,3 +92,22 @@ def test_five_crews_cover_what_their_terms_say() -> None:
 def test_where_nothing_fails_no_spare_is_needed() -> None:
     assert (Crews(1, 0.0).spares_for(0.999), Crews(1, 0.0).covered(0)) == (0, 1.0)
     assert erlang_b(0, 1.0) == 1.0
+
+
+def test_queues_by_hand() -> None:
+    assert mean_out(100, 0.01, 3) == pytest.approx(3)
+    assert Crews(2, 1.0).mean_out == pytest.approx(4 / 3)
+    assert Crews(4, 0.0).mean_out == 0
+    assert [erlang_c(2, load) for load in (1.0, 2.0, 5.0)] == [pytest.approx(1 / 3), 1.0, 1.0]
+    assert [erlang_b(2, load) for load in (0.0, 2.0)] == [0, pytest.approx(0.4)]
+    with pytest.raises(NoProgress):
+        Crews(5, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("level", "spares"), [(0.4, 0), (0.5, 0), (0.51, 1), (0.75, 1), (0.76, 2), (0.875, 2), (0.9, 3)]
+)
+def test_one_crew_covers_half_of_what_is_left_with_each_spare(level: float, spares: int) -> None:
+    crew = Crews(1, 0.5)
+    assert crew.spares_for(level) == spares
+    assert crew.covered(spares) == pytest.approx(1 - 0.5 ** (spares + 1))

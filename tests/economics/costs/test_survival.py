@@ -91,3 +91,42 @@ def test_the_hazard_of_parts_that_wear_by_hand() -> None:
 def test_the_first_failure_of_many_by_hand() -> None:
     """Shape 1/2: scale / N^2 times Gamma(3) = 2."""
     assert Weibull(0.5, 100.0).mean_first_failure_years(10) == pytest.approx(2.0)
+
+
+def test_rates_and_times_by_hand() -> None:
+    assert rate_from_probability(0.0) == 0
+    assert rate_from_probability(1 - math.exp(-2)) == pytest.approx(2)
+    assert expected_failures(10, 73, 0.5) == pytest.approx(1)
+    assert mean_seconds_between(2, 0.5) == 31_536_000
+    assert chance_of_failure(10, 73, 0.5) == pytest.approx(1 - math.exp(-1))
+
+
+def test_parts_that_wear_by_hand() -> None:
+    """Shape 2 and scale 1: age squared."""
+    worn = Weibull(2.0, 1.0)
+    assert worn.expected_failures(10, 365) == pytest.approx(10)
+    assert worn.expected_failures(10, 365, 365) == pytest.approx(30)
+    assert worn.chance_of_failure(0.1, 365) == pytest.approx(1 - math.exp(-0.1), rel=1e-9)
+    assert worn.chance_of_failure(0.1, 365, 365) == pytest.approx(1 - math.exp(-0.3))
+    assert Weibull(2.0, 4.0).survival(2.0) == pytest.approx(math.exp(-0.25))
+    assert Weibull.with_first_year(2.0, 4.0) == Weibull(2.0, 0.5)
+    assert Weibull(2.0, 4.0).mean_first_failure_years(4) == pytest.approx(2 * math.sqrt(math.pi) / 2)
+    assert Weibull(0.5, 1.0).hazard(4.0) == pytest.approx(0.25)
+
+
+def test_what_counts_support_by_hand() -> None:
+    seen = Posterior(1, 2.0)
+    assert seen.mean == 0.75
+    assert seen.interval() == (seen.quantile(0.025), pytest.approx(seen.quantile(0.975)))
+    assert seen.interval(0.5) == (seen.quantile(0.25), seen.quantile(0.75))
+    assert seen.quantile(0.95) == pytest.approx(7.814728 / 4)  # chi-square of 3 degrees
+    assert seen.chance_of_failure(2, 365) == pytest.approx(1 - 0.5**1.5)
+
+
+@pytest.mark.parametrize(
+    ("events", "level", "low", "high"),
+    [(24, 0.95, 15.377, 35.710), (0, 0.9, 0.0, 2.9957), (1, 0.95, 0.02532, 5.5716), (1, 0.9, 0.05129, 4.7439)],
+)
+def test_the_classic_interval_in_tables(events: int, level: float, low: float, high: float) -> None:
+    assert exact_interval(events, level) == (pytest.approx(low, rel=1e-3), pytest.approx(high, rel=1e-3))
+    assert exact_interval(24) == exact_interval(24, 0.95)
