@@ -139,7 +139,8 @@ class Collected(Fixed):
             return True
         ours = ("holdfast", "tests", "conftest", "test_", "__m", "_pytest")
         seen = self._seen
-        seen.modules = [name for name in sys.modules if not name.startswith(ours)]
+        others = ((name, getattr(module, "__file__", None)) for name, module in sys.modules.items())
+        seen.modules = [name for name, file in others if not name.startswith(ours) and not _in_the_repository(file)]
         now = [one for one in self._some if not one.inside or seen.imports.isdisjoint(_places(one))]
         self._answer.send((seen, meet(now, seen, self._jobs, partial(self._exchange, session))))
         return True
@@ -185,6 +186,11 @@ def _run(session: pytest.Session, items: list[pytest.Item], around: Any = nullco
         if session.testsfailed:
             return False
     return True
+
+
+def _in_the_repository(file: str | None) -> bool:
+    """A script imports code that is to be changed; imported before the forks, it would stay as it is."""
+    return file is not None and Path(file).is_relative_to(ROOT) and ".venv" not in Path(file).parts
 
 
 def _caches(paths: Container[str]) -> list[Any]:
