@@ -147,6 +147,7 @@ FAR = linked(Edge("runs_on", "node/n12", "job/b"))
         ("throughput is told: steps may be larger", change(STEP, times=1.25), 1.0),
         ("of one the throughput, of one the steps", of(TWO, measured(STEP, {"job/llama": 5.0, "job/b": 5.0}), change(STEP, "job/b", times=2.0)), 0.5),
         ("nobody tells anything", of(without(MADE), without(STEP)), 1.0),
+        ("a step that takes no time", of(without(MADE), change(STEP, times=0.0)), 1.0),
     ],
 )  # fmt: skip
 def test_how_much_of_their_pace_the_jobs_below_a_leaf_have(quiet: Any, why: str, make: Make, pace: float) -> None:
