@@ -186,3 +186,30 @@ def test_a_known_good_past_is_taken_only_where_it_knows_the_signal(quiet: Any) -
     quiet.change(ROOM, by=5.0)
     assert set(type(quiet.scene)(quiet.panel, quiet.topology, past).moved(ROOM)) == {"room/h1"}
     assert np.isnan(quiet.scene.recent(ROOM, "room/none"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause", "make", "signs"),
+    [
+        ("power.brake", "node/n5", of(happens("power_brake", "node/n5", 1800.0), gpus(CLOCK, nodes(5, 5), times=0.9)), [("node/n5", "power_brake", 1800.0, 0.0, 1.0)]),
+        ("schedule.slow_recovery", JOB, happens("job_failed", JOB, 100.0), [(JOB, "job_down", 100.0, 600.0, 2290.0)]),
+        ("schedule.cadence_long", JOB, of(measured(INTERVAL, {JOB: 1200.0}), measured("job_mtbf_seconds", {JOB: 600.0}), happens("job_failed", JOB, 50.0), happens("job_failed", JOB, 70.0)), [(JOB, "job_failed", 70.0, 0.0, 1.0)]),
+        ("software.rollout", "software/d1", of(*(happens("driver_rollout", f"node/n{n}", 2000.0, version="d1") for n in (1, 2)), *(happens("xid", f"node/n{n}/gpu/0", 2100.0, 79) for n in (1, 2))), [(f"node/n{n}/gpu/0", "xid", 2100.0, 0.0, 1.0) for n in (1, 2)]),
+        ("power.cap", "node/n4", gpus("gpu_clock_event_reasons", nodes(4, 4), by=4.0), [("node/n4/gpu/0", "gpu_clock_event_reasons", 1500.0, 0.0, 4.0)]),
+    ],
+)  # fmt: skip
+def test_the_signs_of_what_no_instrument_measures(
+    quiet: Any, kind: str, cause: str, make: Make, signs: list[tuple[str, str, float, float, float]]
+) -> None:
+    make(quiet)
+    one = next(found[cause, kind] for seam in ALL if (cause, kind) in (found := quiet.candidates(seam)))
+    assert [(sign.subject, sign.signal, sign.since, sign.before, sign.now) for sign in one.signs] == signs
+
+
+def test_a_degraded_node_is_shown_with_its_verdict_and_its_parts(quiet: Any) -> None:
+    of(happens("verdict", "node/n3", 900.0, health="fail"), change(CLOCK, "node/n3/gpu/1", times=0.7))(quiet)
+    change(STEP, times=3.2)(quiet)
+    (seam,) = (seam for seam in ALL if seam.name == "schedule.degraded")
+    first, second = quiet.candidates(seam)["node/n3", "schedule.degraded_kept"].signs
+    assert (first.subject, first.signal, first.before, first.now) == ("node/n3", "verdict", 0.0, 1.0)
+    assert (second.subject, second.signal) == ("node/n3/gpu/1", CLOCK)
