@@ -114,7 +114,8 @@ def test_a_limit_that_is_told_is_the_first_sign(quiet: Any) -> None:
 
 def test_backwards_a_branch_is_seen_in_its_unit_and_a_unit_in_what_acts_on_it(quiet: Any) -> None:
     of(change(RACK_FLOW, "rack/r2", times=0.5), change(CDU, "cdu/c1", times=0.5))(quiet)
-    found = {key: one for seam in ALL for key, one in quiet.candidates(seam).items()}
+    cooling = [seam for seam in ALL if seam.name in ("cooling.rack", "cooling.flow")]
+    found = {key: one for seam in cooling for key, one in quiet.candidates(seam).items()}
     assert found["rack/r2", "cooling.rack_blocked"].backwards == {"flow", "pressure", "pump", "return", "supply"}
     assert found["cdu/c1", "cooling.flow_low"].backwards == {"flow", "pressure", "pump", "return"}
 
