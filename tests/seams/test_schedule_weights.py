@@ -218,3 +218,17 @@ def test_a_version_without_a_name_is_its_rollout(quiet: Any) -> None:
 def test_what_a_program_does_to_itself_is_no_failure(quiet: Any, code: int) -> None:
     of(_rollout(1, 2), _fails(1, code=code), _fails(2, code=code))(quiet)
     assert quiet.candidates(ROLLOUT) == {}
+
+
+@pytest.mark.parametrize(("lately", "found"), [(300.0, True), (2000.0, False)])
+def test_what_is_usual_is_what_was_told_last(quiet: Any, lately: float, found: bool) -> None:
+    of(USUAL, _dies(1000.0))(quiet)
+    quiet.tables["job_restart_seconds"].values[0, 200:] = lately
+    assert bool(quiet.candidates(RECOVERY)) is found
+
+
+@pytest.mark.parametrize(("restart", "found"), [(177.0, True), (179.0, False)])
+def test_what_replacing_costs_may_not_be_told_now(quiet: Any, restart: float, found: bool) -> None:
+    of(SLOW, _verdict("fail"), _replacing(100.0), measured("job_restart_seconds", {JOB: restart}))(quiet)
+    quiet.tables["job_replace_seconds"].values[0, -1] = np.nan
+    assert bool(quiet.candidates(DEGRADED)) is found
