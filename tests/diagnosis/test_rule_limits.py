@@ -1,0 +1,252 @@
+"""Rules of a diagnosis on both sides of their limits: last words, warnings, survivals, origins, interfaces."""
+
+import pytest
+
+from holdfast.diagnosis.rules import collect, exits, hints, timeline
+from holdfast.diagnosis.rules.next_step import decide
+from holdfast.diagnosis.rules.weighing import weigh
+from holdfast.model.evidence import Evidence
+from tests.diagnosis.telling import NOON, candidate, reported, wait, watchdog
+
+TAIL = reported("tail", "note", "job.exception", code="error", text="boom  now", rank=4, host="n1")
+DONE = reported("life", code="done")
+
+
+@pytest.mark.parametrize(
+    ("why", "evidence", "cause"),
+    [
+        ("the last error of a log", [TAIL], "job.exception"),
+        ("the run goes on", [reported("tail", "note", "job.exception", steps_after="1")], None),
+        ("no step was made after it", [reported("tail", "note", "job.exception", steps_after="0")], "job.exception"),
+        ("the work of this file was done", [TAIL, DONE], None),
+        ("that of another file", [TAIL, reported("life", code="done", file="b.log")], "job.exception"),
+        ("it only began", [TAIL, reported("life", code="begin")], "job.exception"),
+        ("another line is done", [TAIL, reported("save", code="done")], "job.exception"),
+        ("the run had made steps", [TAIL, reported("steps")], "unknown"),
+        (
+            "steps, but a traceback",
+            [reported("tail", "note", "job.exception", code="traceback"), reported("steps")],
+            "job.exception",
+        ),
+        ("no last words", [reported("exception", "note", "job.exception")], None),
+    ],
+)
+def test_last_words(why: str, evidence: list[Evidence], cause: str | None) -> None:
+    assert [one.name for one in hints.last_words(evidence)] == ([cause] if cause else []), why
+
+
+def test_last_words_are_quoted_in_part() -> None:
+    (one,) = hints.last_words([TAIL, reported("tail", "note", "job.nan")])
+    assert (one.name, one.confidence, one.ranks, one.host) == ("job.exception", 0.35, (4,), "n1")
+    assert one.note == "its last error is: boom now"
+    (long,) = hints.last_words([reported("tail", "note", "job.exception", text="y" * 200, where="train.py:3")])
+    assert (long.note, long.ranks) == (f"its last error is: {'y' * 160}, at train.py:3", ())
+
+
+def test_problems_that_were_only_warned_of() -> None:
+    warned = [reported("problem", "hint", "job.nan", problem="p", line=n, host="n1") for n in (1, 2)]
+    others = [reported("problem", "note", "job.exception", problem="p"), reported("problem", "hint", "job.exception")]
+    (one,) = hints.warned([*others, *warned])
+    assert (one.name, one.confidence, one.host, one.evidence) == ("job.nan", 0.45, "n1", warned)
+    assert hints.warned(others) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "counts"),
+    [
+        ("rendezvous", "Socket Timeout", True),
+        ("exception", "wait timeout after 300000ms", True),
+        ("exception", "Wait timeout after 300000ms", True),
+        ("exception", "the client timed out", True),
+        ("exception", "an error", False),
+        ("nccl", "timed out", False),
+    ],
+)
+def test_a_busy_rank_counts_beside_a_store_that_timed_out(kind: str, text: str, counts: bool) -> None:
+    busy = reported("eval", "hint", "job.rank_slow", rank=0)
+    found = hints.candidates([busy, reported(kind, "note", text=text)], None)
+    assert bool(found) is counts
+
+
+@pytest.mark.parametrize(("kind", "memory"), [("loading", True), ("busy", True), ("save", False)])
+def test_what_a_killed_process_was_doing(kind: str, memory: bool) -> None:
+    killed = reported("exit", "exit", signal="9", host="n1")
+    first, last = reported(kind, line=1), reported(kind, line=2)
+    found = hints.candidates([first, last, killed, reported("exit", "exit", signal="9", host="n2")], None)
+    assert [(one.name, one.host, one.evidence) for one in found] == (
+        [("host.oom", "n1", [killed, last])] if memory else []
+    )
+    well = reported("exit", "note", signal="9")
+    assert hints.candidates([first, well], None) == []
+
+
+def test_two_retries_are_shown_of_many() -> None:
+    retries = [reported("nccl.completion", "strong", "fabric.retry_exceeded", host=f"n{n}") for n in range(4)]
+    (one,) = hints.candidates(retries, None)
+    assert (one.name, one.host, one.evidence) == ("fabric.unreachable", "n0", retries[:2])
+
+
+@pytest.mark.parametrize(
+    ("worlds", "silent"),
+    [(("100000",), 99_999), (("100001",), 0), (("2", "4"), 3), (("4", "2"), 3), (("100001", "2"), 0)],
+)
+def test_the_largest_world_counts_unless_it_cannot_be(worlds: tuple[str, ...], silent: int) -> None:
+    given = [reported("x", rank=0, at=NOON), *(reported("xid", at=NOON, world=world) for world in worlds)]
+    said = hints.unseen(given, [candidate("job.exception", reported("exception", "weak"))], None)
+    assert [line.startswith("the log of rank") for line in said] == ([True] if silent else [])
+
+
+def test_whose_kernel_log_is_missed() -> None:
+    weak = reported("exception", "weak")
+    placed, placeless = candidate("gpu.gsp", weak, host="n7"), candidate("gpu.gsp", weak)
+    assert "the kernel log of n7," in hints.unseen([reported("x", at=NOON)], [placed], None)[0]
+    assert "the kernel log of each node," in hints.unseen([reported("x", at=NOON)], [placeless], None)[0]
+
+
+@pytest.mark.parametrize(
+    ("signal", "known"),
+    [("11", "segfault"), ("7", "bus_error"), ("4", "illegal_instruction"), ("9", ""), ("6", ""), ("8", ""), ("1", "")],
+)
+def test_the_known_problem_behind_a_signal(signal: str, known: str) -> None:
+    one = exits.candidate([reported("exit", "exit", signal=signal)])
+    assert one is not None
+    assert one.known == known
+
+
+def test_an_end_without_a_signal_points_nowhere() -> None:
+    assert exits.candidate([reported("exit", "exit", name="SIGWINCH")]) is None
+    assert exits.candidate([reported("exit", "exit")]) is None
+    unnamed = [reported("exit", "exit", first="yes", exit="1"), reported("exit", "exit", signal="9")]
+    assert exits.candidate(unnamed) is None
+
+
+@pytest.mark.parametrize(
+    ("why", "one", "over"),
+    [
+        ("a call failed before NCCL connected", reported("nccl", "strong", code="call_failed", line=9, file="c.log"), True),
+        ("in the line that says so", reported("nccl", "strong", code="call_failed", line=10, file="c.log"), False),
+        ("after it", reported("nccl", "strong", code="call_failed", line=11, file="c.log"), False),
+        ("in another file", reported("nccl", "strong", code="call_failed", line=9), False),
+        ("something else before it", reported("nccl", "strong", code="x", line=9, file="c.log"), False),
+        ("what only slows is not survived", reported("problem", "weak", "job.slowdown", line=9, file="d.log"), False),
+        ("unless it is another kind of line", reported("steps?", "weak", "job.slowdown", line=9, file="d.log"), True),
+        ("a problem that ends jobs is", reported("problem", "weak", "job.exception", line=9, file="d.log"), True),
+        ("a problem without a cause is", reported("problem", "weak", line=9, file="d.log"), True),
+    ],
+)  # fmt: skip
+def test_what_a_run_survived_of_calls_and_slowness(why: str, one: Evidence, over: bool) -> None:
+    assert timeline.survived(one, {"d.log": 10}, {"c.log": 10}) is over, why
+
+
+def test_without_a_word_of_connecting_a_failed_call_is_not_survived() -> None:
+    assert not timeline.survived(reported("nccl", "strong", code="call_failed", line=0), {})
+
+
+def follower(kind: str = "xid", role: str = "effect", origin: str = "149") -> Evidence:
+    return reported(kind, role, code="45", caused_by=origin)
+
+
+@pytest.mark.parametrize(
+    ("why", "evidence", "role", "cause"),
+    [
+        ("its origin was not given", [follower()], "likely", "gpu.nvlink"),
+        ("its origin speaks for itself", [follower(), reported("xid", "strong", code="149")], "effect", ""),
+        ("another line has that code", [follower(), reported("sxid", "strong", code="149")], "likely", "gpu.nvlink"),
+        ("it names none", [reported("xid", "effect", code="45")], "effect", ""),
+        ("no Xid", [follower("sxid")], "effect", ""),
+        ("no effect", [follower(role="strong")], "strong", ""),
+    ],
+)
+def test_a_follower_stands_for_an_origin_that_was_not_given(
+    why: str, evidence: list[Evidence], role: str, cause: str
+) -> None:
+    first = timeline.with_named_origins(evidence)[0]
+    assert (first.role, first.cause) == (role, cause), why
+
+
+@pytest.mark.parametrize(("words", "host"), [(19, "n1"), (20, "")])
+def test_the_first_twenty_words_of_a_name_are_read(words: int, host: str) -> None:
+    asked = reported("asked", file="-".join(["w"] * words) + "-n1")
+    placed = timeline.prepared([asked, reported("x", host="n1", file="b")])
+    assert next(one.host for one in placed if one.event.kind == "asked") == host
+
+
+@pytest.mark.parametrize(("length", "kept"), [(160, "y" * 160), (161, "y" * 157 + "...")])
+def test_a_note_is_cut_where_it_is_too_long(length: int, kept: str) -> None:
+    assert collect.short("y" * length) == kept
+    assert collect.short(" a\n b ") == "a b"
+
+
+@pytest.mark.parametrize(
+    ("cause", "detail", "note"),
+    [
+        ("job.exception", {"where": "t.py:1"}, "exception x, at t.py:1"),
+        ("job.exception", {}, "exception x"),
+        ("job.exception", {"path": "/p"}, "exception x"),
+        ("storage.corrupt", {"path": "/p"}, "exception x"),
+        ("launcher.setup", {}, "exception x"),
+        ("storage.full", {"path": "/p", "where": "t.py:1"}, "/p"),
+        ("job.nan", {"where": "t.py:1"}, "t.py:1"),
+        ("job.nan", {}, ""),
+    ],
+)
+def test_the_note_of_an_exception(cause: str, detail: dict[str, str], note: str) -> None:
+    (one,) = collect.candidates([reported("exception", "strong", cause, **detail)])  # type: ignore[arg-type]
+    assert one.note == note
+
+
+def test_a_port_that_is_up_in_the_same_moment_was_not_down() -> None:
+    down, up = (
+        reported("link", "strong", "fabric.port_down", at=NOON, host="n1", code=code, device="mlx5_0", file="k.log")
+        for code in ("down", "up")
+    )
+    one = candidate("fabric.port_down", down)
+    weigh([one], [down, up], None)
+    assert one.factor == 0.25
+
+
+def test_before_the_watchdog_fired_the_order_of_lines_says_nothing() -> None:
+    fired = watchdog(0, at=NOON, line=50)
+    timed, timeless = (reported("cuda", "weak", rank=0, line=51, at=at) for at in (NOON - 5, 0.0))
+    for own, left in ((timed, 1.0), (timeless, 0.3)):
+        one = candidate("job.illegal_access", own)
+        weigh([one], [own, fired], wait(fired))
+        assert one.factor == left
+
+
+def interfaces(*names: str, code: str = "interface") -> Evidence:
+    return reported("nccl.about", code=code, interfaces=" ".join(names))
+
+
+@pytest.mark.parametrize(
+    ("why", "evidence", "begins"),
+    [
+        ("a good one was seen as well", [interfaces("docker0", "ens3")], "ens3 (the log shows that NCCL took docker0,"),
+        ("only inner ones", [interfaces("docker0", "veth1", "lo", "br-7")], "^lo,docker,veth,virbr,br-,cni,flannel,cali (the log shows that NCCL took docker0, veth1, lo,"),
+        ("all can be reached", [interfaces("ens3")], None),
+        ("another line", [interfaces("docker0", code="rank")], None),
+    ],
+)  # fmt: skip
+def test_the_interface_to_use(why: str, evidence: list[Evidence], begins: str | None) -> None:
+    unreachable = reported("nccl", "strong", "fabric.unreachable", problem="nccl_unreachable")
+    step = decide([candidate("fabric.unreachable", unreachable)], evidence)
+    told, fixed = step.settings["NCCL_SOCKET_IFNAME"], step.fix[0].removeprefix("NCCL_SOCKET_IFNAME=")
+    if begins is None:
+        assert not any("the log shows" in one for one in (told, fixed)), why
+    else:
+        assert told == fixed, why
+        assert told.startswith(begins), why
+
+
+@pytest.mark.parametrize(
+    ("cause", "evidence", "set_it"),
+    [
+        ("fabric.port_down", [], True),
+        ("fabric.retry_exceeded", [], False),
+        ("fabric.retry_exceeded", [reported("steps")], True),
+        ("gpu.gsp", [reported("steps")], False),
+    ],
+)
+def test_a_longer_timeout_helps_only_who_had_connected(cause: str, evidence: list[Evidence], set_it: bool) -> None:
+    found = decide([candidate(cause, reported("x"), host="n1", base=0.8)], evidence)
+    assert (found.settings.get("NCCL_IB_TIMEOUT", "").startswith("22 (")) is set_it
