@@ -2,7 +2,7 @@
 
 from holdfast.diagnosis.evidence.flight_recorder import evidence
 from holdfast.diagnosis.rules.collectives import CollectivePlace, standings
-from holdfast.formats.pytorch.flight_recorder import parse
+from holdfast.formats.pytorch.flight_recorder import Dump, Operation, ProcessGroup, parse
 from tests.diagnosis import recorder
 
 
@@ -198,3 +198,50 @@ def test_what_dumps_say_as_evidence():
 def test_little_trust_in_silence_is_weak_evidence():
     weak, strong = (evidence(standings(job(*[waiting(8)] * count, None)), {})[0] for count in (1, 3))
     assert (weak.role, strong.role, weak.file) == ("weak", "strong", "")
+
+
+def bare(rank, enqueued, *operations, ranks=(), completed=None):
+    """A dump whose groups nothing describes, unless `ranks` are its members."""
+    groups = {"g": ProcessGroup("g", "", ranks)} if ranks else {}
+    return Dump(rank, (2, 9), "", groups, {"g": enqueued}, completed or {}, operations)
+
+
+def pending(sequence, **more):
+    return Operation("g", sequence, sequence, "all_reduce", "scheduled", True, **more)
+
+
+def placed(*dumps):
+    return [(one.place, one.ranks, one.waiting) for one in standings(dumps)]
+
+
+def test_of_a_group_that_nothing_describes_those_who_used_it_are_members():
+    found = standings([bare(0, 5, pending(5)), bare(1, 4)])
+    assert [(one.place, one.ranks, one.group) for one in found] == [(CollectivePlace.NOT_JOINED, (1,), "g")]
+    other = Dump(2, (2, 9), "", {}, {}, {}, ())
+    assert placed(bare(0, 5, pending(5)), bare(1, 5, pending(5)), other) == [(CollectivePlace.INSIDE, (), (0, 1))]
+
+
+def test_a_rank_never_waits_for_itself():
+    lagging = bare(0, 4, pending(5))
+    assert placed(lagging, bare(1, 5, pending(5))) == [(CollectivePlace.NOT_JOINED, (0,), (1,))]
+    to_itself = pending(1, point_to_point=True, source=0, target=0)
+    assert placed(bare(0, 4, to_itself), bare(1, 5, pending(5))) == [(CollectivePlace.NOT_JOINED, (0,), (1,))]
+
+
+def test_an_end_of_a_send_that_is_not_named_is_nobody():
+    unnamed = pending(1, point_to_point=True)
+    assert placed(bare(0, 4, unnamed, ranks=(0, -1))) == [(CollectivePlace.INSIDE, (), (0,))]
+
+
+def test_a_rank_is_waited_for_from_the_first_collective_it_lacks():
+    for enqueued, place in ((4, CollectivePlace.NOT_JOINED), (5, CollectivePlace.INSIDE), (6, CollectivePlace.INSIDE)):
+        assert placed(bare(0, 5, pending(5)), bare(1, enqueued))[0][0] is place
+
+
+def test_peers_that_finished_it_are_counted_by_their_own_word():
+    stuck = bare(0, 5, pending(5))
+    for completed, place in ((4, CollectivePlace.INSIDE), (5, CollectivePlace.BEHIND), (6, CollectivePlace.BEHIND)):
+        assert placed(stuck, bare(1, 6, completed={"g": completed}))[0][0] is place
+    first = bare(0, 5, pending(0))
+    assert placed(first, bare(1, 6))[0][0] is CollectivePlace.INSIDE
+    assert placed(first, bare(1, 6, completed={"g": 0}))[0][0] is CollectivePlace.BEHIND

@@ -114,6 +114,8 @@ def test_what_is_just_recent_enough_is_kept() -> None:
     assert course.degradations == [0.0, 10.0]
     recall.step(course, (EventKind.DEGRADED, "gpu", "", False), 10.5)
     assert course.degradations == [10.0, 10.5]
+    recall.step(course, (EventKind.DEGRADED, "nvlink", "", False), 20.5)
+    assert course.degradations == [10.5, 20.5]
 
 
 def test_a_course_begins_where_another_began() -> None:
