@@ -245,3 +245,49 @@ def test_peers_that_finished_it_are_counted_by_their_own_word():
     first = bare(0, 5, pending(0))
     assert placed(first, bare(1, 6))[0][0] is CollectivePlace.INSIDE
     assert placed(first, bare(1, 6, completed={"g": 0}))[0][0] is CollectivePlace.BEHIND
+
+
+def direct(source, target, kind="send", sequence=1, *, waits=True, group="g"):
+    return Operation(group, sequence, 0, kind, "scheduled" if waits else "completed", waits, True, source, target)
+
+
+def test_a_partner_of_whom_nothing_is_known_is_nobody():
+    assert placed(bare(0, 4, direct(0, 7))) == [(CollectivePlace.INSIDE, (), (0,))]
+    assert placed(bare(0, 4, direct(0, 7), ranks=(0, 7))) == [(CollectivePlace.NO_DUMP, (7,), (0,))]
+    assert placed(bare(0, 4, direct(7, 0, "recv"), ranks=(0, 7))) == [(CollectivePlace.NO_DUMP, (7,), (0,))]
+
+
+def test_sends_and_receives_meet_in_pairs_of_one_group_and_direction():
+    waits = direct(0, 1)
+    met, missing = (CollectivePlace.INSIDE, (), (0,)), (CollectivePlace.NOT_JOINED, (1,), (0,))
+    for answer, found in (
+        (direct(0, 1, "recv", waits=False), met),
+        (direct(0, 1, "send", waits=False), missing),
+        (direct(1, 0, "recv", waits=False), missing),
+        (direct(0, 2, "recv", waits=False), missing),
+        (direct(0, 1, "recv", waits=False, group="h"), missing),
+    ):
+        assert placed(bare(0, 4, waits), bare(1, 4, answer)) == [found]
+    second = direct(0, 1, sequence=2)
+    one, two = direct(0, 1, "recv", waits=False), direct(0, 1, "recv", 2, waits=False)
+    assert placed(bare(0, 4, waits, second), bare(1, 4, one)) == [missing]
+    assert placed(bare(0, 4, waits, second), bare(1, 4, one, two)) == [met]
+
+
+def test_a_rank_stuck_in_two_groups_is_inside_the_first():
+    other = Operation("h", 3, 3, "all_reduce", "scheduled", True, created=9.0)
+    dumps = [
+        Dump(rank, (2, 9), "", {}, {"g": 5, "h": 3}, {}, (pending(5, created=5.0), other)[: 2 - rank])
+        for rank in (0, 1)
+    ]
+    (found,) = standings(dumps)
+    assert (found.place, found.group, found.waiting, found.since) == (CollectivePlace.INSIDE, "g", (0, 1), 5.0)
+
+
+def test_of_ranks_missing_from_two_operations_the_first_is_told():
+    later = Operation("h", 3, 3, "broadcast", "scheduled", True, created=9.0)
+    waits = Dump(0, (2, 9), "", {}, {"g": 5, "h": 3}, {}, (pending(5, created=5.0), later))
+    behind = [Dump(rank, (2, 9), "", {}, {group: number}, {}, ()) for rank, group, number in ((1, "g", 4), (2, "h", 2))]
+    (found,) = standings([waits, *behind])
+    assert (found.ranks, found.operation, found.since) == ((1, 2), "all_reduce", 5.0)
+    assert found.reason == "ranks 1, 2 did not join all_reduce 5 of g, in which rank 0 wait"

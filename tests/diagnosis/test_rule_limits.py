@@ -3,6 +3,7 @@
 import pytest
 
 from holdfast.diagnosis.rules import collect, exits, hints, timeline
+from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.diagnosis.rules.next_step import decide
 from holdfast.diagnosis.rules.weighing import weigh
 from holdfast.model.evidence import Evidence
@@ -250,3 +251,61 @@ def test_the_interface_to_use(why: str, evidence: list[Evidence], begins: str | 
 def test_a_longer_timeout_helps_only_who_had_connected(cause: str, evidence: list[Evidence], set_it: bool) -> None:
     found = decide([candidate(cause, reported("x"), host="n1", base=0.8)], evidence)
     assert (found.settings.get("NCCL_IB_TIMEOUT", "").startswith("22 (")) is set_it
+
+
+def names(*evidence: Evidence) -> list[str]:
+    return [one.name for one in diagnose(evidence).causes]
+
+
+RAISED = reported("exception", "strong", "job.nan", line=5)
+CALL = reported("nccl", "strong", "job.nan", code="call_failed", line=5)
+
+
+@pytest.mark.parametrize(
+    ("why", "evidence", "found"),
+    [
+        ("the work was done after it", [RAISED, reported("life", code="done", line=9)], []),
+        ("before it", [RAISED, reported("life", code="done", line=4)], ["job.nan"]),
+        ("a save was done after it", [RAISED, reported("save", code="done", line=9)], ["job.nan"]),
+        ("the job began after it", [RAISED, reported("life", code="begin", line=9)], ["job.nan"]),
+        ("a call failed, then NCCL connected", [CALL, reported("nccl.about", code="rank", line=9)], []),
+        ("another line of it", [CALL, reported("nccl.about", code="version", line=9)], ["job.nan"]),
+        ("a rank of something else", [CALL, reported("gloo", code="rank", line=9)], ["job.nan"]),
+    ],
+)
+def test_what_a_whole_log_says_was_survived(why: str, evidence: list[Evidence], found: list[str]) -> None:
+    assert names(*evidence) == found, why
+
+
+def test_one_warning_is_told_of_a_bad_end_that_nothing_else_explains() -> None:
+    failed = reported("exit", "exit", exit="3", line=9)
+    warnings = [reported("problem", "hint", cause, problem="p") for cause in ("job.nan", "job.dataloader")]
+    assert names(failed, *warnings) == ["job.nan"]
+    assert names(failed) == ["unknown"]
+    assert names(reported("exit", "exit", exit="0"), *warnings) == []
+
+
+def test_an_unknown_end_is_of_who_waited_and_names_only_lost_peers() -> None:
+    (waited,) = diagnose([watchdog(3, at=0.0)]).causes
+    assert (waited.name, waited.ranks) == ("unknown", (3,))
+    (ended,) = diagnose([reported("exit", "exit", exit="3"), reported("nccl", "note", peer="z<1>")]).causes
+    assert (ended.ranks, ended.note) == ((), "the first sign is: exit x")
+
+
+@pytest.mark.parametrize("code", [2, 64, 65, 100, 127, 128, 160, 255])
+def test_an_exit_code_outside_of_signals_is_none(code: int) -> None:
+    assert exits.signal_of(reported("exit", "exit", exit=str(code))) == 0
+
+
+def test_only_a_save_can_be_an_unfinished_one() -> None:
+    waiting = wait(watchdog(0, at=NOON, ran_ms="600000"))
+    assert hints.candidates([reported("life", code="begin", at=NOON - 610)], waiting) == []
+    assert hints.candidates([reported("save", code="failed", at=NOON - 610)], waiting) == []
+
+
+@pytest.mark.parametrize(("paths", "note"), [((), ""), (("/a",), "/a"), (("/a", "/b", "/c"), "/c")])
+def test_the_last_save_names_the_storage(paths: tuple[str, ...], note: str) -> None:
+    stall = candidate("storage.stall", reported("x"))
+    given = [reported("save", code="begin", path=path) for path in paths]
+    hints.name_the_storage([stall], [*given, reported("load", path="/other")])
+    assert stall.note == note
