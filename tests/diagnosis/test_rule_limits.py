@@ -2,12 +2,14 @@
 
 import pytest
 
+from holdfast.catalog import job_problems
 from holdfast.diagnosis.rules import collect, exits, hints, timeline
 from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.diagnosis.rules.next_step import decide
+from holdfast.diagnosis.rules.waiting import suspects
 from holdfast.diagnosis.rules.weighing import weigh
 from holdfast.model.evidence import Evidence
-from tests.diagnosis.telling import NOON, candidate, reported, wait, watchdog
+from tests.diagnosis.telling import NOON, candidate, kernel, reported, wait, watchdog
 
 TAIL = reported("tail", "note", "job.exception", code="error", text="boom  now", rank=4, host="n1")
 DONE = reported("life", code="done")
@@ -232,6 +234,7 @@ def test_the_interface_to_use(why: str, evidence: list[Evidence], begins: str | 
     unreachable = reported("nccl", "strong", "fabric.unreachable", problem="nccl_unreachable")
     step = decide([candidate("fabric.unreachable", unreachable)], evidence)
     told, fixed = step.settings["NCCL_SOCKET_IFNAME"], step.fix[0].removeprefix("NCCL_SOCKET_IFNAME=")
+    assert told and fixed, why
     if begins is None:
         assert not any("the log shows" in one for one in (told, fixed)), why
     else:
@@ -309,3 +312,129 @@ def test_the_last_save_names_the_storage(paths: tuple[str, ...], note: str) -> N
     given = [reported("save", code="begin", path=path) for path in paths]
     hints.name_the_storage([stall], [*given, reported("load", path="/other")])
     assert stall.note == note
+
+
+def missed(*evidence: Evidence) -> str:
+    return " | ".join(hints.unseen(evidence, [candidate("job.exception", reported("exception", "weak"))], None))
+
+
+def test_times_are_missed_where_no_line_of_two_files_has_one() -> None:
+    one, other = reported("x"), reported("x", file="b.log")
+    assert "times: no line has one" in missed(one, other)
+    assert "times" not in missed(one, one)
+    assert "times" not in missed(one, reported("x", file="b.log", at=NOON))
+
+
+def test_a_cause_without_a_row_has_a_next_step_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.diagnosis.rules.candidate.job_problems.of_cause", lambda cause: None)
+    found = decide([candidate("storage.stall", reported("x"))], [])
+    assert (found.action, found.settings, found.fix) == ("wait_for_storage", {}, ())
+    assert (found.verify, found.link, found.report_to) == ("", "", "")
+    (one,) = collect.candidates([reported("x", "strong", "job.exception", text="boom")])
+    assert one.note == "boom"
+
+
+def test_the_interface_is_told_only_to_who_sets_one() -> None:
+    found = decide([candidate("gpu.gsp", reported("xid", "strong"), host="n1")], [interfaces("docker0")])
+    assert "NCCL_SOCKET_IFNAME" not in found.settings
+    assert not any("NCCL_SOCKET_IFNAME" in one for one in found.fix)
+
+
+def test_the_cluster_team_reads_the_first_two_hundred_letters() -> None:
+    owned = [one for one in job_problems.problems() if one.owner == "cluster" and one.is_default]
+    shown = reported("x", "strong", text="y" * 300)
+    told = decide([candidate(owned[0].cause, shown, host="n1")], []).report_to
+    assert told.endswith(f" The log says: {'y' * 200}")
+    assert decide([candidate("job.nan", shown)], []).report_to == ""
+
+
+def test_one_line_that_says_again_is_enough() -> None:
+    once, again = (reported("exception", "strong", code="RuntimeError", **more) for more in ({}, {"again": "yes"}))
+    assert decide([candidate("job.exception", once, again)], []).action == "stop"
+    assert decide([candidate("job.exception", once, once)], []).action == "restart_same"
+
+
+def test_a_save_without_a_step_is_taken_for_the_first() -> None:
+    def saved(path: str, at: float, **step: str) -> Evidence:
+        return reported("save", code="end", path=path, at=at, **step)
+
+    nan = candidate("job.nan", reported("steps", step=1.0), base=0.6)
+    assert decide([nan], [saved("/a", NOON)]).checkpoint == "/a (step ?)"
+    crash = candidate("job.exception", reported("exception", "strong"))
+    assert decide([crash], [saved("/a", NOON), saved("/b", NOON - 9, step="1")]).checkpoint == "/b (step 1)"
+
+
+def test_an_origin_that_is_no_gpu_stands_for_nothing() -> None:
+    of_the_job = follower(origin="13")
+    assert timeline.with_named_origins([of_the_job]) == [of_the_job]
+
+
+def test_who_names_no_operation_differs_from_nobody() -> None:
+    def told(rank: int, **detail: str) -> Evidence:
+        return watchdog(rank, at=0.0, line=rank + 1, seq="7", **detail)
+
+    def mismatch(*evidence: Evidence) -> list[tuple[tuple[int, ...], int]]:
+        found = suspects(wait(*evidence), evidence)
+        return [(one.ranks, len(one.evidence)) for one in found if one.name == "job.collective_mismatch"]
+
+    small, large, silent = told(0, op="ALLREDUCE", numel_in="1"), told(1, op="ALLREDUCE", numel_in="2"), told(2)
+    assert mismatch(small, silent) == []
+    assert mismatch(small, large) == [((1,), 2)]
+    assert mismatch(small, large, silent) == [((1,), 2)]
+
+
+@pytest.mark.parametrize(("number", "missing"), [(-1, True), (0, False)])
+def test_a_rank_that_enqueued_nothing_is_behind(number: int, missing: bool) -> None:
+    given = [watchdog(rank, at=0.0, line=rank, seq="1", enqueued=str(n)) for rank, n in enumerate((1, 1, number, 1))]
+    assert ("job.rank_missing" in {one.name for one in suspects(wait(*given), given)}) is missing
+
+
+def test_where_nobody_is_known_to_wait_nobody_is_missing() -> None:
+    given = [watchdog(None, at=0.0), reported("nccl.about", world="1")]
+    assert suspects(wait(given[0]), given) == []
+
+
+def left(cause: str, own: list[Evidence], *others: Evidence, waiting: bool = False) -> float:
+    one = candidate(cause, *own)
+    weigh([one], [*own, *others], wait(*others) if waiting else None)
+    return one.factor
+
+
+def test_a_word_without_a_time_is_no_end_of_the_job() -> None:
+    timed, timeless = (reported("exception", "effect", at=at, rank=1) for at in (NOON, 0.0))
+    assert left("gpu.gsp", [kernel("xid", "gpu.gsp", NOON - 901.0)], timed, timeless) == 0.25
+    assert left("gpu.gsp", [kernel("xid", "gpu.gsp", NOON - 901.0, last_at="")], timed) == 0.25
+
+
+def test_where_the_watchdog_tells_no_time_lines_count_though_the_cause_has_one() -> None:
+    own = reported("cuda", "weak", rank=0, line=51, at=NOON)
+    assert left("job.illegal_access", [own], watchdog(0, at=0.0, line=50), waiting=True) == 0.3
+
+
+def port(code: str, at: float, kind: str = "link") -> Evidence:
+    return reported(kind, "strong", "fabric.port_down", at=at, host="n1", code=code, device="mlx5_0", file="k.log")
+
+
+@pytest.mark.parametrize(
+    ("why", "own", "up", "factor"),
+    [
+        ("another line of the port speaks for it", [port("down", NOON), port("x", NOON, "mlx5")], port("up", NOON + 1), 1.0),
+        ("a time that is none", [port("down", 0.0)], port("up", 1.0), 1.0),
+        ("another kind of line says up", [port("down", NOON)], port("up", NOON + 1, "nic"), 1.0),
+        ("up", [port("down", NOON)], port("up", NOON + 1), 0.25),
+        ("it went down again", [port("down", NOON)], port("down", NOON + 1), 1.0),
+    ],
+)  # fmt: skip
+def test_what_forgives_a_port(why: str, own: list[Evidence], up: Evidence, factor: float) -> None:
+    assert left("fabric.port_down", own, up) == factor, why
+
+
+def test_storage_that_answered_at_no_time_is_not_back() -> None:
+    fired = watchdog(0, at=NOON, ran_ms="600000")
+    gone, back = (
+        reported("storage", "strong", "storage.stall", at=at, host="n1", code=code, file="k.log")
+        for at, code in ((NOON - 1000, "not_responding"), (0.0, "ok"))
+    )
+    one = candidate("storage.stall", gone)
+    weigh([one], [gone, back, fired], wait(fired))
+    assert one.factor == 1.0
