@@ -438,3 +438,10 @@ def test_storage_that_answered_at_no_time_is_not_back() -> None:
     one = candidate("storage.stall", gone)
     weigh([one], [gone, back, fired], wait(fired))
     assert one.factor == 1.0
+
+
+@pytest.mark.parametrize(("cause", "asked"), [("unknown", True), ("job.exception", False)])
+def test_what_a_process_wrote_last_is_missed_only_of_an_unknown_end(cause: str, asked: bool) -> None:
+    root = candidate(cause, reported("exception", "weak"))
+    said = hints.unseen([reported("exit", "exit", rank=1, exit="3", at=NOON)], [root], None)
+    assert any("ended with exit code 3" in line for line in said) is asked
