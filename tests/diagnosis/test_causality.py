@@ -126,3 +126,35 @@ def test_when_it_began_and_what_to_look_at_first() -> None:
     assert both.began == NOON - 5
     assert [item.event.kind for item in both.best_evidence()] == ["c", "b", "g", "e", "f", "a", "d"]
     assert candidate("gpu.gsp", reported("a")).began == 0.0
+
+
+def test_of_two_that_nothing_orders_neither_follows_from_the_other() -> None:
+    assert sorted(names(one("job.exception"), one("launcher.setup"))) == ["job.exception", "launcher.setup"]
+
+
+def test_every_role_has_its_place() -> None:
+    roles = ("hint", "note", "watchdog", "exit", "weak", "likely", "strong")
+    shown = candidate("gpu.gsp", *(reported("x", role) for role in roles)).best_evidence()
+    assert [item.role for item in shown] == ["strong", "likely", "weak", "exit", "watchdog", "hint", "note"]
+    other = candidate("gpu.gsp", reported("x", "note"), reported("x", "hint")).best_evidence()
+    assert [item.role for item in other] == ["note", "hint"]
+
+
+@pytest.mark.parametrize(("sure", "told"), [(0.333, 0.33), (0.336, 0.34), (0.0, 0.0)])
+def test_how_sure_is_told_in_percent(sure: float, told: float) -> None:
+    assert one("gpu.gsp", sure=sure).confidence == told
+
+
+def test_the_roles_weigh_by_themselves() -> None:
+    assert candidate("gpu.gsp", reported("x", "likely")).confidence == 0.65
+    assert candidate("gpu.gsp", reported("x", "likely"), reported("y", "likely")).confidence == 0.88
+    assert candidate("gpu.gsp", reported("x", "weak"), reported("x", "hint")).confidence == 0.59
+    doubted = candidate("gpu.gsp", reported("x", "strong"))
+    doubted.against(0.5, "late")
+    assert doubted.confidence == 0.42
+
+
+def test_the_line_that_shows_the_problem_names_its_parts() -> None:
+    strong, weak = reported("x", "strong", peer="b"), reported("y", "weak", peer="a", problem="p", size="9")
+    assert candidate("gpu.gsp", strong, weak).parts == {"peer": "a", "problem": "p", "size": "9"}
+    assert candidate("gpu.gsp", strong).parts == {}

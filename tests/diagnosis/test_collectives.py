@@ -2,7 +2,7 @@
 
 from holdfast.diagnosis.evidence.flight_recorder import evidence
 from holdfast.diagnosis.rules.collectives import CollectivePlace, standings
-from holdfast.formats.pytorch.flight_recorder import parse
+from holdfast.formats.pytorch.flight_recorder import Dump, Operation, ProcessGroup, parse
 from tests.diagnosis import recorder
 
 
@@ -198,3 +198,96 @@ def test_what_dumps_say_as_evidence():
 def test_little_trust_in_silence_is_weak_evidence():
     weak, strong = (evidence(standings(job(*[waiting(8)] * count, None)), {})[0] for count in (1, 3))
     assert (weak.role, strong.role, weak.file) == ("weak", "strong", "")
+
+
+def bare(rank, enqueued, *operations, ranks=(), completed=None):
+    """A dump whose groups nothing describes, unless `ranks` are its members."""
+    groups = {"g": ProcessGroup("g", "", ranks)} if ranks else {}
+    return Dump(rank, (2, 9), "", groups, {"g": enqueued}, completed or {}, operations)
+
+
+def pending(sequence, **more):
+    return Operation("g", sequence, sequence, "all_reduce", "scheduled", True, **more)
+
+
+def placed(*dumps):
+    return [(one.place, one.ranks, one.waiting) for one in standings(dumps)]
+
+
+def test_of_a_group_that_nothing_describes_those_who_used_it_are_members():
+    found = standings([bare(0, 5, pending(5)), bare(1, 4)])
+    assert [(one.place, one.ranks, one.group) for one in found] == [(CollectivePlace.NOT_JOINED, (1,), "g")]
+    other = Dump(2, (2, 9), "", {}, {}, {}, ())
+    assert placed(bare(0, 5, pending(5)), bare(1, 5, pending(5)), other) == [(CollectivePlace.INSIDE, (), (0, 1))]
+
+
+def test_a_rank_never_waits_for_itself():
+    lagging = bare(0, 4, pending(5))
+    assert placed(lagging, bare(1, 5, pending(5))) == [(CollectivePlace.NOT_JOINED, (0,), (1,))]
+    to_itself = pending(1, point_to_point=True, source=0, target=0)
+    assert placed(bare(0, 4, to_itself), bare(1, 5, pending(5))) == [(CollectivePlace.NOT_JOINED, (0,), (1,))]
+
+
+def test_an_end_of_a_send_that_is_not_named_is_nobody():
+    unnamed = pending(1, point_to_point=True)
+    assert placed(bare(0, 4, unnamed, ranks=(0, -1))) == [(CollectivePlace.INSIDE, (), (0,))]
+
+
+def test_a_rank_is_waited_for_from_the_first_collective_it_lacks():
+    for enqueued, place in ((4, CollectivePlace.NOT_JOINED), (5, CollectivePlace.INSIDE), (6, CollectivePlace.INSIDE)):
+        assert placed(bare(0, 5, pending(5)), bare(1, enqueued))[0][0] is place
+
+
+def test_peers_that_finished_it_are_counted_by_their_own_word():
+    stuck = bare(0, 5, pending(5))
+    for completed, place in ((4, CollectivePlace.INSIDE), (5, CollectivePlace.BEHIND), (6, CollectivePlace.BEHIND)):
+        assert placed(stuck, bare(1, 6, completed={"g": completed}))[0][0] is place
+    first = bare(0, 5, pending(0))
+    assert placed(first, bare(1, 6))[0][0] is CollectivePlace.INSIDE
+    assert placed(first, bare(1, 6, completed={"g": 0}))[0][0] is CollectivePlace.BEHIND
+
+
+def direct(source, target, kind="send", sequence=1, *, waits=True, group="g"):
+    return Operation(group, sequence, 0, kind, "scheduled" if waits else "completed", waits, True, source, target)
+
+
+def test_a_partner_of_whom_nothing_is_known_is_nobody():
+    assert placed(bare(0, 4, direct(0, 7))) == [(CollectivePlace.INSIDE, (), (0,))]
+    assert placed(bare(0, 4, direct(0, 7), ranks=(0, 7))) == [(CollectivePlace.NO_DUMP, (7,), (0,))]
+    assert placed(bare(0, 4, direct(7, 0, "recv"), ranks=(0, 7))) == [(CollectivePlace.NO_DUMP, (7,), (0,))]
+
+
+def test_sends_and_receives_meet_in_pairs_of_one_group_and_direction():
+    waits = direct(0, 1)
+    met, missing = (CollectivePlace.INSIDE, (), (0,)), (CollectivePlace.NOT_JOINED, (1,), (0,))
+    for answer, found in (
+        (direct(0, 1, "recv", waits=False), met),
+        (direct(0, 1, "send", waits=False), missing),
+        (direct(1, 0, "recv", waits=False), missing),
+        (direct(0, 2, "recv", waits=False), missing),
+        (direct(0, 1, "recv", waits=False, group="h"), missing),
+    ):
+        assert placed(bare(0, 4, waits), bare(1, 4, answer)) == [found]
+    second = direct(0, 1, sequence=2)
+    one, two = direct(0, 1, "recv", waits=False), direct(0, 1, "recv", 2, waits=False)
+    assert placed(bare(0, 4, waits, second), bare(1, 4, one)) == [missing]
+    assert placed(bare(0, 4, waits, second), bare(1, 4, one, two)) == [met]
+
+
+def test_a_rank_stuck_in_two_groups_is_inside_the_first():
+    other = Operation("h", 3, 3, "all_reduce", "scheduled", True, created=9.0)
+    dumps = [
+        Dump(rank, (2, 9), "", {}, {"g": 5, "h": 3}, {}, (pending(5, created=5.0), other)[: 2 - rank])
+        for rank in (0, 1)
+    ]
+    (found,) = standings(dumps)
+    assert (found.place, found.group, found.waiting, found.since) == (CollectivePlace.INSIDE, "g", (0, 1), 5.0)
+
+
+def test_of_ranks_missing_from_two_operations_the_first_is_told():
+    later = Operation("h", 3, 3, "broadcast", "scheduled", True, created=9.0)
+    waits = Dump(0, (2, 9), "", {}, {"g": 5, "h": 3}, {}, (pending(5, created=5.0), later))
+    behind = [Dump(rank, (2, 9), "", {}, {group: number}, {}, ()) for rank, group, number in ((1, "g", 4), (2, "h", 2))]
+    (found,) = standings([waits, *behind])
+    assert (found.ranks, found.operation, found.since) == ((1, 2), "all_reduce", 5.0)
+    assert found.reason == "ranks 1, 2 did not join all_reduce 5 of g, in which rank 0 wait"

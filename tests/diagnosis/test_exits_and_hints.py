@@ -270,6 +270,9 @@ def test_a_rank_that_only_tells_of_itself_is_silent() -> None:
     [
         ([ended(1, exit="3"), ended(2, exit="4", first="yes")], "rank 2 wrote before it ended with exit code 4"),
         ([ended(1, exit="3"), ended(2, exit="4")], "rank 1 wrote before it ended with exit code 3"),
+        ([ended(1, exit="1")], "rank 1 wrote before it ended with exit code 1"),
+        ([ended(1, signal="12"), ended(2, exit="5")], "rank 2 wrote before it ended with exit code 5"),
+        ([reported("exit", "note", exit="3")], None),
         ([ended(None, exit="3", host="n1")], "what n1 wrote"),
         ([ended(None, exit="3")], "what the process wrote"),
         ([ended(1, exit="-9")], None),

@@ -224,7 +224,7 @@ def _merged(found: Sequence[CollectiveState]) -> list[CollectiveState]:
         ranks = tuple(sorted({rank for one in group for rank in one.ranks}))
         waiting = tuple(sorted({rank for one in group for rank in one.waiting}))
         subject = _ranks(ranks)
-        reason = first.reason.replace(_ranks(first.ranks), subject, 1) if len(group) > 1 else first.reason
+        reason = first.reason.replace(_ranks(first.ranks), subject, 1)
         merged.append(
             CollectiveState(
                 first.place, ranks, first.group, first.operation, first.sequence, waiting, first.confidence, reason,
@@ -249,7 +249,7 @@ def _words(
         return f"{_ranks(ranks)} did not join {what}, in which {_ranks(waiting)} wait"
     if place is CollectivePlace.BEHIND:
         return f"{_ranks(ranks)} did not finish {what}, which {_ranks(waiting)} finished"
-    if place is CollectivePlace.MISMATCH and other is not None:
+    if other is not None:  # of a mismatch
         return (
             f"{_ranks(ranks)} differ from the majority at {what}: {_describe(other)} instead of {_describe(operation)}"
         )

@@ -79,7 +79,7 @@ def _action_of_problem(first: Candidate) -> tuple[str, str] | None:
     says, problem = sentence(first), first.problem
     if problem and problem.action:
         return problem.action, says
-    if problem and problem.again and not (first.cause.action == "restart_excluding" and _to_exclude(first)):
+    if problem and problem.again and not _to_exclude(first):
         return "stop", f"{says}; the same start fails the same way"
     if first.name == "launcher.setup" and problem and not problem.is_default and not problem.again:
         return "restart_same", f"{says}; it may only have been late: restart once, then stop"

@@ -38,7 +38,7 @@ def _year(evidence: Sequence[Evidence]) -> int | None:
 
 
 def _in_year(one: Evidence, year: int | None) -> Evidence:
-    if not one.at or year is None or _moment(one.at).year != YEARLESS:
+    if year is None or _moment(one.at).year != YEARLESS:
         return one
     moment = _moment(one.at)
     try:

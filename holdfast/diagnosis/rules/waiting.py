@@ -62,7 +62,7 @@ def _mismatch(waiting: Waiting) -> Candidate | None:
             by_sequence.setdefault(one.number("seq"), {})[one.rank] = (one.word("op"), one.word("numel_in"))
     for seq, calls in by_sequence.items():
         counts = Counter(calls.values())
-        if len(counts) < 2 or len(calls) < 2:
+        if len(counts) < 2:
             continue
         usual = counts.most_common(1)[0][0]
         odd = tuple(sorted(rank for rank, call in calls.items() if call != usual))

@@ -8,6 +8,7 @@ pytest.importorskip("sqlalchemy")
 
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.decisions.verdict_state import SchedulerView
 from holdfast.model.account import Account
 from holdfast.model.lifecycle import EventKind, NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
@@ -496,3 +497,20 @@ def test_a_removed_node_that_enrols_again_stays_removed() -> None:
     assert fleet.closed("n0") == "removed: operator"
     fleet.operator("n0", EventKind.RELEASE, "back from repair", "ann", 6.0)
     assert fleet.nodes["n0"].stage is Stage.TESTING
+
+
+def test_a_node_was_heard_when_it_last_reported() -> None:
+    fleet = Fleet(POLICY, new_key=lambda: "key")
+    fleet.enrol("n1", "default", {}, 0.0)
+    for seq, (now, heard) in enumerate(((0.25, 0.25), (9.0, 9.0), (5.0, 9.0)), 1):
+        fleet.take(Report(node="n1", session="s", seq=seq, at=now), now)
+        assert fleet.heard["n1"] == heard
+
+
+@pytest.mark.parametrize(("began", "at"), [(None, 50.0), (40.0, 40.0)])
+def test_what_a_scheduler_shows_is_as_old_as_the_look_that_found_it(began: float | None, at: float) -> None:
+    fleet = Fleet(POLICY, new_key=lambda: "key")
+    fleet.enrol("n1", "default", {}, 0.0)
+    status = NodeStatus(node="n1", accepts_work=True, cordoned=False, down=False, busy=False)
+    fleet.observe([status], 50.0, began)
+    assert fleet._state.views["n1"] == SchedulerView(at, status)

@@ -265,3 +265,19 @@ def test_a_look_happens_once_for_what_is_new(explained_first: bool) -> None:
     made.remember("n3", "gpu.xid", NOW)
     ended(made, {"n0", "n1", "n2", "n3"}, NOW + 1)
     assert bool(made.incidents.open) is not explained_first
+
+
+def test_a_wait_says_whether_others_fail_already() -> None:
+    made = guards()
+    fail(made, 0)
+    alone = made.hold(NodeState(name="n0"), NOW, POLICY, out=True)
+    assert alone is not None
+    assert alone.reason == "takes no new work; waiting to see whether others behind leaf/leaf0 fail too"
+    fail(made, 1)
+    together = made.hold(NodeState(name="n0"), NOW, POLICY, out=True)
+    assert together is not None
+    assert together.reason == "1 more behind leaf/leaf0 fail: waiting to see whether it is the cause"
+    guessed = NodeState(name="n0", held="rack/r1?", reason="as it was")
+    kept = made.hold(guessed, NOW, POLICY, out=True)
+    assert kept is not None
+    assert (kept.holder, kept.reason) == ("rack/r1?", "as it was")

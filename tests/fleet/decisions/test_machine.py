@@ -176,6 +176,16 @@ def test_when_running_work_leaves_a_drained_node_is_the_pools_choice(
     assert (drain.verb, drain.evict_at, drain.announce) == (Verb.DRAIN, evict_at, announce)
 
 
+@pytest.mark.parametrize(
+    ("stage", "kind"), [(S.READY, H.RETEST), (S.TESTING, H.TEST_FAILED), (S.READY, H.BLIND), (S.TESTING, H.TEST_PASSED)]
+)
+def test_only_a_drain_sends_running_work_away(stage: Stage, kind: EventKind) -> None:
+    policy = replace(POLICY, drain=OnDrain.CHECKPOINT, checkpoint_seconds=60.0)
+    actions = step(NodeState(name="n1", stage=stage), NodeEvent(kind=kind, cause="gpu.xid"), 50.0, policy)[1]
+    assert actions
+    assert {(action.evict_at, action.announce) for action in actions} == {(0.0, False)}
+
+
 @pytest.mark.parametrize("stage", [S.READY, S.ALLOCATED])
 def test_a_job_on_a_tested_node_is_no_surprise(stage: Stage) -> None:
     assert at(stage, H.JOB_STARTED, tested_at=1.0)[1] == []

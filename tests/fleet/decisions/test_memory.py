@@ -198,3 +198,13 @@ def test_one_that_is_brought_back_no_longer_leaves() -> None:
     assert noted(testing, H.RELEASE) is testing
     stays = NodeState(name="n1", stage=Stage.REMOVED)
     assert noted(stays, H.RELEASE) is stays
+
+
+@pytest.mark.parametrize(
+    "stage, tested_at, kept",
+    [(Stage.READY, 5.0, True), (Stage.ALLOCATED, 5.0, True), (Stage.SPARE, 5.0, False), (Stage.CLEANING, 5.0, False)],
+)
+def test_a_job_on_a_node_that_takes_none_withdraws_its_test(stage: Stage, tested_at: float, kept: bool) -> None:
+    node = NodeState(name="n1", stage=stage, tested_at=tested_at, tested_suite="7")
+    started = noted(node, H.JOB_STARTED, job="a")
+    assert (started.tested_at, started.tested_suite) == ((5.0, "7") if kept else (None, ""))

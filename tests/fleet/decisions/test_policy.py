@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, OnUnknown, OnUnknownTest, Policy
+from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, OnDrain, OnUnknown, OnUnknownTest, Policy
 from holdfast.model.lifecycle import Verb
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -15,6 +15,9 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
         ("suite_seconds", 1 * HOUR),
         ("reset_seconds", 1 * HOUR),
         ("flush_seconds", 2 * MINUTE),
+        ("drain", OnDrain.FINISH),
+        ("drain_seconds", 1 * DAY),
+        ("checkpoint_seconds", 10 * MINUTE),
         ("repair_steps", (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)),
         ("automatic_repair_steps", 2),
         ("inconclusive_tests", 3),
@@ -23,6 +26,7 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
         ("shared_nodes", 4),
         ("shared_seconds", 2 * MINUTE),
         ("shared_share", 0.5),
+        ("shared_first_seconds", 30.0),
         ("shared_wait_seconds", 1 * MINUTE),
         ("offence_seconds", 30 * DAY),
         ("repeat_offences", 3),

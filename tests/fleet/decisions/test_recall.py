@@ -1,12 +1,13 @@
 """Steps from memory are the machine's, whatever happened before and whenever."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fleet.decisions.lifecycle import machine
 from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, Policy
-from holdfast.fleet.decisions.lifecycle.recall import EventKey, Recall
-from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage
+from holdfast.fleet.decisions.lifecycle.recall import EventKey, OffenceHistory, Recall
+from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage, changed
 
 HEARD = st.tuples(
     st.sampled_from(EventKind), st.sampled_from(("gpu", "nvlink")), st.sampled_from(("", "a", "b")), st.booleans()
@@ -113,9 +114,122 @@ def test_what_is_just_recent_enough_is_kept() -> None:
     assert course.degradations == [0.0, 10.0]
     recall.step(course, (EventKind.DEGRADED, "gpu", "", False), 10.5)
     assert course.degradations == [10.0, 10.5]
+    recall.step(course, (EventKind.DEGRADED, "nvlink", "", False), 20.5)
+    assert course.degradations == [10.5, 20.5]
 
 
 def test_a_course_begins_where_another_began() -> None:
     recall = Recall(Policy())
     assert recall.begin(Stage.READY).standing is recall.begin(Stage.READY).standing
     assert recall.begin(Stage.READY).standing is not recall.begin(Stage.SPARE).standing
+
+
+def heard(kind: EventKind, cause: str = "gpu") -> EventKey:
+    return kind, cause, "a", False
+
+
+def after(recall: Recall, stage: Stage, *kinds: EventKind) -> OffenceHistory:
+    course = recall.begin(stage)
+    for at, kind in enumerate(kinds, 1):
+        recall.step(course, heard(kind), float(at))
+    return course
+
+
+H = EventKind
+TO_WORK_AND_BACK = (H.JOB_STARTED, H.JOB_ENDED, H.CLEANED, H.TEST_PASSED)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "tested", "used", "fresh"),
+    [
+        ((), True, False, True),
+        ((H.JOB_STARTED,), True, True, False),
+        ((H.JOB_STARTED, H.JOB_STARTED, H.EMPTIED), True, True, False),
+        (TO_WORK_AND_BACK, True, True, True),
+        ((*TO_WORK_AND_BACK, H.EMPTIED, H.DEGRADED), True, True, True),
+        ((*TO_WORK_AND_BACK, H.JOB_STARTED, H.DEGRADED), True, True, False),
+        ((H.FAILED,), False, False, False),
+        ((H.JOB_STARTED, H.FAILED), False, True, False),
+    ],
+)
+def test_without_times_a_state_still_tells_tested_used_and_which_was_last(
+    kinds: tuple[EventKind, ...], tested: bool, used: bool, fresh: bool
+) -> None:
+    life = after(Recall(Policy()), Stage.READY, *kinds).standing.life
+    assert (life.tested_at is not None, life.used_until is not None, life.freshly_tested) == (tested, used, fresh)
+
+
+def test_equal_states_are_one_however_they_were_reached() -> None:
+    recall = Recall(Policy())
+    nothing = recall.begin(Stage.READY)
+    recall.step(nothing, heard(H.CLEANED), 1.0)
+    assert nothing.standing is recall.begin(Stage.READY).standing
+    once, twice = (after(recall, Stage.READY, *TO_WORK_AND_BACK * times).standing for times in (1, 2))
+    assert once is twice
+
+
+def test_the_first_state_and_a_shortened_one_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    def counted(life: NodeState, **changes: object) -> NodeState:
+        made.append(changes)
+        return changed(life, **changes)
+
+    monkeypatch.setattr("holdfast.fleet.decisions.lifecycle.recall.changed", counted)
+    recall = Recall(Policy(offence_seconds=10.0))
+    counts = []
+    for _ in range(2):
+        course = recall.begin(Stage.READY)
+        for at in (0.0, 60.0):
+            recall.step(course, heard(H.DEGRADED, f"at {at}"), at)
+        assert course.degradations == [60.0]
+        counts.append(len(made))
+    assert counts[0] == counts[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("now", "kept"), [(9.0, [1.0, 2.0]), (11.0, [1.0, 2.0]), (11.5, [2.0]), (12.0, [2.0]), (12.5, [])]
+)
+def test_a_failure_forgets_older_failures_of_a_course_that_was_never_degraded(now: float, kept: list[float]) -> None:
+    recall = Recall(Policy(offence_seconds=10.0))
+    course = recall.begin(Stage.READY)
+    for at, kind in ((1.0, H.FAILED), (1.5, H.EMPTIED), (1.6, H.RELEASE), (2.0, H.TEST_FAILED)):
+        recall.step(course, heard(kind), at)
+    before = course.offences
+    recall.step(course, heard(H.FAILED), now)  # a quarantined node: nothing new
+    assert course.offences == kept
+    assert len(course.standing.life.offences) == len(kept)
+    assert (course.offences is before) == (len(kept) == 2)
+
+
+def test_a_course_holds_as_many_times_as_the_node_holds_offences() -> None:
+    recall = Recall(Policy(service_degraded=OnDegraded.NOTHING))
+    course = recall.begin(Stage.READY)
+    for at in range(40):
+        recall.step(course, heard(H.DEGRADED, f"check {at % 2}"), float(at))
+    assert course.degradations == [float(at) for at in range(7, 40)]
+    assert len(course.standing.life.degradations) == 33
+    failing = recall.begin(Stage.TESTING)
+    for at in range(40):
+        recall.step(failing, heard(H.TEST_FAILED), float(at))
+        recall.step(failing, heard(H.RELEASE), float(at))
+    assert failing.offences == [float(at) for at in range(7, 40)]
+    assert len(failing.standing.life.offences) == 33
+
+
+@pytest.mark.parametrize(
+    ("stage", "kind", "recount"),
+    [
+        (Stage.READY, H.JOB_STARTED, False),
+        (Stage.READY, H.FAILED, True),  # out of service
+        (Stage.QUARANTINED, H.REMOVE, True),  # out before and after, but no longer one of the pool
+        (Stage.QUARANTINED, H.RELEASE, True),
+        (Stage.DRAINING, H.EMPTIED, False),
+        (Stage.SPARE, H.PROMOTED, True),
+        (Stage.SPARE, H.RETEST, True),
+        (Stage.READY, H.RETEST, False),
+    ],
+)
+def test_what_changes_how_the_pool_counts_a_node(stage: Stage, kind: EventKind, recount: bool) -> None:
+    recall = Recall(Policy())
+    assert recall.step(recall.begin(stage), heard(kind), 1.0).recount is recount

@@ -1,10 +1,12 @@
 """Findings into incidents: where ranks run, what the fleet adds to a topology, what a bill says, who is told."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from holdfast.economics.costs.finding import Prices, bill
-from holdfast.fleet.incidents.account import account
+from holdfast.fleet.incidents.account import account, continued
 from holdfast.fleet.incidents.business_context import parse
 from holdfast.fleet.incidents.ranks import SeamRanks
 from holdfast.fleet.incidents.topology import with_the_fleet
@@ -136,3 +138,11 @@ def test_a_message_names_the_runbook() -> None:
 def test_a_wrong_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"alerts\.alertmanagers"):
         AlertSettings(alertmanagers=(url,))
+
+
+@pytest.mark.parametrize(("lasted", "goes_on"), [(10.0, 100.0), (500.0, 500.0)])
+def test_an_incident_that_was_not_found_again_goes_on_and_never_gets_shorter(lasted: float, goes_on: float) -> None:
+    before = replace(account(FINDING, _panel(), TOPOLOGY, PROGRAMME), since=1800.0, lasted_seconds=lasted)
+    after = continued(before, 1900.0, PROGRAMME)
+    assert after.lasted_seconds == goes_on
+    assert after.bill == bill(before.losses, PROGRAMME.prices, goes_on / 3600, PROGRAMME.horizon_hours)

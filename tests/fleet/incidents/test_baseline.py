@@ -149,3 +149,25 @@ def test_columns_of_past_faults_are_taken_out_of_what_is_compared_with() -> None
     assert calm.panel is not None
     times = set(calm.panel.times.tolist())
     assert (1990.0 in times, 2000.0 in times, 2490.0 in times, 2500.0 in times) == (True, False, False, True)
+
+
+def test_what_is_compared_with_ends_a_minute_before_the_first_that_is_open() -> None:
+    calm = Baseline()
+    calm.keep(_panel(0.0, 5400.0), [5200.0, 5000.0, 5300.0])
+    assert calm.panel is not None
+    assert calm.panel.times[-1] == 4940.0
+
+
+@pytest.mark.parametrize(("since", "stored"), [(1060.0, True), (1070.0, False)])
+def test_a_window_that_began_within_a_fault_takes_what_is_stored(since: float, stored: bool) -> None:
+    calm, learned = Baseline(), _panel(0.0, 500.0)
+    calm.keep(_panel(1000.0, 5000.0), [4000.0, since], learned)
+    assert (calm.panel is learned) is stored
+
+
+def test_of_a_window_that_is_a_fault_as_a_whole_nothing_is_left_out() -> None:
+    calm = Baseline()
+    calm.over(100.0, 6000.0)
+    calm.keep(_panel(0.0, 5000.0), [4990.0])
+    assert calm.panel is not None
+    assert list(calm.panel.times) == [5000.0]

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
+from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.probe_sessions.probing import CHECK
 from holdfast.model.lifecycle import Stage
@@ -213,3 +214,16 @@ def test_the_one_who_leads_may_say_that_the_other_could_not_and_its_word_alone_i
     assert {name: why for name, (_, why) in site.fleet.probing.troubles.items()} == {
         second.nodes[1]: "set-up failed: late"
     }
+
+
+@pytest.mark.parametrize(("silent", "idle"), [(0.0, True), (120.0, True), (120.5, False)])
+def test_who_is_silent_takes_no_part(silent: float, idle: bool) -> None:
+    site = Site(count=2)
+    assert site.fleet.probing._idle("n0", site.fleet.heard["n0"] + silent) is idle
+    assert not site.fleet.probing._idle("nobody", site.now)
+
+
+def test_who_is_worked_on_takes_no_part() -> None:
+    planned = Maintenance(name="winter", nodes=frozenset({"n0"}), start=0.0, end=1e9)
+    site = Site(count=2, policy=replace(POLICY, maintenance=(planned,)))
+    assert [site.fleet.probing._idle(name, site.now) for name in ("n0", "n1")] == [False, True]

@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.fleet.decisions.lifecycle.memory import OPERATOR, counts, note
 from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, OnDrain, OnUnknown, OnUnknownTest, Policy
 from holdfast.fleet.decisions.lifecycle.table import IN_SERVICE, TABLE, Move
-from holdfast.model.lifecycle import IN_USE, Action, EventKind, NodeEvent, NodeState, Stage, Verb, changed
+from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage, Verb, changed
 
 _S, _H, _V = Stage, EventKind, Verb
 SPARE_CAUSE = "spare"
@@ -31,7 +31,7 @@ def step(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> tuple
     if refine is not None:
         move = refine(noted, event, own, move)
     verbs = move.verbs
-    if noted.stage in IN_USE and node.takes_work and not noted.takes_work and not set(verbs) & CLOSING:
+    if node.takes_work and not noted.takes_work and not set(verbs) & CLOSING:
         verbs = (*verbs, _V.CORDON)
     after = noted
     if move.to is not None and move.to is not node.stage:

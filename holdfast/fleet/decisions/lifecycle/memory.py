@@ -98,7 +98,7 @@ def _repairing(node: NodeState, event: NodeEvent, now: float, policy: Policy) ->
 
 def _held(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
     """For a node under test it also means that the test was answered."""
-    if event.failed and node.tested_at is not None:
+    if event.failed:
         node = _untested(node)
     if node.held == event.holder:
         return changed(node, asked_at=None)

@@ -100,3 +100,27 @@ def test_the_last_week_of_a_span_is_searched_too() -> None:
     week = 7 * DAY_SECONDS
     assert TUESDAYS.boundaries(begin - 3 * week + 1, begin + 1)[-1] == begin
     assert TUESDAYS.boundaries(NEW_YEAR_MONDAY - 1, NEW_YEAR_MONDAY + 27 * HOUR) == [begin]
+
+
+@pytest.mark.parametrize(
+    "window, now, active",
+    [
+        ({}, 0.0, False),
+        ({}, 0.5, False),
+        ({"end": 10.0}, 0.0, True),
+        ({"start": -1.0}, -0.5, True),
+        ({"start": -1.0}, 0.0, False),
+        ({"end": 10.0}, 7 * DAY_SECONDS + 5.0, False),  # once, unless it says weekly
+    ],
+)
+def test_a_window_that_names_no_time_is_empty_and_comes_once(
+    window: dict[str, float], now: float, active: bool
+) -> None:
+    assert Maintenance(name="none", **window).active(now) is active  # type: ignore[arg-type]
+
+
+def test_the_weeks_of_a_span_are_all_that_it_touches() -> None:
+    begin, end, week = NEW_YEAR_MONDAY + 26 * HOUR, NEW_YEAR_MONDAY + 28 * HOUR, 7 * DAY_SECONDS
+    all_of_it = TUESDAYS.boundaries(NEW_YEAR_MONDAY, NEW_YEAR_MONDAY + 3 * week)
+    assert all_of_it == [at + n * week for n in range(3) for at in (begin, end)]
+    assert OVER_THE_WEEKEND.boundaries(NEW_YEAR_MONDAY, NEW_YEAR_MONDAY + 2 * HOUR) == [NEW_YEAR_MONDAY + HOUR]
