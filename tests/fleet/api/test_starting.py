@@ -1,4 +1,4 @@
-"""The start of the API: its routes are declared as Litestar recommends, and before the store is read no node is missing."""
+"""The start of the API: routes declared as Litestar recommends, and no node is missing before the store is read."""
 
 import asyncio
 import warnings
