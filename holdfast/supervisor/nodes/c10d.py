@@ -48,11 +48,11 @@ class StoreTimeouts:
 
 class C10dRendezvous:
     def __init__(
-        self, node: str, store: str, secret: bytes, size: Size, patience: StoreTimeouts, *, leads: bool,
+        self, node: str, store: str, secret: bytes, size: Size, timeout: StoreTimeouts, *, leads: bool,
         tell: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.leads = leads
-        self._node, self._size, self._patience = node, size, patience
+        self._node, self._size, self._timeout = node, size, timeout
         self._host, _, port = store.rpartition(":")
         self._port = int(port)
         self._claim_signer = Signer(secret)
@@ -67,7 +67,7 @@ class C10dRendezvous:
         self._heart = threading.Thread(target=self._beat, args=(self._connect(server=False),), daemon=True)
 
     def _connect(self, *, server: bool) -> TCPStore:
-        timeout = timedelta(seconds=self._patience.assembly_seconds)
+        timeout = timedelta(seconds=self._timeout.assembly_seconds)
         listener = _listen(self._host, self._port) if server else None
         store = TCPStore(
             self._host, self._port, is_master=server, timeout=timeout, wait_for_workers=False, master_listen_fd=listener
@@ -95,10 +95,10 @@ class C10dRendezvous:
             waited = time.monotonic() - start
             if len(self._joined()) >= self._size.least and waited > _LAST_CALL_SECONDS:
                 return
-            if waited > self._patience.assembly_seconds:
+            if waited > self._timeout.assembly_seconds:
                 have = ", ".join(self._joined())
                 raise LeaderLost(
-                    f"only {have} joined within {self._patience.assembly_seconds:.0f} s; "
+                    f"only {have} joined within {self._timeout.assembly_seconds:.0f} s; "
                     f"expected {self._size.least} nodes with the same job secret"
                 )
             time.sleep(self._patience.poll_seconds)
@@ -163,14 +163,14 @@ class C10dRendezvous:
             if self._heartbeats.get(name, (None, 0.0))[0] != beat:
                 self._heartbeats[name] = (beat, now)
         silent = {name: now - self._heartbeats[name][1] for name in members if name != self._node}
-        return {name: seconds for name, seconds in silent.items() if seconds > self._patience.lost_seconds}
+        return {name: seconds for name, seconds in silent.items() if seconds > self._timeout.lost_seconds}
 
     def send_report(self, number: int, report: AttemptReport) -> None:
         self._set(f"report/{number}/{self._node}", msgspec.json.encode(report), self._signer)
 
     def reports(self, number: int, members: Sequence[str]) -> list[AttemptReport]:
         waiting, found = [name for name in members if name != self._node], []
-        deadline = time.monotonic() + _REPORT_SECONDS + self._patience.lost_seconds
+        deadline = time.monotonic() + _REPORT_SECONDS + self._timeout.lost_seconds
         while waiting and time.monotonic() < deadline:
             for name in list(waiting):
                 report = self._get(f"report/{number}/{name}", self._signer)
@@ -194,11 +194,11 @@ class C10dRendezvous:
         """A leader that does not answer for long is gone, and the decision with it."""
         while True:
             try:
-                answer = self._thread.ask(question, self._patience.lost_seconds)
+                answer = self._thread.ask(question, self._timeout.lost_seconds)
             except Unanswered:
                 raise LeaderLost(self._silent()) from None
             except DistError:
-                if time.monotonic() - self._answered > self._patience.lost_seconds:
+                if time.monotonic() - self._answered > self._timeout.lost_seconds:
                     raise LeaderLost(self._silent()) from None
                 time.sleep(self._patience.poll_seconds)
                 continue
