@@ -18,6 +18,7 @@ from holdfast.fleet.api.views.common import (
     EnrolRequest,
     NodeView,
     OperatorRequest,
+    TicketRequest,
     TokenMade,
     TokenRequest,
     VerdictView,
@@ -39,6 +40,7 @@ from holdfast.fleet.jobs.service import JobService
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
+from holdfast.model.assets import AssetRecord
 from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind
 from holdfast.model.records import AuditEntry, PendingNode, Role, Transition
 from holdfast.model.wire.order import Ack, Admission
@@ -132,6 +134,14 @@ class ControllerService:
         _require_reason(request.reason)
         await self._ask(partial(commands.forget_node, node, request, caller))
         self.access.forget()
+
+    async def note_ticket(self, node: str, ask: TicketRequest, caller: Caller) -> AssetRecord:
+        commands.check_ticket(ask)
+        record: AssetRecord = await self._ask(partial(commands.note_ticket, node, ask, caller))
+        return record
+
+    def asset_record(self, node: str) -> AssetRecord:
+        return commands.asset_record(self.store, node)
 
     def _require_own(self, node: str, kind: EventKind, caller: Caller) -> None:
         """A job may have its own nodes tested. It takes none out of service: a user's word is no fault of a node."""
