@@ -79,8 +79,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** ShowWishes */
-        get: operations["V1NodesNameOperatorActionsShowWishes"];
+        /** ShowOperatorActions */
+        get: operations["V1NodesNameOperatorActionsShowOperatorActions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -985,8 +985,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** TellSignals */
-        post: operations["V1SignalsTellSignals"];
+        /** ReceiveSignals */
+        post: operations["V1SignalsReceiveSignals"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2749,7 +2749,7 @@ export interface operations {
             };
         };
     };
-    V1NodesNameOperatorActionsShowWishes: {
+    V1NodesNameOperatorActionsShowOperatorActions: {
         parameters: {
             query?: never;
             header?: never;
@@ -4666,7 +4666,7 @@ export interface operations {
             };
         };
     };
-    V1SignalsTellSignals: {
+    V1SignalsReceiveSignals: {
         parameters: {
             query?: never;
             header?: never;

@@ -107,7 +107,7 @@ class Service(Protocol):
 
     def seams_view(self) -> SeamsView: ...
 
-    def tell_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
+    def receive_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         """Into the window of the seams."""
         ...
 

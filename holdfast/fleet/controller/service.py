@@ -227,7 +227,7 @@ class ControllerService:
             raise Problem(409, "this controller watches no seams: [seams] is not in its configuration", code="no_seams")
         return self.seams
 
-    def tell_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
+    def receive_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         if not caller.vouched:
             raise not_vouched(caller)
         if self.seams is None:
