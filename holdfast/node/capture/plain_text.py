@@ -1,4 +1,4 @@
-"""The text of a tool without what was put around it: colours, mail quotes, an indent, the fence of a web page."""
+"""Strips colours, mail quotes, indentation and code fences from the output of a tool."""
 
 import re
 import textwrap
