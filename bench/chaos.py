@@ -292,6 +292,7 @@ def experiment(scratch: Path, kind: str, seconds: float, at_once: int) -> dict[s
         crowd = Crowd([one.url for one in proxies], made.ask, failing=6, healthy=4)
         chaos = Chaos(made, proxies, clocks, disk, server)
         crowd.in_service()
+        crowd.begin()
         chaos.run(seconds, at_once)
         figures = {"faults": dict(chaos.counts), "trouble": chaos.trouble}
         steps = ((made.settled, "settled"), (crowd.settle, "in service"))
@@ -339,6 +340,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--at-once", type=int, default=3)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # ends what it started
     with tempfile.TemporaryDirectory(prefix="holdfast-chaos-") as scratch:
         Path(scratch).chmod(0o755)
         figures = experiment(Path(scratch), options.store, options.minutes * 60, options.at_once)

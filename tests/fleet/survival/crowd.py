@@ -29,7 +29,7 @@ class Member(threading.Thread):
     def __init__(self, name: str, urls: Sequence[str], credential: str, *, fails: bool, pause: float) -> None:
         super().__init__(daemon=True)
         self.name, self.fails, self.pause = name, fails, pause
-        self.broken, self.calm = False, False
+        self.broken, self.calm = False, True
         self.acknowledged: set[int] = set()
         self.tally: Counter[str] = Counter()
         self._urls, self._which = list(urls), 0
@@ -109,7 +109,7 @@ class Operator(threading.Thread):
     def __init__(self, members: Sequence[Member], ask: Callable[..., Any]) -> None:
         super().__init__(daemon=True)
         self._members, self._ask = {one.name: one for one in members}, ask
-        self._chance, self._ended, self.calm = random.Random(5), threading.Event(), False
+        self._chance, self._ended, self.calm = random.Random(5), threading.Event(), True
         self.commands = 0
 
     def run(self) -> None:
@@ -154,11 +154,18 @@ class Crowd:
     def stages(self) -> dict[str, str]:
         return {one["name"]: one["stage"] for one in self._ask("GET", "/v1/nodes", limit=1000).get("nodes", [])}
 
+    def begin(self) -> None:
+        """Nodes begin to fail, and the operator to act."""
+        self._be(calm=False)
+
+    def _be(self, *, calm: bool) -> None:
+        self.operator.calm = calm
+        for one in self.members:
+            one.calm = calm
+
     def settle(self) -> None:
         """Every fault is over: what waits is acknowledged, and every node is in service again."""
-        self.operator.calm = True
-        for one in self.members:
-            one.calm = True
+        self._be(calm=True)
         until(lambda: all(one.quiet for one in self.members), "every report is acknowledged", PATIENCE_SECONDS)
         in_service = ("ready", "allocated")
         until(

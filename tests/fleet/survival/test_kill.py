@@ -78,6 +78,7 @@ def survive(directory: Path, engine: Engine, kills: int, failing: int = 0) -> di
     struck = Counter[str]()
     with world(directory, url, controllers=2 if server else 1, policy=POLICY, action_seconds=0.1) as made:
         crowd = Crowd([one.url for one in made.controllers], made.ask, failing, healthy=failing // 2)
+        crowd.begin()
         strikes = victims(made, server)
         order = [name for name in strikes for _ in range(-(-kills // len(strikes)))][:kills]
         chance.shuffle(order)
