@@ -35,8 +35,8 @@ def child(name: str, corpus: str, seconds: int) -> None:
             sys.stderr.flush()
             raise SystemExit(77)
 
-    options = [f"-runs={INPUTS}", f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-print_final_stats=1", "-rss_limit_mb=4096",
-               f"-timeout={int(SECONDS) * 10}", f"-artifact_prefix={corpus}-"]  # fmt: skip
+    options = [f"-runs={INPUTS}", f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-print_final_stats=1",
+               "-rss_limit_mb=4096", f"-timeout={int(SECONDS) * 10}", f"-artifact_prefix={corpus}-"]  # fmt: skip
     atheris.Setup([sys.argv[0], *options, corpus], one_input)
     atheris.Fuzz()
 

@@ -167,12 +167,12 @@ class Crowd:
         """Every fault is over: what waits is acknowledged, and every node is in service again."""
         self._be(calm=True)
         until(lambda: all(one.quiet for one in self.members), "every report is acknowledged", PATIENCE_SECONDS)
-        in_service = ("ready", "allocated")
+        self.in_service()
+
+    def in_service(self) -> None:
         until(
-            lambda: (stages := self.stages()) and all(stage in in_service for stage in stages.values()),
-            lambda: (
-                f"not in service again: { {name: at for name, at in self.stages().items() if at not in in_service} }"
-            ),
+            lambda: (stages := self.stages()) and all(stage in IN_SERVICE for stage in stages.values()),
+            lambda: f"every node is in service: {self.stages()}",
             PATIENCE_SECONDS,
         )
 
