@@ -89,7 +89,7 @@ def measure_once(row: dict[str, Any], launch: list[str]) -> None:
 def named(made: Fabric, case: str) -> list[tuple[str, str]]:
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * case.startswith("busy"))]
     command = [HOLDFAST, "probe", "run", "--json", "--hosts", str(made.hosts), *PAYLOADS]
-    probe = subprocess.Popen([*command, "--patience-seconds", "30"], stdout=subprocess.PIPE, text=True)
+    probe = subprocess.Popen([*command, "--timeout-seconds", "30"], stdout=subprocess.PIPE, text=True)
     if case.startswith("died"):
         threading.Timer(DIES_AFTER_SECONDS, _end_two, [made]).start()
     try:

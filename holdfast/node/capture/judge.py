@@ -74,7 +74,7 @@ def _questions(settings: Settings) -> list[Question]:
 def _is_answerable(question: Question, seen: set[str], kinds: set[str]) -> bool:
     """The file holds what the check cannot pass without, or something happened that it listens for."""
     reads = question.check.reads
-    return (bool(reads) and all(name in seen for name in reads)) or bool(kinds.intersection(question.check.hears))
+    return (bool(reads) and all(name in seen for name in reads)) or bool(kinds.intersection(question.check.event_kinds))
 
 
 def _is_not_there(row: Row, errors: set[str]) -> bool:

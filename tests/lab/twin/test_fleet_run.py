@@ -12,14 +12,14 @@ from holdfast.model.wire.digest import unpack
 from holdfast.model.wire.report import Report
 from tests.node.agent.service import FakeController, service
 
-PATIENCE_SECONDS = 90.0
+TIMEOUT_SECONDS = 90.0
 
 
 def run_until(at: FakeController, fleet: FleetRun, reached: Callable[[], bool]) -> None:
     async def both() -> None:
         running = asyncio.create_task(fleet.run())
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 while not reached():
                     assert not running.done()
                     await asyncio.sleep(0.02)
