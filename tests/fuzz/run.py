@@ -21,7 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tests.fuzz.targets import ROOT, Target, targets
+from tests.fuzz.targets import Target, targets
+from tests.source import ROOT
 
 SECONDS, MEGABYTES = 2.0, 512
 LONGEST = 8_192

@@ -133,6 +133,8 @@ class JobLog:
         line = decode(block[start:end], number)
         if is_binary(block[start:end], line.text):
             return 1
+        if python_exceptions.looks_like_one(line) and python_exceptions.is_ignored(line, context.lines()):
+            return 1
         if not line.at:
             line = line._replace(at=self._near_stamp(number, context))
         context.rows = job_problems.with_keywords(words)
