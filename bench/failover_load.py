@@ -115,6 +115,7 @@ def run(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str,
         try:
             wait(first.leads, "the first leads")
             pair.append(Controller(folder / "b", store_url, tls, hook, ports[1]))
+            wait(pair[1].answers, "the second answers")
             (folder / "admin.token").write_text((folder / "a" / "admin.token").read_text())
             urls = f"{pair[0].url} {pair[1].url}"
             generator.ask("meet", url=urls, certificate=tls[0], nodes=options.nodes)

@@ -77,7 +77,7 @@ class C10dRendezvous:
 
     def _beat(self, store: TCPStore) -> None:
         key, count = f"heartbeat/{self._node}", 0
-        while not self._closing.wait(self._patience.heartbeat_seconds):
+        while not self._closing.wait(self._timeout.heartbeat_seconds):
             count += 1
             with contextlib.suppress(DistError):  # the main thread sees it too and decides what it means
                 store.set(key, self._signer.seal(key, str(count).encode()))
@@ -101,7 +101,7 @@ class C10dRendezvous:
                     f"only {have} joined within {self._timeout.assembly_seconds:.0f} s; "
                     f"expected {self._size.least} nodes with the same job secret"
                 )
-            time.sleep(self._patience.poll_seconds)
+            time.sleep(self._timeout.poll_seconds)
         time.sleep(_SPARES_SECONDS)
 
     def _join(self) -> None:
@@ -114,7 +114,7 @@ class C10dRendezvous:
                     f"the leader at {self._host}:{self._port} has another job secret: put the same file on every node "
                     "and name it in HOLDFAST_JOB_SECRET_FILE, or give all nodes the same --folder"
                 )
-            time.sleep(self._patience.poll_seconds)
+            time.sleep(self._timeout.poll_seconds)
         self._signer = self._claim_signer.of_session(session.decode())
         self._set(f"hello/{number}", self._node.encode(), self._signer)
 
@@ -143,7 +143,7 @@ class C10dRendezvous:
             found = self._get(f"plan/{after + 1}", self._signer)
             if found is not None:
                 return msgspec.json.decode(found, type=AttemptPlan)
-            time.sleep(self._patience.poll_seconds)
+            time.sleep(self._timeout.poll_seconds)
 
     def ended_elsewhere(self, number: int) -> AttemptEnd | None:
         found = self._get(f"end/{number}", self._signer)
@@ -179,7 +179,7 @@ class C10dRendezvous:
                     waiting.remove(name)
             lost = self.lost(waiting)
             waiting = [name for name in waiting if name not in lost]
-            time.sleep(self._patience.poll_seconds)
+            time.sleep(self._timeout.poll_seconds)
         return found
 
     def _set(self, key: str, value: bytes, signer: Signer) -> None:
@@ -200,7 +200,7 @@ class C10dRendezvous:
             except DistError:
                 if time.monotonic() - self._answered > self._timeout.lost_seconds:
                     raise LeaderLost(self._silent()) from None
-                time.sleep(self._patience.poll_seconds)
+                time.sleep(self._timeout.poll_seconds)
                 continue
             self._answered = time.monotonic()
             return answer
@@ -212,7 +212,7 @@ class C10dRendezvous:
         """The leader stays until the others have read the end."""
         self._closing.set()
         if self.leads:
-            time.sleep(4 * self._patience.poll_seconds)
+            time.sleep(4 * self._timeout.poll_seconds)
 
 
 def _listen(host: str, port: int) -> int:
