@@ -87,6 +87,7 @@ class JobLog:
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
 
     def _scan(self, block: bytes) -> None:
+        block = training_steps.joined(block)
         hits, seen = _finder().find(block)
         kernel: Hits = {}
         prefixes: dict[int, Prefix] = {}
