@@ -35,7 +35,7 @@ from holdfast.training.checkpoint.keeper.site import socket_path
 from holdfast.training.checkpoint.keeper.wire import receive, send
 
 RANKS = 2
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 POLL_SECONDS = 0.02
 MORE_STEPS = 5  # after the last kill
 LONGEST_DELAY_SECONDS = 1.0
@@ -44,10 +44,10 @@ KINDS = ("rank", "keeper", "node", "loading")
 
 
 def until(holds: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not (found := holds()):
         if time.monotonic() > deadline:
-            raise SystemExit(f"not within {PATIENCE_SECONDS:g} s: {what}")
+            raise SystemExit(f"not within {TIMEOUT_SECONDS:g} s: {what}")
         time.sleep(POLL_SECONDS)
     return found
 
@@ -138,7 +138,7 @@ class Job:
     def finish(self, step: int) -> list[dict[str, Any]]:
         (self.folder / "stop").write_text(str(step))
         for process in self.ranks:
-            process.join(PATIENCE_SECONDS)
+            process.join(TIMEOUT_SECONDS)
             if process.exitcode:
                 raise SystemExit(f"{self.name}: a rank ended with {process.exitcode}: {self.log()}")
         for rank in range(RANKS):

@@ -24,6 +24,8 @@ class SignalTable:
 
     subjects: tuple[Subject, ...]
     values: Values
+    learned: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
+    """What was worked out about all rows together, kept for the next who asks."""
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[0] != len(self.subjects):

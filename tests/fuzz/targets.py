@@ -12,13 +12,11 @@ import pkgutil
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import holdfast
 from holdfast import formats
+from tests.source import modules
 
-ROOT = Path(holdfast.__file__).parent
 DECODING = {"json.loads", "tomllib.loads", "msgspec.json.decode", "pickle.loads", "struct.unpack", "yaml.safe_load",
             "msgspec.json.Decoder", "csv.reader", "struct.iter_unpack", "struct.unpack_from"}  # fmt: skip
 
@@ -187,11 +185,10 @@ def targets() -> list[Target]:
 def decoding_modules() -> set[str]:
     """Modules outside holdfast.formats that decode something."""
     found = set()
-    for path in ROOT.rglob("*.py"):
-        relative = str(path.relative_to(ROOT))
-        if relative.startswith("formats/"):
+    for path, tree in modules(holding=DECODING):
+        if path.startswith("formats/"):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in DECODING:
-                found.add(relative)
+                found.add(path)
     return found

@@ -4,13 +4,13 @@ import ast
 import re._constants as re_constants
 import re._parser as re_parser
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.fuzz.targets import ROOT
+from tests.source import modules
 
 DECODING = ("json.loads", "json.load", "tomllib.loads", "tomllib.load", "msgspec.json.decode", "yaml.safe_load")
+DECODING_ENDS = (".json", "_decoder.decode")
 ENOUGH = {"RecursionError", "Exception", "BaseException", "RuntimeError", "NOT_OURS"}
 OWN = {
     "catalog", "lab", "fleet/store/text.py", "fleet/controller/seam_loop.py",  # package data, columns we filled
@@ -36,7 +36,7 @@ def _is_decoding(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = ast.unparse(node.func)
-    return name in DECODING or name.endswith((".json", "_decoder.decode"))
+    return name in DECODING or name.endswith(DECODING_ENDS)
 
 
 def unguarded(tree: ast.Module) -> Iterator[int]:
@@ -63,17 +63,16 @@ def unguarded(tree: ast.Module) -> Iterator[int]:
     yield from walk(tree, False)
 
 
-def _owned(path: Path) -> bool:
-    relative = str(path.relative_to(ROOT))
-    return relative in OWN or relative.partition("/")[0] in OWN
+def _owned(path: str) -> bool:
+    return path in OWN or path.partition("/")[0] in OWN
 
 
 def test_whoever_decodes_takes_deep_nesting_for_a_bad_text() -> None:
     found = {
-        f"{path.relative_to(ROOT)}:{line}"
-        for path in sorted(ROOT.rglob("*.py"))
+        f"{path}:{line}"
+        for path, tree in modules(holding=(*DECODING, *DECODING_ENDS))
         if not _owned(path)
-        for line in unguarded(ast.parse(path.read_text(encoding="utf-8")))
+        for line in unguarded(tree)
     }
     assert found == set(), "catch RecursionError beside ValueError: '[' * 100_000 is a text that anybody can send"
 
@@ -125,11 +124,7 @@ def scans(tree: ast.Module) -> Iterator[str]:
 
 
 def test_no_pattern_is_tried_at_every_place_of_a_long_run() -> None:
-    found = {
-        f"{path.relative_to(ROOT)}: {name}"
-        for path in sorted(ROOT.rglob("*.py"))
-        for name in scans(ast.parse(path.read_text(encoding="utf-8")))
-    }
+    found = {f"{path}: {name}" for path, tree in modules(holding=("re.compile",)) for name in scans(tree)}
     assert found - SHORT == set(), r"begin with (?<!\s) or ^, or do it without a pattern: 1 MB of spaces is a line too"
 
 

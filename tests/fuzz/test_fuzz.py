@@ -7,7 +7,8 @@ import pytest
 
 from holdfast.formats.pytorch import flight_recorder, plain_pickle
 from tests.fuzz.run import in_a_process
-from tests.fuzz.targets import EXCUSED_FUNCTIONS, READERS, ROOT, Target, decoding_modules, targets
+from tests.fuzz.targets import EXCUSED_FUNCTIONS, READERS, Target, decoding_modules, targets
+from tests.source import ROOT
 
 # They decode only what this project wrote itself, in a place that only its user can write, or what a library checks.
 EXCUSED = {line for line in (Path(__file__).parent / "excused.txt").read_text().split("\n") if line}

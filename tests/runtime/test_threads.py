@@ -1,16 +1,14 @@
 """Threads that must not end: what one call raises is recorded, and the thread goes on."""
 
 import ast
-from pathlib import Path
 
 import pytest
 
-import holdfast
 from holdfast.runtime.components import Components
 from holdfast.runtime.threads import run_contained
+from tests.source import ROOT, modules
 
-ROOT = Path(holdfast.__file__).parent
-PARTS = ("fleet", "node/agent", "node/sources", "runtime")
+PARTS = ("fleet/", "node/agent/", "node/sources/", "runtime/")
 
 CONTAINED = {
     "fleet/actions/kubernetes/mirror.py: self._run",
@@ -30,18 +28,17 @@ ENDS = {
     "node/agent/orders/prober.py: self._watch",  # ends with its probe, which has a deadline
     "node/agent/once.py: read",  # ends with one read, which is waited for until its deadline
     "node/agent/suite.py: _end_with_agent",  # a child that ends with its parent
-    "node/sources/patience.py: lambda: answers.append(question())",  # one question; no answer is an answer
+    "node/sources/timeout.py: lambda: answers.append(question())",  # one question; no answer is an answer
 }
 
 
 def _threads() -> set[str]:
     found = set()
-    for part in PARTS:
-        for path in sorted((ROOT / part).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) in ("threading.Thread", "Thread"):
-                    target = next(one.value for one in node.keywords if one.arg == "target")
-                    found.add(f"{path.relative_to(ROOT)}: {ast.unparse(target)}")
+    for path, tree in modules(holding=("Thread",), below=PARTS):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("threading.Thread", "Thread"):
+                target = next(one.value for one in node.keywords if one.arg == "target")
+                found.add(f"{path}: {ast.unparse(target)}")
     return found
 
 
@@ -55,10 +52,11 @@ def test_every_thread_is_contained_or_ends_by_itself() -> None:
 def test_every_task_of_the_controller_is_kept_running_or_answers_somebody() -> None:
     """A task that nobody awaits and nobody contains ends without a word."""
     found = set()
-    for path in sorted((ROOT / "fleet").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("create_task", "ensure_future")):
-                found.add(f"{path.relative_to(ROOT)}: {ast.unparse(node.args[0]).partition('(')[0]}")
+    starts = ("create_task", "ensure_future")
+    for path, tree in modules(holding=starts, below=("fleet/",)):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(starts):
+                found.add(f"{path}: {ast.unparse(node.args[0]).partition('(')[0]}")
     assert found == {
         "fleet/api/access.py: self._ask",  # gives whatever it meets to those who wait for it
         "fleet/controller/actor.py: self._work_off",  # below

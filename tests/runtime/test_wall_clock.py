@@ -2,12 +2,10 @@
 
 import ast
 from collections import Counter
-from pathlib import Path
 
-import holdfast
+from tests.source import modules
 
-ROOT = Path(holdfast.__file__).parent
-DECIDES = ("fleet", "node", "supervisor", "client", "runtime", "training", "serving")
+DECIDES = ("fleet/", "node/", "supervisor/", "client/", "runtime/", "training/", "serving/")
 WALL = ("time.time", "datetime.now", "datetime.utcnow", "datetime.datetime.now", "date.today")
 
 ALLOWED = {
@@ -48,9 +46,8 @@ def uses(tree: ast.Module) -> int:
 
 def test_what_decides_by_time_does_not_ask_the_machines_clock() -> None:
     found = Counter[str]()
-    for part in DECIDES:
-        for path in (ROOT / part).rglob("*.py"):
-            found[str(path.relative_to(ROOT))] += uses(ast.parse(path.read_text(encoding="utf-8")))
+    for path, tree in modules(holding=WALL, below=DECIDES):
+        found[path] += uses(tree)
     more = {path: many for path, many in found.items() if many > ALLOWED.get(path, 0)}
     assert more == {}, "use holdfast.runtime.clock.now or time.monotonic; a date for others belongs into ALLOWED"
     assert {path for path, many in ALLOWED.items() if found[path] < many} == set(), "ALLOWED has more than there is"
@@ -59,8 +56,8 @@ def test_what_decides_by_time_does_not_ask_the_machines_clock() -> None:
 def test_no_comparison_asks_the_machines_clock() -> None:
     """`time.time() > until` in one expression is a timer, wherever it stands."""
     found = set()
-    for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, tree in modules(holding=WALL):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Compare) and any(f"{name}(" in ast.unparse(node) for name in WALL):
-                found.add(f"{path.relative_to(ROOT)}:{node.lineno}")
+                found.add(f"{path}:{node.lineno}")
     assert found == set()

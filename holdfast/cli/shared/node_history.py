@@ -80,5 +80,5 @@ def why(node: Mapping[str, Any], now: float) -> str:
         text = f"{node['cause']}: {text}"
     if node["degraded_by"]:
         text += f"; degraded by {node['degraded_by']}"
-    silent = now - (node["heard_at"] or node["since"])
+    silent = now - (node["last_report_at"] or node["since"])
     return f"{text}; no report for {lasting(silent)}" if silent > SILENT_SECONDS else text

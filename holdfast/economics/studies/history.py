@@ -46,5 +46,5 @@ def _change(row: dict[str, Any]) -> NodeStageChange:
         at=row["at"],
         before=Stage(row["before"]),
         after=Stage(row["after"]),
-        happening=EventKind(row["happening"]),
+        event=EventKind(row["event"]),
     )

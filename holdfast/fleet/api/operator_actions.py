@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from litestar import Request, get
+from litestar.params import FromPath
 
 from holdfast.fleet.api.access import MAY
 from holdfast.fleet.api.guard import caller_of
@@ -45,7 +46,7 @@ class CallerView:
 
 
 @get("/v1/nodes/{name:str}/operator-actions", opt={"right": "read"}, tags=["nodes"])
-async def show_wishes(service: Asked, name: str) -> OperatorActionsView:
+async def show_wishes(service: Asked, name: FromPath[str]) -> OperatorActionsView:
     """What quarantine, release, retest and remove would do to this node now. Nothing is done."""
     life = service.board.life(name)
     if life is None:

@@ -1,9 +1,10 @@
 """What the API needs of the controller behind it: requests go to the one writer, questions to the store."""
 
 from collections.abc import Awaitable, Sequence
-from typing import Annotated, Protocol
+from typing import Protocol
 
-from litestar.params import Dependency
+from litestar.di import NamedDependency
+from litestar.params import SkipValidation
 
 from holdfast.fleet.api.access import Access, Caller
 from holdfast.fleet.api.board import Board
@@ -153,4 +154,4 @@ class Service(Protocol):
         ...
 
 
-Asked = Annotated[Service, Dependency(skip_validation=True)]  # how a route takes it: what it is was settled at start
+Asked = NamedDependency[SkipValidation[Service]]  # how a route takes it: its type was settled at start

@@ -71,7 +71,7 @@ class Probing:
     # Called by the writer
 
     def tick(self, now: float) -> list[LifecycleStep]:
-        self.runs.tick(lambda name: self._reports(name, now), self.policy.patience_seconds, now)
+        self.runs.tick(lambda name: self._reports(name, now), self.policy.timeout_seconds, now)
         if not self.policy.enabled:
             self.sessions.leave([node for one in self.sessions.running() for node in one.nodes], now)
             return []

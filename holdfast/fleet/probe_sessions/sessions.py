@@ -43,7 +43,7 @@ class ProbeSession:
                 master=self.addresses.get(leader, "").partition(",")[0] or leader,
                 port=policy.port,
                 bytes=policy.bytes,
-                seconds=policy.patience_seconds,
+                seconds=policy.timeout_seconds,
                 key=self.key,
                 participants=self._participants() if leader == node else (),
             )
@@ -113,7 +113,7 @@ class ProbeSessions:
 
     def overdue(self, policy: ProbePolicy, now: float) -> list[ProbeSession]:
         """Ends and returns the sessions that got no answer in time."""
-        late = [one for one in self.running() if now - one.since > policy.patience_seconds + GRACE_SECONDS]
+        late = [one for one in self.running() if now - one.since > policy.timeout_seconds + GRACE_SECONDS]
         for session in late:
             self._end(session, now, cancel=True)
         return late

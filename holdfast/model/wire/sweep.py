@@ -34,7 +34,7 @@ class SweepReport:
     pairs: list[dict[str, Any]] = field(default_factory=list)
     suspects: list[SweepFinding] = field(default_factory=list)
     verdicts: list[dict[str, Any]] = field(default_factory=list)
-    judgement: list[dict[str, Any]] = field(default_factory=list)  # of the sweep as a whole, by regime
+    sweep_verdicts: list[dict[str, Any]] = field(default_factory=list)  # of the sweep as a whole, by regime
     ranks: int = 0
     gpu_model: str = ""
     network: str = ""  # the plugin that NCCL chose: IB, Socket, ...

@@ -64,7 +64,7 @@ class Checkpoint:
         storage_every: int = 0,  # steps between copies in storage; 0 is never
         rack: str = "",  # partners are chosen in another one
         group: str = "",  # parallel group of this node; partners are chosen outside
-        patience_seconds: float = 10.0,  # how long a save waits where copying to partners is behind
+        timeout_seconds: float = 10.0,  # how long a save waits where copying to partners is behind
         keeper_options: tuple[str, ...] = (),  # for a keeper that has to be started
         storage: str | Path = "",  # where steps are stored: a folder or an fsspec URL (s3://...); `dir` if not given
         storage_keep: int = 2,  # newest whole steps that stay in storage
@@ -74,7 +74,7 @@ class Checkpoint:
         self.folder = Path(dir)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.job = job or os.environ.get("HOLDFAST_JOB") or self.folder.resolve().name
-        self.every_steps, self.storage_every, self.patience_seconds = every_steps, storage_every, patience_seconds
+        self.every_steps, self.storage_every, self.timeout_seconds = every_steps, storage_every, timeout_seconds
         self.loaded_from = ""  # GPU memory, own memory, partner or storage, after `load`
         self._troubles = Troubles()
         self._say = self._troubles.say
@@ -257,7 +257,7 @@ class Checkpoint:
         encoded = encode({name: snapshot(part) for name, part in state.items()})
         layout = shard.plan(about, encoded, self._data_notes(state))
         store = bool(self.storage_every) and step % self.storage_every == 0
-        buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds, step)
+        buffer, pages = self._keeper.reserve(layout.size, self.timeout_seconds, step)
         order = {
             "step": step,
             "attempt": self._members["attempt"],

@@ -44,8 +44,8 @@ class LauncherNodes:
         from torch._C._distributed_c10d import TCPStore
 
         leads = self.rank == 0
-        patience = timedelta(seconds=JOIN_SECONDS)
-        self._store = TCPStore(self.host, self.port, None, leads, patience, wait_for_workers=False)
+        timeout = timedelta(seconds=JOIN_SECONDS)
+        self._store = TCPStore(self.host, self.port, None, leads, timeout, wait_for_workers=False)
         self.port = self._store.port
         self._store.set_timeout(timedelta(seconds=ANSWER_SECONDS))
         if leads:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from litestar import Request, delete, get, post
+from litestar.params import JSONBody
 from litestar.response import Stream
 
 from holdfast.fleet.api.access import MAY
@@ -24,7 +25,7 @@ async def list_drills(service: Asked, request: Asker) -> DrillsView:
 
 
 @post("/v1/drills/run", opt=READ, status_code=202, tags=["drills"])
-async def play_drill(service: Asked, request: Asker, data: DrillRequest) -> DrillRunView:
+async def play_drill(service: Asked, request: Asker, data: JSONBody[DrillRequest]) -> DrillRunView:
     """Plays a drill in a process of its own; nothing of the fleet is touched. One at a time."""
     _refuse_viewer(service, request)
     if data.drill not in shipped():

@@ -4,7 +4,7 @@ import asyncio
 from typing import Annotated, Any
 
 from litestar import Request, get, post
-from litestar.params import Parameter
+from litestar.params import FromQuery, JSONBody, QueryParameter
 
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.ingest import PATH
@@ -34,9 +34,9 @@ from holdfast.model.records import PendingNode
 from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
-Most = Annotated[int, Parameter(ge=1, le=10_000, description="At most so many.")]
-Since = Annotated[float, Parameter(ge=0, le=1e12, description="From this time on, in seconds since the epoch.")]
-Until = Annotated[float | None, Parameter(ge=0, le=1e12, description="Only those that had started by then.")]
+Most = Annotated[int, QueryParameter(ge=1, le=10_000, description="At most so many.")]
+Since = Annotated[float, QueryParameter(ge=0, le=1e12, description="From this time on, in seconds since the epoch.")]
+Until = Annotated[float | None, QueryParameter(ge=0, le=1e12, description="Only those that had started by then.")]
 READ = {"right": "read"}
 
 
@@ -47,13 +47,15 @@ async def show_fleet(service: Asked) -> FleetView:
 
 
 @get("/v1/incidents", opt=READ, tags=["fleet"])
-async def list_incidents(service: Asked, only: IncidentState | None = None, limit: Most = 100) -> IncidentsView:
+async def list_incidents(
+    service: Asked, only: FromQuery[IncidentState | None] = None, limit: Most = 100
+) -> IncidentsView:
     """Newest first."""
     return IncidentsView(incidents=tuple(await asyncio.to_thread(service.store.incidents, only, limit)))
 
 
 @get("/v1/actions", opt=READ, tags=["fleet"])
-async def list_actions(service: Asked, node: str = "", limit: Most = 100) -> ActionsView:
+async def list_actions(service: Asked, node: FromQuery[str] = "", limit: Most = 100) -> ActionsView:
     """Newest first."""
     found = await asyncio.to_thread(service.store.actions, node or None, limit)
     return ActionsView(actions=tuple(action_view(one) for one in found))
@@ -68,7 +70,7 @@ async def list_transitions(service: Asked, since: Since = 0.0, limit: Most = 1_0
 
 @get("/v1/jobs", opt=READ, tags=["fleet"])
 async def list_jobs(
-    service: Asked, node: str = "", since: Since = 0.0, until: Until = None, limit: Most = 1_000
+    service: Asked, node: FromQuery[str] = "", since: Since = 0.0, until: Until = None, limit: Most = 1_000
 ) -> JobsView:
     """Latest start first: those that run or ended since. The next page: until the start of the last one reported."""
     return JobsView(jobs=tuple(await asyncio.to_thread(service.store.jobs, node or None, since, limit, until)))
@@ -87,7 +89,7 @@ async def read_audit(service: Asked, since: Since = 0.0, limit: Most = 1_000) ->
 
 
 @post("/v1/enrol", status_code=200, tags=["agents"])
-async def enrol(service: Asked, request: Request[Any, Any, Any], data: EnrolRequest) -> Enrolled:
+async def enrol(service: Asked, request: Request[Any, Any, Any], data: JSONBody[EnrolRequest]) -> Enrolled:
     """A node's own credential for a join token."""
     return await service.enrol(data, request.client.host if request.client else "")
 
@@ -99,7 +101,7 @@ async def list_pending(service: Asked) -> PendingView:
 
 
 @post("/v1/pending/vouch", opt={"right": "operate"}, status_code=200, tags=["agents"])
-async def vouch_for_node(service: Asked, request: Request[Any, Any, Any], data: VouchRequest) -> PendingNode:
+async def vouch_for_node(service: Asked, request: Request[Any, Any, Any], data: JSONBody[VouchRequest]) -> PendingNode:
     """The node is what it says: it joins the fleet, and is tested before anything runs there."""
     return await service.vouch(data, caller_of(request))
 
@@ -117,19 +119,19 @@ async def admission(service: Asked, request: Request[Any, Any, Any]) -> Admissio
 
 
 @post(PATH, opt={"right": "report"}, status_code=200, tags=["agents"])
-async def report(service: Asked, request: Request[Any, Any, Any], data: list[Report]) -> Ack:
+async def report(service: Asked, request: Request[Any, Any, Any], data: JSONBody[list[Report]]) -> Ack:
     """What agents saw. Answered after it is committed. (Served by api/ingest.py; here for the document.)"""
     return await service.take(caller_of(request), data)
 
 
 @post("/v1/tokens", opt={"right": "administer"}, status_code=200, tags=["access"])
-async def make_token(service: Asked, request: Request[Any, Any, Any], data: TokenRequest) -> TokenMade:
+async def make_token(service: Asked, request: Request[Any, Any, Any], data: JSONBody[TokenRequest]) -> TokenMade:
     """A token for a person or program, or a join token with which agents enrol. Shown this once."""
     return await service.make_token(data, caller_of(request))
 
 
 @post("/v1/tokens/revoke", opt={"right": "administer"}, status_code=200, tags=["access"])
-async def revoke_token(service: Asked, request: Request[Any, Any, Any], data: RevokeRequest) -> Revoked:
+async def revoke_token(service: Asked, request: Request[Any, Any, Any], data: JSONBody[RevokeRequest]) -> Revoked:
     """End all tokens of a name, or the one with this hash."""
     if not 0 < len(data.target) <= 255:
         raise Problem(400, "target: expected a name or the hash of a token")

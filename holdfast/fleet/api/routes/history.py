@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked, Service
@@ -25,10 +25,12 @@ from holdfast.runtime import clock
 LONGEST = 256
 MOST_EDGES = 20_000
 PLACES = ("room", "cdu", "loop", "feed", "rack", "spine", "switch", "leaf", "storage")
-Name = Annotated[str, Parameter(max_length=LONGEST)]
-Seconds = Annotated[float, Parameter(ge=1, le=366 * 86_400, description="How far back, on the controller's clock.")]
-Points = Annotated[int, Parameter(ge=2, le=2_000)]
-Most = Annotated[int, Parameter(ge=1, le=500)]
+Name = Annotated[str, QueryParameter(max_length=LONGEST)]
+Seconds = Annotated[
+    float, QueryParameter(ge=1, le=366 * 86_400, description="How far back, on the controller's clock.")
+]
+Points = Annotated[int, QueryParameter(ge=2, le=2_000)]
+Most = Annotated[int, QueryParameter(ge=1, le=500)]
 
 
 @get("/v1/series/subjects", opt={"right": "read"}, tags=["history"])

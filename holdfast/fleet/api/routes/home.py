@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from holdfast.fleet.api.service import Asked
 from holdfast.fleet.inbox.figures import Figures, FigureSample
 
-Points = Annotated[int, Parameter(ge=2, le=1_000, description="At most so many samples.")]
+Points = Annotated[int, QueryParameter(ge=2, le=1_000, description="At most so many samples.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from litestar import Request, get, post
-from litestar.params import Parameter
+from litestar.params import FromPath, JSONBody, QueryParameter
 
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
@@ -15,9 +15,9 @@ from holdfast.fleet.api.service import Asked
 from holdfast.fleet.inbox.states import ItemCommand, ItemState, ItemView
 from holdfast.model.inbox import ItemNote
 
-Only = Annotated[ItemState | None, Parameter(description="Only items in this state.")]
-Owner = Annotated[str, Parameter(description="Only items of this team.")]
-Assignee = Annotated[str, Parameter(description="Only items that are assigned to this person.")]
+Only = Annotated[ItemState | None, QueryParameter(description="Only items in this state.")]
+Owner = Annotated[str, QueryParameter(description="Only items of this team.")]
+Assignee = Annotated[str, QueryParameter(description="Only items that are assigned to this person.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ async def list_inbox(service: Asked, only: Only = None, owner: Owner = "", assig
 
 
 @get("/v1/inbox/{key:path}", opt={"right": "read"}, tags=["inbox"])
-async def show_item(service: Asked, key: str) -> ItemDetail:
+async def show_item(service: Asked, key: FromPath[str]) -> ItemDetail:
     """One item with its history."""
     wanted = key.lstrip("/")
     found = next((one for one in await service.inbox() if one.key == wanted), None)
@@ -60,7 +60,7 @@ async def show_item(service: Asked, key: str) -> ItemDetail:
 
 
 @post("/v1/inbox", opt={"right": "operate"}, status_code=200, tags=["inbox"])
-async def act_on_item(service: Asked, request: Request[Any, Any, Any], data: ItemCommand) -> ItemView:
+async def act_on_item(service: Asked, request: Request[Any, Any, Any], data: JSONBody[ItemCommand]) -> ItemView:
     """Acknowledge, assign, mute, comment, resolve or reopen an item. Stored and audited."""
     return await service.act_on_item(data, caller_of(request))
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from litestar import get
+from litestar.params import FromPath
 
 from holdfast.fleet.api.service import Asked
 from holdfast.fleet.jobs.views import RestartView, TrainingDetail, TrainingsView
@@ -26,7 +27,7 @@ async def list_trainings(service: Asked) -> TrainingsView:
 
 
 @get("/v1/trainings/{name:str}", opt=READ, tags=["jobs"])
-async def show_training(service: Asked, name: str) -> TrainingDetail:
+async def show_training(service: Asked, name: FromPath[str]) -> TrainingDetail:
     """One of them: its ledger, what a failure now would cost, its restarts and why, its ranks and what is slow."""
     job = await service.training(name)
     deaths = job.restarts[-MOST_DEATHS:]

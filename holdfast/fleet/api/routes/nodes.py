@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Annotated, Any
 
 from litestar import Request, get, post
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from holdfast.fleet.api import operator_actions
 from holdfast.fleet.api.access import Caller
@@ -24,12 +24,12 @@ from holdfast.model.lifecycle import EventKind, Stage
 MOST_VERDICTS = 1_000
 MOST_NODES = 10_000
 WORST_FIRST = {"fail": 0, "unknown": 1, "degraded": 2, "pass": 3, "not_applicable": 4, "disabled": 4}
-Limit = Annotated[int, Parameter(ge=1, le=MOST_LINES, description="Lines of a page.")]
-Before = Annotated[str, Parameter(description="`next` of the page before; '' is the newest page.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=MOST_LINES, description="Lines of a page.")]
+Before = Annotated[str, QueryParameter(description="`next` of the page before; '' is the newest page.")]
 
 
-MostNodes = Annotated[int, Parameter(ge=0, le=MOST_NODES, description="Nodes of a page; 0: all of them.")]
-After = Annotated[str, Parameter(description="`next` of the page before; '' is the first page.")]
+MostNodes = Annotated[int, QueryParameter(ge=0, le=MOST_NODES, description="Nodes of a page; 0: all of them.")]
+After = Annotated[str, QueryParameter(description="`next` of the page before; '' is the first page.")]
 OWN = {"right": "read own nodes"}
 
 
@@ -37,9 +37,9 @@ OWN = {"right": "read own nodes"}
 async def list_nodes(
     service: Asked,
     request: Request[Any, Any, Any],
-    pool: str = "",
-    stage: Stage | None = None,
-    health: Health | None = None,
+    pool: FromQuery[str] = "",
+    stage: FromQuery[Stage | None] = None,
+    health: FromQuery[Health | None] = None,
     limit: MostNodes = 0,
     after: After = "",
 ) -> NodesView:
@@ -52,7 +52,7 @@ async def list_nodes(
 
 
 @get("/v1/nodes/{name:str}", opt=OWN, tags=["nodes"])
-async def show_node(service: Asked, request: Request[Any, Any, Any], name: str) -> NodeDetail:
+async def show_node(service: Asked, request: Request[Any, Any, Any], name: FromPath[str]) -> NodeDetail:
     """One node with the current verdict of every check."""
     view = _known(service, name, caller_of(request))
     shown = {field.name: getattr(view, field.name) for field in fields(view)}
@@ -74,7 +74,7 @@ async def _next_step(service: Service, name: str) -> NextStep | None:
 
 @get("/v1/nodes/{name:str}/story", opt=OWN, tags=["nodes"])
 async def tell_story(
-    service: Asked, request: Request[Any, Any, Any], name: str, limit: Limit = 50, before: Before = ""
+    service: Asked, request: Request[Any, Any, Any], name: FromPath[str], limit: Limit = 50, before: Before = ""
 ) -> StoryView:
     """How a node came where it is: transitions, verdicts, events and actions, newest first."""
     _known(service, name, caller_of(request))
@@ -87,7 +87,9 @@ async def tell_story(
 
 
 @post("/v1/nodes/{name:str}/forget", opt={"right": "operate"}, status_code=200, tags=["nodes"])
-async def forget_node(service: Asked, request: Request[Any, Any, Any], name: str, data: OperatorRequest) -> Forgotten:
+async def forget_node(
+    service: Asked, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[OperatorRequest]
+) -> Forgotten:
     """Delete a removed node with its verdicts and credentials. If it enrols again it is a new node."""
     await service.forget_node(name, data, caller_of(request))
     return Forgotten(name=name)
@@ -105,7 +107,9 @@ def _known(service: Service, name: str, caller: Caller) -> NodeView:
 
 
 def _wish(kind: EventKind, words: str) -> Any:
-    async def handle(service: Asked, request: Request[Any, Any, Any], name: str, data: OperatorRequest) -> NodeView:
+    async def handle(
+        service: Asked, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[OperatorRequest]
+    ) -> NodeView:
         return await service.operator_request(name, kind, data, caller_of(request))
 
     handle.__doc__ = words

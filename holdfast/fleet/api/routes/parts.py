@@ -3,6 +3,7 @@
 import asyncio
 
 from litestar import get
+from litestar.params import FromPath
 
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked
@@ -15,7 +16,7 @@ MOST_OUTAGES = 100
 
 
 @get("/v1/nodes/{name:str}/parts", opt={"right": "read"}, tags=["nodes"])
-async def show_parts(service: Asked, name: str) -> PartsView:
+async def show_parts(service: Asked, name: FromPath[str]) -> PartsView:
     """Its GPUs over the last hour, the outages of its ports and its past tests, as far as they are remembered."""
     if service.board.node(name) is None:
         raise Problem(404, f"no node is called {name[:80]!r}")

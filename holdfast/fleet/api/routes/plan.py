@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from litestar import Request, get
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
 from holdfast.economics.planning.inputs import Asked
@@ -52,11 +52,11 @@ def _route(plan: Plan) -> HTTPRouteHandler:
 def _type(option: PlanOption) -> Any:
     """`query`: the framework keeps some names, such as state, for itself."""
     if not option.value:
-        return Annotated[bool, Parameter(query=option.name)]
+        return Annotated[bool, QueryParameter(name=option.name)]
     if option.several:
-        text = Annotated[str, Parameter(max_length=LONGEST_TEXT)]
-        return Annotated[list[text] | None, Parameter(query=option.name, max_items=MOST_VALUES)]
-    return Annotated[str | None, Parameter(query=option.name, max_length=LONGEST_TEXT)]
+        text = Annotated[str, QueryParameter(max_length=LONGEST_TEXT)]
+        return Annotated[list[text] | None, QueryParameter(name=option.name, max_items=MOST_VALUES)]
+    return Annotated[str | None, QueryParameter(name=option.name, max_length=LONGEST_TEXT)]
 
 
 def _answer(plan: Plan, given: dict[str, Any]) -> PlanView:

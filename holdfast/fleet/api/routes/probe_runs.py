@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Request, get, post
+from litestar.params import FromPath, JSONBody
 
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.service import Asked
@@ -12,19 +13,21 @@ PATH = "/v1/probes/runs"
 
 
 @post(PATH, opt={"right": "operate"}, status_code=202, tags=["fleet"])
-async def begin_probe_run(service: Asked, request: Request[Any, Any, Any], data: ProbeRunRequest) -> ProbeRunView:
+async def begin_probe_run(
+    service: Asked, request: Request[Any, Any, Any], data: JSONBody[ProbeRunRequest]
+) -> ProbeRunView:
     """Let these nodes meet, through their agents. Refused while work is on one of them."""
     return await service.begin_run(data, caller_of(request))
 
 
 @get(PATH + "/{number:int}", opt={"right": "read"}, tags=["fleet"])
-async def show_probe_run(service: Asked, number: int) -> ProbeRunView:
+async def show_probe_run(service: Asked, number: FromPath[int]) -> ProbeRunView:
     """How far a run is; its report, once it is over. Known to the controller that was asked, until it restarts."""
     return await service.show_run(number)
 
 
 @post(PATH + "/{number:int}/stop", opt={"right": "operate"}, status_code=200, tags=["fleet"])
-async def stop_probe_run(service: Asked, request: Request[Any, Any, Any], number: int) -> ProbeRunView:
+async def stop_probe_run(service: Asked, request: Request[Any, Any, Any], number: FromPath[int]) -> ProbeRunView:
     """End a run: its nodes learn it with their next acknowledgement."""
     return await service.stop_run(number, caller_of(request))
 

@@ -1,6 +1,7 @@
 """The route of runbooks by name: of checks, of causes, of alerts."""
 
 from litestar import get
+from litestar.params import FromPath, FromQuery
 
 from holdfast.catalog import runbooks
 from holdfast.config.suggest import hint
@@ -10,7 +11,9 @@ from holdfast.fleet.inbox.next_step import values
 
 
 @get("/v1/runbook/{name:str}", opt={"right": "read"}, tags=["fleet"])
-async def show_runbook_by_name(name: str, node: str = "", part: str = "") -> RunbookView:
+async def show_runbook_by_name(
+    name: FromPath[str], node: FromQuery[str] = "", part: FromQuery[str] = ""
+) -> RunbookView:
     """What to look at and to do for a check, cause or alert; a node and a part of it (gpu/3) are filled in."""
     if runbooks.find(name) is None:
         raise Problem(404, f"no runbook is called {name[:80]!r}; {hint(name[:80], runbooks.all_runbooks())}")

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from litestar import Request, get, post
+from litestar.params import FromPath, JSONBody
 
 from holdfast.fleet.api import runbook
 from holdfast.fleet.api.guard import caller_of
@@ -15,13 +16,13 @@ from holdfast.model.incident import Incident
 
 
 @get("/v1/incidents/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
-async def show_incident(service: Asked, wanted: str) -> Incident:
+async def show_incident(service: Asked, wanted: FromPath[str]) -> Incident:
     """One incident, by its id or as the newest of a subject; one that a seam found has an account."""
     return await _incident(service, wanted)
 
 
 @get("/v1/runbooks/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
-async def show_runbook(service: Asked, wanted: str) -> RunbookView:
+async def show_runbook(service: Asked, wanted: FromPath[str]) -> RunbookView:
     """What to look at, do and leave in one incident, with its names filled in; without steps where no one wrote any."""
     return runbook.of(await _incident(service, wanted))
 
@@ -41,7 +42,7 @@ async def list_seams(service: Asked) -> SeamsView:
 
 
 @post("/v1/signals", opt={"right": "tell"}, status_code=200, tags=["agents"])
-async def tell_signals(service: Asked, request: Request[Any, Any, Any], data: SignalsRequest) -> SignalsTaken:
+async def tell_signals(service: Asked, request: Request[Any, Any, Any], data: JSONBody[SignalsRequest]) -> SignalsTaken:
     """A job's step times, a service's transfers, a route that changed. Kept in memory for a while, never stored."""
     return service.tell_signals(caller_of(request), data)
 
@@ -53,13 +54,15 @@ async def list_planned(service: Asked) -> PlannedWorksView:
 
 
 @post("/v1/planned", opt={"right": "operate"}, status_code=200, tags=["fleet"])
-async def announce(service: Asked, request: Request[Any, Any, Any], data: PlannedWorkView) -> PlannedWorksView:
+async def announce(
+    service: Asked, request: Request[Any, Any, Any], data: JSONBody[PlannedWorkView]
+) -> PlannedWorksView:
     """Announces work, or changes what was announced under the same name. What it explains opens no incident."""
     return await service.announce(data, caller_of(request))
 
 
 @post("/v1/planned/{name:str}/withdraw", opt={"right": "operate"}, status_code=200, tags=["fleet"])
-async def withdraw(service: Asked, request: Request[Any, Any, Any], name: str) -> PlannedWorksView:
+async def withdraw(service: Asked, request: Request[Any, Any, Any], name: FromPath[str]) -> PlannedWorksView:
     """Withdraws announced work: findings count again."""
     return await service.withdraw(name, caller_of(request))
 

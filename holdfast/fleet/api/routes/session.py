@@ -9,6 +9,7 @@ from urllib.parse import quote
 import msgspec
 from litestar import Request, Response, delete, get, post
 from litestar.datastructures import Cookie
+from litestar.params import FromQuery, JSONBody
 from litestar.response import Redirect
 
 from holdfast.fleet.api.access import MAY, Caller
@@ -55,7 +56,7 @@ async def show_session(service: Asked, request: Asker) -> SessionView:
 
 
 @post("/v1/session", status_code=200, tags=["access"])
-async def open_session(service: Asked, request: Asker, data: SessionRequest) -> Response[SessionView]:
+async def open_session(service: Asked, request: Asker, data: JSONBody[SessionRequest]) -> Response[SessionView]:
     """A session for who holds a token. The cookie holds a secret of its own, not the token."""
     refuse_cross_site(request)
     caller = await service.access.caller(data.token.strip(), "read")
@@ -72,7 +73,7 @@ async def close_session(service: Asked, request: Asker) -> Response[SessionView]
 
 
 @get("/v1/session/oidc", tags=["access"], status_code=302)
-async def begin_oidc(service: Asked, request: Asker, back: str = "") -> Redirect:
+async def begin_oidc(service: Asked, request: Asker, back: FromQuery[str] = "") -> Redirect:
     """Sends the browser to the identity provider."""
     client = service.oidc
     if client is None:

@@ -24,7 +24,7 @@ class NodeView:
     health: Health
     repair_step: int
     tested_at: float | None
-    heard_at: float | None
+    last_report_at: float | None
     degraded_by: str
     held: str
     """What its failure is part of while it is left in service: 'loop/c2', a breaker, maintenance."""
@@ -117,7 +117,7 @@ class TransitionView:
     at: float
     before: Stage
     after: Stage
-    happening: EventKind
+    event: EventKind
     cause: str
     reason: str
     evidence: tuple[str, ...]

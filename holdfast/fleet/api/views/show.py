@@ -26,7 +26,7 @@ def transition_view(step: Transition) -> TransitionView:
         at=step.at,
         before=step.before,
         after=step.after,
-        happening=step.event.kind,
+        event=step.event.kind,
         cause=step.event.cause,
         reason=step.reason,
         evidence=step.event.evidence,

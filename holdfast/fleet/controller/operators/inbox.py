@@ -88,7 +88,7 @@ class InboxService:
             nodes=nodes,
             verdicts=verdicts,
             incidents=incidents,
-            trainings=[one for one in trainings if one.heard_at >= now - JOB_DIED_SECONDS],
+            trainings=[one for one in trainings if one.last_report_at >= now - JOB_DIED_SECONDS],
             jobs=jobs,
             policy=board.policy,
             prices=self.prices,

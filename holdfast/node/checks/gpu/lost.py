@@ -109,5 +109,5 @@ CHECK = Check(
     remedy="drain and reboot the node; if the GPU does not come back or is lost again, reseat or replace it",
     owner="hardware",
     span=600.0,
-    hears=("xid", "gpu_lost", "amdgpu"),
+    event_kinds=("xid", "gpu_lost", "amdgpu"),
 )

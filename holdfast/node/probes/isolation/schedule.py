@@ -44,7 +44,7 @@ class _Plan:
         self._now, self._coverage, self._situation = now, coverage, situation
         self._room = seats(len(situation.idle), policy.share) - len(situation.in_probe)
         self._due_before = now - DUE_SHARE * policy.period_seconds
-        allowed = policy.seconds_per_day - policy.patience_seconds
+        allowed = policy.seconds_per_day - policy.timeout_seconds
         self._free = {
             node: leaf
             for node, leaf in sorted(situation.idle.items(), key=lambda one: (self._proven(one[0]), one[0]))

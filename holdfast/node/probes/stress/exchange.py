@@ -15,7 +15,7 @@ import torch.distributed as dist
 
 from holdfast.node.probes.stress.profiles import SHARED
 
-PATIENCE = datetime.timedelta(seconds=60)
+TIMEOUT = datetime.timedelta(seconds=60)
 FLOATS_PER_MEBIBYTE = 1 << 18
 
 
@@ -35,7 +35,7 @@ class PhaseExchange:
             init_method=f"tcp://127.0.0.1:{request['port']}",
             rank=request["rank"],
             world_size=request["world"],
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
         )
 
     def go_on(self, wanted: bool) -> bool:

@@ -57,10 +57,10 @@ class Stress:
         for load in self.loads:
             load.process.wait()
 
-    def begin(self, patience: float) -> None:
+    def begin(self, timeout: float) -> None:
         """All at once, when the last has loaded what it needs."""
         for load in self.loads:
-            load.ready.wait(patience)
+            load.ready.wait(timeout)
         for load in self.loads:
             with suppress(OSError):
                 assert load.process.stdin is not None

@@ -177,7 +177,7 @@ def _in_group(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
         init_method=f"tcp://{command['master']}",
         rank=command["rank"],
         world_size=command["world"],
-        timeout=datetime.timedelta(seconds=command["patience_seconds"]),
+        timeout=datetime.timedelta(seconds=command["timeout_seconds"]),
     )
     try:
         return _sweep(command, answers)

@@ -216,7 +216,7 @@ class RankConnection:
             raise WireError(
                 f"all ranks have saved step {self._server.store.committed}: only a load leads back before it"
             )
-        pages = self._server.replication.reserve(self._rank, size, float(order["patience"]))
+        pages = self._server.replication.reserve(self._rank, size, float(order["timeout"]))
         self._lent[pages.number] = pages
         return pages
 
