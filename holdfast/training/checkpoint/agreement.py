@@ -31,5 +31,12 @@ class Circle:
         dist.all_gather(theirs, mine, group=self._group)
         return [unpack(bytes(one[: int(size)].numpy())) for one, size in zip(theirs, sizes, strict=True)]
 
+    def broadcast(self, content: torch.Tensor, owner: int) -> torch.Tensor:
+        """The owner's tensor; the others give one of the same size."""
+        if self._group is not None:
+            content = content.clone() if self.rank == owner else content  # gloo writes into what it is given
+            dist.broadcast(content, owner, group=self._group)
+        return content
+
     def all(self, answer: bool) -> bool:
         return all(self.share(answer))
