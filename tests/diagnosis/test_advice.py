@@ -89,3 +89,11 @@ def test_a_damaged_run_is_known_by_its_exception() -> None:
     for said in ("ValueError: Network outputs is NAN! Stop Training", "RuntimeError: found non-finite values"):
         assert _of(f"{HEAD}    check(x)\n{said}\n").causes[0].name == "job.nan"
     assert _of(f"{HEAD}    parse(x)\nValueError: the name nancy is not allowed\n").causes[0].name == "job.exception"
+
+
+def test_a_message_that_begins_on_its_own_line_belongs_to_the_exception() -> None:
+    found = _of(
+        f"{HEAD}    import fastlink\nRuntimeError: \n\n        The link failed. Please run `fastlink --check`\n"
+    )
+    assert "The link failed" in found.next.reason  # type: ignore[union-attr]
+    assert "Please run `fastlink --check`" in found.next.fix[0]  # type: ignore[union-attr]

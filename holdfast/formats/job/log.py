@@ -31,6 +31,7 @@ _MOST_OF_A_SHAPE = 3_000  # lines that differ in numbers alone, such as those of
 _MOST_SHAPES = 20_000
 _SHAPE_BYTES = 300
 _FEWEST_READ, _BYTES_A_READ = 500, 300  # lines read in full of a block: so many, and one more for so many bytes
+_MESSAGE_LINES = 4
 _STAMP_LINES = 20  # that take their time from one look above them
 _DIGITS = re.compile(rb"\d+")
 
@@ -224,6 +225,15 @@ class _Context:
             self._lines = [decode(raw) for raw in self.text().split(b"\n")[-_CONTEXT_LINES - 1 : -1]]
         return self._lines
 
+    def below(self, stream: str) -> str:
+        """The first words under a line that ends with a colon: a message that begins on a line of its own."""
+        end = line_end(self._block, self._start)
+        for raw in self._block[end + 1 : end + 1 + _CONTEXT_BYTES].split(b"\n")[:_MESSAGE_LINES]:
+            found = decode(raw[:_SHAPE_BYTES])
+            if found.text.strip(" =-*") and found.stream == stream:
+                return found.text.strip()
+        return ""
+
     def next_line(self) -> bytes:
         """What follows the line, for messages that were wrapped."""
         end = line_end(self._block, self._start)
@@ -257,6 +267,10 @@ def _exception(line: JobLine, context: _Context) -> Evidence | None:
     raised = None if line.nccl else python_exceptions.find(line, context.lines())
     if raised is None:
         return None
+    if raised.framed and not raised.message.strip() and line.text.rstrip().endswith(":"):
+        raised = raised._replace(message=context.below(line.stream))
+        line = line._replace(text=f"{line.text.rstrip()} {raised.message}")
+        return job_message.of_exception(raised, line, job_errors.of_exception(raised.text))
     return job_message.of_exception(raised, line, job_errors.of_exception(raised.text), context.rows)
 
 
