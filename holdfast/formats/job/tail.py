@@ -27,7 +27,7 @@ _FAILED = re.compile(
 )
 _NO_ERROR = re.compile(
     r"\b(?:no|without|0) errors?\b|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|\bwarn(?:ing)?\b|ignor|retry"
-    r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b|\bmight\b|error[ _]rate"
+    r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b(?! not)|\bmight\b|error[ _]rate"
     r"|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,
 )
