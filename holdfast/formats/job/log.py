@@ -1,4 +1,4 @@
-"""A training job's log of any kind as a stream of bytes -> evidence. Only lines with a known word are decoded."""
+"""A job's log as a stream of bytes to evidence. Only lines with a known keyword are decoded."""
 
 import re
 from collections.abc import Callable

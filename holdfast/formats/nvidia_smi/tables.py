@@ -1,4 +1,4 @@
-"""Tables that nvidia-smi prints for people: the summary without options, and `nvlink -s` and `-e`."""
+"""Tables of nvidia-smi: the summary without options, `nvlink -s` and `nvlink -e`."""
 
 import re
 
