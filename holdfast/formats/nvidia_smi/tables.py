@@ -1,4 +1,4 @@
-"""Tables that nvidia-smi prints for people: the summary without options, and `nvlink -s` and `-e`."""
+"""Tables that nvidia-smi prints for people: the summary without options, `nvlink -s` and `-e`, and `c2c -s`."""
 
 import re
 
@@ -14,6 +14,7 @@ _SECOND = re.compile(
 )
 _NVLINK_GPU = re.compile(r"^\s*GPU (\d+): (.*?)(?: \(UUID: (.*?)\))?\s*$")
 _LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
+_C2C = re.compile(r"^\s+C2C Link (\d+): (.*?)\s*$")  # between a GPU and its Grace CPU
 _CUT = re.compile(r"^\s*(?:\.\.\.|…|\[\.\.\.\]|--More--)\s*$")
 _RATE = re.compile(r"[\d.]+ GB/s|<active>|active", re.IGNORECASE)
 _DRIVER_MODELS = ("WDDM", "TCC", "MCDM")  # of Windows, in the place of persistence mode
@@ -71,6 +72,11 @@ def read_nvlink(text: str) -> ToolOutput | None:
             del links[place]
             output.doubt(place, "the list of its NVLinks breaks off")
             place = ""
+        elif place and (c2c := _C2C.match(line)):
+            output.see(place)
+            if not _RATE.fullmatch(c2c[2]):
+                text = f"C2C link {c2c[1]} to the CPU is {c2c[2].strip('<>')}"
+                output.complain(place, text, remedy="drain the node and power-cycle it; if it returns, open a case")
         elif place and _ALL_INACTIVE.match(line):
             output.see(place)
             if _ON_A_BASEBOARD.search(model):

@@ -49,7 +49,7 @@ FORMATS = (
         "temperature, power, memory, ECC total",
         tables.read_summary,
     ),
-    FileFormat("nvidia-smi nvlink", "-s and -e", "NVLink lanes and errors", tables.read_nvlink),
+    FileFormat("nvidia-smi nvlink", "-s and -e; c2c -s", "NVLink lanes and errors, C2C links", tables.read_nvlink),
     FileFormat(
         "nvidia-smi topo -m", "drivers R450 to R595", "a GPU with fewer NVLinks than the others", listing.read_topology
     ),
