@@ -1,4 +1,4 @@
-"""Readers that need more than one format: a kernel log or lspci, DCGM's diagnostic and exporter, a subnet's map."""
+"""Readers that combine several formats: kernel log or lspci, DCGM diagnostic and exporter, a subnet map."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""The text of a tool without what was put around it: colours, quotes, indents, prefixes of pdsh, kubectl logs or a CI.
+"""Strips colours, quotes, indentation, code fences and prefixes of pdsh, kubectl logs or a CI from tool output.
 
-Output of several hosts in one file is taken apart, so that each host is judged under its own name.
+Output of several hosts in one file is split, so that each host is judged under its own name.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Every kind of file that `holdfast check --from` reads: how it is recognised, by which reader, from which versions.
+"""Every file format of `holdfast check --from`: how it is recognised, its reader, and its versions.
 
 A file may hold several (a bug report, a session log): every reader sees the whole text and takes what is its own.
 """

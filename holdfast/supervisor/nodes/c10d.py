@@ -1,4 +1,4 @@
-"""Supervisors on several nodes that agree through a c10d store, which the leader serves. Needs torch."""
+"""Rendezvous of supervisors through a c10d store that the leader serves. Needs torch."""
 
 import contextlib
 import ipaddress

@@ -1,4 +1,4 @@
-"""What the launchers of a job agree on: which generation of the process group runs, and whether the run is over.
+"""State that the launchers of a job share: the generation of the process group, and whether the run is over.
 
 The launcher of node 0 holds a store for the launchers, and for each generation one for the ranks. Closing a store ends
 every wait of a rank in it, so no rank stays behind in a generation that will never be whole.
