@@ -87,7 +87,7 @@ def twin_faults_page() -> str:
         "# Every fault of the twin, and what is named\n",
         NOTE,
         "`python bench/twin_faults.py` injects every fault of `holdfast twin faults` into simulated nodes, in virtual\n"
-        "time: NVIDIA (8 H100, InfiniBand), AMD (8 MI300X), NVL72 (a GB200 tray), RoCE (8 H100, mlx5) and EFA (8 H100).\n"
+        "time: NVIDIA (8 H100, InfiniBand), AMD (8 MI300X), NVL72 (a GB200 tray), RoCE (8 H100, mlx5), EFA (8 H100).\n"
         "A fault counts as right if exactly its checks turn, only the broken part is named, and each verdict has a\n"
         "class and a remedy. `driver_hang` would hang the bench; the agent's own tests have it. The hardware is\n"
         "simulated: this shows that the rules fit the faults that we know, not that they fit a real node.\n",
