@@ -1,7 +1,7 @@
 """The container images, built by buildah on a stand-in: base images come from a registry, which may not be reachable.
 
 The stand-in is the fresh root with pip and Node.js, under the names of the Containerfile's own base images. Its Python
-and Node.js are not theirs: the result names the versions. As in the Python image, pip may install beside Debian's packages.
+and Node.js are not theirs: the result names the versions. Its pip installs for the system, as theirs does.
 """
 
 import json
