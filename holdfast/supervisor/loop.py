@@ -1,4 +1,4 @@
-"""The supervisor that decides: attempts until the command ends well, or until another one would be a waste."""
+"""The leading supervisor: attempts until the command succeeds or another attempt is pointless."""
 
 import time
 from collections.abc import Callable, Sequence

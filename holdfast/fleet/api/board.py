@@ -1,4 +1,4 @@
-"""The board: what the fleet looks like now. The controller writes it after each commit; the API only reads it.
+"""Board: the current state of the fleet. The controller writes it after each commit; the API only reads it.
 
 It belongs to the event loop: nothing here waits, and no one else touches it.
 """

@@ -1,4 +1,4 @@
-"""Items of the inbox: every node that waits for an operator, every open incident, every job that died.
+"""Items of the inbox: nodes that wait for an operator, open incidents, jobs that died.
 
 Many incidents of one kind are one item: 88 sensors that fell silent are one thing to do.
 """

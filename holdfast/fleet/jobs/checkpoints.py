@@ -1,4 +1,4 @@
-"""Where the checkpoints of a job live, from the reports of its keepers."""
+"""Locations of a job's checkpoints, from the reports of its keepers."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The routes of a node's parts: how they do, which they are, and the tickets about them."""
+"""Routes of a node's parts: their condition, their identity, and tickets."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Laws of the unseen family: control loops, topologies, power, storage and job mixes that the tuned family has not."""
+"""Laws of the unseen family: control loops, topologies, power, storage and job mixes that tuning never saw."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING

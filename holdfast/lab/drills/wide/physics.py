@@ -1,4 +1,4 @@
-"""What is true at a drawn site over time, all columns at once: heat, power, fabric, storage, serving and jobs."""
+"""True state of a random site over time in columns: heat, power, fabric, storage, serving and jobs."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""What drawn instruments say of a drawn site: noise, resolution, cadence, phase, gaps, and meters not there."""
+"""Readings of random instruments: noise, resolution, cadence, phase, gaps and missing meters."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""A site drawn at random: its layout, its constants and its work. Shares no code with the twin's plant."""
+"""A random site: layout, constants and work. Shares no code with the twin's plant."""
 
 from dataclasses import dataclass, field
 
