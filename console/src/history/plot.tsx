@@ -98,7 +98,7 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
       </figcaption>
       <div ref={box}>
         <svg width={width} height={HEIGHT} role="img" aria-label={`${title}: ${words}`}>
-          {round(low, high, false, 10, 4).map((value) => (
+          {round(low, high, false, 10, 5).map((value) => (
             <g key={value}>
               <line class="grid-line" x1={EDGE.left} x2={width - EDGE.right} y1={y(value)} y2={y(value)} />
               <text x={EDGE.left - 6} y={y(value) + 4} text-anchor="end">

@@ -21,7 +21,7 @@ from holdfast.model.wire.report import VerdictChange
 
 GROUP_AT = 4  # so many open incidents of one kind are one item
 ALWAYS_GROUPED = "sensor."
-JOB_DIED = "job.unknown"
+SLOW_PATH, JOB_DIED = "fleet.slow_path", "job.unknown"
 DIED = frozenset({JobState.FAILED, JobState.NODE_FAILED, JobState.OUT_OF_MEMORY})
 CAUSE_OF = {JobState.OUT_OF_MEMORY: "host.oom", JobState.NODE_FAILED: "host.other"}
 GONE = "gone"
@@ -149,7 +149,10 @@ def _of_incidents(sources: Sources) -> list[Item]:
 
 
 def book_of(incident: Incident) -> str:
-    """The runbook of an incident. Nodes that fail together have what they share for a cause, not their check."""
+    """The runbook of an incident. Nodes that fail together have what they share for a cause, not their check; so has a
+    path that probes find slow."""
+    if incident.subject.startswith("fabric/trunk/"):
+        return SLOW_PATH
     own = incident.cause in seam_kinds.kinds() or incident.subject.partition("/")[0] in _OWN_CAUSE
     return incident.cause if own else SHARED
 

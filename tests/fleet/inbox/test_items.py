@@ -157,6 +157,12 @@ def test_a_shared_cause_has_an_owner_and_the_price_of_the_nodes_that_fail() -> N
     assert item.remedy == "repair leaf/l3; leave its nodes in service"
 
 
+def test_a_slow_path_between_leaves_is_not_called_a_slow_node() -> None:
+    (item,) = items(Sources(incidents=[incident("fabric/trunk/l1+l4", "probe.fabric")], now=NOW))
+    assert item.title == "fabric/trunk/l1+l4: the path between two leaves is slow"
+    assert (item.owner, item.runbook) == ("network", "fleet.slow_path")
+
+
 def test_the_home_page_counts_the_same_nodes_as_lost() -> None:
     held = NodeState(name="n1", stage=Stage.ALLOCATED, held="leaf/l3", tested_at=None)
     busy = NodeState(name="n2", stage=Stage.ALLOCATED, held="leaf/l3", tested_at=NOW)
