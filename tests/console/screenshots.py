@@ -173,9 +173,9 @@ def main(target: Path) -> int:
         context = driver.chromium.launch_persistent_context(
             profile, executable_path=executable, args=list(BROWSER_ARGUMENTS), viewport=WIDE
         )
+        heavy = large(context.new_page(), Path(state), target)
         with demo(Path(state), "--speed", SPEED) as running:
-            heavy = shoot(context.pages[0], running, target)
-        heavy += large(context.new_page(), Path(state), target)
+            heavy += shoot(context.pages[0], running, target)
         context.close()
     if heavy:
         print(f"larger than {LARGEST_BYTES // 1000} kB: {', '.join(heavy)}")
