@@ -1,4 +1,4 @@
-"""Panel: the window of the seams, as columns. One table per signal, a row per subject, a column per moment.
+"""Panel: the window that seam rules evaluate, in columns. One table per signal, a row per subject, a column per time.
 
 NumPy lives here and in what judges panels; the agent and the base install never import this module.
 """
@@ -24,6 +24,8 @@ class SignalTable:
 
     subjects: tuple[Subject, ...]
     values: Values
+    learned: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
+    """What was worked out about all rows together, kept for the next who asks."""
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[0] != len(self.subjects):

@@ -6,7 +6,7 @@ their address says whose they are.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from holdfast.model.subject import Subject, kind
@@ -14,6 +14,7 @@ from holdfast.model.subject import Subject, kind
 KINDS = ("cools", "powers", "connects", "runs_on", "checkpoints_to", "feeds", "blocks")
 """cdu cools rack; feed powers rack; switch connects node; node carries job (runs_on); storage keeps a job's
 checkpoints (checkpoints_to); pool feeds pool, storage feeds job; job blocks milestone."""
+MOST_WALKS = 4096
 PART = "part"  # between a thing and its parts, never written
 
 
@@ -85,7 +86,20 @@ class Topology:
         return ""
 
     def _walk(self, start: Subject, kinds: Collection[str] | None, *, down: bool) -> dict[Subject, Subject]:
-        """Breadth first: each subject reached, with the one it was reached from."""
+        """Breadth first: each subject reached, with the one it was reached from. Walks are kept: a topology stands."""
+        key = (start, None if kinds is None else tuple(kinds), down)
+        known = self._walked.get(key)
+        if known is None:
+            if len(self._walked) >= MOST_WALKS:
+                self._walked.clear()
+            known = self._walked[key] = self._walk_anew(start, kinds, down)
+        return known
+
+    @cached_property
+    def _walked(self) -> dict[tuple[Subject, tuple[str, ...] | None, bool], dict[Subject, Subject]]:
+        return {}
+
+    def _walk_anew(self, start: Subject, kinds: Collection[str] | None, down: bool) -> dict[Subject, Subject]:
         before = {start: start}
         wave = [start]
         while wave:
@@ -118,6 +132,7 @@ class Topology:
         return found
 
 
+@lru_cache(maxsize=1 << 17)
 def whole_of(subject: Subject) -> Subject | None:
     """node/n1 for node/n1/gpu/3; None for what is whole itself."""
     parts = subject.split("/")

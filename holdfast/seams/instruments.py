@@ -1,6 +1,5 @@
-"""Instruments that lie: stuck, absurd, gone, or against everything that should move with them. All rows at once."""
+"""Faulty instruments: stuck, absurd, silent, or against everything that should move with them. Vectorised."""
 
-import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from holdfast.catalog.seam_signals import SeamSignal, signals
 from holdfast.model.panel import SignalTable, Times, Values
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
-from holdfast.seams.moved import baseline_columns, cadence_columns
+from holdfast.seams.moved import baseline_columns, cadence, median
 
 STUCK_SECONDS = 180.0
 STUCK_COLUMNS = 12
@@ -92,7 +91,7 @@ def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> I
     columns = max(STUCK_COLUMNS, round(STUCK_SECONDS / step))
     if len(times) < baseline_columns(times) + columns or not (table.values[:, -columns:] == table.values[:, -1:]).any():
         return
-    every = cadence_columns(table.values)
+    every = cadence(table)
     columns = max(columns, STILL_READINGS * every)
     last = table.values[:, -columns:]
     for row in np.flatnonzero((last == last[:, :1]).all(axis=1)):
@@ -147,7 +146,5 @@ def _peers_moved(table: SignalTable, row: int, still: int, step: float) -> bool:
     if len(mates) < LEAST_PEERS or third < 2:
         return False
     # Levels, not single readings: a dip that one instrument was read in and the next was not moved neither.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        swing = np.abs(np.nanmedian(late[:, -third:], axis=1) - np.nanmedian(late[:, :third], axis=1))
+    swing = np.abs(median(late[:, -third:]) - median(late[:, :third]))
     return bool((np.nan_to_num(swing) >= PEERS_MOVE * step).mean() >= 0.8)

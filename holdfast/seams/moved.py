@@ -1,4 +1,4 @@
-"""What moved: every row of a table against its own calm beginning, all rows at once.
+"""Changes: every row of a table against its own calm beginning. Vectorised.
 
 First a cheap look over every row (the last minute against the median of the beginning), then a careful one over the
 few that are left: is it more than the row's own noise and its usual excursions, and since when?
@@ -84,6 +84,14 @@ def cadence_columns(values: Values) -> int:
     return int(gaps[len(gaps) // 20]) if len(gaps) >= LEAST_GAPS else 1
 
 
+def cadence(table: SignalTable) -> int:
+    """Of a table, learned once: several rules ask for it in one evaluation."""
+    known: int | None = table.learned.get("cadence")
+    if known is None:
+        known = table.learned["cadence"] = cadence_columns(table.values)
+    return known
+
+
 def moves(
     table: SignalTable, times: Times, signal: SeamSignal, calm: SignalTable | None = None, *, pauses: bool = False
 ) -> Moves:
@@ -92,7 +100,7 @@ def moves(
     Where a signal pauses (a job that writes a checkpoint tells no step time), its last value stands for some minutes.
     """
     count = len(table.subjects)
-    every = 1 if signal.sparse or not count else cadence_columns(table.values)
+    every = 1 if signal.sparse or not count else cadence(table)
     first, last = baseline_columns(times), 0 if len(times) < 2 else max(recent_columns(times), LEAST_READINGS * every)
     if not count or len(times) < first + last or not last:
         return _nothing(table, signal)
@@ -226,23 +234,18 @@ def _aligned(table: SignalTable, calm: SignalTable, columns: int) -> Values:
 
 def median(values: Values) -> Values:
     """Per row, over what was seen; NaN where less than half was."""
-    gaps = np.isnan(values)
-    holed = gaps.any(axis=1)
-    found = np.empty(values.shape[0], np.float32)
-    if not holed.all():
-        found[~holed] = np.median(values[~holed], axis=1)
-    if holed.any():
-        found[holed] = _median_with_gaps(values[holed], gaps[holed])
-    return found
-
-
-def _median_with_gaps(values: Values, gaps: npt.NDArray[np.bool_]) -> Values:
+    rows, columns = values.shape
+    if not columns:
+        return np.full(rows, np.nan, np.float32)
     ordered = np.sort(values, axis=1)  # what was not seen sorts to the end
-    count = (~gaps).sum(axis=1)
-    rows = np.arange(len(values))
-    low, high = np.maximum((count - 1) // 2, 0), np.minimum(count // 2, values.shape[1] - 1)
-    middle = (ordered[rows, low] + ordered[rows, high]) / 2
-    return np.where(count * 2 >= values.shape[1], middle, np.nan).astype(np.float32)
+    if not rows or ordered[:, -1].max() == ordered[:, -1].max():  # nothing is missing
+        middle = (ordered[:, (columns - 1) // 2] + ordered[:, columns // 2]) / 2
+        return np.asarray(middle, np.float32)
+    count = columns - np.isnan(ordered).sum(axis=1)
+    each = np.arange(rows)
+    low, high = np.maximum((count - 1) // 2, 0), np.minimum(count // 2, columns - 1)
+    middle = (ordered[each, low] + ordered[each, high]) / 2
+    return np.where(count * 2 >= columns, middle, np.nan).astype(np.float32)
 
 
 def _nothing(table: SignalTable, signal: SeamSignal) -> Moves:

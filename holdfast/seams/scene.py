@@ -1,4 +1,4 @@
-"""A scene: one panel over one topology, and what moved in it, worked out once for all rules."""
+"""Scene: one panel over one topology and its changes, computed once for all rules."""
 
 from collections.abc import Collection, Iterable
 from functools import cached_property
@@ -258,8 +258,9 @@ class Scene:
             return frozenset()
         wholes = self.wholes(table.subjects)
         busiest: dict[Subject, float] = {}
-        for row in np.flatnonzero(~np.isnan(late).all(axis=1)):
-            busiest[wholes[row]] = max(busiest.get(wholes[row], 0.0), float(np.nanmax(late[row])))
+        most = np.where(np.isnan(late), -np.inf, late).max(axis=1)
+        for row in np.flatnonzero(np.isfinite(most)):
+            busiest[wholes[row]] = max(busiest.get(wholes[row], 0.0), float(most[row]))
         return frozenset(
             job
             for job, nodes in self.jobs.items()

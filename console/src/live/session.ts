@@ -76,7 +76,7 @@ function receiveTime(at: number | null): void {
 }
 
 function takeNodes(nodes: readonly NodeView[]): void {
-  nodes.forEach((node) => receiveTime(node.heard_at));
+  nodes.forEach((node) => receiveTime(node.last_report_at));
   roster.replace(nodes);
 }
 

@@ -1,4 +1,4 @@
-"""The board: what the fleet looks like now. The controller writes it after each commit; the API only reads it.
+"""Board: the current state of the fleet. The controller writes it after each commit; the API only reads it.
 
 It belongs to the event loop: nothing here waits, and no one else touches it.
 """
@@ -73,14 +73,14 @@ class Board:
 
     def heard(self, node: str, at: float) -> None:
         view = self.views.get(node)
-        if view is not None and view.heard_at != at:
-            self.views[node] = replace(view, heard_at=at)
+        if view is not None and view.last_report_at != at:
+            self.views[node] = replace(view, last_report_at=at)
 
     def put(self, life: NodeState, health: str) -> None:
         known = self.views.get(life.name)
         if known is not None and known.health == health and self._lives.get(life.name) is life:
             return  # a standby hands over all nodes again and again; most are the ones it had
-        view = _view(life, health, known.heard_at if known else None)
+        view = _view(life, health, known.last_report_at if known else None)
         self._lives[life.name] = life
         self.views[life.name] = view
         if known != view:
@@ -177,7 +177,7 @@ class Board:
         watcher.queue.put_nowait(None)
 
 
-def _view(life: NodeState, health: str, heard_at: float | None) -> NodeView:
+def _view(life: NodeState, health: str, last_report_at: float | None) -> NodeView:
     return NodeView(
         name=life.name,
         pool=life.pool,
@@ -188,7 +188,7 @@ def _view(life: NodeState, health: str, heard_at: float | None) -> NodeView:
         health=Health(health),
         repair_step=life.repair_step,
         tested_at=life.tested_at,
-        heard_at=heard_at,
+        last_report_at=last_report_at,
         degraded_by=life.degraded_by,
         held=life.held,
         place=life.place,

@@ -9,7 +9,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
-from holdfast.seams.moved import baseline_columns, cadence_columns, median
+from holdfast.seams.moved import baseline_columns, cadence, median
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -47,7 +47,7 @@ def swings(scene: Scene, signal: str) -> Iterator[Symptom]:
     center = scene.moves(signal).center[:, None]
     noise = 1.4826 * median(np.abs(table.values[:, :first] - center))[:, None]
     edge = np.maximum(np.maximum(5 * noise, LEAST_SWING * np.abs(center)), signals()[signal].least_absolute / 2)
-    every = cadence_columns(table.values)
+    every = cadence(table)
     columns = max(4 * LEAST_COLUMNS * every, round(SPAN_SECONDS / scene.panel.step))
     late = table.values[:, max(first, len(times) - columns) :]
     above, below = late > center + edge, late < center - edge

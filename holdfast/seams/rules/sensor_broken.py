@@ -61,6 +61,8 @@ def grouped(scene: Scene, lost: Sequence[Lie]) -> dict[Subject, list[Lie]]:
 
 def _parents(scene: Scene, away: Mapping[Subject, Sequence[Lie]]) -> dict[Subject, list[Subject]]:
     """Parents of which nearly every member that ever spoke is silent; each member below one of them at most."""
+    if not away:
+        return {}
     speaking = {
         whole_of(subject) or subject
         for name, table in scene.panel.tables.items()

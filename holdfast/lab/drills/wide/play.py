@@ -1,4 +1,4 @@
-"""Plays what was drawn: panel, findings minute by minute, score. The same code for tuned and unseen families."""
+"""Plays a random site: panel, findings per minute, score. The same code for tuned and unseen families."""
 
 from dataclasses import replace
 from typing import Any
