@@ -2398,7 +2398,7 @@ export interface components {
                 [key: string]: unknown;
             }[];
             trouble: string;
-            unheard_steps: number;
+            unreceived_steps: number;
             /** @default [] */
             ranks: components["schemas"]["RankView"][];
             /** @default 0 */
