@@ -135,8 +135,9 @@ def _lasted(scene: Scene, candidate: CauseCandidate) -> bool:
     return scene.now - candidate.since >= (0.0 if candidate.proven else LASTS_SECONDS)
 
 
-def _rank(story: Story) -> tuple[float, float, str]:
-    return (-story.score, story.candidate.since, story.candidate.cause)
+def _rank(story: Story) -> tuple[float, float, float, str]:
+    """What an instrument shows goes before what is only concluded from a pattern, however well the pattern fits."""
+    return (-min(story.score, story.most), -story.score, story.candidate.since, story.candidate.cause)
 
 
 def _within(scene: Scene, candidate: CauseCandidate, needing: Sequence[Symptom]) -> list[int]:
@@ -160,7 +161,7 @@ def _weigh(scene: Scene, story: Story, needing: Sequence[Symptom], taken: set[in
     first = min(one.since for one in explained)
     if candidate.since > first + SLACK_SECONDS:
         _late(story, candidate.since - first)
-    elif candidate.since <= first + scene.panel.step:
+    elif (candidate.signs or candidate.proven) and candidate.since <= first + scene.panel.step:
         story.score += FOR_THE_FIRST
 
 

@@ -15,6 +15,7 @@ from holdfast.seams.seam import Seam
 FLOW = "rack_flow_litres_per_minute"
 FAN = "fan_speed_ratio"
 HEAT = "gpu_temperature_celsius"
+EVERY_DAY = 0.0
 BEGINS = 0.3  # of this rack's own rise
 PRESSURE = "cdu_differential_pressure_pascals"
 WARMS_FROM = 0.35
@@ -37,6 +38,9 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
     fallen = [other for other in sisters if other in scene.fell(FLOW) or _falling(scene, other, weigh.fall(sign))]
     if sisters and len(fallen) >= 0.5 * len(sisters):
         one.doubt(3.0, f"{len(fallen)} of {len(sisters)} racks beside it lost flow too")
+        behind = {node for other in {rack, *sisters} for node in scene.nodes_under(other, COOLS)}
+        if weigh.follows_load(scene, behind, weigh.fall(sign)):
+            one.most = EVERY_DAY
     elif sisters:
         one.speaks(1.0, f"flow is as ever in {len(sisters) - len(fallen)} of {len(sisters)} racks beside it")
     units = [place for place in scene.topology.up(rack, ("cools",)) if place.startswith("cdu/")]

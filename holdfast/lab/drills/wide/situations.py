@@ -71,7 +71,7 @@ def bmc_zero(s: Stager) -> Situation:
     """Several BMCs report their fans at 0; the GPUs are as cool as ever."""
     nodes = s.luck.choice(s.site.nodes, min(6, s.site.nodes // 2), replace=False)
     known = frozenset(
-        (name, kind) for name in [*(s.site.node_names[node] for node in nodes), *s.site.racks, *s.site.rooms]
+        (name, kind) for name in [*(s.site.node_names[node] for node in nodes), *s.site.racks, *s.site.cdus, *s.site.rooms]
         for kind in ("sensor.absurd", "sensor.stuck", "sensor.lost", "sensor.drift")
     )  # fmt: skip
     return Situation(
