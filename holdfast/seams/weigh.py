@@ -97,7 +97,7 @@ def follows_load(scene: Scene, nodes: Collection[Subject], lost: float) -> bool:
 
 
 def load_fell(scene: Scene, nodes: Collection[Subject]) -> float:
-    """By what share the GPUs of these nodes, at rest or not, draw less than before; where no power is read, work less."""
+    """By what share the GPUs of these nodes, at rest or not, draw less than before; without power, work less."""
     times = scene.panel.times
     for signal in (POWER, USE):
         table = scene.panel.of(signal)
