@@ -25,7 +25,7 @@ from tests.console.large_fleet import fill  # noqa: E402
 from tests.console.real import Controller, controlling  # noqa: E402
 
 STATIC = ROOT / "holdfast" / "fleet" / "console" / "static"
-PATIENCE = 300_000  # milliseconds
+TIMEOUT = 300_000  # milliseconds
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 SHIFTS = """new PerformanceObserver((list) => {
     for (const one of list.getEntries()) if (!one.hadRecentInput) window.shift_ = (window.shift_ ?? 0) + one.value;
@@ -56,7 +56,7 @@ def measured(browser: Any, site: Controller, nodes: int, rounds: int) -> dict[st
         seconds, shifts = [], []
         for _ in range(rounds):
             page = browser.new_page(viewport={"width": width, "height": height})
-            page.set_default_timeout(PATIENCE)
+            page.set_default_timeout(TIMEOUT)
             page.add_init_script(SHIFTS)
             seconds.append(usable(page, site, nodes))
             page.wait_for_timeout(5_000)
@@ -80,7 +80,7 @@ def main() -> None:
         fill(Path(folder), options.nodes)
         with controlling(STATIC, Path(folder)) as site, sync_playwright() as driver:
             chromium = shutil.which("chromium")
-            browser = driver.chromium.launch(executable_path=chromium, args=list(BROWSER_ARGUMENTS), timeout=PATIENCE)
+            browser = driver.chromium.launch(executable_path=chromium, args=list(BROWSER_ARGUMENTS), timeout=TIMEOUT)
             answer_seconds(site)
             found = measured(browser, site, options.nodes, options.rounds)
             answers = [answer_seconds(site) for _ in range(options.rounds)]

@@ -20,7 +20,7 @@ from measure import publish
 JOB = Path(__file__).parents[1] / "tests" / "diagnosis" / "gloo_job.py"
 PROCESSES = 4
 HANG_FLOOR_SECONDS = 8.0  # the job's steps take milliseconds; the default of 60 only makes the bench longer
-PATIENCE_SECONDS = 400.0
+TIMEOUT_SECONDS = 400.0
 FAULTS = {  # fault of gloo_job.py: (causes that are right, the rank to blame, decisions that are right)
     "bug": (("job.exception",), 1, ("stop",)),
     "kill": (("host.killed",), 2, ("restart_same",)),
@@ -51,11 +51,11 @@ def one_job(python: str, fault: str) -> dict[str, Any]:
         command = [
             str(Path(python).with_name("holdfast")), "run", "--folder", f"{folder}/run", "--same-cause", "1",
             "--hang-floor-seconds", str(HANG_FLOOR_SECONDS), "--backoff-seconds", "0", "--grace-seconds", "2",
-            "--storage-patience-seconds", "0", "--kernel-log", "/dev/null", "--", *launch(python, fault, folder),
+            "--storage-timeout-seconds", "0", "--kernel-log", "/dev/null", "--", *launch(python, fault, folder),
         ]  # fmt: skip
         began = time.monotonic()
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False,
             env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "PYTHONPATH": ""},
         )  # fmt: skip
         seconds = time.monotonic() - began

@@ -20,7 +20,7 @@ from tests.node.probes.fabric import Fabric, address, fabric, run
 
 TRAINING = Path(__file__).parents[1] / "examples" / "train_gloo.py"
 TORCHRUN = str(Path(sys.executable).with_name("torchrun"))
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 HIT_AT = "step 25 "
 DEFAULT_WATCHDOG_SECONDS = 600.0  # of NCCL's process group; gloo's own is 1,800
 
@@ -114,7 +114,7 @@ def cut(made: Fabric, name: str) -> float:
 
 
 def until(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not true():
         if time.monotonic() > deadline:
             raise SystemExit("not seen within ten minutes; no figure")

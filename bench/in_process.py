@@ -25,7 +25,7 @@ from measure import HOLDFAST, PYTHON, RESULTS
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "train.py"
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 SMALL = ("--width", "64", "--layers", "2", "--batch", "4")
 STEPS_BEFORE = 5  # that a start has made before it is killed
 LOADED = re.compile(r"rank 0: step (\d+) from (.*)")
@@ -82,9 +82,9 @@ class Job:
     def next(self) -> tuple[float, str]:
         while True:
             try:
-                at, line = self.lines.get(timeout=PATIENCE_SECONDS)
+                at, line = self.lines.get(timeout=TIMEOUT_SECONDS)
             except queue.Empty:
-                raise SystemExit(f"{self.arm}: no output for {PATIENCE_SECONDS:g} s") from None
+                raise SystemExit(f"{self.arm}: no output for {TIMEOUT_SECONDS:g} s") from None
             if found := STEP.match(line):
                 self.last_step = int(found[1])
             self.ready = self.ready or "a standby is ready" in line

@@ -14,7 +14,7 @@ from measure import HOLDFAST, one_shot, publish, quantile, running
 
 from holdfast.lab.twin.inject import clear, inject
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 PORTS = ("mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6")  # one for each outage: downtime is remembered per port
 
 
@@ -46,7 +46,7 @@ class VerdictFile:
 
     def until(self, wanted: Callable[[dict[str, Any]], bool]) -> float:
         """The moment at which the file first shows it."""
-        end = time.monotonic() + PATIENCE_SECONDS
+        end = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < end:
             try:
                 self.verdicts = {v["check"]: v for v in json.loads(self._path.read_bytes())["verdicts"]}

@@ -50,7 +50,7 @@ gpus_per_node = 8
 """
 
 
-def incidents(luck: random.Random) -> tuple[list[dict[str, Any]], float]:
+def incidents(rng: random.Random) -> tuple[list[dict[str, Any]], float]:
     """Rows as the controller's history has them, and the GPU-hours that the ledger attributed."""
     hours = DAYS * 24
     losing: dict[str, tuple[list[float], list[float], list[Any]]] = {
@@ -58,16 +58,16 @@ def incidents(luck: random.Random) -> tuple[list[dict[str, Any]], float]:
     }
     spans = {}
     for number, (cause, kind, owner) in enumerate(KINDS * 2):
-        start, lasts = luck.randrange(0, hours - 40), luck.randrange(2, 30)
-        hit = luck.sample(sorted(JOBS), luck.randrange(1, 3))
+        start, lasts = rng.randrange(0, hours - 40), rng.randrange(2, 30)
+        hit = rng.sample(sorted(JOBS), rng.randrange(1, 3))
         spans[f"{cause}#{number}"] = (cause, kind, owner, start, lasts, hit)
         for job in hit:
             slow, down, redone = losing[job]
             for hour in range(start, start + lasts):
-                slow[hour] = max(slow[hour], luck.uniform(0.05, 0.25))
-            if luck.random() < 0.4:
+                slow[hour] = max(slow[hour], rng.uniform(0.05, 0.25))
+            if rng.random() < 0.4:
                 slow[start], down[start] = 0.0, 1.0
-                redone.append((BEGIN + (start + 1) * HOUR, luck.uniform(0.1, 0.5)))
+                redone.append((BEGIN + (start + 1) * HOUR, rng.uniform(0.1, 0.5)))
     times = [BEGIN + (hour + 1) * HOUR for hour in range(hours)]
     ledger = LossLedger()
     rows, lost = [], 0.0
@@ -95,19 +95,19 @@ def incidents(luck: random.Random) -> tuple[list[dict[str, Any]], float]:
         account = {
             "kind": kind, "since": BEGIN + start * HOUR, "lasted_seconds": lasts * HOUR, "owners": [owner],
             "losses": [asdict(one) for one in losses],
-            "bill": asdict(bill(losses, PRICES, lasts, 0.0, luck.uniform(0.3, 4.0))),
+            "bill": asdict(bill(losses, PRICES, lasts, 0.0, rng.uniform(0.3, 4.0))),
         }  # fmt: skip
         opened = BEGIN + start * HOUR + 180
         rows.append({"subject": cause, "opened": opened, "closed": opened + lasts * HOUR, "account": account})
     return rows, lost
 
 
-def changes(luck: random.Random) -> list[StageChange]:
+def changes(rng: random.Random) -> list[StageChange]:
     """Every node is allocated all month; some fail, are repaired and come back."""
     found = [_change(node, BEGIN - 3600, "ready", "allocated", "job_started") for node in NODES]
-    for node in luck.sample(NODES, 14):
-        at, away = BEGIN + luck.uniform(0, 28) * 86_400, luck.uniform(1, 40) * HOUR
-        why = luck.choice(["gpu.xid", "gpu.ecc_row_remap", "ib.link_down", "node.memory"])
+    for node in rng.sample(NODES, 14):
+        at, away = BEGIN + rng.uniform(0, 28) * 86_400, rng.uniform(1, 40) * HOUR
+        why = rng.choice(["gpu.xid", "gpu.ecc_row_remap", "ib.link_down", "node.memory"])
         found.append(_change(node, at, "allocated", "quarantined", "failed", why, f"{why} failed"))
         found.append(_change(node, at + away, "quarantined", "testing", "reset_done"))
         found.append(_change(node, at + away + 900, "testing", "ready", "test_passed"))
@@ -117,7 +117,7 @@ def changes(luck: random.Random) -> list[StageChange]:
 
 def _change(node: str, at: float, before: str, after: str, what: str, cause: str = "", why: str = "") -> StageChange:
     return StageChange(
-        node=node, at=at, before=Stage(before), after=Stage(after), happening=EventKind(what), cause=cause, reason=why
+        node=node, at=at, before=Stage(before), after=Stage(after), event=EventKind(what), cause=cause, reason=why
     )
 
 
@@ -126,7 +126,7 @@ def main() -> None:
     options.add_argument("--into", type=Path, required=True)
     options.add_argument("--seed", type=int, default=1)
     asked = options.parse_args()
-    luck = random.Random(asked.seed)
+    rng = random.Random(asked.seed)
     asked.into.mkdir(parents=True, exist_ok=True)
     (asked.into / "prices.toml").write_text(SHEET, encoding="utf-8")
     sheet = price_sheet.load(str(asked.into / "prices.toml"))
@@ -135,8 +135,8 @@ def main() -> None:
             state=JobState.RUNNING)
         for name, where in JOBS.items()
     ]  # fmt: skip
-    rows, lost = incidents(luck)
-    found = slices(NODES, changes(luck), jobs, BEGIN, END, sheet.checkpoint_interval)
+    rows, lost = incidents(rng)
+    found = slices(NODES, changes(rng), jobs, BEGIN, END, sheet.checkpoint_interval)
     month = summed(MONTH, found, sheet, BEGIN, END, "cause")
     month.charge(priced(rows, BEGIN, END), END)
     for name in ("month.html", "month.csv"):

@@ -41,19 +41,19 @@ LLAMA = Scenario(
 SELDOM = replace(LLAMA, jobs=(replace(LLAMA.jobs[0], checkpoints=Checkpoints(interval=86_400, write=2.5)),))
 
 
-def luck(seed: int, name: str) -> random.Random:
+def rng(seed: int, name: str) -> random.Random:
     return random.Random(f"{seed}/{name}")
 
 
 def ours(scenario: Scenario, seed: int, policy: Policy = POLICY) -> tuple[float, SimulationOutcome]:
     began = time.process_time()
-    outcome = simulate(scenario, RealRules(policy), lambda name: luck(seed, name))
+    outcome = simulate(scenario, RealRules(policy), lambda name: rng(seed, name))
     return time.process_time() - began, outcome
 
 
 def peer(scenario: Scenario, seed: int, rules: Rules) -> tuple[float, Peer]:
     began = time.process_time()
-    found = Peer(scenario, rules, lambda name: luck(seed, name))
+    found = Peer(scenario, rules, lambda name: rng(seed, name))
     found.run()
     return time.process_time() - began, found
 

@@ -91,7 +91,7 @@ class Peer:
         self.end = scenario.cluster.seconds
         self.fleet = SimulatedFleet(scenario.cluster, Now(self.env, self.end), rules)  # type: ignore[arg-type]
         self.crews = simpy.Resource(self.env, scenario.repair.crews)
-        self.luck = streams(f"hazard/{scenario.hazards[0].name}")
+        self.rng = streams(f"hazard/{scenario.hazards[0].name}")
         self.nodes: set[int] = set()
         self.leaving: dict[int, Failure] = {}
         self.broken: set[int] = set()
@@ -111,7 +111,7 @@ class Peer:
         return self.fleet.changes + self.job_changes + 2 * self.saves
 
     def _hazard(self) -> Steps:
-        hazard, cluster, random = self.scenario.hazards[0], self.scenario.cluster, self.luck.random
+        hazard, cluster, random = self.scenario.hazards[0], self.scenario.cluster, self.rng.random
         rate = cluster.gpus * hazard.rate / YEAR
         while True:
             gap, unit = -log1p(-random()) / rate, int(random() * cluster.gpus)
@@ -126,11 +126,11 @@ class Peer:
                     failure.lot(), failure.lot()  # for seeing and understanding it, which take fixed times here
 
     def _job(self) -> Steps:
-        restart, luck = self.job_plan.restart, None
+        restart, rng = self.job_plan.restart, None
         starting = restart.reschedule.mean + restart.load.mean + restart.warm_up.mean
         while True:
             try:
-                if luck is not None:
+                if rng is not None:
                     self.stopped = True
                     yield from self._spend("restart", restart.detect.mean + restart.diagnose.mean)
                     self.stopped = False
@@ -143,7 +143,7 @@ class Peer:
                 self.job_changes += 1
                 yield from self._compute()
             except simpy.Interrupt as stop:
-                luck = stop.cause
+                rng = stop.cause
                 self.interruptions += 1
                 self.job_changes += not self.stopped
 

@@ -21,7 +21,7 @@ from holdfast.fleet.store import Store
 from holdfast.lab.twin.inject import inject
 
 NODE, OTHER = "node1", "node2"
-PATIENCE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def by_hand(site: Site) -> float:
 
 def seen_until(site: Site, node: str, wanted: Any) -> float:
     """When sinfo first shows it."""
-    deadline = time.time() + PATIENCE_SECONDS
+    deadline = time.time() + TIMEOUT_SECONDS
     command = ["sinfo", "-h", "-n", node, "-o", "%t|%E"]
     while time.time() < deadline:
         state, _, reason = subprocess.check_output(command, env=site.slurm.environ, text=True).strip().partition("|")

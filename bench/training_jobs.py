@@ -6,6 +6,7 @@ A training goes on until the file `stop` in its folder names its last step. It n
 
 # mypy: disable-error-code="no-untyped-call,import-not-found,import-untyped,misc"
 
+import gc
 import json
 import os
 import sys
@@ -140,7 +141,7 @@ def hf_trainer(folder: str) -> None:
     memory = place / "memory" / str(rank)  # of this node
     settings = TrainingArguments(
         output_dir=str(memory), max_steps=NEVER, per_device_train_batch_size=4, learning_rate=1e-2,
-        lr_scheduler_type="constant", save_strategy="steps", save_steps=2, save_total_limit=1, save_on_each_node=True,
+        lr_scheduler_type="constant", save_strategy="steps", save_steps=2, save_total_limit=1,
         report_to=[], disable_tqdm=True, use_cpu=True, logging_strategy="no",
     )  # fmt: skip
 
@@ -188,15 +189,18 @@ def lightning(folder: str) -> None:
 
     ckpt = Checkpoint(place, replicas=2)
     module = Module()
-    restored = resume(ckpt, place / "memory" / str(rank))
+    memory = place / "memory" / str(rank)  # of this node
+    restored = resume(ckpt, memory)
     trainer = pl.Trainer(
-        max_steps=NEVER, min_steps=1, callbacks=[callback(ckpt, place / "memory", every_steps=2), Noting()],
+        max_steps=NEVER, min_steps=1, callbacks=[callback(ckpt, memory, every_steps=2), Noting()],
         logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-        default_root_dir=place / "memory", accelerator="cpu", devices=1, num_nodes=dist.get_world_size(),
+        default_root_dir=memory, accelerator="cpu", devices=1, num_nodes=dist.get_world_size(),
         strategy=DDPStrategy(process_group_backend="gloo"),
     )  # fmt: skip
     trainer.fit(module, loader, ckpt_path=f"{restored}/{LIGHTNING_FILE}" if restored else None)
-    notes.finish(trainer.global_step, module.state_dict(), trainer.optimizers[0].state_dict()["state"])
+    notes.finish(
+        trainer.global_step, module.state_dict(), trainer.optimizers[0].state_dict()["state"], torch.get_rng_state()
+    )
     ckpt.close()
 
 
@@ -204,10 +208,10 @@ JOBS: dict[str, Callable[[str], None]] = {
     "hf_trainer": hf_trainer, "lightning": lightning, "nanogpt": nanogpt, "fsdp2": fsdp2,
 }  # fmt: skip
 NEEDS = {
-    "hf_trainer": ["transformers.trainer", "accelerate"],
-    "lightning": ["lightning.pytorch", "torchdata.stateful_dataloader"],
-    "nanogpt": [],
-    "fsdp2": ["torch.distributed.fsdp"],
+    "hf_trainer": ["torch._dynamo", "transformers.trainer", "accelerate", "hf_trainer"],
+    "lightning": ["torch._dynamo", "lightning.pytorch", "torchdata.stateful_dataloader", "lightning_module"],
+    "nanogpt": ["torch._dynamo", "nanogpt"],
+    "fsdp2": ["torch._dynamo", "torch.distributed.fsdp"],
 }
 
 
@@ -222,3 +226,6 @@ def as_rank(job: str, folder: str, environ: dict[str, str]) -> None:
     sys.path.insert(0, str(EXAMPLES))
     JOBS[job](folder)
     dist.destroy_process_group()
+
+
+gc.freeze()  # imported last by the process that ranks are forked from: they share these pages and never look at them

@@ -2,9 +2,10 @@
 
 Two ranks over gloo, each a node with its own keeper, two replicas. A kill comes at a random moment, once the failure
 before it is repaired (every rank's newest copy is at its partner again): of a rank (SIGKILL), of a keeper, or of a node
-(its keeper and its rank). After the death of a rank all ranks are started again, as a supervisor does. They are forked
-from a process that has imported the framework, so that imports cost nothing. The last step is set after the last kill;
-a run without kills goes to the same step; parameters, optimizer and random numbers of each rank are compared.
+(its keeper and its rank). After the death of a rank all ranks are started again, as a supervisor does; in a kind of its
+own they are killed once more while they start and load. They are forked from a process that has imported the framework,
+so that imports cost nothing. The last step is set after the last kill; a run without kills goes to the same step;
+parameters, optimizer and random numbers of each rank are compared.
 
     python bench/training_kills.py --kills 50
     python bench/training_kills.py --kills 50 --jobs fsdp2 nanogpt
@@ -34,17 +35,19 @@ from holdfast.training.checkpoint.keeper.site import socket_path
 from holdfast.training.checkpoint.keeper.wire import receive, send
 
 RANKS = 2
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 POLL_SECONDS = 0.02
 MORE_STEPS = 5  # after the last kill
 LONGEST_DELAY_SECONDS = 1.0
+LONGEST_LOAD_SECONDS = 2.0
+KINDS = ("rank", "keeper", "node", "loading")
 
 
 def until(holds: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not (found := holds()):
         if time.monotonic() > deadline:
-            raise SystemExit(f"not within {PATIENCE_SECONDS:g} s: {what}")
+            raise SystemExit(f"not within {TIMEOUT_SECONDS:g} s: {what}")
         time.sleep(POLL_SECONDS)
     return found
 
@@ -53,15 +56,20 @@ class Job:
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.folder = name, folder
         folder.mkdir()
-        self.starts = 0
         self.ranks: list[BaseProcess] = []
         self.ports: set[int] = set()
         self.context = multiprocessing.get_context("forkserver")
 
     def start(self) -> None:
+        before = [len(self.loads(rank)) for rank in range(RANKS)]
+        self.spawn()
+        until(lambda: all(len(self.loads(rank)) > before[rank] for rank in range(RANKS)) or self._dead(), "a load")
+        if self._dead():
+            raise SystemExit(f"{self.name}: a rank failed: {self.log()}")
+
+    def spawn(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as one:
             port = one.getsockname()[1]
-        self.starts += 1
         self.ranks = []
         for rank in range(RANKS):
             environ = {
@@ -73,9 +81,6 @@ class Job:
             process = self.context.Process(target=training_jobs.as_rank, args=(self.name, str(self.folder), environ))
             process.start()
             self.ranks.append(process)
-        until(lambda: all(len(self.loads(rank)) == self.starts for rank in range(RANKS)) or self._dead(), "a load")
-        if self._dead():
-            raise SystemExit(f"{self.name}: a rank failed: {self.log()}")
 
     def _dead(self) -> bool:
         return any(process.exitcode for process in self.ranks)
@@ -133,7 +138,7 @@ class Job:
     def finish(self, step: int) -> list[dict[str, Any]]:
         (self.folder / "stop").write_text(str(step))
         for process in self.ranks:
-            process.join(PATIENCE_SECONDS)
+            process.join(TIMEOUT_SECONDS)
             if process.exitcode:
                 raise SystemExit(f"{self.name}: a rank ended with {process.exitcode}: {self.log()}")
         for rank in range(RANKS):
@@ -173,14 +178,19 @@ def killed(job: Job, kills: int, chance: random.Random, seconds: float) -> list[
     while len(rows) < kills and time.monotonic() < until_when:
         job.wait_until_safe(safe_since)
         time.sleep(chance.uniform(0.0, LONGEST_DELAY_SECONDS))
-        kind, victim = chance.choice(["rank", "keeper", "node"]), chance.randrange(RANKS)
+        kind, victim = chance.choice(KINDS), chance.randrange(RANKS)
         reached = job.reached()
         row: dict[str, Any] = {"kind": kind, "at": reached, "lost": 0}
-        if kind != "rank":
+        if kind in ("keeper", "node"):
             job.kill_keeper(victim)
         if kind != "keeper":
             job.kill_ranks(victim)
             reached = job.reached()
+            if kind == "loading":
+                job.spawn()
+                time.sleep(chance.uniform(0.0, LONGEST_LOAD_SECONDS))
+                job.kill_ranks(victim)
+                reached = max(reached, job.reached())
             job.start()
             row["lost"] = reached - job.loads(0)[-1]
         safe_since = job.reached()
@@ -225,7 +235,9 @@ def main() -> None:
     options = parser.parse_args()
     needed = [name for job in options.jobs for name in training_jobs.NEEDS[job]]
     ours = ["holdfast.training.checkpoint.checkpoint", "holdfast.training.checkpoint.parts"]
-    multiprocessing.set_forkserver_preload(["training_jobs", "torch.distributed", *ours, *needed])
+    folders = (str(Path(__file__).parents[1]), str(Path(__file__).parent), str(training_jobs.EXAMPLES))
+    os.environ["PYTHONPATH"] = os.pathsep.join(folders)
+    multiprocessing.set_forkserver_preload(["torch.distributed", *ours, *needed, "training_jobs"])
     path = RESULTS / "training_kills.json"
     for job in options.jobs:
         measured = measure(job, options.kills, options.seed, options.seconds)

@@ -22,7 +22,7 @@ from holdfast.training.checkpoint.callbacks import LIGHTNING_FILE, lightning, re
 class Module(pl.LightningModule):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 1))
+        self.layers = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.1), nn.Linear(16, 1))
 
     def training_step(self, batch: Any, index: int) -> torch.Tensor:
         return nn.functional.mse_loss(self.layers(batch[0]).squeeze(1), batch[1])

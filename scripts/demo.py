@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 MARKS = {"pass": "\033[32m", "degraded": "\033[33m", "fail": "\033[31m", "unknown": "\033[35m"}
 
 Verdicts = dict[str, dict[str, Any]]
@@ -75,7 +75,7 @@ class Watch:
         self._last: dict[str, str] = {}
 
     def until(self, what: str, reached: Callable[[dict[str, Any]], bool]) -> None:
-        end = time.monotonic() + PATIENCE_SECONDS
+        end = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < end:
             if self._path.exists():
                 node = json.loads(self._path.read_bytes())
@@ -83,7 +83,7 @@ class Watch:
                 if reached(node):
                     return
             time.sleep(0.2)
-        raise SystemExit(f"the demo waited {PATIENCE_SECONDS:.0f} s for {what} and did not see it")
+        raise SystemExit(f"the demo waited {TIMEOUT_SECONDS:.0f} s for {what} and did not see it")
 
     def _tell(self, node: dict[str, Any]) -> None:
         for verdict in node["verdicts"]:

@@ -34,7 +34,7 @@ def checks_page() -> str:
             f"\n## {check.name}\n",
             f"{check.asks}\n",
             f"- about: {check.about}; part: {check.part}; class: {check.failure_class.value}; stages: {stages}",
-            f"- reads: {_code(check.reads)}" + (f"; hears: {_code(check.hears)}" if check.hears else ""),
+            f"- reads: {_code(check.reads)}" + (f"; hears: {_code(check.event_kinds)}" if check.event_kinds else ""),
             f"- looks back: {check.span:g} s",
         ]
         if check.limits:

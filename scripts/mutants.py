@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "scripts" / "mutants.toml"
 RESULTS = ROOT / "bench" / "results" / "mutants.json"
 OPTIONS = ["-x", "-q", "-s", "-m", "not slow and not soak", "-p", "no:rerunfailures", "-o", "timeout=0", "--no-header"]
-PATIENCE_SECONDS = 20.0  # and four times what the same tests take unchanged: a mutant that hangs is noticed
+TIMEOUT_SECONDS = 20.0  # and four times what the same tests take unchanged: a mutant that hangs is noticed
 MOST_MEMORY = 6 * 2**30
 FORK = multiprocessing.get_context("fork")
 LOAD_ANEW = 99  # an exit code
@@ -308,7 +308,7 @@ def meet(some: Sequence[Mutant], seen: Seen, jobs: int, start: Start) -> Fate:
                 continue
             child: BaseProcess = FORK.Process(target=start, args=(mutant, tests))
             child.start()
-            until = time.monotonic() + PATIENCE_SECONDS + 4 * sum(seen.seconds[test] for test in tests)
+            until = time.monotonic() + TIMEOUT_SECONDS + 4 * sum(seen.seconds[test] for test in tests)
             running[child.sentinel] = child, mutant, until
         if running:
             wait(list(running), timeout=max(0.0, min(until for _, _, until in running.values()) - time.monotonic()))

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-PATIENCE_SECONDS = 90.0  # many times what a busy machine takes: who waits so long has found a fault
+TIMEOUT_SECONDS = 90.0  # many times what a busy machine takes: who waits so long has found a fault
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.001, 0.05
 
 Found = TypeVar("Found")
@@ -13,15 +13,15 @@ Found = TypeVar("Found")
 def until(
     holds: Callable[[], Found],
     what: str | Callable[[], str] = "what was waited for",
-    patience: float = PATIENCE_SECONDS,
+    timeout: float = TIMEOUT_SECONDS,
     lives: Callable[[], bool] = lambda: True,
 ) -> Found:
     """The first true answer. `lives` says whether one can still come: nobody waits for a process that has ended."""
-    deadline, pause = time.monotonic() + patience, SHORTEST_PAUSE_SECONDS
+    deadline, pause = time.monotonic() + timeout, SHORTEST_PAUSE_SECONDS
     while True:
         over = time.monotonic() >= deadline or not lives()  # asked first: what it did as its last action counts
         if found := holds():
             return found
-        assert not over, f"not within {patience:g} s: {what if isinstance(what, str) else what()}"
+        assert not over, f"not within {timeout:g} s: {what if isinstance(what, str) else what()}"
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)

@@ -1664,7 +1664,7 @@ export interface components {
             health: components["schemas"]["Health"];
             repair_step: number;
             tested_at: number | null;
-            heard_at: number | null;
+            last_report_at: number | null;
             degraded_by: string;
             held: string;
             place: {
@@ -1689,7 +1689,7 @@ export interface components {
             health: components["schemas"]["Health"];
             repair_step: number;
             tested_at: number | null;
-            heard_at: number | null;
+            last_report_at: number | null;
             degraded_by: string;
             held: string;
             place: {
@@ -1849,8 +1849,8 @@ export interface components {
                 number
             ][];
         };
-        /** PlanSwayView */
-        PlanSwayView: {
+        /** PlanSensitivityView */
+        PlanSensitivityView: {
             name: string;
             halved: string;
             doubled: string;
@@ -1861,8 +1861,8 @@ export interface components {
             headline: string;
             figures: components["schemas"]["PlanFigureView"][];
             inputs: components["schemas"]["PlanGivenView"][];
-            swayed: string;
-            sways: components["schemas"]["PlanSwayView"][];
+            sensitivity_of: string;
+            sensitivities: components["schemas"]["PlanSensitivityView"][];
             notes: string[];
             chart: components["schemas"]["PlanChartView"];
             document: {
@@ -2300,7 +2300,7 @@ export interface components {
             /** @default 10 */
             longest_seconds: number;
             /** @default 120 */
-            patience_seconds: number;
+            timeout_seconds: number;
             /** @default  */
             fabric: string;
         };
@@ -2369,7 +2369,7 @@ export interface components {
             world: number;
             ranks_heard: number;
             attempt: number;
-            heard_at: number;
+            last_report_at: number;
             step: number;
             step_seconds: number | null;
             tokens_per_second: number | null;
@@ -2414,7 +2414,7 @@ export interface components {
             world: number;
             ranks_heard: number;
             attempt: number;
-            heard_at: number;
+            last_report_at: number;
             step: number;
             step_seconds: number | null;
             tokens_per_second: number | null;
@@ -2435,7 +2435,7 @@ export interface components {
             at: number;
             before: components["schemas"]["Stage"];
             after: components["schemas"]["Stage"];
-            happening: components["schemas"]["EventKind"];
+            event: components["schemas"]["EventKind"];
             cause: string;
             reason: string;
             evidence: string[];

@@ -1,4 +1,4 @@
-"""What a failed call means, by its subsystem and its errno, as rows of failed_calls.toml."""
+"""Meaning of a failed call, by subsystem and errno, as rows of failed_calls.toml."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""Known problems of jobs and what fixes them, as rows of job_problems*.toml."""
+"""Known job problems and their fixes, as rows of job_problems*.toml."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ from typing import Any
 
 _FILES = ("job_problems.toml", "job_problems_launch.toml", "job_problems_python.toml")  # a row of the first wins
 _ANY = re.compile(r"(?!)")
-_HOLE = re.compile(r"\{(\w+?)2?\}")
+_HOLE = re.compile(r"(?P<lead>: | \(|)\{(?P<name>\w+?)2?\}(?P<end>\)?)")
 _LONGEST = 160
 
 
@@ -45,13 +45,16 @@ class JobProblem:
 
 
 def filled(text: str, found: Mapping[str, object]) -> str:
-    """With what the line named; where it named nothing, the place that stands for it stays readable."""
-    return _HOLE.sub(lambda hole: _shown(found, hole[1]), text)
+    """With what the line named; where it named nothing, a part that only repeats it is left out."""
+    return _HOLE.sub(lambda hole: _shown(found, hole), text)
 
 
-def _shown(found: Mapping[str, object], name: str) -> str:
-    value = str(found.get(name) or found.get(f"{name}2") or "").strip()
-    return value[:_LONGEST] if value else f"<{name}>"
+def _shown(found: Mapping[str, object], hole: re.Match[str]) -> str:
+    name, lead, end = hole["name"], hole["lead"], hole["end"]
+    value = str(found.get(name) or found.get(f"{name}2") or (found.get("code") if name == "what" else "") or "").strip()
+    if value:
+        return f"{lead}{value[:_LONGEST]}{end}"
+    return (end if lead == ": " else "") if lead else f"<{name}>{end}"
 
 
 def find(

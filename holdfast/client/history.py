@@ -23,7 +23,7 @@ def transitions(client: Client) -> list[Row]:
     while True:
         page: list[Row] = client.get("/v1/transitions", since=since, limit=PAGE)["transitions"]
         for row in page:
-            found[row["node"], row["at"], row["happening"], row["before"], row["after"]] = row
+            found[row["node"], row["at"], row["event"], row["before"], row["after"]] = row
         if len(page) < PAGE:
             return list(found.values())
         since = _next(since, page[-1]["at"])

@@ -1,6 +1,7 @@
-"""The JSON document in a tool's output. Several readers look at the same text: it is parsed once."""
+"""The JSON document in a tool's output, parsed once for several readers."""
 
 import json
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -8,14 +9,62 @@ from typing import Any
 
 @lru_cache(maxsize=1)
 def find(text: str) -> Any:
-    """The first document of a text that begins with one, or after a line or two of warnings. None without."""
-    start = min((at for at in (text.find("["), text.find("{")) if at >= 0), default=-1)
+    """The first document of a text that begins with one, or after a line or two of warnings. None without. Of one that
+    breaks off, what is whole."""
+    start = next((at for at in (m.start() for m in _START.finditer(text))), -1)
     if start < 0 or text.count("\n", 0, start) > 5:
         return None
     try:
         return json.JSONDecoder().raw_decode(text[start:])[0]
-    except (ValueError, RecursionError):
+    except RecursionError:
         return None
+    except ValueError:
+        return _closed(text[start:])
+
+
+def breaks_off(text: str) -> bool:
+    """There is a document, and its end is missing."""
+    start = _START.search(text)
+    if find(text) is None or start is None:
+        return False
+    try:
+        json.JSONDecoder().raw_decode(text[start.start() :])
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _closed(text: str) -> Any:
+    """Up to the last value that is whole, with what is open closed. None where the text is wrong rather than short."""
+    open_ones, whole, in_string, at = "", [(0, "")], False, 0
+    while at < len(text):
+        letter = text[at]
+        if in_string:
+            at += letter == "\\"
+            in_string = letter != '"'
+        elif letter == '"':
+            in_string = True
+        elif letter in "{[":
+            open_ones += "}" if letter == "{" else "]"
+            whole.append((at + 1, open_ones))
+        elif letter in "}]":
+            if not open_ones.endswith(letter):
+                return None
+            open_ones = open_ones[:-1]
+            whole.append((at + 1, open_ones))
+        elif letter == ",":
+            whole.append((at, open_ones))
+        at += 1
+    for end, needed in whole[:-_TRIES:-1]:
+        try:
+            return json.loads(text[:end] + needed[::-1])
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+_START = re.compile(r"^\s*(?=[\[{]\s*(?:[\[{\"\]}\d-]|$))", re.MULTILINE)
+_TRIES = 4
 
 
 def walk(value: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""What a tool's output says: signals, events, and complaints that no check asks about. Every reader returns this."""
+"""ToolOutput: signals, events and complaints from a tool's output. Every reader returns it."""
 
 from dataclasses import dataclass, field
 
@@ -16,6 +16,7 @@ class Complaint:
     text: str
     fails: bool = True  # False: degraded
     remedy: str = ""
+    unknown: bool = False  # the output does not show whether something is wrong: it breaks off, or a tool failed
 
 
 @dataclass(slots=True)
@@ -41,3 +42,6 @@ class ToolOutput:
 
     def complain(self, place: str, text: str, *, fails: bool = True, remedy: str = "") -> None:
         self.complaints.append(Complaint(place, " ".join(text.split())[:400], fails, remedy))
+
+    def doubt(self, place: str, text: str) -> None:
+        self.complaints.append(Complaint(place, " ".join(text.split())[:400], fails=False, unknown=True))

@@ -1,4 +1,4 @@
-"""The links of the fabric: which belong to which switch, and which of them are bad in what way."""
+"""Fabric links: the switch of each, and which are bad in what way."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Root cause over the graph: who explains most, predicts nothing wrongly and moved first. One root per group."""
+"""Root cause over the graph: explains most, predicts nothing wrong, moved first. One root per group."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How rules weigh: how many of those that should have moved did, and how long ago."""
+"""Weights of a rule: the share of expected symptoms that appeared, and how recently."""
 
 from collections.abc import Collection, Mapping
 

@@ -1,4 +1,4 @@
-"""One attempt on this node, and this node's report of it."""
+"""Runs one attempt on this node and reports it."""
 
 import os
 import time
@@ -57,7 +57,7 @@ class Here:
         if not options.probe:
             return []
         self.tell(f"{options.node} is probed first")
-        return probe.failures(options.probe, options.node, options.probe_patience_seconds)
+        return probe.failures(options.probe, options.node, options.probe_timeout_seconds)
 
     def _refuse(self, plan: AttemptPlan, unfit: list[Evidence]) -> AttemptReport:
         """The attempt is over before it began; whoever decides takes another node."""

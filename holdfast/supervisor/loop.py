@@ -1,4 +1,4 @@
-"""The supervisor that decides: attempts until the command ends well, or until another one would be a waste."""
+"""The leading supervisor: attempts until the command succeeds or another attempt is pointless."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -142,9 +142,9 @@ class Supervisor:
             time.sleep(decision.wait_seconds)
         if decision.action != "wait_for_storage" or not decision.storage:
             return ""
-        patience = self._options.storage_patience_seconds
-        trouble = storage_wait.wait(decision.storage, patience, self._tell)
-        return f"{trouble} after {patience:.0f} s" if trouble else ""
+        timeout = self._options.storage_timeout_seconds
+        trouble = storage_wait.wait(decision.storage, timeout, self._tell)
+        return f"{trouble} after {timeout:.0f} s" if trouble else ""
 
     def _finish(self, code: int, why: str) -> int:
         self._accounts.charge(time.monotonic(), "waiting")

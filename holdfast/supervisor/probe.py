@@ -1,4 +1,4 @@
-"""A look at this node before a restart that wants one: by the suite of `holdfast check`, or by the site's command."""
+"""Tests this node before a restart that requires it, with `holdfast check` or the site's command."""
 
 import subprocess
 import time
@@ -13,15 +13,15 @@ from holdfast.model.signal import Event
 _SHOWN = 200
 
 
-def failures(command: Sequence[str], node: str, patience_seconds: float) -> list[Evidence]:
+def failures(command: Sequence[str], node: str, timeout_seconds: float) -> list[Evidence]:
     """Evidence against this node; none where it passed or the probe could not tell."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-            timeout=patience_seconds,
+            timeout=timeout_seconds,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return [_failed("probe", f"it did not end within {patience_seconds:.0f} s", "host.other", node)]
+        return [_failed("probe", f"it did not end within {timeout_seconds:.0f} s", "host.other", node)]
     except OSError as error:
         return [_failed("probe", f"{command[0]}: {error.strerror}", "host.other", node)]
     if (verdicts := _verdicts(done.stdout)) is not None:

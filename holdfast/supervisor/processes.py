@@ -1,4 +1,4 @@
-"""The processes below one of ours, from /proc; launchers put their workers into sessions of their own."""
+"""Descendant processes from /proc. Launchers start workers in sessions of their own."""
 
 import ctypes
 import os
@@ -61,8 +61,8 @@ def variable(pid: int, name: str) -> str:
 
 def end_all(grace_seconds: float, spare: int = 0) -> None:
     """The attempt below us ends: asked first, killed after the grace. `spare` is reaped by whoever started it."""
-    for kind, patience in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, 10.0)):
-        deadline = time.monotonic() + patience
+    for kind, timeout in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, 10.0)):
+        deadline = time.monotonic() + timeout
         asked: set[int] = set()
         while (left := _of_attempt()) and time.monotonic() < deadline:
             for pid in left:
@@ -79,9 +79,9 @@ def _of_attempt() -> list[int]:
     return [pid for pid in below(os.getpid()) if not variable(pid, OUTLIVES)]
 
 
-def release(patience_seconds: float) -> None:
+def release(timeout_seconds: float) -> None:
     """No attempt follows: what outlived them is asked to end, and waited for while it brings its memory to storage."""
-    deadline = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + timeout_seconds
     kept = {pid for pid in below(os.getpid()) if variable(pid, OUTLIVES)}
     for pid in kept:
         with suppress(ProcessLookupError):

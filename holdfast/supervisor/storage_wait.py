@@ -1,4 +1,4 @@
-"""Waiting until storage takes writes again: as much room as the largest file there needs, and an answer at all."""
+"""Waits until storage accepts writes again: enough space for the largest file, and an answer."""
 
 import os
 import time
@@ -11,9 +11,9 @@ _ANSWER_SECONDS = 20.0
 _LEAST_BYTES = 1 << 20
 
 
-def wait(path: str, patience_seconds: float, tell: Callable[[str], None]) -> str:
+def wait(path: str, timeout_seconds: float, tell: Callable[[str], None]) -> str:
     """'' once a write succeeds, else why it does not."""
-    deadline = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + timeout_seconds
     said = ""
     while why := trouble(path):
         if why != said:

@@ -1,4 +1,4 @@
-"""One attempt on this node from its start to its end: its output, its progress, and whether it still moves."""
+"""Watches one attempt on this node from start to end: output, progress, and whether it still moves."""
 
 import signal
 import time
@@ -179,8 +179,8 @@ class AttemptWatch:
         usual, last = self._silence.usual, self._silence.last
         if not presumed or usual is None or last is None:
             return False
-        patience = max(self._options.presumed_floor_seconds, self._options.hang_factor * usual)
-        return any(one.since >= last - 2 * usual - 1.0 and now - last > patience for one in presumed)
+        timeout = max(self._options.presumed_floor_seconds, self._options.hang_factor * usual)
+        return any(one.since >= last - 2 * usual - 1.0 and now - last > timeout for one in presumed)
 
     def _give_up(self, presumed: list[Presumed], now: float, signs: Signs) -> None:
         outcome = self._outcome

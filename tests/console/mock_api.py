@@ -195,7 +195,7 @@ def _node(number: int, size: int, now: float) -> View:
         "health": "unknown" if scatter == 500 else health,
         "repair_step": 0,
         "tested_at": now - 900,
-        "heard_at": now,
+        "last_report_at": now,
         "degraded_by": "gpu_clocks" if health == "degraded" else "",
         "held": "",
         "place": {"rack": f"r{rack}", "leaf": f"l{rack // RACKS_PER_LEAF}", "loop": f"c{rack // RACKS_PER_LOOP}"},

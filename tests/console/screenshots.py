@@ -20,7 +20,7 @@ from .demo import Demo, demo
 from .large_fleet import fill
 from .real import controlling
 
-PATIENCE = 300_000
+TIMEOUT = 300_000
 WIDE, SMALL, TALL, PHONE = ({"width": w, "height": h} for w, h in ((1280, 800), (1180, 620), (1180, 1150), (390, 844)))
 LARGEST_BYTES = 250_000
 LARGE = 12_500
@@ -130,7 +130,7 @@ READ = "() => !document.body.innerText.includes('Loading')"
 
 
 def shoot(page: Any, running: Demo, target: Path) -> list[str]:
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(TIMEOUT)
     heavy = []
     page.goto(f"{running.address}/#token={running.token}")
     page.get_by_role("status").get_by_text("Live").wait_for()
@@ -156,7 +156,7 @@ def large(page: Any, state: Path, target: Path) -> list[str]:
     assert static is not None
     fill(state, LARGE)
     with controlling(static, state) as site:
-        page.set_default_timeout(PATIENCE)
+        page.set_default_timeout(TIMEOUT)
         page.emulate_media(color_scheme="dark", reduced_motion="reduce")
         page.goto(f"{site.address}/#token={site.token}")
         page.get_by_role("toolbar").get_by_text(f"{LARGE:,} nodes", exact=True).wait_for()

@@ -73,7 +73,7 @@ def training() -> dict[str, Any]:
             world=16,
             ranks_heard=16,
             attempt=2,
-            heard_at=now,
+            last_report_at=now,
             step=8_140,
             step_seconds=2.22,
             tokens_per_second=1.9e6,
@@ -124,7 +124,7 @@ def training() -> dict[str, Any]:
             ),
             verdicts=(),
             trouble="",
-            unheard_steps=0,
+            unreceived_steps=0,
             ranks=tuple(
                 RankView(
                     rank=rank,

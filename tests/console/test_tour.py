@@ -11,7 +11,7 @@ from .axe import serious
 from .demo import Demo, demo
 
 pytestmark = pytest.mark.slow
-PATIENCE = 120_000  # milliseconds: the demo shares two cores with whatever else runs
+TIMEOUT = 120_000  # milliseconds: the demo shares two cores with whatever else runs
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def running(static: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(scope="module")
 def page(chromium: Any, running: Demo) -> Iterator[Any]:
     page = chromium.new_page()
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(TIMEOUT)
     troubles: list[str] = []
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("console", lambda said: troubles.append(said.text) if "Content Security" in said.text else None)

@@ -21,7 +21,7 @@ from .conftest import ROOT
 from .real import Controller, controlling
 
 pytestmark = pytest.mark.slow
-PATIENCE = 60_000
+TIMEOUT = 60_000
 MOST_SHIFT = 0.05
 VIEWS = ("", "inbox", "incidents", "jobs", "topology", "history", "probes", "audit", "plan", "drill")
 CONFIG = """\
@@ -86,7 +86,7 @@ def sign_in(page: Any, site: Controller, login: str) -> None:
 
 def test_from_sign_in_to_a_muted_item(chromium: Any, site: Controller) -> None:
     page = chromium.new_page()
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(TIMEOUT)
     page.add_init_script(SHIFTS)
     sign_in(page, site, "ada")
 

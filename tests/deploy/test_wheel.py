@@ -19,7 +19,7 @@ from holdfast import __version__
 from .chart import CHART
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 LINE = "pip install dist/*.whl"  # as docs/install.md has it
 BARE = "/usr/bin:/bin"
 
@@ -63,7 +63,7 @@ def test_the_demo_serves_the_page_without_node(home: Path) -> None:
     with log.open("wb") as told:
         process = subprocess.Popen(command, stdout=told, stderr=told, cwd=home, env=environ)
     try:
-        end = time.monotonic() + PATIENCE_SECONDS
+        end = time.monotonic() + TIMEOUT_SECONDS
         while not (found := re.search(r"http://127\.0\.0\.1:\d+", log.read_text())):
             assert process.poll() is None and time.monotonic() < end, log.read_text()
             time.sleep(0.2)

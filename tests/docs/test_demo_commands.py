@@ -19,7 +19,7 @@ from .told import HOW
 
 pytestmark = pytest.mark.slow
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
-PATIENCE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 PRICES = """[[supplier]]
 name = "everybody"
 price_per_gpu_hour = 1.95
@@ -37,7 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environ)
     try:
         log_text = (home / "log").read_text
-        until(lambda: "Ctrl-C stops" in log_text(), log_text, PATIENCE_SECONDS, lambda: process.poll() is None)
+        until(lambda: "Ctrl-C stops" in log_text(), log_text, TIMEOUT_SECONDS, lambda: process.poll() is None)
         yield home
     finally:
         process.terminate()
@@ -50,7 +50,7 @@ def test_each_command_is_answered_in_the_order_of_the_table(
     monkeypatch.setenv("HOLDFAST_STATE", str(home / "state"))
     (home / "prices.toml").write_text(PRICES)
     enrolled = lambda: run(["node", "show", "n[001-004]"]) == 0  # noqa: E731
-    until(enrolled, (home / "log").read_text, PATIENCE_SECONDS)
+    until(enrolled, (home / "log").read_text, TIMEOUT_SECONDS)
     for called, told in HOW["demo"].items():
         capfd.readouterr()
         words = (

@@ -1,11 +1,14 @@
 """`python -m tests.fuzz.run [--inputs N] [--only TEXT]`: every reader with mutated inputs, each in its own process.
 
 A failure is an exception that is not one of ours, an input that takes 2 s, or 512 MB more memory than before.
+`--seconds` limits the time of one target. `--keep FILE` adds what ran to the counts of earlier runs.
 """
 
 import argparse
 import ast
 import importlib
+import json
+import math
 import multiprocessing
 import os
 import random
@@ -80,9 +83,9 @@ def _alarm(number: int, frame: FrameType | None) -> None:
     raise TooSlow
 
 
-def attempt(target: Target, text: str) -> str:
+def attempt(target: Target, text: str | bytes) -> str:
     """Why this input is a failure; '' where it is not."""
-    given: Any = text if target.takes is str else text.encode("utf-8", "surrogatepass")
+    given: Any = text.encode("utf-8", "surrogatepass") if isinstance(text, str) and target.takes is bytes else text
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         found = target.call(given)
@@ -101,15 +104,22 @@ def attempt(target: Target, text: str) -> str:
     return ""
 
 
-def fuzz(target: Target, inputs: int, seed: int) -> Result:
+def prepare(target: Target) -> None:
+    """Limits this process to the time and memory that one input may take."""
     importlib.import_module(target.module)  # its imports are not its time
     signal.signal(signal.SIGALRM, _alarm)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     most = used + (MEGABYTES << 20)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def fuzz(target: Target, inputs: int, seed: int, seconds: float = math.inf) -> Result:
+    prepare(target)
     chance, words, pool = random.Random(seed), dictionary(target), list[str]()
     began = time.monotonic()
     for number in range(inputs):
+        if number % 100 == 0 and time.monotonic() - began > seconds:
+            return Result(target.name, number, time.monotonic() - began)
         text = words[number] if number < len(words) else mutated(chance, words, pool)
         why = attempt(target, text)
         if why:
@@ -119,11 +129,11 @@ def fuzz(target: Target, inputs: int, seed: int) -> Result:
     return Result(target.name, inputs, time.monotonic() - began)
 
 
-def in_a_process(target: Target, inputs: int, seed: int) -> Result:
+def in_a_process(target: Target, inputs: int, seed: int, seconds: float = math.inf) -> Result:
     """A reader that ends its process, or eats the memory of it, is a failure too."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: theirs.send(fuzz(target, inputs, seed)))
+    child = context.Process(target=lambda: theirs.send(fuzz(target, inputs, seed, seconds)))
     child.start()
     theirs.close()
     try:
@@ -135,18 +145,44 @@ def in_a_process(target: Target, inputs: int, seed: int) -> Result:
     return found
 
 
+def keep(path: Path, one: Result, edges: int | None = None) -> None:
+    """Adds a run to the counts in `path`: mutated inputs, or guided ones and the branches they reached."""
+    kept = json.loads(path.read_text()) if path.exists() else {"bench": "make fuzz", "targets": {}}
+    row = kept["targets"].setdefault(one.name, {"mutated": 0, "guided": 0, "branches": 0, "failures": 0})
+    row["mutated" if edges is None else "guided"] += one.inputs
+    row["branches"] = max(row["branches"], edges or 0)
+    row["failures"] += bool(one.failure)
+    rows = kept["targets"].values()
+    totals = {name: sum(row[name] for row in rows) for name in ("mutated", "guided", "failures")}
+    least = min(row["mutated"] + row["guided"] for row in rows)
+    path.write_text(json.dumps({**kept, "total": totals, "fewest_inputs_of_a_target": least}, indent=1) + "\n")
+
+
+def fewest_first(found: list[Target], path: Path | None) -> list[Target]:
+    """The targets that earlier runs reached least come first, so that short runs add up."""
+    rows = json.loads(path.read_text())["targets"] if path and path.exists() else {}
+    return sorted(
+        found, key=lambda one: rows.get(one.name, {}).get("mutated", 0) + rows.get(one.name, {}).get("guided", 0)
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--only", default="")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="most time for one target")
+    parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     bad = 0
-    for target in targets():
+    for target in fewest_first(targets(), options.keep):
         if options.only in target.name:
-            one = in_a_process(target, options.inputs, options.seed)
+            one = in_a_process(target, options.inputs, options.seed, options.seconds)
             bad += bool(one.failure)
-            print(f"{one.name:60} {one.inputs:9} inputs {one.seconds:7.1f} s  {one.failure or 'ok'} {one.sample}")
+            ended = f"{one.failure or 'ok'} {one.sample}"
+            print(f"{one.name:60} {one.inputs:9} inputs {one.seconds:7.1f} s  {ended}", flush=True)
+            if options.keep:
+                keep(options.keep, one)
     return 1 if bad else 0
 
 

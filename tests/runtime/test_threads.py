@@ -28,7 +28,7 @@ ENDS = {
     "node/agent/orders/prober.py: self._watch",  # ends with its probe, which has a deadline
     "node/agent/once.py: read",  # ends with one read, which is waited for until its deadline
     "node/agent/suite.py: _end_with_agent",  # a child that ends with its parent
-    "node/sources/patience.py: lambda: answers.append(question())",  # one question; no answer is an answer
+    "node/sources/timeout.py: lambda: answers.append(question())",  # one question; no answer is an answer
 }
 
 

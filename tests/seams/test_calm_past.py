@@ -44,9 +44,9 @@ def test_without_any_meter_the_coolant_is_as_cold_as_plants_make_it(quiet: Any) 
 @pytest.mark.parametrize(("wander", "found"), [(0.0, True), (0.02, True), (0.04, False)])
 def test_a_drift_is_farther_than_instruments_stray_here(quiet: Any, wander: float, found: bool) -> None:
     """Ten racks; one lost 12 %. If the others are 4 % off as well, instruments wander so here."""
-    luck = np.random.default_rng(3)
+    rng = np.random.default_rng(3)
     subjects = tuple(f"rack/r{number}" for number in range(1, 11))
-    values = 100 + luck.standard_normal((10, 240)).astype(np.float32) * 0.5
+    values = 100 + rng.standard_normal((10, 240)).astype(np.float32) * 0.5
     values[1:, 150:] *= 1 + wander * np.where(np.arange(9) % 2, 1, -1)[:, None]
     values[0, 150:] *= 0.88
     quiet.tables[RACK_FLOW] = SignalTable(subjects, values.astype(np.float32))

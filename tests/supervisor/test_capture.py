@@ -23,7 +23,7 @@ def test_a_rank_that_reads_its_pipe_writes_its_dump(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=rank)
     thread.start()
-    assert capture.ask_for_dumps(tmp_path, patience_seconds=30) == 1
+    assert capture.ask_for_dumps(tmp_path, timeout_seconds=30) == 1
     assert (tmp_path / "rank_3").exists()
     thread.join()
     os.close(reading)
@@ -32,8 +32,8 @@ def test_a_rank_that_reads_its_pipe_writes_its_dump(tmp_path: Path) -> None:
 def test_a_pipe_without_a_reader_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "rank_0.pipe")
     (tmp_path / "odd.pipe").mkdir()
-    assert capture.ask_for_dumps(tmp_path, patience_seconds=3600) == 0
-    assert capture.ask_for_dumps(tmp_path / "none", patience_seconds=3600) == 0
+    assert capture.ask_for_dumps(tmp_path, timeout_seconds=3600) == 0
+    assert capture.ask_for_dumps(tmp_path / "none", timeout_seconds=3600) == 0
 
 
 def test_stacks_are_kept_for_a_person(tmp_path: Path) -> None:

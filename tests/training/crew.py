@@ -19,7 +19,7 @@ from tests.waiting import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train.py"
 SMALL = ("--width", "16", "--layers", "1", "--batch", "2", "--epoch", "7", "--node-per-rank")
-PATIENCE_SECONDS = 240.0
+TIMEOUT_SECONDS = 240.0
 STARTED: list[BaseProcess] = []
 
 _context = multiprocessing.get_context("forkserver")
@@ -86,7 +86,7 @@ def end_pid(pid: int, how: signal.Signals = signal.SIGKILL) -> None:
         return
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, how)
-        until(lambda: not _runs(pid), f"process {pid} ends", PATIENCE_SECONDS)
+        until(lambda: not _runs(pid), f"process {pid} ends", TIMEOUT_SECONDS)
 
 
 def _runs(pid: int) -> bool:
@@ -116,7 +116,7 @@ class Run:
         self.starts += 1
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        until(condition, what, PATIENCE_SECONDS, lambda: all(rank.exitcode in (None, 0) for rank in self.ranks))
+        until(condition, what, TIMEOUT_SECONDS, lambda: all(rank.exitcode in (None, 0) for rank in self.ranks))
 
     def until_step(self, step: int) -> None:
         """Wait until rank 0 of the newest start has got so far."""
@@ -134,7 +134,7 @@ class Run:
 
     def finish(self) -> dict[str, Any]:
         for process in self.ranks:
-            process.join(PATIENCE_SECONDS)
+            process.join(TIMEOUT_SECONDS)
             assert process.exitcode == 0, f"a rank ended with {process.exitcode}"
         result: dict[str, Any] = json.loads((self.folder / "result.json").read_text())
         return result

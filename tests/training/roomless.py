@@ -14,7 +14,7 @@ from tests import waiting
 
 LARGE, SMALL = 1 << 20, 1 << 10
 STEPS = 6
-PATIENCE_SECONDS = 200.0
+TIMEOUT_SECONDS = 200.0
 
 
 def settled(checkpoint: Checkpoint, step: int) -> dict[str, Any]:
@@ -33,19 +33,19 @@ def until(checkpoint: Checkpoint, condition: Callable[[dict[str, Any]], bool]) -
         status = checkpoint.status()
         return status if condition(status) else None
 
-    return waiting.until(as_wanted, lambda: str(checkpoint.status()), PATIENCE_SECONDS) or {}
+    return waiting.until(as_wanted, lambda: str(checkpoint.status()), TIMEOUT_SECONDS) or {}
 
 
 def train(folder: str) -> None:
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     state = {"weights": torch.zeros((LARGE, SMALL)[rank] // 4)}
-    checkpoint = Checkpoint(folder, replicas=2, storage_every=2, patience_seconds=0.2)
+    checkpoint = Checkpoint(folder, replicas=2, storage_every=2, timeout_seconds=0.2)
     first = checkpoint.load(state) or 0
     begun_with = [first, checkpoint.loaded_from, float(state["weights"][0])]
     for step in range(first + 1, first + STEPS + 1):
         state["weights"] += 1.0
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not checkpoint.save(step, state):  # the keeper may need long to find out that storage cannot be written
             assert time.monotonic() < deadline, checkpoint.troubles
         dist.barrier()

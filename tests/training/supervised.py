@@ -15,7 +15,7 @@ import crew
 from tests.waiting import until
 
 WORLD = 4
-PATIENCE_SECONDS = 800.0  # four ranks that import torch, again after each kill, on a machine that may have other work
+TIMEOUT_SECONDS = 800.0  # four ranks that import torch, again after each kill, on a machine that may have other work
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Supervised:
     def until(self, condition: Callable[[], bool], what: str) -> None:
         process = self.process
         assert process is not None
-        until(condition, lambda: f"{what}\n{self.told()}", PATIENCE_SECONDS, lambda: process.poll() is None)
+        until(condition, lambda: f"{what}\n{self.told()}", TIMEOUT_SECONDS, lambda: process.poll() is None)
 
     def until_step(self, step: int, starts: int) -> None:
         self.until(lambda: len(self.loads()) >= starts and self.last_step() >= step, f"step {step} of start {starts}")
@@ -66,14 +66,14 @@ class Supervised:
 
     def finish(self) -> dict[str, Any]:
         assert self.process is not None
-        assert self.process.wait(PATIENCE_SECONDS) == 0, self.told()
+        assert self.process.wait(TIMEOUT_SECONDS) == 0, self.told()
         result: dict[str, Any] = json.loads((self.folder / "result.json").read_text())
         return result
 
     def end(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(PATIENCE_SECONDS)
+            self.process.wait(TIMEOUT_SECONDS)
 
     def told(self) -> str:
         return (self.folder / "output").read_text(errors="replace")[-3000:]

@@ -22,11 +22,11 @@ from holdfast.training.guard.finding import GuardFinding, GuardFindingKind
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
-PATIENCE_SECONDS = 240.0
+TIMEOUT_SECONDS = 240.0
 
 
 def patiently(condition: Callable[[], bool], what: str) -> None:
-    until(condition, what, PATIENCE_SECONDS)
+    until(condition, what, TIMEOUT_SECONDS)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def suspected(home: Path, place: Path) -> GuardFinding:
         checkpoint.save(step, {"weights": torch.full((8,), float(step))})
         assert checkpoint.flush() == [3]
         inject(home, "xid", gpu=0)
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not found:
             assert time.monotonic() < deadline, "the guard was told nothing"
             one_step()

@@ -68,7 +68,7 @@ def load_elsewhere(folder: str) -> None:
 
 def loaded(place: Path) -> tuple[int, str, dict[str, Any], dict[str, str]]:
     process = crew.start(load_elsewhere, 0, 1, 0, str(place))
-    process.join(crew.PATIENCE_SECONDS)
+    process.join(crew.TIMEOUT_SECONDS)
     assert process.exitcode == 0
     step, source, into, troubles = torch.load(place / "loaded", weights_only=True)
     return step, source, into, troubles
@@ -88,7 +88,7 @@ def copy_on_gpu(place: Path, step: int) -> tuple[Keeper, Runtime, int, int]:
 
 def test_a_killed_rank_comes_back_from_the_memory_of_another_gpu(place: Path, gpus: cuda.CudaState) -> None:
     process = crew.start(train_until_killed, 0, 1, 0, str(place))
-    process.join(crew.PATIENCE_SECONDS)
+    process.join(crew.TIMEOUT_SECONDS)
     assert process.exitcode == -signal.SIGKILL
     told = json.loads((place / "told").read_text())
     assert told["gpu"]["where"] == "another GPU than the rank's"

@@ -16,7 +16,7 @@ def run(place: Path, world: int, **how: bool) -> None:
     port = free_port()
     ranks = [crew.start(elastic.run, rank, world, port, str(place), *options.values()) for rank in range(world)]
     for process in ranks:
-        process.join(crew.PATIENCE_SECONDS)
+        process.join(crew.TIMEOUT_SECONDS)
         assert process.exitcode == 0
 
 

@@ -149,11 +149,11 @@ def test_a_copy_on_its_way_is_waited_for_once_and_then_given_up(store: ShardStor
         store.add(Copy(0, step, "run", 1, 1000, "", store.reserve(0, 1000)))
     store.commit(1)
     threading.Timer(0.05, store.commit, [2]).start()
-    store.add(Copy(0, 4, "run", 1, 1000, "", store.reserve(0, 1000, patience_seconds=60)))
+    store.add(Copy(0, 4, "run", 1, 1000, "", store.reserve(0, 1000, timeout_seconds=60)))
     assert [copy.step for copy in store.held()] == [2, 3, 4]  # the commit made room, nothing else was thrown away
     store.add(Copy(0, 5, "run", 1, 1000, "", store.reserve(0, 1000)))
     assert [copy.step for copy in store.held()] == [2, 4, 5]
-    store.add(Copy(0, 6, "run", 1, 1000, "", store.reserve(0, 1000, patience_seconds=60)))  # not again in vain
+    store.add(Copy(0, 6, "run", 1, 1000, "", store.reserve(0, 1000, timeout_seconds=60)))  # not again in vain
     assert [copy.step for copy in store.held()] == [2, 5, 6]
 
 
@@ -162,9 +162,9 @@ def test_what_counts_as_safe_is_not_written_over_before_it_does_no_more(store: S
         store.add(Copy(0, step, "run", 1, 1000, "", store.reserve(0, 1000)))
     store.commit(1)
     store.protect(0, 2)
-    for patience_seconds in (0.0, 0.01, 3600.0):  # one wait in vain is enough
+    for timeout_seconds in (0.0, 0.01, 3600.0):  # one wait in vain is enough
         with pytest.raises(Full, match="copying is behind saving"):
-            store.reserve(0, 1000, patience_seconds)
+            store.reserve(0, 1000, timeout_seconds)
     store.unprotect(0, 2)
     store.add(Copy(0, 4, "run", 1, 1000, "", store.reserve(0, 1000)))
     assert [copy.step for copy in store.held()] == [1, 3, 4]

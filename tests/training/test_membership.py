@@ -81,7 +81,7 @@ def test_a_stopped_keeper_fails_saves_and_is_used_again_when_it_goes_on(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "ROOM_SECONDS", 0.2)
-    ckpt = Checkpoint(place, replicas=1, patience_seconds=0.1)
+    ckpt = Checkpoint(place, replicas=1, timeout_seconds=0.1)
     assert ckpt.save(1, state(1))
     ckpt.status()
     pid = crew.keeper_pid(place, place.name, 0)
@@ -182,7 +182,7 @@ def test_what_does_not_fit_in_host_memory_is_false_with_gpu_memory_too(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_CUDART", str(cuda.make(tmp_path / "gpus")))
     room = ("--memory-bytes", "40000")
-    ckpt = Checkpoint(place, replicas=1, patience_seconds=0.1, gpu_bytes=64 << 20, keeper_options=room)
+    ckpt = Checkpoint(place, replicas=1, timeout_seconds=0.1, gpu_bytes=64 << 20, keeper_options=room)
     assert ckpt.save(1, state(1)) is True
     for step in (2, 3):
         assert ckpt.save(step, {"weights": torch.ones(100000)}) is False

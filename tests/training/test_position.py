@@ -150,6 +150,35 @@ def test_an_epoch_that_ended_exactly_at_a_save_is_not_repeated() -> None:
     compare(LOADERS["shuffled"], [per_epoch, per_epoch], 3 * per_epoch)
 
 
+@pytest.mark.parametrize("kind", ["shuffled", "distributed", "stateful"])
+@pytest.mark.parametrize("cut", [1, 3, 5])  # within an epoch
+def test_after_a_break_the_next_loop_is_the_next_epoch(kind: str, cut: int) -> None:
+    """Epochs of two batches, as with a limit on the batches per epoch."""
+
+    def run(training: Training, steps: int) -> None:
+        while steps:
+            for batch in training.position.over(training.loader):
+                training.seen.append(as_list(batch))
+                steps -= 1
+                if training.position.batch == 2 or not steps:
+                    break
+
+    seed(1)
+    straight = Training(LOADERS[kind]())
+    run(straight, 8)
+    assert straight.position.epoch == 3
+    seed(1)
+    before = Training(LOADERS[kind]())
+    run(before, cut)
+    saved = before.save()
+    seed(99)
+    after = Training(LOADERS[kind]())
+    after.load(saved)
+    run(after, 8 - cut)
+    assert before.seen + after.seen == straight.seen
+    assert not after.position.problem
+
+
 def test_a_load_inside_the_loop_ends_it_and_the_next_goes_on_there() -> None:
     training = Training(LOADERS["in order"]())
     training.run(2)

@@ -17,7 +17,7 @@ def run(target: object, *arguments: object) -> None:
     port = crew.free_port()
     ranks = [crew.start(target, rank, WORLD, port, *arguments) for rank in range(WORLD)]  # type: ignore[arg-type]
     for rank in ranks:
-        rank.join(crew.PATIENCE_SECONDS)
+        rank.join(crew.TIMEOUT_SECONDS)
     assert [rank.exitcode for rank in ranks] == [0] * WORLD
 
 

@@ -9,7 +9,6 @@ import crew
 import pytest
 import torch
 from fsspec.implementations.memory import MemoryFileSystem
-from moto.server import ThreadedMotoServer
 
 from holdfast.training import Checkpoint
 from holdfast.training.checkpoint.format.encoding import encode
@@ -36,7 +35,8 @@ def port() -> int:
 
 @pytest.fixture
 def bucket(port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    import s3fs
+    import s3fs  # with moto half a second: only for the process that runs these tests
+    from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
     server.start()
@@ -57,23 +57,23 @@ def bucket(port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_a_shard_in_s3_is_found_read_replaced_and_removed(bucket: str) -> None:
-    for step in (10, 20, 30, 40):
+    for step in (10, 20, 30):
         for rank in range(2):
             storage.write(bucket, shard_of(step, rank, 2), "run")
-    assert storage.shards(bucket, pytest.fail) == [(step, "run", 2, [0, 1]) for step in (10, 20, 30, 40)]
-    got, attempt = storage.read(bucket, 20, 1)
-    assert (attempt, got.about.rank, got.tensors[0][0].item()) == ("run", 1, 20.0)
-    storage.write(bucket, shard_of(20, 1, 2), "again")
-    assert storage.writer(bucket, 20, 1) == "again"
+    assert storage.shards(bucket, pytest.fail) == [(step, "run", 2, [0, 1]) for step in (10, 20, 30)]
+    got, attempt = storage.read(bucket, 10, 1)
+    assert (attempt, got.about.rank, got.tensors[0][0].item()) == ("run", 1, 10.0)
+    storage.write(bucket, shard_of(10, 1, 2), "again")
+    assert storage.writer(bucket, 10, 1) == "again"
     storage.prune(bucket, 2, "run", -1, keep_every=10**9)
-    assert [step for step, *_ in storage.shards(bucket, pytest.fail)] == [30, 40]
+    assert [step for step, *_ in storage.shards(bucket, pytest.fail)] == [20, 30]
 
 
 def test_every_kth_step_stays_for_ever(bucket: str) -> None:
-    for step in (100, 150, 200, 250, 300):
+    for step in (100, 150, 200):
         storage.write(bucket, shard_of(step), "run")
         storage.prune(bucket, 1, "run", -1, keep_every=100)
-    assert [step for step, _, _ in storage.whole_steps(bucket)] == [100, 200, 300]
+    assert [step for step, _, _ in storage.whole_steps(bucket)] == [100, 200]
 
 
 def test_damage_in_s3_is_noticed(bucket: str) -> None:

@@ -50,10 +50,10 @@ class Node:
         if self.replication.join(RunMembers("run", WORLD, name, addresses, (), "0")):
             self.storing.begin("run")
 
-    def save(self, step: int, stores: bool, patience_seconds: float = LIMIT_SECONDS) -> None:
+    def save(self, step: int, stores: bool, timeout_seconds: float = LIMIT_SECONDS) -> None:
         encoded = encode({"weights": torch.full((1000,), float(step))})
         layout = shard.plan(shard.About("job", self.rank, WORLD, step), encoded)
-        pages = self.replication.reserve(self.rank, layout.size, patience_seconds)
+        pages = self.replication.reserve(self.rank, layout.size, timeout_seconds)
         shard.write(layout, encoded, pages.map)
         copy = Copy(self.rank, step, "run", WORLD, layout.size, pages.digest(layout.size), pages)
         self.store.add(copy)
@@ -70,7 +70,7 @@ class Fleet:
         self.folder, self.step = folder, 0
         self.nodes = [Node(rank, folder, rate) for rank, rate in enumerate(RATES)]
         self.seen: set[int] = set()
-        self.patience_seconds = LIMIT_SECONDS
+        self.timeout_seconds = LIMIT_SECONDS
         self._join()
 
     def _join(self) -> None:
@@ -83,7 +83,7 @@ class Fleet:
         self.nodes[rank].answerer.close()
         self.nodes[rank].storing.begin("over")
         self.nodes[rank] = Node(rank, self.folder, RATES[rank])
-        self.patience_seconds = AFTER_LOSS_SECONDS
+        self.timeout_seconds = AFTER_LOSS_SECONDS
         self._join()
 
     def train_until(self, condition: Callable[[], bool], what: str) -> None:
@@ -92,7 +92,7 @@ class Fleet:
             assert time.monotonic() < deadline, f"{what}; whole are {sorted(self.seen)} at step {self.step}"
             self.step += 1
             for node in self.nodes:
-                node.save(self.step, self.step % 3 == 0, self.patience_seconds)
+                node.save(self.step, self.step % 3 == 0, self.timeout_seconds)
             self.seen |= {step for step, _, _ in storage.whole_steps(self.folder)}
             time.sleep(0.01)  # a step of training
 
@@ -232,7 +232,7 @@ def test_what_counted_at_a_lost_keeper_does_not_fill_the_buffers_for_ever(fleet:
 def run(place: Path, rank_of: Callable[[str], None]) -> None:
     port = free_port()
     for process in [crew.start(rank_of, rank, unequal.WORLD, port, str(place)) for rank in range(unequal.WORLD)]:
-        process.join(crew.PATIENCE_SECONDS)
+        process.join(crew.TIMEOUT_SECONDS)
         assert process.exitcode == 0
 
 

@@ -46,7 +46,7 @@ def run(folder: Path) -> list[dict[str, Any]]:
     port = crew.free_port()
     ranks = [crew.start(roomless.train, rank, 2, port, str(folder)) for rank in range(2)]
     for process in ranks:
-        process.join(crew.PATIENCE_SECONDS)
+        process.join(crew.TIMEOUT_SECONDS)
         assert process.exitcode == 0
     return [json.loads((folder.parent / f"told.{rank}").read_text()) for rank in range(2)]
 

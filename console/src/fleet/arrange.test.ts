@@ -5,7 +5,7 @@ import { arrange, groupings, groupNodes, hit, move } from "./arrange";
 function node(name: string, place: Record<string, string> = {}, pool = "train"): NodeView {
   return {
     name, pool, place, stage: "ready", since: 0, reason: "", cause: "", health: "pass", repair_step: 0,
-    tested_at: null, heard_at: null, degraded_by: "", held: "", jobs: [], twin: false,
+    tested_at: null, last_report_at: null, degraded_by: "", held: "", jobs: [], twin: false,
   };
 }
 

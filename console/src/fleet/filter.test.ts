@@ -4,7 +4,7 @@ import { filterFrom, toggleWord } from "./filter";
 
 const NODE: NodeView = {
   name: "n017", pool: "train", place: { rack: "r1", leaf: "l3" }, stage: "draining", since: 0,
-  reason: "Xid 79 on GPU 3", cause: "gpu_xid", health: "fail", repair_step: 1, tested_at: null, heard_at: null,
+  reason: "Xid 79 on GPU 3", cause: "gpu_xid", health: "fail", repair_step: 1, tested_at: null, last_report_at: null,
   degraded_by: "", held: "", jobs: ["llama", "probe"], twin: false,
 };
 

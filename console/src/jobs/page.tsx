@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<TrainingView>[] = [
   { head: "Goodput", by: (job) => job.goodput },
   { head: "At risk, GPU-h", by: (job) => job.exposure_gpu_hours, largestFirst: true },
   { head: "Ranks and nodes", by: (job) => job.world, largestFirst: true },
-  { head: "Last report", by: (job) => job.heard_at, largestFirst: true },
+  { head: "Last report", by: (job) => job.last_report_at, largestFirst: true },
   { head: "Problem" },
 ];
 
@@ -42,7 +42,7 @@ function Row({ job }: { job: TrainingView }) {
       <td class="number" data-head="Ranks and nodes">
         {job.ranks_heard} of {job.world} on {job.nodes.length}
       </td>
-      <td class="short" data-head="Last report">{lived(job.heard_at)} ago</td>
+      <td class="short" data-head="Last report">{lived(job.last_report_at)} ago</td>
       <td class="sentence">
         {job.reason}
         {job.incident && <ToIncident subject={job.incident} />}

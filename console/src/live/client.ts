@@ -77,13 +77,13 @@ export class Client {
   }
 
   async get<T>(path: string): Promise<T> {
-    const patience = AbortSignal.timeout(SECONDS_TO_ANSWER * 1000);
-    return (await (await this.open(path, "application/json", { signal: patience })).json()) as T;
+    const timeout = AbortSignal.timeout(SECONDS_TO_ANSWER * 1000);
+    return (await (await this.open(path, "application/json", { signal: timeout })).json()) as T;
   }
 
   async post<T>(path: string, body: object): Promise<T> {
-    const patience = AbortSignal.timeout(SECONDS_TO_ANSWER * 1000);
-    const asked = { method: "POST", body: JSON.stringify(body), signal: patience };
+    const timeout = AbortSignal.timeout(SECONDS_TO_ANSWER * 1000);
+    const asked = { method: "POST", body: JSON.stringify(body), signal: timeout };
     return (await (await this.open(path, "application/json", asked)).json()) as T;
   }
 

@@ -5,7 +5,7 @@ import { Roster, type Changes } from "./roster";
 function node(name: string, change: Partial<NodeView> = {}): NodeView {
   return {
     name, pool: "train", place: { rack: "r1" }, stage: "ready", since: 0, reason: "", cause: "", health: "pass", repair_step: 0,
-    tested_at: null, heard_at: null, degraded_by: "", held: "", jobs: [], twin: false, ...change,
+    tested_at: null, last_report_at: null, degraded_by: "", held: "", jobs: [], twin: false, ...change,
   };
 }
 

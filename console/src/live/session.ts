@@ -132,7 +132,7 @@ export function connect(): void {
       ]);
       fleet.value = view;
       incidents.value = open;
-      nodes.forEach((node) => receiveTime(node.heard_at));
+      nodes.forEach((node) => receiveTime(node.last_report_at));
       roster.replace(nodes);
       latest.value = [];
       outings.forget();

@@ -27,7 +27,7 @@ function Facts({ node }: { node: NodeView }) {
     ["Place", Object.entries(node.place).map(([kind, name]) => placed(kind, name)).join(", ")],
     ["Jobs", node.jobs.join(", ")],
     ["Last full test", ago(node.tested_at)],
-    ["Last report", ago(node.heard_at)],
+    ["Last report", ago(node.last_report_at)],
     [IN_SERVICE.has(node.stage) ? "Last cause" : "Cause", node.cause],
     ["Repair steps done", node.repair_step > 0 ? String(node.repair_step) : ""],
     ["Degraded by", node.degraded_by],
@@ -58,7 +58,7 @@ function useLiveView(name: string, detail: NodeDetail | null): NodeView | null {
   }, []);
   const listed = roster.nodes.get(name);
   if (!listed || !detail) return listed ?? detail;
-  return { ...listed, heard_at: Math.max(listed.heard_at ?? 0, detail.heard_at ?? 0) || null };
+  return { ...listed, last_report_at: Math.max(listed.last_report_at ?? 0, detail.last_report_at ?? 0) || null };
 }
 
 export function NodePanel({ name }: { name: string }) {

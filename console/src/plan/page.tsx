@@ -75,9 +75,9 @@ function Answered({ answer, stale }: { answer: PlanView; stale: boolean }) {
           </tr>
         ))}
       </Table>
-      {answer.sways.length > 0 && (
-        <Table heads={[`What matters most for ${answer.swayed}`, "If halved", "If doubled"]}>
-          {answer.sways.map((one) => (
+      {answer.sensitivities.length > 0 && (
+        <Table heads={[`What matters most for ${answer.sensitivity_of}`, "If halved", "If doubled"]}>
+          {answer.sensitivities.map((one) => (
             <tr key={one.name}>
               <th scope="row">{one.name}</th>
               <td class="number">{one.halved}</td>

@@ -37,7 +37,7 @@ export function readSweep(name: string, text: string): CurveLine[] {
     .map((row) => [Number(row["bytes"]), Number(row["busbw_bytes_per_second"]) / 1e9] as const)
     .filter(([x, y]) => x > 0 && Number.isFinite(y));
   if (points.length < 2) throw new Error(`${name} has no sweep: expected a list "sweep" with bytes and busbw_bytes_per_second`);
-  const limit = passLine(isObject(document) ? document["judgement"] : null);
+  const limit = passLine(isObject(document) ? document["sweep_verdicts"] : null);
   const ends = [points[0]![0], points.at(-1)![0]] as const;
   const curve = { name, points };
   return limit === null ? [curve] : [curve, { name: `${name}: limit to pass`, limit: true, points: ends.map((x) => [x, limit / 1e9] as const) }];

@@ -1,4 +1,4 @@
-"""`holdfast job`: training jobs: progress, slow ranks, where their time went, what a failure would lose."""
+"""`holdfast job`: training jobs: progress, slow ranks, where time went, what a failure would lose."""
 
 import json
 import time
@@ -65,7 +65,7 @@ def show(
 def _print(found: Document) -> None:
     out = console()
     heard = f"{found['ranks_heard']} of {found['world']} ranks on {count(len(found['nodes']), 'node')}"
-    last = ago(time.time(), found["heard_at"])
+    last = ago(time.time(), found["last_report_at"])
     out.print(f"{plain(found['job'])} of {plain(found['owner'])}: {found['state']}, {heard}, last report {last}")
     if found["reason"]:
         out.print(f"{styled(found['health'])}: {plain(found['reason'])}")

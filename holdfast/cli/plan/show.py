@@ -1,4 +1,4 @@
-"""Prints a plan: tables, one JSON document, or a chart."""
+"""Prints a plan as tables, a chart or one JSON document."""
 
 import json
 from collections.abc import Callable
@@ -39,11 +39,13 @@ def _print(answer: PlanAnswer) -> None:
         if figure.name:
             results.add_row(figure.name, figure.shown)
     out.print(results)
-    if answer.sways:
+    if answer.sensitivities:
         out.print()
-        matters = table(f"what matters most for {answer.swayed}", "if halved", "if doubled")
-        for sway in answer.sways:
-            matters.add_row(sway.name, _sway(answer, sway.halved), _sway(answer, sway.doubled))
+        matters = table(f"what matters most for {answer.sensitivity_of}", "if halved", "if doubled")
+        for sensitivity in answer.sensitivities:
+            matters.add_row(
+                sensitivity.name, _sensitivity(answer, sensitivity.halved), _sensitivity(answer, sensitivity.doubled)
+            )
         out.print(matters)
     out.print()
     rests = table("it rests on", "value", "why")
@@ -54,5 +56,5 @@ def _print(answer: PlanAnswer) -> None:
         out.print(f"\nNote: {note}", markup=False, soft_wrap=True)
 
 
-def _sway(answer: PlanAnswer, value: float | None) -> str:
+def _sensitivity(answer: PlanAnswer, value: float | None) -> str:
     return "no progress" if value is None else answer.show(value)

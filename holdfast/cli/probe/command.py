@@ -42,7 +42,7 @@ def run(
     largest: str = typer.Option("2GiB", help="Largest payload; stops earlier where memory or time do not allow it."),
     pair_bytes: str = typer.Option("8MiB", help="Payload with which pairs are compared."),
     longest_seconds: float = typer.Option(10.0, help="After an exchange as long as this no larger size is tried."),
-    patience_seconds: float = typer.Option(120.0, help="How long a host may stay silent before it counts as absent."),
+    timeout_seconds: float = typer.Option(120.0, help="How long a host may stay silent before it counts as absent."),
     spoil: str = typer.Option("", help="A drill: RANK:BYTES puts one wrong number into that rank's sum at that size."),
     fabric: str = typer.Option("", help="Judge the sweep by the limits of this fabric of the catalog (reference)."),
     topology: str = typer.Option(
@@ -86,7 +86,7 @@ def run(
         largest=largest,
         pair_bytes=pair_bytes,
         longest_seconds=longest_seconds,
-        patience_seconds=patience_seconds,
+        timeout_seconds=timeout_seconds,
         spoil=spoil,
         fabric=fabric,
         topology=topology,

@@ -1,4 +1,4 @@
-"""Prints what probes found, and turns it into exit codes."""
+"""Prints probe results and maps them to exit codes."""
 
 import sys
 from dataclasses import asdict
@@ -24,7 +24,7 @@ def print_sweep(report: SweepReport, as_json: bool) -> int:
     else:
         _sweep(report, console())
     healths = {verdict["health"] for verdict in report.verdicts}
-    shapes = {verdict["health"] for verdict in report.judgement}  # unknown limits do not change the exit code
+    shapes = {verdict["health"] for verdict in report.sweep_verdicts}  # unknown limits do not change the exit code
     failed = "fail" in healths | shapes or report.suspects or any(row.correct is False for row in report.sweep)
     return FAILED if failed else UNKNOWN if "unknown" in healths else int("degraded" in shapes)
 
@@ -51,7 +51,7 @@ def _sweep(report: SweepReport, out: Console) -> None:
         )
         for line in suspect.evidence[1:]:
             out.print(f"    {plain(line)}")
-    for one in report.judgement:
+    for one in report.sweep_verdicts:
         out.print(f"{styled(one['health'])} {one['check']}: {plain(one['reason'])}")
     for line in report.code_paths:
         out.print(f"    code path: {plain(line)}")

@@ -1,4 +1,4 @@
-"""`holdfast probe show`: which leaf pairs are proven, which parts are suspects, which nodes are probed next."""
+"""`holdfast probe show`: proven leaf pairs, suspects, and the nodes to be probed next."""
 
 import json
 from typing import Any

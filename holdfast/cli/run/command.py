@@ -1,4 +1,4 @@
-"""`holdfast run -- CMD`: supervise a training command; restart it, or stop and say why."""
+"""`holdfast run -- CMD`: supervises a training command; restarts it, or stops and says why."""
 
 import os
 import shlex
@@ -35,7 +35,7 @@ def run(
     hang_floor_seconds: float = typer.Option(60.0, min=0.1, help="But no silence shorter than this."),
     grace_seconds: float = typer.Option(10.0, min=0.0, help="Between asking processes to end and killing them."),
     backoff_seconds: float = typer.Option(5.0, min=0.0, help="First wait after an attempt without progress; doubles."),
-    storage_patience_seconds: float = typer.Option(3600.0, help="How long to wait for full or silent storage."),
+    storage_timeout_seconds: float = typer.Option(3600.0, help="How long to wait for full or silent storage."),
     kernel_log: str = typer.Option("/dev/kmsg", help="Where the kernel's messages are read."),
     verdict_file: str = typer.Option("/run/holdfast/verdict.json", help="Verdicts of this node's agent, if one runs."),
     tune_nccl: bool = typer.Option(False, help="Set NCCL variables for longer outages, where the job sets none."),
@@ -63,7 +63,7 @@ def run(
         command=tuple(command), node=node or _this_node(), folder=folder,
         budget=Budget(same_cause=same_cause, first_wait_seconds=backoff_seconds), hang_factor=hang_factor,
         hang_floor_seconds=hang_floor_seconds, grace_seconds=grace_seconds,
-        storage_patience_seconds=storage_patience_seconds, kernel_log=kernel_log, verdict_file=verdict_file,
+        storage_timeout_seconds=storage_timeout_seconds, kernel_log=kernel_log, verdict_file=verdict_file,
         environ=environment() if tune_nccl else {}, probe=tuple(shlex.split(probe)) or _OWN_PROBE,
     )  # fmt: skip
     try:
@@ -99,8 +99,8 @@ def _rendezvous(
         secret = job_secret(options.folder)
     except SecretError as why:
         raise Refusal(str(why)) from None
-    patience, leads = StoreTimeouts(lost_seconds=lost_seconds), lead or leads_by_scheduler()
-    return C10dRendezvous(options.node, store, secret, Size(*size), patience, leads=leads, tell=_tell)
+    timeout, leads = StoreTimeouts(lost_seconds=lost_seconds), lead or leads_by_scheduler()
+    return C10dRendezvous(options.node, store, secret, Size(*size), timeout, leads=leads, tell=_tell)
 
 
 def _fleet(url: str, token: str) -> "FleetClient | None":

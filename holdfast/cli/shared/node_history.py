@@ -1,4 +1,4 @@
-"""A node's reason and history as text. Entries that belong together are one line; `--json` has every entry."""
+"""A node's reason and history as text. Related entries share a line; `--json` has every entry."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -80,5 +80,5 @@ def why(node: Mapping[str, Any], now: float) -> str:
         text = f"{node['cause']}: {text}"
     if node["degraded_by"]:
         text += f"; degraded by {node['degraded_by']}"
-    silent = now - (node["heard_at"] or node["since"])
+    silent = now - (node["last_report_at"] or node["since"])
     return f"{text}; no report for {lasting(silent)}" if silent > SILENT_SECONDS else text

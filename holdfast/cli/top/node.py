@@ -1,4 +1,4 @@
-"""One node's screen of `holdfast top`: its current verdicts with their evidence, and its history."""
+"""The node screen of `holdfast top`: current verdicts with their evidence, and history."""
 
 import time
 from typing import Any, ClassVar
@@ -78,7 +78,7 @@ class NodeScreen(Screen[None]):
         who.append(f" for {lasting(now - detail['since'])}: {printable(detail['reason'])}  ")
         self.query_one("#who", Static).update(who)
         place = ", ".join(f"{kind} {name}" for kind, name in detail["place"].items())
-        tested = f"tested {ago(now, detail['tested_at'])}, last report {ago(now, detail['heard_at'])}"
+        tested = f"tested {ago(now, detail['tested_at'])}, last report {ago(now, detail['last_report_at'])}"
         tested += f", repair step {detail['repair_step']}"
         jobs = f"; runs {', '.join(detail['jobs'])}" if detail["jobs"] else ""
         text = f"pool {detail['pool']}{f', {place}' if place else ''}; {tested}{jobs}"

@@ -4,11 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from holdfast.catalog import nccl
+from holdfast.diagnosis.rules import advice
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.model.evidence import Evidence
 
-_INNER = re.compile(r"(?:lo|docker|veth|virbr|br-|cni|flannel|cali|tun|tap|vmnet|kube)")  # networks inside one host
 _SURE_ENOUGH_TO_EXCLUDE = 0.5
 _SURE_WITHOUT_A_NAME = 0.7
 _DETERMINISTIC = frozenset({
@@ -32,7 +31,7 @@ _SHAPES = (
     "does not require grad",
     "divisible",
 )
-_TRANSPORT = ("fabric.retry_exceeded", "fabric.port_down")
+_TRANSIENT = re.compile(r"[Cc]onnect|[Tt]imed? ?out|[Uu]nreachable|[Rr]etr(?:y|ies)|[Tt]emporar|[Uu]navailable|reset")
 _MAY_REPEAT = ("job.exception", "host.oom", "job.cuda_oom", "job.illegal_access", "job.dataloader")
 _CORRUPT = ("job.nan", "job.loss_spike")
 
@@ -63,8 +62,8 @@ def decide(roots: Sequence[Candidate], evidence: Sequence[Evidence]) -> JobNextS
         why,
         exclude,
         _checkpoint(evidence, suspected),
-        _settings(first, evidence),
-        _fix(first, evidence),
+        advice.settings(first, evidence),
+        advice.fix(first, evidence),
         problem.verify if problem else "",
         problem.link if problem else "",
         _report_to(first) if problem and problem.owner == "cluster" else "",
@@ -92,7 +91,7 @@ def _action_of_cause(first: Candidate, says: str) -> tuple[str, str]:
     if first.name == "job.exception":
         if _is_deterministic(first):
             return "stop", f"{says}; the same code on the same data will fail again"
-        return "restart_same", f"{says}; once is no proof that it will again"
+        return "restart_same", f"{says}; once is no proof that it will again: if it does, stop and correct it"
     if first.name == "job.cuda_oom" and _made_progress(first):
         return "restart_same", f"{says} after many steps that fitted; if it does so again, stop and use less memory"
     if first.name == "host.oom" and not _made_progress(first) and not first.host:
@@ -122,7 +121,10 @@ def _is_deterministic(one: Candidate) -> bool:
     if not raised:
         return False
     first = raised[0]
-    return str(first.event.code) in _DETERMINISTIC or any(word in first.event.text for word in _SHAPES)
+    if str(first.event.code) in _DETERMINISTIC or any(word in first.event.text for word in _SHAPES):
+        return True
+    at_the_start = bool(first.word("where")) and not any(item.number("step") for item in one.evidence)
+    return at_the_start and not _TRANSIENT.search(first.event.text)
 
 
 def _made_progress(one: Candidate) -> bool:
@@ -143,41 +145,6 @@ def _checkpoint(evidence: Sequence[Evidence], suspected: int | None) -> str | No
     last = max(saves, key=lambda one: (one.number("step") or 0, one.at, one.event.line))
     step = one_step if (one_step := last.number("step")) is not None else "?"
     return f"{last.word('path') or 'the checkpoint'} (step {step})"
-
-
-def _settings(first: Candidate, evidence: Sequence[Evidence]) -> dict[str, str]:
-    connected = first.name == "fabric.port_down" or any(one.event.kind == "steps" for one in evidence)
-    if first.name in _TRANSPORT and connected:  # before the first step a longer timeout only hides a wrong route
-        versions = [one.word("version") for one in evidence if one.word("version")]
-        now = nccl.transport_timeout(versions[0] if versions else "")
-        return {"NCCL_IB_TIMEOUT": f"22 (survives 120 s; now {now.seconds:.1f} s, {now.because})"}
-    problem = first.problem
-    settings = dict(problem.settings) if problem else {}
-    interface = _interface(evidence)
-    if interface and "NCCL_SOCKET_IFNAME" in settings:
-        settings["NCCL_SOCKET_IFNAME"] = interface
-    return settings
-
-
-def _fix(first: Candidate, evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    problem = first.problem
-    steps = problem.steps(first.parts) if problem else ()
-    interface = _interface(evidence)
-    if interface and any("NCCL_SOCKET_IFNAME" in one for one in steps):
-        return (f"NCCL_SOCKET_IFNAME={interface}", *steps)
-    return steps
-
-
-def _interface(evidence: Sequence[Evidence]) -> str:
-    """The interface to use, where the log shows that NCCL took one that other hosts cannot reach."""
-    used = [one for one in evidence if one.event.code == "interface"]
-    names = list(dict.fromkeys(name for one in used for name in one.word("interfaces").split()))
-    inner = [name for name in names if _INNER.match(name)]
-    good = [name for name in names if not _INNER.match(name)]
-    if not inner:
-        return ""
-    chosen = f"{good[0]}" if good else "^lo,docker,veth,virbr,br-,cni,flannel,cali"
-    return f"{chosen} (the log shows that NCCL took {', '.join(inner[:3])}, which other hosts cannot reach)"
 
 
 def _report_to(first: Candidate) -> str:

@@ -1,4 +1,4 @@
-"""Evidence on one clock: years filled in, hosts found, what a run survived taken out."""
+"""Evidence on one clock: completes years, finds hosts, and removes what the run survived."""
 
 import calendar
 import re
@@ -22,6 +22,7 @@ _NEVER_SURVIVED = (
     "slurm",
     "kubernetes",
 )  # what the run does while it goes on, or its end
+_LOOK_UPS = frozenset({"KeyError", "AttributeError", "IndexError", "StopIteration", "LookupError"})
 
 
 def prepared(evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -102,17 +103,28 @@ def _as_its_origin(one: Evidence) -> Evidence:
 
 
 def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Of exceptions raised one from the other, the first tells the cause."""
-    reported: set[tuple[str, int | None]] = set()
-    kept = []
+    """Of exceptions raised one from the other, the first tells the cause, unless it was only a failed look-up."""
+    reported: dict[tuple[str, int | None], int] = {}
+    kept: list[Evidence] = []
     for one in sorted(evidence, key=lambda item: (item.file, item.event.line)):
         process = (one.file, one.rank)
         if one.event.kind == "exception" and one.word("chained") and process in reported:
-            one = replace(one, role="effect", cause="")
+            first = kept[reported[process]]
+            if _was_looked_up(first, one):
+                kept[reported[process]] = replace(first, role="effect", cause="")
+                reported[process] = len(kept)
+            else:
+                one = replace(one, role="effect", cause="")
         elif one.event.kind == "exception" and one.cause:
-            reported.add(process)
+            reported[process] = len(kept)
         kept.append(one)
     return sorted(kept, key=lambda item: (item.at or float("inf"), item.file, item.event.line))
+
+
+def _was_looked_up(first: Evidence, then: Evidence) -> bool:
+    """A key that is not there is asked for and made: what fails while it is made is the cause."""
+    looked_up = str(first.event.code) in _LOOK_UPS and str(then.event.code) not in _LOOK_UPS
+    return looked_up and then.word("chained") == "handling" and bool(then.cause)
 
 
 def _only_slows(one: Evidence) -> bool:

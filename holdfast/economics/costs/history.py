@@ -18,7 +18,7 @@ class NodeStageChange:
     at: float
     before: Stage
     after: Stage
-    happening: EventKind
+    event: EventKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,6 @@ def read(changes: Sequence[NodeStageChange], now: float) -> FleetHistory:
 
 def _is_failure(change: NodeStageChange) -> bool:
     """An operator's word is no failure, nor is a new node that never passed its first test."""
-    if change.happening is EventKind.FAILED:
+    if change.event is EventKind.FAILED:
         return change.before in IN_SERVICE | BETWEEN_WORKLOADS
-    return change.happening is EventKind.TEST_FAILED and change.before is Stage.TESTING
+    return change.event is EventKind.TEST_FAILED and change.before is Stage.TESTING

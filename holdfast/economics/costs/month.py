@@ -106,16 +106,16 @@ def _out_by(change: StageChange, before: str, seen: str) -> tuple[str, str]:
     such as a person who takes the node, is not the reason that it is out."""
     if change.after in IDLE or change.after is Stage.ALLOCATED:
         return "", ""
-    failed = change.happening in (EventKind.FAILED, EventKind.TEST_FAILED)
+    failed = change.event in (EventKind.FAILED, EventKind.TEST_FAILED)
     if not before and (failed or change.after in OUT_OF_SERVICE):
-        return change.cause or change.happening.value, change.reason
+        return change.cause or change.event.value, change.reason
     return before, seen
 
 
 def _degraded_by(change: StageChange, before: str) -> str:
-    if change.happening is EventKind.DEGRADED:
+    if change.event is EventKind.DEGRADED:
         return change.cause or "degraded"
-    return "" if change.happening in (EventKind.RECOVERED, EventKind.TEST_PASSED) else before
+    return "" if change.event in (EventKind.RECOVERED, EventKind.TEST_PASSED) else before
 
 
 def _meaning(stage: Stage, out: str, degraded: str) -> tuple[str, str]:

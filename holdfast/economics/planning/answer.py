@@ -1,4 +1,4 @@
-"""A plan's answer: one sentence, figures, what they rest on, what matters most, and its curve."""
+"""Plan answer: one sentence, figures, assumptions, sensitivities and a curve."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -21,7 +21,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Sway:
+class Sensitivity:
     """What the headline becomes if one input were half or twice as large. None: no progress is possible."""
 
     name: str
@@ -40,8 +40,8 @@ class PlanAnswer:
     headline: str
     figures: Sequence[Figure]
     inputs: Sequence[PlanInput]
-    sways: Sequence[Sway] = ()
-    swayed: str = ""  # what the sways are of
+    sensitivities: Sequence[Sensitivity] = ()
+    sensitivity_of: str = ""  # what the sensitivities are of
     show: Callable[[float], str] = str
     notes: Sequence[str] = ()
     chart: Callable[[], PlanChart]  # drawn only when somebody wants to see it
@@ -55,14 +55,20 @@ class PlanAnswer:
                 given.name: {"value": given.value, "unit": given.unit, "source": given.source} for given in self.inputs
             },
             "what_matters_most": [
-                {"input": sway.name, "halved": _finite(sway.halved), "doubled": _finite(sway.doubled)}
-                for sway in self.sways
+                {
+                    "input": sensitivity.name,
+                    "halved": _finite(sensitivity.halved),
+                    "doubled": _finite(sensitivity.doubled),
+                }
+                for sensitivity in self.sensitivities
             ],
             "notes": list(self.notes),
         }
 
 
-def sways(question: Question, headline: Callable[[Question], float], names: Mapping[str, str]) -> list[Sway]:
+def sensitivities(
+    question: Question, headline: Callable[[Question], float], names: Mapping[str, str]
+) -> list[Sensitivity]:
     """Each input (name -> how it is said) halved and doubled, what matters most first. Shares stop at 1."""
 
     def at(name: str, factor: float) -> float | None:
@@ -71,8 +77,8 @@ def sways(question: Question, headline: Callable[[Question], float], names: Mapp
         except (NoProgress, BadNumber, ArithmeticError):
             return None
 
-    found = [Sway(said, at(name, 0.5), at(name, 2.0)) for name, said in names.items()]
-    return sorted(found, key=lambda sway: -sway.span)
+    found = [Sensitivity(said, at(name, 0.5), at(name, 2.0)) for name, said in names.items()]
+    return sorted(found, key=lambda sensitivity: -sensitivity.span)
 
 
 def _moved(question: Any, name: str, factor: float) -> float:

@@ -3,7 +3,7 @@
 from holdfast.economics.costs import checkpointing as c
 from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.economics.costs.levels import memory_or_storage, storage_write_seconds_for
-from holdfast.economics.planning.answer import Figure, PlanAnswer, sways
+from holdfast.economics.planning.answer import Figure, PlanAnswer, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart, spaced
 from holdfast.economics.planning.copies import copies_of
 from holdfast.economics.planning.copies import figures as of_copies
@@ -41,8 +41,10 @@ def answer(asked: Asked, wanted: RunQuestion) -> PlanAnswer:
         headline=_headline(run, memory),
         figures=figures,
         inputs=asked.given,
-        sways=sways(run, lambda r: r.ettr, {name: name for name in ("gpus", "rate", "write", "restart")}),
-        swayed="the productive share",
+        sensitivities=sensitivities(
+            run, lambda r: r.ettr, {name: name for name in ("gpus", "rate", "write", "restart")}
+        ),
+        sensitivity_of="the productive share",
         show=percent,
         notes=_notes(run, chosen, memory),
         chart=lambda: _chart(run),

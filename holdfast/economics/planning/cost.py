@@ -1,4 +1,4 @@
-"""What one incident cost, in five layers."""
+"""Cost of one incident in five layers."""
 
 from dataclasses import dataclass, fields, replace
 from math import inf
@@ -6,7 +6,7 @@ from math import inf
 from holdfast.catalog.economics import gpu_prices, wage
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.costs.incident import IncidentLoss, layers, total
-from holdfast.economics.planning.answer import Figure, PlanAnswer, sways
+from holdfast.economics.planning.answer import Figure, PlanAnswer, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart
 from holdfast.economics.planning.inputs import MOST_DAYS, MOST_MACHINES, Asked
 from holdfast.economics.planning.words import count, money
@@ -65,8 +65,8 @@ def answer(asked: Asked, wanted: CostQuestion) -> PlanAnswer:
         headline=f"This incident cost {money(whole)} and {incident.lost_gpu_hours:,.0f} GPU-hours of progress.",
         figures=figures,
         inputs=asked.given,
-        sways=[s for s in sways(incident, lambda i: total(layers(i)), present) if s.span > 0],
-        swayed="the total",
+        sensitivities=[s for s in sensitivities(incident, lambda i: total(layers(i)), present) if s.span > 0],
+        sensitivity_of="the total",
         show=money,
         notes=notes,
         chart=lambda: _chart(incident),

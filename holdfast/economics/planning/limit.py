@@ -7,7 +7,7 @@ from math import isfinite
 from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.economics.costs.limits import ScaledRun, largest, stalled_by_restarts, wall
 from holdfast.economics.costs.survival import YEAR_SECONDS
-from holdfast.economics.planning.answer import Figure, PlanAnswer, sways
+from holdfast.economics.planning.answer import Figure, PlanAnswer, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart, spaced
 from holdfast.economics.planning.inputs import Asked
 from holdfast.economics.planning.rate import Rate, rate
@@ -37,8 +37,8 @@ def answer(
         headline=_headline(half, most),
         figures=_figures(run, chosen, half, most),
         inputs=asked.given,
-        sways=sways(run, lambda r: largest(r, 0.9), _names(run)),
-        swayed="the GPUs at 90 %",
+        sensitivities=sensitivities(run, lambda r: largest(r, 0.9), _names(run)),
+        sensitivity_of="the GPUs at 90 %",
         show=count,
         notes=_notes(run, chosen),
         chart=lambda: _chart(run, most),

@@ -9,7 +9,7 @@ from holdfast.economics.costs.feasible import BadNumber, positive
 from holdfast.economics.costs.gamma import poisson_quantile
 from holdfast.economics.costs.pricing import Offer, Recovery, break_even_premium, restart_expense
 from holdfast.economics.costs.survival import expected_failures
-from holdfast.economics.planning.answer import Figure, PlanAnswer, Sway
+from holdfast.economics.planning.answer import Figure, PlanAnswer, Sensitivity
 from holdfast.economics.planning.chart import ChartLine, PlanChart
 from holdfast.economics.planning.inputs import MOST_DAYS, MOST_MACHINES, Asked
 from holdfast.economics.planning.rate import rate
@@ -65,8 +65,8 @@ def answer(
         headline=f"{best.name} is the cheapest: {money(best.effective_price)} per productive GPU-hour.",
         figures=figures,
         inputs=asked.given,
-        sways=_sways(best),
-        swayed=f"the effective price of {best.name}",
+        sensitivities=_sensitivities(best),
+        sensitivity_of=f"the effective price of {best.name}",
         show=money,
         notes=notes,
         chart=lambda: _chart(made),
@@ -185,11 +185,11 @@ def _chart(made: Sequence[Offer]) -> PlanChart:
     return PlanChart("Price of a productive GPU-hour by goodput", "goodput", "dollars", lines, False, mark)
 
 
-def _sways(offer: Offer) -> list[Sway]:
+def _sensitivities(offer: Offer) -> list[Sensitivity]:
     def at(price: float, goodput: float) -> float:
         return replace(offer, price=price, goodput=min(1.0, goodput)).effective_price
 
     return [
-        Sway("price", at(offer.price / 2, offer.goodput), at(offer.price * 2, offer.goodput)),
-        Sway("goodput", at(offer.price, offer.goodput / 2), at(offer.price, offer.goodput * 2)),
+        Sensitivity("price", at(offer.price / 2, offer.goodput), at(offer.price * 2, offer.goodput)),
+        Sensitivity("goodput", at(offer.price, offer.goodput / 2), at(offer.price, offer.goodput * 2)),
     ]

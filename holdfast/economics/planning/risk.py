@@ -7,7 +7,7 @@ from holdfast.catalog.economics import public_rates
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.costs.gamma import poisson_quantile
 from holdfast.economics.costs.survival import DAYS_PER_YEAR, YEAR_SECONDS, Weibull
-from holdfast.economics.planning.answer import Figure, PlanAnswer, sways
+from holdfast.economics.planning.answer import Figure, PlanAnswer, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart, spaced
 from holdfast.economics.planning.inputs import MOST_DAYS, Asked
 from holdfast.economics.planning.rate import Rate, rate
@@ -77,8 +77,8 @@ def answer(
         headline=_headline(risk),
         figures=figures,
         inputs=asked.given,
-        sways=sways(risk, lambda r: r.probability, {"gpus": "gpus", "days": "days", "rate": "rate"}),
-        swayed="the chance of a failure",
+        sensitivities=sensitivities(risk, lambda r: r.probability, {"gpus": "gpus", "days": "days", "rate": "rate"}),
+        sensitivity_of="the chance of a failure",
         show=_chance,
         notes=notes,
         chart=lambda: _chart(risk, chosen),

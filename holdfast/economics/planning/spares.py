@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.economics.costs.spares import Crews, covered, mean_out, spares_for
 from holdfast.economics.costs.survival import DAYS_PER_YEAR
-from holdfast.economics.planning.answer import Figure, PlanAnswer, sways
+from holdfast.economics.planning.answer import Figure, PlanAnswer, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart
 from holdfast.economics.planning.inputs import Asked
 from holdfast.economics.planning.rate import Rate, rate
@@ -71,12 +71,12 @@ def answer(
         headline=f"{needed} spare nodes cover what is out of {fleet.nodes:g} nodes {percent(wanted)} of the time.",
         figures=[*_figures(fleet, people, wanted, needed), *_uncertainty(fleet, people, wanted, chosen)],
         inputs=asked.given,
-        sways=sways(
+        sensitivities=sensitivities(
             fleet,
             lambda f: float(f.spares(wanted, people)),
             {name: name for name in ("nodes", "rate", "repair", "swap")},
         ),
-        swayed="the number of spares",
+        sensitivity_of="the number of spares",
         show=lambda value: f"{value:.0f}",
         notes=[f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else [],
         chart=lambda: _chart(fleet, people, needed),

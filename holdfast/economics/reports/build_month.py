@@ -59,7 +59,7 @@ def _changes(client: Client) -> list[StageChange]:
             at=row["at"],
             before=Stage(row["before"]),
             after=Stage(row["after"]),
-            happening=EventKind(row["happening"]),
+            event=EventKind(row["event"]),
             cause=row["cause"],
             reason=row["reason"],
         )

@@ -1,4 +1,4 @@
-"""One page for a whole scenario: what the cluster will really deliver, what to change first, and what that is worth."""
+"""One page for a whole scenario: expected delivery, what to change first, and what that is worth."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -145,7 +145,7 @@ def _texts(scenario: plan_scenario.PlanFile) -> dict[str, Any]:
 def _quicker_repair(spares: PlanAnswer, hours_of_a_node: float) -> float:
     """GPU-hours of the spares that need not be held if repairs took half as long."""
     needed = next(figure.value for figure in spares.figures if figure.key == "spares")
-    halved = next((sway.halved for sway in spares.sways if sway.name == "repair"), None)
+    halved = next((sensitivity.halved for sensitivity in spares.sensitivities if sensitivity.name == "repair"), None)
     return 0.0 if halved is None else max(0.0, needed - halved) * hours_of_a_node
 
 

@@ -1,4 +1,4 @@
-"""Another, coarser model: one job that fails at a constant rate, starts again, and writes checkpoints.
+"""A coarser model: one job that fails at a constant rate, restarts, and writes checkpoints.
 
 No node exists in it, so there are no spares to run out of, no repairs and no lifecycle. Since failures do not depend on
 what the job does, the times between them are independent, and a year of them is a few vector operations.
@@ -41,22 +41,22 @@ def coarsen(scenario: Scenario) -> Coarse:
     return Coarse(YEAR / yearly if yearly else float("inf"), job, scenario.cluster, (*left_out, "spares and repairs"))
 
 
-def replicas(coarse: Coarse, number: int, luck: "Generator") -> list[tuple[Ledger, int]]:
+def replicas(coarse: Coarse, number: int, rng: "Generator") -> list[tuple[Ledger, int]]:
     """GPU-seconds of the job, and its interruptions, of so many replicas."""
-    return [_replica(coarse, luck) for _ in range(number)]
+    return [_replica(coarse, rng) for _ in range(number)]
 
 
-def _replica(coarse: Coarse, luck: "Generator") -> tuple[Ledger, int]:
+def _replica(coarse: Coarse, rng: "Generator") -> tuple[Ledger, int]:
     import numpy as np
 
     end, stages = coarse.cluster.seconds, coarse.job.restart
-    failures = int(luck.poisson(end / coarse.between)) if coarse.between < float("inf") else 0
-    moments = np.sort(luck.random(failures)) * end
+    failures = int(rng.poisson(end / coarse.between)) if coarse.between < float("inf") else 0
+    moments = np.sort(rng.random(failures)) * end
     gaps = np.diff(np.concatenate(([0.0], moments, [end])))
-    stopped = _draw(stages.detect, failures + 1, luck) + _draw(stages.diagnose, failures + 1, luck)
+    stopped = _draw(stages.detect, failures + 1, rng) + _draw(stages.diagnose, failures + 1, rng)
     stopped[0] = 0.0  # the first start follows no failure
     for stage in (stages.reschedule, stages.load, stages.warm_up):
-        stopped += _draw(stage, failures + 1, luck)
+        stopped += _draw(stage, failures + 1, rng)
     restart = np.minimum(gaps, stopped)
     running = gaps - restart
     tau, write = coarse.job.checkpoints.interval, coarse.job.checkpoints.write
@@ -73,13 +73,13 @@ def _replica(coarse: Coarse, luck: "Generator") -> tuple[Ledger, int]:
     return ledger, failures
 
 
-def _draw(spread: Spread, number: int, luck: "Generator") -> "Vector":
+def _draw(spread: Spread, number: int, rng: "Generator") -> "Vector":
     import numpy as np
 
     if spread.kind is SpreadKind.EXPONENTIAL:
-        return luck.exponential(spread.first, number)
+        return rng.exponential(spread.first, number)
     if spread.kind is SpreadKind.LOGNORMAL:
-        return luck.lognormal(np.log(spread.first), spread.second, number)
+        return rng.lognormal(np.log(spread.first), spread.second, number)
     if spread.kind is SpreadKind.UNIFORM:
-        return luck.uniform(spread.first, spread.second, number)
+        return rng.uniform(spread.first, spread.second, number)
     return np.full(number, spread.first)

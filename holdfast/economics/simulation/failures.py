@@ -22,7 +22,7 @@ class Failure:
     hazard: Hazard
     unit: int
     nodes: range
-    luck: list[float]
+    rng: list[float]
     again: bool = False  # a defect that a test had missed
     number: int = 0  # of the strikes so far
     used: int = 0
@@ -30,7 +30,7 @@ class Failure:
     def lot(self) -> float:
         """The next number; from the first again when a long story has used them up."""
         self.used += 1
-        return self.luck[(self.used - 1) % len(self.luck)]
+        return self.rng[(self.used - 1) % len(self.rng)]
 
 
 class Failures:
@@ -79,9 +79,9 @@ class Failures:
         draws = self._draws
         random = draws.random
         if failed is not None:
-            luck = [random() for _ in range(LOTS)]
-            if self._worst == 1.0 or luck.pop() * self._worst < self._times(failed):
-                self._strike(Failure(self._hazard, failed, self._cluster.behind(self._hazard.on, failed), luck))
+            rng = [random() for _ in range(LOTS)]
+            if self._worst == 1.0 or rng.pop() * self._worst < self._times(failed):
+                self._strike(Failure(self._hazard, failed, self._cluster.behind(self._hazard.on, failed), rng))
         if self._second_rate > 0:
             gap = -log1p(-random()) / self._second_rate
             self._clock.after(gap, self._next_constant, int(random() * self._units))
@@ -106,9 +106,9 @@ class Failures:
         if self._renewed.get(unit, -inf) > born + 1e-6:
             return  # this part is not there any more
         random = self._own_draws(unit).random
-        luck = [random() for _ in range(LOTS)]
+        rng = [random() for _ in range(LOTS)]
         self._schedule(unit, (self._clock.now - born) / YEAR, random())
-        self._strike(Failure(self._hazard, unit, self._cluster.behind(self._hazard.on, unit), luck))
+        self._strike(Failure(self._hazard, unit, self._cluster.behind(self._hazard.on, unit), rng))
 
     def _own_draws(self, unit: int) -> Draws:
         if unit not in self._own:

@@ -1,4 +1,4 @@
-"""A job's life: it waits for its nodes, starts, runs, is interrupted, goes back to what was saved, and starts anew."""
+"""A simulated job: waits for nodes, starts, runs, is interrupted, rolls back, and restarts."""
 
 from enum import Enum
 
@@ -37,7 +37,7 @@ class JobRun:
         self.preempting = False
         self._since = job.submitted
         self._draws = draws
-        self._luck: Failure | None = None
+        self._rng: Failure | None = None
 
     def settle(self, now: float) -> None:
         """Book the time since the last change."""
@@ -77,12 +77,12 @@ class JobRun:
     def seconds_to_start(self) -> float:
         restart = self.job.restart
         load = restart.load_memory if self.from_memory else restart.load
-        return self._stage_seconds(self._luck, restart.reschedule, load, restart.warm_up)
+        return self._stage_seconds(self._rng, restart.reschedule, load, restart.warm_up)
 
-    def _stage_seconds(self, luck: Failure | None, *stages: Spread) -> float:
+    def _stage_seconds(self, rng: Failure | None, *stages: Spread) -> float:
         """The failure that stopped it brings the luck; a first start has the job's own."""
-        self._luck = luck
-        draw = luck.lot if luck is not None else self._draws.random
+        self._rng = rng
+        draw = rng.lot if rng is not None else self._draws.random
         seconds = 0.0
         for stage in stages:
             seconds += stage.at(draw())

@@ -1,4 +1,4 @@
-"""A plan from the fleet's own history, as its controller recorded it."""
+"""Plan inputs from the fleet's own history in the controller."""
 
 import time
 from typing import Any
@@ -46,5 +46,5 @@ def _change(row: dict[str, Any]) -> NodeStageChange:
         at=row["at"],
         before=Stage(row["before"]),
         after=Stage(row["after"]),
-        happening=EventKind(row["happening"]),
+        event=EventKind(row["event"]),
     )

@@ -1,4 +1,4 @@
-"""What replicas say together: headline, document, comparison and chart."""
+"""Results of replicas: headline, document, comparison and chart."""
 
 from collections.abc import Callable
 from typing import Any
@@ -94,10 +94,10 @@ def verdict(first: Results, second: Results) -> str:
     low, high = sorted((sign * found.by.low * 100, sign * found.by.high * 100))
     by = f"{abs(found.by.mean) * 100:.3g} points (95 %: {low:.3g} to {high:.3g})"
     chance = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
-    luck = f"{pairs} pairs of replicas with the same random events"
+    rng = f"{pairs} pairs of replicas with the same random events"
     if not found.significant:
-        return f"No difference can be shown: {name} has {by} {how} productive time, {chance}, {luck}."
-    return f"{name} has {by} {how} productive time: significant, {chance}, {luck}."
+        return f"No difference can be shown: {name} has {by} {how} productive time, {chance}, {rng}."
+    return f"{name} has {by} {how} productive time: significant, {chance}, {rng}."
 
 
 def comparison(first: Results, second: Results) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Runs replicas on the cores of this machine or on a Ray cluster. Where they run changes no figure."""
+"""Runs replicas on local cores or a Ray cluster. The results are the same."""
 
 import logging
 import os
@@ -47,10 +47,10 @@ class Task:
 def perform(task: Task) -> SimulationOutcome:
     """One replica. Its random events depend on the seed and the replica alone: two settings have the same."""
     parsed = task.setting.parsed()
-    return simulate(parsed.scenario, RealRules(parsed.policy), partial(_luck, task.seed, task.replica))
+    return simulate(parsed.scenario, RealRules(parsed.policy), partial(_rng, task.seed, task.replica))
 
 
-def _luck(seed: int, replica: int, name: str) -> random.Random:
+def _rng(seed: int, replica: int, name: str) -> random.Random:
     return random.Random(f"{seed}/{replica}/{name}")
 
 

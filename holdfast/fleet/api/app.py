@@ -1,4 +1,4 @@
-"""The whole HTTP side: reports go straight in, all else through Litestar, and the console's files beside it."""
+"""The HTTP application: reports go straight to ingest, everything else through Litestar; it serves the console too."""
 
 from collections.abc import MutableMapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The board: what the fleet looks like now. The controller writes it after each commit; the API only reads it.
+"""Board: the current state of the fleet. The controller writes it after each commit; the API only reads it.
 
 It belongs to the event loop: nothing here waits, and no one else touches it.
 """
@@ -79,7 +79,7 @@ class Board:
         known = self.views.get(life.name)
         self._lives[life.name] = life
         self.views[life.name] = view
-        if known is None or replace(known, heard_at=view.heard_at) != view:
+        if known is None or replace(known, last_report_at=view.last_report_at) != view:
             self.tell("node", view)
 
     def forget(self, name: str) -> None:
@@ -119,13 +119,13 @@ class Board:
 
     def node(self, name: str) -> NodeView | None:
         view = self.views.get(name)
-        return replace(view, heard_at=self._heard.get(name)) if view else None
+        return replace(view, last_report_at=self._heard.get(name)) if view else None
 
     def nodes(
         self, pool: str = "", stage: Stage | None = None, health: Health | None = None, after: str = ""
     ) -> list[NodeView]:
         return [
-            replace(view, heard_at=self._heard.get(view.name))
+            replace(view, last_report_at=self._heard.get(view.name))
             for _, view in sorted(self.views.items())
             if (not pool or view.pool == pool) and (not stage or view.stage == stage)
             if (not health or view.health == health) and view.name > after
@@ -175,7 +175,7 @@ class Board:
         watcher.queue.put_nowait(None)
 
 
-def _view(life: NodeState, health: str, heard_at: float | None) -> NodeView:
+def _view(life: NodeState, health: str, last_report_at: float | None) -> NodeView:
     return NodeView(
         name=life.name,
         pool=life.pool,
@@ -186,7 +186,7 @@ def _view(life: NodeState, health: str, heard_at: float | None) -> NodeView:
         health=Health(health),
         repair_step=life.repair_step,
         tested_at=life.tested_at,
-        heard_at=heard_at,
+        last_report_at=last_report_at,
         degraded_by=life.degraded_by,
         held=life.held,
         place=life.place,

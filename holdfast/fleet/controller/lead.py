@@ -1,23 +1,39 @@
-"""Holding the lead, or waiting for it. Asked in the writer's thread, a few times a second."""
+"""Leader election: holds or waits for the lease, from the writer's thread."""
 
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from holdfast.fleet.store import StaleEpoch, Store, StoreError
 
 LEASE_SECONDS = 6.0
 RENEW_SECONDS = 2.0
 TRY_SECONDS = 1.0
+WITHOUT_LEASE_SECONDS, YIELD_SECONDS = 60.0, 5.0
+
+
+class Lease(Protocol):
+    """A lock outside of the store that a controller must hold to act."""
+
+    @property
+    def held(self) -> bool: ...
+
+    taken: bool
+    """Another controller holds it."""
 
 
 class Lead:
     """`address` is how others reach this controller; `holder` names this process."""
 
-    def __init__(self, holder: str, address: str, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, holder: str, address: str, clock: Callable[[], float] | None = None, lease: Lease | None = None
+    ) -> None:
         self._holder = f"{address}#{holder}"
         self._clock = clock or _awake_or_not
+        self._lease = lease
+        self._without_lease_since = self._clock()
         self._next = 0.0
         self._until = 0.0
         self.epoch: int | None = None
@@ -27,16 +43,29 @@ class Lead:
         """Renew, or try to take it; True when who leads has changed for us."""
         if self._clock() < self._next:
             return False
-        before, asked = self.epoch, self._clock()
+        before, asked, may_lead = self.epoch, self._clock(), self._may_lead()
+        if not may_lead:
+            self.resign(store)
         if self.epoch is not None and not store.renew(self.epoch, LEASE_SECONDS):
             self.epoch = None
-        if self.epoch is None:
+        if self.epoch is None and may_lead:
             self.epoch = store.lead(self._holder, LEASE_SECONDS)
         self._until = asked + LEASE_SECONDS
         known = self.leader
         self.leader = "" if self.epoch is not None else _address(store)
         self._next = self._clock() + (TRY_SECONDS if self.epoch is None else RENEW_SECONDS)
         return self.epoch != before or self.leader != known
+
+    def _may_lead(self) -> bool:
+        """With the Lease. While its server does not answer, also without it, so that reports are stored: but we yield
+        now and then to a controller that holds it."""
+        if self._lease is None:
+            return True
+        if self._lease.held:
+            self._without_lease_since = self._clock()
+            return True
+        without = self._clock() - self._without_lease_since
+        return not self._lease.taken and without % WITHOUT_LEASE_SECONDS >= YIELD_SECONDS
 
     @contextmanager
     def renewed(self, store: Store) -> Iterator[None]:
@@ -71,7 +100,8 @@ class Lead:
     def sure(self) -> bool:
         """Whether no one else can lead at this moment. Asked from any thread before something is done in the world: a
         process that was stopped wakes in the middle of its work, and must not go on with it."""
-        return self.epoch is not None and self._clock() < self._until
+        held = self._lease is None or self._lease.held
+        return held and self.epoch is not None and self._clock() < self._until
 
     def lost(self) -> None:
         self.epoch = None

@@ -1,4 +1,4 @@
-"""Looking at Kubernetes: pods that came and went, nodes that became empty, and our marks where they belong."""
+"""Observes Kubernetes: pods that start and end, nodes that become empty, and our marks."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from functools import partial
 
 from holdfast.fleet.actions.backend import ActionOutcome, ActionResult
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
-from holdfast.fleet.actions.kubernetes.snapshot import WatchedObjects
+from holdfast.fleet.actions.kubernetes.mirror import WatchedObjects
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.enrolment import vouch_by_scheduler
 from holdfast.fleet.controller.transaction import ReportWork, Transaction
@@ -79,6 +79,8 @@ async def _look(
         for action in ahead:
             said = await asyncio.to_thread(kubernetes.perform, action, False)
             await writer.ask(ReportWork(partial(_audit, action, said)))
+        for job in await asyncio.to_thread(kubernetes.start_again, look):
+            log.info("%s was suspended for a drain and starts again", job)
     except NoAnswer as error:
         if str(error) != seen.complaint:  # once, however often we look in vain
             log.warning("Kubernetes does not answer: %s", error)

@@ -1,4 +1,4 @@
-"""The seams' own look, now and then: window and topology into findings, findings into incidents and alerts."""
+"""Seam loop: evaluates window and topology periodically; findings become incidents and alerts."""
 
 import asyncio
 import logging
@@ -313,7 +313,7 @@ class SeamWatch:
                 continue
             if root in self._known or not rivals:
                 kept[root] = reported
-            elif now - self._waiting.setdefault(root, now) >= self._patience(root, rivals):
+            elif now - self._waiting.setdefault(root, now) >= self._timeout(root, rivals):
                 kept[root] = reported
                 over |= dict.fromkeys(rivals, f"the cause turned out to be {reported.kind} on {root}")
             else:
@@ -328,7 +328,7 @@ class SeamWatch:
         open_ = (known.account for known in self._known.values())
         return any(node in one.victims and seam_kinds.absorbs(one.kind, CLOCKS) for one in open_)
 
-    def _patience(self, root: str, rivals: Sequence[str]) -> float:
+    def _timeout(self, root: str, rivals: Sequence[str]) -> float:
         victim = any(root in self._known[one].account.victims for one in rivals)
         return AFTERMATH_SECONDS if victim else TAKE_OVER_SECONDS
 

@@ -1,4 +1,4 @@
-"""The controller as a process: store, writer, actor, observer and HTTP joined, until a signal stops it."""
+"""The controller process: joins store, writer, actor, observer and HTTP until a signal stops it."""
 
 import asyncio
 import fcntl
@@ -105,7 +105,9 @@ class _Process:
         self.address = settings.base.address or _address(listener, bool(settings.base.certificate))
         # One SQLite file has one controller (see _only_one), so it need not wait for a lease of its own past.
         holder = "sqlite" if settings.base.store.startswith("sqlite") else uuid4().hex
-        self._lead = Lead(holder, "" if holder == "sqlite" else self.address)
+        kubernetes = backends.kubernetes
+        self._lease = kubernetes.lease(f"{socket.gethostname()}_{uuid4().hex}") if kubernetes is not None else None
+        self._lead = Lead(holder, "" if holder == "sqlite" else self.address, lease=self._lease)
 
     async def run(self, ready: Callable[[str], None] | None) -> None:
         base = self._settings.base
@@ -133,6 +135,8 @@ class _Process:
             service.prometheus = PromqlRange(self._settings.history)
         service.agent_jobs = None if scheduled else AgentJobs()
         server = _Quiet(_config(Front(service), base), self._board.let_go)
+        if self._lease is not None:
+            self._lease.start()
         writer.start()
         starts = self._loops(actor, writer) | self._seams(service, writer)
         starts["home"] = partial(sample_figures, service, service.figures)
@@ -152,6 +156,8 @@ class _Process:
             await service.drills.close()
             await asyncio.gather(*loops, return_exceptions=True)
             await asyncio.to_thread(writer.stop)
+            if self._lease is not None:
+                await asyncio.to_thread(self._lease.stop)
 
     def _loops(self, actor: Actor, writer: Writer) -> dict[str, Loop]:
         """Every loop by the name under which its failures are reported."""

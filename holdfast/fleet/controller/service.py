@@ -1,4 +1,4 @@
-"""The controller's side of the API: requests become work for the writer; what the writer tells is put on the board."""
+"""Implements the API's service protocol: requests become commands of the writer; results go to the board."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Reconciles Kubernetes with the stage of each node: what is missing there is requested again until it is there.
+"""Reconciles Kubernetes with the stage of each node. What is missing is requested again until it is there.
 
 A disruption budget can hold a pod for hours, and an operator can remove a taint. So every snapshot is compared with the
 admission of the nodes.
@@ -76,7 +76,8 @@ def _taken_whole(snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float)
     found = []
     for (name, _), pods in held.items():
         node, state = shown.get(name), nodes.get(name)
-        if node and state and state.takes_work and sum(pod.gpus for pod in pods) >= node.gpus:
+        claimed = dict(claim for pod in pods for claim in pod.claims)  # pods may share a claim
+        if node and state and state.takes_work and sum(pod.gpus for pod in pods) + sum(claimed.values()) >= node.gpus:
             reason = f"{pods[0].shown_as} has the whole node; it is tested again before anything else starts"
             found.append(Action(node=name, verb=Verb.CORDON, reason=reason, at=now))
     return found
@@ -88,12 +89,35 @@ def _missing(snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float, pol
         if pod.holds_node:
             held.setdefault(pod.node, []).append(pod)
     pairs = [(node, nodes[node.name]) for node in snapshot.nodes if node.name in nodes]
-    reminders = [_reminder(node, state, held.get(node.name, ()), now, policy.of(state.pool)) for node, state in pairs]
+    ending = _ending_gangs(pairs, held, now, policy)
+    reminders = [
+        _reminder(node, state, held.get(node.name, ()), now, policy.of(state.pool), ending) for node, state in pairs
+    ]
     return [action for action in reminders if action is not None]
 
 
+def _ending_gangs(
+    pairs: Sequence[tuple[KubernetesNode, NodeState]],
+    held: Mapping[str, Sequence[KubernetesPod]],
+    now: float,
+    policy: Policy,
+) -> frozenset[str]:
+    """Gangs that lose a pod to an eviction now: their other pods end or start again with it."""
+    leaving = [
+        node.name
+        for node, state in pairs
+        if state.stage is Stage.DRAINING and now >= policy.of(state.pool).evict_at(state.since)
+    ]
+    return frozenset(pod.gang for name in leaving for pod in held.get(name, ()) if pod.gang)
+
+
 def _reminder(
-    node: KubernetesNode, state: NodeState, pods: Sequence[KubernetesPod], now: float, policy: Policy
+    node: KubernetesNode,
+    state: NodeState,
+    pods: Sequence[KubernetesPod],
+    now: float,
+    policy: Policy,
+    ending: frozenset[str],
 ) -> Action | None:
     if (
         state.stage is Stage.READY
@@ -112,6 +136,8 @@ def _reminder(
         reason = "our cordon was lifted by hand; the taint stays"
         return Action(node=node.name, verb=Verb.CORDON, reason=reason, at=now)
     evict_at = policy.evict_at(state.since)
+    if pods and all(pod.gang in ending for pod in pods):  # one restart of the gang, not one per draining node
+        evict_at = min(evict_at, now)
     if state.stage is Stage.DRAINING and pods and now >= evict_at:
         return Action(
             node=node.name, verb=Verb.DRAIN, reason=state.reason, cause=state.cause, at=now, evict_at=evict_at

@@ -1,4 +1,4 @@
-"""Figures of the home page: GPUs productive and lost now, lost today, goodput of the last day, and their history."""
+"""Figures of the home page: productive and lost GPUs, losses of the day, goodput of the last 24 h."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence

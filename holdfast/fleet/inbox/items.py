@@ -1,4 +1,4 @@
-"""Items of the inbox: every node that waits for an operator, every open incident, every job that died.
+"""Items of the inbox: nodes that wait for an operator, open incidents, jobs that died.
 
 Many incidents of one kind are one item: 88 sensors that fell silent are one thing to do.
 """
@@ -243,12 +243,12 @@ def _of_training(job: TrainingView, sources: Sources) -> Item:
     remedy = of_cause(JOB_DIED, job.nodes[0] if job.nodes else "")
     lost = job.exposure_gpu_hours
     return Item(
-        key=f"job/{job.owner}:{job.job}@{job.heard_at:.0f}",
+        key=f"job/{job.owner}:{job.job}@{job.last_report_at:.0f}",
         kind=ItemKind.JOB,
         subject=f"job/{job.job}",
         title=f"{job.job} died at step {job.step:,}",
         detail=job.reason or f"its {job.world} ranks stopped reporting",
-        since=job.heard_at,
+        since=job.last_report_at,
         severity=Severity.CRITICAL,
         owner=job.owner or "job owner",
         remedy=f"find out why before it runs again: holdfast diagnose --job {command_line.argument(job.job)}",

@@ -1,4 +1,4 @@
-"""The one sentence of an incident: what it costs while it is open, and what it cost."""
+"""Summary sentence of an incident: its cost rate while open, its cost when closed."""
 
 from collections.abc import Mapping, Sequence
 

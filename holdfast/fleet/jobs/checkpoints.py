@@ -1,4 +1,4 @@
-"""Where the checkpoints of a job live, from the reports of its keepers."""
+"""Locations of a job's checkpoints, from the reports of its keepers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -88,9 +88,9 @@ def _surely(holds: Holdings, committed: int) -> Sequence[HeldStep]:
 
 def _troubles(fresh: Sequence[KeeperState], left_out: Sequence[KeeperState], world: int) -> tuple[str, ...]:
     troubles = [f"{one.keeping.holds.node}: {text}" for one in fresh for text in one.keeping.holds.troubles]
-    unheard = world - len({rank for one in fresh for rank in one.keeping.holds.ranks})
-    if unheard > 0:
-        troubles.insert(0, f"the keepers of {unheard} of {world} ranks are not heard: what they hold is not known")
+    unreceived = world - len({rank for one in fresh for rank in one.keeping.holds.ranks})
+    if unreceived > 0:
+        troubles.insert(0, f"the keepers of {unreceived} of {world} ranks are not heard: what they hold is not known")
     troubles += [
         f"{one.keeping.holds.node}: its keeper is not part of this run and holds an earlier one's" for one in left_out
     ]

@@ -1,4 +1,4 @@
-"""Jobs that report no progress: the clocks of their GPUs, from the digests of their nodes, are compared."""
+"""Jobs without progress reports: compares the GPU clocks of their nodes from digests."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +30,7 @@ class PassiveJob:
     verdict: Verdict = field(default_factory=lambda: Verdict(rows=()))
 
     @property
-    def heard_at(self) -> float:
+    def last_report_at(self) -> float:
         return max(self.nodes.values(), default=0.0)
 
 
@@ -99,11 +99,11 @@ class PassiveJobs:
             ),
             verdicts=(verdict.as_json(),),
             trouble="its ranks do not report progress: only the clocks of its GPUs are compared",
-            unheard_steps=0,
+            unreceived_steps=0,
         )
 
     def _forget(self, now: float) -> None:
-        for name in [name for name, job in self._jobs.items() if now - job.heard_at > FORGET_SECONDS]:
+        for name in [name for name, job in self._jobs.items() if now - job.last_report_at > FORGET_SECONDS]:
             del self._jobs[name]
 
 
@@ -113,14 +113,14 @@ def _common(job: PassiveJob, now: float) -> dict[str, Any]:
         "job": job.name,
         "owner": "",
         "reports_progress": False,
-        "state": "running" if now - job.heard_at <= GOOD_FOR_SECONDS else "silent",
+        "state": "running" if now - job.last_report_at <= GOOD_FOR_SECONDS else "silent",
         "health": health,
         "reason": "" if health is Health.PASS else job.verdict.summary(),
         "nodes": tuple(sorted(job.nodes)),
         "world": sum(job.gpus.values()),
         "ranks_heard": 0,
         "attempt": 1,
-        "heard_at": job.heard_at,
+        "last_report_at": job.last_report_at,
         "step": -1,
         "step_seconds": None,
         "tokens_per_second": None,

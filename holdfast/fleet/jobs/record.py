@@ -1,4 +1,4 @@
-"""One training job as its ranks report it: where they run, their step times, and where the time went."""
+"""Record of one training job: where its ranks run, their step times, and where time went."""
 
 from dataclasses import dataclass, field
 from math import inf, nextafter
@@ -23,7 +23,7 @@ OVERLAP_SECONDS = 30.0
 class Rank:
     node: str
     window: RankWindow
-    heard_at: float
+    last_report_at: float
     attempt: int
     tokens_per_step: float = 0.0
 
@@ -36,7 +36,7 @@ class JobRecord:
     accounts: Accounts = field(default_factory=Accounts)
     attempt: int = 0
     saved_step: int = -1
-    heard_at: float = 0.0
+    last_report_at: float = 0.0
     unevaluated: int = 0  # windows since the checks were last asked
     trouble: str = ""
     _speaker: int = -1
@@ -62,7 +62,9 @@ class JobRecord:
         return [rank for _, rank in sorted(self.ranks.items()) if rank.attempt == self.attempt]
 
     def fresh(self, now: float) -> list[Rank]:
-        return [rank for rank in self.current if now - rank.heard_at <= TOGETHER_SECONDS and not rank.window.ended]
+        return [
+            rank for rank in self.current if now - rank.last_report_at <= TOGETHER_SECONDS and not rank.window.ended
+        ]
 
     @property
     def ended(self) -> str:
@@ -79,11 +81,11 @@ class JobRecord:
             return
         if known is None or known.window.session != window.session:
             known = self._new_session(node, window, known, now)
-        known.node, known.window, known.heard_at = node, window, now
+        known.node, known.window, known.last_report_at = node, window, now
         self.unevaluated += 1
         if window.steps:
             known.tokens_per_step = window.tokens / window.steps
-        self.heard_at = now
+        self.last_report_at = now
         self.saved_step = max(self.saved_step, window.saved_step)
         self._remember(window, now)
         if self._speaks(window.rank, now):
@@ -92,8 +94,8 @@ class JobRecord:
     def _both_live(self, known: Rank, window: RankWindow, now: float) -> bool:
         if known.attempt != self.attempt:  # others of the job began anew already: so does this one
             return False
-        other = known.window.session != window.session and window.began < known.heard_at - OVERLAP_SECONDS
-        return other and not known.window.ended and now - known.heard_at <= OVERLAP_SECONDS
+        other = known.window.session != window.session and window.began < known.last_report_at - OVERLAP_SECONDS
+        return other and not known.window.ended and now - known.last_report_at <= OVERLAP_SECONDS
 
     def _new_session(self, node: str, window: RankWindow, known: Rank | None, now: float) -> Rank:
         """A rank that begins anew although it is in this attempt already begins another."""
@@ -109,7 +111,7 @@ class JobRecord:
     def _speaks(self, number: int, now: float) -> bool:
         """One rank speaks for all: the lowest that is heard. Not all ranks need tell their progress."""
         known = self.ranks.get(self._speaker)
-        if known is None or known.attempt != self.attempt or now - known.heard_at > TOGETHER_SECONDS:
+        if known is None or known.attempt != self.attempt or now - known.last_report_at > TOGETHER_SECONDS:
             self._speaker = number
         self._speaker = min(self._speaker, number)
         return number == self._speaker
@@ -122,7 +124,7 @@ class JobRecord:
     def remember(self, rank: Rank) -> None:
         """A rank that was known before this controller began."""
         self.ranks[rank.window.rank] = rank
-        self._introduce(rank.window, rank.node, rank.heard_at)
+        self._introduce(rank.window, rank.node, rank.last_report_at)
 
     def _introduce(self, window: RankWindow, node: str, now: float) -> None:
         """What stays the same for a rank is added once."""

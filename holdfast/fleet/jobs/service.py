@@ -1,4 +1,4 @@
-"""All training jobs that report progress, and those that only their GPUs tell of. Reports of ranks move no node."""
+"""Service of training jobs, with or without progress reports. Reports of ranks affect no node."""
 
 import logging
 from collections import Counter
@@ -120,7 +120,9 @@ class JobService:
         if counts[owner] < MOST_JOBS_OF_USER and len(self._jobs) < MOST_JOBS:
             return
         whose = owner if counts[owner] >= MOST_JOBS_OF_USER else max(sorted(counts), key=lambda one: counts[one])
-        oldest = min((key for key in self._jobs if key[1] == whose), key=lambda key: self._jobs[key].record.heard_at)
+        oldest = min(
+            (key for key in self._jobs if key[1] == whose), key=lambda key: self._jobs[key].record.last_report_at
+        )
         log.warning("%d jobs of %s report progress; %s is dropped", counts[whose], whose, oldest[0])
         self._ranks[whose] -= len(self._jobs.pop(oldest).record.ranks)
         self._stored.pop(oldest, None)
@@ -142,7 +144,7 @@ class JobService:
         reporting = [summary(job, transaction.now, self._where(job, transaction.now)) for job in self._jobs.values()]
         open_ = list(transaction.fleet.incidents.open.values())
         shown = [with_incidents(one, open_) for one in reporting + self._passive.list(transaction.now)]
-        return TrainingsView(jobs=tuple(sorted(shown, key=lambda view: (-view.heard_at, view.job))))
+        return TrainingsView(jobs=tuple(sorted(shown, key=lambda view: (-view.last_report_at, view.job))))
 
     def show(self, name: str, transaction: JobTransaction) -> TrainingDetail:
         """`name` alone, or `owner:name` where several users have a job of that name. Raises UnknownJob, SeveralJobs."""

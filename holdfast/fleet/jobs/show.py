@@ -1,4 +1,4 @@
-"""A training job as the API shows it."""
+"""API view of a training job."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ MOST_ROWS = 32  # of a verdict; a job has thousands of ranks that are well
 
 
 def state_of(record: JobRecord, now: float) -> str:
-    return record.ended or ("silent" if now - record.heard_at > SILENT_SECONDS else "running")
+    return record.ended or ("silent" if now - record.last_report_at > SILENT_SECONDS else "running")
 
 
 def counted_until(record: JobRecord, now: float) -> float:
@@ -68,7 +68,7 @@ def detail(job: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingDetai
         slow=tuple(_slow(job)),
         verdicts=tuple(_shortened(verdict) for verdict in job.verdicts),
         trouble=record.trouble,
-        unheard_steps=sum(rank.window.dropped for rank in record.current),
+        unreceived_steps=sum(rank.window.dropped for rank in record.current),
         ranks=_ranks(record),
         ranks_left_out=max(0, len(record.current) - MOST_RANKS),
     )
@@ -143,7 +143,7 @@ def _common(job: JobVerdicts, now: float, kept: CheckpointsView) -> dict[str, An
         "world": record.world,
         "ranks_heard": len(ranks),
         "attempt": record.attempt + 1,
-        "heard_at": record.heard_at,
+        "last_report_at": record.last_report_at,
         "step": accounts.step,
         "step_seconds": step_seconds,
         "tokens_per_second": tokens / step_seconds if step_seconds and tokens else None,

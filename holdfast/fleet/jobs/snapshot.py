@@ -1,4 +1,4 @@
-"""The counts of a training job as JSON and back, so that a controller that restarts continues them.
+"""Counters of a training job as JSON and back, so that a restarted controller continues them.
 
 The readings of the last minutes are not stored: after a few more it is known again who is slow.
 """
@@ -32,7 +32,7 @@ class _Stored(msgspec.Struct):
     counted: _Counted
     attempt: int
     saved_step: int
-    heard_at: float
+    last_report_at: float = msgspec.field(name="heard_at")  # the name in stored documents
     trouble: str
     verdicts: list[Verdict]
     slow_since: dict[Subject, float]
@@ -46,7 +46,7 @@ def dump(job: JobVerdicts) -> str:
         counted=_count(record.accounts),
         attempt=record.attempt,
         saved_step=record.saved_step,
-        heard_at=record.heard_at,
+        last_report_at=record.last_report_at,
         trouble=record.trouble,
         verdicts=list(job.verdicts),
         slow_since=job.slow_since,
@@ -63,7 +63,7 @@ def restore(name: str, owner: str, text: str) -> JobVerdicts:
         raise ValueError(str(error)) from error
     record = JobRecord(name, owner, accounts=_recount(stored.counted))
     record.attempt, record.saved_step = stored.attempt, stored.saved_step
-    record.heard_at, record.trouble = stored.heard_at, stored.trouble
+    record.last_report_at, record.trouble = stored.last_report_at, stored.trouble
     for rank in stored.ranks:
         record.remember(rank)
     job = JobVerdicts(record, tuple(stored.verdicts), stored.slow_since)

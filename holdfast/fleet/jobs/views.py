@@ -1,4 +1,4 @@
-"""What the API shows of training jobs that report progress, and of those that do not."""
+"""API views of training jobs, with and without progress reports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class TrainingView:
     world: int
     ranks_heard: int
     attempt: int
-    heard_at: float
+    last_report_at: float
     step: int
     step_seconds: float | None
     tokens_per_second: float | None
@@ -160,7 +160,7 @@ class TrainingDetail(TrainingView):
     slow: tuple[SlowView, ...]
     verdicts: tuple[Mapping[str, Any], ...]
     trouble: str
-    unheard_steps: int
+    unreceived_steps: int
     """Steps that ranks made and could not tell."""
     ranks: tuple[RankView, ...] = ()
     """The slowest first, where there are more than can be shown."""

@@ -1,4 +1,4 @@
-"""The policy file: TOML with the names of lifecycle/policy.py. A wrong one is refused whole."""
+"""Policy file: TOML with the field names of lifecycle/policy.py. An invalid file is refused as a whole."""
 
 from collections.abc import Collection
 from dataclasses import fields, replace
@@ -36,7 +36,7 @@ _PROBE_BOUNDS = (
     ("minutes_per_day", 0, 1440),
     ("period_hours", 0, 24 * 366),
     ("bytes", 0, LARGEST_BYTES),
-    ("patience_seconds", 0, LONGEST_SECONDS),
+    ("timeout_seconds", 0, LONGEST_SECONDS),
     ("port", 0, 65_535),
 )
 # A parent may have nodes of several pools behind it, and agents get one suite.

@@ -1,4 +1,4 @@
-"""Probe runs that an operator requested: several nodes, one of which leads and reports for all. No I/O and no clock.
+"""Probe runs that an operator requested: several nodes, one of which leads and reports for all. Pure.
 
 Runs are in memory only, like sessions: a controller that restarts forgets them, and agents end at their deadline.
 """
@@ -105,7 +105,7 @@ class ProbeRuns:
             master=self._participant(run.leader).address.partition(",")[0] or run.leader,
             port=policy.port,
             bytes=run.request.pair_bytes,
-            seconds=policy.patience_seconds,
+            seconds=policy.timeout_seconds,
             key=run.key,
             participants=tuple(map(self._participant, (name for name in run.nodes if name not in run.unable)))
             if leads
@@ -146,7 +146,7 @@ class ProbeRuns:
         if run.ended is None:
             self._end(run, now, None)
 
-    def tick(self, heard: Callable[[str], bool], patience: float, now: float) -> None:
+    def tick(self, heard: Callable[[str], bool], timeout: float, now: float) -> None:
         """Workloads come first: a node that is needed leaves at once. So does a leader whose agent is silent."""
         for run in set(self._of.values()):
             for name in [one for one in run.nodes if one not in run.unable]:
@@ -154,7 +154,7 @@ class ProbeRuns:
                     self._release(run, name, now)
                 elif name == run.leader and not heard(name):
                     self._drop(run, name, "it led and its agent is silent", now)
-            no_leader_came = not run.leader and now - run.waits_since > patience
+            no_leader_came = not run.leader and now - run.waits_since > timeout
             if run.ended is None and (no_leader_came or now - run.since > LONGEST_RUN_SECONDS):
                 self._end(run, now, None)
 

@@ -1,4 +1,4 @@
-"""Probe sessions under way: two nodes, one order each. No I/O and no clock.
+"""Probe sessions in progress: two nodes, one order each. Pure.
 
 Sessions are in memory only. After a restart the controller forgets them, and agents end them at their deadline, so no
 stale order runs. The first node that fetches its order leads: it is there, and can say if the other does not come.
@@ -43,7 +43,7 @@ class ProbeSession:
                 master=self.addresses.get(leader, "").partition(",")[0] or leader,
                 port=policy.port,
                 bytes=policy.bytes,
-                seconds=policy.patience_seconds,
+                seconds=policy.timeout_seconds,
                 key=self.key,
                 participants=self._participants() if leader == node else (),
             )
@@ -113,7 +113,7 @@ class ProbeSessions:
 
     def overdue(self, policy: ProbePolicy, now: float) -> list[ProbeSession]:
         """Ends and returns the sessions that got no answer in time."""
-        late = [one for one in self.running() if now - one.since > policy.patience_seconds + GRACE_SECONDS]
+        late = [one for one in self.running() if now - one.since > policy.timeout_seconds + GRACE_SECONDS]
         for session in late:
             self._end(session, now, cancel=True)
         return late

@@ -1,4 +1,4 @@
-"""The fabric as the API shows it: when each pair of leaves was proven, the suspects, the sessions that come next."""
+"""API view of the fabric: when each pair of leaves was proven, suspects, and the next sessions."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field

@@ -1,4 +1,4 @@
-"""The processes that `holdfast up` starts beside the controller, and the lock of its state directory."""
+"""Child processes of `holdfast up`, and the lock of its state directory."""
 
 import fcntl
 import json
@@ -15,7 +15,7 @@ from holdfast.model.refusal import Refusal
 from holdfast.node.agent.launch import ENVIRONMENT
 from holdfast.runtime import child
 
-PATIENCE_SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _stop(children: Sequence[StandaloneProcess]) -> None:
         one.process.terminate()
     for one in children:
         try:
-            one.process.wait(PATIENCE_SECONDS)
+            one.process.wait(TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             one.process.kill()
             one.process.wait()

@@ -1,4 +1,4 @@
-"""Two engines under one schema: how each is opened so that what is committed stays, and what it may wait for."""
+"""SQLite and PostgreSQL engines: durability settings and timeouts."""
 
 import os
 from typing import Any
@@ -53,11 +53,11 @@ def _engine(url: URL, *, read_only: bool, **pool: int) -> Engine:
         "lock_timeout": LOCK_MS,
         "default_transaction_read_only": "on" if read_only else "off",
     }
-    patience = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+    timeout = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     # A question is one statement: a transaction around it would double what it costs.
     level = {"isolation_level": "AUTOCOMMIT"} if read_only else {}
-    arguments = {**patience, "tcp_user_timeout": 10_000, "options": options}
+    arguments = {**timeout, "tcp_user_timeout": 10_000, "options": options}
     return create_engine(url, connect_args=arguments, **level, **pool)
 
 

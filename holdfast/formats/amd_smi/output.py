@@ -51,6 +51,7 @@ _FIELDS = (
             "temperature.edge",
             "temperaturesensoredgec",
             "temperatureedgec",
+            "temperature",
         ),
     ),
     _Field("gpu_memory_temperature_celsius", ("temperature.mem", "temperaturesensormemoryc", "temperaturememc")),

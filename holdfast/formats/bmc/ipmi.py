@@ -10,6 +10,12 @@ _SEL = re.compile(
     r"\s*(?P<sensor>[^|]+?)\s*\|\s*(?P<event>[^|]*?)\s*(?:\|\s*(?P<state>Asserted|Deasserted)\b.*)?\s*$",
     re.MULTILINE,
 )
+_LOG_UTIL = re.compile(
+    r"SEL Entry: FRU: \d+,.*?Sensor: (?P<sensor>\S+) \(0x[0-9A-Fa-f]+\), Event Data: \(\w+\) "
+    r"(?P<event>.*?) (?P<state>Assertion|Deassertion)\s*$",
+    re.MULTILINE,
+)  # of OpenBMC
+_FAULT_SENSOR = re.compile(r"(?i)fault|_err|fail|critical")
 _FAILS = re.compile(
     r"(?i)(?<!non-)(?:uncorrectable|bus fatal|fatal (?:nmi|error)|\bIERR\b|thermal trip|machine check|"
     r"(?:upper|lower) (?:critical|non-recoverable)|transition to (?:critical|non-recoverable)|drive fault|"
@@ -30,6 +36,10 @@ LEAST_ROWS = 2
 def read_sel(text: str) -> ToolOutput | None:
     """What was asserted last counts: a sensor that is back to normal is no complaint."""
     rows = [(row["sensor"], row["event"], row["state"] or "Asserted") for row in _SEL.finditer(text)]
+    rows += [
+        (row["sensor"], row["event"], "Asserted" if row["state"] == "Assertion" else "Deasserted")
+        for row in _LOG_UTIL.finditer(text)
+    ]
     if not rows:
         return None
     output = ToolOutput("ipmitool sel")
@@ -42,7 +52,7 @@ def read_sel(text: str) -> ToolOutput | None:
             counts[sensor, event] = counts.get((sensor, event), 0) + 1
     for (sensor, event), count in counts.items():
         fails = bool(_FAILS.search(event))
-        if fails or _DEGRADED.search(event):
+        if fails or _DEGRADED.search(event) or _FAULT_SENSOR.search(sensor):
             times = f" ({count} times)" if count > 1 else ""
             output.complain(NODE, f"{sensor}: {event}{times}", fails=fails, remedy="inspect this part of the server")
     return output

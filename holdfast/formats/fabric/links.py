@@ -1,4 +1,4 @@
-"""Tools that look at a whole InfiniBand subnet: iblinkinfo, ibdiagnet, ibqueryerrors, perfquery, ibswinfo."""
+"""Tools for an InfiniBand subnet: iblinkinfo, ibdiagnet, ibqueryerrors, perfquery, ibportstate, ibswinfo."""
 
 import re
 
@@ -22,6 +22,8 @@ _PHYSICAL = (
     "LocalLinkIntegrityErrors",
     "ExcessiveBufferOverrunErrors",
 )
+_PORT_INFO = re.compile(r"^# Port info: (?:DR path slid \S+; dlid \S+; |Lid )(\S+) port (\d+)\s*$", re.MULTILINE)
+_DOTTED = re.compile(r"^(\w+):\.+(.*?)\s*$", re.MULTILINE)
 MOST = 50
 
 
@@ -117,6 +119,37 @@ def read_counters(text: str) -> ToolOutput | None:
                 remedy="see whether they grow; then clean or replace cable and transceiver",
             )
     return output
+
+
+def read_port_info(text: str) -> ToolOutput | None:
+    """ibportstate and `smpquery portinfo`: one block a port, `Name:......value`."""
+    blocks = _PORT_INFO.split(text)
+    output = ToolOutput("ibportstate")
+    for lid, port, block in zip(blocks[1::3], blocks[2::3], blocks[3::3], strict=True):
+        fields = dict(_DOTTED.findall(block))
+        if "LinkState" not in fields:
+            continue
+        place = f"switch/lid{lid}/port/{port}"
+        output.see(place)
+        if fields["LinkState"] != "Active":
+            state = f"{fields['LinkState']}/{fields.get('PhysLinkState', 'unknown')}"
+            disabled = fields.get("PhysLinkState") == "Disabled"
+            remedy = "enable it: ibportstate LID PORT enable" if disabled else "check cable and both ports"
+            output.complain(place, f"link is {state}", fails=not disabled, remedy=remedy)
+        else:
+            _narrow(output, place, fields)
+    output.lines = len(output.present)
+    return output if output.present else None
+
+
+def _narrow(output: ToolOutput, place: str, fields: dict[str, str]) -> None:
+    for name in ("LinkWidth", "LinkSpeed", "LinkSpeedExt"):
+        able, now = fields.get(f"{name}Enabled", ""), fields.get(f"{name}Active", "")
+        best = max((float(n) for n in re.findall(r"\d+(?:\.\d+)?", able)), default=0.0)
+        is_now = max((float(n) for n in re.findall(r"\d+(?:\.\d+)?", now)), default=0.0)
+        if 0 < is_now < best and not (name == "LinkSpeed" and fields.get("LinkSpeedExtActive", "0")[:1].isdigit()):
+            text = f"{name} is {now}, enabled is {able}"
+            output.complain(place, text, fails=False, remedy="reseat or replace cable and transceiver at both ends")
 
 
 def read_switch(text: str) -> ToolOutput | None:

@@ -1,5 +1,8 @@
-"""`rdma statistic`, text and JSON: the transport's counters. They count since the driver was loaded, so that only what
-ends a connection is judged; whether the others grow takes two readings."""
+"""`rdma statistic`, text and JSON, and listings of hw_counters: the transport's counters.
+
+They count since the driver was loaded, so only what ends a connection is judged; whether the others grow takes two
+readings.
+"""
 
 import re
 
@@ -7,7 +10,13 @@ from holdfast.formats import json_document
 from holdfast.formats.tool_output import ToolOutput
 
 _LINE = re.compile(r"^link (\S+)/(\d+) ((?:\w+ \d+ ?)+)$", re.MULTILINE)
-_ENDS_CONNECTIONS = re.compile(r"retry_exc\w*|retries_exceeded|transport_retries_exceeded|retry_excd_err")
+_LISTED = re.compile(
+    r"^(?:\S*/infiniband/(\S+?)/ports/(\d+)/(?:hw_)?counters/)?([a-z][a-z0-9_]*)\s*[:=]\s*(\d+)\s*$", re.MULTILINE
+)
+_LEAST_LISTED = 4  # names of counters; fewer may be anything
+_ENDS_CONNECTIONS = re.compile(
+    r"unresponsive_remote_events|impaired_remote_conn_events|retry_exc\w*|retries_exceeded|transport_retries_exceeded|retry_excd_err"
+)
 _KNOWN = (
     "rx_write_requests",
     "rnr_nak_retry_err",
@@ -15,12 +24,25 @@ _KNOWN = (
     "local_ack_timeout_err",
     "tx_pkts",
     "rx_bytes",
+    "alloc_pd_err",
+    "completed_cmds",
+    "rx_drops",
+    "lifespan",
+    "out_of_sequence",
+    "np_cnp_sent",
+    "rp_cnp_handled",
+    "retrans_pkts",
+    "roce_adp_retrans",
 )
 
 
 def read(text: str) -> ToolOutput | None:
     ports = {(device, number): dict(zip(*[iter(words.split())] * 2, strict=False))
              for device, number, words in _LINE.findall(text)}  # fmt: skip
+    listed = _LISTED.findall(text)
+    if sum(name in _KNOWN for _, _, name, _ in listed) >= _LEAST_LISTED:
+        for device, number, name, value in listed:
+            ports.setdefault((device or "rdma", number or "1"), {})[name] = value
     document = json_document.find(text)
     for entry in document if isinstance(document, list) else []:
         if isinstance(entry, dict) and {"ifname", "port"} <= entry.keys() and any(name in entry for name in _KNOWN):

@@ -13,6 +13,7 @@ _ENDED = re.compile(
 _NOT_STARTED = re.compile(
     r"systemd\[\d+\]: Failed to start (?P<what>.*?(?:NVIDIA|nvidia|DCGM|Slurm|InfiniBand|RDMA).*?)\.?$", re.M
 )
+_JOB = re.compile(rf"^Job for (?P<unit>{_NEEDED}[\w.@-]*\.service) failed because (?P<why>.*?)\.?$", re.MULTILINE)
 _STATUS = re.compile(rf"^\s*[●×○*]\s+(?P<unit>{_NEEDED}[\w.@-]*\.service)\b.*$", re.MULTILINE)
 _ACTIVE = re.compile(r"^\s*Active: (\w+)(?: \(([^)]*)\))?", re.MULTILINE)
 _STARTED = re.compile(rf"systemd\[\d+\]: (?:Started|Stopped|Starting) .*|{_NEEDED}[\w.-]*\[\d+\]: ")
@@ -27,6 +28,8 @@ def read_services(text: str) -> ToolOutput | None:
         states[ended["unit"]] = f"ended with {ended['status'] or ended['result']}"
     for failed in _NOT_STARTED.finditer(text):
         states.setdefault(failed["what"], "failed to start")
+    for job in _JOB.finditer(text):
+        states.setdefault(job["unit"], f"failed: {job['why']}")
     for shown in _STATUS.finditer(text):
         active = _ACTIVE.search(text, shown.end())
         if active:

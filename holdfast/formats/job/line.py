@@ -1,4 +1,4 @@
-"""One line of a training job's log: the prefixes of loggers and launchers taken off, what they tell kept."""
+"""One line of a job's log: prefixes of loggers and launchers removed, their information kept."""
 
 import calendar
 import re

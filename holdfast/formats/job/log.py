@@ -1,4 +1,4 @@
-"""A training job's log of any kind as a stream of bytes -> evidence. Only lines with a known word are decoded."""
+"""A job's log as a stream of bytes to evidence. Only lines with a known keyword are decoded."""
 
 import re
 from collections.abc import Callable
@@ -87,6 +87,7 @@ class JobLog:
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
 
     def _scan(self, block: bytes) -> None:
+        block = training_steps.joined(block)
         hits, seen = _finder().find(block)
         kernel: Hits = {}
         prefixes: dict[int, Prefix] = {}
@@ -132,6 +133,8 @@ class JobLog:
         context = _Context(self._above, block, start)
         line = decode(block[start:end], number)
         if is_binary(block[start:end], line.text):
+            return 1
+        if python_exceptions.looks_like_one(line) and python_exceptions.is_ignored(line, context.lines()):
             return 1
         if not line.at:
             line = line._replace(at=self._near_stamp(number, context))

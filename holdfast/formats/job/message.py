@@ -1,4 +1,4 @@
-"""A message, an exception or a finding of a job's log as evidence; words that are only quoted are none."""
+"""A message, exception or finding of a job's log as evidence. Quoted text is ignored."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -44,6 +44,7 @@ _OPTION = re.compile(  # a help text, or a list of what one may try
     r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)|\s{0,8}\d{1,2}\. "
     r"(?:[Ss]et|[Tt]ry|[Uu]se|[Dd]isable|[Ii]ncrease|[Rr]educe|[Dd]ecrease)\b"
 )
+_SOURCE_PLACE = re.compile(r"[\w./-]{1,300}\.(?:c|cc|cpp|cu|h|hpp):\d+: ")
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
 
@@ -164,6 +165,8 @@ def _is_talk(line: JobLine, regex: re.Pattern[str]) -> bool:
 
 
 def _is_quoted(line: JobLine, at: int) -> bool:
+    if _SOURCE_PLACE.match(line.text):  # a library quotes its own message after the place in its source
+        return False
     if _CODE.match(line.text) or _OPTION.match(line.text) or len(_QUOTES.findall(line.text, 0, at)) % 2:
         return True
     return line.text.startswith(_DEEP) and not _ERROR_MARK.search(line.text)
@@ -184,10 +187,9 @@ def of_exception(
     if found:
         detail |= {name: printable(value) for name, value in found[1].items() if name not in _PLACES}
         detail["problem"] = found[0].name
-    if raised.chained:
-        detail["chained"] = "yes"
-    if raised.where:
-        detail["where"] = printable(raised.where)
+    for name in ("chained", "where", "code", "library"):
+        if value := getattr(raised, name):
+            detail[name] = printable(value)
     if meaning.cause.startswith("storage.") and (path := _PATH_AT_THE_END.search(raised.message)):
         detail["path"] = printable(path[1])
     return _placed_evidence("exception", raised.type, line, Meaning(role, meaning.cause), detail)

@@ -13,18 +13,25 @@ KEYWORDS = (
 )  # fmt: skip
 _LINE = re.compile(
     r"(?P<indent>\s{0,12})(?P<type>(?:[A-Za-z_]\w*\.)*"
-    r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*"
+    r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*|(?<=\.)\w+(?:Error|Exception)"
     r"|Exception|OutOfResources|Unsupported|NoSuchKey|StopIteration|(?<=\.exceptions\.)[A-Z]\w+))"
     r"(?:: ?(?P<message>.*))?$"
 )
 _LAUNCHER_MESSAGE = re.compile(
     r'\s*"message": "(?P<said>[A-Z]\w{1,80}: .*?)",?$'
 )  # what torchrun's error file says, printed
+_ANY_CLASS = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
+_FOREIGN = re.compile(r"(?:site|dist)-packages/|/lib(?:64)?/python\d[\d.]*/|^<")  # a frame of a library or of Python
+_LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<name>\w+)")
+_MARKS = re.compile(r"[\s^~]*$")  # below a line of code
 _BELOW_A_FRAME = 6  # lines of code, carets and notes between the last frame and the exception
 _ERROR_SAID_ABOVE = "Traceback (most recent call last)"
 _BOX = "\N{BOX DRAWINGS LIGHT ARC UP AND RIGHT}"  # rich draws a box around a traceback
-_FOLLOWS = ("During handling of the above exception", "The above exception was the direct cause")
+_FOLLOWS = {
+    "During handling of the above exception": "handling",
+    "The above exception was the direct cause": "cause",
+}
 _IGNORED = ("Exception ignored in", "--- Logging error ---", "Error in atexit", "Error in sys.excepthook")
 _WARNING = re.compile(r"Warning\b")
 
@@ -35,7 +42,9 @@ class Raised(NamedTuple):
     framed: bool  # a traceback of the same process ends here
     where: str  # 'train.py:120 in step' of the innermost frame that is not of a library, '' where there is none
 
-    chained: bool = False  # raised while another one of the same process was handled
+    chained: str = ""  # 'handling' or 'cause' where it was raised after another one of the same process
+    code: str = ""  # the source line that raised it
+    library: str = ""  # the package of the innermost frame, '' where that is not a library
 
     @property
     def text(self) -> str:
@@ -49,17 +58,61 @@ def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
     if match is None or _WARNING.search(match["type"]):
         return None
     same = [one for one in above if one.stream == line.stream]
-    if _is_ignored(same):
-        return None
     near = same[-_BELOW_A_FRAME:]
     framed = bool(reported) or any(
         _FRAME.match(one.text) or _ERROR_SAID_ABOVE in one.text or _BOX in one.text for one in near
     )
     if match["indent"] and not framed:  # a launcher's table indents a whole traceback; else it is a list or a dict
         return None
+    return _raised(match["type"], match["message"] or "", framed=framed, above=same)
+
+
+def find_by_place(lines: Sequence[JobLine]) -> tuple[JobLine, Raised] | None:
+    """An exception of a class that does not call itself an error: the line at the margin right below a frame."""
+    for place in range(len(lines) - 1, 1, -1):
+        line = lines[place]
+        match = _ANY_CLASS.match(line.text)
+        above = [one for one in lines[:place] if one.stream == line.stream]
+        if not match or _LINE.match(line.text) or _is_ignored(above):
+            continue
+        if len(above) > 1 and (_FRAME.match(above[-1].text) or _is_code_of_frame(above)):
+            return line, _raised(match["type"], match["message"] or "", framed=True, above=above)
+    return None
+
+
+def _is_code_of_frame(above: Sequence[JobLine]) -> bool:
+    return above[-1].text.startswith(" ") and any(_FRAME.match(one.text) for one in above[-3:-1])
+
+
+def _raised(kind: str, message: str, *, framed: bool, above: Sequence[JobLine]) -> Raised:
+    if not framed:
+        return Raised(kind.rsplit(".", 1)[-1], message, framed, "", _chained(above))
+    frames = [match for one in above if (match := _FRAME.match(one.text))]
+    library = _LIBRARY.search(frames[-1]["file"]) if frames else None
     return Raised(
-        match["type"].rsplit(".", 1)[-1], match["message"] or "", framed, where(same) if framed else "", _chained(same)
-    )
+        kind.rsplit(".", 1)[-1], message, framed, where(above), _chained(above), _code(above),
+        library["name"] if library else "",
+    )  # fmt: skip
+
+
+def _code(above: Sequence[JobLine]) -> str:
+    """The source line below the last frame."""
+    for place in range(len(above) - 1, max(len(above) - _BELOW_A_FRAME, 0), -1):
+        text = above[place].text
+        if _FRAME.match(text):
+            return ""
+        if _FRAME.match(above[place - 1].text) and text.startswith(" ") and not _MARKS.match(text):
+            return text.strip()
+    return ""
+
+
+def looks_like_one(line: JobLine) -> bool:
+    return bool(_LINE.match(line.text))
+
+
+def is_ignored(line: JobLine, above: Sequence[JobLine]) -> bool:
+    """Whether Python printed the exception and went on."""
+    return _is_ignored([one for one in above if one.stream == line.stream])
 
 
 def _is_ignored(above: Sequence[JobLine]) -> bool:
@@ -72,20 +125,21 @@ def _is_ignored(above: Sequence[JobLine]) -> bool:
     return False
 
 
-def _chained(above: Sequence[JobLine]) -> bool:
-    """Whether the traceback says that it follows from the exception above it."""
+def _chained(above: Sequence[JobLine]) -> str:
+    """How the traceback says that it follows from the exception above it."""
     for one in reversed(above):
-        if any(words in one.text for words in _FOLLOWS):
-            return True
+        for words, how in _FOLLOWS.items():
+            if words in one.text:
+                return how
         if _LINE.match(one.text):
-            return False
-    return False
+            return ""
+    return ""
 
 
 def where(lines: Sequence[JobLine]) -> str:
     """'train.py:120 in step' of the innermost frame that is not of a library."""
     frames = [match for one in lines if (match := _FRAME.match(one.text))]
-    own = [match for match in frames if "site-packages" not in match["file"] and "dist-packages" not in match["file"]]
+    own = [match for match in frames if not _FOREIGN.search(match["file"])]
     if not frames:
         return ""
     innermost = (own or frames)[-1]

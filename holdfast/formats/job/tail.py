@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from holdfast.catalog import failed_calls
+from holdfast.catalog import failed_calls, job_errors
 from holdfast.formats.job.line import JobLine, decode
-from holdfast.formats.job.message import is_code
-from holdfast.formats.job.python_exceptions import where
+from holdfast.formats.job.message import is_code, of_exception
+from holdfast.formats.job.python_exceptions import find_by_place, where
 from holdfast.formats.kernel.line import printable
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
@@ -27,7 +27,7 @@ _FAILED = re.compile(
 )
 _NO_ERROR = re.compile(
     r"\b(?:no|without|0) errors?\b|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|\bwarn(?:ing)?\b|ignor|retry"
-    r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b|\bmight\b|error[ _]rate"
+    r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b(?! not)|\bmight\b|error[ _]rate"
     r"|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,
 )
@@ -39,7 +39,13 @@ def look(text: bytes, last_line: int) -> Evidence | None:
     raw = text.rstrip(b"\n").split(b"\n")
     lines = [decode(one[-2000:], last_line - len(raw) + 1 + place) for place, one in enumerate(raw)][-MOST_LINES:]
     spoken = [one for one in lines if one.text.strip()]
-    return _cut_traceback(spoken) or _last_error(spoken)
+    return _cut_traceback(spoken) or _unnamed_class(spoken) or _last_error(spoken)
+
+
+def _unnamed_class(lines: Sequence[JobLine]) -> Evidence | None:
+    """A traceback that ends with an exception whose class does not call itself an error."""
+    found = find_by_place(lines)
+    return of_exception(found[1], found[0], job_errors.of_exception(found[1].text)) if found else None
 
 
 def _cut_traceback(lines: Sequence[JobLine]) -> Evidence | None:

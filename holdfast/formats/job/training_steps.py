@@ -1,4 +1,4 @@
-"""Step lines of trainers (Megatron, DeepSpeed, Lightning, Hugging Face, nanoGPT and alike): progress, loss and pace."""
+"""Step lines of trainers (Megatron, DeepSpeed, Lightning, Hugging Face, nanoGPT): step, loss and step time."""
 
 import math
 import re
@@ -46,6 +46,11 @@ _PACES = tuple(  # (a word of the line, the number beside it, what it makes seco
         (b"sec/step", rb"([\d.]{1,12}) ?sec/step", "s"),
         (b"sec/batch", rb"([\d.]{1,12}) ?sec/batch", "s"),
         (b"it/s", rb"([\d.]{1,12})it/s", "rate"),
+        (b"tps:", rb"tps: *([\d.,]{1,15})", "rate"),
+        (b"SamplesPerSec=", rb"SamplesPerSec=([\d.]{1,15})", "rate"),
+        (b"wps=", rb"wps=([\d.]{1,15})", "rate"),
+        (b"samples/s", rb"([\d.,]{1,15}) ?samples/s", "rate"),
+        (b"tokens/s", rb"([\d.,]{1,15}) ?tokens/s", "rate"),
         (b"ms", rb"(?<!\w)(?:iter[_ ])?(?:time|dt|step_time)[:= ]+([\d.]{1,15}) ?ms|\| *([\d.]{1,12}) ms \|", "ms"),
     )
 )
@@ -60,6 +65,43 @@ NOT_A_NUMBER = tuple(
     for value in (b"nan", b"NaN", b"inf")
 )
 """Words of a line that must be read however long the log is."""
+
+
+_STEP_HEAD = re.compile(rb"[^\n|]{0,80}\biteration +\d{1,9}/ *\d{1,9} \|[^\n]*")  # of Megatron
+_OWN_LINE = re.compile(rb"\biteration +\d")
+_MOST_PIECES = 10
+_PROOFS = 3  # whole step lines of a block after which no other is looked at
+
+
+def joined(block: bytes) -> bytes:
+    """Wrapped step lines, each on one line; its line ends follow it, so that every other line keeps its number."""
+    pieces: list[bytes] = []
+    done = whole = 0
+    at = block.find(b"iteration ")
+    while at >= 0 and (pieces or whole < _PROOFS):
+        head = _STEP_HEAD.match(block, line_start(block, at))
+        end = _end_of_wrapped(block, head) if head else at
+        if head and end > head.end():
+            text = block[head.start() : end]
+            pieces += [block[done : head.start()], text.replace(b"\n", b""), b"\n" * text.count(b"\n")]
+            done = end
+        whole += bool(head) and end == (head.end() if head else 0)
+        at = block.find(b"iteration ", max(end, line_end(block, at)))
+    return b"".join([*pieces, block[done:]]) if pieces else block
+
+
+def _end_of_wrapped(block: bytes, head: re.Match[bytes]) -> int:
+    """Where the last piece ends: each but the last is as wide as the terminal, and the last ends with a bar."""
+    width, end = len(head[0]), head.end()
+    for _ in range(_MOST_PIECES):
+        start, stop = end + 1, line_end(block, end + 1)
+        piece = block[start:stop]
+        if not piece or len(piece) > width or _OWN_LINE.search(piece):
+            return head.end()
+        end = stop
+        if len(piece) < width:
+            return end if piece.rstrip().endswith(b"|") else head.end()
+    return head.end()
 
 
 class TrainingStep(NamedTuple):
@@ -133,7 +175,7 @@ def _seconds(raw: bytes) -> float | None:
         if (place := raw.find(word)) < 0:
             continue
         match = regex.search(raw, max(place - _BEFORE_THE_WORD, 0))
-        value = _number(match[match.lastindex or 1]) if match else None
+        value = _number(match[match.lastindex or 1].replace(b",", b"")) if match else None
         if value and math.isfinite(value):
             seconds = {"ms": value / 1000.0, "s": value, "rate": 1.0 / value}[unit]
             batch = _BATCH.search(raw, place)

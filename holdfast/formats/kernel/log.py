@@ -1,4 +1,4 @@
-"""A kernel log as a stream of bytes -> events. Lines without a known word are skipped without being decoded."""
+"""A kernel log as a stream of bytes to events. Lines without a known keyword are not decoded."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -24,8 +24,8 @@ _SPREAD_OVER_LINES = frozenset({*_AER_WORDS, *_LSPCI_REGISTERS, *firmware_error.
 _LSPCI_HEADER_LINES = 8
 _SEGFAULT = "segfault"
 _NAMES_A_PROGRAM = re.compile(
-    r".{0,15}(?:\[\d{1,10}\]|\(\d{1,10}\)|/\d{1,10}:| invoked oom-killer|: page allocation |: vmalloc|"
-    r": attempt to access)",
+    r".{0,15}(?:\[\d{1,10}\]| ?\(\d{1,10}\)|/\d{1,10}:| invoked oom-killer|: page allocation |: vmalloc|"
+    r": attempt to access| uses obsolete | forgot to set |: Corrupted page table )",
     re.DOTALL,
 )
 """Messages that begin with the name of a process, up to 15 bytes that its owner chooses, and may hold a file name.

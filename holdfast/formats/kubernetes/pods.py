@@ -1,7 +1,7 @@
-"""A pod as the API server shows it: what it holds of a node, whether it may be sent away, and the job that it is."""
+"""A pod in the Kubernetes API: its resources on a node, whether it may be evicted, and its job."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.formats.kubernetes import objects as words
@@ -24,6 +24,16 @@ _WHY_FAILED = {
     "Terminated": JobState.NODE_FAILED,  # what a node that shuts down in order says of its pods
     "OutOfMemory": JobState.OUT_OF_MEMORY,
 }
+JOBSET = "JobSet"
+GANGS = (  # kind, and the labels or annotations that name one
+    (JOBSET, ("jobset.sigs.k8s.io/jobset-name",)),
+    ("LeaderWorkerSet", ("leaderworkerset.sigs.k8s.io/name", "leaderworkerset.sigs.k8s.io/group-index")),
+    ("PodGroup", ("scheduling.k8s.io/group-name",)),  # Volcano
+    ("PodGroup", ("scheduling.x-k8s.io/pod-group",)),  # coscheduling
+    ("PodGroup", ("kueue.x-k8s.io/pod-group-name",)),
+    ("TrainingJob", ("training.kubeflow.org/job-name",)),
+)
+WORKLOAD = "kueue.x-k8s.io/workload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +44,13 @@ class KubernetesPod:
     node: str
     state: JobState
     gpus: int = 0
+    """Of its containers."""
+    claims: tuple[tuple[str, int], ...] = ()
+    """Each resource claim, with its GPUs. One that is not allocated or cannot be read may be a GPU, so it is one."""
+    gang: str = ""
+    """Kind, namespace and name of the job whose pods run only together; '' where there is none."""
+    workload: str = ""
+    """Name of the Kueue Workload that admitted it."""
     owner: str = ""
     """uid of what made it, such as a Job: pods of one owner are one workload. Its own where nothing did."""
     belongs_to_node: bool = False
@@ -51,7 +68,16 @@ class KubernetesPod:
 
     @property
     def is_gpu_work(self) -> bool:
-        return self.gpus > 0 and not self.belongs_to_node
+        return self.held_gpus > 0 and not self.belongs_to_node
+
+    @property
+    def held_gpus(self) -> int:
+        return self.gpus + sum(gpus for _, gpus in self.claims)
+
+    def counted(self, known: Mapping[tuple[str, str], int | None]) -> "KubernetesPod":
+        """With the GPUs of the claims that are allocated; `known` is by namespace and name."""
+        found = [(name, known.get((self.namespace, name))) for name, _ in self.claims]
+        return replace(self, claims=tuple((name, 1 if gpus is None else gpus) for name, gpus in found))
 
     @property
     def job(self) -> Job:
@@ -62,7 +88,7 @@ class KubernetesPod:
             shown_as=self.shown_as,
             account=self.namespace,
             nodes=(self.node,) if self.node else (),
-            gpus=self.gpus,
+            gpus=self.held_gpus,
             start=self.start,
             end=self.end,
             state=self.state,
@@ -82,6 +108,9 @@ def pod(item: object, gpu_resources: Sequence[str]) -> KubernetesPod | None:
         node=words.word(spec, "nodeName"),
         state=state,
         gpus=_gpus(spec, gpu_resources),
+        claims=tuple((claim, 1) for claim in _claims(spec, status)),
+        gang=_gang(meta),
+        workload=words.word(words.table(meta, "annotations"), WORKLOAD),
         owner=_owner(meta) or uid,
         belongs_to_node=_belongs_to_node(meta),
         start=words.moment(status.get("startTime")),
@@ -110,15 +139,32 @@ def _belongs_to_node(meta: Mapping[str, Any]) -> bool:
 
 
 def _gpus(spec: Mapping[str, Any], patterns: Sequence[str]) -> int:
-    """Containers hold theirs together; those that run first hold theirs one after another.
-
-    A claim (dynamic resource allocation) names a device elsewhere; it may be a GPU, so it counts as one.
-    """
+    """Containers hold theirs together; those that run first hold theirs one after another."""
     first = words.rows(spec, "initContainers")
     beside = [one for one in first if one.get("restartPolicy") == "Always"]  # sidecars run on
     together = sum(_asked(one, patterns) for one in [*words.rows(spec, "containers"), *beside])
-    claims = len(words.rows(spec, "resourceClaims"))
-    return max([together, *(_asked(one, patterns) for one in first)]) + claims
+    return max([together, *(_asked(one, patterns) for one in first)])
+
+
+def _claims(spec: Mapping[str, Any], status: Mapping[str, Any]) -> list[str]:
+    """The names of its ResourceClaims; one that is made from a template has its name in the status."""
+    made = {words.word(one, "name"): one for one in words.rows(status, "resourceClaimStatuses")}
+    named = [(words.word(one, "name"), one) for one in words.rows(spec, "resourceClaims")]
+    return [
+        words.word(one, "resourceClaimName") or words.word(made.get(name, {}), "resourceClaimName") or name
+        for name, one in named
+    ]
+
+
+def _gang(meta: Mapping[str, Any]) -> str:
+    """Job controllers and gang schedulers mark the pods that run only together."""
+    namespace = words.word(meta, "namespace") or "default"
+    marks = {**words.table(meta, "annotations"), **words.table(meta, "labels")}
+    for kind, keys in GANGS:
+        names = [words.word(marks, key) for key in keys]
+        if all(names):
+            return f"{kind} {namespace}/{'/'.join(names)}"
+    return ""
 
 
 def _asked(container: Mapping[str, Any], patterns: Sequence[str]) -> int:

@@ -1,7 +1,9 @@
-"""Nodes and pods of a Kubernetes cluster at one moment, and the status of each node in the words of every scheduler."""
+"""Nodes and pods of a cluster at one moment, and the status of each node."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
+from holdfast.formats.kubernetes.claims import ResourceClaim, ResourceSlice, offered
 from holdfast.formats.kubernetes.nodes import KubernetesNode
 from holdfast.formats.kubernetes.objects import MANAGER
 from holdfast.formats.kubernetes.pods import KubernetesPod
@@ -14,6 +16,15 @@ class Snapshot:
 
     nodes: tuple[KubernetesNode, ...]
     pods: tuple[KubernetesPod, ...]
+
+    def counted(self, claims: Iterable[ResourceClaim], slices: Iterable[ResourceSlice]) -> "Snapshot":
+        """With the GPUs of dynamic resource allocation, which neither pods nor nodes show themselves."""
+        known = {(claim.namespace, claim.name): claim.gpus for claim in claims}
+        gpus = offered(slices)
+        return Snapshot(
+            tuple(replace(node, gpus=max(node.gpus, gpus.get(node.name, 0))) for node in self.nodes),
+            tuple(pod.counted(known) if pod.claims else pod for pod in self.pods),
+        )
 
 
 def statuses(snapshot: Snapshot) -> list[NodeStatus]:

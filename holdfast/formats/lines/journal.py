@@ -28,7 +28,10 @@ def parse(text: str) -> JournalEntry | None:
 
 
 def _program(fields: dict[str, Any]) -> str:
-    """A line that a program wrote into the kernel's log keeps the transport of the kernel, but not its facility."""
+    """A line that a program wrote into the kernel's log keeps the transport of the kernel, but not its facility.
+    Any user can write under the name of a daemon; the journal itself adds who it was."""
+    if str(fields.get("_UID", "0")) != "0":
+        return "a user"
     from_kernel = fields.get("_TRANSPORT", "kernel") == "kernel" and str(fields.get("SYSLOG_FACILITY", "0")) == "0"
     return "" if from_kernel else _message(fields.get("SYSLOG_IDENTIFIER")) or "unknown"
 

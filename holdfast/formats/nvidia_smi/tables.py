@@ -1,4 +1,4 @@
-"""Tables that nvidia-smi prints for people: the summary without options, and `nvlink -s` and `-e`."""
+"""Tables of nvidia-smi: the summary without options, `nvlink -s` and `nvlink -e`."""
 
 import re
 
@@ -14,6 +14,7 @@ _SECOND = re.compile(
 )
 _NVLINK_GPU = re.compile(r"^\s*GPU (\d+): (.*?)(?: \(UUID: (.*?)\))?\s*$")
 _LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
+_CUT = re.compile(r"^\s*(?:\.\.\.|…|\[\.\.\.\]|--More--)\s*$")
 _RATE = re.compile(r"[\d.]+ GB/s|<active>|active", re.IGNORECASE)
 _DRIVER_MODELS = ("WDDM", "TCC", "MCDM")  # of Windows, in the place of persistence mode
 _ALL_INACTIVE = re.compile(r"^\s*NVML: Unable to retrieve NVLink information as all links are inActive")
@@ -66,6 +67,10 @@ def read_nvlink(text: str) -> ToolOutput | None:
             output.add(place, "gpu_model", model)
             if uuid:
                 output.add(place, "gpu_uuid", uuid)
+        elif place in links and _CUT.match(line):
+            del links[place]
+            output.doubt(place, "the list of its NVLinks breaks off")
+            place = ""
         elif place and _ALL_INACTIVE.match(line):
             output.see(place)
             if _ON_A_BASEBOARD.search(model):

@@ -20,7 +20,7 @@ shared_wait_seconds = 10
 enabled = true
 period_hours = 0.1
 minutes_per_day = 1000.0
-patience_seconds = 600.0
+timeout_seconds = 600.0
 """
 BUSINESS_CONTEXT = """# Prices, dates and on-call names of the demo's incidents; all of it is made up.
 horizon_hours = 24

@@ -1,4 +1,4 @@
-"""Many drills at once: shipped ones played, or drawn ones with a confusion matrix."""
+"""Runs many drills: shipped ones, or random ones with a confusion matrix."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

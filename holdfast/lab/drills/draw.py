@@ -1,4 +1,4 @@
-"""A drill drawn at random: fleet, jobs, where and how it goes wrong, and harmless noise beside it."""
+"""Draws a random drill: fleet, jobs, fault, and harmless noise."""
 
 from collections.abc import Sequence
 
@@ -29,36 +29,36 @@ def drawable() -> tuple[str, ...]:
 
 def draw(seed: int, kind: str) -> Drill:
     """The same seed and kind give the same drill."""
-    luck = np.random.default_rng([seed, len(kind), *kind.encode()])
-    layout = _layout(luck, kind)
+    rng = np.random.default_rng([seed, len(kind), *kind.encode()])
+    layout = _layout(rng, kind)
     lasts = LONG if kind in SLOW_TO_SHOW else LASTS
-    faults = () if kind == CALM else (_fault(luck, kind, layout),)
+    faults = () if kind == CALM else (_fault(rng, kind, layout),)
     return Drill(
         name=f"{kind}#{seed}", title=f"Drawn: {kind}, seed {seed}", lasts=lasts, seed=seed, layout=layout,
-        faults=faults, distractors=_distractors(luck, layout, lasts),
+        faults=faults, distractors=_distractors(rng, layout, lasts),
     )  # fmt: skip
 
 
-def _layout(luck: np.random.Generator, kind: str) -> Layout:
-    racks, per_rack = int(luck.integers(6, 11)), int(luck.choice([4, 4, 8]))
+def _layout(rng: np.random.Generator, kind: str) -> Layout:
+    racks, per_rack = int(rng.integers(6, 11)), int(rng.choice([4, 4, 8]))
     nodes = racks * per_rack
     fleet = PlantLayout(
-        nodes=nodes, nodes_per_rack=per_rack, racks_per_cdu=int(luck.integers(2, 5)),
-        cdus_per_room=int(luck.integers(1, 3)), nodes_per_leaf=int(luck.choice([4, 8])),
-        spines=int(luck.choice([2, 4])),
+        nodes=nodes, nodes_per_rack=per_rack, racks_per_cdu=int(rng.integers(2, 5)),
+        cdus_per_room=int(rng.integers(1, 3)), nodes_per_leaf=int(rng.choice([4, 8])),
+        spines=int(rng.choice([2, 4])),
     )  # fmt: skip
     first = nodes // 2
     rest = list(range(first, nodes))
-    mtbf = {"schedule.cadence_long": float(luck.uniform(600, 1100))}.get(kind, float("inf"))
+    mtbf = {"schedule.cadence_long": float(rng.uniform(600, 1100))}.get(kind, float("inf"))
     jobs = [
         JobSpec(
-            name="alpha", nodes=tuple(range(first)), compute_seconds=float(luck.uniform(2, 8)),
-            collective_seconds=float(luck.uniform(0.5, 2)), checkpoint_interval=float(luck.uniform(400, 700)),
-            checkpoint_seconds=float(luck.uniform(12, 25)), restart_seconds=float(luck.uniform(120, 240)), mtbf=mtbf,
+            name="alpha", nodes=tuple(range(first)), compute_seconds=float(rng.uniform(2, 8)),
+            collective_seconds=float(rng.uniform(0.5, 2)), checkpoint_interval=float(rng.uniform(400, 700)),
+            checkpoint_seconds=float(rng.uniform(12, 25)), restart_seconds=float(rng.uniform(120, 240)), mtbf=mtbf,
         )
     ]  # fmt: skip
     serving = None
-    if kind.startswith("pools.") or luck.random() < 0.4:
+    if kind.startswith("pools.") or rng.random() < 0.4:
         pools = np.array_split(np.array(rest), 4)
         serving = Serving(
             source="prefill", source_nodes=tuple(int(node) for node in pools[0]),
@@ -69,18 +69,18 @@ def _layout(luck: np.random.Generator, kind: str) -> Layout:
     return Layout(fleet, tuple(jobs), serving)
 
 
-def _fault(luck: np.random.Generator, name: str, layout: Layout) -> PlantFault:
+def _fault(rng: np.random.Generator, name: str, layout: Layout) -> PlantFault:
     kind = kinds()[name]
-    type_of = str(luck.choice(kind.on))
-    subject = "software/driver-580.1" if type_of == "software" else pick(luck, hurting(layout, type_of))
-    ramp = float(luck.uniform(120, 900)) if kind.slow else float(luck.choice([0, 0, 30, 120]))
+    type_of = str(rng.choice(kind.on))
+    subject = "software/driver-580.1" if type_of == "software" else pick(rng, hurting(layout, type_of))
+    ramp = float(rng.uniform(120, 900)) if kind.slow else float(rng.choice([0, 0, 30, 120]))
     return PlantFault(
         kind=name,
         subject=subject,
-        start=float(luck.integers(48, 78)) * 10,
-        magnitude=float(luck.uniform(*kind.draw)),
+        start=float(rng.integers(48, 78)) * 10,
+        magnitude=float(rng.uniform(*kind.draw)),
         ramp=ramp if not name.startswith("schedule.") else 0.0,
-        signal=str(luck.choice(SENSOR_SIGNALS[type_of])) if name.startswith("sensor.") else "",
+        signal=str(rng.choice(SENSOR_SIGNALS[type_of])) if name.startswith("sensor.") else "",
         nodes=layout.jobs[0].nodes[: max(4, len(layout.jobs[0].nodes) // 2)] if type_of == "software" else (),
     )
 
@@ -106,29 +106,29 @@ def hurting(layout: Layout, type_of: str) -> Sequence[str]:
     return used.get(type_of) or KnownSubjects(layout).by_type[type_of]
 
 
-def pick(luck: np.random.Generator, among: Sequence[str]) -> str:
-    return among[int(luck.integers(len(among)))]
+def pick(rng: np.random.Generator, among: Sequence[str]) -> str:
+    return among[int(rng.integers(len(among)))]
 
 
-def _distractors(luck: np.random.Generator, layout: Layout, lasts: float) -> tuple[Distractor, ...]:
+def _distractors(rng: np.random.Generator, layout: Layout, lasts: float) -> tuple[Distractor, ...]:
     def at() -> float:
-        return float(luck.uniform(0.1, 0.9)) * lasts
+        return float(rng.uniform(0.1, 0.9)) * lasts
 
     made = [
-        Distractor(kind="ambient_wiggle", subject=pick(luck, layout.rooms), start=at(),
-                   seconds=float(luck.uniform(300, 900)), magnitude=float(luck.uniform(0.5, 1.8))),
-        Distractor(kind="xid", subject=pick(luck, layout.gpus), start=at()),
-        Distractor(kind="route_change", subject=pick(luck, layout.leaves), start=at()),
-        Distractor(kind="port_flap", subject=pick(luck, layout.ports), start=at()),
-        Distractor(kind="rollout", subject=pick(luck, layout.nodes), start=at()),
+        Distractor(kind="ambient_wiggle", subject=pick(rng, layout.rooms), start=at(),
+                   seconds=float(rng.uniform(300, 900)), magnitude=float(rng.uniform(0.5, 1.8))),
+        Distractor(kind="xid", subject=pick(rng, layout.gpus), start=at()),
+        Distractor(kind="route_change", subject=pick(rng, layout.leaves), start=at()),
+        Distractor(kind="port_flap", subject=pick(rng, layout.ports), start=at()),
+        Distractor(kind="rollout", subject=pick(rng, layout.nodes), start=at()),
         Distractor(kind="load_change", subject=f"job/{layout.jobs[-1].name}", start=at(),
-                   seconds=float(luck.uniform(120, 400)), magnitude=float(luck.uniform(0.05, 0.2))),
+                   seconds=float(rng.uniform(120, 400)), magnitude=float(rng.uniform(0.05, 0.2))),
         Distractor(kind="slow_steps", subject=f"job/{layout.jobs[0].name}", start=at(),
-                   seconds=float(luck.uniform(10, 40)), magnitude=float(luck.uniform(0.1, 0.4))),
+                   seconds=float(rng.uniform(10, 40)), magnitude=float(rng.uniform(0.1, 0.4))),
         Distractor(kind="storage_burst", subject="storage/lustre1", start=at(),
-                   seconds=float(luck.uniform(60, 240)), magnitude=float(luck.uniform(0.3, 0.8))),
-        Distractor(kind="sensor_gap", subject=pick(luck, layout.cdus), start=at(),
-                   seconds=float(luck.uniform(30, 200)), signal="cdu_flow_litres_per_minute"),
+                   seconds=float(rng.uniform(60, 240)), magnitude=float(rng.uniform(0.3, 0.8))),
+        Distractor(kind="sensor_gap", subject=pick(rng, layout.cdus), start=at(),
+                   seconds=float(rng.uniform(30, 200)), signal="cdu_flow_litres_per_minute"),
     ]  # fmt: skip
-    keep = luck.random(len(made)) < 0.35
+    keep = rng.random(len(made)) < 0.35
     return tuple(one for one, kept in zip(made, keep, strict=True) if kept)

@@ -53,17 +53,17 @@ def as_read(panel: Panel, instruments: Sequence[Instrument], seed: int) -> Panel
         if reads is None:
             tables[name] = table
         elif not reads.missing:
-            luck = np.random.default_rng([seed, crc32(name.encode())])
-            tables[name] = SignalTable(table.subjects, _reading(table.values, reads, panel.step, luck))
+            rng = np.random.default_rng([seed, crc32(name.encode())])
+            tables[name] = SignalTable(table.subjects, _reading(table.values, reads, panel.step, rng))
     return replace(panel, tables=tables)
 
 
-def _reading(values: Values, reads: Instrument, step: float, luck: np.random.Generator) -> Values:
+def _reading(values: Values, reads: Instrument, step: float, rng: np.random.Generator) -> Values:
     found = np.round(values / reads.resolution) * reads.resolution if reads.resolution else values.copy()
     every = max(1, round(reads.cadence / step))
-    phase = luck.integers(0, every, (len(found), 1))
+    phase = rng.integers(0, every, (len(found), 1))
     due = (np.arange(found.shape[1])[None, :] + phase) % every == 0
-    due &= luck.random(found.shape) >= reads.missed
+    due &= rng.random(found.shape) >= reads.missed
     if due.all():
         return found.astype(np.float32)
     return held(np.where(due, found, np.nan).astype(np.float32), max(1, round(every * HELD_CADENCES)))

@@ -1,4 +1,4 @@
-"""Files and links of a simulated tree, written the way an agent with kept-open descriptors must see them.
+"""Files and links of a simulated tree, written so that an agent with open descriptors sees changes.
 
 sysfs files keep their inode for life, and readers keep descriptors open and pread them. So a change is one
 pwrite in place followed by a truncate to the new length, never a new file renamed over the old one.

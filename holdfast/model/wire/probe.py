@@ -1,4 +1,4 @@
-"""A probe between two nodes: what an agent is asked, what a session proved, and how much may be asked of a fleet."""
+"""Probe messages: the request to an agent, the result of a session, and the probe budget of a fleet."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class SweepRequest:
     largest: int = LARGEST_BYTES
     pair_bytes: int = 8 << 20
     longest_seconds: float = 10.0
-    patience_seconds: float = 120.0
+    timeout_seconds: float = 120.0
     fabric: str = ""  # whose limits tell which sizes are worth another look
 
     def __post_init__(self) -> None:
@@ -39,7 +39,7 @@ class SweepRequest:
             (self.largest <= LARGEST_BYTES, "largest", f"at most {LARGEST_BYTES}"),
             (0 < self.pair_bytes <= LARGEST_BYTES, "pair_bytes", f"1 to {LARGEST_BYTES}"),
             (0 < self.longest_seconds <= LONGEST_SECONDS, "longest_seconds", f"at most {LONGEST_SECONDS:g}"),
-            (0 < self.patience_seconds <= LONGEST_SECONDS, "patience_seconds", f"at most {LONGEST_SECONDS:g}"),
+            (0 < self.timeout_seconds <= LONGEST_SECONDS, "timeout_seconds", f"at most {LONGEST_SECONDS:g}"),
         ):
             _require(holds, f"sweep.{what}", expected)
 
@@ -103,7 +103,7 @@ class ProbePolicy:
     """Every pair of leaves, and every node, is proven within this, if it is idle often enough."""
     bytes: int = 256 << 20
     """Payload of a session."""
-    patience_seconds: float = 90.0
+    timeout_seconds: float = 90.0
     """A session that has not ended by then is given up: agents hear of it with their heartbeat, 30 s apart."""
     port: int = 29_477
     """On which the first of a pair listens. A node is in one pair at a time."""

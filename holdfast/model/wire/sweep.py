@@ -1,4 +1,4 @@
-"""The report of a sweep over several nodes: what `holdfast probe run --json` prints and a leading agent sends."""
+"""Sweep report: what `holdfast probe run --json` prints and the leading agent sends."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +34,7 @@ class SweepReport:
     pairs: list[dict[str, Any]] = field(default_factory=list)
     suspects: list[SweepFinding] = field(default_factory=list)
     verdicts: list[dict[str, Any]] = field(default_factory=list)
-    judgement: list[dict[str, Any]] = field(default_factory=list)  # of the sweep as a whole, by regime
+    sweep_verdicts: list[dict[str, Any]] = field(default_factory=list)  # of the sweep as a whole, by regime
     ranks: int = 0
     gpu_model: str = ""
     network: str = ""  # the plugin that NCCL chose: IB, Socket, ...

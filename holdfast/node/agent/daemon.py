@@ -1,4 +1,4 @@
-"""The agent: sources on threads, one thread that remembers and judges, /metrics for Prometheus, a file for the gate."""
+"""The agent daemon: sources on threads, one evaluation thread, /metrics for Prometheus, a verdict file for the gate."""
 
 import logging
 import queue
@@ -55,7 +55,7 @@ class Agent:
         self._written_at = 0.0
         self._self_at = 0.0
         self._file_trouble = ""  # why the verdict file could not be written
-        self._unheard = {source.name for source in chosen}
+        self._unreceived = {source.name for source in chosen}
         self._started_at = self.clock.now()
         self._reporting: Reporting | None = None
         if settings.controller.url:
@@ -98,14 +98,14 @@ class Agent:
         now = self.clock.now()
         with self.guard:
             for reading in arrived:
-                self._unheard.discard(reading.source)
+                self._unreceived.discard(reading.source)
                 self.node.take(reading)
                 if self._reporting:
                     self._reporting.hear(reading)
             if now - self._self_at >= SELF_SECONDS:
                 self._self_at = now
                 self.node.take(self._about_itself(now))
-            if self._unheard and now - self._started_at < WARM_UP_SECONDS:
+            if self._unreceived and now - self._started_at < WARM_UP_SECONDS:
                 return  # a first verdict before every source has spoken would only say so
             changes = self.node.judge(now)
         if self._jobs:

@@ -1,4 +1,4 @@
-"""The agent's loopback page: /metrics for Prometheus, /v1/... JSON for people and tools. Read-only."""
+"""The agent's loopback HTTP server: /metrics for Prometheus, /v1 as JSON. Read-only."""
 
 import logging
 import threading

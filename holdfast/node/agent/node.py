@@ -1,4 +1,4 @@
-"""One node's judgement, without clock or threads: readings in, verdicts and their changes out.
+"""Evaluation of one node, without clock or threads: readings in, verdicts and changes out.
 
 The agent drives it in real time, tests and the twin in virtual time.
 """
@@ -73,8 +73,8 @@ class Node:
                 name
                 for name, question in self.questions.items()
                 if reading.source in self._depends.get(name, ())
-                or kinds.intersection(question.check.hears)
-                or (CLEARED in kinds and question.check.hears)
+                or kinds.intersection(question.check.event_kinds)
+                or (CLEARED in kinds and question.check.event_kinds)
             )
 
     def judge(self, now: float) -> list[CheckChange]:
@@ -117,7 +117,7 @@ class Node:
         """What the failing verdicts were judged from; where events count, also who tells which were repaired."""
         failing = [name for name, verdict in self.verdicts.items() if verdict.health is Health.FAIL]
         doubted = {source for name in failing for source in self._depends.get(name, ())}
-        return doubted | {RepairsSource.name for name in failing if self.questions[name].check.hears}
+        return doubted | {RepairsSource.name for name in failing if self.questions[name].check.event_kinds}
 
     @property
     def health(self) -> Health:

@@ -1,4 +1,4 @@
-"""Look once: every source read in parallel within its deadline, for `holdfast check`, `signals` and `doctor`.
+"""Reads every source once, in parallel within deadlines, for `holdfast check`, `signals` and `doctor`.
 
 Where a stage asks for what takes the whole node, that comes after the others, one after another, and the others are
 read again behind it: what went wrong under load shows then.
@@ -41,7 +41,7 @@ def look_at(settings: Settings, stage: str, seconds: float = 0.0, tell: Tell = l
     node = Node(census(settings), questions(settings, stage))
     chosen = sources(settings, stage)
     # Everything is judged when the slowest has answered: what the quick ones read must not be stale by then.
-    prepare(node, chosen, patience=sum(sorted(source.deadline for source in chosen)[-3:]) + seconds)
+    prepare(node, chosen, timeout=sum(sorted(source.deadline for source in chosen)[-3:]) + seconds)
     for reading in _readings(chosen, clock, seconds, tell):
         node.take(reading)
     _compare_with_past(node, results, clock.now())
@@ -91,11 +91,11 @@ def _read_costly(source: Source, clock: AgentClock, tell: Tell) -> list[Reading]
         source.stop()
 
 
-def prepare(node: Node, chosen: Sequence[Source], patience: float = 0.0) -> None:
+def prepare(node: Node, chosen: Sequence[Source], timeout: float = 0.0) -> None:
     """Tell the history what each source is there to bring and how long its values hold."""
     for source in chosen:
         node.history.promise(source.name, source.carries)
-        node.history.expect_freshness(source.name, fresh_seconds(source.every, source.deadline) + patience)
+        node.history.expect_freshness(source.name, fresh_seconds(source.every, source.deadline) + timeout)
 
 
 def fresh_seconds(every: float, deadline: float) -> float:

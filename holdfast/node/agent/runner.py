@@ -1,4 +1,4 @@
-"""The runner owns time, success and failure: one thread per source, each on its own cadence with its own deadline."""
+"""Runner: one thread per source, each with its own interval and deadline."""
 
 import logging
 import queue

@@ -141,10 +141,10 @@ def _node(bundle: Bundle, settings: Settings, stage: str) -> Node:
         expect=bundle.census.get("expect", {}),
     )
     node = Node(census, questions(replace(settings, node=bundle.node), stage))
-    patience = sum(sorted(one.deadline for one in bundle.readings)[-3:])
+    timeout = sum(sorted(one.deadline for one in bundle.readings)[-3:])
     for one in bundle.readings:
         node.history.promise(one.source, one.carries)
-        node.history.expect_freshness(one.source, fresh_seconds(one.every, one.deadline) + patience)
+        node.history.expect_freshness(one.source, fresh_seconds(one.every, one.deadline) + timeout)
     return node
 
 

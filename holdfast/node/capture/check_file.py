@@ -1,11 +1,12 @@
-"""`holdfast check --from FILE`: a file, a folder or a bundle is judged as a live node is."""
+"""`holdfast check --from FILE`: judges a file, folder or bundle like a live node."""
 
 from pathlib import Path
 
+from holdfast.formats.tool_output import ToolOutput
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import Settings
-from holdfast.node.capture import bundle, files, readers, sysfs_tree
-from holdfast.node.capture.judge import FileVerdict, judge_outputs
+from holdfast.node.capture import advice, bundle, files, plain_text, readers, sysfs_tree
+from holdfast.node.capture.judge import FileVerdict, judge_outputs, merged
 
 UNRECOGNISED = 65  # sysexits.h: EX_DATAERR
 NAME = "captured"
@@ -16,11 +17,13 @@ def check_file(path: str, settings: Settings, stage: str = "passive") -> FileVer
     where = Path(path)
     if bundle.is_bundle(where):
         return bundle.judge(bundle.load(where), settings, stage)
-    found = [output for _, text in files.texts(where) for output in readers.read(text)]
-    found += sysfs_tree.outputs(where)
-    if not found:
-        known = ", ".join(dict.fromkeys(one.name for one in readers.FORMATS))
-        raise Refusal(
-            f"{path}: not recognised; expected a bundle of `holdfast capture` or output of {known}", UNRECOGNISED
-        )
-    return judge_outputs(found, settings.node or NAME, settings)
+    name = settings.node or NAME
+    outputs: dict[str, list[ToolOutput]] = {name: list(sysfs_tree.outputs(where))}
+    texts = [text for _, text in files.texts(where)]
+    for text in texts:
+        for host, part in (plain_text.by_host(text) or {name: text}).items():
+            outputs.setdefault(host, []).extend(readers.read(part))
+    judged = [judge_outputs(found, host, settings) for host, found in outputs.items() if found]
+    if not judged:
+        raise Refusal(f"{path}: {advice.of(texts)}", UNRECOGNISED)
+    return judged[0] if len(judged) == 1 else merged(judged)

@@ -1,4 +1,4 @@
-"""Files of any packing: plain, gzip, xz, bzip2, zip, a folder, a tar. Bounded: a bomb or a disk image is refused."""
+"""Opens files of any packing: plain, gzip, xz, bzip2, zip, folder, tar. Archive bombs are refused."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""Readers that need more than one format: a kernel log or lspci, DCGM's diagnostic and exporter, a subnet's map."""
+"""Readers that combine several formats: kernel log or lspci, DCGM diagnostic and exporter, a subnet map."""
 
 import re
 
@@ -19,7 +19,17 @@ _KERNEL_LINE = re.compile(
     re.MULTILINE,
 )
 _LSPCI = re.compile(r"^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S.*(?:: | \[[0-9a-f]{4}\]: )", re.MULTILINE)
-_COLLECTIVES = re.compile(r"busbw|_perf\b|bus bandwidth|\"bus_bw\"")
+_COLLECTIVES = re.compile(
+    r"busbw|_perf\b|bus bandwidth|\"bus_bw\""
+    r"|^\s*\d+\s+\d+\s+(?:u?int|float|half|double|bfloat|f8)\w*\s+[a-z]+\s+-?\d+\s+[\d.]+\s",
+    re.MULTILINE,
+)
+_DIAGNOSTIC = re.compile(
+    r"DCGM (?:GPU )?Diagnostic|Successfully ran diagnostic|\|\s*Diagnostic\s*\|\s*Result"
+    r"|^\+-+  (?:Deployment|Integration|Hardware|Stress)  -+\+",
+    re.MULTILINE,
+)
+_OFF_THE_BUS = re.compile(r"^(\S+) (.*(?:NVIDIA|AMD/ATI|Mellanox|Non-Volatile).*) \(rev ff\)", re.MULTILINE)
 _FABRIC_MANAGER = re.compile(r"^\[\w{3} \d+ \d{4} [\d:]+\] \[\w+\s*\] \[tid \d+\]", re.MULTILINE)
 GRAVE_ACTIONS = ("restart_node", "drain_and_reset", "reset_gpu", "drain_p2p")
 _AS_NVML = {
@@ -56,13 +66,17 @@ def kernel(text: str) -> ToolOutput | None:
         return None
     output = ToolOutput("lspci" if _LSPCI.search(text) and not marked else "kernel log")
     output.lines, output.events = total, events
+    for address, title in _OFF_THE_BUS.findall(text) if _LSPCI.search(text) else ():
+        if "Audio" not in title and "USB" not in title and "Serial bus" not in title:
+            why = f"{address} {title}: it answers with ones only (rev ff): it fell off the bus or has no power"
+            output.complain(f"pci/{address}", why, remedy="power-cycle the node; reseat or replace the part")
     if output.tool == "kernel log":
         output.add(NODE, "kmsg_records_total", float(total))
     return output
 
 
 def diagnostic(text: str) -> ToolOutput | None:
-    if not re.search(r"DCGM (?:GPU )?Diagnostic|Successfully ran diagnostic|\|\s*Diagnostic\s*\|\s*Result", text):
+    if not _DIAGNOSTIC.search(text):
         return None
     found = dcgm_diag.parse(text)
     if not found.results and not re.search(r"(?i)error|unable|fail|not ", found.error):

@@ -1,4 +1,4 @@
-"""Judging captured output: the readings of a file go through the same checks as those of a live node.
+"""Judges captured output: readings of a file go through the same checks as those of a live node.
 
 A check is asked if the file holds what it reads. What a tool itself reports as wrong, and no check asks about, is the
 verdict `file.report`.
@@ -74,7 +74,7 @@ def _questions(settings: Settings) -> list[Question]:
 def _is_answerable(question: Question, seen: set[str], kinds: set[str]) -> bool:
     """The file holds what the check cannot pass without, or something happened that it listens for."""
     reads = question.check.reads
-    return (bool(reads) and all(name in seen for name in reads)) or bool(kinds.intersection(question.check.hears))
+    return (bool(reads) and all(name in seen for name in reads)) or bool(kinds.intersection(question.check.event_kinds))
 
 
 def _is_not_there(row: Row, errors: set[str]) -> bool:
@@ -104,12 +104,31 @@ def _dated(event: Event, now: float) -> Event:
     return replace(event, at=min(max(event.at, now - LOOKS_BACK_SECONDS), now) if event.at else now)
 
 
+def _health(complaint: Complaint) -> Health:
+    if complaint.unknown:
+        return Health.UNKNOWN
+    return Health.FAIL if complaint.fails else Health.DEGRADED
+
+
+def merged(judged: Sequence[FileVerdict]) -> FileVerdict:
+    """Several hosts of one file: the rows of each check together; remedy and class of the first that is not well."""
+    verdicts: dict[str, Verdict] = {}
+    for one in judged:
+        for check, verdict in one.verdicts.items():
+            known = verdicts.get(check)
+            if known is None:
+                verdicts[check] = verdict
+            else:
+                leading = known if known.remedy else verdict
+                verdicts[check] = replace(leading, rows=(*known.rows, *verdict.rows))
+    tools = list(dict.fromkeys(tool for one in judged for tool in one.tools))
+    left_out = [check for check in dict.fromkeys(c for one in judged for c in one.left_out) if check not in verdicts]
+    return FileVerdict(", ".join(one.node for one in judged), tools, verdicts, left_out)
+
+
 def _report(complaints: Sequence[Complaint], outputs: Sequence[ToolOutput], name: str) -> Verdict:
-    rows = [
-        Row(_subject(name, one.place), Health.FAIL if one.fails else Health.DEGRADED, reason=one.text)
-        for one in complaints
-    ]
-    leading = next((one for one in complaints if one.fails), complaints[0] if complaints else None)
+    rows = [Row(_subject(name, one.place), _health(one), reason=one.text) for one in complaints]
+    leading = next((one for one in complaints if one.fails), next((one for one in complaints if not one.unknown), None))
     if not rows:
         read = ", ".join(f"{one.tool}" for one in outputs)
         rows = [Row(f"node/{name}", Health.PASS, reason=f"{read} reports nothing wrong")]

@@ -1,4 +1,4 @@
-"""Every kind of file that `holdfast check --from` reads: how it is recognised, by which reader, from which versions.
+"""Every file format of `holdfast check --from`: how it is recognised, its reader, and its versions.
 
 A file may hold several (a bug report, a session log): every reader sees the whole text and takes what is its own.
 """
@@ -6,6 +6,7 @@ A file may hold several (a bug report, a session log): every reader sees the who
 from collections.abc import Callable
 from typing import NamedTuple
 
+from holdfast.formats import json_document
 from holdfast.formats.amd_smi import monitor
 from holdfast.formats.amd_smi import output as amd_smi
 from holdfast.formats.bmc import ipmi, redfish
@@ -14,14 +15,15 @@ from holdfast.formats.dcgmi import tables as dcgmi
 from holdfast.formats.ethtool import module as transceiver
 from holdfast.formats.ethtool import statistics as ethtool
 from holdfast.formats.fabric import ibstat, links, mlxlink, nvlink_domain, rdma_ports, rdma_statistics
-from holdfast.formats.host import services
+from holdfast.formats.host import memory, services
+from holdfast.formats.kubernetes import kubectl
 from holdfast.formats.nvidia_smi import listing, query, query_csv, tables
 from holdfast.formats.prometheus import amd_exporter, node_exporter
 from holdfast.formats.slurm import any_output as slurm
 from holdfast.formats.storage import disks
-from holdfast.formats.tool_output import ToolOutput
+from holdfast.formats.tool_output import NODE, ToolOutput
 from holdfast.node.capture import glue
-from holdfast.node.capture.plain_text import plain
+from holdfast.node.capture.plain_text import plain, without_prefixes
 
 
 class FileFormat(NamedTuple):
@@ -103,6 +105,18 @@ FORMATS = (
         nvlink_domain.read_log,
     ),
     FileFormat(
+        "kubectl nodes",
+        "get nodes, describe node, JSON",
+        "nodes that are not ready or cordoned, conditions, GPUs that are not allocatable",
+        kubectl.read,
+    ),
+    FileFormat(
+        "ras-mc-ctl",
+        "--errors, --error-count, --summary; edac-util",
+        "memory errors of the host",
+        memory.read,
+    ),
+    FileFormat(
         "service log",
         "journalctl or syslog lines of systemd, systemctl status",
         "services of a GPU node that ended or did not start",
@@ -114,12 +128,15 @@ FORMATS = (
     FileFormat("ibdiagnet", "log and summary of version 2", "every error and warning", links.read_diagnet),
     FileFormat("ibqueryerrors", "infiniband-diags", "ports above its thresholds", links.read_counters),
     FileFormat("perfquery", "infiniband-diags", "physical error counters", links.read_counters),
+    FileFormat("ibportstate", "ibportstate and smpquery portinfo", "port state, width and speed", links.read_port_info),
     FileFormat("ibswinfo", "ibswinfo 0.5 and later", "power supplies, fans, temperature", links.read_switch),
     FileFormat("ibnetdiscover", "with and without -p", "recognised: `probe run --topology` uses it", glue.subnet_map),
     FileFormat("ethtool -S", "mlx5, bnxt_en, ice, i40e, ena", "physical errors, discards, link downs", ethtool.read),
     FileFormat("ethtool -m", "SFF-8472, SFF-8636, CMIS; text and JSON", "alarms and warnings", transceiver.read_module),
     FileFormat("ethtool", "without options", "whether there is a link", transceiver.read_link),
-    FileFormat("ipmitool sel", "list and elist", "what is asserted and not deasserted", ipmi.read_sel),
+    FileFormat(
+        "ipmitool sel", "list and elist; OpenBMC's log-util", "what is asserted and not deasserted", ipmi.read_sel
+    ),
     FileFormat("ipmitool sdr", "list, elist, sensor; ipmi-sensors", "sensors that are not ok", ipmi.read_sensors),
     FileFormat("Redfish", "any resource as JSON", "health of every part, log entries", redfish.read),
     FileFormat("nvme smart-log", "text and JSON", "critical warning, spare, media errors, wear", disks.read),
@@ -147,6 +164,20 @@ FORMATS = (
 def read(text: str) -> list[ToolOutput]:
     """What the readers find in a text; several where a file holds the output of several tools."""
     text = plain(text)
+    found = _read(text)
+    if not any(_says_something(one) for one in found.values()) and (bare := without_prefixes(text)) != text:
+        found = _read(plain(bare)) or found
+    if len(found) > 1 and "kernel log" in found and not found["kernel log"].events:
+        del found["kernel log"]  # lines with a time in brackets are in other texts too
+    return list(found.values())
+
+
+def _says_something(output: ToolOutput) -> bool:
+    """A prefix may hide every event of a log that is recognised as one."""
+    return output.tool != "kernel log" or bool(output.events)
+
+
+def _read(text: str) -> dict[str, ToolOutput]:
     found: dict[str, ToolOutput] = {}
     done = set()
     for alone in (False, True):
@@ -158,6 +189,6 @@ def read(text: str) -> list[ToolOutput]:
             done.add(one.read)
             if output := one.read(text):
                 found[output.tool] = output
-    if len(found) > 1 and "kernel log" in found and not found["kernel log"].events:
-        del found["kernel log"]  # lines with a time in brackets are in other texts too
-    return list(found.values())
+    if found and json_document.breaks_off(text):
+        next(iter(found.values())).doubt(NODE, "the JSON document breaks off: what is missing is not judged")
+    return found

@@ -1,4 +1,4 @@
-"""The one Check class. 'Blindness never passes' is written here and nowhere else."""
+"""Check: the one place that implements "missing data never passes"."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ class Check:
     scope: str = "node"
     span: float = 600.0  # seconds of history it looks at
     limits: Limits = field(default_factory=dict)
-    hears: tuple[str, ...] = ()  # event kinds that make it worth asking again at once
+    event_kinds: tuple[str, ...] = ()  # event kinds that make it worth asking again at once
 
     def __call__(self, window: Window, overrides: Limits | None = None) -> Verdict:
         """Judge what was seen; what was expected and not seen is UNKNOWN, what is known to lack is not asked."""

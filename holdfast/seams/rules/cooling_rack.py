@@ -34,15 +34,15 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
     one = _candidate(scene, rack, [sign])
     one.speaks(2.5, weigh.moved_text(sign, " l/min"))
-    sisters = _sisters(scene, rack) & scene.seen(FLOW)
-    fallen = [other for other in sisters if other in scene.fell(FLOW) or _falling(scene, other, weigh.fall(sign))]
-    if sisters and len(fallen) >= 0.5 * len(sisters):
-        one.doubt(3.0, f"{len(fallen)} of {len(sisters)} racks beside it lost flow too")
-        behind = {node for other in {rack, *sisters} for node in scene.nodes_under(other, COOLS)}
+    siblings = _siblings(scene, rack) & scene.seen(FLOW)
+    fallen = [other for other in siblings if other in scene.fell(FLOW) or _falling(scene, other, weigh.fall(sign))]
+    if siblings and len(fallen) >= 0.5 * len(siblings):
+        one.doubt(3.0, f"{len(fallen)} of {len(siblings)} racks beside it lost flow too")
+        behind = {node for other in {rack, *siblings} for node in scene.nodes_under(other, COOLS)}
         if weigh.follows_load(scene, behind, weigh.fall(sign)):
             one.most = EVERY_DAY
-    elif sisters:
-        one.speaks(1.0, f"flow is as ever in {len(sisters) - len(fallen)} of {len(sisters)} racks beside it")
+    elif siblings:
+        one.speaks(1.0, f"flow is as ever in {len(siblings) - len(fallen)} of {len(siblings)} racks beside it")
     units = [place for place in scene.topology.up(rack, ("cools",)) if place.startswith("cdu/")]
     if any(unit in scene.fell(PRESSURE) for unit in units):
         one.doubt(3.0, "its unit pushes less: the pressure fell")
@@ -59,7 +59,7 @@ def _falling(scene: Scene, rack: Subject, beside: float) -> bool:
 
 
 def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
-    """No one measures the rack's flow: all of its nodes hot, those of its sisters not, fans as ever."""
+    """No one measures the rack's flow: all of its nodes hot, those of its siblings not, fans as ever."""
     nodes = scene.nodes_under(rack, COOLS)
     hot = [scene.hot[node] for node in nodes if node in scene.hot]
     one = _candidate(scene, rack, [])
@@ -67,9 +67,9 @@ def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
     one.most = WITHOUT_INSTRUMENT
     one.unknown.append(f"{rack}: its flow is not measured")
     weigh.warms(scene, one, nodes, expected=True)
-    sisters = _sisters(scene, rack)
-    warming = [sister for sister in sorted(sisters) if _rise(scene, sister) >= BEGINS * _rise(scene, rack)]
-    if sisters & _hot_racks(scene):
+    siblings = _siblings(scene, rack)
+    warming = [sister for sister in sorted(siblings) if _rise(scene, sister) >= BEGINS * _rise(scene, rack)]
+    if siblings & _hot_racks(scene):
         one.doubt(3.0, "racks beside it are hot too")
     elif warming:
         # Racks of one unit do not warm at the same speed: the first hot one is not the cause.
@@ -101,7 +101,7 @@ def _candidate(scene: Scene, rack: Subject, signs: list[Symptom]) -> CauseCandid
     )
 
 
-def _sisters(scene: Scene, rack: Subject) -> set[Subject]:
+def _siblings(scene: Scene, rack: Subject) -> set[Subject]:
     parents = {edge.source for edge in scene.topology.sources.get(rack, ()) if edge.kind == "cools"}
     beside = {edge.target for parent in parents for edge in scene.topology.targets[parent] if edge.kind == "cools"}
     return {other for other in beside if other.startswith("rack/")} - {rack}

@@ -15,7 +15,7 @@ from holdfast.seams.seam import Seam
 THROUGHPUT = "job_throughput_ratio"
 STEP = "job_step_seconds"
 GREW = 1.3  # times what a leaf carried: traffic that only moves does not grow
-SISTERS_LOSE = 0.1  # of what they carried, when traffic moved away from them
+SIBLINGS_LOSE = 0.1  # of what they carried, when traffic moved away from them
 EVENT_SECONDS = 300.0
 YOUNG_SECONDS = 150.0
 
@@ -27,7 +27,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     links = Links(scene)
     able = {link: sign for link, sign in crowded.items() if link not in links.broken}
     leaves = sorted({switch for link in able for switch in links.switches_of.get(link, ()) if links.below(switch)})
-    moved = {leaf: fewer for leaf in leaves if (fewer := _lighter_sisters(scene, links, leaf, able))}
+    moved = {leaf: fewer for leaf in leaves if (fewer := _lighter_siblings(scene, links, leaf, able))}
     for leaf, fewer in moved.items():
         yield _routing(scene, links, leaf, _of(links, leaf, able), fewer)
     spines = sorted({switch for link in able for switch in links.switches_of[link] if not links.below(switch)})
@@ -80,16 +80,16 @@ def _rerouted(scene: Scene, leaf: Subject, at: float) -> list[Event]:
     return [event for event in changes if event.subject == leaf and abs(event.at - at) <= EVENT_SECONDS]
 
 
-def _lighter_sisters(scene: Scene, links: Links, leaf: Subject, crowded: Mapping[Subject, Symptom]) -> list[Subject]:
+def _lighter_siblings(scene: Scene, links: Links, leaf: Subject, crowded: Mapping[Subject, Symptom]) -> list[Subject]:
     """Links of a leaf that carry less while a few of it are crowded; [] where its traffic did not move."""
     mine = links.of_switch[leaf]
     # A job that waits sends less everywhere; only what its sisters lost beyond that moved away from them.
     kept = _pace(scene, leaf)
-    hit = [link for link in mine if link in crowded and (1 - _lost(scene, link)) / kept >= 1 + SISTERS_LOSE]
+    hit = [link for link in mine if link in crowded and (1 - _lost(scene, link)) / kept >= 1 + SIBLINGS_LOSE]
     if not hit or len(hit) > len(mine) / 2:
         return []
     rest = [link for link in sorted(mine) if link not in crowded]
-    lighter = [link for link in rest if 1 - (1 - _lost(scene, link)) / kept >= SISTERS_LOSE]
+    lighter = [link for link in rest if 1 - (1 - _lost(scene, link)) / kept >= SIBLINGS_LOSE]
     before = sum(scene.usual(USE, link) for link in mine)
     grown = sum(scene.recent(USE, link) for link in mine) > GREW * kept * before
     return lighter if rest and len(lighter) >= 0.6 * len(rest) and not grown else []

@@ -1,4 +1,4 @@
-"""What a hang leaves behind only if somebody asks before the end: stacks, Flight Recorder dumps, NCCL's RAS."""
+"""Captures evidence of a hang before the end: stacks, Flight Recorder dumps, NCCL RAS."""
 
 import os
 import time
@@ -16,7 +16,7 @@ from holdfast.supervisor.evidence.stack_capture import StackCapture
 
 DUMP_SECONDS = 10.0  # PyTorch looks at its pipe once a second, and writes within a few more
 _POLL_SECONDS = 0.2
-_RAS_PATIENCE_SECONDS = 3.0
+_RAS_TIMEOUT_SECONDS = 3.0
 
 
 def stacks(looks: Sequence[StackCapture], file: Path) -> None:
@@ -25,11 +25,11 @@ def stacks(looks: Sequence[StackCapture], file: Path) -> None:
         file.write_bytes(msgspec.json.format(msgspec.json.encode(looks)) + b"\n")
 
 
-def ask_for_dumps(folder: Path, patience_seconds: float = DUMP_SECONDS) -> int:
+def ask_for_dumps(folder: Path, timeout_seconds: float = DUMP_SECONDS) -> int:
     """How many ranks were asked. PyTorch reads a pipe per rank and writes its dump beside it; a rank whose watchdog
     is gone has no one at its pipe, and is not waited for."""
     asked = [pipe for pipe in sorted(folder.glob("*.pipe")) if _knock(pipe)]
-    deadline = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + timeout_seconds
     while asked and time.monotonic() < deadline and not all(_dump_of(pipe).exists() for pipe in asked):
         time.sleep(_POLL_SECONDS)
     return len(asked)
@@ -55,7 +55,7 @@ def _dump_of(pipe: Path) -> Path:
 def of_ras(node: str, port: int = nccl_ras.PORT) -> list[Evidence]:
     """What NCCL says of its ranks, where a service answers on this node."""
     try:
-        status = ras_form.parse(nccl_ras.ask("127.0.0.1", port, _RAS_PATIENCE_SECONDS))
+        status = ras_form.parse(nccl_ras.ask("127.0.0.1", port, _RAS_TIMEOUT_SECONDS))
     except (OSError, ras_form.NotRas):
         return []
     return ras_evidence.evidence(status, f"ras://{node}", time.time())

@@ -1,4 +1,4 @@
-"""Where each local rank stands right now: its Python stack through py-spy, else what it waits for in the kernel."""
+"""Captures the stack of each local rank through py-spy, or its kernel wait channel."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.supervisor import processes
 
-_PATIENCE_SECONDS = 10.0
+_TIMEOUT_SECONDS = 10.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _USER_TIME, _SYSTEM_TIME = 11, 12  # of /proc/PID/stat, counted from the state
 
@@ -75,7 +75,7 @@ def _python_stack(pid: int) -> tuple[str, ...]:
         return ()
     command = [program, "dump", "--json", "--nonblocking", "--pid", str(pid)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_SECONDS, check=True)
+        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_SECONDS, check=True)
         threads = msgspec.json.decode(done.stdout)
     except (subprocess.SubprocessError, OSError, msgspec.DecodeError, RecursionError):
         return ()

@@ -1,4 +1,4 @@
-"""How the ranks come to one mind: everybody says a few plain values, everybody hears all. No pickle, no GPU."""
+"""Agreement of ranks: every rank sends a few plain values and receives all. No pickle, no GPU."""
 
 from typing import Any
 
@@ -30,6 +30,13 @@ class Circle:
         theirs = [torch.zeros(longest, dtype=torch.uint8) for _ in range(self.world)]
         dist.all_gather(theirs, mine, group=self._group)
         return [unpack(bytes(one[: int(size)].numpy())) for one, size in zip(theirs, sizes, strict=True)]
+
+    def broadcast(self, content: torch.Tensor, owner: int) -> torch.Tensor:
+        """The owner's tensor; the others give one of the same size."""
+        if self._group is not None:
+            content = content.clone() if self.rank == owner else content  # gloo writes into what it is given
+            dist.broadcast(content, owner, group=self._group)
+        return content
 
     def all(self, answer: bool) -> bool:
         return all(self.share(answer))

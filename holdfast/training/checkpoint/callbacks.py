@@ -14,11 +14,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+from holdfast.training.checkpoint.agreement import Circle
 from holdfast.training.checkpoint.checkpoint import Checkpoint
+from holdfast.training.checkpoint.parts import Random
 
 RESTORED = "restored"
+LIGHTNING_FILE = "lightning.ckpt"
+CHUNK_BYTES = 64 << 20  # of a file that goes to a node that does not have it
 
 
 class Files:
@@ -28,24 +33,22 @@ class Files:
 
     def __init__(self, folder: str | Path, mine: bool | None = None) -> None:
         self.folder = Path(folder)
-        self._mine = int(os.environ.get("LOCAL_RANK", 0)) == 0 if mine is None else mine
+        self.mine = int(os.environ.get("LOCAL_RANK", 0)) == 0 if mine is None else mine
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        paths = sorted(path for path in self.folder.rglob("*") if path.is_file()) if self._mine else []
+        paths = sorted(path for path in self.folder.rglob("*") if path.is_file()) if self.mine else []
         return {str(path.relative_to(self.folder)): _mapped(path) for path in paths}
 
     def load_state_dict(self, files: dict[str, torch.Tensor]) -> None:
         """The folder then holds these files and no others."""
-        if not self._mine:
+        if not self.mine:
             return
         draft = self.folder.with_name(f"{self.folder.name}.draft-{os.getpid()}")
         shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
         for name, content in files.items():
-            path = (draft / name).resolve()
-            if not path.is_relative_to(draft.resolve()):
-                raise ValueError(f"{name}: not a file of the folder")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.numpy().tobytes())
+            with open(_inside(draft, name), "wb") as file:
+                file.write(content.numpy().data)
         shutil.rmtree(self.folder, ignore_errors=True)
         draft.rename(self.folder)
 
@@ -53,15 +56,42 @@ class Files:
         """What the ranks' nodes wrote together: a trainer with another number of ranks reads what it finds."""
         self.load_state_dict({name: content for state in reversed(states) for name, content in state.items()})
 
+    def complete(self, circle: Circle) -> None:
+        """Copy the files that only other nodes have: most trainers write on the first node alone."""
+        content = self.state_dict()
+        listed = circle.share([self.mine, {name: len(one) for name, one in content.items()}])
+        first_ranks = [sizes for mine, sizes in listed if mine]
+        owners = {name: rank for rank, (_, sizes) in reversed(list(enumerate(listed))) for name in sizes}
+        for name in sorted(name for name in owners if any(name not in sizes for sizes in first_ranks)):
+            self._copy(circle, name, owners[name], listed[owners[name]][1][name], content.get(name))
+
+    def _copy(self, circle: Circle, name: str, owner: int, size: int, content: torch.Tensor | None) -> None:
+        wanted = self.mine and content is None
+        with open(_inside(self.folder, name) if wanted else os.devnull, "wb") as file:
+            for start in range(0, size, CHUNK_BYTES):
+                count = min(CHUNK_BYTES, size - start)
+                part = content[start : start + count] if circle.rank == owner and content is not None else None
+                part = circle.broadcast(part if part is not None else torch.empty(count, dtype=torch.uint8), owner)
+                file.write(part.numpy().data)
+
+
+def _inside(folder: Path, name: str) -> Path:
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ValueError(f"{name}: not a file of the folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
 
 def resume(ckpt: Checkpoint, folder: str | Path) -> str | None:
     """Bring back the newest files that all ranks can have; their folder for the trainer, or None for a start."""
     files = Files(Path(folder) / RESTORED)
     files.folder.parent.mkdir(parents=True, exist_ok=True)
-    found = ckpt.load({"files": files}) is not None
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        torch.distributed.barrier()  # the first rank of the node has written them
-    return str(files.folder) if found else None
+    if ckpt.load({"files": files}) is None:
+        return None
+    files.complete(ckpt.circle)
+    ckpt.circle.share(None)  # the first rank of the node has written them
+    return str(files.folder)
 
 
 def transformers(ckpt: Checkpoint) -> Any:
@@ -70,6 +100,7 @@ def transformers(ckpt: Checkpoint) -> Any:
 
     class CheckpointCallback(TrainerCallback):  # type: ignore[misc]
         def on_save(self, arguments: Any, state: Any, control: Any, **more: Any) -> None:
+            ckpt.circle.share(None)  # each rank writes files of its own into the folder
             folder = Path(arguments.output_dir) / f"checkpoint-{state.global_step}"
             ckpt.save(state.global_step, {"files": Files(folder)})
 
@@ -77,23 +108,58 @@ def transformers(ckpt: Checkpoint) -> Any:
 
 
 def lightning(ckpt: Checkpoint, folder: str | Path, every_steps: int = 1) -> Any:
-    """For PyTorch Lightning: writes its checkpoint to the folder every so many steps, and hands it to the keepers."""
+    """For PyTorch Lightning: writes its checkpoint to the folder every so many steps, and hands it to the keepers.
+
+    Lightning does not store random numbers. Each rank's generators go into a file beside its checkpoint.
+    """
     try:
         from lightning.pytorch import Callback
     except ImportError:
         from pytorch_lightning import Callback  # what it was called before
 
     class CheckpointCallback(Callback):  # type: ignore[misc]
+        def on_train_start(self, trainer: Any, module: Any) -> None:  # no batch is drawn before it
+            if trainer.ckpt_path:
+                _load_generators(_generators_path(Path(trainer.ckpt_path).parent, trainer.global_rank))
+            loaders = trainer.fit_loop._combined_loader
+            if not all(hasattr(loader, "state_dict") for loader in (loaders.flattened if loaders else ())):
+                ckpt.report("data", LOADER_WITHOUT_STATE)
+
         def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
             step = trainer.global_step
             if step and step % every_steps == 0:
-                trainer.save_checkpoint(Path(folder) / "newest" / LIGHTNING_FILE)
-                ckpt.save(step, {"files": Files(Path(folder) / "newest")})
+                newest = Path(folder) / "newest"
+                trainer.save_checkpoint(newest / LIGHTNING_FILE)
+                _save_generators(_generators_path(newest, trainer.global_rank))
+                ckpt.circle.share(None)
+                ckpt.save(step, {"files": Files(newest)})
 
     return CheckpointCallback()
 
 
-LIGHTNING_FILE = "lightning.ckpt"
+LOADER_WITHOUT_STATE = (
+    "Lightning cannot store the position in a DataLoader without state_dict: after a load the epoch starts again in "
+    "another order; use torchdata's StatefulDataLoader"
+)
+
+
+def _generators_path(folder: Path, rank: int) -> Path:
+    return folder / f"generators-{rank}.pt"
+
+
+def _save_generators(path: Path) -> None:
+    state = Random().state_dict()
+    name, keys, *rest = state["numpy"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save({**state, "numpy": [name, torch.from_numpy(keys.astype(np.int64)), *rest]}, path)
+
+
+def _load_generators(path: Path) -> None:
+    """A rank that was not there before goes on with its own."""
+    if path.exists():
+        state = torch.load(path, weights_only=True)
+        name, keys, *rest = state["numpy"]
+        Random().load_state_dict({**state, "numpy": (name, keys.numpy().astype(np.uint32), *rest)})
 
 
 def _mapped(path: Path) -> torch.Tensor:

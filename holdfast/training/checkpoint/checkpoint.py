@@ -1,4 +1,4 @@
-"""Checkpoints that survive a node: copied into the memory of this node and of partners, now and then into storage.
+"""Checkpoints that survive a node: copies in this node's memory, on partner nodes, and periodically in storage.
 
 ckpt = Checkpoint(dir="/checkpoints/llama", replicas=2, every_steps=10, storage_every=1000)
 state = {"model": model, "optimizer": optimizer, "random": Random(), "position": position}
@@ -64,7 +64,7 @@ class Checkpoint:
         storage_every: int = 0,  # steps between copies in storage; 0 is never
         rack: str = "",  # partners are chosen in another one
         group: str = "",  # parallel group of this node; partners are chosen outside
-        patience_seconds: float = 10.0,  # how long a save waits where copying to partners is behind
+        timeout_seconds: float = 10.0,  # how long a save waits where copying to partners is behind
         keeper_options: tuple[str, ...] = (),  # for a keeper that has to be started
         storage: str | Path = "",  # where steps are stored: a folder or an fsspec URL (s3://...); `dir` if not given
         storage_keep: int = 2,  # newest whole steps that stay in storage
@@ -74,15 +74,15 @@ class Checkpoint:
         self.folder = Path(dir)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.job = job or os.environ.get("HOLDFAST_JOB") or self.folder.resolve().name
-        self.every_steps, self.storage_every, self.patience_seconds = every_steps, storage_every, patience_seconds
+        self.every_steps, self.storage_every, self.timeout_seconds = every_steps, storage_every, timeout_seconds
         self.loaded_from = ""  # GPU memory, own memory, partner or storage, after `load`
         self._troubles = Troubles()
         self._say = self._troubles.say
-        self._circle = Circle()
+        self.circle = Circle()
         self.storage = str(storage) or str(self.folder)
         stored = ("--storage", self.storage, "--keep", str(storage_keep), "--keep-every", str(storage_keep_every))
         options = (*stored, *keeper_options)
-        self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, options)
+        self._keeper = Keeper(self.job, self.folder, self.circle.rank, self.circle.world, options)
         self._membership = Membership(self._keeper)
         self._gpu = GpuMemory(gpu_bytes, self._say)
         self._members: dict[str, Any] = {}
@@ -99,6 +99,10 @@ class Checkpoint:
     def troubles(self) -> dict[str, str]:
         """What goes wrong now, by what it is about."""
         return self._troubles.all()
+
+    def report(self, about: str, problem: str) -> None:
+        """Log a problem once and list it in `troubles`."""
+        self._say(about, problem)
 
     def save(self, step: int, state: State) -> bool:
         """Copy the state and return. A save that fails says so and is False; it never ends the training."""
@@ -122,7 +126,7 @@ class Checkpoint:
 
     def load(self, state: State) -> int | None:
         """Bring the state back to the newest step that all ranks can have, and return that step; None is a start."""
-        if not self._circle.all(self._just_met):  # this run has saved or loaded: what was found then is history
+        if not self.circle.all(self._just_met):  # this run has saved or loaded: what was found then is history
             self._meet()
         self._just_met, self._loaded, self.loaded_from = False, None, ""
         rows = candidates(self._found)
@@ -135,7 +139,7 @@ class Checkpoint:
             if self._take(candidate, state):
                 self._loaded = candidate
                 self._join_or_say(candidate.step)
-                LOG.info("rank %d: step %d from %s", self._circle.rank, candidate.step, self.loaded_from)
+                LOG.info("rank %d: step %d from %s", self.circle.rank, candidate.step, self.loaded_from)
                 return candidate.step
             LOG.warning("step %d cannot be had by all ranks, trying an older one", candidate.step)
         if rows:
@@ -192,14 +196,14 @@ class Checkpoint:
         try:
             held = self._membership.attach()
         except PeerRefused as error:
-            refusal = f"rank {self._circle.rank} on {here.name}: {error}"
+            refusal = f"rank {self.circle.rank} on {here.name}: {error}"
         except OSError as error:
-            self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
+            self._say("keeper", f"rank {self.circle.rank} goes on without: {error}")
         about = self._keeper.about
-        stored = self._stored_shards() if self._circle.rank == 0 else []
+        stored = self._stored_shards() if self.circle.rank == 0 else []
         mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
-        marked = [suspects.to_row(one) for one in suspects.noted(self.folder)] if self._circle.rank == 0 else []
-        heard = self._circle.share([*mine, secrets.token_hex(8), marked, refusal])
+        marked = [suspects.to_row(one) for one in suspects.noted(self.folder)] if self.circle.rank == 0 else []
+        heard = self.circle.share([*mine, secrets.token_hex(8), marked, refusal])
         if refusals := [row[8] for row in heard if row[8]]:  # going on would save over what another run needs
             raise LoadRefused("; ".join(refusals[:3]))
         self._suspects = [suspects.of_row(row) for row in heard[0][7]]
@@ -214,7 +218,7 @@ class Checkpoint:
             "stores": bool(self.storage_every),
         }
         self._membership.meet()
-        if self._circle.rank == 0:
+        if self.circle.rank == 0:
             self._describe()
         self._just_met = True
 
@@ -237,7 +241,7 @@ class Checkpoint:
             raise
         except OSError as error:
             self._keeper.close()
-            self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
+            self._say("keeper", f"rank {self.circle.rank} goes on without: {error}")
 
     def _say_remains(self) -> None:
         """Training begins anew although something was saved: whoever pays for that should know why."""
@@ -249,11 +253,11 @@ class Checkpoint:
             self._say("load", f"no step is whole, so this run begins anew: {held}, {stored}")
 
     def _copy(self, step: int, state: State) -> None:
-        about = shard.About(self.job, self._circle.rank, self._circle.world, step)
+        about = shard.About(self.job, self.circle.rank, self.circle.world, step)
         encoded = encode({name: snapshot(part) for name, part in state.items()})
         layout = shard.plan(about, encoded, self._data_notes(state))
         store = bool(self.storage_every) and step % self.storage_every == 0
-        buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds, step)
+        buffer, pages = self._keeper.reserve(layout.size, self.timeout_seconds, step)
         order = {
             "step": step,
             "attempt": self._members["attempt"],
@@ -275,7 +279,7 @@ class Checkpoint:
         """Fewer ranks came, and not all shards with them: beginning anew would lose what another start can have."""
         copies = [copy for one in self._found for copy in one.held]
         newest = max(copies, key=lambda copy: copy.step, default=None)
-        if rows or newest is None or newest.world == self._circle.world:
+        if rows or newest is None or newest.world == self.circle.world:
             return
         same = (newest.step, newest.attempt, newest.world)
         held = {copy.rank for copy in copies if (copy.step, copy.attempt, copy.world) == same}
@@ -288,10 +292,10 @@ class Checkpoint:
 
     def _take(self, candidate: StepCandidate, state: State) -> bool:
         """Bring the state to this step, if all ranks can have what they need of it."""
-        if candidate.world != self._circle.world:
+        if candidate.world != self.circle.world:
             return self._take_resharded(candidate, state)
-        got = self._obtain(candidate, self._circle.rank)
-        if not self._circle.all(got is not None):
+        got = self._obtain(candidate, self.circle.rank)
+        if not self.circle.all(got is not None):
             return False
         assert got is not None
         apply(got, state)
@@ -303,13 +307,13 @@ class Checkpoint:
             self._say("data", f"reported when the step was saved: {note}")
 
     def _take_resharded(self, candidate: StepCandidate, state: State) -> bool:
-        rank, world = self._circle.rank, self._circle.world
+        rank, world = self.circle.rank, self.circle.world
         shards = self._obtain_all(candidate, range(rank, candidate.world, world))
-        if not self._circle.all(shards is not None):
+        if not self.circle.all(shards is not None):
             return False
         assert shards is not None
         own = per_rank(state)
-        shared = self._circle.share([[saved, describe(got, own)] for saved, got in shards.items()])
+        shared = self.circle.share([[saved, describe(got, own)] for saved, got in shards.items()])
         by_rank = {saved: row for part in shared for saved, row in part}
         rows = [by_rank[saved] for saved in sorted(by_rank)]
         problem, saved, plan = "", None, None
@@ -325,7 +329,7 @@ class Checkpoint:
                 check({**there, **saved}, state)
         except (EncodingError, CheckpointError) as error:
             problem = str(error)
-        problems = [one for one in self._circle.share(problem) if one]
+        problems = [one for one in self.circle.share(problem) if one]
         if any(one != "retry" for one in problems):
             reason = next(one for one in problems if one != "retry")
             raise LoadRefused(f"step {candidate.step} of {candidate.world} ranks for {world}: {reason}")
@@ -353,13 +357,13 @@ class Checkpoint:
 
     def _obtain(self, candidate: StepCandidate, rank: int) -> shard.Shard | None:
         """A rank's shard of the step from the nearest place that has it whole."""
-        own = rank == self._circle.rank
+        own = rank == self.circle.rank
         if own and candidate.in_memory:
             near = self._gpu.get(self._keeper, candidate.step, candidate.attempt)
             if near is not None:
                 self.loaded_from = "GPU memory"
                 return near
-        for address in sources(self._found, rank, candidate, self._circle.rank):
+        for address in sources(self._found, rank, candidate, self.circle.rank):
             try:
                 held, pages = self._keeper.fetch(candidate.step, address, rank)
                 if pages.digest(held.size) != held.digest:
@@ -376,7 +380,7 @@ class Checkpoint:
 
     def _drop_borrowed(self, candidate: StepCandidate, shards: Iterable[int]) -> None:
         """What came from other nodes for this load alone need not stay in this node's memory."""
-        here = {copy.rank for copy in self._found[self._circle.rank].held if copy.step == candidate.step}
+        here = {copy.rank for copy in self._found[self.circle.rank].held if copy.step == candidate.step}
         for rank in shards:
             if rank not in here and rank in candidate.in_memory:
                 with suppress(OSError):

@@ -1,4 +1,4 @@
-"""A rank's side of its keeper: finds it, starts it where there is none, maps its buffers."""
+"""A rank's client of its keeper: finds or starts it, and maps its buffers."""
 
 import os
 import socket
@@ -103,10 +103,10 @@ class Keeper:
     def join(self, order: Message, answer_seconds: float = ANSWER_SECONDS) -> None:
         self._ask({"do": "join", **order}, answer_seconds=answer_seconds)
 
-    def reserve(self, size: int, patience_seconds: float, step: int | None = None) -> tuple[int, Pages]:
+    def reserve(self, size: int, timeout_seconds: float, step: int | None = None) -> tuple[int, Pages]:
         """A buffer for this rank's copy of the step, if that is one that still can count."""
-        order = {"do": "reserve", "size": size, "patience": patience_seconds, "step": step}
-        answer, pages = self._ask_pages(order, patience_seconds + ROOM_SECONDS + size / SLOWEST_BYTES_PER_SECOND)
+        order = {"do": "reserve", "size": size, "timeout": timeout_seconds, "step": step}
+        answer, pages = self._ask_pages(order, timeout_seconds + ROOM_SECONDS + size / SLOWEST_BYTES_PER_SECOND)
         return answer["buffer"], pages
 
     def seal(self, order: Message) -> None:

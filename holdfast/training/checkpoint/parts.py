@@ -1,5 +1,6 @@
-"""Parts of a training state that are easily forgotten: random generators, sharded models with their optimizers."""
+"""Parts of a training state that are easy to forget: random generators, sharded models and their optimizers."""
 
+import logging
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +10,8 @@ import torch
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
 from holdfast.training.checkpoint.position import generator_states, set_generator_states
+
+LOG = logging.getLogger("holdfast.checkpoint")
 
 
 class Random:
@@ -20,7 +23,10 @@ class Random:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         set_generator_states(state)
-        if torch.cuda.is_available() and len(state["cuda"]) == torch.cuda.device_count():
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if count != len(state["cuda"]):
+            LOG.warning("random numbers: saved with %d visible GPUs, now %d; theirs differ", len(state["cuda"]), count)
+        elif count:
             torch.cuda.set_rng_state_all(state["cuda"])
 
     def load_resharded(self, states: Sequence[dict[str, Any]], rank: int, world: int) -> None:

@@ -65,8 +65,11 @@ class Position:
     def over(self, loader: Iterable[Batch]) -> Iterator[Batch]:
         """The rest of this epoch; then the position stands at the start of the next one.
 
-        A `Checkpoint.load` inside the loop ends it: call `over` again.
+        A `Checkpoint.load` inside the loop ends it: call `over` again. After a `break` the next call starts the next
+        epoch.
         """
+        if self._loader is not None:
+            self._begin_next_epoch()
         _set_epoch(loader, self.epoch)
         self._loader, loads = loader, self._loads
         with self._samples_left(loader):
@@ -75,6 +78,9 @@ class Position:
                 yield batch
                 if self._loads != loads:
                     return
+        self._begin_next_epoch()
+
+    def _begin_next_epoch(self) -> None:
         self.epoch, self.batch, self._samples, self._before, self._print = self.epoch + 1, 0, 0, 0, ""
         self._loader, self._loader_state = None, None
 

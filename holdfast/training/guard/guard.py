@@ -1,4 +1,4 @@
-"""Finds the numbers that are wrong although nothing failed, and the rank that made them.
+"""Guard: finds silent corruption and the rank that caused it.
 
 guard = Guard(model, optimizer, checkpoint=ckpt)
 ...
@@ -77,7 +77,7 @@ class Guard:
         self._checksums = Checksums(chosen if checksum_every else [])
         self._series = {"loss": JumpSeries("loss"), "grad_norm": JumpSeries("gradient norm")}
         self._later: Later[int] = Later()
-        self._untold: list[GuardFinding] = []
+        self._unreported: list[GuardFinding] = []
         self._ended: deque[tuple[int, float]] = deque(maxlen=STEPS_REMEMBERED)
         self.last_good = -1  # the newest step on which all replicas agreed
         self._before = -1  # the step before this run's first: what was loaded is an earlier run's, which had its checks
@@ -103,7 +103,7 @@ class Guard:
         found = self._numbers(step, {"loss": loss, "grad_norm": grad_norm})
         if self.checksum_every:
             found += self._sums(step)
-        self._untold += found
+        self._unreported += found
         hardware = [self._hardware(*one) for one in (self._progress.happened() if self._progress else ())]
         # At the first step too: who finds a difference later must not doubt all that was saved before this run.
         if self.vote_every and (first or step % self.vote_every == 0):
@@ -123,7 +123,7 @@ class Guard:
         finding = GuardFinding(
             GuardFindingKind.HARDWARE, max(newest, since), since, (self._circle.rank,), True, what, sure
         )
-        self._untold.append(finding)
+        self._unreported.append(finding)
         return finding
 
     def replay(self, compute: Compute, batch: object, observed: torch.Tensor, before: dict[str, Any]) -> Replayed:
@@ -181,8 +181,8 @@ class Guard:
         ballot = {
             f"{self._replica}{bucket}": value for bucket, value in digests(held(self._model, self._optimizer)).items()
         }
-        heard = self._circle.share([ballot, [finding_row(finding) for finding in self._untold]])
-        self._untold.clear()
+        heard = self._circle.share([ballot, [finding_row(finding) for finding in self._unreported]])
+        self._unreported.clear()
         result = count([row[0] for row in heard])
         if result.unknown:
             self.unknown["vote"] = result.unknown

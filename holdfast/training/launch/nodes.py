@@ -1,4 +1,4 @@
-"""What the launchers of a job agree on: which generation of the process group runs, and whether the run is over.
+"""State that the launchers of a job share: the generation of the process group, and whether the run is over.
 
 The launcher of node 0 holds a store for the launchers, and for each generation one for the ranks. Closing a store ends
 every wait of a rank in it, so no rank stays behind in a generation that will never be whole.
@@ -44,8 +44,8 @@ class LauncherNodes:
         from torch._C._distributed_c10d import TCPStore
 
         leads = self.rank == 0
-        patience = timedelta(seconds=JOIN_SECONDS)
-        self._store = TCPStore(self.host, self.port, None, leads, patience, wait_for_workers=False)
+        timeout = timedelta(seconds=JOIN_SECONDS)
+        self._store = TCPStore(self.host, self.port, None, leads, timeout, wait_for_workers=False)
         self.port = self._store.port
         self._store.set_timeout(timedelta(seconds=ANSWER_SECONDS))
         if leads:

@@ -1,4 +1,4 @@
-"""Takes steps to the agent of this node, or into a file where there is none. On a thread of its own: no one waits."""
+"""Sends steps to the agent of this node, or to a file without one, on its own thread."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from holdfast.formats.job.progress import MOST_ROWS, Ended, Hello, Message, Prog
 SOCKET = "/run/holdfast/jobs.sock"
 SEND_EVERY_SECONDS = 1.0
 RETRY_SECONDS = 15.0
-PATIENCE_SECONDS = 2.0  # of the thread, for an agent that does not take what it is sent
+TIMEOUT_SECONDS = 2.0  # of the thread, for an agent that does not take what it is sent
 MOST_WAITING = 8_192  # steps
 MOST_HAPPENED = 256
 LARGEST_FILE = 32 << 20
@@ -108,7 +108,7 @@ class Sender:
             return False
         self._retry_at = time.monotonic() + RETRY_SECONDS
         line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        line.settimeout(PATIENCE_SECONDS)
+        line.settimeout(TIMEOUT_SECONDS)
         try:
             line.connect(path)
             line.send(encode(self._hello))

@@ -29,7 +29,7 @@ def judge(tmp_path, capfd, text, *words):
     file.write_text(text)
     code = run(["probe", "run", "--json", "--nccl-tests", str(file), *words])
     document = json.loads(capfd.readouterr().out)
-    return code, {one["check"]: one["health"] for one in document["judgement"]}, document
+    return code, {one["check"]: one["health"] for one in document["sweep_verdicts"]}, document
 
 
 def test_a_healthy_run_passes_every_regime(tmp_path, capfd):
@@ -46,7 +46,9 @@ def test_slow_small_messages_and_a_valley_are_told_apart(tmp_path, capfd):
 def test_a_fall_back_to_tcp_is_recognised(tmp_path, capfd):
     text = table(100, 4) + "n1:1:1 [0] NCCL INFO Using network Socket\n"
     code, _, document = judge(tmp_path, capfd, text)
-    assert code == 2 and "TCP" in next(o["reason"] for o in document["judgement"] if o["check"] == "sweep.bandwidth")
+    assert code == 2 and "TCP" in next(
+        o["reason"] for o in document["sweep_verdicts"] if o["check"] == "sweep.bandwidth"
+    )
 
 
 def test_within_a_host_no_network_falls_back(tmp_path, capfd):
@@ -65,7 +67,7 @@ def test_within_a_host_no_network_falls_back(tmp_path, capfd):
 def test_limits_of_something_else_fail_nobody(tmp_path, capfd, text, said):
     code, healths, document = judge(tmp_path, capfd, text)
     assert code == 0 and healths["sweep.bandwidth"] == healths["sweep.latency"] == "unknown"
-    assert all(said in one["reason"] for one in document["judgement"] if one["check"] != "sweep.steps")
+    assert all(said in one["reason"] for one in document["sweep_verdicts"] if one["check"] != "sweep.steps")
 
 
 def test_a_single_rank_is_a_set_up_failure_never_a_slow_fabric(tmp_path, capfd):
@@ -170,6 +172,6 @@ def test_a_cluster_is_compared_with_its_own_past_once_that_is_known(tmp_path, ca
     assert one(436)[1]["sweep.baseline"] == "pass"
     code, healths, document = one(380)
     assert (code, healths["sweep.baseline"], healths["sweep.bandwidth"]) == (1, "degraded", "pass")
-    (told,) = [one["reason"] for one in document["judgement"] if one["check"] == "sweep.baseline"]
+    (told,) = [one["reason"] for one in document["sweep_verdicts"] if one["check"] == "sweep.baseline"]
     assert "14 % below the mean of 6 runs" in told
     assert len((tmp_path / "past.jsonl").read_text().splitlines()) == 6, "a slow run does not become the past"

@@ -43,7 +43,7 @@ def sheet(tmp_path: Path) -> str:
 
 def story(node: str) -> list[StageChange]:
     def at(day: float, after: Stage, kind: EventKind, cause: str = "") -> StageChange:
-        return StageChange(node=node, at=day * DAY, before=Stage.READY, after=after, happening=kind, cause=cause)
+        return StageChange(node=node, at=day * DAY, before=Stage.READY, after=after, event=kind, cause=cause)
 
     return [
         at(-1, Stage.ALLOCATED, EventKind.JOB_STARTED),

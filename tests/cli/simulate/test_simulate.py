@@ -67,7 +67,7 @@ def test_it_stops_when_it_knows_enough(small: str, capsys: pytest.CaptureFixture
     assert answer(capsys, small, "--replicas", "400", "--precision", "5%")["replicas"] == 10
 
 
-def test_two_policies_are_told_apart_with_the_same_luck(
+def test_two_policies_are_told_apart_with_the_same_rng(
     small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "slower.toml"

@@ -15,7 +15,7 @@ NOW = 10_000.0
 
 def node(name: str, **facts: Any) -> dict[str, Any]:
     plain = {"pool": "p", "stage": "ready", "since": NOW - 90, "reason": "passed", "cause": "", "health": "pass"}
-    more = {"degraded_by": "", "held": "", "place": {"rack": "r1"}, "jobs": [], "heard_at": NOW, "read_at": NOW}
+    more = {"degraded_by": "", "held": "", "place": {"rack": "r1"}, "jobs": [], "last_report_at": NOW, "read_at": NOW}
     return {"name": name, **plain, **more, **facts}
 
 

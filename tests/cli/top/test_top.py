@@ -25,7 +25,7 @@ from holdfast.client.watch import FleetWatch
 from ...fleet.controller.running import Controller, running  # noqa: TID252  tests are no package to name
 
 pytestmark = pytest.mark.slow
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +46,12 @@ def cells(pilot: "Pilot[None]", table: str) -> list[list[str]]:
 
 
 async def until(pilot: "Pilot[None]", holds: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         if found := holds():
             return found
         await pilot.pause(0.05)
-    raise AssertionError(f"not within {PATIENCE_SECONDS:g} s: {what}")
+    raise AssertionError(f"not within {TIMEOUT_SECONDS:g} s: {what}")
 
 
 def on_screen(controller: Controller, play: Callable[["Pilot[None]"], Any]) -> None:

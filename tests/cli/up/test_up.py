@@ -16,7 +16,7 @@ pytest.importorskip("litestar", reason="needs the extra [controller]")
 
 pytestmark = pytest.mark.slow
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 class Up:
@@ -81,7 +81,7 @@ def test_a_second_one_on_the_same_data_says_so_and_harms_nothing(up: Up) -> None
 
 def test_it_ends_by_itself_and_tells_what_happened(tmp_path: Path) -> None:
     it = Up(tmp_path, "--seconds", "5")
-    assert it.process.wait(PATIENCE_SECONDS) == 0, it.log.read_text()
+    assert it.process.wait(TIMEOUT_SECONDS) == 0, it.log.read_text()
     told = it.log.read_text()
     assert re.search(r"Open  http://127.0.0.1:\d+/  in a browser|The API is at  http", told)
     assert re.search(r"In \d+ s: 8 nodes", told)
@@ -91,7 +91,7 @@ def test_it_ends_by_itself_and_tells_what_happened(tmp_path: Path) -> None:
 def test_a_part_that_dies_ends_it_with_its_name(up: Up) -> None:
     [child] = up.children()
     os.kill(child, signal.SIGKILL)
-    assert up.process.wait(PATIENCE_SECONDS) == 1
+    assert up.process.wait(TIMEOUT_SECONDS) == 1
     last = up.log.read_text().splitlines()[-1]
     assert last.startswith("holdfast: the simulated fleet ended by itself, killed by signal 9")
 

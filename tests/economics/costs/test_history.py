@@ -7,8 +7,8 @@ from holdfast.model.lifecycle import EventKind as H
 from holdfast.model.lifecycle import Stage as S
 
 
-def change(at: float, before: S, after: S, happening: H, node: str = "n1") -> NodeStageChange:
-    return NodeStageChange(node=node, at=at, before=before, after=after, happening=happening)
+def change(at: float, before: S, after: S, event: H, node: str = "n1") -> NodeStageChange:
+    return NodeStageChange(node=node, at=at, before=before, after=after, event=event)
 
 
 BORN = [
@@ -59,7 +59,7 @@ def test_a_test_after_work_that_fails_is_a_failure() -> None:
 
 
 def test_nodes_are_apart_and_order_does_not_matter() -> None:
-    other = [NodeStageChange(node="n2", at=c.at, before=c.before, after=c.after, happening=c.happening) for c in FAILED]
+    other = [NodeStageChange(node="n2", at=c.at, before=c.before, after=c.after, event=c.event) for c in FAILED]
     both = read([*reversed(FAILED), *other], now=270)
     assert (both.failures, both.service_seconds) == (2, pytest.approx(400))
     assert read([], now=5).failures == 0

@@ -11,7 +11,7 @@ S, H = Stage, EventKind
 
 
 def change(at: float, before: Stage, after: Stage, kind: EventKind, cause: str = "", node: str = "n1") -> StageChange:
-    return StageChange(node=node, at=at, before=before, after=after, happening=kind, cause=cause)
+    return StageChange(node=node, at=at, before=before, after=after, event=kind, cause=cause)
 
 
 STORY = [
@@ -199,7 +199,7 @@ def test_jobs_are_told_by_their_start_even_from_nothing_on() -> None:
 
 def test_what_was_seen_first_is_the_evidence_of_an_outage() -> None:
     def told(at: float, after: Stage, kind: EventKind, cause: str, reason: str) -> StageChange:
-        return StageChange(node="n1", at=at, before=S.READY, after=after, happening=kind, cause=cause, reason=reason)
+        return StageChange(node="n1", at=at, before=S.READY, after=after, event=kind, cause=cause, reason=reason)
 
     story = [
         told(10, S.DRAINING, H.FAILED, "gpu_xid", "XID 79"),

@@ -6,7 +6,7 @@ from math import inf, nan
 import pytest
 
 from holdfast.economics.costs.feasible import NoProgress
-from holdfast.economics.planning.answer import Figure, PlanAnswer, Sway, sways
+from holdfast.economics.planning.answer import Figure, PlanAnswer, Sensitivity, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart, drawn, spaced
 
 
@@ -18,13 +18,13 @@ class Question:
 
 
 def test_each_input_is_halved_and_doubled_and_a_share_stops_at_one() -> None:
-    found = sways(
+    found = sensitivities(
         Question(), lambda q: q.price / q.goodput, {"price": "the price", "goodput": "goodput", "free": "free"}
     )
     assert found == [
-        Sway("the price", 1.0 / 0.8, 4.0 / 0.8),
-        Sway("goodput", 2.0 / 0.4, 2.0),
-        Sway("free", 2.5, 2.5),
+        Sensitivity("the price", 1.0 / 0.8, 4.0 / 0.8),
+        Sensitivity("goodput", 2.0 / 0.4, 2.0),
+        Sensitivity("free", 2.5, 2.5),
     ]
     assert [one.span for one in found] == [pytest.approx(3.75), pytest.approx(3.0), 0.0]
 
@@ -35,11 +35,11 @@ def test_what_stops_all_progress_matters_most() -> None:
             raise NoProgress("never")
         return question.price * 100
 
-    first, second = sways(Question(), headline, {"price": "price", "free": "free"})
+    first, second = sensitivities(Question(), headline, {"price": "price", "free": "free"})
     assert (first.name, first.halved, first.doubled, first.span) == ("free", 200.0, None, inf)
     assert second.name == "price"
-    assert Sway("both", None, None).span == 0.0
-    assert Sway("both", inf, inf).span == 0.0
+    assert Sensitivity("both", None, None).span == 0.0
+    assert Sensitivity("both", inf, inf).span == 0.0
 
 
 def test_a_document_has_every_figure_with_a_key_and_no_infinity() -> None:
@@ -51,7 +51,8 @@ def test_a_document_has_every_figure_with_a_key_and_no_infinity() -> None:
         Figure("words", "x"),
     ]
     made = PlanAnswer(
-        plan="limit", headline="so", figures=figures, inputs=(), sways=[Sway("a", 1.0, inf)], notes=["n"],
+        plan="limit", headline="so", figures=figures, inputs=(),
+        sensitivities=[Sensitivity("a", 1.0, inf)], notes=["n"],
         chart=lambda: PlanChart("t", "x", "y", ()),
     )  # fmt: skip
     assert made.document() == {
@@ -78,4 +79,8 @@ def test_only_points_that_can_be_drawn_are() -> None:
 
 
 def test_one_end_that_is_finite_makes_a_span() -> None:
-    assert (Sway("x", None, 1.0).span, Sway("x", 1.0, None).span, Sway("x", 1.0, 3.0).span) == (inf, inf, 2.0)
+    assert (Sensitivity("x", None, 1.0).span, Sensitivity("x", 1.0, None).span, Sensitivity("x", 1.0, 3.0).span) == (
+        inf,
+        inf,
+        2.0,
+    )

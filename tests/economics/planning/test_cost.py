@@ -104,4 +104,9 @@ def test_both_halves_of_a_product_are_told_of_by_nobody() -> None:
 
 def test_what_moves_the_total_by_cents_is_told_too() -> None:
     small = cost.answer(Asked(), replace(PLAIN, gpus="1", price="0.1"))
-    assert {sway.name for sway in small.sways} == {"gpus", "price", "detect hours", "rework hours"}
+    assert {sensitivity.name for sensitivity in small.sensitivities} == {
+        "gpus",
+        "price",
+        "detect hours",
+        "rework hours",
+    }

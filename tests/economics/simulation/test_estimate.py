@@ -16,16 +16,16 @@ def test_students_quantile_is_that_of_the_tables(freedom: int, value: float) -> 
 
 
 def test_an_interval_covers_as_often_as_it_says() -> None:
-    luck = random.Random(3)
+    rng = random.Random(3)
     tries = 1000
-    covered = sum((found := estimate([luck.gauss(1, 2) for _ in range(8)])).low < 1 < found.high for _ in range(tries))
+    covered = sum((found := estimate([rng.gauss(1, 2) for _ in range(8)])).low < 1 < found.high for _ in range(tries))
     assert 0.93 < covered / tries < 0.97
 
 
-def test_the_same_luck_tells_small_differences() -> None:
-    luck = random.Random(4)
-    first = [luck.gauss(0.9, 0.01) for _ in range(20)]
-    second = [value + 0.002 + luck.gauss(0, 0.001) for value in first]
+def test_the_same_rng_tells_small_differences() -> None:
+    rng = random.Random(4)
+    first = [rng.gauss(0.9, 0.01) for _ in range(20)]
+    second = [value + 0.002 + rng.gauss(0, 0.001) for value in first]
     found = difference(first, second)
     assert found.significant and found.by.low > 0
     assert found.saved > 20

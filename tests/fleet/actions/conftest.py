@@ -50,7 +50,7 @@ def peer() -> Iterator[Peer]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = do_PATCH = do_DELETE = handle_any
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
 
         def log_message(self, format: str, *args: object) -> None:
             """Tests speak for themselves."""

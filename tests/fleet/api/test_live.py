@@ -126,7 +126,7 @@ def test_the_document_lists_every_path_of_the_contract(controller: "Controller")
     wanted |= {"/v1/enrol", "/v1/reports", "/v1/incidents", "/v1/actions", "/v1/transitions", "/v1/jobs", "/v1/audit"}
     assert wanted <= set(document["paths"])
     view = document["components"]["schemas"]["NodeView"]
-    assert {"name", "stage", "health", "heard_at", "twin"} <= set(view["properties"])
+    assert {"name", "stage", "health", "last_report_at", "twin"} <= set(view["properties"])
 
 
 def test_nodes_are_listed_by_pool_stage_and_health(controller: "Controller") -> None:

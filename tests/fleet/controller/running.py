@@ -4,8 +4,6 @@ import json
 import os
 import signal
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +13,8 @@ from typing import Any
 
 import httpx
 
+from holdfast.fleet.controller.__main__ import main
+from tests.forked import Forked
 from tests.waiting import until
 
 
@@ -69,7 +69,7 @@ class Agent:
 @dataclass
 class Controller:
     config: Path
-    process: subprocess.Popen[str]
+    process: Forked
     url: str
     admin: str
     http: httpx.Client
@@ -135,12 +135,10 @@ class Controller:
 
 
 def start(config: Path, verify: ssl.SSLContext | bool = True, environ: Mapping[str, str] = os.environ) -> Controller:
-    log = config.with_suffix(".log").open("a")
-    command = [sys.executable, "-m", "holdfast.fleet.controller", "--config", str(config)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(environ))
-    assert process.stdout is not None
+    log = config.with_suffix(".log")
+    process = Forked(main, ["holdfast controller", "--config", str(config)], log, environ)
     url = process.stdout.readline().strip()
-    assert url, config.with_suffix(".log").read_text()
+    assert url, log.read_text()
     http = httpx.Client(trust_env=False, timeout=30, verify=verify)
     admin = (config.parent / "admin.token").read_text().strip()
     made = Controller(config, process, url, admin, http)

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def twin_site(directory: Path, nodes: int, policy: str = "") -> Iterator[Site]:
 
 
 @contextmanager
-def agent_on_twin(site: Site, node: str) -> Iterator[Path]:
+def agent_on_twin(site: Site, node: str, start: Sequence[str] = (str(HOLDFAST), "agent", "--config")) -> Iterator[Path]:
     home: Path = site.slurm.root / node
     shutil.rmtree(home)  # a second try finds what the first one left
     make_node(home, name=node)
@@ -49,7 +49,7 @@ def agent_on_twin(site: Site, node: str) -> Iterator[Path]:
         config.write(f'\n[controller]\nurl = "{site.controller.url}"\njoin_token_file = "{token}"\n')
         config.write("".join(f'[checks."{check}"]\nenabled = false\n' for check in NOT_ON_A_TWIN))
     with (home / "agent.log").open("w") as log:
-        command = [str(HOLDFAST), "agent", "--config", str(home / "holdfast.toml")]
+        command = [*start, str(home / "holdfast.toml")]
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         yield home

@@ -18,14 +18,14 @@ from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
-PATIENCE_SECONDS = 300.0
+TIMEOUT_SECONDS = 300.0
 SMALL = ("--smallest", "1KiB", "--largest", "4KiB", "--pair-bytes", "64KiB")
 
 
 @contextmanager
 def site(directory: Path) -> Iterator[Controller]:
     """Two nodes that a person took out of service: nothing runs there, and nothing may."""
-    policy = f"dry_run = false\n[probes]\nport = {free_port()}\npatience_seconds = 240.0\n"
+    policy = f"dry_run = false\n[probes]\nport = {free_port()}\ntimeout_seconds = 240.0\n"
     with running(directory / "c", policy=policy) as controller:
         for name in ("pa1", "pa2"):
             place = {"address": "127.0.0.1", "leaf": "l1"}
@@ -59,7 +59,7 @@ def test_the_agents_meet_and_the_report_is_that_of_any_launch(tmp_path: Path) ->
         asked = probe(controller, "--reason", "a new leaf")
         for name in ("pa1", "pa2"):
             stack.callback(agent(controller, tmp_path / name).kill)
-        out, errors = asked.communicate(timeout=PATIENCE_SECONDS)
+        out, errors = asked.communicate(timeout=TIMEOUT_SECONDS)
         audited = controller.audited(verb="probe run", target="pa1,pa2", reason="a new leaf")
     assert asked.returncode == 0, errors + out
     report = json.loads(out)
@@ -67,7 +67,7 @@ def test_the_agents_meet_and_the_report_is_that_of_any_launch(tmp_path: Path) ->
     assert [(row["bytes"], row["correct"]) for row in report["sweep"]] == [(1024, True), (2048, True), (4096, True)]
     assert {one["subject"]: one["health"] for one in report["verdicts"]} == {"node/pa1": "pass", "node/pa2": "pass"}
     assert {(row["one"], row["other"]) for row in report["pairs"]} <= {("pa1", "pa2"), ("pa2", "pa1")}
-    assert [one["check"] for one in report["judgement"]]
+    assert [one["check"] for one in report["sweep_verdicts"]]
     assert len(audited) == 1
 
 
@@ -77,11 +77,11 @@ def test_a_node_that_works_is_refused_in_one_sentence_and_a_reason_is_asked_for(
         worker = controller.ready_node("pa2")
         worker.send(worker.next(heartbeat=True, jobs=[{"id": "slurm-7"}]))
         refused = probe(controller, "--reason", "x")
-        out, errors = refused.communicate(timeout=PATIENCE_SECONDS)
+        out, errors = refused.communicate(timeout=TIMEOUT_SECONDS)
         assert (refused.returncode, out) == (1, "")
         assert "pa2: job slurm-7 runs on it: a probe would take its bandwidth" in errors
         silent = probe(controller)
-        assert "--reason" in silent.communicate(timeout=PATIENCE_SECONDS)[1]
+        assert "--reason" in silent.communicate(timeout=TIMEOUT_SECONDS)[1]
         assert silent.returncode == 64
         viewer = controller.token(name="ann", role="viewer")
         reply = controller.post("/v1/probes/runs", {"nodes": ["pa1", "pa2"], "reason": "x"}, token=viewer)

@@ -21,7 +21,7 @@ enabled = true
 share = 1.0
 minutes_per_day = 1000.0
 period_hours = 0.02
-patience_seconds = 600.0
+timeout_seconds = 600.0
 """
 BY_AGENTS = ("retest", "reset_gpu", "reboot", "cordon", "drain", "uncordon")
 ACTIONS = "demo = true\n[actions]\n" + "".join(f'{verb} = "agent"\n' for verb in BY_AGENTS)
@@ -50,7 +50,7 @@ def test_a_slow_node_is_named_after_another_look_and_quarantined(tmp_path: Path)
     with probed(tmp_path / "c", "slow_node") as controller:
         until(lambda: "n006" in blamed(controller), "n006 is blamed")
         transitions = controller.get("/v1/transitions", limit=10_000)["transitions"]
-        failed = [one for one in transitions if one["cause"] == "probe.fabric" and one["happening"] == "failed"]
+        failed = [one for one in transitions if one["cause"] == "probe.fabric" and one["event"] == "failed"]
         assert {one["node"] for one in failed} == {"n006"}
         assert "node/n006 is slow" in failed[0]["reason"]
         assert len(failed[0]["evidence"]) >= 2

@@ -114,3 +114,38 @@ def test_a_late_report_does_not_change_what_a_standby_shows(store: Store) -> Non
     store.record([reported("n1", 4, "pass")], 1_000_101.0)
     copy.read(policy)
     assert copy.healths(policy, 1_000_101.0) == {"n1": "fail"}
+
+
+class HeldLease:
+    held, taken = True, False
+
+
+def test_only_the_holder_of_the_lease_leads_and_acts(store: Store) -> None:
+    clock, lease = [0.0], HeldLease()
+    lead = Lead("one", "here", lambda: clock[0], lease)
+    lead.keep(store)
+    assert lead.sure
+    lease.held, lease.taken = False, True
+    assert not lead.sure, "at once, before the next renewal"
+    clock[0] += 3.0
+    lead.keep(store)
+    assert lead.epoch is None
+    other = Lead("two", "there")
+    other.keep(store)
+    assert other.epoch is not None, "it was resigned, not left to run out"
+
+
+def test_without_the_server_of_the_lease_reports_are_stored_and_nothing_is_done(store: Store) -> None:
+    clock, lease = [0.0], HeldLease()
+    lead = Lead("one", "here", lambda: clock[0], lease)
+    lead.keep(store)
+    lease.held = False  # and no other holds it: the server does not answer
+    leading, acting = [], []
+    for second in range(130):
+        clock[0] = float(second)
+        lead.keep(store)
+        leading.append(lead.epoch is not None)
+        acting.append(lead.sure)
+    assert not any(acting)
+    assert sum(leading) > 100
+    assert not all(leading[60:120]), "now and then it yields to a controller that holds the Lease"

@@ -17,7 +17,7 @@ from tests.waiting import until
 
 from .running import Controller, running
 
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 RANKS = 4
 SLOW = 2
 HERE = Path(__file__).parent
@@ -35,7 +35,7 @@ def started(*command: str, log: Path, **more: Any) -> Iterator[subprocess.Popen[
 def job(controller: Controller, *words: str) -> Any:
     holdfast = str(Path(sys.executable).with_name("holdfast"))
     command = [holdfast, "job", *words, "--url", controller.url, "--token", controller.admin]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
     return json.loads(done.stdout) if done.returncode == 0 else done
 
 
@@ -80,7 +80,7 @@ def test_a_rank_that_loses_its_processor_is_named_and_not_those_that_wait_for_it
         ]
         found = patiently(lambda: _only_the_slow_one(controller), "the slow rank, and no other, is named")
         (folder / "stop").touch()
-        assert [rank.wait(PATIENCE_SECONDS) for rank in ranks] == [0] * RANKS
+        assert [rank.wait(TIMEOUT_SECONDS) for rank in ranks] == [0] * RANKS
         patiently(lambda: _ended(controller), "all ranks closed")
         ended = job(controller, "show", "llama", "--json")
         listed = job(controller, "list", "--json")["jobs"]
@@ -96,7 +96,7 @@ def test_a_rank_that_loses_its_processor_is_named_and_not_those_that_wait_for_it
 
 def patiently(holds: Callable[[], Any], what: str) -> Any:
     """Four ranks that load torch on a busy machine take their time."""
-    return until(holds, what, PATIENCE_SECONDS)
+    return until(holds, what, TIMEOUT_SECONDS)
 
 
 def _only_the_slow_one(controller: Controller) -> Any:

@@ -291,7 +291,7 @@ def test_a_node_is_unknown_after_two_minutes_of_silence(ago: float, health: str)
     assert fleet.health("n0", 1000.0 + ago) == health
 
 
-def test_a_late_report_does_not_make_a_node_unheard() -> None:
+def test_a_late_report_does_not_make_a_node_unreceived() -> None:
     fleet = alone()
     fleet.heard["n0"] = 1000.0
     fleet.take(Report(node="n0", session="s", seq=1, at=900.0), 900.0)

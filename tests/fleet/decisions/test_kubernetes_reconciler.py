@@ -156,3 +156,31 @@ def test_a_status_counts_gpu_pods_as_jobs_and_every_pod_as_busy() -> None:
     [other] = statuses(Snapshot((replace(OPEN, unschedulable=True),), ()))
     assert other.cordoned
     assert not other.ours
+
+
+def test_draining_nodes_of_one_gang_are_emptied_together() -> None:
+    """Each eviction restarts the whole gang: one restart is enough."""
+    policy = Policy(drain=OnDrain.EVICT, pools={"patient": Policy(drain=OnDrain.FINISH)})
+    late = NodeState(name="n", stage=Stage.DRAINING, since=10.0)
+    patient = NodeState(name="m", stage=Stage.DRAINING, since=10.0, pool="patient")
+    nodes = (TAINTED, replace(TAINTED, name="m"))
+    one, two = replace(POD, gang="JobSet ml/train"), replace(POD, uid="p2", node="m", gang="JobSet ml/train")
+    other = replace(POD, uid="p3", node="m", gang="JobSet ml/other")
+
+    def drained(*pods: KubernetesPod) -> set[str]:
+        keeper, lives = Reconciler(), {"n": late, "m": patient}
+        keeper.due(Snapshot(nodes, pods), lives, 100.0, policy)
+        due = keeper.due(Snapshot(nodes, pods), lives, 100.0 + AGAIN_SECONDS, policy)
+        assert all(action.verb is Verb.DRAIN and action.evict_at <= 100.0 + AGAIN_SECONDS for action in due)
+        return {action.node for action in due}
+
+    assert drained(one, two) == {"n", "m"}
+    assert drained(one, other) == {"n"}
+    assert drained(one, two, other) == {"n"}, "another's pod may finish"
+    assert drained(replace(one, gang=""), replace(two, gang="")) == {"n"}
+
+
+def test_a_claim_that_pods_share_is_counted_once() -> None:
+    half = replace(POD, gpus=0, claims=(("c", 4),))
+    assert asked(Reconciler(), OPEN, LIFE, half, replace(half, uid="p2")) == []
+    assert asked(Reconciler(), OPEN, LIFE, half, replace(half, uid="p2", claims=(("d", 4),))) == [Verb.CORDON]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.waiting import until
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 @contextmanager
@@ -15,7 +15,7 @@ def served(command: Sequence[str], log: Path, ready: Callable[[], bool]) -> Iter
     with log.open("w") as file:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd=log.parent)
     try:
-        until(ready, log.read_text, PATIENCE_SECONDS, lambda: process.poll() is None)
+        until(ready, log.read_text, TIMEOUT_SECONDS, lambda: process.poll() is None)
         yield
     finally:
         process.terminate()

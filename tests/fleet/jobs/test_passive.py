@@ -27,7 +27,7 @@ def digested(minutes: int = 4, slow: int = -1, nodes: tuple[str, ...] = ("n1", "
 
 def test_a_job_is_put_together_from_its_nodes() -> None:
     (view,) = digested().list(180.0)
-    assert (view.job, view.nodes, view.world, view.heard_at) == ("4711", ("n1", "n2"), 8, 180.0)
+    assert (view.job, view.nodes, view.world, view.last_report_at) == ("4711", ("n1", "n2"), 8, 180.0)
     assert (view.health, view.reason, view.state, view.reports_progress) == (Health.PASS, "", "running", False)
     assert (view.ranks_heard, view.attempt, view.step) == (0, 1, -1)
 
@@ -38,7 +38,7 @@ def test_a_slow_gpu_is_told_with_by_how_much() -> None:
     assert (shown.health, [one.subject for one in shown.slow]) == (Health.DEGRADED, ["node/n1/gpu/2"])
     assert (shown.slow[0].ratio, shown.slow[0].since, shown.slow[0].check) == (pytest.approx(0.98), None, "job.passive")
     assert "slower than the job's other busy GPUs" in shown.reason
-    assert (shown.elapsed_seconds, shown.cluster_days, shown.unheard_steps, shown.restarts) == (0.0, 0.0, 0, ())
+    assert (shown.elapsed_seconds, shown.cluster_days, shown.unreceived_steps, shown.restarts) == (0.0, 0.0, 0, ())
     assert digested().show("other", 180.0) is None
     clean = digested().show("4711", 180.0)
     assert clean is not None
@@ -68,7 +68,7 @@ def test_one_node_that_still_speaks_keeps_a_job() -> None:
     made = digested()
     made.take("4711", "n2", digest(), 1000.0)
     (view,) = made.list(1900.0)
-    assert view.heard_at == 1000.0
+    assert view.last_report_at == 1000.0
 
 
 def test_a_job_is_judged_once_every_node_told_another(monkeypatch: pytest.MonkeyPatch) -> None:

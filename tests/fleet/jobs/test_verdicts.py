@@ -142,5 +142,5 @@ def test_the_kind_of_a_subject_and_the_parts_of_a_window() -> None:
         own_seconds=1.5,
         data_seconds=2.0,
     )  # fmt: skip
-    rank = Rank(node="n1", window=window, heard_at=0.0, attempt=1)
+    rank = Rank(node="n1", window=window, last_report_at=0.0, attempt=1)
     assert [_part(rank, part) for part in ("own", "step", "data")] == [1.5, 2.0, 0.5]

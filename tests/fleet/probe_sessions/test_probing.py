@@ -17,7 +17,7 @@ from holdfast.model.wire.probe import ProbePolicy, Proof
 from holdfast.model.wire.report import OrderOutcome, Report
 from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
-PROBES = ProbePolicy(enabled=True, share=0.5, period_hours=2.0, minutes_per_day=240.0, patience_seconds=60.0)
+PROBES = ProbePolicy(enabled=True, share=0.5, period_hours=2.0, minutes_per_day=240.0, timeout_seconds=60.0)
 POLICY = Policy(dry_run=False, probes=PROBES, shared_first_seconds=0.0)
 BEAT_SECONDS = 5.0
 

@@ -17,7 +17,7 @@ from holdfast.model.wire.probe import LONGEST_RUN_SECONDS, ProbePolicy, SweepReq
 from holdfast.model.wire.report import OrderOutcome, Report
 from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
-POLICY = Policy(dry_run=False, probes=ProbePolicy(patience_seconds=60.0))
+POLICY = Policy(dry_run=False, probes=ProbePolicy(timeout_seconds=60.0))
 GOOD = {"subject": "node/n1", "health": "pass", "reason": "as fast as its peers, with right numbers"}
 
 

@@ -9,7 +9,7 @@ from holdfast.fleet.probe_sessions.sessions import ProbeSession, ProbeSessions, 
 from holdfast.model.wire.probe import ProbePolicy
 from holdfast.model.wire.report import OrderOutcome
 
-POLICY = ProbePolicy(enabled=True, patience_seconds=90.0, port=1234, bytes=99)
+POLICY = ProbePolicy(enabled=True, timeout_seconds=90.0, port=1234, bytes=99)
 ADDRESSES = {"n1": "10.0.0.1,10.1.0.1", "n2": "10.0.0.2"}
 
 
@@ -113,7 +113,7 @@ def test_the_answer_to_another_order_is_none() -> None:
 
 
 @pytest.mark.parametrize(("after", "late"), [(120.0, 0), (120.1, 1)])
-def test_a_meeting_is_given_up_after_patience_and_grace(after: float, late: int) -> None:
+def test_a_meeting_is_given_up_after_timeout_and_grace(after: float, late: int) -> None:
     made = begun()
     made.orders_for("n1", POLICY, 101.0)
     assert len(made.overdue(POLICY, 100.0 + after)) == late

@@ -1,15 +1,19 @@
 """A small fleet of real processes that may be killed at any moment, and a back end that writes down what it did."""
 
 import json
+import os
 import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import httpx
 
 from holdfast.fleet.store import Store
 from holdfast.lab.twin.node import TwinNode, make_node
@@ -20,10 +24,12 @@ from tests.ports import free_port
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 MOST_ACTIONS = 100_000
 RECORDED = ("cordon", "uncordon", "drain", "ticket", "reset_gpu", "reboot", "choose_last", "choose_normally")
-SETTLE_SECONDS = 90.0
-# Writes down that it was asked, then does the action once per key, as an idempotent actuator does.
+SETTLE_SECONDS = 300.0
+# Writes down that it was asked, then does the action once per key, as an idempotent actuator does. It takes a moment,
+# so that a controller is often killed while an action runs.
 RECORDER = """#!/bin/sh
 echo "$1" >> {journal}
+sleep {seconds}
 mkdir {actions}/"$1" 2>/dev/null || true
 """
 
@@ -75,13 +81,27 @@ class LivingAgent:
 class World:
     """`controllers` are started from their configurations, however often they are killed."""
 
-    def __init__(self, directory: Path, store: str, controllers: int, policy: str, host: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        store: str,
+        controllers: int,
+        policy: str,
+        host: str,
+        environ: Callable[[str], Mapping[str, str]] = lambda name: os.environ,
+        action_seconds: float = 0.0,
+        checks: bool = False,
+    ) -> None:
+        """With `checks` the back end can be asked whether an action that may have run did."""
         self.directory, self.host = directory, host
+        self._environ, self._action_seconds, self._checks = environ, action_seconds, checks
         self.store = store or f"sqlite:///{directory}/holdfast.db"
         self.journal, self.actions = directory / "journal", directory / "actions"
         self.actions.mkdir()
         (directory / "policy.toml").write_text(f"dry_run = false\nautomatic_repair_steps = 1\n{policy}")
-        self.controllers = [start(self._config(number)) for number in range(controllers)]
+        self.controllers = [
+            start(self._config(number), environ=environ(f"controller{number}")) for number in range(controllers)
+        ]
         self.agents: list[LivingAgent] = []
         self.leader()
 
@@ -90,11 +110,19 @@ class World:
         home.mkdir()
         recorder = home / "record"
         recorder.write_text(
-            RECORDER.format(journal=shlex.quote(str(self.journal)), actions=shlex.quote(str(self.actions)))
+            RECORDER.format(
+                journal=shlex.quote(str(self.journal)),
+                actions=shlex.quote(str(self.actions)),
+                seconds=self._action_seconds,
+            )
         )
         recorder.chmod(0o755)
         commands = "".join(f'{verb} = ["{recorder}", "{{key}}"]\n' for verb in RECORDED)
         actions = "".join(f'{verb} = "command"\n' for verb in RECORDED)
+        if self._checks:
+            self.journal.touch()
+            lines = (f'{verb} = ["grep", "-qx", "{{key}}", "{self.journal}"]\n' for verb in RECORDED)
+            commands += "[command.checks]\n" + "".join(lines)
         config = home / "controller.toml"
         config.write_text(
             f'store = "{self.store}"\nlisten = "{self.host}:{free_port()}"\npolicy = "{self.directory}/policy.toml"\n'
@@ -120,7 +148,20 @@ class World:
         self.controllers[number].http.close()
 
     def restart_controller(self, number: int) -> None:
-        self.controllers[number] = start(self.controllers[number].config)
+        self.controllers[number] = start(self.controllers[number].config, environ=self._environ(f"controller{number}"))
+
+    def ask(self, method: str, path: str, json: Any = None, **query: Any) -> dict[str, Any]:
+        """The answer of the controller that leads; {} where none answers with 200 now."""
+        for one in self.controllers:
+            headers = {"Authorization": f"Bearer {one.admin}"}
+            try:
+                reply = one.http.request(method, one.url + path, json=json, params=query, headers=headers, timeout=4.0)
+            except (httpx.HTTPError, RuntimeError):  # killed, or its client is closed
+                continue
+            if reply.status_code in (200, 201):
+                found: dict[str, Any] = reply.json()
+                return found
+        return {}
 
     def stop(self) -> None:
         for agent in self.agents:
@@ -153,10 +194,10 @@ class World:
         self.verify_events()
         store = Store.open(self.store)
         try:
-            actions = [one for agent in self.agents for one in store.actions(agent.name, 100_000)]
+            actions = store.actions(None, MOST_ACTIONS)
         finally:
             store.close()
-        return {"events": sum(len(agent.said) for agent in self.agents), **self._verify_deeds(actions)}
+        return {"events": sum(len(agent.said) for agent in self.agents), **self._verify_actions(actions)}
 
     def verify_events(self) -> None:
         store = Store.open(self.store)
@@ -166,7 +207,7 @@ class World:
         finally:
             store.close()
 
-    def _verify_deeds(self, actions: Sequence[StoredAction]) -> dict[str, int]:
+    def _verify_actions(self, actions: Sequence[StoredAction]) -> dict[str, int]:
         recorded = {one.action.key: one for one in actions if one.action.verb.value in RECORDED}
         asked = Counter(self.journal.read_text().split()) if self.journal.exists() else Counter[str]()
         done = {one.name for one in self.actions.iterdir()}
@@ -192,16 +233,22 @@ def events_of(store: Store, node: str) -> list[str]:
 
 
 def events_of_story(controller: Controller, node: str) -> list[str]:
-    """The same, as the API tells it, newest first."""
-    told = [one["detail"] for one in controller.story(node) if one["kind"] == "event"]
-    return [text[text.index("Graphics Exception") :] for text in told if "Graphics Exception" in text]
+    """The same from the API, newest first."""
+    texts = [one["detail"] for one in controller.story(node) if one["kind"] == "event"]
+    return [text[text.index("Graphics Exception") :] for text in texts if "Graphics Exception" in text]
 
 
 @contextmanager
 def world(
-    directory: Path, store: str = "", controllers: int = 1, agents: int = 2, policy: str = "", host: str = "127.0.0.1"
+    directory: Path,
+    store: str = "",
+    controllers: int = 1,
+    agents: int = 2,
+    policy: str = "",
+    host: str = "127.0.0.1",
+    action_seconds: float = 0.0,
 ) -> Iterator[World]:
-    made = World(directory, store, controllers, policy, host)
+    made = World(directory, store, controllers, policy, host, action_seconds=action_seconds)
     try:
         for _ in range(agents):
             made.add_agent()
@@ -210,5 +257,5 @@ def world(
         made.stop()
 
 
-def keep(path: Path, figures: dict[str, object]) -> None:
+def keep(path: Path, figures: Mapping[str, object]) -> None:
     path.write_text(json.dumps(figures) + "\n")

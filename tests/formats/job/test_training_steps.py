@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.formats.job import training_steps
 from holdfast.formats.job.step_series import StepSeries
 from holdfast.formats.job.training_steps import TrainingStep, parse
 
@@ -99,3 +100,40 @@ def test_memory_stays_small_however_long_the_run() -> None:
 @given(st.binary(max_size=300))
 def test_no_line_is_too_strange(raw: bytes) -> None:
     parse(raw + b" loss " + raw, 1)
+
+
+def _megatron(step: int, seconds: float, loss: float) -> str:
+    return (
+        f" iteration {step:8d}/  250000 | consumed samples: {step * 1024:12d} | elapsed time per iteration (ms): "
+        f"{seconds * 1000:.1f} | learning rate: 1.365E-05 | global batch size:  1024 | lm loss: {loss:.6E} | "
+        "loss scale: 1.0 | grad norm: 0.227 | number of skipped iterations:   0 | number of nan iterations:   0 |"
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 133, 200])
+def test_lines_that_a_terminal_wrapped_are_read_as_one(width: int) -> None:
+    whole = [_megatron(step, 12.5, 2.5) for step in range(1, 30)]
+    wrapped = [line[at : at + width] for line in whole for at in range(0, len(line), width)]
+    block = training_steps.joined(("\n".join(wrapped) + "\n").encode())
+    assert block.count(b"\n") == len(wrapped)
+    assert [line for line in block.split(b"\n") if line] == [line.encode() for line in whole]
+
+
+def test_what_is_not_wrapped_stays_as_it_is() -> None:
+    block = "\n".join([_megatron(1, 1.0, 2.0), "saving checkpoint at iteration 1 to /ckpt", _megatron(2, 1.0, 2.0)])
+    assert training_steps.joined(block.encode()) == block.encode()
+    cut = b" iteration        1/  250000 | consumed samples: 1024 | elapsed time per\nTraceback (most recent call last):\n"
+    assert training_steps.joined(cut) == cut
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("step: 14  loss:  3.24405  memory:  9.46GiB(64.99%)  tps: 8,000  tflops: 0.52", 1 / 8000),
+        ("epoch 001: 2 / 78 loss=0.981, ppl=1.97, wps=2000, num_updates=2", 1 / 2000),
+        ("Epoch 1/100 | Iter 100/196 | Throughput 50000 samples/s | Loss 1761.0", 1 / 50000),
+    ],
+)
+def test_a_throughput_is_the_pace_of_a_step(line: str, seconds: float) -> None:
+    step = training_steps.parse(line.encode(), 1)
+    assert step is not None and step.seconds == pytest.approx(seconds)

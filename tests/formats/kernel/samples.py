@@ -44,6 +44,8 @@ SAMPLES = (
     "Out of memory: Killed process 4711 (python3) total-vm:1kB, anon-rss:1kB",
     "watchdog: BUG: soft lockup - CPU#12 stuck for 22s! [python3:4711]",
     "NMI watchdog: Watchdog detected hard LOCKUP on cpu 3",
+    "EXT4-fs error (device loop3): ext4_lookup:1234: inode #2: comm bash: deleted inode referenced: 12",
+    "Aborting journal on device loop3-8.",
     "Oops: Oops: 0000 [#1] PREEMPT SMP NOPTI",
     "Kernel panic - not syncing: Fatal exception in interrupt",
     "amdgpu 0000:0b:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24 vmid:8 pasid:32774)",

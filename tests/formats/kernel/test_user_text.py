@@ -5,6 +5,8 @@ import json
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.catalog import kernel_messages
 from holdfast.formats.kernel.log import KernelLog
@@ -24,6 +26,7 @@ def kmsg(text: str, prival: int = 3) -> str:
     return f"{prival},1201,98765432,-;{escaped}"
 
 
+SHORT = ["int3: 0000 [#1]", "kernel BUG [#1]", "int3 [#1]", "Oops [#1] SMP", "I/O error, dev", "ib lost carrier", "ib Link is Down", "XFS (sda1): ", "NVRM: GPU 0:"]  # fmt: skip
 SEGFAULT = "python3[4711]: segfault at 0 ip 000055 sp 00007f error 4 in {}[55d0+1000]"
 HIDDEN = {
     "a file name in a segfault": lambda text: kmsg(SEGFAULT.format(text), 6),
@@ -34,6 +37,16 @@ HIDDEN = {
     "an audit line": lambda text: kmsg(f'audit: type=1326 audit(1741519353.123:42): auid=1000 uid=1000 comm="{text}" exe="/tmp/{text}" sig=31', 5),
     "a process name before the OOM killer": lambda text: kmsg(f"{text[:15]} invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0", 4),
     "a task name of the OOM killer": lambda text: kmsg(f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,task={text},pid=4711,uid=1000", 6),
+    "a process that asks for an old kind of socket": lambda text: kmsg(f"{text[:15]} uses obsolete (PF_INET,SOCK_PACKET)", 6),
+    "a process that forgot a family": lambda text: kmsg(f"{text[:15]} forgot to set AF_INET in raw_sendmsg. Fix it!", 6),
+    "a process that sets its oom_adj": lambda text: kmsg(f"{text[:15]} (4711): /proc/4711/oom_adj is deprecated, please use /proc/4711/oom_score_adj instead.", 4),
+    "a process with an executable stack": lambda text: kmsg(f"process '/tmp/{text}' started with executable stack", 4),
+    "a control group": lambda text: kmsg(f"cgroup: fork rejected by pids controller in /user.slice/{text}", 6),
+    "a control group of the OOM killer": lambda text: kmsg(f"oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/{text},task_memcg=/{text},task=x,pid=4711,uid=1000", 6),
+    "a process that hangs": lambda text: kmsg(f"CPU: 3 PID: 4711 Comm: {text[:15]} Not tainted 6.8.0 #1", 4),
+    "a name in a file system's warning": lambda text: kmsg(f"EXT4-fs warning (device sda1): ext4_x:1: comm {text[:15]}: {text}", 4),
+    "capabilities": lambda text: kmsg(f"capability: warning: `{text[:15]}' uses 32-bit capabilities (legacy support in use)", 6),
+    "a USB device": lambda text: kmsg(f"usb 1-1: Product: {text}", 6),
     "a page allocation failure": lambda text: kmsg(f"{text[:15]}: page allocation failure: order:4, mode:0x40dc0, nodemask=(null)", 4),
     "a line of the user facility": lambda text: kmsg(text, 8 + 3),
     "a line of a daemon's facility": lambda text: kmsg(text, 24 + 3),
@@ -43,6 +56,8 @@ HIDDEN = {
     "an ISO line of a program": lambda text: f"2025-03-09T11:22:33+00:00 gpu-07 python3[4711]: {text}",
     "dmesg -x": lambda text: f"user  :err   : [   98.765432] {text}",
     "a journal entry of a program": lambda text: json.dumps({"MESSAGE": text, "_TRANSPORT": "syslog", "SYSLOG_IDENTIFIER": "kernel"}),
+    "a journal entry under a daemon's name": lambda text: json.dumps({"MESSAGE": text, "_TRANSPORT": "syslog", "SYSLOG_IDENTIFIER": "systemd-networkd", "_UID": "1000"}),
+    "a journal entry of a user who forges the transport": lambda text: json.dumps({"MESSAGE": text, "_UID": "1000", "SYSLOG_IDENTIFIER": "kernel"}),
     "a journal entry written to /dev/kmsg": lambda text: json.dumps({"MESSAGE": text, "_TRANSPORT": "kernel", "SYSLOG_FACILITY": "1"}),
 }  # fmt: skip
 
@@ -75,6 +90,43 @@ def test_every_pattern_of_the_catalog_has_a_sample() -> None:
     for group in kernel_messages.groups():
         for message in group.messages:
             assert any(message.regex.match(sample) for sample in SAMPLES), (group.kind, message.code)
+
+
+@pytest.mark.parametrize("where", [name for name in HIDDEN if "process" in name])
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_name_is_no_message_either(where: str, name: str) -> None:
+    assert len(name) <= 15
+    assert [event for event in found(HIDDEN[where](name)) if event.kind not in PROGRAM] == []
+
+
+@given(st.data())
+@pytest.mark.parametrize("message", [one for group in kernel_messages.groups() for one in group.messages])
+def test_no_pattern_fits_into_the_name_of_a_process(
+    message: kernel_messages.KernelMessage, data: st.DataObject
+) -> None:
+    """Whatever a pattern asks for, fifteen characters of it and what the kernel says after a name are not enough."""
+    name = data.draw(st.from_regex(message.regex.pattern, alphabet=st.characters(codec="ascii")))[:15].strip()
+    for where in ("an old kind of socket", "forgot a family", "its oom_adj"):
+        line = next(make for place, make in HIDDEN.items() if where in place)(name)
+        assert [event for event in found(line) if event.kind not in PROGRAM] == []
+
+
+USERS_IMAGES = [
+    "EXT4-fs error (device loop3): ext4_lookup:1234: inode #2: comm bash: deleted inode referenced: 12",
+    "EXT4-fs (loop3): Remounting filesystem read-only",
+    "XFS (loop3): Metadata corruption detected at xfs_dir3_block_read_verify",
+    "XFS (loop3): Corruption of in-memory data detected. Shutting down filesystem",
+    "BTRFS error (device loop3: state EA): parent transid verify failed",
+    "Aborting journal on device loop3-8.",
+    "Buffer I/O error on dev loop3, logical block 0, async page read",
+    "I/O error, dev loop3, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
+]
+
+
+@pytest.mark.parametrize("text", USERS_IMAGES)
+def test_a_broken_image_that_a_user_mounts_is_no_broken_disk(text: str) -> None:
+    assert {event.severity for event in found(kmsg(text))} == {"info"}
+    assert {event.severity for event in found(kmsg(text.replace("loop3", "sda1")))} <= {"fatal", "warning"}
 
 
 @pytest.mark.parametrize("name", ["a, Fatal x", "RST: Yes", "x, RST: Yes", "<unknown>,Fatal", "a, RST: Yes, D"])

@@ -20,7 +20,7 @@ pytest.importorskip("litestar", reason="needs the extra [controller]")
 pytestmark = pytest.mark.slow
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
-PATIENCE_SECONDS = 90.0
+TIMEOUT_SECONDS = 90.0
 LIFE = ("draining", "quarantined", "resetting", "testing", "ready")
 
 
@@ -52,7 +52,7 @@ class Demo:
             with suppress(OSError):  # it does not listen yet
                 return reached()
 
-        return until(holds, self.log.read_text, PATIENCE_SECONDS, lambda: self.process.poll() is None)
+        return until(holds, self.log.read_text, TIMEOUT_SECONDS, lambda: self.process.poll() is None)
 
     def story(self, node: str) -> list[dict[str, Any]]:
         """Oldest first."""

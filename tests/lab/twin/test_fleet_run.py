@@ -12,14 +12,14 @@ from holdfast.model.wire.digest import unpack
 from holdfast.model.wire.report import Report
 from tests.node.agent.service import FakeController, service
 
-PATIENCE_SECONDS = 90.0
+TIMEOUT_SECONDS = 90.0
 
 
 def run_until(at: FakeController, fleet: FleetRun, reached: Callable[[], bool]) -> None:
     async def both() -> None:
         running = asyncio.create_task(fleet.run())
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 while not reached():
                     assert not running.done()
                     await asyncio.sleep(0.02)
@@ -31,7 +31,7 @@ def run_until(at: FakeController, fleet: FleetRun, reached: Callable[[], bool]) 
 
 
 def fleet(
-    at: FakeController, name: str = "background", nodes: int = 8, speed: float = 200.0, connections: int = 4
+    at: FakeController, name: str = "background", nodes: int = 8, speed: float = 1_000.0, connections: int = 4
 ) -> FleetRun:
     target = FleetTarget(url=at.url, join_token="let-me-in", speed=speed, connections=connections)
     return FleetRun(Simulation(scenario(name), nodes, 1), target)
@@ -62,7 +62,9 @@ def test_reports_are_numbered_without_gaps_and_digests_can_be_read() -> None:
 def test_an_order_is_answered_after_the_time_its_suite_takes() -> None:
     with service() as at:
         at.orders = [{"id": 5, "verb": "retest", "suite": "7", "reason": "new"}]
-        run_until(at, fleet(at, "quiet", nodes=1), lambda: any(report["outcomes"] for report in at.received))
+        run_until(
+            at, fleet(at, "quiet", nodes=1, speed=200.0), lambda: any(report["outcomes"] for report in at.received)
+        )
         outcome = next(report["outcomes"][0] for report in at.received if report["outcomes"])
         assert (outcome["order"], outcome["health"], outcome["suite"]) == (5, "pass", "7")
         reported = next(report["at"] for report in at.received if report["outcomes"])

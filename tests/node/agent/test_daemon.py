@@ -23,7 +23,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.slow
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 Document = dict[str, Any]
 
 
@@ -45,7 +45,7 @@ class Running:
             )
 
     def until(self, reached: Callable[[dict[str, Document]], bool]) -> dict[str, Document]:
-        return until(lambda: self._seen(reached), self.log.read_text, PATIENCE_SECONDS) or {}
+        return until(lambda: self._seen(reached), self.log.read_text, TIMEOUT_SECONDS) or {}
 
     def _seen(self, reached: Callable[[dict[str, Document]], bool]) -> dict[str, Document] | None:
         try:
@@ -57,7 +57,7 @@ class Running:
 
     def address(self) -> str:
         said = r"listening on (\S+)\n"  # the whole line: it may be half written
-        return until(lambda: re.findall(said, self.log.read_text()), self.log.read_text, PATIENCE_SECONDS)[0]
+        return until(lambda: re.findall(said, self.log.read_text()), self.log.read_text, TIMEOUT_SECONDS)[0]
 
     def get(self, path: str) -> bytes:
         with urllib.request.urlopen(self.address() + path, timeout=10) as answer:

@@ -34,7 +34,7 @@ CHECK = Check(
     reads=("temp",),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    hears=("xid",),
+    event_kinds=("xid",),
 )
 GPU = "node/n/gpu/0"
 

@@ -17,7 +17,7 @@ from tests.node.agent.service import FakeController, service
 pytestmark = pytest.mark.slow
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 class Running:
@@ -58,7 +58,7 @@ def agent(tmp_path: Path, at: FakeController) -> Iterator[Running]:
 
 
 def until(at: FakeController, agent: Running, reached: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     with at.changed:
         while not (found := reached()):
             assert time.monotonic() < end, (agent.home / "agent.log").read_text()[-2000:]

@@ -73,7 +73,7 @@ def test_where_nothing_fails_nothing_is_read() -> None:
 
 
 def test_only_the_sources_of_failing_checks_are_doubted() -> None:
-    def question(name: str, signal: str, health: Health, hears: tuple[str, ...] = ()) -> Question:
+    def question(name: str, signal: str, health: Health, event_kinds: tuple[str, ...] = ()) -> Question:
         def judge(window: Window, limits: Limits) -> Verdict:
             window.value(window.node, signal)
             return Verdict(rows=(Row(window.node, health),))
@@ -86,7 +86,7 @@ def test_only_the_sources_of_failing_checks_are_doubted() -> None:
             reads=(signal,),
             judge=judge,
             failure_class=FailureClass.CRASH,
-            hears=hears,
+            event_kinds=event_kinds,
         )
         return Question(check)
 
@@ -97,9 +97,9 @@ def test_only_the_sources_of_failing_checks_are_doubted() -> None:
         node.judge(NOW)
         return node.doubted_sources()
 
-    passes = question("a.passes", "y", Health.PASS, hears=("xid",))
+    passes = question("a.passes", "y", Health.PASS, event_kinds=("xid",))
     assert doubted(question("a.fails", "x", Health.FAIL), passes) == {"bad"}
-    assert doubted(question("a.fails", "x", Health.FAIL, hears=("xid",)), passes) == {"bad", "repairs"}
+    assert doubted(question("a.fails", "x", Health.FAIL, event_kinds=("xid",)), passes) == {"bad", "repairs"}
 
 
 class Rare:

@@ -30,8 +30,15 @@ def captured(made, path):
     return settings, done
 
 
-def test_a_healthy_twin_is_judged_from_its_bundle_as_it_is_live(node, tmp_path):
-    settings, done = captured(node, tmp_path / "b.tar.gz")
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory):
+    """(settings, bundle) of a node that is left as it is."""
+    directory = tmp_path_factory.mktemp("healthy")
+    return captured(twin.make_node(directory / "node", model="h100", name="secret-host-17"), directory / "b.tar.gz")
+
+
+def test_a_healthy_twin_is_judged_from_its_bundle_as_it_is_live(healthy):
+    settings, done = healthy
     live = look_at(settings, "passive")
     found = check_file(str(done.path), Settings())
     assert states(found.verdicts) == states(live.verdicts)
@@ -39,8 +46,8 @@ def test_a_healthy_twin_is_judged_from_its_bundle_as_it_is_live(node, tmp_path):
     assert done.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_replay_in_virtual_time_keeps_every_verdict(node, tmp_path):
-    _, done = captured(node, tmp_path / "b.tar.gz")
+def test_replay_in_virtual_time_keeps_every_verdict(healthy):
+    _, done = healthy
     loaded = bundle.load(done.path)
     at_once = bundle.judge(loaded, Settings())
     later, changes = bundle.replay(loaded, Settings(), 900.0)
@@ -101,8 +108,8 @@ def test_nothing_in_a_bundle_leads_back_to_the_node(node, tmp_path, monkeypatch)
     assert "0000:1b:00" in everything["raw/kernel.log"], "what is needed stays"
 
 
-def test_a_bundle_of_another_format_or_a_broken_one_is_refused(node, tmp_path):
-    _, done = captured(node, tmp_path / "b.tar.gz")
+def test_a_bundle_of_another_format_or_a_broken_one_is_refused(healthy, tmp_path):
+    _, done = healthy
     texts = texts_of(done.path)
     head = json.loads(texts[bundle.HEAD])
     files = {name: text.encode() for name, text in texts.items()}
@@ -121,9 +128,9 @@ def test_a_bundle_is_bounded(node, tmp_path, monkeypatch):
     assert check_file(str(done.path), Settings()).health.value == "pass", "what decides is in it all the same"
 
 
-def test_limits_of_the_configuration_count_for_a_bundle_too(node, tmp_path):
+def test_limits_of_the_configuration_count_for_a_bundle_too(healthy):
     from holdfast.model.settings import CheckSettings
 
-    _, done = captured(node, tmp_path / "b.tar.gz")
+    _, done = healthy
     off = replace(Settings(), checks={"gpu.power": CheckSettings(enabled=False)})
     assert check_file(str(done.path), off).verdicts["gpu.power"].state == "disabled"

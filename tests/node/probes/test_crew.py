@@ -48,13 +48,13 @@ def test_a_group_that_could_not_form_leaves_nothing_that_a_later_one_trips_over(
     hosts = [Host("a", "127.0.0.1", launch=GREETS), Host("b", "127.0.0.1"), Host("elsewhere", "192.0.2.1")]
     with Crew(hosts) as crew:
         assert crew.muster() == ["a", "b", "elsewhere"]
-        crew.begin(["a", "elsewhere"], {**EXCHANGE, "patience_seconds": 3.0})
+        crew.begin(["a", "elsewhere"], {**EXCHANGE, "timeout_seconds": 3.0})
         waited, lost = crew.finish(["a", "elsewhere"], 60.0)
         assert "no interface" in lost["error"] and "error" in waited
-        crew.begin(["a", "b"], {**EXCHANGE, "patience_seconds": 60.0})
+        crew.begin(["a", "b"], {**EXCHANGE, "timeout_seconds": 60.0})
         answers = crew.finish(["a", "b"], 60.0)
         assert [answer["rows"][0]["wrong"] for answer in answers] == [False, False]
-        crew.begin(["elsewhere", "a"], {**EXCHANGE, "patience_seconds": 60.0})
+        crew.begin(["elsewhere", "a"], {**EXCHANGE, "timeout_seconds": 60.0})
         assert all("cannot listen on 192.0.2.1" in answer["error"] for answer in crew.finish(["elsewhere", "a"], 60.0))
         shell = crew.workers["a"]._process.pid
         left = worker_of(shell)

@@ -12,7 +12,7 @@ from holdfast.node.probes.sweep import rendezvous as gathering
 from holdfast.node.probes.sweep.rendezvous import CannotMeet, Gathering
 
 KEY = "k" * 32
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def gather(*names: str) -> tuple[Gathering, int]:
@@ -30,7 +30,7 @@ def quietly(words: str) -> None:
 
 def come(name: str, port: int, key: str = KEY, tries: int | None = None) -> socket.socket:
     unwanted = never if tries is None else map(lambda number: number >= tries, itertools.count()).__next__
-    return gathering.come(name, "127.0.0.1", port, key, PATIENCE, unwanted)
+    return gathering.come(name, "127.0.0.1", port, key, TIMEOUT, unwanted)
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
     participants = [threading.Thread(target=lambda n=name: ends.update({n: come(n, port)})) for name in ("n2", "n3")]
     for guest in participants:
         guest.start()
-    lines = place.wait(PATIENCE, quietly, never)
+    lines = place.wait(TIMEOUT, quietly, never)
     for guest in participants:
         guest.join()
     assert {name: line.trouble for name, line in lines.items()} == {"n2": "", "n3": ""}
@@ -55,9 +55,9 @@ def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
         assert json.loads(file.readline()) == {"do": "port", "seat": 0}
         file.write('greetings\n[1]\n{"seat": 7}\n{"port": 5}\n')
         file.flush()
-    assert lines["n2"].answer(PATIENCE) == {"port": 5}
+    assert lines["n2"].answer(TIMEOUT) == {"port": 5}
     ends["n3"].shutdown(socket.SHUT_RDWR)
-    assert lines["n3"].answer(PATIENCE)["error"] == "set-up failed: the worker died: its line ended"
+    assert lines["n3"].answer(TIMEOUT)["error"] == "set-up failed: the worker died: its line ended"
     for end in ends.values():
         gathering.hang_up(end)
 
@@ -84,7 +84,7 @@ def test_strange_greetings_hold_up_nobody(said: bytes) -> None:
     with socket.create_connection(("127.0.0.1", port)) as stranger:
         stranger.sendall(said)
         end = come("n2", port)
-        assert not place.wait(PATIENCE, quietly, never)["n2"].trouble
+        assert not place.wait(TIMEOUT, quietly, never)["n2"].trouble
         gathering.hang_up(end)
 
 
@@ -144,7 +144,7 @@ def test_a_machine_out_of_descriptors_or_threads_lets_them_in_later(
     monkeypatch.setattr(threading.Thread, "start", start)
     place, port = gather("n2")
     end = come("n2", port)
-    assert not place.wait(PATIENCE, quietly, never)["n2"].trouble
+    assert not place.wait(TIMEOUT, quietly, never)["n2"].trouble
     gathering.hang_up(end)
 
 

@@ -72,7 +72,7 @@ FAULTS = {
 def test_the_node_is_named_with_its_cause(tmp_path, cause):
     with fabric(tmp_path) as made:
         FAULTS[cause](made)
-        code, document = run("--hosts", str(made.hosts), "--pair-bytes", "2MiB", "--patience-seconds", "30")
+        code, document = run("--hosts", str(made.hosts), "--pair-bytes", "2MiB", "--timeout-seconds", "30")
     assert [(one["subject"], one["cause"]) for one in document["suspects"]] == [("node/h3", cause)]
     assert code == 2
     assert {one["source"] for one in document["references"] if one["band"] == "latency"} == {
@@ -154,7 +154,7 @@ def test_a_fall_back_to_tcp_is_told_from_what_the_ranks_said(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text(f"a 127.0.0.1 {says}\nb 127.0.0.1\n")
     code, document = run("--hosts", str(hosts), "--fabric", "reference", "--pair-bytes", "64KiB")
-    (reported,) = [one["reason"] for one in document["judgement"] if one["check"] == "sweep.bandwidth"]
+    (reported,) = [one["reason"] for one in document["sweep_verdicts"] if one["check"] == "sweep.bandwidth"]
     assert code == 2 and "TCP sockets" in reported
     assert document["network"] == "Socket"
     assert document["code_paths"] == [] or "does not apply" in document["code_paths"][0]

@@ -80,7 +80,7 @@ def test_the_budget_is_never_exceeded_and_nobody_is_taken_who_is_wanted(
     names = list(days.nodes)
     for numbers in busy:
         wanted = frozenset(names[number] for number in numbers if number < len(names))
-        made = days.step(45.0, wanted, takes=policy.patience_seconds)
+        made = days.step(45.0, wanted, takes=policy.timeout_seconds)
         taken = [node for session in made for node in session.nodes]
         assert len(taken) == len(set(taken))
         assert not wanted & set(taken)

@@ -1,4 +1,4 @@
-"""How the API server is reached: a kubeconfig's current context, or the service account of the pod we run in.
+"""Access to the API server: the current context of a kubeconfig, or the pod's service account.
 
 Of a kubeconfig we read server, certificate authority, token and client certificate. Programs that fetch credentials
 (exec, auth-provider) are not run: give the controller a service account of its own.
@@ -20,6 +20,7 @@ from holdfast.fleet.actions.secret import Secret
 from holdfast.runtime import http
 from holdfast.runtime.errors import NoAnswer
 
+REQUEUED = ("JobSet", "Workload")
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -33,10 +34,21 @@ class KubernetesSettings:
     """Seconds for one request."""
     gpu_resources: tuple[str, ...] = ("nvidia.com/gpu*", "nvidia.com/mig-*", "amd.com/gpu*")
     """A pod that asks for any of these is a workload whose node is tested after it."""
+    gpu_drivers: tuple[str, ...] = ("gpu.nvidia.com", "gpu.amd.com")
+    """Drivers of dynamic resource allocation whose devices are GPUs."""
+    lease: str = ""
+    """namespace/name of a Lease that a controller must hold to act. '': the lead in the store alone decides."""
+    requeue: tuple[str, ...] = ()
+    """Kinds of jobs that are suspended and started again as a whole instead of evicting their pods: JobSet, Workload
+    (Kueue). Needs the right to change them."""
 
     def __post_init__(self) -> None:
         if not self.gpu_resources:
             raise ValueError("kubernetes.gpu_resources: expected at least one name, such as nvidia.com/gpu")
+        if self.lease and self.lease.strip("/").count("/") != 1:
+            raise ValueError("kubernetes.lease: expected namespace/name, such as holdfast/holdfast-controller")
+        if unknown := [kind for kind in self.requeue if kind not in REQUEUED]:
+            raise ValueError(f"kubernetes.requeue: {unknown[0]!r}; expected {' or '.join(REQUEUED)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Kubernetes: our taint, our cordon and no other's, eviction as far as disruption budgets allow, and words on the node.
+"""Kubernetes back end: our taint and cordon, eviction within disruption budgets, node conditions and events.
 
 The API server refuses a change made for an older version of the node (409), so we look again and never overwrite what
 somebody did meanwhile.
@@ -17,8 +17,10 @@ from holdfast.fleet.actions.kubernetes import marks
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, STRATEGIC, ApiRefused, KubernetesApi
 from holdfast.fleet.actions.kubernetes.eviction import Eviction
-from holdfast.fleet.actions.kubernetes.mirror import Mirror
-from holdfast.fleet.actions.kubernetes.snapshot import WatchedObjects
+from holdfast.fleet.actions.kubernetes.gangs import Gangs
+from holdfast.fleet.actions.kubernetes.lease import KubernetesLease
+from holdfast.fleet.actions.kubernetes.mirror import Mirror, WatchedObjects
+from holdfast.formats.kubernetes import claims
 from holdfast.formats.kubernetes import objects as words
 from holdfast.formats.kubernetes.nodes import KubernetesNode
 from holdfast.formats.kubernetes.nodes import node as read_node
@@ -64,6 +66,7 @@ class Kubernetes:
         self._settings = settings
         self._api = KubernetesApi(settings)
         self._eviction = Eviction(self._api)
+        self._gangs = Gangs(self._api, settings.requeue)
         self._handlers: dict[Verb, Callable[[Action, KubernetesNode, bool], ActionOutcome]] = {
             Verb.CORDON: self._close,
             Verb.DRAIN: self._close,
@@ -102,10 +105,22 @@ class Kubernetes:
 
     def keep_looking(self, changed: Callable[[], None]) -> WatchedObjects:
         """The same, kept up to date. `changed` is called from another thread whenever it differs."""
+        drivers = self._settings.gpu_drivers
+        dra = {"group": claims.GROUP}
         return WatchedObjects(
             Mirror(self._api, _NODES, self._read_node, changed),
             Mirror(self._api, _PODS, self._read_pod, changed, **_BOUND),
+            Mirror(self._api, "resourceclaims", partial(claims.claim, drivers=drivers), changed, **dra),
+            Mirror(self._api, "resourceslices", partial(claims.resource_slice, drivers=drivers), changed, **dra),
         )
+
+    def lease(self, holder: str) -> KubernetesLease | None:
+        """The Lease that the configuration names, not yet asked for."""
+        return KubernetesLease(self._api, self._settings.lease, holder) if self._settings.lease else None
+
+    def start_again(self, snapshot: Snapshot) -> list[str]:
+        """Jobs that we suspended and of which nothing runs any more: each is started again, elsewhere."""
+        return self._gangs.start_again(snapshot.pods)
 
     def observe(self) -> list[NodeStatus]:
         return statuses(self.look())
@@ -157,11 +172,14 @@ class Kubernetes:
         if leaving and clock.now() < action.evict_at:
             how += self._let_finish(action, leaving)
             leaving = []
+        suspended = self._gangs.suspend(leaving)
+        how += f"; suspended {', '.join(suspended.names)}, to start elsewhere" if suspended.names else ""
+        leaving = [pod for pod in leaving if pod.uid not in suspended.pods]
         sent = self._eviction.send_away(leaving)
         how += f"; {sent.said}" if leaving else ""
         if sent.held:
             return failed(how, retryable=True)
-        if not (changed or reported.changed or sent.evicted):
+        if not (changed or reported.changed or sent.evicted or suspended.names):
             return nothing_to_do(f"already so: {how}{reported.complaint}")
         return done(how + reported.complaint)
 

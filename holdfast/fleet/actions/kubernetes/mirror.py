@@ -1,4 +1,4 @@
-"""Nodes and pods as the API server tells of them, kept up to date by two watches, so that looking costs it nothing.
+"""Local copy of nodes and pods, kept current by two watches, so that reads do not load the API server.
 
 A mirror that has lost its watch says so and shows nothing: what it held may be old by now.
 """
@@ -6,10 +6,15 @@ A mirror that has lost its watch says so and shows nothing: what it held may be 
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from holdfast.fleet.actions.kubernetes.api import KubernetesApi
+from holdfast.fleet.actions.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiRefused, KubernetesApi
 from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes.claims import ResourceClaim, ResourceSlice
+from holdfast.formats.kubernetes.nodes import KubernetesNode
+from holdfast.formats.kubernetes.pods import KubernetesPod
+from holdfast.formats.kubernetes.snapshot import Snapshot
 from holdfast.runtime.components import described
 from holdfast.runtime.errors import NoAnswer
 
@@ -17,6 +22,7 @@ log = logging.getLogger("holdfast.fleet.actions")
 T = TypeVar("T")
 WATCH_SECONDS = 50  # after so long the server ends a watch, and we go on where it ended: a dead connection is noticed
 PAUSE_SECONDS = 1.0
+ABSENT_SECONDS = 60.0  # how often it is asked whether the server offers an optional kind by now
 
 
 class Mirror(Generic[T]):
@@ -28,9 +34,14 @@ class Mirror(Generic[T]):
         path: str,
         read: Callable[[object], T | None],
         changed: Callable[[], None],
+        *,
+        group: str = "",
         **query: str,
     ) -> None:
+        """With `group` the kind is optional: `path` follows the version of the group that the server prefers. Where
+        it does not offer it, or we may not read it, there is nothing of it."""
         self._api, self._path, self._read, self._changed, self._query = api, path, read, changed, query
+        self._group = group
         self._lock = threading.Lock()
         self._held: dict[str, T] = {}
         self._why_blind = f"{path} has not been read yet"
@@ -52,14 +63,22 @@ class Mirror(Generic[T]):
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
+                pause = PAUSE_SECONDS
                 try:
-                    self._follow(self._list())
+                    path = self._api.in_group(self._group, self._path) if self._group else self._path
+                    self._follow(path, self._list(path))
+                except ApiRefused as error:
+                    if self._group and error.status in (FORBIDDEN, NOT_FOUND):
+                        self._hold({})
+                        pause = ABSENT_SECONDS
+                    else:
+                        self._lose_sight(str(error))
                 except NoAnswer as error:
                     self._lose_sight(str(error))
                 except Exception as error:
                     log.error("%s cannot be followed; it is read again", self._path, exc_info=error)
                     self._lose_sight(f"{self._path}: {described(error)}")
-                self._stopping.wait(PAUSE_SECONDS)
+                self._stopping.wait(pause)
         finally:  # also of a mistake of our own: what is no longer kept up must not be shown
             self._lose_sight(f"{self._path} is not watched any more")
 
@@ -68,18 +87,20 @@ class Mirror(Generic[T]):
             self._why_blind = why
         self._changed()
 
-    def _list(self) -> str:
-        items, version = self._api.listed(self._path, **self._query)
-        held = {_uid(item): one for item in items if (one := self._read(item)) is not None}
+    def _hold(self, held: dict[str, T]) -> None:
         with self._lock:
             self._held, self._why_blind = held, ""
         self._changed()
+
+    def _list(self, path: str) -> str:
+        items, version = self._api.listed(path, **self._query)
+        self._hold({_uid(item): one for item in items if (one := self._read(item)) is not None})
         return version
 
-    def _follow(self, version: str) -> None:
+    def _follow(self, path: str, version: str) -> None:
         """Until asked to stop, or until the server no longer knows the version: then everything is read again."""
         while not self._stopping.is_set():
-            for news in self._api.watch(self._path, version, WATCH_SECONDS, **self._query):
+            for news in self._api.watch(path, version, WATCH_SECONDS, **self._query):
                 item = words.table(news, "object")
                 kind = words.word(news, "type")
                 if kind == "ERROR":
@@ -103,3 +124,27 @@ class Mirror(Generic[T]):
 
 def _uid(item: object) -> str:
     return words.word(words.table(item, "metadata"), "uid")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedObjects:
+    nodes: Mirror[KubernetesNode]
+    pods: Mirror[KubernetesPod]
+    claims: Mirror[ResourceClaim]
+    slices: Mirror[ResourceSlice]
+
+    @property
+    def _all(self) -> tuple[Mirror[Any], ...]:
+        return (self.nodes, self.pods, self.claims, self.slices)
+
+    def start(self) -> None:
+        for mirror in self._all:
+            mirror.start()
+
+    def stop(self) -> None:
+        for mirror in self._all:
+            mirror.stop()
+
+    def look(self) -> Snapshot:
+        """Raises NoAnswer while one of them has lost its watch."""
+        return Snapshot(self.nodes.held(), self.pods.held()).counted(self.claims.held(), self.slices.held())

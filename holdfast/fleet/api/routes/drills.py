@@ -1,4 +1,4 @@
-"""Routes of the drills: what can be played, playing one, and watching it."""
+"""Routes of drills: list, play and watch."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is asked all the time: the live stream, and whether we are there."""
+"""The live event stream and the health endpoints."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

@@ -1,4 +1,4 @@
-"""Routes about nodes: what they are, how they came there, and what an operator wants of them."""
+"""Routes of nodes: state, history and operator actions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What the API shows and takes. The OpenAPI document is made of these, and so are the console's types."""
+"""API request and response types. OpenAPI and the console's TypeScript types are generated from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class NodeView:
     health: Health
     repair_step: int
     tested_at: float | None
-    heard_at: float | None
+    last_report_at: float | None
     degraded_by: str
     held: str
     """What its failure is part of while it is left in service: 'loop/c2', a breaker, maintenance."""
@@ -117,7 +117,7 @@ class TransitionView:
     at: float
     before: Stage
     after: Stage
-    happening: EventKind
+    event: EventKind
     cause: str
     reason: str
     evidence: tuple[str, ...]

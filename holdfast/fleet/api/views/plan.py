@@ -1,4 +1,4 @@
-"""What the API shows of a plan: the document of `holdfast plan --json`, and the same for a page to draw."""
+"""API types of a plan: the document of `holdfast plan --json`, and chart data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class PlanGivenView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSwayView:
+class PlanSensitivityView:
     """What the headline becomes if one input were half or twice as large."""
 
     name: str
@@ -56,9 +56,9 @@ class PlanView:
     headline: str
     figures: tuple[PlanFigureView, ...]
     inputs: tuple[PlanGivenView, ...]
-    swayed: str
-    """What the sways are of."""
-    sways: tuple[PlanSwayView, ...]
+    sensitivity_of: str
+    """What the sensitivities are of."""
+    sensitivities: tuple[PlanSensitivityView, ...]
     notes: tuple[str, ...]
     chart: PlanChartView
     document: Mapping[str, Any]
@@ -73,10 +73,10 @@ def plan_view(answer: PlanAnswer) -> PlanView:
         inputs=tuple(
             PlanGivenView(name=one.name, shown=one.shown, unit=one.unit, source=one.source) for one in answer.inputs
         ),
-        swayed=answer.swayed,
-        sways=tuple(
-            PlanSwayView(name=one.name, halved=_end(answer, one.halved), doubled=_end(answer, one.doubled))
-            for one in answer.sways
+        sensitivity_of=answer.sensitivity_of,
+        sensitivities=tuple(
+            PlanSensitivityView(name=one.name, halved=_end(answer, one.halved), doubled=_end(answer, one.doubled))
+            for one in answer.sensitivities
         ),
         notes=tuple(answer.notes),
         chart=_chart_view(answer.chart()),

@@ -1,4 +1,4 @@
-"""From the store's words to what the API shows."""
+"""Converts store records to API types."""
 
 from holdfast.fleet.api.views.common import ActionView, StoryEntry, StoryView, TransitionView, VerdictView
 from holdfast.fleet.inbox.next_step import of_verdict
@@ -26,7 +26,7 @@ def transition_view(step: Transition) -> TransitionView:
         at=step.at,
         before=step.before,
         after=step.after,
-        happening=step.event.kind,
+        event=step.event.kind,
         cause=step.event.cause,
         reason=step.reason,
         evidence=step.event.evidence,

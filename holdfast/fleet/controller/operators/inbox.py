@@ -1,4 +1,4 @@
-"""The inbox of the running controller: its items from board, store and jobs; what operators do with them."""
+"""The inbox of the running controller: items from board, store and jobs, and the operators' updates."""
 
 import asyncio
 import time
@@ -88,7 +88,7 @@ class InboxService:
             nodes=nodes,
             verdicts=verdicts,
             incidents=incidents,
-            trainings=[one for one in trainings if one.heard_at >= now - JOB_DIED_SECONDS],
+            trainings=[one for one in trainings if one.last_report_at >= now - JOB_DIED_SECONDS],
             jobs=jobs,
             policy=board.policy,
             prices=self.prices,

@@ -15,7 +15,7 @@ EventKey = tuple[EventKind, str, str, bool]
 """Kind, cause, job, spare of an event."""
 COUNTED = frozenset({EventKind.FAILED, EventKind.TEST_FAILED, EventKind.DEGRADED})  # by when it happened before
 POOL = "default"
-NOW, FRESH, USED, STALE = 0.0, -1.0, -2.0, -3.0  # times that only keep the order
+NOW, FRESH, USED, STALE = map(float, range(0, -4, -1))  # times that only keep the order
 _key = attrgetter(*(one.name for one in fields(NodeState) if one.name != "place"))
 
 
@@ -55,19 +55,15 @@ class Recall:
         self._policy = policy
         self._lemon_seconds = policy.of(POOL).offence_seconds
         self._standings: dict[object, TimelessState] = {}
-        self._begun: dict[Stage, TimelessState] = {}
 
     def begin(self, stage: Stage) -> OffenceHistory:
         """A node that has just been tested and never failed."""
-        found = self._begun.get(stage)
-        if found is None:
-            tested = NodeState(name="", pool=POOL, stage=stage, tested_at=FRESH, tested_suite=self._policy.suite)
-            found = self._begun[stage] = self._standing(tested)
-        return OffenceHistory(found)
+        tested = NodeState(name="", pool=POOL, stage=stage, tested_at=FRESH, tested_suite=self._policy.suite)
+        return OffenceHistory(self._standing(tested))
 
     def step(self, course: OffenceHistory, event: EventKey, now: float) -> CachedStep:
         """What machine.step says. The course goes on from there; times never go back."""
-        if event[0] in COUNTED and (course.offences or course.degradations):
+        if event[0] in COUNTED:
             self._forget(course, now)
         standing = course.standing
         found = standing.steps.get(event)
@@ -96,12 +92,9 @@ class Recall:
     def _forget(self, course: OffenceHistory, now: float) -> None:
         """Offences that are too old to count."""
         since = now - self._lemon_seconds
-        if min(*course.offences[:1], *course.degradations[:1], now) >= since:
-            return
-        offences = [at for at in course.offences if at >= since]
-        degradations = [at for at in course.degradations if at >= since]
-        course.offences, course.degradations = offences, degradations
-        course.standing = self._with_last(course.standing, len(offences), len(degradations))
+        course.offences = [at for at in course.offences if at >= since]
+        course.degradations = [at for at in course.degradations if at >= since]
+        course.standing = self._with_last(course.standing, len(course.offences), len(course.degradations))
 
     def _with_last(self, standing: TimelessState, offences: int, degradations: int) -> TimelessState:
         """The same, remembering only so many."""
@@ -126,9 +119,9 @@ class Recall:
         return found
 
 
-def _as_counted(life: NodeState) -> tuple[bool, bool, bool]:
+def _as_counted(life: NodeState) -> tuple[bool, Stage | None]:
     """All that lifecycle.fleet counts by."""
-    return life.out, life.stage is Stage.REMOVED, life.stage is Stage.SPARE
+    return life.out, life.stage if life.stage in (Stage.REMOVED, Stage.SPARE) else None
 
 
 def _without_times(life: NodeState) -> NodeState:

@@ -1,4 +1,4 @@
-"""Jobs of a drawn site: when they compute, write or are down, and what their ranks and checkpoints take."""
+"""Jobs of a random site: when they compute, write or are down."""
 
 import numpy as np
 import numpy.typing as npt
@@ -44,23 +44,23 @@ def job_truths(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.i
     names: list[str] = []
     pressure = np.maximum(pressure_of(course), 1.0)
     for work in site.works:
-        luck, gpus = site.luck, site.gpus_of(work.nodes)
+        rng, gpus = site.rng, site.gpus_of(work.nodes)
         names += [f"{work.subject}/rank/{rank}" for rank in range(len(gpus))]
         computing = states[work.name] == 1
-        own = 1 + work.rank_jitter * 0.5 * luck.standard_normal((len(gpus), 1))
-        noise = 1 + work.rank_jitter * luck.standard_normal((len(gpus), count))
+        own = 1 + work.rank_jitter * 0.5 * rng.standard_normal((len(gpus), 1))
+        noise = 1 + work.rank_jitter * rng.standard_normal((len(gpus), count))
         compute = work.compute * own * noise * (1 - k["clocked"] + k["clocked"] / clock[gpus]) * course.rank[gpus]
         compute = compute * course.work_slow[work.name]
-        data = 0.02 * work.compute * (1 + 0.15 * np.abs(luck.standard_normal((len(gpus), count))))
+        data = 0.02 * work.compute * (1 + 0.15 * np.abs(rng.standard_normal((len(gpus), count))))
         leaves = np.unique(site.leaf_of[work.nodes])
         crossing = np.isin(np.arange(len(site.links)) // site.spines, leaves)
         slow = np.maximum(1.0, pressure[crossing].max(axis=0)) if len(leaves) > 1 else np.ones(count)
         slow = np.maximum(slow, (1 / course.port[gpus]).max(axis=0))
-        hiccup = 1 + 0.3 * (luck.random(count) < 0.01)
-        together = work.collective * slow * (1 + 0.03 * np.abs(luck.standard_normal(count)))
+        hiccup = 1 + 0.3 * (rng.random(count) < 0.01)
+        together = work.collective * slow * (1 + 0.03 * np.abs(rng.standard_normal(count)))
         # Ranks wait for the slowest of the step; over many steps the jitter of single ranks averages out.
         settled = (compute / noise * (1 + (noise - 1) / 3) + data).max(axis=0)
-        step = (settled + together) * hiccup * (1 + work.jitter * luck.standard_normal(count))
+        step = (settled + together) * hiccup * (1 + work.jitter * rng.standard_normal(count))
         usual = float(np.median(step[computing][: max(3, count // 6)])) if computing.any() else 1.0
         away = np.where(computing, 1.0, np.nan)
         down = states[work.name] == 3
@@ -101,7 +101,7 @@ def _checkpoints(course: Course, work: SiteJob, state: npt.NDArray[np.int8]) -> 
             pace = course.store[begun] * course.quota.get(work.name, np.ones(count))[begun]
             length = work.takes / pace * worst + 40 * course.metadata[begun]
             took[column:] = length
-            spread = 1 - 0.06 * np.abs(site.luck.standard_normal(len(gpus)))
+            spread = 1 - 0.06 * np.abs(site.rng.standard_normal(len(gpus)))
             mine = length / worst * spread
             for node, v in course.writers.items():
                 mine = np.where(site.node_of_gpu[gpus] == node, mine * v[begun], mine)

@@ -48,49 +48,49 @@ class Laws:
         return without.get(self.cooling, ()) + (("storage_metadata",) if self.storage == "object" else ())
 
 
-def draw_laws(luck: np.random.Generator, family: str) -> Laws:
+def draw_laws(rng: np.random.Generator, family: str) -> Laws:
     def one(among: tuple[str, ...]) -> str:
-        return str(luck.choice(among))
+        return str(rng.choice(among))
 
     if family == "tuned":
         return Laws()
     if family == "other":
         return Laws(
             cooling=one(COOLING), fabric=one(FABRIC), power=one(POWER), storage=one(STORAGE), mix=one(MIX),
-            slope=float(luck.uniform(-2.0, 2.0)),
+            slope=float(rng.uniform(-2.0, 2.0)),
         )  # fmt: skip
     return Laws(
         cooling=one(UNSEEN_COOLING), power="sagging", mix=one(("scattered", "scattered", "large")),
-        meters=one(UNSEEN_METERS), work=one(UNSEEN_WORK), slope=float(luck.uniform(0.8, 2.4)),
-        turn=float(luck.uniform(0.2, 0.9)),
+        meters=one(UNSEEN_METERS), work=one(UNSEEN_WORK), slope=float(rng.uniform(0.8, 2.4)),
+        turn=float(rng.uniform(0.2, 0.9)),
     )  # fmt: skip
 
 
-def constants(laws: Laws, usual: dict[str, float], luck: np.random.Generator) -> dict[str, float]:
+def constants(laws: Laws, usual: dict[str, float], rng: np.random.Generator) -> dict[str, float]:
     found = dict(usual)
     if laws.cooling == "immersion":
-        found |= {"inertia": float(luck.uniform(300, 700)), "air_share": 0.0, "rise": float(luck.uniform(12, 25))}
+        found |= {"inertia": float(rng.uniform(300, 700)), "air_share": 0.0, "rise": float(rng.uniform(12, 25))}
     elif laws.cooling == "rear_door":
-        found |= {"air_share": float(luck.uniform(0.4, 0.7)), "inertia": float(luck.uniform(30, 90))}
+        found |= {"air_share": float(rng.uniform(0.4, 0.7)), "inertia": float(rng.uniform(30, 90))}
     if laws.storage == "object":
-        found |= {"store_latency": float(luck.uniform(0.03, 0.2)), "queue": float(luck.uniform(0.0, 0.1))}
+        found |= {"store_latency": float(rng.uniform(0.03, 0.2)), "queue": float(rng.uniform(0.0, 0.1))}
     elif laws.storage == "nvme_cache":
         found |= {"queue": 0.02}
     return found
 
 
-def works(laws: Laws, drawn: "tuple[SiteJob, ...]", lasts: float, luck: np.random.Generator) -> "tuple[SiteJob, ...]":
+def works(laws: Laws, drawn: "tuple[SiteJob, ...]", lasts: float, rng: np.random.Generator) -> "tuple[SiteJob, ...]":
     """Many small jobs beside the first, which start and end at any time; with a cache checkpoints are short."""
     found = list(drawn)
     if laws.mix in ("many_small", "mixed") and len(found) > 1:
         last = found.pop()
         for number in range(0, len(last.nodes), SMALL_JOB_NODES):
-            begins = float(luck.uniform(0, 0.8 * lasts)) if luck.random() < 0.4 else -1e12
-            ends = max(begins, 0.0) + float(luck.uniform(0.3, 1.5)) * lasts
+            begins = float(rng.uniform(0, 0.8 * lasts)) if rng.random() < 0.4 else -1e12
+            ends = max(begins, 0.0) + float(rng.uniform(0.3, 1.5)) * lasts
             nodes = last.nodes[number : number + SMALL_JOB_NODES]
             found.append(replace(last, name=f"small{number}", nodes=nodes, begins=begins, ends=ends))
     if laws.storage == "nvme_cache":
-        found = [replace(one, takes=float(luck.uniform(3, 12))) for one in found]
+        found = [replace(one, takes=float(rng.uniform(3, 12))) for one in found]
     return tuple(found)
 
 

@@ -27,31 +27,31 @@ SMALL_JOBS = 6
 
 
 def live_site(seed: int, lasts: float) -> Site:
-    luck = np.random.default_rng([seed, 61])
+    rng = np.random.default_rng([seed, 61])
     nodes = np.arange(NODES)
-    works = [_work(luck, "pretrain", nodes[:32], -1e12, 1e12)]
+    works = [_work(rng, "pretrain", nodes[:32], -1e12, 1e12)]
     free = nodes[32:56].reshape(SMALL_JOBS, -1)
     for number, mine in enumerate(free):
-        at = -float(luck.uniform(0, 3600))
+        at = -float(rng.uniform(0, 3600))
         while at < lasts:
-            length = float(luck.uniform(0.5, 6.0)) * 3600
+            length = float(rng.uniform(0.5, 6.0)) * 3600
             name = f"job{number}-{len(works)}"
-            works.append(_work(luck, name, mine, at, at + length))
-            at += length + float(luck.uniform(300, 3600))
+            works.append(_work(rng, name, mine, at, at + length))
+            at += length + float(rng.uniform(300, 3600))
     return Site(
-        seed=seed, family="tuned", luck=luck, step=STEP, nodes=NODES, per_node=PER_NODE, rack_of=nodes // 8,
+        seed=seed, family="tuned", rng=rng, step=STEP, nodes=NODES, per_node=PER_NODE, rack_of=nodes // 8,
         cdu_of=np.arange(8) // 4, room_of=np.zeros(2, np.intp), leaf_of=nodes // 16, spines=4, works=tuple(works),
         pools=("prefill", "decode1", "decode2", "decode3"), pool_nodes=nodes[56:],
-        constants={**draw_constants(luck, wide=False), "ambient_trend": 0.0, "request_trend": 0.0},
+        constants={**draw_constants(rng, wide=False), "ambient_trend": 0.0, "request_trend": 0.0},
     )  # fmt: skip
 
 
-def _work(luck: np.random.Generator, name: str, nodes: Places, begins: float, ends: float) -> SiteJob:
-    compute = float(luck.uniform(1.0, 12.0))
+def _work(rng: np.random.Generator, name: str, nodes: Places, begins: float, ends: float) -> SiteJob:
+    compute = float(rng.uniform(1.0, 12.0))
     return SiteJob(
-        name=name, nodes=nodes, compute=compute, collective=0.3 * compute, interval=float(luck.uniform(900, 2400)),
-        takes=float(luck.uniform(10, 60)), phase=float(luck.uniform(0, 1)), restart=float(luck.uniform(120, 400)),
-        use=float(luck.uniform(0.7, 1.0)), draw=float(luck.uniform(0.6, 0.95)), jitter=0.015, rank_jitter=0.04,
+        name=name, nodes=nodes, compute=compute, collective=0.3 * compute, interval=float(rng.uniform(900, 2400)),
+        takes=float(rng.uniform(10, 60)), phase=float(rng.uniform(0, 1)), restart=float(rng.uniform(120, 400)),
+        use=float(rng.uniform(0.7, 1.0)), draw=float(rng.uniform(0.6, 0.95)), jitter=0.015, rank_jitter=0.04,
         begins=begins, ends=ends,
     )  # fmt: skip
 
@@ -66,14 +66,14 @@ def live_day(seed: int, lasts: float = DAY, fault: str = "") -> tuple[Panel, Top
     course.supply += 0.5 * season
     course.requests *= 1 + 0.3 * np.sin(2 * np.pi * (course.times - 6 * 3600) / DAY)
     _fails_once(course)
-    luck = np.random.default_rng([seed, 62])
+    rng = np.random.default_rng([seed, 62])
     tables = {
-        name: SignalTable(subjects, _read(course, name, values, luck))
+        name: SignalTable(subjects, _read(course, name, values, rng))
         for name, (subjects, values) in truth(course).items()
         if subjects and not name.startswith(situation.unmetered or ("-",))
     }
     panel = Panel(course.times, tables, tuple(course.events), jobs_of(course))
-    return _restarts(panel, site, luck), site.topology(), situation
+    return _restarts(panel, site, rng), site.topology(), situation
 
 
 def _at_half(course: Course, lasts: float) -> Stager:
@@ -93,17 +93,17 @@ def _fails_once(course: Course) -> None:
     ]  # fmt: skip
 
 
-def _read(course: Course, name: str, values: Floats, luck: np.random.Generator) -> Values:
+def _read(course: Course, name: str, values: Floats, rng: np.random.Generator) -> Values:
     cadence = next((every for prefix, every in CADENCES.items() if name.startswith(prefix)), USUAL_CADENCE)
     whole = np.round(values) if name.endswith("celsius") else values
-    seen = instrument(course, name, np.where(luck.random(values.shape) < MISSED, np.nan, whole), cadence, luck)
+    seen = instrument(course, name, np.where(rng.random(values.shape) < MISSED, np.nan, whole), cadence, rng)
     return np.round(seen) if name.endswith("celsius") else seen
 
 
-def _restarts(panel: Panel, site: Site, luck: np.random.Generator) -> Panel:
+def _restarts(panel: Panel, site: Site, rng: np.random.Generator) -> Panel:
     """Agents and gateways are away for two to five minutes, some times a day."""
     tables = {name: SignalTable(one.subjects, one.values.copy()) for name, one in panel.tables.items()}
-    for prefixes, start, end in _gaps(site, float(panel.times[-1]), luck):
+    for prefixes, start, end in _gaps(site, float(panel.times[-1]), rng):
         late = (panel.times >= start) & (panel.times < end)
         for table in tables.values():
             rows = [row for row, about in enumerate(table.subjects) if about.startswith(prefixes)]
@@ -112,9 +112,9 @@ def _restarts(panel: Panel, site: Site, luck: np.random.Generator) -> Panel:
     return replace(panel, tables=tables)
 
 
-def _gaps(site: Site, lasts: float, luck: np.random.Generator) -> Iterator[tuple[tuple[str, ...], float, float]]:
+def _gaps(site: Site, lasts: float, rng: np.random.Generator) -> Iterator[tuple[tuple[str, ...], float, float]]:
     for number in range(max(1, round(RESTARTS_A_DAY * lasts / DAY))):
-        node = site.node_names[int(luck.integers(site.nodes))]
+        node = site.node_names[int(rng.integers(site.nodes))]
         prefixes = (node + "/", node) if number % 2 else ("cdu/", "rack/", "room/")
-        start = float(luck.uniform(0.1, 0.9)) * lasts
-        yield prefixes, start, start + float(luck.uniform(120, 300))
+        start = float(rng.uniform(0.1, 0.9)) * lasts
+        yield prefixes, start, start + float(rng.uniform(120, 300))

@@ -1,4 +1,4 @@
-"""What is true at a drawn site over time, all columns at once: heat, power, fabric, storage, serving and jobs."""
+"""True state of a random site over time in columns: heat, power, fabric, storage, serving and jobs."""
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ def _load(course: Course, states: dict[str, npt.NDArray[np.int8]]) -> tuple[Floa
         gpus = site.gpus_of(site.pool_nodes)
         busy = np.clip(0.5 * course.requests * _trend(course), 0.05, 1.0)
         use[gpus], draw[gpus] = busy, 0.8 * busy
-    own = 1 + 0.03 * site.luck.standard_normal((len(use), 1))
+    own = 1 + 0.03 * site.rng.standard_normal((len(use), 1))
     return np.clip(use, 0, 1), np.clip(draw * own, 0.02, 1.05)
 
 
@@ -87,7 +87,7 @@ def _heat(course: Course, clock: Floats, draw: Floats) -> tuple[Truths, Floats]:
     share = np.maximum(0.03, rack_flow / (of_rack * k["flow_per_node"])[:, None])
     rack = site.rack_of[site.node_of_gpu]
     watts = draw * clock ** k["clock_power"]
-    spread = 1 + k["rise_spread"] * site.luck.standard_normal((len(watts), 1))
+    spread = 1 + k["rise_spread"] * site.rng.standard_normal((len(watts), 1))
     liquid = share[rack] ** -k["flow_power"]
     room = ambient[site.room_of[site.cdu_of[rack]]]
     air = k["air_share"] * (np.maximum(course.fans[site.node_of_gpu], 0.03) ** -k["fan_power"] - 1)

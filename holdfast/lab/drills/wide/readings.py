@@ -1,4 +1,4 @@
-"""What drawn instruments say of a drawn site: noise, resolution, cadence, phase, gaps, and meters not there."""
+"""Readings of random instruments: noise, resolution, cadence, phase, gaps and missing meters."""
 
 from collections.abc import Callable, Collection
 
@@ -45,9 +45,9 @@ EXACT = ("gpu_clock_event_reasons", "gpu_power_limit_watts", "rack_power_limit_w
          "job_collective_seconds", "link_bandwidth_bytes_per_second", "port_bandwidth_bytes_per_second",
          "job_checkpoint_seconds", "rank_checkpoint_seconds")  # fmt: skip
 WHITE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
-    "tuned": lambda luck, shape: luck.standard_normal(shape),
-    "other": lambda luck, shape: luck.laplace(size=shape) / 1.41,
-    "unseen": lambda luck, shape: luck.standard_t(4, size=shape) / 1.41,
+    "tuned": lambda rng, shape: rng.standard_normal(shape),
+    "other": lambda rng, shape: rng.laplace(size=shape) / 1.41,
+    "unseen": lambda rng, shape: rng.standard_t(4, size=shape) / 1.41,
 }
 RESOLUTION = {
     "celsius": (0.1, 0.5, 1.0, 1.0), "minute": (0.1, 1.0), "pascals": (100.0, 1000.0), "watts": (1.0, 10.0),
@@ -60,12 +60,12 @@ def read(
 ) -> Panel:
     """`needed`: meters without which no one could tell. `unmetered`: families of meters that this site has not."""
     site, times = course.site, course.times
-    luck = np.random.default_rng([site.seed, 5, FAMILIES.index(site.family)])
-    facility, telemetry, runtime = (float(luck.choice([1, 5, 10, 15, 30, 60])) for _ in range(3))
-    gpu = float(luck.choice([10, 15, 30, 60, 60]))
+    rng = np.random.default_rng([site.seed, 5, FAMILIES.index(site.family)])
+    facility, telemetry, runtime = (float(rng.choice([1, 5, 10, 15, 30, 60])) for _ in range(3))
+    gpu = float(rng.choice([10, 15, 30, 60, 60]))
     tables = {}
     for name, (subjects, values) in said.items():
-        metered = name in ALWAYS or name in needed or luck.random() < METERED.get(name, 0.7)
+        metered = name in ALWAYS or name in needed or rng.random() < METERED.get(name, 0.7)
         if not metered or any(name.startswith(prefix) for prefix in unmetered) or not subjects:
             continue
         cadence = facility if name.startswith(FACILITY) else gpu if name.startswith("gpu_") else telemetry
@@ -74,11 +74,11 @@ def read(
             if name.startswith(("job_", "rank_", "pool_", "request_")) and not name.startswith("rack")
             else cadence
         )
-        tables[name] = SignalTable(subjects, instrument(course, name, values, cadence, luck))
+        tables[name] = SignalTable(subjects, instrument(course, name, values, cadence, rng))
     return Panel(times, tables, tuple(sorted(course.events, key=lambda event: event.at)), jobs)
 
 
-def instrument(course: Course, name: str, values: Floats, cadence: float, luck: np.random.Generator) -> Values:
+def instrument(course: Course, name: str, values: Floats, cadence: float, rng: np.random.Generator) -> Values:
     site, k = course.site, course.site.constants
     unit = name.rpartition("_")[2]
     relative, absolute = BY_NAME.get(name) or NOISE.get(unit, (0.02, 0.0))
@@ -86,10 +86,10 @@ def instrument(course: Course, name: str, values: Floats, cadence: float, luck: 
     if name.startswith(FACILITY) and name not in EXACT:
         found = reported(site.laws, found, site.step)
     if name not in EXACT:
-        white = WHITE[site.family](luck, found.shape)
-        slow = _wandering(found.shape, site.step, luck)
+        white = WHITE[site.family](rng, found.shape)
+        slow = _wandering(found.shape, site.step, rng)
         noise = np.sqrt(1 - k["slow_noise"] ** 2) * white + k["slow_noise"] * slow
-        noise = noise + (luck.random(found.shape) < k["outliers"]) * 6 * luck.standard_normal(found.shape)
+        noise = noise + (rng.random(found.shape) < k["outliers"]) * 6 * rng.standard_normal(found.shape)
         found = found + (np.abs(found) * relative + absolute) * k["noise"] * noise
         if name.endswith(("_ratio", "_seconds", "_share", "_second", "_watts", "_minute")):
             found = np.maximum(found, 0.0)
@@ -97,22 +97,22 @@ def instrument(course: Course, name: str, values: Floats, cadence: float, luck: 
             found = np.minimum(found, 1.0)
     steps = RESOLUTION.get(unit, ())
     if steps and name not in EXACT:
-        width = float(luck.choice(steps))
+        width = float(rng.choice(steps))
         if unit == "minute" and float(np.nanmedian(np.abs(found))) < 20:
             width = 0.1
         found = np.round(found / width) * width
     every = max(1, round(cadence / site.step))
     if every > 1:
-        phase = luck.integers(0, every, (found.shape[0], 1))
+        phase = rng.integers(0, every, (found.shape[0], 1))
         due = (np.arange(found.shape[1])[None, :] + phase) % every == 0
         found = np.where(due, found, np.nan)
     wait = max(1, round(max(cadence, site.step) * HELD_CADENCES / site.step))
     return held(found.astype(np.float32), wait)
 
 
-def _wandering(shape: tuple[int, ...], step: float, luck: np.random.Generator) -> Floats:
+def _wandering(shape: tuple[int, ...], step: float, rng: np.random.Generator) -> Floats:
     keep = np.exp(-step / 500.0)
-    fresh = luck.standard_normal(shape)
+    fresh = rng.standard_normal(shape)
     found = fresh.copy()
     for column in range(1, shape[1]):
         found[:, column] = keep * found[:, column - 1] + np.sqrt(1 - keep**2) * fresh[:, column]

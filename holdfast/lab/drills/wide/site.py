@@ -1,4 +1,4 @@
-"""A site drawn at random: its layout, its constants and its work. Shares no code with the twin's plant."""
+"""A random site: layout, constants and work. Shares no code with the twin's plant."""
 
 from dataclasses import dataclass, field
 
@@ -47,7 +47,7 @@ class Site:
     seed: int
     family: str
     """One of `laws.FAMILIES`."""
-    luck: np.random.Generator
+    rng: np.random.Generator
     step: float
     nodes: int
     per_node: int
@@ -173,51 +173,51 @@ class Site:
 
 def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float = 3600.0) -> Site:
     """The same seed, family and kind give the same site."""
-    luck = np.random.default_rng([seed, {"tuned": 17, "other": 7331, "unseen": 90217}[family], *kind.encode()])
-    laws, wide = draw_laws(luck, family), family != "tuned"
-    per_rack, racks = int(luck.choice([2, 3, 4, 6, 8])), int(luck.integers(3, 9))
+    rng = np.random.default_rng([seed, {"tuned": 17, "other": 7331, "unseen": 90217}[family], *kind.encode()])
+    laws, wide = draw_laws(rng, family), family != "tuned"
+    per_rack, racks = int(rng.choice([2, 3, 4, 6, 8])), int(rng.integers(3, 9))
     nodes = min(per_rack * racks, 40)
     rack_of = np.arange(nodes) // per_rack
-    if luck.random() < 0.25:  # cabled by hand: a rack is no run of numbers
+    if rng.random() < 0.25:  # cabled by hand: a rack is no run of numbers
         rack_of = np.sort(rack_of)[np.argsort(np.arange(nodes) % (rack_of.max() + 1), kind="stable")]
-    cdu_of = np.arange(rack_of.max() + 1) // (1 if laws.cooling == "rear_door" else int(luck.integers(1, 5)))
-    room_of = np.arange(cdu_of.max() + 1) // int(luck.integers(1, 5))
-    per_leaf = int(luck.choice([2, 4, 6, 8]))
+    cdu_of = np.arange(rack_of.max() + 1) // (1 if laws.cooling == "rear_door" else int(rng.integers(1, 5)))
+    room_of = np.arange(cdu_of.max() + 1) // int(rng.integers(1, 5))
+    per_leaf = int(rng.choice([2, 4, 6, 8]))
     leaf_of = np.arange(nodes) // max(1, min(per_leaf, nodes // 3))
-    split = nodes if not serving and luck.random() < 0.2 else max(3, int(nodes * luck.uniform(0.4, 0.7)))
+    split = nodes if not serving and rng.random() < 0.2 else max(3, int(nodes * rng.uniform(0.4, 0.7)))
     split = max(3, int(0.4 * nodes)) if laws.mix in ("inference", "many_small") else split
-    order = luck.permutation(nodes) if laws.mix == "scattered" else np.arange(nodes)
-    jobs = [_work(luck, "pretrain", order[:split], wide)]
+    order = rng.permutation(nodes) if laws.mix == "scattered" else np.arange(nodes)
+    jobs = [_work(rng, "pretrain", order[:split], wide)]
     rest = order[split:]
     pools: tuple[str, ...] = ()
-    if len(rest) >= 4 and (serving or laws.mix == "inference" or luck.random() < 0.25):
+    if len(rest) >= 4 and (serving or laws.mix == "inference" or rng.random() < 0.25):
         pools = ("prefill", *(f"decode{number}" for number in range(1, min(4, len(rest) - 1))))
     elif len(rest) >= 2:
-        jobs.append(_work(luck, "finetune", rest[: max(2, int(len(rest) * luck.uniform(0.5, 1.0)))], wide))
+        jobs.append(_work(rng, "finetune", rest[: max(2, int(len(rest) * rng.uniform(0.5, 1.0)))], wide))
     return Site(
-        seed=seed, family=family, luck=luck, step=float(luck.choice([10, 10, 10, 15, 20, 30])), nodes=nodes,
-        per_node=int(luck.choice(PER_NODE[family])), rack_of=rack_of, cdu_of=cdu_of, room_of=room_of, leaf_of=leaf_of,
-        spines=int(luck.integers(2, 5)), works=works(laws, tuple(jobs), lasts, luck), pools=pools,
+        seed=seed, family=family, rng=rng, step=float(rng.choice([10, 10, 10, 15, 20, 30])), nodes=nodes,
+        per_node=int(rng.choice(PER_NODE[family])), rack_of=rack_of, cdu_of=cdu_of, room_of=room_of, leaf_of=leaf_of,
+        spines=int(rng.integers(2, 5)), works=works(laws, tuple(jobs), lasts, rng), pools=pools,
         pool_nodes=rest if pools else np.arange(0), laws=laws,
-        constants=constants(laws, draw_constants(luck, wide=wide), luck),
+        constants=constants(laws, draw_constants(rng, wide=wide), rng),
     )  # fmt: skip
 
 
-def _work(luck: np.random.Generator, name: str, nodes: Places, wide: bool) -> SiteJob:
-    compute = float(np.exp(luck.uniform(np.log(0.3), np.log(15))))
-    takes = float(luck.uniform(5, 60))
+def _work(rng: np.random.Generator, name: str, nodes: Places, wide: bool) -> SiteJob:
+    compute = float(np.exp(rng.uniform(np.log(0.3), np.log(15))))
+    takes = float(rng.uniform(5, 60))
     return SiteJob(
-        name=name, nodes=nodes, compute=compute, collective=compute * float(luck.uniform(0.08, 0.7)),
-        interval=float(luck.uniform(300, 2400)), takes=takes, phase=float(luck.uniform(0, 1)),
-        restart=float(luck.uniform(60, 500)), use=float(luck.uniform(0.6, 1.0)), draw=float(luck.uniform(0.5, 0.95)),
-        jitter=float(luck.uniform(0.001, 0.02 if wide else 0.015)),
-        rank_jitter=float(luck.uniform(0.002, 0.04 if wide else 0.03)),
+        name=name, nodes=nodes, compute=compute, collective=compute * float(rng.uniform(0.08, 0.7)),
+        interval=float(rng.uniform(300, 2400)), takes=takes, phase=float(rng.uniform(0, 1)),
+        restart=float(rng.uniform(60, 500)), use=float(rng.uniform(0.6, 1.0)), draw=float(rng.uniform(0.5, 0.95)),
+        jitter=float(rng.uniform(0.001, 0.02 if wide else 0.015)),
+        rank_jitter=float(rng.uniform(0.002, 0.04 if wide else 0.03)),
     )  # fmt: skip
 
 
-def draw_constants(luck: np.random.Generator, *, wide: bool) -> dict[str, float]:
+def draw_constants(rng: np.random.Generator, *, wide: bool) -> dict[str, float]:
     def between(low: float, high: float) -> float:
-        return float(luck.uniform(low, high))
+        return float(rng.uniform(low, high))
 
     return {
         "ambient": between(18, 32), "setpoint": between(18, 42), "flow_per_node": between(2, 14),
@@ -226,15 +226,15 @@ def draw_constants(luck: np.random.Generator, *, wide: bool) -> dict[str, float]
         "rise_spread": between(0.02, 0.1), "flow_power": between(0.3, 0.9), "fan_power": between(0.15, 0.6),
         "air_share": between(0.1, 0.5), "throttle": between(76, 90), "throttle_slope": between(0.01, 0.05),
         "inertia": between(40, 260 if wide else 200), "coolant_inertia": between(20, 180),
-        "full_watts": float(luck.choice([300, 400, 700, 1000])), "idle_watts": between(40, 120),
-        "clock": float(luck.choice([1.41e9, 1.755e9, 1.98e9])), "clock_power": between(1.6, 3.0),
-        "host_watts": between(500, 2500), "volts": float(luck.choice([230, 400, 415, 480])),
+        "full_watts": float(rng.choice([300, 400, 700, 1000])), "idle_watts": between(40, 120),
+        "clock": float(rng.choice([1.41e9, 1.755e9, 1.98e9])), "clock_power": between(1.6, 3.0),
+        "host_watts": between(500, 2500), "volts": float(rng.choice([230, 400, 415, 480])),
         "fan": between(0.25, 0.8), "fan_follows": between(0.0, 0.015), "link_load": between(0.1, 0.6),
-        "port_wait": between(0.0, 0.04), "transfer": float(np.exp(luck.uniform(np.log(0.003), np.log(0.2)))),
+        "port_wait": between(0.0, 0.04), "transfer": float(np.exp(rng.uniform(np.log(0.003), np.log(0.2)))),
         "latency": between(0.1, 2.0), "stall": between(0.0, 0.03), "queue_power": between(1.0, 2.2),
-        "headroom": between(1.3, 2.0), "store_latency": float(np.exp(luck.uniform(np.log(0.001), np.log(0.05)))),
-        "metadata": float(np.exp(luck.uniform(np.log(0.0008), np.log(0.02)))), "queue": between(0.1, 0.6),
+        "headroom": between(1.3, 2.0), "store_latency": float(np.exp(rng.uniform(np.log(0.001), np.log(0.05)))),
+        "metadata": float(np.exp(rng.uniform(np.log(0.0008), np.log(0.02)))), "queue": between(0.1, 0.6),
         "ambient_trend": between(-1.2, 1.2), "request_trend": between(-0.3, 0.3), "clocked": between(0.5, 1.0),
-        "noise": float(np.exp(luck.uniform(np.log(0.4), np.log(2.5)))), "slow_noise": between(0.0, 0.8),
-        "outliers": float(luck.choice([0.0, 0.0, 0.001, 0.003])),
+        "noise": float(np.exp(rng.uniform(np.log(0.4), np.log(2.5)))), "slow_noise": between(0.0, 0.8),
+        "outliers": float(rng.choice([0.0, 0.0, 0.001, 0.003])),
     }  # fmt: skip

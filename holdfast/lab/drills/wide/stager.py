@@ -1,4 +1,4 @@
-"""What is done to a drawn site in a situation, and what is then true."""
+"""Applies a situation to a random site, and states the truth."""
 
 from dataclasses import dataclass
 
@@ -26,12 +26,12 @@ class Stager:
     """Fills a course in for one situation."""
 
     def __init__(self, course: Course, lasts: float) -> None:
-        self.course, self.site, self.luck = course, course.site, course.site.luck
+        self.course, self.site, self.rng = course, course.site, course.site.rng
         self.times, self.lasts = course.times, lasts
-        self.start = float(self.luck.uniform(0.3, 0.5)) * lasts
-        self.ramp = float(self.luck.choice([0, 0, 60, 300, 700]))
+        self.start = float(self.rng.uniform(0.3, 0.5)) * lasts
+        self.ramp = float(self.rng.choice([0, 0, 60, 300, 700]))
         # A fault that comes and goes, one time in eight.
-        self.on, self.off = (60.0, 240.0) if self.luck.random() < 0.12 else (1e12, 0.0)
+        self.on, self.off = (60.0, 240.0) if self.rng.random() < 0.12 else (1e12, 0.0)
 
     def level(self, *, steady: bool = False) -> Floats:
         since = self.times - self.start
@@ -41,13 +41,13 @@ class Stager:
         return np.where(since >= 0, found, 0.0)
 
     def between(self, low: float, high: float) -> float:
-        return float(self.luck.uniform(low, high))
+        return float(self.rng.uniform(low, high))
 
     def pick(self, among: int) -> int:
-        return int(self.luck.integers(among))
+        return int(self.rng.integers(among))
 
     def work_node(self) -> int:
-        return int(self.luck.choice(self.site.works[0].nodes))
+        return int(self.rng.choice(self.site.works[0].nodes))
 
     def truth(self, cause: str, kind: str, *accepts: Named) -> Truth:
         return Truth(cause=cause, kind=kind, start=self.start, accepts=accepts)

@@ -1,4 +1,4 @@
-"""The simulated fleet's scheduler: jobs wait, take open nodes, train, end; one whose node fails waits to go on."""
+"""Scheduler of the simulated fleet: jobs wait, take open nodes, train, end, and wait again after a node failure."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ WEIGHTS = (4.0, 3.0, 3.0, 2.0, 1.0)
 MEAN_STEPS = 480.0
 FEWEST_STEPS = 12
 SCHEDULE_SECONDS = 20.0
-PATIENCE_SECONDS = 600.0  # for which a run waits for the nodes it wants; then any will do
+TIMEOUT_SECONDS = 600.0  # for which a run waits for the nodes it wants; then any will do
 ENDLESS_STEPS = 10_000_000
 RUNS_SHARE = 0.75  # of what may be occupied; the rest is for jobs that come and go
 OCCUPIED_SHARE = 0.7
@@ -64,7 +64,7 @@ class Jobs:
     def _start(self, job: TrainingJob) -> bool:
         if self._busy + job.size > self._most:
             return False
-        wanted = job.wanted if self._clock.now < PATIENCE_SECONDS and not job.attempts else frozenset()
+        wanted = job.wanted if self._clock.now < TIMEOUT_SECONDS and not job.attempts else frozenset()
         chosen = self._choose(job.size, wanted)
         if len(chosen) < job.size:
             self._free.extendleft(reversed(chosen))

@@ -1,4 +1,4 @@
-"""Probes of the simulated fleet: two nodes meet, and the fabric between them decides how fast they are."""
+"""Probe sessions in the simulated fleet: the fabric between two nodes decides their speed."""
 
 from dataclasses import replace
 from functools import partial
@@ -65,9 +65,9 @@ class ProbeMeetings:
         """Alone on the fabric, so a leaf's uplinks are not shared. Healthy pairs differ by a factor of 1.6."""
         trunk = frozenset((one.place.get("leaf", ""), other.place.get("leaf", "")))
         share = min(share_of(one), share_of(other), self._fleet.slow_trunks.get(trunk, 1.0))
-        luck = 0.6 + 0.4 * self._fleet.chance.uniform("probe", one.index, other.index, int(self._fleet.now))
+        rng = 0.6 + 0.4 * self._fleet.chance.uniform("probe", one.index, other.index, int(self._fleet.now))
         size = ask.bytes if ask else 1
-        seconds = FABRIC.software_seconds + size / (FABRIC.node_bytes_per_second * max(share, 1e-6) * luck)
+        seconds = FABRIC.software_seconds + size / (FABRIC.node_bytes_per_second * max(share, 1e-6) * rng)
         return size / seconds
 
 

@@ -1,4 +1,4 @@
-"""Events that no physics makes: roll-outs and what they bring, verdicts, brakes, route changes, harmless noise."""
+"""Events without physics: roll-outs, verdicts, brakes, route changes, harmless noise."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ class Happenings:
     faults: tuple[PlantFault, ...]
     distractors: tuple[Distractor, ...]
     power: Power
-    luck: np.random.Generator
+    rng: np.random.Generator
     events: list[Event] = field(default_factory=list)
     _reported: set[tuple[int, str]] = field(default_factory=set)
 
@@ -67,12 +67,12 @@ class Happenings:
                 self._say(_rollout_of(version), now, self.layout.nodes[node], f"now at {version}", version=version)
 
     def _break(self, fault: PlantFault, now: float, seconds: float, runs: list[PlantJob]) -> None:
-        if self.luck.random() >= fault.strength(now) * seconds / HOUR:
+        if self.rng.random() >= fault.strength(now) * seconds / HOUR:
             return
         due = max(1, int(len(fault.nodes) * fault.level(now)))
-        node = fault.nodes[int(self.luck.integers(due))]
-        gpu = f"{self.layout.nodes[node]}/gpu/{int(self.luck.integers(self.layout.fleet.gpus_per_node))}"
-        code = int(self.luck.choice(XIDS[1:]))
+        node = fault.nodes[int(self.rng.integers(due))]
+        gpu = f"{self.layout.nodes[node]}/gpu/{int(self.rng.integers(self.layout.fleet.gpus_per_node))}"
+        code = int(self.rng.choice(XIDS[1:]))
         self.events.append(Event(kind="xid", at=now, text=f"Xid {code}", subject=gpu, code=code, severity="fatal"))
         for run in runs:
             if node in run.spec.nodes:

@@ -1,4 +1,4 @@
-"""Jobs: synchronous training at the pace of the slowest rank, checkpoints, deaths and restarts."""
+"""Jobs: synchronous training at the speed of the slowest rank, checkpoints, deaths and restarts."""
 
 from dataclasses import dataclass, field
 from math import inf, sqrt
@@ -25,7 +25,7 @@ class PlantJob:
     faults: Faults
     distractors: tuple[Distractor, ...]
     random: np.random.Generator  # asked the same every step
-    luck: np.random.Generator  # asked when something happens
+    rng: np.random.Generator  # asked when something happens
     events: list[Event] = field(default_factory=list)
     progress: float = 0.0  # seconds of work at full pace, without what was lost
     saved: float = 0.0
@@ -56,7 +56,7 @@ class PlantJob:
     def _draw_death(self, now: float) -> float:
         if self.spec.mtbf == inf:
             return inf
-        return now + self.spec.mtbf * float(self.luck.uniform(0.6, 1.4))
+        return now + self.spec.mtbf * float(self.rng.uniform(0.6, 1.4))
 
     def _find_rank_faults(self) -> list[tuple[int, int]]:
         prefix = f"{self.subject}/rank/"
@@ -88,7 +88,7 @@ class PlantJob:
         self.progress = self.saved
         self.went_down = now
         self.writing = 0.0
-        usual = self.spec.restart_seconds * float(self.luck.uniform(0.9, 1.1))
+        usual = self.spec.restart_seconds * float(self.rng.uniform(0.9, 1.1))
         self.down_until = now + (usual if recovery is None else recovery)
         self.events.append(
             Event(kind="job_failed", at=now, text=f"{self.spec.name} died: {reason}", subject=self.subject,
@@ -152,7 +152,7 @@ class PlantJob:
 
     def _written(self, slow: dict[int, float], worst: float) -> None:
         self.writing, self.since_checkpoint, self.saved = 0.0, 0.0, self.progress
-        spread = np.abs(1 - 0.04 * np.abs(self.luck.standard_normal(len(self.gpus))))
+        spread = np.abs(1 - 0.04 * np.abs(self.rng.standard_normal(len(self.gpus))))
         self.checkpoint_took = self._wrote_for
         self.rank_written = self._wrote_for / worst * spread
         for node, times in slow.items():

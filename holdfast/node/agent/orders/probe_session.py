@@ -1,4 +1,4 @@
-"""One session of this node with others, as the one who leads it or as one who comes; what it proved is the outcome."""
+"""One probe session of this node, as leader or follower. Its result is the outcome of the order."""
 
 import subprocess
 import threading
@@ -131,7 +131,7 @@ class AgentProbeSession:
             "sizes": [self._ask.bytes],
             "budget_seconds": BUDGET_SECONDS,
             "longest_seconds": self._left(),
-            "patience_seconds": self._left(),
+            "timeout_seconds": self._left(),
             "spoil": None,
         }
 
@@ -143,7 +143,7 @@ class AgentProbeSession:
             largest=request.largest,
             pair_bytes=request.pair_bytes,
             longest_seconds=request.longest_seconds,
-            patience_seconds=request.patience_seconds,
+            timeout_seconds=request.timeout_seconds,
         )
         known = by_hosts([worker.host for worker in crew.workers.values()])
         report = probe(crew, options, known, lambda found: slow_band(found, request.fabric, None), self._tell)

@@ -1,4 +1,4 @@
-"""Restarting the node by a command of its own configuration, and knowing afterwards that it was restarted."""
+"""Reboots the node by its configured command, and recognises the reboot afterwards."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What an agent has to say, within the bounds of a report: shortened, bounded, and nothing that cannot be encoded."""
+"""Bounds of a report: texts and lists are shortened, and what cannot be encoded is dropped."""
 
 import sys
 from collections.abc import Iterable
@@ -28,29 +28,29 @@ def worded(change: CheckChange) -> VerdictChange:
         check=change.check,
         before=change.before,
         after=change.after,
-        reason=_sayable(change.reason),
+        reason=_reportable(change.reason),
         subjects=tuple(islice((name for name in change.subjects if len(name) <= LONGEST_NAME), MOST_SUBJECTS)),
-        evidence=tuple(_sayable(words) for words in change.evidence),
-        remedy=_sayable(change.remedy),
-        owner=_sayable(change.owner),
+        evidence=tuple(_reportable(words) for words in change.evidence),
+        remedy=_reportable(change.remedy),
+        owner=_reportable(change.owner),
     )
 
 
 def shortened(event: Event) -> Event:
     """A kernel line may be as long and as odd as it likes; a report may not."""
-    code = _sayable(event.code) if isinstance(event.code, str) else event.code
+    code = _reportable(event.code) if isinstance(event.code, str) else event.code
     detail = {
-        _sayable(name): _sayable(value) if isinstance(value, str) else value
+        _reportable(name): _reportable(value) if isinstance(value, str) else value
         for name, value in islice(event.detail.items(), MOST_EVIDENCE)
         if isinstance(value, str) or abs(value) <= sys.float_info.max  # no NaN, and no integer beyond all floats
     }
     at = event.at if abs(event.at) <= LARGEST_TIME else 0.0
     count = min(max(event.count, 0), LARGEST_SEQUENCE)
-    device = _sayable(event.device)[:LONGEST_NAME]
-    return replace(event, at=at, count=count, text=_sayable(event.text), device=device, code=code, detail=detail)
+    device = _reportable(event.device)[:LONGEST_NAME]
+    return replace(event, at=at, count=count, text=_reportable(event.text), device=device, code=code, detail=detail)
 
 
-def _sayable(text: str) -> str:
+def _reportable(text: str) -> str:
     return text[:LONGEST_SAYING].encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Reports that no controller has acknowledged yet, as JSON lines on disk: they outlive kill -9 and hours of silence.
+"""Spool of unacknowledged reports as JSON lines on disk. It survives kill -9 and long outages.
 
 Bounded. When the bound is reached, old heartbeats are dropped first, then old reports; what was dropped is counted and
 reported. The file is appended to; only acknowledged and dropped entries are cut out of it.

@@ -1,4 +1,4 @@
-"""Where the agent and its controller meet: the reporter, the orders and what they need, made from the settings."""
+"""Connects the agent to its controller: builds reporter, order handler and their parts from the settings."""
 
 import secrets
 import threading

@@ -1,4 +1,4 @@
-"""Is every GPU still there? Lost to the driver, fallen off the bus, or on the bus and unknown to the driver."""
+"""gpu.lost: is every GPU present? Lost to the driver, off the bus, or on the bus and unknown to the driver."""
 
 from collections.abc import Iterator
 
@@ -109,5 +109,5 @@ CHECK = Check(
     remedy="drain and reboot the node; if the GPU does not come back or is lost again, reseat or replace it",
     owner="hardware",
     span=600.0,
-    hears=("xid", "gpu_lost", "amdgpu"),
+    event_kinds=("xid", "gpu_lost", "amdgpu"),
 )

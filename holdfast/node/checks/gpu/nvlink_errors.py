@@ -9,7 +9,7 @@ from holdfast.model.window import Window, increase
 from holdfast.node.checks import single_reading
 from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus, model_of, unknown
-from holdfast.node.checks.gpu.nvlink_lanes import untold
+from holdfast.node.checks.gpu.nvlink_lanes import unreported
 
 RECOVERY = "gpu_nvlink_recovery_errors_total"
 CRC = "gpu_nvlink_crc_errors_total"
@@ -25,7 +25,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     model = model_of(window, gpu)
     if window.number(gpu, "gpu_nvlink_active_lanes") is None:
-        return untold(window, gpu, model)
+        return unreported(window, gpu, model)
     make = "XGMI" if model and model.vendor == "AMD" else "NVLink"
     if all(window.number(gpu, name) is None for name in (RECOVERY, CRC, REPLAY)):
         return unknown(window, gpu, RECOVERY)

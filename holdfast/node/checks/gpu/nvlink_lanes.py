@@ -22,7 +22,9 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
     if window.number(gpu, "gpu_mig_mode") and (split := _split(window, gpu, model, active)):
         return split
     if active is None:
-        return untold(window, gpu, model) or (_without_bridge(gpu, model) if model and _silent(window, gpu) else None)
+        return unreported(window, gpu, model) or (
+            _without_bridge(gpu, model) if model and _silent(window, gpu) else None
+        )
     lanes = _lanes(window, gpu, model)
     if lanes is None:
         name = window.value(gpu, "gpu_model")
@@ -38,7 +40,7 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
     return GpuFinding(Row(gpu, Health.PASS, active, lanes))
 
 
-def untold(window: Window, gpu: Subject, model: GpuModel | None) -> GpuFinding | None:
+def unreported(window: Window, gpu: Subject, model: GpuModel | None) -> GpuFinding | None:
     """An AMD GPU whose driver does not report its links, as before gpu_metrics 1.7; they cannot be asked about."""
     if model is None or model.vendor != "AMD" or not _silent(window, gpu):
         return None

@@ -1,4 +1,4 @@
-"""host.lockup: do processors or tasks hang in the kernel, or did it trip over itself?"""
+"""host.lockup: do processors or tasks hang in the kernel, or did the kernel report an internal error?"""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.signal import Event
@@ -41,7 +41,7 @@ CHECK = Check(
     about="node",
     part="host",
     reads=("kmsg_records_total",),
-    hears=(*_PROCESSOR, _KERNEL, *_TASK),
+    event_kinds=(*_PROCESSOR, _KERNEL, *_TASK),
     judge=judge,
     failure_class=FailureClass.CRASH,
     remedy="look at what the stack in the kernel log waits for (storage, driver); restart the node if it does not end",

@@ -7,6 +7,8 @@ from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.event_rows import Grade, counted, node_verdict, since, total
 
+BURST_MESSAGES = 3  # a single one may count what gathered over a long time
+
 
 def judge(window: Window, limits: Limits) -> Verdict:
     """Corrected errors are host.edac's matter where memory controllers count them; elsewhere the messages must do."""
@@ -15,7 +17,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
     corrected = [event for event in events if event.severity != "fatal"]
     limit = limits["corrected_errors"]
     counted_elsewhere = window.number(window.node, "host_edac_correctable_total") is not None
-    many = corrected if total(corrected) > limit and not counted_elsewhere else []
+    burst = _burst(corrected, limits["burst_seconds"], limits["burst_errors"])
+    many = (corrected if total(corrected) > limit else burst) if not counted_elsewhere else []
     return node_verdict(
         window,
         events,
@@ -23,9 +26,18 @@ def judge(window: Window, limits: Limits) -> Verdict:
         Grade(
             Health.DEGRADED,
             many,
-            lambda them: f"{total(them)} corrected errors of memory or processor, more than {limit:.0f}",
+            lambda them: f"{total(them)} corrected errors of memory or processor [{them[-1].text}]",
         ),
     )
+
+
+def _burst(events: list[Event], seconds: float, least: float) -> list[Event]:
+    """Those that came within so short a time that the day's limit would be passed long before the day is over."""
+    for number, first in enumerate(events):
+        near = [one for one in events[number:] if one.at - first.at <= seconds]
+        if len(near) >= BURST_MESSAGES and total(near) >= least:
+            return near
+    return []
 
 
 def _uncorrected(events: list[Event]) -> str:
@@ -38,11 +50,11 @@ CHECK = Check(
     about="node",
     part="host",
     reads=("kmsg_records_total",),
-    hears=("mce", "edac"),
+    event_kinds=("mce", "edac"),
     judge=judge,
     failure_class=FailureClass.CORRUPTION,
     remedy="drain the node and replace the memory module or processor that the kernel log names",
     owner="hardware",
     span=86400.0,
-    limits={"forget_seconds": 86400.0, "corrected_errors": 100.0},
+    limits={"forget_seconds": 86400.0, "corrected_errors": 100.0, "burst_seconds": 60.0, "burst_errors": 10.0},
 )

@@ -36,7 +36,7 @@ def _judge_job(window: Window, subject: Subject) -> Row:
     if "cannot be read" in (unread := window.why_absent(subject, "job_nccl_ib_timeout")):
         return Row(subject, Health.NOT_APPLICABLE, reason=unread)
     job = rdma_job(window, subject)
-    advice = [_patience(window, job), _flight_recorder(window, subject), _ras(window, subject, version)]
+    advice = [_timeout(window, job), _flight_recorder(window, subject), _ras(window, subject, version)]
     limit = None if job is None or math.isinf(job.timeout.seconds) else job.timeout.seconds
     return Row(subject, Health.PASS, _longest_outage(window), limit, "; ".join(filter(None, advice)))
 
@@ -47,7 +47,7 @@ def _longest_outage(window: Window) -> float:
     return max([0.0, *ended, *window.values("port_outage_seconds").values()])
 
 
-def _patience(window: Window, job: PortUser | None) -> str:
+def _timeout(window: Window, job: PortUser | None) -> str:
     longest = _longest_outage(window)
     if job is None or longest < job.timeout.seconds:
         return ""

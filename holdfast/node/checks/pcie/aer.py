@@ -116,5 +116,5 @@ CHECK = Check(
     owner="hardware",
     span=_EVENT_SECONDS,
     limits={"fail_nonfatal": 10.0, "correctable_per_minute": 10.0},
-    hears=("aer",),
+    event_kinds=("aer",),
 )

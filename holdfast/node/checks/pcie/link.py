@@ -125,5 +125,5 @@ CHECK = Check(
         "slow_seconds": 60.0,
         "power_saving_transfers_per_second": 5e9,
     },
-    hears=("pcie_link",),
+    event_kinds=("pcie_link",),
 )

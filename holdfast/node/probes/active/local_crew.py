@@ -9,7 +9,7 @@ from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.crew import Crew
 
 MOST_ON_A_CPU = 2  # processes that stand for devices where there is no GPU
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 _THREADS = "OMP_NUM_THREADS=1"  # ranks on one CPU would otherwise fight for it
 
 
@@ -48,11 +48,11 @@ def exchange(
         "operation": operation,
         "sizes": list(sizes),
         "budget_seconds": seconds,
-        "longest_seconds": PATIENCE_SECONDS,
-        "patience_seconds": PATIENCE_SECONDS,
+        "longest_seconds": TIMEOUT_SECONDS,
+        "timeout_seconds": TIMEOUT_SECONDS,
     }
     crew.begin(names, command)
-    answers = crew.finish(names, PATIENCE_SECONDS)
+    answers = crew.finish(names, TIMEOUT_SECONDS)
     if error := next((answer["error"] for answer in answers if "error" in answer), ""):
         raise CannotMeasure(str(error))
     return [answer["rows"] for answer in answers]

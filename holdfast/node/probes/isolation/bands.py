@@ -100,7 +100,7 @@ class _Band:
     text: Callable[[float], str]  # of a measured value
     source: str
     least_slow: int = 2  # sessions that must show it
-    by_luck: bool = False  # what an exchange takes depends on who got a CPU when, and not on the fabric alone
+    by_rng: bool = False  # what an exchange takes depends on who got a CPU when, and not on the fabric alone
 
     @property
     def reference(self) -> Reference:
@@ -130,7 +130,7 @@ def judge(
 def _confirmed(band: _Band, measured: Sequence[Measured], parts: Parts) -> list[SuspectPart]:
     found = isolation.suspects(measured, parts, band.baseline, band.limits)
     sure = [one for one in found if one.confirmed and one.slow >= band.least_slow]
-    return [one for one in sure if not band.by_luck or _stands_apart(one, sure, measured, parts)]
+    return [one for one in sure if not band.by_rng or _stands_apart(one, sure, measured, parts)]
 
 
 def _stands_apart(
@@ -193,7 +193,7 @@ def _learned(
         text=text,
         source="the other pairs of this run",
         least_slow=2 if spread <= isolation.LEAST_SPREAD else SMALL_PAYLOAD_SESSIONS,
-        by_luck=name == LATENCY or (name.startswith(BANDWIDTH) and spread > isolation.LEAST_SPREAD),
+        by_rng=name == LATENCY or (name.startswith(BANDWIDTH) and spread > isolation.LEAST_SPREAD),
     )
 
 

@@ -1,4 +1,4 @@
-"""Which idle nodes meet next: doubts first, then repaired nodes, then whatever was proven longest ago. Pure."""
+"""Which idle nodes are probed next: suspects first, then repaired nodes, then the longest unproven. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class _Plan:
         self._now, self._coverage, self._situation = now, coverage, situation
         self._room = seats(len(situation.idle), policy.share) - len(situation.in_probe)
         self._due_before = now - DUE_SHARE * policy.period_seconds
-        allowed = policy.seconds_per_day - policy.patience_seconds
+        allowed = policy.seconds_per_day - policy.timeout_seconds
         self._free = {
             node: leaf
             for node, leaf in sorted(situation.idle.items(), key=lambda one: (self._proven(one[0]), one[0]))

@@ -42,7 +42,7 @@ def run(
         largest=options.largest,
         pair_bytes=options.pair_bytes,
         longest_seconds=options.longest_seconds,
-        patience_seconds=options.patience_seconds,
+        timeout_seconds=options.timeout_seconds,
         fabric=fabric,
     )
     controller = connect(access.url, access.token)

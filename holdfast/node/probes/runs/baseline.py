@@ -21,7 +21,7 @@ def known_past(report: SweepReport, backend: str, baseline: str) -> Mapping[int,
 
 def add(report: SweepReport, backend: str, baseline: str) -> None:
     """Only a healthy run is added: a slow one must not become the baseline."""
-    unwell = {one["health"] for one in report.judgement} & {"fail", "degraded"}
+    unwell = {one["health"] for one in report.sweep_verdicts} & {"fail", "degraded"}
     broken = report.suspects or any(row.correct is False for row in report.sweep)
     broken = broken or any(one["health"] != "pass" for one in report.verdicts)
     if not baseline or unwell or broken or not report.sweep:

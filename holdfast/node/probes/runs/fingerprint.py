@@ -18,7 +18,7 @@ from holdfast.node.probes.isolation.golden import majorities
 from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.crew import Crew
 
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 LEAST_PEERS = CHECK.limits["least_peers"]
 
 
@@ -31,7 +31,7 @@ def run(hosts: Sequence[Host], repeats: int, flip: int, golden: str) -> Verdict:
         names = crew.muster()
         order = [worker.host.name for worker in crew.workers.values()]
         crew.ask_each(names, lambda _, name: _command(name, repeats, order.index(name) == flip))
-        answers = dict(zip(names, crew.finish(names, PATIENCE_SECONDS), strict=True))
+        answers = dict(zip(names, crew.finish(names, TIMEOUT_SECONDS), strict=True))
         troubles = {name: worker.trouble for name, worker in crew.workers.items() if worker.trouble}
     troubles |= {name: str(answer["error"]) for name, answer in answers.items() if "error" in answer}
     devices = [device for answer in answers.values() for device in answer.get("devices", ())]

@@ -36,7 +36,7 @@ def from_nccl_tests(given: str, fabric: str, baseline: str) -> SweepReport:
     report.sweep = _rows(found)
     report.verdicts = _verdicts(found)
     past = known_past(report, "nccl", baseline)
-    report.judgement = [one.as_json() for one in judged(report, fabric, past)]
+    report.sweep_verdicts = [one.as_json() for one in judged(report, fabric, past)]
     if command and (band := slow_band(report, fabric, past)):
         report.code_paths = _pinned(command, band, report)
     add(report, "nccl", baseline)

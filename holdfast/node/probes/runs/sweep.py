@@ -38,7 +38,7 @@ class SweepOptions:
     largest: str = "2GiB"
     pair_bytes: str = "8MiB"
     longest_seconds: float = 10.0
-    patience_seconds: float = 120.0
+    timeout_seconds: float = 120.0
     spoil: str = ""
     fabric: str = ""
     topology: str = ""
@@ -61,7 +61,7 @@ def run(given: SweepOptions, progress: Progress) -> SweepReport | None:
     if report is None:
         return None
     past = baseline.known_past(report, given.backend, given.baseline)
-    report.judgement = [one.as_json() for one in judged(report, given.fabric, past)]
+    report.sweep_verdicts = [one.as_json() for one in judged(report, given.fabric, past)]
     baseline.add(report, given.backend, given.baseline)
     return report
 
@@ -78,7 +78,7 @@ def _options(given: SweepOptions) -> ProbeSweepOptions:
         largest=_bytes("--largest", given.largest),
         pair_bytes=_bytes("--pair-bytes", given.pair_bytes),
         longest_seconds=given.longest_seconds,
-        patience_seconds=given.patience_seconds,
+        timeout_seconds=given.timeout_seconds,
         spoil=_spoil(given.spoil),
     )
     if options.smallest > options.largest:

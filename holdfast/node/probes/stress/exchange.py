@@ -1,4 +1,4 @@
-"""What the workers of a stress run do together: hand weights on, exchange rows, agree to go on.
+"""Collective steps of stress workers: pass weights on, exchange rows, agree to continue.
 
 All then run at the speed of the slowest, so the time of the exchange is measured apart: a worker's speed is that
 of its own work. A worker whose peers are gone continues alone.
@@ -15,7 +15,7 @@ import torch.distributed as dist
 
 from holdfast.node.probes.stress.profiles import SHARED
 
-PATIENCE = datetime.timedelta(seconds=60)
+TIMEOUT = datetime.timedelta(seconds=60)
 FLOATS_PER_MEBIBYTE = 1 << 18
 
 
@@ -35,7 +35,7 @@ class PhaseExchange:
             init_method=f"tcp://127.0.0.1:{request['port']}",
             rank=request["rank"],
             world_size=request["world"],
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
         )
 
     def go_on(self, wanted: bool) -> bool:

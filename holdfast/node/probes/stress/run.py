@@ -1,4 +1,4 @@
-"""A node under a shaped load: a worker a device, their speed second by second, and what that says."""
+"""A node under a shaped load: one worker per device, their speed per second, and the result."""
 
 import json
 import socket
@@ -57,10 +57,10 @@ class Stress:
         for load in self.loads:
             load.process.wait()
 
-    def begin(self, patience: float) -> None:
+    def begin(self, timeout: float) -> None:
         """All at once, when the last has loaded what it needs."""
         for load in self.loads:
-            load.ready.wait(patience)
+            load.ready.wait(timeout)
         for load in self.loads:
             with suppress(OSError):
                 assert load.process.stdin is not None

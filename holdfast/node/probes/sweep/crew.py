@@ -1,4 +1,4 @@
-"""The workers of a probe, one per host: started, asked together, and stopped whatever happens.
+"""Workers of a probe, one per host: started, commanded together, and always stopped.
 
 A host may have several seats, a rank each: `h1` is its first, `h1#1` the one of its second GPU or rail.
 """
@@ -154,10 +154,10 @@ class Crew:
             self._asked[name] = next(self._ids)
             self.workers[name].ask({"id": self._asked[name], **command(rank, name)})
 
-    def finish(self, seats: Sequence[str], patience: float, progress: Progress | None = None) -> list[Answer]:
-        return [self._finished(seat, patience + GRACE_SECONDS, progress) for seat in seats]
+    def finish(self, seats: Sequence[str], timeout: float, progress: Progress | None = None) -> list[Answer]:
+        return [self._finished(seat, timeout + GRACE_SECONDS, progress) for seat in seats]
 
-    def _finished(self, seat: str, patience: float, progress: Progress | None) -> Answer:
+    def _finished(self, seat: str, timeout: float, progress: Progress | None) -> Answer:
         if why := self._vain.pop(seat, ""):
             return {"error": why}
-        return self.workers[host_of(seat)].answer(patience, progress, number_of(seat), self._asked[seat])
+        return self.workers[host_of(seat)].answer(timeout, progress, number_of(seat), self._asked[seat])

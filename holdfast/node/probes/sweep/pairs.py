@@ -1,4 +1,4 @@
-"""Pairs of hosts, rail by rail: what each reached, and who could not take part at all."""
+"""Pairs of hosts per rail: what each reached, and which hosts could not take part."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ class Pairs:
 
     crew: Crew
     command: Mapping[str, Any]
-    patience: float
+    timeout: float
     seats: Mapping[str, int]
     rows: list[dict[str, Any]] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Pairs:
                 self.crew.begin(ends, dict(self.command))
                 begun.append((one, other, rail, ends))
         for one, other, rail, ends in begun:
-            self._take(one, other, rail, number, self.crew.finish(ends, self.patience))
+            self._take(one, other, rail, number, self.crew.finish(ends, self.timeout))
 
     def _take(self, one: str, other: str, rail: int, number: int, answers: Sequence[Mapping[str, Any]]) -> None:
         railed = {"rail": rail} if self.seats[one] > 1 else {}
@@ -119,11 +119,11 @@ class Pairs:
             if self.crew.workers[sender].trouble or self.crew.workers[receiver].trouble:
                 continue
             to = self.crew.address_of(there)
-            opened = self.crew.request(there, {"do": "echo", "address": to}, self.patience)
+            opened = self.crew.request(there, {"do": "echo", "address": to}, self.timeout)
             if "port" not in opened:
                 continue  # it cannot echo: nothing is measured, and nothing is said about it
             command = {"do": "datagrams", "address": self.crew.address_of(here), "to": to, "port": opened["port"]}
-            found = self.crew.request(here, command, self.patience)
+            found = self.crew.request(here, command, self.timeout)
             if "small" in found:
                 small, full = found["small"], found["full"]
                 self.datagrams.append(

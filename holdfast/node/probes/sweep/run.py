@@ -1,4 +1,4 @@
-"""A multi-node probe from start to end: the sweep over all hosts, the pairs, and who is to blame."""
+"""A multi-node probe from start to end: the sweep over all hosts, the pairs, and the blamed part."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -32,7 +32,7 @@ class ProbeSweepOptions:
     pair_bytes: int = 8 << 20
     budget_seconds: float = 0.25  # per size, where a single exchange does not take longer
     longest_seconds: float = 10.0  # after one as long as this, no larger size is tried
-    patience_seconds: float = 60.0
+    timeout_seconds: float = 60.0
     spoil: tuple[int, int] | None = None  # a drill: this rank is wrong at this size
 
 
@@ -61,7 +61,7 @@ class _Run:
         self.report = SweepReport(operation=options.operation)
         sizes_of_pairs = sorted({min(MIDDLE_BYTES, options.pair_bytes), options.pair_bytes})
         command = {**self._command(sizes_of_pairs, None), "latency_bytes": SMALL_BYTES}
-        self._pairs = Pairs(crew, command, options.patience_seconds, {})
+        self._pairs = Pairs(crew, command, options.timeout_seconds, {})
         self._left_out: dict[str, str] = {}  # hosts whose large exchanges would hang, and why
 
     @property
@@ -170,7 +170,7 @@ class _Run:
         self, seats: Sequence[str], command: dict[str, Any], tell: Tell | None = None
     ) -> list[dict[str, Any]]:
         self._crew.begin(seats, command)
-        return self._crew.finish(seats, self._options.patience_seconds, tell)
+        return self._crew.finish(seats, self._options.timeout_seconds, tell)
 
     def _seats(self, hosts: Sequence[str]) -> list[str]:
         return [seat_name(name, number) for name in hosts for number in range(self._seats_of(name))]
@@ -195,7 +195,7 @@ class _Run:
             "sizes": list(wanted),
             "budget_seconds": self._options.budget_seconds,
             "longest_seconds": self._options.longest_seconds,
-            "patience_seconds": self._options.patience_seconds,
+            "timeout_seconds": self._options.timeout_seconds,
             "spoil": spoil,
         }
 

@@ -1,4 +1,4 @@
-"""The InfiniBand subnet from outside: cables, routes and every switch port's counters, through infiniband-diags.
+"""The InfiniBand subnet through infiniband-diags: cables, routes, and the counters of every switch port.
 
 One node of a subnet is enough, and it must be allowed to ask (root, or access to /dev/infiniband/umad*). So the agent
 reads it only where the configuration names it: `[sources.ib_fabric]`.
@@ -16,7 +16,7 @@ from holdfast.model.signal import Reading
 from holdfast.model.subject import Subject
 from holdfast.runtime.source import ReadingBuilder
 
-PATIENCE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 TOPOLOGY_SECONDS = 3600.0  # cables move seldom, and asking for all of them costs more than asking for errors
 LONGEST_SAYING = 200
 CARRIED = (
@@ -70,7 +70,7 @@ def port_subject(fabric: IbFabric, guid: str, port: int) -> Subject:
 def _ask(*words: str) -> str:
     try:
         done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_SECONDS, check=False
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS, check=False
         )
     except FileNotFoundError:
         raise CannotAsk(f"{words[0]} (infiniband-diags) is not installed") from None
@@ -86,7 +86,7 @@ def _ask(*words: str) -> str:
 class IbFabricSource:
     name = "ib_fabric"
     every = 300.0
-    deadline = 3 * PATIENCE_SECONDS
+    deadline = 3 * TIMEOUT_SECONDS
     carries: tuple[str, ...] = tuple(ib_counters.signal_of(name)[0] for name in CARRIED)
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""kmsg: kernel messages as they come, as events. Storms are folded here, so that nothing behind has to be strong."""
+"""Kernel messages as events. Storms are folded here, so that nothing downstream is flooded."""
 
 import logging
 import os
@@ -22,6 +22,7 @@ _HOLD_SECONDS = 1.0  # an event reported is not reported again for so long; its 
 _MAX_REMEMBERED = 4096
 _RETRY_SECONDS = 1.0
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?")
+_VOLUME = re.compile(r"dm-\d{1,6}")
 _BOOT_TIME = re.compile(rb"^btime (\d{1,12})$", re.MULTILINE)
 
 
@@ -47,7 +48,7 @@ class KmsgSource:
         self._path = path
         self._proc = proc
         self._monotonic = monotonic
-        self._devices = _PciDevices(sys)
+        self._devices = _Devices(sys)
         self._file_booted: float | None = None
         self._reader: KmsgReader | None = None
         self._log = KernelLog()
@@ -75,7 +76,7 @@ class KmsgSource:
             self.close()
             return Reading(source=self.name, at=now, blind=_why(self._path, error))
         gap = self._count(data)
-        found = [event for event in self._log.feed(data) + self._log.settle() if self._devices.has(event.device)]
+        found = [event for event in self._log.feed(data) + self._log.settle() if self._devices.has(event)]
         booted = self._boot_time(now)
         events = self._fold([_dated(event, booted, now) for event in found], now)
         if gap:
@@ -154,15 +155,31 @@ class KmsgSource:
         return before != now
 
 
-class _PciDevices:
-    """Which PCI addresses are on this node. A text that names another was not about this node's hardware."""
+class _Devices:
+    """Which devices are this node's. A PCI address that it does not have was not about its hardware; nor is a volume on
+    an image that a user's container mounts."""
 
     def __init__(self, sys: str) -> None:
         self._sys = sys
         self._known: set[str] = set()  # a device that was here may be gone: that is what its messages say
         self._refused: set[str] = set()
 
-    def has(self, device: str) -> bool:
+    def has(self, event: Event) -> bool:
+        if event.kind == "disk" and _VOLUME.fullmatch(event.device):
+            return self._is_on_disks(event.device)
+        return self._has_address(event.device)
+
+    def _is_on_disks(self, volume: str) -> bool:
+        """One that is gone was mounted for a moment; the disk below a real one reports its errors itself."""
+        if not os.path.isdir(f"{self._sys}/block"):
+            return True
+        try:
+            below = os.listdir(f"{self._sys}/block/{volume}/slaves")
+        except OSError:
+            return False
+        return not below or not all(name.startswith("loop") for name in below)
+
+    def _has_address(self, device: str) -> bool:
         if not self._sys or not _ADDRESS.fullmatch(device) or device in self._known:
             return True
         if not os.path.isdir(f"{self._sys}/bus/pci/devices"):

@@ -14,12 +14,12 @@ from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.node.sources.open_files import said
-from holdfast.node.sources.patience import Patience
+from holdfast.node.sources.timeout import Timeout
 
 _MAX_BYTES = 16 << 20
 _MAX_CONF_BYTES = 1 << 16
 _LOOK_FOR_LIBRARY_TIMES = 20  # a process maps NCCL some time after its start; then its version is not asked for again
-_PATIENCE_SECONDS = 2.0
+_TIMEOUT_SECONDS = 2.0
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 GpuProcesses = Callable[[], Mapping[int, Sequence[int]] | None]
 
@@ -54,7 +54,7 @@ class JobsSource:
         self._node = node
         self._proc = proc
         self._gpu_processes = gpu_processes
-        self._files = Patience(_PATIENCE_SECONDS)
+        self._files = Timeout(_TIMEOUT_SECONDS)
         self._processes: dict[tuple[int, str], _Process] = {}  # by pid and start, for pids are used again
         self._last: set[str] = set()
 

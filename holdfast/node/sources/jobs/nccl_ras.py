@@ -3,13 +3,13 @@
 import socket
 
 PORT = 28028
-_PATIENCE_SECONDS = 15.0
+_TIMEOUT_SECONDS = 15.0
 _MOST_BYTES = 64 << 20
 
 
-def ask(host: str, port: int = PORT, patience_seconds: float = _PATIENCE_SECONDS) -> str:
+def ask(host: str, port: int = PORT, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:
     """Its verbose status; JSON where it can. Raises OSError."""
-    with socket.create_connection((host, port), patience_seconds) as line:
+    with socket.create_connection((host, port), timeout_seconds) as line:
         line.sendall(b"SET FORMAT json\nTIMEOUT 10\nVERBOSE STATUS\n")
         answer = bytearray()
         while len(answer) < _MOST_BYTES and (piece := line.recv(1 << 16)):

@@ -1,4 +1,4 @@
-"""The keeper: one process per node and job that holds the copies of the training state and outlives the training.
+"""Keeper: one process per node and job that holds copies of the training state and outlives the training.
 
     python -m holdfast.training.checkpoint.keeper.keeper --job llama --dir /checkpoints/llama
 
@@ -88,9 +88,9 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
         idle = server.idle_seconds()
         if idle > GPU_LINGER_SECONDS:
             parts.shelf.clear()
-        patience = min(options.linger_seconds, options.orphan_seconds) if supervisor.ended() else options.linger_seconds
-        if idle > patience:
-            LOG.info("no rank came for %g s", patience)
+        timeout = min(options.linger_seconds, options.orphan_seconds) if supervisor.ended() else options.linger_seconds
+        if idle > timeout:
+            LOG.info("no rank came for %g s", timeout)
             break
     stored = flushing.flush(options.flush_seconds)
     LOG.info("ending; flushed to storage: %s", ", ".join(f"step {step}" for step in stored) or "nothing")

@@ -1,4 +1,4 @@
-"""Keepers among themselves: shards over TCP, encrypted with keys that are derived from the job's secret."""
+"""Connections between keepers: shards over TCP, encrypted with keys derived from the job's secret."""
 
 import logging
 import socket
@@ -33,9 +33,9 @@ class PeerRefused(OSError):
 class PeerConnection:
     """One conversation with another keeper."""
 
-    def __init__(self, address: str, secret: bytes, patience_seconds: float = SILENCE_SECONDS) -> None:
+    def __init__(self, address: str, secret: bytes, timeout_seconds: float = SILENCE_SECONDS) -> None:
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=patience_seconds)
+        self._socket = socket.create_connection((host, int(port)), timeout=timeout_seconds)
         try:
             self._channel = Channel(self._socket, secret, caller=True, address=address)
         except OSError:

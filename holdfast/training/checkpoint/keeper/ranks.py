@@ -1,4 +1,4 @@
-"""The keeper's side of a training process: buffers lent, copies taken over, copies handed back. Unix socket only."""
+"""The keeper's server for ranks: lends buffers, takes copies, returns them. Unix socket only."""
 
 import logging
 import os
@@ -216,7 +216,7 @@ class RankConnection:
             raise WireError(
                 f"all ranks have saved step {self._server.store.committed}: only a load leads back before it"
             )
-        pages = self._server.replication.reserve(self._rank, size, float(order["patience"]))
+        pages = self._server.replication.reserve(self._rank, size, float(order["timeout"]))
         self._lent[pages.number] = pages
         return pages
 

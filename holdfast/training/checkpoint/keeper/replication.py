@@ -1,4 +1,4 @@
-"""From "copied on this node" to "committed": copies go to the partners, and one keeper counts who is safe.
+"""Replication: sends copies to partners and commits a step when enough of them have it.
 
 A step is committed when every rank's shard is on as many nodes as were asked for. One keeper counts, as a rule that of
 rank 0; the others tell it and are reported. Nothing of this touches the training processes.
@@ -86,21 +86,21 @@ class Replication:
                 return self._choose(rank, step, holds, attempt)
         return {}
 
-    def ask(self, message: Message, patience_seconds: float = SILENCE_SECONDS) -> Message:
+    def ask(self, message: Message, timeout_seconds: float = SILENCE_SECONDS) -> Message:
         """Ask the keeper that counts."""
         members = self.members
         if members is None:
             raise WireError("no rank has joined yet")
         if members.counter == members.node:
             return self.notice(message)
-        with PeerConnection(_address(members, members.counter), self._secret, patience_seconds) as caller:
+        with PeerConnection(_address(members, members.counter), self._secret, timeout_seconds) as caller:
             return caller.tell(message)
 
-    def reserve(self, rank: int, size: int, patience_seconds: float) -> Pages:
+    def reserve(self, rank: int, size: int, timeout_seconds: float) -> Pages:
         """A buffer for this rank's next shard. Where the keeper that counted was lost, copies that it called safe are
         never committed: after the wait the oldest of them makes room."""
         try:
-            return self._store.reserve(rank, size, patience_seconds)
+            return self._store.reserve(rank, size, timeout_seconds)
         except Full:
             if not self.withdraw(rank):
                 raise

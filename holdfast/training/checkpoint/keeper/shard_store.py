@@ -1,4 +1,4 @@
-"""The copies that a keeper holds, its own ranks' and its partners', in buffers that are used again and again.
+"""Copies that a keeper holds, of its own ranks and its partners, in reused buffers.
 
 A page that was touched before takes a copy ten times as fast as a new one, so buffers are never given back while
 the job lives. Of each rank there are at most three: the last committed step, one on its way, one being written.
@@ -50,13 +50,13 @@ class ShardStore:
         self._safe: dict[int, frozenset[int]] = {}  # steps that were called safe and may be committed at any moment
         self._changed = threading.Condition()
 
-    def reserve(self, rank: int, size: int, patience_seconds: float = 0.0) -> Pages:
+    def reserve(self, rank: int, size: int, timeout_seconds: float = 0.0) -> Pages:
         """A buffer to write this rank's next shard into; waits a little where all are still on their way.
 
         Copies that are not committed yet may be the next step that all ranks have: they go last, and only when waiting
         for their commit was in vain.
         """
-        until = time.monotonic() + patience_seconds
+        until = time.monotonic() + timeout_seconds
         with self._changed:
             while True:
                 left = until - time.monotonic()
@@ -66,7 +66,7 @@ class ShardStore:
                     self._lent.setdefault(rank, []).append(pages)
                     return pages
                 if hurry:
-                    self._behind = self._behind or patience_seconds > 0
+                    self._behind = self._behind or timeout_seconds > 0
                     raise Full(
                         f"the {BUFFERS_PER_RANK} buffers of rank {rank} are all in use: copying is behind saving"
                     )

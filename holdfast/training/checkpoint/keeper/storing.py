@@ -1,4 +1,4 @@
-"""Between "this step could go to storage" and "write it": asks the keeper that counts, for each rank of this node.
+"""Selects the step to write to storage, by asking the coordinating keeper for each local rank.
 
 No one who trains waits for the answer. A copy that waits for it is kept from being written over, as long as there is
 other room.
@@ -28,7 +28,7 @@ class Storing:
         self._shares: dict[int, QuorumShare] = {}
         self._held: dict[int, Copy] = {}  # what is held ready and not decided on
         self._skipped: set[int] = set()  # ranks that left a step out since one was chosen
-        self._unsaid: set[int] = set()  # ranks of which the newest word was not heard yet
+        self._unreported: set[int] = set()  # ranks of which the newest word was not heard yet
         self._changed = threading.Condition()
         threading.Thread(target=self._work, name="storing", daemon=True).start()
 
@@ -37,7 +37,7 @@ class Storing:
         with self._changed:
             for copy in self._held.values():
                 self._store.want(copy, False)
-            self._attempt, self._shares, self._held, self._unsaid = attempt, {}, {}, set()
+            self._attempt, self._shares, self._held, self._unreported = attempt, {}, {}, set()
 
     def offer(self, copy: Copy) -> None:
         with self._changed:
@@ -49,17 +49,17 @@ class Storing:
                 self._held[copy.rank] = copy
             else:
                 self._say_left_out(copy, f"an earlier step of rank {copy.rank} is still on its way")
-            self._unsaid.add(copy.rank)
+            self._unreported.add(copy.rank)
             self._changed.notify_all()
 
     def _work(self) -> None:
         pause = FIRST_PAUSE_SECONDS
         while True:
             with self._changed:
-                if not self._unsaid:
+                if not self._unreported:
                     self._changed.wait(pause if self._held else None)
-                pause = FIRST_PAUSE_SECONDS if self._unsaid else min(2 * pause, LONGEST_PAUSE_SECONDS)
-                ranks = sorted(self._unsaid | self._held.keys())
+                pause = FIRST_PAUSE_SECONDS if self._unreported else min(2 * pause, LONGEST_PAUSE_SECONDS)
+                ranks = sorted(self._unreported | self._held.keys())
             if not self._ask_for_all(ranks):
                 time.sleep(LONGEST_PAUSE_SECONDS)
 
@@ -90,7 +90,7 @@ class Storing:
             if self._attempt == attempt:
                 self._heed(rank, share, decided)
                 if newest == share.newest:
-                    self._unsaid.discard(rank)
+                    self._unreported.discard(rank)
         return True
 
     def _notice_loss(self, rank: int, share: QuorumShare) -> None:

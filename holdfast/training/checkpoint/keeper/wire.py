@@ -146,8 +146,8 @@ class Channel:
         self._peer = peer
         if peer.family != socket.AF_UNIX:  # a frame is two writes: the second would wait for a delayed ACK of the first
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        patience = peer.gettimeout()
-        until = time.monotonic() + patience if patience is not None else None
+        timeout = peer.gettimeout()
+        until = time.monotonic() + timeout if timeout is not None else None
         mine = os.urandom(NONCE)
         peer.sendall(mine)
         theirs = _exactly(peer, NONCE, until)
@@ -160,7 +160,7 @@ class Channel:
         peer.sendall(own)
         if not hmac.compare_digest(_exactly(peer, len(other), until), other):
             raise NotTrusted("the other keeper does not know this job's secret, or answers for another address")
-        peer.settimeout(patience)
+        peer.settimeout(timeout)
         self._out, self._in = map(AESGCM, (forth, back) if caller else (back, forth))
         self._sent = self._received = 0
 

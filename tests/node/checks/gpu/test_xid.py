@@ -150,7 +150,7 @@ def test_a_global_fatal_error_of_the_memory_manager_fails_the_node() -> None:
     ]
     assert "memory manager" in row(verdict, "node/n1").reason and "0x60" in row(verdict, "node/n1").reason
     assert "restart" in verdict.remedy
-    assert "uvm" in CHECK.hears
+    assert "uvm" in CHECK.event_kinds
 
 
 def test_an_xid_of_a_gpu_that_is_lost_before_its_address_was_told_is_that_gpu_s() -> None:

@@ -161,6 +161,26 @@ def test_a_hundred_corrected_errors_are_borne(count: int, health: Health) -> Non
     assert verdict.health is health
 
 
+@pytest.mark.parametrize(
+    ("counts", "apart", "health"),
+    [
+        ([4, 3, 3], 30, Health.DEGRADED),
+        ([4, 3, 2], 30, Health.PASS),
+        ([4, 3, 3], 31, Health.PASS),
+        ([5, 5], 1, Health.PASS),
+    ],
+)
+def test_many_corrected_errors_within_a_minute_are_a_burst(counts: list[int], apart: int, health: Health) -> None:
+    past = History("n1")
+    past.inventory = Inventory(node="n1")
+    events = [
+        Event(kind="edac", at=NOW - 100 + apart * number, text=f"page {number}", severity="correctable", count=count)
+        for number, count in enumerate(counts)
+    ]
+    past.add(Reading(source="kmsg", at=NOW, signals=[Signal("node/n1", "kmsg_records_total", 1.0)], events=events))
+    assert host_memory_errors.CHECK(past.window(NOW, host_memory_errors.CHECK.span)).health is health
+
+
 def test_an_uncorrected_error_is_told_before_many_corrected_ones() -> None:
     lines = ["EDAC MC0: 500 CE memory read error on DIMM_A1 (x)", "EDAC MC0: 1 UE memory read error on DIMM_A1 (x)"]
     verdict = judged(host_memory_errors.CHECK, *lines)
@@ -253,4 +273,4 @@ def test_a_failing_adapter_of_another_make_fails_as_well() -> None:
 
     (event,) = KernelLog().feed(b"bnxt_en 0000:5c:00.0 ens5np0: Detected firmware fatal condition, resetting\n")
     assert (event.kind, event.code, event.device, event.severity) == ("nic", "firmware_fatal", "0000:5c:00.0", "fatal")
-    assert "nic" in CHECK.hears
+    assert "nic" in CHECK.event_kinds

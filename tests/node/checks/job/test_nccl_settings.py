@@ -30,7 +30,7 @@ def test_a_job_that_survives_and_leaves_a_trace_passes_without_a_word() -> None:
     assert verdict.remedy == ""
 
 
-def test_patience_is_held_against_the_outages_that_were() -> None:
+def test_timeout_is_held_against_the_outages_that_were() -> None:
     verdict = ask({**SET, "job_nccl_version": "2.21.5"}, outage=41.0)
     assert verdict.health is Health.PASS
     assert "down for 41" in verdict.rows[0].reason

@@ -286,3 +286,20 @@ def test_what_a_user_writes_to_the_kernel_log_is_no_event(log: Path) -> None:
         file.write(f"11,0,4000000000,-;{XID}\n")
         file.write(f"6,1,4000000000,-;python3[7]: segfault at 0 ip 5 sp 7 error 4 in {XID}[5+1]\n")
     assert source(log).read(NOW).events == []
+
+
+@pytest.mark.parametrize(
+    ("below", "counts"), [(["loop3"], False), (["sda1"], True), (["loop3", "sda1"], True), ([], True)]
+)
+def test_a_volume_on_a_users_image_is_no_disk(log: Path, tmp_path: Path, below: list[str], counts: bool) -> None:
+    for name in ("", *below):
+        (tmp_path / "sys/block/dm-3/slaves" / name).mkdir(parents=True)
+    say(log, "EXT4-fs error (device dm-3): ext4_lookup:1234: inode #2: comm bash: deleted inode referenced: 12")
+    here = KmsgSource("n1", str(log), monotonic=lambda: UPTIME, sys=str(tmp_path / "sys"))
+    assert bool(here.read(NOW).events) is counts
+
+
+def test_a_volume_that_is_gone_is_no_disk(log: Path, tmp_path: Path) -> None:
+    (tmp_path / "sys/block").mkdir(parents=True)
+    say(log, "EXT4-fs error (device dm-3): ext4_lookup:1234: inode #2: comm bash: deleted inode referenced: 12")
+    assert KmsgSource("n1", str(log), monotonic=lambda: UPTIME, sys=str(tmp_path / "sys")).read(NOW).events == []

@@ -193,7 +193,7 @@ def never_answering(place: Path) -> Iterator[None]:
 def test_a_hung_share_under_a_job_s_files_costs_its_version_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(jobs, "_TIMEOUT_SECONDS", 0.1)
     proc = Proc(tmp_path / "proc")
     for pid in (50, 51, 52):
         maps = "7f-80 r-xp 0 08:01 1 /venv/nvidia/nccl/lib/libnccl.so.2\n"

@@ -7,7 +7,7 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 
-class Patience:
+class Timeout:
     """Asks on a thread of its own, which may hang without us. While one hangs, nothing more is asked."""
 
     def __init__(self, seconds: float) -> None:

@@ -1,0 +1,77 @@
+"""What to change: the fix of the known problem, what the log itself advises, the interface and library it names."""
+
+import re
+from collections.abc import Sequence
+
+from holdfast.catalog import nccl
+from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.model.evidence import Evidence
+
+_INNER = re.compile(r"(?:lo|docker|veth|virbr|br-|cni|flannel|cali|tun|tap|vmnet|kube)")  # networks inside one host
+_TRANSPORT = ("fabric.retry_exceeded", "fabric.port_down")
+_ADVICE = re.compile(  # a sentence of the log that tells what to do
+    r"(?:\b(?:[Pp]lease|[Tt]ry|[Cc]onsider|[Mm]ake sure|[Ee]nsure|[Yy]ou (?:can|could|should|must|need to|may want to)"
+    r"|[Dd]id you mean|[Pp]ossible fix\w*|[Hh]int)\b"
+    r"|(?:(?<=[.;:!] )|(?<=^))(?:[Ss]et|[Uu]se|[Ii]nstall|[Rr]un|[Ii]ncrease|[Dd]ecrease|[Rr]educe"
+    r"|[Uu]pgrade|[Dd]owngrade|[Aa]dd|[Pp]ass|[Ee]nable|[Dd]isable)\b|\bpip3? install\b)"
+    r"(?:(?![.;!](?:\s|$))[^\n]){3,300}"
+)
+_SHORTEST_ADVICE = 15
+
+
+def settings(first: Candidate, evidence: Sequence[Evidence]) -> dict[str, str]:
+    connected = first.name == "fabric.port_down" or any(one.event.kind == "steps" for one in evidence)
+    if first.name in _TRANSPORT and connected:  # before the first step a longer timeout only hides a wrong route
+        versions = [one.word("version") for one in evidence if one.word("version")]
+        now = nccl.transport_timeout(versions[0] if versions else "")
+        return {"NCCL_IB_TIMEOUT": f"22 (survives 120 s; now {now.seconds:.1f} s, {now.because})"}
+    problem = first.problem
+    chosen = dict(problem.settings) if problem else {}
+    interface = _interface(evidence)
+    if interface and "NCCL_SOCKET_IFNAME" in chosen:
+        chosen["NCCL_SOCKET_IFNAME"] = interface
+    return chosen
+
+
+def fix(first: Candidate, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    problem = first.problem
+    steps = problem.steps(first.parts) if problem else ()
+    steps = (*_advice_of_the_log(first, steps), *steps, *_library(first))
+    interface = _interface(evidence)
+    if interface and any("NCCL_SOCKET_IFNAME" in one for one in steps):
+        return (f"NCCL_SOCKET_IFNAME={interface}", *steps)
+    return steps
+
+
+def _advice_of_the_log(first: Candidate, steps: Sequence[str]) -> list[str]:
+    """What the message itself tells the reader to set, install or run."""
+    shown = first.best_evidence()[0]
+    if shown.event.action:  # a kernel's message
+        return []
+    found = [" ".join(match[0].split()) for match in _ADVICE.finditer(shown.event.text)]
+    new = [one for one in found if len(one) > _SHORTEST_ADVICE and not any(one in step for step in steps)]
+    return [f"As the log says: {one}" for one in new[:2]]
+
+
+def _library(first: Candidate) -> list[str]:
+    """Where the exception was raised inside a library that no row knows."""
+    shown = first.best_evidence()[0]
+    problem = first.problem
+    if not shown.word("library") or (problem and not problem.is_default and not problem.name.startswith("class_")):
+        return []
+    where = f", called at {shown.word('where')}" if shown.word("where") else ""
+    name = shown.word("library")
+    compare = f"`pip show {name}` against the version that the code asks for, and the arguments of that call"
+    return [f"It is raised inside {name}{where}: {compare}"]
+
+
+def _interface(evidence: Sequence[Evidence]) -> str:
+    """The interface to use, where the log shows that NCCL took one that other hosts cannot reach."""
+    used = [one for one in evidence if one.event.code == "interface"]
+    names = list(dict.fromkeys(name for one in used for name in one.word("interfaces").split()))
+    inner = [name for name in names if _INNER.match(name)]
+    good = [name for name in names if not _INNER.match(name)]
+    if not inner:
+        return ""
+    chosen = f"{good[0]}" if good else "^lo,docker,veth,virbr,br-,cni,flannel,cali"
+    return f"{chosen} (the log shows that NCCL took {', '.join(inner[:3])}, which other hosts cannot reach)"

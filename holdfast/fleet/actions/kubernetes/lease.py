@@ -1,0 +1,133 @@
+"""A Lease of Kubernetes (coordination.k8s.io): among controllers of one cluster, whatever their stores, one acts.
+
+As in client-go, another's times are never compared with our clock: its Lease is over when we saw no renewal for its
+duration. Every write names the version that it was made for, so two never hold it at once.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, ApiRefused, KubernetesApi
+from holdfast.formats.kubernetes import objects as words
+from holdfast.runtime import clock
+from holdfast.runtime.errors import NoAnswer
+
+log = logging.getLogger("holdfast.fleet.actions")
+DURATION_SECONDS = 15
+RENEW_SECONDS = 2.0
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
+
+
+class KubernetesLease:
+    """Renewed by a thread of its own: an API server that hangs must not hold up those who ask."""
+
+    def __init__(
+        self, api: KubernetesApi, name: str, holder: str, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        namespace, _, self._name = name.strip("/").partition("/")
+        self._path = LEASES.format(namespace)
+        self._api, self._holder, self._clock = api, holder, monotonic
+        self._until = 0.0
+        self._seen: tuple[str, str] = ("", "")  # another holder, and its last renewal
+        self._seen_at = 0.0
+        self._complaint = ""
+        self.taken = False
+        """Another holds it. A server that does not answer takes nothing from us."""
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
+
+    @property
+    def held(self) -> bool:
+        """Whether no other controller can hold it at this moment."""
+        return self._clock() < self._until
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(5)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self.keep()
+            self._stopping.wait(RENEW_SECONDS)
+        self._release()
+
+    def keep(self) -> None:
+        """Renew it, or take it if no one holds it."""
+        asked = self._clock()
+        try:
+            if self._keep():
+                self._until, self.taken = asked + DURATION_SECONDS, False
+            self._complaint = ""
+        except NoAnswer as error:
+            if str(error) != self._complaint:
+                log.warning("the Lease %s could not be renewed: %s", self._name, error)
+            self._complaint = str(error)
+
+    def _keep(self) -> bool:
+        try:
+            found = self._api.get(f"{self._path}/{self._name}")
+        except ApiRefused as error:
+            if error.status != NOT_FOUND:
+                raise
+            return self._written(lambda: self._api.post(self._path, self._body({}, {})))
+        meta, spec = words.table(found, "metadata"), words.table(found, "spec")
+        holder = words.word(spec, "holderIdentity")
+        if holder not in ("", self._holder) and not self._over(holder, spec):
+            self._until, self.taken = 0.0, True
+            return False
+        return self._written(lambda: self._api.put(f"{self._path}/{self._name}", self._body(meta, spec)))
+
+    def _over(self, holder: str, spec: words.Object) -> bool:
+        seen, now = (holder, words.word(spec, "renewTime")), self._clock()
+        if seen != self._seen:
+            self._seen, self._seen_at = seen, now
+        duration = spec.get("leaseDurationSeconds")
+        return now - self._seen_at > (duration if isinstance(duration, int) else DURATION_SECONDS)
+
+    def _written(self, write: Callable[[], object]) -> bool:
+        try:
+            write()
+        except ApiRefused as error:
+            if error.status != CONFLICT:
+                raise
+            return False  # another was faster; its word is read at the next renewal
+        return True
+
+    def _body(self, meta: words.Object, spec: words.Object) -> dict[str, Any]:
+        now = datetime.fromtimestamp(clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        ours = words.word(spec, "holderIdentity") == self._holder
+        count = spec.get("leaseTransitions")
+        before = count if isinstance(count, int) else -1
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self._name, **({"resourceVersion": meta["resourceVersion"]} if meta else {})},
+            "spec": {
+                "holderIdentity": self._holder,
+                "leaseDurationSeconds": DURATION_SECONDS,
+                "acquireTime": words.word(spec, "acquireTime") if ours else now,
+                "renewTime": now,
+                "leaseTransitions": before if ours else before + 1,
+            },
+        }
+
+    def _release(self) -> None:
+        """So that the next controller need not wait until it is over."""
+        if not self.held:
+            return
+        self._until = 0.0
+        try:
+            found = self._api.get(f"{self._path}/{self._name}")
+            spec = words.table(found, "spec")
+            if words.word(spec, "holderIdentity") == self._holder:
+                self._api.put(f"{self._path}/{self._name}", {**found, "spec": {**spec, "holderIdentity": ""}})
+        except NoAnswer as error:
+            log.info("the Lease %s runs out by itself: %s", self._name, error)

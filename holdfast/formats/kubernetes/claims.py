@@ -1,0 +1,74 @@
+"""Dynamic resource allocation (resource.k8s.io): the devices that a claim holds, and those that nodes offer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from holdfast.formats.kubernetes import objects as words
+
+GROUP = "resource.k8s.io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceClaim:
+    namespace: str
+    name: str
+    gpus: int | None = None
+    """None: nothing is allocated yet, so its devices are not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceSlice:
+    """Part of a pool of devices. Slices of an older generation of the pool are out of date."""
+
+    node: str
+    driver: str
+    pool: str
+    generation: int
+    gpus: int
+
+
+def claim(item: object, drivers: Sequence[str]) -> ResourceClaim | None:
+    meta, allocation = words.table(item, "metadata"), words.table(item, "status", "allocation")
+    name = words.word(meta, "name")
+    if not name:
+        return None
+    devices = [
+        one for one in words.rows(allocation, "devices", "results") if _matches(words.word(one, "driver"), drivers)
+    ]
+    return ResourceClaim(
+        namespace=words.word(meta, "namespace") or "default", name=name, gpus=len(devices) if allocation else None
+    )
+
+
+def resource_slice(item: object, drivers: Sequence[str]) -> ResourceSlice | None:
+    """None where it belongs to no single node, or to a driver of other devices."""
+    spec, pool = words.table(item, "spec"), words.table(item, "spec", "pool")
+    node, driver, generation = words.word(spec, "nodeName"), words.word(spec, "driver"), pool.get("generation")
+    if not node or not _matches(driver, drivers):
+        return None
+    return ResourceSlice(
+        node=node,
+        driver=driver,
+        pool=words.word(pool, "name"),
+        generation=generation if isinstance(generation, int) else 0,
+        gpus=len(words.rows(spec, "devices")),
+    )
+
+
+def offered(slices: Iterable[ResourceSlice]) -> Mapping[str, int]:
+    """GPUs by node, of the newest generation of each pool."""
+    newest: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for one in slices:
+        key = (one.node, one.driver, one.pool)
+        generation, gpus = newest.get(key, (one.generation, 0))
+        if one.generation >= generation:
+            newest[key] = (one.generation, one.gpus + (gpus if one.generation == generation else 0))
+    found: dict[str, int] = {}
+    for (node, _, _), (_, gpus) in newest.items():
+        found[node] = found.get(node, 0) + gpus
+    return found
+
+
+def _matches(driver: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(driver, pattern) for pattern in patterns)

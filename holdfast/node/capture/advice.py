@@ -1,0 +1,56 @@
+"""What a file looks like that no reader recognises, and what to run instead."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Lookalike(NamedTuple):
+    pattern: str
+    looks_like: str
+    instead: str
+
+
+LOOKALIKES = (
+    Lookalike(r"\A\s*\Z", "an empty file", "run the tool again and look at its exit code"),
+    Lookalike(r"\A(?:\x89PNG|.?JFIF|%PDF|GIF8|\x7fELF)", "a picture or a program", "save the tool's text"),
+    Lookalike(r"(?i)\A\s*(?:<!doctype html|<html)", "a web page", "save the tool's own output"),
+    Lookalike(
+        r"NCCL (?:INFO|WARN)|Traceback \(most recent|ProcessGroupNCCL|torch\.distributed",
+        "a job's log",
+        "run holdfast diagnose FILE",
+    ),
+    Lookalike(r"(?m)^# ?gpu +(?:pid|idx).*\bcommand\b", "nvidia-smi pmon: processes", "run nvidia-smi -q"),
+    Lookalike(r"MIG devices:|GPU instances:|GI +CI|MIG \d+g\.\d+gb", "nvidia-smi mig", "run nvidia-smi -q"),
+    Lookalike(
+        r"(?m)^\s*\d+, .*(?:NVIDIA|Tesla|GeForce|GPU-|[0-9A-F]{2}:00\.0)",
+        "nvidia-smi CSV without its header",
+        "run nvidia-smi --query-gpu=... --format=csv",
+    ),
+    Lookalike(r"(?m)^\s*Name:\s+gfx|HSA Agents|HSA System Attributes", "rocminfo", "run amd-smi metric --json"),
+    Lookalike(
+        r"(?m)^node_\w+|# TYPE \w+ (?:gauge|counter)",
+        "metrics of an exporter that is not known",
+        "scrape node_exporter, dcgm-exporter or AMD's device-metrics-exporter",
+    ),
+    Lookalike(
+        r"npu-smi|Ascend|hl-smi|Habana|Gaudi|xpu-smi",
+        "a tool of an accelerator that is not supported",
+        "run nvidia-smi -q or amd-smi metric --json",
+    ),
+    Lookalike(r"(?m)^\s*\"?(?:apiVersion|kind)\"?:", "a Kubernetes object", "run kubectl describe node NAME"),
+    Lookalike(
+        r"(?m)^Device Type:|^PCI devices:|mlx\w+.*PSID", "mst or mlxfwmanager: firmware", "run mlxlink -d DEVICE"
+    ),
+    Lookalike(r"\A\s*[\[{]", "JSON of a tool that is not known", "save the tool's text output"),
+)
+KNOWN = "see `docs/formats.md` for what is read"
+MOST_CHARACTERS = 200_000
+
+
+def of(texts: Sequence[str]) -> str:
+    text = "\n".join(texts)[:MOST_CHARACTERS]
+    for one in LOOKALIKES:
+        if re.search(one.pattern, text):
+            return f"not recognised: it looks like {one.looks_like}; {one.instead} ({KNOWN})"
+    return f"not recognised; use a bundle of `holdfast capture`, or output of nvidia-smi, dcgmi or amd-smi ({KNOWN})"

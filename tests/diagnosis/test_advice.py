@@ -1,0 +1,91 @@
+"""What the advice takes from the log itself: the option it names, the line that raised, the library, the cause."""
+
+from holdfast.diagnosis.rules.diagnose import Diagnosis, diagnose
+from holdfast.formats.job.log import JobLog
+
+HEAD = 'Traceback (most recent call last):\n  File "/home/me/train.py", line 12, in main\n'
+
+
+def _of(text: str) -> Diagnosis:
+    log = JobLog()
+    log.feed(text.encode())
+    return diagnose(log.finish())
+
+
+def _fix(text: str) -> str:
+    step = _of(text).next
+    assert step is not None
+    return "\n".join(step.fix)
+
+
+def test_the_option_that_the_message_names_is_the_first_advice() -> None:
+    said = "RuntimeError: slots are used up. Please set a smaller number for `--most-requests`. free=1\n"
+    assert _fix(f"{HEAD}    pool.take(4)\n{said}").startswith(
+        "As the log says: Please set a smaller number for `--most-requests`"
+    )
+
+
+def test_a_check_without_words_is_told_by_its_source_line() -> None:
+    assert "assert batch % world == 0" in _fix(f"{HEAD}    assert batch % world == 0\nAssertionError\n")
+
+
+def test_nothing_is_written_for_a_part_that_the_line_does_not_name() -> None:
+    found = _of(f"{HEAD}AssertionError\n")
+    assert "<what>" not in found.next.reason + "".join(found.next.fix)  # type: ignore[union-attr]
+
+
+def test_the_library_that_raised_is_named_with_the_call() -> None:
+    frame = '  File "/opt/env/lib/python3.11/site-packages/fastlink/api.py", line 7, in register\n    self.add(x)\n'
+    fix = _fix(f"{HEAD}    link(x)\n{frame}fastlink.LinkError: DOWN\n")
+    assert "raised inside fastlink, called at train.py:12 in main" in fix
+
+
+def test_an_exception_before_the_first_step_comes_again_unless_it_waited_for_something() -> None:
+    for said, action in (
+        ("RuntimeError: bad thing\n", "stop"),
+        ("RuntimeError: connection timed out\n", "restart_same"),
+    ):
+        assert _of(f"{HEAD}    go()\n{said}").next.action == action  # type: ignore[union-attr]
+
+
+def test_a_failed_look_up_is_not_the_cause_of_what_failed_after_it() -> None:
+    then = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    found = _of(f"{HEAD}    cache[key]\nKeyError: 'k'\n{then}{HEAD}    build()\nValueError: width is 3\n")
+    assert "width is 3" in found.next.reason  # type: ignore[union-attr]
+    first = _of(f"{HEAD}    read()\nValueError: width is 3\n{then}{HEAD}    close()\nTypeError: 'x' is closed\n")
+    assert "width is 3" in first.next.reason  # type: ignore[union-attr]
+
+
+def test_a_signal_in_an_exit_code_is_read_whoever_prints_it() -> None:
+    for line in (
+        "launcher: Rank 3 crashed with exit code -11.",
+        "worker 3 ended, exit code: 139",
+        "shard was signaled to shutdown with signal 11 rank=1",
+    ):
+        assert _of(f"start\n{line}\n").causes[0].note == "segmentation fault"
+    assert not _of("start\nall 4 jobs ended with exit code 0\n").causes
+
+
+def test_a_check_of_a_compiled_library_names_its_condition() -> None:
+    found = _of("[n1:88:0:90] select.c:549  Assertion `count == EMPTY' failed\n")
+    assert found.causes[0].name == "job.exception" and "count == EMPTY" in found.next.reason  # type: ignore[union-attr]
+
+
+def test_a_last_error_without_a_word_of_its_reason_is_unknown() -> None:
+    for last, name in (
+        ("Error: ShardFailed", "unknown"),
+        ("sbatch: error: you may not use this account", "launcher.setup"),
+    ):
+        assert _of(f"starting\n{last}\n").causes[0].name == name
+
+
+def test_memory_of_the_gpu_pool_is_not_the_hosts() -> None:
+    said = "MemoryError: std::bad_alloc: out_of_memory: RMM failure at:pool.hpp:192: Maximum pool size exceeded\n"
+    assert _of(f"{HEAD}    pool.take()\n{said}").causes[0].name == "job.cuda_oom"
+    assert _of(f"{HEAD}    bytes(n)\nMemoryError\n").causes[0].name == "host.oom"
+
+
+def test_a_damaged_run_is_known_by_its_exception() -> None:
+    for said in ("ValueError: Network outputs is NAN! Stop Training", "RuntimeError: found non-finite values"):
+        assert _of(f"{HEAD}    check(x)\n{said}\n").causes[0].name == "job.nan"
+    assert _of(f"{HEAD}    parse(x)\nValueError: the name nancy is not allowed\n").causes[0].name == "job.exception"
