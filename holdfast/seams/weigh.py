@@ -15,6 +15,7 @@ AGAINST_STILL = 2.5
 HEAT = "gpu_temperature_celsius"
 POWER, USE = "gpu_power_watts", "gpu_utilization_ratio"
 WARMER_CELSIUS = 1.5
+LEAST_RISE_CELSIUS = 1.0  # beyond what their power explains: less is noise
 AS_MUCH = 0.5  # of the loss of flow: a unit that holds its temperature difference delivers as much as is needed
 SLACK_SECONDS = 120.0
 HEAT_NEEDS_SECONDS = 300.0  # metal and coolant have inertia

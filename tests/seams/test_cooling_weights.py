@@ -90,7 +90,9 @@ def test_how_sure_a_warm_supply_is(quiet: Any, why: str, make: Make, score: floa
     assert found == pytest.approx(START + score, abs=1e-3), why
 
 
-BLOCKED = change(RACK_FLOW, "rack/r2", times=0.66)
+LESS = change(RACK_FLOW, "rack/r2", times=0.66)
+WARMER = gpus(HEAT, nodes(4, 6), by=1.2)
+BLOCKED = of(LESS, WARMER)
 ALONE = 1.0
 THREE_RACKS = linked(Edge("cools", "cdu/c1", "rack/r3"))
 
@@ -99,10 +101,12 @@ THREE_RACKS = linked(Edge("cools", "cdu/c1", "rack/r3"))
     ("why", "make", "score"),
     [
         ("the rack beside it is well", BLOCKED, FELL + ALONE),
+        ("a small loss that warms no GPU is a valve's", LESS, FELL + ALONE - 4),
+        ("nobody measures its GPUs", of(LESS, without(HEAT)), FELL + ALONE),
         ("so much must show", change(RACK_FLOW, "rack/r2", by=-35.0), FELL + ALONE + WELL),
         ("the one beside it lost as much", of(BLOCKED, change(RACK_FLOW, "rack/r1", times=0.66)), FELL - 3),
-        ("the one beside it begins to", of(change(RACK_FLOW, "rack/r2", times=0.92), change(RACK_FLOW, "rack/r1", times=0.959)), FELL - 3),
-        ("not half as much", of(change(RACK_FLOW, "rack/r2", times=0.92), change(RACK_FLOW, "rack/r1", times=0.962)), FELL + ALONE),
+        ("the one beside it begins to", of(WARMER, change(RACK_FLOW, "rack/r2", times=0.92), change(RACK_FLOW, "rack/r1", times=0.959)), FELL - 3),
+        ("not half as much", of(WARMER, change(RACK_FLOW, "rack/r2", times=0.92), change(RACK_FLOW, "rack/r1", times=0.962)), FELL + ALONE),
         ("one of two beside it did", of(THREE_RACKS, BLOCKED, change(RACK_FLOW, "rack/r1", times=0.66)), FELL - 3),
         ("another unit's rack is no sister", of(BLOCKED, change(RACK_FLOW, "rack/r3", times=0.5)), FELL + ALONE),
         ("its unit pushes less", of(BLOCKED, change(PRESSURE, "cdu/c1", times=0.8)), FELL + ALONE - 3),

@@ -19,7 +19,6 @@ INLET = "rack_inlet_celsius"
 AMBIENT = "ambient_celsius"
 PRESSURE = "cdu_differential_pressure_pascals"
 SUPPLY_WARMS_FROM = 5.0
-LEAST_RISE_CELSIUS = 1.0  # beyond what their power explains: less is noise
 LEAST_DIFFERENCE_CELSIUS = 2.0  # between return and supply: less is lost in the resolution of the meters
 
 
@@ -59,7 +58,7 @@ def _asked_for_less(scene: Scene, one: CauseCandidate, sign: Symptom) -> None:
     rise = weigh.unexplained_rise(scene, nodes)
     if (heat := _heat_carried(scene, sign.subject)) is not None and 1 - heat >= weigh.AS_MUCH * lost:
         one.doubt(5.0, "its return is no warmer: it carries less heat away because less is made")
-    elif lost < WARMS_FROM and rise is not None and rise < LEAST_RISE_CELSIUS:
+    elif lost < WARMS_FROM and rise is not None and rise < weigh.LEAST_RISE_CELSIUS:
         one.doubt(4.0, "no GPU that it cools is warmer: its control may ask for less")
 
 

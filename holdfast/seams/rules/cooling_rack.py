@@ -48,7 +48,11 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
         one.doubt(3.0, "its unit pushes less: the pressure fell")
     elif any(unit in scene.rose(PRESSURE) for unit in units):
         one.speaks(1.0, "the pressure of its unit rose")
-    weigh.warms(scene, one, scene.nodes_under(rack, COOLS), weigh.fall(sign) >= WARMS_FROM)
+    nodes = scene.nodes_under(rack, COOLS)
+    hotter = weigh.warms(scene, one, nodes, weigh.fall(sign) >= WARMS_FROM)
+    rise = weigh.unexplained_rise(scene, nodes)
+    if not hotter and weigh.fall(sign) < WARMS_FROM and rise is not None and rise < weigh.LEAST_RISE_CELSIUS:
+        one.doubt(4.0, "no GPU that it cools is warmer: its valve may let less through")
     return one
 
 

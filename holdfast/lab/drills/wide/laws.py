@@ -104,7 +104,7 @@ def flow_asked(laws: Laws, times: "Floats", power: "Floats") -> "Floats":
         return 1 + 0.04 * np.sin(2 * np.pi * times / PUMP_PERIOD + phase)
     if laws.cooling == "staged":
         first = np.median(power[:, : max(3, power.shape[1] // 4)], axis=1, keepdims=True)
-        return np.clip(np.ceil(8 * power / np.maximum(first, 1e-9)) / 8, 0.5, 1.25)
+        return np.asarray(np.clip(np.ceil(8 * power / np.maximum(first, 1e-9)) / 8, 0.5, 1.25))
     return np.ones_like(power)
 
 
@@ -114,7 +114,7 @@ def supply_follows(laws: Laws, times: "Floats", load: "Floats") -> "Floats":
     if laws.cooling == "free":  # the weather, and fan stages
         return still + laws.slope * times / 3600 + 0.4 * np.sign(np.sin(2 * np.pi * times / FREE_PERIOD))
     if laws.cooling == "reset":  # colder for more load
-        return laws.slope * 1.5 * np.clip(1 - load, -1, 1)
+        return np.asarray(laws.slope * 1.5 * np.clip(1 - load, -1, 1))
     if laws.cooling == "economizer":  # another mode from one minute to the next
         return still + laws.slope * (times >= laws.turn * times[-1])
     if laws.cooling == "tank":  # a store of cold that is used up and filled
