@@ -116,7 +116,7 @@ def supply_follows(laws: Laws, times: "Floats", load: "Floats") -> "Floats":
     if laws.cooling == "reset":  # colder for more load
         return np.asarray(laws.slope * 1.5 * np.clip(1 - load, -1, 1))
     if laws.cooling == "economizer":  # another mode from one minute to the next
-        return still + laws.slope * (times >= laws.turn * times[-1])
+        return np.asarray(still + laws.slope * (times >= laws.turn * times[-1]))
     if laws.cooling == "tank":  # a store of cold that is used up and filled
         return still + laws.slope / 2 * np.sin(2 * np.pi * times / TANK_PERIOD)
     return still
@@ -137,7 +137,7 @@ def reported(laws: Laws, values: "Floats", step: float) -> "Floats":
     if laws.meters == "averaged":
         width = max(1, round(180 / step))
         sums = np.cumsum(np.concatenate([values[:, :1].repeat(width, axis=1), values], axis=1), axis=1)
-        return (sums[:, width:] - sums[:, :-width]) / width
+        return np.asarray((sums[:, width:] - sums[:, :-width]) / width)
     if laws.meters == "late":
         width = max(1, round(90 / step))
         return np.concatenate([values[:, :1].repeat(width, axis=1), values], axis=1)[:, : values.shape[1]]
