@@ -2034,6 +2034,8 @@ export interface components {
             period_seconds: number;
             usual_bytes_per_second: number | null;
             sessions: number;
+            pairs: number;
+            proven: number;
             leaves: components["schemas"]["LeafPairView"][];
             suspects: components["schemas"]["ProbeSuspectView"][];
             running: components["schemas"]["ProbeSessionView"][];
