@@ -82,7 +82,7 @@ def test_of_two_controllers_with_stores_of_their_own_one_leads(cluster: Cluster,
     more = f'[kubernetes]\nkubeconfig = "{cluster.kubeconfig("controller")}"\nlease = "holdfast/stores"\n'
     with running(tmp_path / "a", more=more) as first:
         until(lambda: first.ask("GET", "/healthz").json()["leading"], "the first leads")
-        with running(tmp_path / "b", more=more) as second:
+        with running(tmp_path / "b", more=more, leads=False) as second:
             until(lambda: cluster.ask("GET", f"{LEASES}/stores")["spec"]["holderIdentity"], "the Lease is held")
             assert not second.ask("GET", "/healthz").json()["leading"]
             first.stop()
