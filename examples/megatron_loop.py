@@ -1,9 +1,9 @@
 """A loop in the style of Megatron-LM: tensor and data parallel ranks, micro-batches, a position counted in samples.
 
     python examples/megatron_loop.py --dir /tmp/megatron --steps 40
-    holdfast run -- torchrun --nproc-per-node=4 examples/megatron_loop.py --dir /tmp/megatron --steps 40 --tensor-parallel 2
+    holdfast run -- torchrun --nproc-per-node=4 examples/megatron_loop.py --dir /tmp/megatron --tensor-parallel 2
 
-The order of the data depends on the seed and the number of consumed samples alone, so that number is all of its position.
+The order of the data depends on the seed and the number of consumed samples alone: that number is the whole position.
 """
 
 import os

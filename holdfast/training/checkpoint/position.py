@@ -71,7 +71,7 @@ class Position:
         """
         if self._loader is not None:
             self._begin_next_epoch()
-        _set_epoch(loader, self.epoch)
+        set_epoch(loader, self.epoch)
         self._loader, loads = loader, self._loads
         with self._samples_left(loader):
             for batch in self._watched(loader, self._open(loader)):
@@ -273,14 +273,14 @@ def _feed(value: object, digest: Any, depth: int) -> bool:
     return False
 
 
-def _set_epoch(loader: Any, epoch: int) -> None:
+def set_epoch(loader: Any, epoch: int) -> None:
     """Of the first part of the loader that can be found: the same epoch gives the same order after a restart."""
     sampler = getattr(loader, "sampler", None)
     batch_sampler = getattr(loader, "batch_sampler", None)
     for part in (sampler, batch_sampler, getattr(batch_sampler, "sampler", None), getattr(loader, "dataset", None)):
-        set_epoch = getattr(part, "set_epoch", None)
-        if callable(set_epoch):
-            set_epoch(epoch)
+        setter = getattr(part, "set_epoch", None)
+        if callable(setter):
+            setter(epoch)
             return
 
 
