@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,12 @@ from chaos_network import Proxy
 from holdfast.fleet.store import Store
 from holdfast.model.records import Outcome
 from measure import RESULTS
-from tests.fleet.controller.slurm_twin import NOT_ON_A_TWIN
 from tests.fleet.store.conftest import Server
-from tests.fleet.survival.crowd import IN_SERVICE, OUT, POLICY, Crowd
+from tests.fleet.survival.crowd import IN_SERVICE, OUT, POLICY, WITHOUT, Crowd
 from tests.fleet.survival.world import LivingAgent, World, events_of
+from tests.forked import Forked
 
 JUMPS = (-86_400, -3_600, -60, 60, 3_600, 86_400)  # seconds
-WITHOUT = "".join(f'[checks."{check}"]\nenabled = false\n' for check in NOT_ON_A_TWIN)
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -117,21 +117,26 @@ class Chaos:
         self.made, self.proxies, self.clocks, self.disk, self.server = made, proxies, clocks, disk, server
         self.counts: Counter[str] = Counter()
         self.trouble: list[str] = []
-        self._chance, self._over, self._lock, self._busy = random.Random(11), threading.Event(), threading.Lock(), set()
+        self._chance, self._over, self._lock, self._busy = (
+            random.Random(11),
+            threading.Event(),
+            threading.Lock(),
+            set[str](),
+        )
         self.faults: dict[str, Callable[[], None]] = {"store lock": self.lock_store, "store disk": self.fill_disk,
                                                       "clients slow": self.slow_clients}  # fmt: skip
         if server:
             self.faults["store crash"] = server.crash
         for number in range(len(made.controllers)):
-            self.faults |= {f"controller{number} kill": lambda number=number: self.kill_controller(number),
-                            f"controller{number} stop": lambda number=number: self.stop_controller(number),
-                            f"controller{number} clock": lambda number=number: self.jump(f"controller{number}"),
-                            f"network{number} cut": lambda number=number: self.network(number, "cut"),
-                            f"network{number} loss": lambda number=number: self.network(number, "loss")}  # fmt: skip
+            self.faults |= {f"controller{number} kill": partial(self.kill_controller, number),
+                            f"controller{number} stop": partial(self.stop_controller, number),
+                            f"controller{number} clock": partial(self.jump, f"controller{number}"),
+                            f"network{number} cut": partial(self.network, number, "cut"),
+                            f"network{number} loss": partial(self.network, number, "loss")}  # fmt: skip
         for agent in made.agents:
-            self.faults |= {f"{agent.name} kill": lambda agent=agent: self.kill_agent(agent),
-                            f"{agent.name} stop": lambda agent=agent: self.stop_agent(agent),
-                            f"{agent.name} clock": lambda agent=agent: self.jump(agent.name)}  # fmt: skip
+            self.faults |= {f"{agent.name} kill": partial(self.kill_agent, agent),
+                            f"{agent.name} stop": partial(self.stop_agent, agent),
+                            f"{agent.name} clock": partial(self.jump, agent.name)}  # fmt: skip
 
     def run(self, seconds: float, at_once: int) -> None:
         workers = [threading.Thread(target=self._work) for _ in range(at_once)]
@@ -192,7 +197,7 @@ class Chaos:
     def stop_agent(self, agent: LivingAgent) -> None:
         self._stop(agent.process)
 
-    def _stop(self, process: subprocess.Popen[Any]) -> None:
+    def _stop(self, process: subprocess.Popen[Any] | Forked) -> None:
         process.send_signal(signal.SIGSTOP)
         self._hold(1.0, 15.0)
         process.send_signal(signal.SIGCONT)
@@ -294,8 +299,8 @@ def experiment(scratch: Path, kind: str, seconds: float, at_once: int) -> dict[s
         crowd.in_service()
         crowd.begin()
         chaos.run(seconds, at_once)
-        figures = {"faults": dict(chaos.counts), "trouble": chaos.trouble}
-        steps = ((made.settled, "settled"), (crowd.settle, "in service"))
+        figures: dict[str, Any] = {"faults": dict(chaos.counts), "trouble": chaos.trouble}
+        steps = ((crowd.settle, "in service"), (made.settled, "settled"))
         for step, name in steps:
             try:
                 step()
@@ -316,8 +321,8 @@ def restarted(made: World, crowd: Crowd, chaos: Chaos) -> dict[str, int]:
     made.leader()
     for agent in made.agents:
         agent.say()
-    made.settled()
     crowd.settle()
+    made.settled()
     after = crowd.stages()
     return {
         "nodes_with_another_stage": sum(after.get(name) != stage for name, stage in before.items()),

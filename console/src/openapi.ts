@@ -1963,6 +1963,8 @@ export interface components {
             period_seconds: number;
             usual_bytes_per_second: number | null;
             sessions: number;
+            pairs: number;
+            proven: number;
             leaves: components["schemas"]["LeafPairView"][];
             suspects: components["schemas"]["ProbeSuspectView"][];
             running: components["schemas"]["ProbeSessionView"][];
@@ -2396,7 +2398,7 @@ export interface components {
                 [key: string]: unknown;
             }[];
             trouble: string;
-            unheard_steps: number;
+            unreceived_steps: number;
             /** @default [] */
             ranks: components["schemas"]["RankView"][];
             /** @default 0 */

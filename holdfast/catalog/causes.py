@@ -1,4 +1,4 @@
-"""The stable names of why jobs fail, and what follows from each, as rows of causes.toml."""
+"""Causes of job failures: stable names and what follows from each, as rows of causes.toml."""
 
 import tomllib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""DCGM's field names, as dcgm-exporter prints them -> our signals."""
+"""DCGM field names, as dcgm-exporter prints them, to our signals."""
 
 from functools import cache
 from typing import NamedTuple

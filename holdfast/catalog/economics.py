@@ -1,4 +1,4 @@
-"""Public failure rates and prices, each with its source and what is to be minded about it."""
+"""Public failure rates and prices, each with its source and its caveats."""
 
 import tomllib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Fabrics: what collectives over them must reach."""
+"""Fabrics: the performance that collectives must reach on each."""
 
 import tomllib
 from dataclasses import dataclass

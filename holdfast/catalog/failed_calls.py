@@ -1,4 +1,4 @@
-"""What a failed call means, by its subsystem and its errno, as rows of failed_calls.toml."""
+"""Meaning of a failed call, by subsystem and errno, as rows of failed_calls.toml."""
 
 import re
 import tomllib
@@ -6,7 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-_NUMBERED = re.compile(r"\berrno[:= ]+(\d{1,3})\b|\[Errno (\d{1,3})\]|\(errno: ?(\d{1,3})")
+_NUMBER_WORDS = ("non-zero status: ",)  # before the number of an error that is not written out
+_NUMBERED = re.compile(r"\berrno[:= ]+(\d{1,3})\b|non-zero status: (\d{1,3})\b|\[Errno (\d{1,3})\]|\(errno: ?(\d{1,3})")
 
 
 class CallMeaning(NamedTuple):
@@ -50,7 +51,7 @@ def is_harmless(text: str) -> bool:
 
 def keywords() -> tuple[str, ...]:
     """The words of every error that some row has a meaning for."""
-    return tuple(_texts())
+    return (*_texts(), *_NUMBER_WORDS)
 
 
 @cache

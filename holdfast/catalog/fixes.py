@@ -1,4 +1,4 @@
-"""What to do about a source that cannot be read. A source without an entry gets the default, the last one."""
+"""Fixes for a source that cannot be read. A source without an entry gets the default."""
 
 import tomllib
 from functools import cache

@@ -1,4 +1,4 @@
-"""GPU models: what a healthy one has, and which parts a node of them is known not to have."""
+"""GPU models: specification of a healthy GPU, and parts that a node of this model does not have."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What CUDA errors, exceptions and kernel events mean for a job, as rows of job_messages.toml."""
+"""Meaning of CUDA errors, exceptions and kernel events for a job, as rows of job_messages.toml."""
 
 import re
 import tomllib

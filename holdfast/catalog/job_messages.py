@@ -1,4 +1,4 @@
-"""Messages of a training job's logs that mean something, as rows of job_messages.toml."""
+"""Known messages in the logs of training jobs, as rows of job_messages.toml."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""Known problems of jobs and what fixes them, as rows of job_problems*.toml."""
+"""Known job problems and their fixes, as rows of job_problems*.toml."""
 
 import re
 import tomllib

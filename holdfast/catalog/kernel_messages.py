@@ -1,4 +1,4 @@
-"""Kernel messages that mean something for a GPU node, as rows of kernel_messages.toml."""
+"""Kernel messages that matter on a GPU node, as rows of kernel_messages.toml."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""How long a connection of NCCL survives a port that is down, by version and settings."""
+"""How long an NCCL connection survives a port that is down, by version and settings."""
 
 import math
 import tomllib

@@ -1,4 +1,4 @@
-"""Settings with which a job survives more, or leaves a trace, as rows of nccl_tuning.toml."""
+"""NCCL settings that let a job survive more or leave a trace, as rows of nccl_tuning.toml."""
 
 import tomllib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is known of RDMA adapters: their model, their fastest port, where their counters stop."""
+"""RDMA adapters: model, fastest port, and the width of their counters."""
 
 import tomllib
 from functools import lru_cache

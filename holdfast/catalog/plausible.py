@@ -1,4 +1,4 @@
-"""Which values an instrument can mean. What lies beyond is a broken sensor or a wrong register, never a value."""
+"""Plausible ranges of instruments. A value outside is a broken sensor or a wrong register."""
 
 from holdfast.catalog import seam_signals
 

@@ -1,4 +1,4 @@
-"""Runbooks by name: of every check, every cause of a job's failure, every kind of incident and every alert."""
+"""Runbooks by name, for checks, causes of job failures, incident kinds and alerts."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What is known of each kind of seam: its title, the verdicts that are its symptoms, and its runbook."""
+"""Seam kinds: title, the verdicts that are symptoms, and the runbook."""
 
 import tomllib
 from collections.abc import Collection

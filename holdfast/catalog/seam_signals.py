@@ -1,4 +1,4 @@
-"""What is known of the signals that cross domains: which way hurts, what is too small to matter, what is absurd."""
+"""Signals that cross domains: which direction hurts, the smallest relevant change, the plausible range."""
 
 from functools import cache
 from typing import NamedTuple

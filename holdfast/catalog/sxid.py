@@ -1,4 +1,4 @@
-"""SXid codes of NVSwitch: their name and whether they stop traffic."""
+"""SXid codes of NVSwitch: name, and whether they stop traffic."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""Reading the catalog's own CSV files: facts with a header comment that names their source."""
+"""Reads the catalog's CSV files: facts with a header comment that names their source."""
 
 import csv
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""Xid codes: what each means, what to do about it, and the rules by which one Xid changes what another means."""
+"""Xid codes: meaning, remedy, and the rules by which one Xid changes the meaning of another."""
 
 from dataclasses import dataclass
 from functools import cache

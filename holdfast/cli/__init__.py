@@ -1,4 +1,4 @@
-"""The command line. `main` is the console script; the gate is answered before anything heavy is imported."""
+"""The command line. `main` is the console script; the gate answers before anything heavy is imported."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The command line's root. A command's module is imported when it is called, so that the others cost no time."""
+"""Root of the command line. A command's module is imported when it is called, which keeps start-up fast."""
 
 import os
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The table of contents: every command, what it does, and where its code is."""
+"""Table of contents of the command line: every command, its summary, and the module of its code."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Parts that a small installation leaves out: said in one sentence when they are needed."""
+"""Optional extras: one sentence that names the missing package when a feature needs it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Files that people write: read whole, or refused in a sentence."""
+"""Reads a file that a user wrote, or refuses it in one sentence."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""A job's evidence -> ranked causes and the next step. Pure."""
+"""Evidence of a job to ranked causes and the next step. Pure."""

@@ -1,4 +1,4 @@
-"""Announced work from a calendar file (iCalendar, RFC 5545) and from Slurm's maintenance reservations."""
+"""Announced work from iCalendar files (RFC 5545) and Slurm maintenance reservations."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The JSON document in a tool's output. Several readers look at the same text: it is parsed once."""
+"""The JSON document in a tool's output, parsed once for several readers."""
 
 import json
 import re

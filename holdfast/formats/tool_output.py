@@ -1,4 +1,4 @@
-"""What a tool's output says: signals, events, and complaints that no check asks about. Every reader returns this."""
+"""ToolOutput: signals, events and complaints from a tool's output. Every reader returns it."""
 
 from dataclasses import dataclass, field
 

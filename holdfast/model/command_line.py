@@ -1,4 +1,4 @@
-"""Names of users and devices inside commands that an operator copies into a shell."""
+"""Quotes names of users and devices for commands that an operator copies into a shell."""
 
 import re
 import shlex

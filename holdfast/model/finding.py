@@ -1,4 +1,4 @@
-"""Finding: what a seam rule concludes. A cause, the paths from it to what it did, and who lost against it."""
+"""Finding: the conclusion of a seam rule: a cause, its path to each symptom, and the rejected alternatives."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple

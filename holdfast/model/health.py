@@ -1,4 +1,4 @@
-"""Health: what a check says of a subject. Blindness is a value of its own, never a pass."""
+"""Health: the result of a check for one subject. Missing data is a value of its own and never passes."""
 
 from collections.abc import Iterable
 from enum import StrEnum

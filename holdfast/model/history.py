@@ -1,4 +1,4 @@
-"""History: the window's memory on the agent. Bounded by retention per signal and by a cap on events."""
+"""History: the signals and events that an agent keeps, bounded by retention per signal and a cap on events."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What operators did with an item of the inbox: stored, so that it outlives the controller."""
+"""Inbox records: what operators did with an item. They are stored and survive a restart of the controller."""
 
 from dataclasses import dataclass
 from enum import StrEnum

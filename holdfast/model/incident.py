@@ -1,4 +1,4 @@
-"""An incident: a verdict or finding with a life of its own, on a node or on what several nodes share."""
+"""Incident: a verdict or finding with a lifecycle, on a node or on something that several nodes share."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Inventory: what should be there, from the manifest, the catalog and what has been seen; so absence can be noticed."""
+"""Inventory: expected parts, from the manifest, the catalog and earlier readings, so that a missing part is noticed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

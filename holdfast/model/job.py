@@ -1,4 +1,4 @@
-"""A job: what ran, for whom, where and when, as Slurm, Kubernetes or the agents tell it, in one set of words."""
+"""Job: what ran, for whom, where and when. One type for Slurm, Kubernetes and agents."""
 
 from dataclasses import dataclass
 from enum import StrEnum

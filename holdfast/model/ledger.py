@@ -1,4 +1,4 @@
-"""Where paid time went: one set of names everywhere, and the parts always sum to the whole."""
+"""Ledger: where paid time went. Every second has exactly one category, so the parts sum to the whole."""
 
 from dataclasses import dataclass, fields
 

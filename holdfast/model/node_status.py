@@ -1,4 +1,4 @@
-"""A node as its scheduler sees it: may work start there, does some run, who took it out of service and why."""
+"""Node status in its scheduler: schedulable, busy, and who took it out of service and why."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Panel: the window of the seams, as columns. One table per signal, a row per subject, a column per moment.
+"""Panel: the window that seam rules evaluate, in columns. One table per signal, a row per subject, a column per time.
 
 NumPy lives here and in what judges panels; the agent and the base install never import this module.
 """

@@ -1,4 +1,4 @@
-"""Refusals: what a command prints when it cannot do what was asked, and which values it would have taken."""
+"""Refusals: the error that a command prints for input it cannot accept, with the values it would accept."""
 
 import enum
 import re

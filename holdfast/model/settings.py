@@ -1,4 +1,4 @@
-"""Settings: one TOML file. A wrong key is refused at start with its place and what was expected."""
+"""Settings: one TOML file. A wrong key is refused at start with its location and the expected value."""
 
 import tomllib
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""Signals (measured), events (happened), and the reading that carries both from a source."""
+"""Signals (measured values), events (occurrences), and the reading that carries both from a source."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Verdicts: what a check concludes, with a row per subject so that GPU 3 FAIL and GPU 5 UNKNOWN never merge."""
+"""Verdict: the result of a check, with one row per subject, so that GPU 3 fail and GPU 5 unknown stay separate."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Window: the signals and events of some subjects over a span, beside what the inventory says should be there.
+"""Window: signals and events of some subjects over a time span, with what the inventory expects.
 
 A signal is kept as runs: a value and the time from when it was first to when it was last seen so.
 A constant signal costs one run however long it holds, which is what keeps an agent small.

@@ -1,4 +1,4 @@
-"""Starts a command that ends with its parent: `python -m holdfast.runtime.child PARENT COMMAND...`.
+"""Starts a command that ends when its parent ends: `python -m holdfast.runtime.child PARENT COMMAND...`.
 
 The kernel ends it when the parent dies, even by kill -9. The setting survives the exec below. A parent that died before
 the setting was made is noticed by its process id.

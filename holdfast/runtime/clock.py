@@ -1,4 +1,4 @@
-"""The time by which timers decide: seconds since the epoch that never step, neither back nor ahead.
+"""The clock of timers: seconds since the epoch that never step back or ahead.
 
 The machine's clock may be set back a day, or ahead. This one follows it slowly: at most 1 % faster or slower than real
 time, so that a timer of ten minutes lasts ten minutes whatever happens to the machine's clock.

@@ -1,4 +1,4 @@
-"""How long something took, counted into buckets: what a Prometheus histogram is made of."""
+"""Histogram of durations in Prometheus buckets."""
 
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""NoAnswer: a command or a server did not do what was asked."""
+"""NoAnswer: a command or server did not do what was requested."""
 
 
 class NoAnswer(Exception):

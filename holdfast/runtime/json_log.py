@@ -1,4 +1,4 @@
-"""Log lines as JSON, one object a line, for collectors such as Loki or Elasticsearch."""
+"""JSON log lines, one object per line, for collectors such as Loki or Elasticsearch."""
 
 import json
 import logging

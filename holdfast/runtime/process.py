@@ -1,4 +1,4 @@
-"""Run a command: an argument list, never a shell, with a timeout."""
+"""Runs a command from an argument list, never through a shell, with a timeout."""
 
 import os
 import signal

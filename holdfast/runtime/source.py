@@ -1,4 +1,4 @@
-"""Source: reads one thing, on its own interval and deadline. ReadingBuilder collects what one read found."""
+"""Source: reads one interface on its own interval and deadline. ReadingBuilder collects the result of one read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

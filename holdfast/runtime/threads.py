@@ -1,4 +1,4 @@
-"""Containment of threads that must not end: what one call raises is recorded, and the next call waits."""
+"""Threads that must not end: an exception is recorded and the call is retried with back-off."""
 
 import logging
 import time

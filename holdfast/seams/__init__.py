@@ -1,4 +1,4 @@
-"""Seams: windows over a topology into findings. Pure: no I/O, no clock, no luck.
+"""Seams: windows over a topology to findings. Pure: no I/O, no clock, no randomness.
 
 To add one: its file, one line here, one test.
 """

@@ -1,4 +1,4 @@
-"""A candidate: one possible cause, what speaks for it and against it, and what it would do."""
+"""Candidate: a possible cause, evidence for and against it, and its expected effects."""
 
 from dataclasses import dataclass, field
 from math import exp, inf

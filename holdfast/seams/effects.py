@@ -1,4 +1,4 @@
-"""What each domain does to what it acts on: families of signals, and the edges along which it travels."""
+"""Effects of each domain: signal families, and the topology edges along which they travel."""
 
 WORK = frozenset({"step", "throughput", "collective", "wait", "latency", "stall", "transfer", "checkpoint"})
 """What suffers in a job or a pool, whatever the reason."""

@@ -1,4 +1,4 @@
-"""Instruments that lie: stuck, absurd, gone, or against everything that should move with them. All rows at once."""
+"""Faulty instruments: stuck, absurd, silent, or against everything that should move with them. Vectorised."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

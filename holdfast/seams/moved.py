@@ -1,4 +1,4 @@
-"""What moved: every row of a table against its own calm beginning, all rows at once.
+"""Changes: every row of a table against its own calm beginning. Vectorised.
 
 First a cheap look over every row (the last minute against the median of the beginning), then a careful one over the
 few that are left: is it more than the row's own noise and its usual excursions, and since when?

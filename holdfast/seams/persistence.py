@@ -1,4 +1,4 @@
-"""Which findings are reported: those that last over several looks, and those that come and go often enough."""
+"""Findings to report: those that last over several evaluations, and those that recur often enough."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Announced work: what it is done to, when, and which findings it explains."""
+"""Announced work: its subjects, times, and the findings it explains."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A scene: one panel over one topology, and what moved in it, worked out once for all rules."""
+"""Scene: one panel over one topology and its changes, computed once for all rules."""
 
 from collections.abc import Collection, Iterable
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""The one Seam class: a question that no single domain can answer."""
+"""Seam: a question that no single domain can answer."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What work explains by itself: a GPU that computes more gets warmer, one that has nothing to do clocks down."""
+"""Changes that load explains: a GPU that computes more gets warmer, an idle one clocks down."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""The path of one request through pools: how long it took, and how long of that it stood still between them.
+"""The path of one request through pools: total time, and time stalled between them.
 
 request = Request("prefill", "decode", target_seconds=0.5)
 ...                                # prefill works

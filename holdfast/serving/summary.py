@@ -1,4 +1,4 @@
-"""Books of some seconds into the signals of the seams: per path, and shares among the paths of one pool."""
+"""Aggregates some seconds of timings into signals of the seams: per path, and shares per pool."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

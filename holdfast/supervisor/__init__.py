@@ -1,1 +1,1 @@
-"""The process beside a training command: watches it, says why it ended, and starts it again or not."""
+"""Supervises a training command: watches it, explains its end, and restarts it or not."""

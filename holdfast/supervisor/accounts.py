@@ -1,4 +1,4 @@
-"""Where a supervised run's time went: every moment is charged to one name, so the parts are the whole."""
+"""Ledger of a supervised run: every second is charged to one category."""
 
 from collections import deque
 from dataclasses import replace

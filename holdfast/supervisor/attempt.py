@@ -1,4 +1,4 @@
-"""What is remembered of an attempt, and what is decided after it."""
+"""Record of an attempt, and the decision after it."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The training command: its output goes on to ours, into the attempt's log, and line by line to a callback."""
+"""The training command as a child process: output goes to ours, to the attempt's log, and to a callback."""
 
 import os
 import selectors

@@ -1,4 +1,4 @@
-"""Whether to start again, when, and without whom: a budget over causes, pure. `now` is in seconds since the epoch."""
+"""Restart decision: whether, when and without which nodes, from a budget per cause. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One attempt on this node, and this node's report of it."""
+"""Runs one attempt on this node and reports it."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What a run remembers on disk, so that a supervisor that was killed goes on where it was."""
+"""State of a run on disk, so that a killed supervisor continues."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Questions that may never be answered: a thread asks, so that whoever waits can stop waiting."""
+"""Runs calls that may never return on a thread, with a timeout for the caller."""
 
 import queue
 import threading

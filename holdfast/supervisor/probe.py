@@ -1,4 +1,4 @@
-"""A look at this node before a restart that wants one: by the suite of `holdfast check`, or by the site's command."""
+"""Tests this node before a restart that requires it, with `holdfast check` or the site's command."""
 
 import subprocess
 import time

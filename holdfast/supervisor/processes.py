@@ -1,4 +1,4 @@
-"""The processes below one of ours, from /proc; launchers put their workers into sessions of their own."""
+"""Descendant processes from /proc. Launchers start workers in sessions of their own."""
 
 import ctypes
 import os

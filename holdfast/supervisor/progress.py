@@ -1,4 +1,4 @@
-"""What a run's own lines say of its progress, and for how long it may be silent."""
+"""Progress in a run's own output, and how long it may be silent."""
 
 from collections import deque
 from dataclasses import dataclass

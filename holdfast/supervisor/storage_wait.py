@@ -1,4 +1,4 @@
-"""Waiting until storage takes writes again: as much room as the largest file there needs, and an answer at all."""
+"""Waits until storage accepts writes again: enough space for the largest file, and an answer."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""One attempt on this node from its start to its end: its output, its progress, and whether it still moves."""
+"""Watches one attempt on this node from start to end: output, progress, and whether it still moves."""
 
 import signal
 import time

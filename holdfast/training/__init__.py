@@ -1,4 +1,4 @@
-"""What a training script imports; each name loads its own module, and torch with it, only when asked for."""
+"""Public API for training scripts. Each name loads its own module, and torch, only when used."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

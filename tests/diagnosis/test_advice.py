@@ -89,3 +89,39 @@ def test_a_damaged_run_is_known_by_its_exception() -> None:
     for said in ("ValueError: Network outputs is NAN! Stop Training", "RuntimeError: found non-finite values"):
         assert _of(f"{HEAD}    check(x)\n{said}\n").causes[0].name == "job.nan"
     assert _of(f"{HEAD}    parse(x)\nValueError: the name nancy is not allowed\n").causes[0].name == "job.exception"
+
+
+def test_a_message_that_begins_on_its_own_line_belongs_to_the_exception() -> None:
+    found = _of(
+        f"{HEAD}    import fastlink\nRuntimeError: \n\n        The link failed. Please run `fastlink --check`\n"
+    )
+    assert "The link failed" in found.next.reason  # type: ignore[union-attr]
+    assert "Please run `fastlink --check`" in found.next.fix[0]  # type: ignore[union-attr]
+
+
+def test_the_value_that_stands_below_decides() -> None:
+    head = "ValueError: Expected parameter logits to satisfy the constraint Real(), but found invalid values:\n"
+    assert _of(f"{HEAD}    check()\n{head}tensor([[nan, nan]])\n").causes[0].name == "job.nan"
+    assert _of(f"{HEAD}    check()\n{head}tensor([[-1., 2.]])\n").causes[0].name == "job.exception"
+
+
+def test_advice_shortly_below_the_error_is_taken() -> None:
+    log = "slurmstepd: error: pyxis: couldn't start container\nslurmstepd: error: pyxis: try using --plain-entrypoint\n"
+    assert "As the log says: try using --plain-entrypoint" in _fix(log)
+    assert "As the log says" not in _fix(log.replace("try using", "x\n" * 9 + "try using"))
+
+
+def test_the_number_of_a_failed_call_is_read_as_its_error() -> None:
+    found = _of("ibrc.cpp:420: non-zero status: 22 ibv_modify_qp failed.\n")
+    assert found.causes[0].name == "launcher.setup" and "GID" in "".join(found.next.fix)  # type: ignore[union-attr]
+
+
+def test_a_cuda_error_is_read_behind_a_short_clock_and_a_level() -> None:
+    found = _of("7.25.597.709 E CUDA error: an illegal memory access was encountered\n")
+    assert found.causes[0].name == "job.illegal_access"
+
+
+def test_a_killed_rank_is_named_beside_its_host() -> None:
+    line = "n7: failed (exitcode: -9) local_rank: 2 (pid: 40) of binary: /usr/bin/python\n"
+    summary = "  host      : n7\n  rank      : 2 (local_rank: 2)\n  exitcode  : -9 (pid: 40)\n"
+    assert "rank 2" in _of(line + summary).next.reason  # type: ignore[union-attr]

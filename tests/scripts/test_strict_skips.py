@@ -1,9 +1,8 @@
 """A skip for a reason that nobody allowed fails in CI, wherever it comes from, with and without workers."""
 
 import os
-import subprocess
-import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,24 +28,33 @@ INSIDE = "import pytest\ndef test_it():\n    pytest.skip({reason!r})\n"
 MARKED = "import pytest\n@pytest.mark.skipif(True, reason={reason!r})\ndef test_it():\n    pass\n"
 FIXTURE = "import pytest\n@pytest.fixture\ndef server():\n    pytest.skip({reason!r})\ndef test_it(server):\n    pass\n"
 WHOLE_FILE = "import pytest\npytest.importorskip('no_such_module_here', reason={reason!r})\ndef test_it():\n    pass\n"
-WORKERS = pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "2")], ids=["alone", "workers"])
-BARE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # what others bring takes longer to load than these tests to run
+WORKERS = pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "workers"])
+Ran = Callable[..., tuple[int, str]]
+pytest_plugins = "pytester"
 
 
-def ran(folder: Path, reason: str, ci: str, *files: str, workers: tuple[str, ...] = ()) -> tuple[int, str]:
-    (folder / "conftest.py").write_text(CONFTEST)
-    (folder / "list.toml").write_text(LIST)
-    for number, file in enumerate((*files, "def test_that_passes():\n    pass\n")):
-        (folder / f"test_{number}.py").write_text(file.replace("{reason!r}", repr(reason)))
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *workers, str(folder)]
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | BARE
-    done = subprocess.run(command, cwd=folder, env={**environ, "CI": ci}, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout
+@pytest.fixture
+def ran(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # what others bring takes longer to load than these tests
+
+    def run(reason: str, ci: str, *files: str, workers: tuple[str, ...] = ()) -> tuple[int, str]:
+        monkeypatch.setenv("CI", ci)
+        pytester.makeconftest(CONFTEST)
+        (pytester.path / "list.toml").write_text(LIST)
+        for number, file in enumerate((*files, "def test_that_passes():\n    pass\n")):
+            (pytester.path / f"test_{number}.py").write_text(file.replace("{reason!r}", repr(reason)))
+        start = pytester.runpytest_subprocess if workers else pytester.runpytest_inprocess
+        done = start("-p", "no:cacheprovider", *workers)
+        return int(done.ret), str(done.stdout)
+
+    return run
 
 
 @WORKERS
-def test_in_ci_another_reason_fails(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    status, told = ran(tmp_path, "the server is missing", "true", INSIDE, MARKED, FIXTURE, workers=workers)
+def test_in_ci_another_reason_fails(ran: Ran, workers: tuple[str, ...]) -> None:
+    status, told = ran("the server is missing", "true", INSIDE, MARKED, FIXTURE, workers=workers)
     assert status == 1, told
     assert "1 failed, 1 passed, 2 errors" in told  # a skip before the test itself counts as an error
     assert "skipped, which CI does not allow for this reason: the server is missing\n" in told
@@ -54,36 +62,36 @@ def test_in_ci_another_reason_fails(tmp_path: Path, workers: tuple[str, ...]) ->
 
 
 @WORKERS
-def test_in_ci_a_whole_file_that_skips_for_another_reason_fails(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    status, told = ran(tmp_path, "the module is missing", "true", WHOLE_FILE, workers=workers)
+def test_in_ci_a_whole_file_that_skips_for_another_reason_fails(ran: Ran, workers: tuple[str, ...]) -> None:
+    status, told = ran("the module is missing", "true", WHOLE_FILE, workers=workers)
     assert status != 0, told
     assert "skipped, which CI does not allow for this reason: the module is missing\n" in told
     assert "skipped: 0 allowed, 1 not allowed\n  1 not allowed: the module is missing" in told
 
 
 @WORKERS
-def test_in_ci_an_allowed_reason_is_a_skip(tmp_path: Path, workers: tuple[str, ...]) -> None:
+def test_in_ci_an_allowed_reason_is_a_skip(ran: Ran, workers: tuple[str, ...]) -> None:
     every = (INSIDE, MARKED, FIXTURE, WHOLE_FILE)
-    status, told = ran(tmp_path, "the moon is full", "true", *every, workers=workers)
+    status, told = ran("the moon is full", "true", *every, workers=workers)
     assert status == 0, told
     assert "skipped: 4 allowed, 0 not allowed\n  4 allowed: the moon is full" in told
 
 
-def test_elsewhere_another_reason_is_a_skip_that_is_counted(tmp_path: Path) -> None:
-    status, told = ran(tmp_path, "the server is missing", "", INSIDE, MARKED, FIXTURE, WHOLE_FILE)
+def test_elsewhere_another_reason_is_a_skip_that_is_counted(ran: Ran) -> None:
+    status, told = ran("the server is missing", "", INSIDE, MARKED, FIXTURE, WHOLE_FILE)
     assert status == 0, told
     assert "skipped: 0 allowed, 4 not allowed\n  4 not allowed: the server is missing" in told
 
 
 @pytest.mark.parametrize(("reason", "counted"), [("the moon is full or gone",) * 2, ("", "no reason given")])
-def test_a_reason_is_allowed_as_a_whole(tmp_path: Path, reason: str, counted: str) -> None:
-    status, told = ran(tmp_path, reason, "true", INSIDE)
+def test_a_reason_is_allowed_as_a_whole(ran: Ran, reason: str, counted: str) -> None:
+    status, told = ran(reason, "true", INSIDE)
     assert status == 1 and f"1 not allowed: {counted}" in told
 
 
-def test_a_failure_that_is_expected_is_no_skip(tmp_path: Path) -> None:
+def test_a_failure_that_is_expected_is_no_skip(ran: Ran) -> None:
     file = "import pytest\n@pytest.mark.xfail(reason='known')\ndef test_it():\n    assert False\n"
-    status, told = ran(tmp_path, "", "true", file)
+    status, told = ran("", "true", file)
     assert status == 0 and "skipped: 0 allowed, 0 not allowed" in told
 
 

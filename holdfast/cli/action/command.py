@@ -1,4 +1,4 @@
-"""`holdfast action`: what the controller does to nodes, and what came of it."""
+"""`holdfast action`: the controller's actions on nodes and their outcomes."""
 
 import json
 from typing import Annotated

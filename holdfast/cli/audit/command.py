@@ -1,4 +1,4 @@
-"""`holdfast audit`: who asked the controller for what, and what came of it."""
+"""`holdfast audit`: who requested what from the controller, and the outcome."""
 
 import json
 import time

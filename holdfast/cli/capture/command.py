@@ -1,4 +1,4 @@
-"""`holdfast capture`: a bundle with everything that the sources of this machine see, redacted."""
+"""`holdfast capture`: writes a redacted bundle of everything that the sources of this machine read."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""The active part of `holdfast check`: a progress bar while it runs, a table of what was measured afterwards."""
+"""The active part of `holdfast check`: a progress bar, then a table of the measurements."""
 
 import sys
 from collections.abc import Iterator

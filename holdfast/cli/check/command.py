@@ -1,4 +1,4 @@
-"""`holdfast check`: judge this machine once, or a file with what was captured of one."""
+"""`holdfast check`: checks this machine once, or judges captured output of another one."""
 
 import sys
 import traceback

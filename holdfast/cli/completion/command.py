@@ -1,4 +1,4 @@
-"""`holdfast completion`: the script that makes a shell complete commands and options; and the man pages."""
+"""`holdfast completion`: shell completion scripts and man pages."""
 
 import os
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Man pages of the command line: one for `holdfast` and one for each of its commands, from the commands themselves."""
+"""Man pages, generated from the commands: one for `holdfast` and one for each command."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""`holdfast diagnose PATH...`: why a job failed, from any mix of its logs, and what to do now."""
+"""`holdfast diagnose PATH...`: why a job failed, from any mix of its logs, and the next step."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""A diagnosis for a person at a terminal."""
+"""Prints a diagnosis on a terminal."""
 
 from collections.abc import Sequence
 

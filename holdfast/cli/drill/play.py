@@ -1,4 +1,4 @@
-"""`holdfast drill play`: the tabletop. Dashboards minute by minute, a guess, then the cause and the bill."""
+"""`holdfast drill play`: a tabletop exercise. Dashboards minute by minute, a guess, then the cause and the cost."""
 
 import random
 import sys

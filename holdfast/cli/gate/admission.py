@@ -1,4 +1,4 @@
-"""Asks the controller whether work may start on this node, within a fixed time. Loaded only with `--ask`.
+"""Asks the controller whether work may start on this node, with a timeout. Loaded only with `--ask`.
 
 The credential is the agent's own, so the gate can ask for this node and for no other.
 """

@@ -1,4 +1,4 @@
-"""`holdfast gate` in the list of commands; the answer is given by gate.py, which starts without Typer."""
+"""`holdfast gate` in the list of commands. gate.py answers it without importing Typer."""
 
 import typer
 

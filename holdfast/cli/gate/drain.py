@@ -1,4 +1,4 @@
-"""Draining a Slurm node with our own reason, before the gate refuses. Loaded only when it refuses.
+"""Drains a Slurm node with our own reason before the gate refuses. Loaded only when it refuses.
 
 Slurm drains a node whose prolog fails and notes "Prolog error", unless the node is already drained: so we come first.
 Manners: a note that is not ours is never overwritten, and nothing is ever resumed here.

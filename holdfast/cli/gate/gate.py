@@ -1,4 +1,4 @@
-"""`holdfast gate`: the scheduler's question, answered from the agent's verdict file. It never probes anything.
+"""`holdfast gate`: may work start here? Answers from the agent's verdict file and never probes anything.
 
 With `--ask` the controller decides too: what it has quarantined, held or not tested runs nothing.
 A prolog waits for this on every job start, so the usual path imports only json; no typing, dataclasses or Typer.

@@ -1,4 +1,4 @@
-"""The words of `holdfast gate`: what it takes, and what its help says. Read without Typer, like gate.py."""
+"""Options and help text of `holdfast gate`, parsed without Typer."""
 
 FLAGS = ("--json", "--tested", "--take")
 USAGE = """\

@@ -1,4 +1,4 @@
-"""`holdfast inbox`: what needs a person, and what was done about it."""
+"""`holdfast inbox`: items that need an operator, and what was done about them."""
 
 import json
 import time

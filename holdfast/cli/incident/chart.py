@@ -1,4 +1,4 @@
-"""One signal over time as a text chart: it reads in a terminal, in a post-mortem and in a ticket alike."""
+"""A signal over time as a text chart for terminals, post-mortems and tickets."""
 
 from datetime import UTC, datetime
 from typing import Any

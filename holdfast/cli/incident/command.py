@@ -1,4 +1,4 @@
-"""`holdfast incident`: what is wrong with the fleet, where it starts, what it costs, and what to do."""
+"""`holdfast incident`: open and closed incidents with root cause, cost and next step."""
 
 import json
 import time

@@ -1,5 +1,4 @@
-"""Readings in words: the unit of a signal is in its name, values are written in a size that can be read, and what moved
-alike in many of a kind is one line."""
+"""Readings as text: values with the unit of their signal; equal changes of many subjects share a line."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A runbook for this very incident, as the lines that a terminal shows."""
+"""Prints the runbook of an incident with its names filled in."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One signal over time as a drawing of its own (SVG), to stand beside a post-mortem."""
+"""A signal over time as an SVG drawing for a post-mortem."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

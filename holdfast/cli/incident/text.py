@@ -1,4 +1,4 @@
-"""An incident in words: for a terminal, and as a post-mortem in Markdown with text charts."""
+"""An incident as text: for a terminal, and as a Markdown post-mortem with text charts."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Where the checkpoints of a job live, in lines for people."""
+"""Prints where the checkpoints of a job are stored."""
 
 from typing import Any
 

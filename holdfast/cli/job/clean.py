@@ -1,4 +1,4 @@
-"""`holdfast job clean`: find and end what jobs left on this node."""
+"""`holdfast job clean`: finds and ends what jobs left behind on this node."""
 
 import json
 import time

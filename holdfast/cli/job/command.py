@@ -1,4 +1,4 @@
-"""`holdfast job`: training jobs: progress, slow ranks, where their time went, what a failure would lose."""
+"""`holdfast job`: training jobs: progress, slow ranks, where time went, what a failure would lose."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""`holdfast node`: the fleet's nodes as the controller knows them, and the manifest of this node."""
+"""`holdfast node`: the controller's view of nodes, operator actions, and this node's manifest."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""`holdfast notify`: try the channels of [notifications] before an incident does."""
+"""`holdfast notify`: sends a test message through the channels of [notifications]."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""`holdfast plan`: what reliability is worth, before the money is spent. Closed forms; each says where it holds."""
+"""`holdfast plan`: what reliability is worth, before you spend money. Closed forms with their validity ranges."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""Prints a plan: tables, one JSON document, or a chart."""
+"""Prints a plan as tables, a chart or one JSON document."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Prints what probes found, and turns it into exit codes."""
+"""Prints probe results and maps them to exit codes."""
 
 import sys
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`holdfast report`: what a month cost, and what it delivered."""
+"""`holdfast report`: what a month cost and what it delivered."""
 
 import json
 from typing import TYPE_CHECKING, Annotated

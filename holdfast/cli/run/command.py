@@ -1,4 +1,4 @@
-"""`holdfast run -- CMD`: supervise a training command; restart it, or stop and say why."""
+"""`holdfast run -- CMD`: supervises a training command; restarts it, or stops and says why."""
 
 import os
 import shlex

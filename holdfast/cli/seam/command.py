@@ -1,4 +1,4 @@
-"""`holdfast seam`: which questions are asked across domains, whether their instruments can be read, announced work."""
+"""`holdfast seam`: the cross-domain rules, whether their instruments can be read, and announced work."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Names of values in help texts: the same thing has the same name in every command."""
+"""Names of option values in help texts: one name per kind of value in every command."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A node's reason and history as text. Entries that belong together are one line; `--json` has every entry."""
+"""A node's reason and history as text. Related entries share a line; `--json` has every entry."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Tables for people: colours by stage and health, times as they are said."""
+"""Tables for terminals: colours by stage and health, relative times."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A chart on the terminal, in braille: two dots across and four up in every character."""
+"""A braille chart on the terminal: two dots across and four up in every character."""
 
 import sys
 from collections.abc import Callable

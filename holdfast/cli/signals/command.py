@@ -1,4 +1,4 @@
-"""`holdfast signals`: what the sources see, raw."""
+"""`holdfast signals`: raw readings of the sources."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Prints what a simulation found."""
+"""Prints simulation results."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`holdfast token`: who may speak to the controller."""
+"""`holdfast token`: credentials for the controller's API."""
 
 import json
 import time

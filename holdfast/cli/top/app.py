@@ -1,4 +1,4 @@
-"""The fleet's screen of `holdfast top`, and the program around it. Needs the extra [top]."""
+"""The fleet screen of `holdfast top`, and the application around it. Needs the extra [top]."""
 
 import time
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""`holdfast top`: the fleet and its nodes in the terminal, live. For operators on a jump host."""
+"""`holdfast top`: a live view of the fleet and its nodes in the terminal."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""One node's screen of `holdfast top`: its current verdicts with their evidence, and its history."""
+"""The node screen of `holdfast top`: current verdicts with their evidence, and history."""
 
 import time
 from typing import Any, ClassVar

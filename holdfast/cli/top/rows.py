@@ -1,4 +1,4 @@
-"""What `holdfast top` shows: which nodes, in which order, and the lines above them. Pure."""
+"""Rows of `holdfast top`: which nodes, in which order, and the header lines. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

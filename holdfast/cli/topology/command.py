@@ -1,4 +1,4 @@
-"""`holdfast topology`: is the graph of what acts on what right, and how does it begin."""
+"""`holdfast topology`: checks a topology file, or writes a first one."""
 
 import json
 from collections import Counter

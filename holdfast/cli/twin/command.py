@@ -1,4 +1,4 @@
-"""`holdfast twin`: make a simulated node, break it, mend it, let time pass on it."""
+"""`holdfast twin`: creates a simulated node, injects and clears faults, and advances its time."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What `holdfast up` prints: its steps, where to look, in a demo what happens to the nodes, and a summary."""
+"""Messages of `holdfast up`: its steps, addresses, events of the demo, and a summary."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Members of a bundle (tar, compressed tar, zip) as streams of bytes. Nothing is unpacked to disk."""
+"""Members of an archive (tar, compressed tar, zip) as byte streams. Nothing is unpacked to disk."""
 
 import gzip
 import tarfile

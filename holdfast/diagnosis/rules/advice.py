@@ -11,7 +11,7 @@ _INNER = re.compile(r"(?:lo|docker|veth|virbr|br-|cni|flannel|cali|tun|tap|vmnet
 _TRANSPORT = ("fabric.retry_exceeded", "fabric.port_down")
 _ADVICE = re.compile(  # a sentence of the log that tells what to do
     r"(?:\b(?:[Pp]lease|[Tt]ry|[Cc]onsider|[Mm]ake sure|[Ee]nsure|[Yy]ou (?:can|could|should|must|need to|may want to)"
-    r"|[Dd]id you mean|[Pp]ossible fix\w*|[Hh]int)\b"
+    r"|[Dd]id you mean|[Pp]ossible fix\w*|[Hh]int|Solution)\b"
     r"|(?:(?<=[.;:!] )|(?<=^))(?:[Ss]et|[Uu]se|[Ii]nstall|[Rr]un|[Ii]ncrease|[Dd]ecrease|[Rr]educe"
     r"|[Uu]pgrade|[Dd]owngrade|[Aa]dd|[Pp]ass|[Ee]nable|[Dd]isable)\b|\bpip3? install\b)"
     r"(?:(?![.;!](?:\s|$))[^\n]){3,300}"
@@ -48,7 +48,8 @@ def _advice_of_the_log(first: Candidate, steps: Sequence[str]) -> list[str]:
     shown = first.best_evidence()[0]
     if shown.event.action:  # a kernel's message
         return []
-    found = [" ".join(match[0].split()) for match in _ADVICE.finditer(shown.event.text)]
+    said = (shown.event.text, shown.word("advice"))
+    found = [" ".join(match[0].split()) for text in said for match in _ADVICE.finditer(text)]
     new = [one for one in found if len(one) > _SHORTEST_ADVICE and not any(one in step for step in steps)]
     return [f"As the log says: {one}" for one in new[:2]]
 

@@ -1,4 +1,4 @@
-"""Evidence on one clock: years filled in, hosts found, what a run survived taken out."""
+"""Evidence on one clock: completes years, finds hosts, and removes what the run survived."""
 
 import calendar
 import re

@@ -1,4 +1,4 @@
-"""What the watchdogs of the ranks tell together: since when they waited, for what, and who is not among them."""
+"""Combined watchdog reports of all ranks: since when they waited, for what, and which rank is missing."""
 
 from collections import Counter
 from collections.abc import Sequence

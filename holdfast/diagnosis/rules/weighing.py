@@ -1,4 +1,4 @@
-"""What speaks against a candidate: its time, an outage that ended in time, a run that went on."""
+"""Evidence against a candidate: its time, an outage that ended in time, a run that continued."""
 
 from collections.abc import Sequence
 

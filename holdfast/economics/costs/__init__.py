@@ -1,1 +1,1 @@
-"""Failures into money and lost progress. Pure: the same formulas serve plans, reports and the simulation's checks."""
+"""Failures to money and lost progress. Pure: plans, reports and simulation checks share the formulas."""

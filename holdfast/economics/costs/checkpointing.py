@@ -1,4 +1,4 @@
-"""How often to write checkpoints, and what a run then delivers.
+"""Checkpoint interval, and the useful work that a run then delivers.
 
 d is the time a write stops the run, M the mean time between the job's failures, R the time of a restart, tau the
 computing time between writes (Young's is often reported as the whole period). Failures are independent with a constant

@@ -1,4 +1,4 @@
-"""What a service level agreement pays back, beside what the outage cost, with the evidence a claim needs."""
+"""SLA credits beside the cost of an outage, with the evidence for a claim."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What can be answered at all: numbers that make sense, and work that can get anywhere."""
+"""Feasibility: refuses inputs without meaning and plans without progress."""
 
 from math import isfinite
 

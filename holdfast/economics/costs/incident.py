@@ -1,4 +1,4 @@
-"""What one incident cost, in five layers that do not count the same dollar twice."""
+"""Cost of one incident in five layers that never count the same dollar twice."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Lifetimes that were watched, ended or not: Kaplan-Meier, a Weibull fit, and whether two cohorts differ."""
+"""Observed lifetimes, censored or not: Kaplan-Meier, a Weibull fit, and a cohort test."""
 
 from collections import Counter
 from collections.abc import Sequence

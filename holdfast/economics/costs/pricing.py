@@ -1,4 +1,4 @@
-"""What a useful GPU-hour costs, and what failures cost under three ways of recovering."""
+"""Price of a useful GPU-hour, and the cost of failures under three recovery strategies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether copies in memory survive: nodes in groups, each holding the copies of all others of its group."""
+"""Survival of in-memory copies: nodes in groups, each holding the copies of its group."""
 
 from dataclasses import dataclass
 from math import comb, prod

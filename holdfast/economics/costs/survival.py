@@ -1,4 +1,4 @@
-"""How likely failures are: compounding over a fleet, young and ageing parts, and what observed counts support.
+"""Failure probability: compounding over a fleet, infant mortality and ageing, and intervals from counts.
 
 Rates are per GPU-year of 365 days. An annual failure probability a and a rate r are two ways to say it: r = -ln(1-a).
 """

@@ -1,1 +1,1 @@
-"""The calculators of `holdfast plan`: questions as texts in, answers with their reasons out. Pure."""
+"""Calculators of `holdfast plan`: options in, answers with their assumptions out. Pure."""

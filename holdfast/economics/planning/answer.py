@@ -1,4 +1,4 @@
-"""A plan's answer: one sentence, figures, what they rest on, what matters most, and its curve."""
+"""Plan answer: one sentence, figures, assumptions, sensitivities and a curve."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace

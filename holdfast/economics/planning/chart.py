@@ -1,4 +1,4 @@
-"""A plan's curve, to be drawn by whoever shows it."""
+"""A plan's curve as data."""
 
 from dataclasses import dataclass
 from math import isfinite, log10

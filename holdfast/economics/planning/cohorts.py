@@ -1,4 +1,4 @@
-"""What lifetimes say beyond a rate: who survives for how long, how parts age, and whether two cohorts differ."""
+"""Lifetime analysis beyond a rate: survival, ageing, cohort differences."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What one incident cost, in five layers."""
+"""Cost of one incident in five layers."""
 
 from dataclasses import dataclass, fields, replace
 from math import inf

@@ -1,4 +1,4 @@
-"""What a plan was asked with: numbers with their units, each with where it came from; one sentence for a wrong one."""
+"""Inputs of a plan: numbers with units and their origin; one sentence for an invalid one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

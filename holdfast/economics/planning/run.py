@@ -1,4 +1,4 @@
-"""A run and its checkpoints, as they were asked for: the part that plans and reports share."""
+"""A run and its checkpoints: the inputs that plans and reports share."""
 
 from dataclasses import dataclass, field
 

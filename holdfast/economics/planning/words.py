@@ -1,4 +1,4 @@
-"""Figures as people say them."""
+"""Figures as text."""
 
 from math import isfinite
 

@@ -1,4 +1,4 @@
-"""What a month's incidents cost: by cause and by owner, with labour, slip, the dearest ones and the trend by week."""
+"""Cost of a month's incidents by cause and owner: labour, slip, the most expensive ones, weekly trend."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

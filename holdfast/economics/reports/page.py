@@ -1,4 +1,4 @@
-"""The parts of a report's page. It needs nothing else: no script, no font, no picture from elsewhere."""
+"""Building blocks of a report page: self-contained HTML without scripts, fonts or external images."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""One page for a whole scenario: what the cluster will really deliver, what to change first, and what that is worth."""
+"""One page for a whole scenario: expected delivery, what to change first, and what that is worth."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A plan's curve as a picture: SVG written here, PNG where matplotlib is installed."""
+"""A plan's curve as an image: SVG, and PNG where matplotlib is installed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

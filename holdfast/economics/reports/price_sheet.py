@@ -1,4 +1,4 @@
-"""Reads the price sheet: which supplier is paid what for which nodes, and what it promised."""
+"""Reads the price sheet: prices and SLAs of suppliers for their nodes."""
 
 from dataclasses import dataclass
 

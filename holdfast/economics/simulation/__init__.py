@@ -1,1 +1,1 @@
-"""A fleet's months in seconds. Pure: luck, and the rules of a node's life, are passed in."""
+"""Simulates months of a fleet in seconds. Pure: random numbers and lifecycle rules are passed in."""

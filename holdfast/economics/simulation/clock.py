@@ -1,4 +1,4 @@
-"""Virtual time: what is due next, in order; what is due at the same moment comes in the order it was asked for."""
+"""Virtual clock with an ordered queue; equal times run in the order they were scheduled."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush

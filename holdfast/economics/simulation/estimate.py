@@ -1,4 +1,4 @@
-"""What many replicas say: means with intervals, and whether two policies differ when they had the same luck."""
+"""Statistics over replicas: means with intervals, and a paired comparison of two policies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Event logs of real fleets: how many units were watched for how long, and what befell them.
+"""Event logs of real fleets: units, observation time, and their events.
 
 Two forms are read, by the names of their columns: stays (a unit, from, to, and an event if one ended it) and lifetimes
 (a unit, how long it lived, whether it died).

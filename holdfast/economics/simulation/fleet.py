@@ -1,4 +1,4 @@
-"""The nodes: every change of stage goes through the rules that were passed in, and is timed."""
+"""Nodes of a simulation: every change of stage goes through the given rules and is timed."""
 
 from collections import deque
 from collections.abc import Iterable

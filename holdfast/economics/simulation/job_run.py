@@ -1,4 +1,4 @@
-"""A job's life: it waits for its nodes, starts, runs, is interrupted, goes back to what was saved, and starts anew."""
+"""A simulated job: waits for nodes, starts, runs, is interrupted, rolls back, and restarts."""
 
 from enum import Enum
 

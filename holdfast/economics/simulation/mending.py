@@ -1,4 +1,4 @@
-"""From failed to tested: the ladder of the rules, people with crews and parts, and the full test before a return."""
+"""Repair of a simulated node: repair steps, crews and parts, and the full test before its return."""
 
 from collections import deque
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What one replica came to: the ledger of paid GPU-seconds, and counts."""
+"""Outcome of one replica: the ledger of paid GPU-seconds, and counters."""
 
 from dataclasses import dataclass
 from typing import Any

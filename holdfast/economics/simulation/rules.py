@@ -1,4 +1,4 @@
-"""The lifecycle rules as the simulation asks for them. The real ones (fleet.decisions.lifecycle) are passed in."""
+"""Protocol of the lifecycle rules in a simulation. The real ones (fleet.decisions.lifecycle) are passed in."""
 
 from typing import Any, Protocol
 

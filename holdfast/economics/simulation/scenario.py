@@ -1,4 +1,4 @@
-"""What is simulated: a cluster, what befalls it, how it is repaired, and the jobs that run on it. Times in seconds."""
+"""Scenario: a cluster, its hazards and repairs, and its jobs. Times in seconds."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

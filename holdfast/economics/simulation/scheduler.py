@@ -1,4 +1,4 @@
-"""Who gets which nodes: whole gangs, higher priorities first, and no one slips past a job that waits."""
+"""Gang scheduler of a simulation: higher priorities first, no backfill past a waiting job."""
 
 from bisect import insort
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Failures that no one sees at once: slow nodes, which slow their whole job, and nodes that compute wrong numbers."""
+"""Silent failures: slow nodes, which slow their job, and nodes that compute wrong numbers."""
 
 from collections.abc import Callable
 from typing import Any

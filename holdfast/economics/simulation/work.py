@@ -1,4 +1,4 @@
-"""What a running job gets done between interruptions. Checkpoints are passed over by arithmetic, not one by one."""
+"""Work of a running job between interruptions. Checkpoints are computed in closed form, not one by one."""
 
 from math import ceil
 

@@ -1,4 +1,4 @@
-"""One replica: failures strike nodes, nodes take jobs with them, and both find back."""
+"""One replica of a simulation: failures hit nodes, nodes interrupt jobs, and both recover."""
 
 from holdfast.economics.simulation.clock import Clock
 from holdfast.economics.simulation.failures import Failure, Failures

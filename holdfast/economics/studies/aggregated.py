@@ -1,4 +1,4 @@
-"""The coarse model, next to the closed form where that holds: `holdfast simulate --aggregated`."""
+"""The coarse model beside the closed form: `holdfast simulate --aggregated`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A hazard from an event log: counts, and an ageing law where the lifetimes fit one better."""
+"""Fits a hazard to an event log: a rate, or an ageing law where lifetimes fit it better."""
 
 from math import log
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The hazards of a scenario file: what befalls which units how often."""
+"""Hazards of a scenario file."""
 
 from holdfast.catalog.economics import public_rates
 from holdfast.economics.costs.survival import DAYS_PER_YEAR, rate_from_probability

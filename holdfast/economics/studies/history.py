@@ -1,4 +1,4 @@
-"""A plan from the fleet's own history, as its controller recorded it."""
+"""Plan inputs from the fleet's own history in the controller."""
 
 import time
 from typing import Any

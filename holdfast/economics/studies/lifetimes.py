@@ -1,4 +1,4 @@
-"""Lifetimes of one's own parts, from files: the rate of a plan, and what they say beyond it."""
+"""Lifetimes of a site's own parts, from files, as inputs of a plan."""
 
 from dataclasses import dataclass, replace
 

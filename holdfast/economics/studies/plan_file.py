@@ -1,4 +1,4 @@
-"""Reads a scenario of `holdfast plan report`: what a cluster is to be, in TOML."""
+"""Reads a scenario of `holdfast plan report` in TOML."""
 
 import re
 from dataclasses import dataclass

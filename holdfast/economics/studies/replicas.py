@@ -1,4 +1,4 @@
-"""Enough replicas of one setting, or of two side by side, and what they say together."""
+"""Runs enough replicas of one setting, or of two side by side, and combines them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What replicas say together: headline, document, comparison and chart."""
+"""Results of replicas: headline, document, comparison and chart."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The real rules of a node's life, handed to the simulation."""
+"""Passes the real lifecycle rules to the simulation."""
 
 from holdfast.economics.simulation.rules import FleetGuard
 from holdfast.fleet.decisions import breaker as fleet

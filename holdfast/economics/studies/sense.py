@@ -1,4 +1,4 @@
-"""Scenarios that make no sense: refused where nothing would ever come of them, doubted where little would."""
+"""Sanity checks of scenarios: impossible ones are refused, doubtful ones get a warning."""
 
 from holdfast.config.tables import Document
 from holdfast.economics.planning.words import time

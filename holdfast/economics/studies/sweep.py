@@ -1,4 +1,4 @@
-"""Changed values of a scenario: one (`--set`), or many combinations (`--sweep`), and which combination is best."""
+"""Varies a scenario: one value (`--set`) or many combinations (`--sweep`), and finds the best."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Runs replicas on the cores of this machine or on a Ray cluster. Where they run changes no figure."""
+"""Runs replicas on local cores or a Ray cluster. The results are the same."""
 
 import logging
 import os

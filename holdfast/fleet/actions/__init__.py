@@ -1,1 +1,1 @@
-"""What should be done, done in the world: one back end per file, each idempotent and each able to rehearse."""
+"""Back ends that carry out actions, one per file. Each is idempotent and supports dry run."""

@@ -1,4 +1,4 @@
-"""What every back end is: it performs an action once however often it is asked, and says what came of it.
+"""Back end protocol: an action has its effect once, however often it is requested, and returns its outcome.
 
 A scheduler (Slurm, Kubernetes) is a back end that can also be looked at. A caller claims an action's key in its store
 before it performs it, and performs it again only when the outcome says that this may help.

@@ -1,4 +1,4 @@
-"""An operator's own command for a verb: a reset, a reboot, a ticket. An argument list with placeholders.
+"""Site command for a verb: a reset, a reboot, a ticket. An argument list with placeholders.
 
 The command sees a bare environment: nothing of the controller's own (passwords, database) reaches it unless named.
 """

@@ -1,4 +1,4 @@
-"""Placeholders in an operator's own commands and web hooks: {node} {verb} {reason} {cause} {key}.
+"""Placeholders in site commands and webhooks: {node} {verb} {reason} {cause} {key}.
 
 A wrong placeholder is an error when the configuration is read, not when a node fails. Doubled braces are braces.
 """

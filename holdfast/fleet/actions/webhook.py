@@ -1,4 +1,4 @@
-"""A web hook for a verb: a JSON body with placeholders, posted with the action's key so that twice is once.
+"""Webhook for a verb: a JSON body with placeholders, posted with an idempotency key.
 
 Signed, if a secret is named: X-Holdfast-Signature is sha256= and the HMAC of the body, whose key makes replays known.
 """

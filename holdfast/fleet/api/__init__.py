@@ -1,1 +1,1 @@
-"""HTTP: the public API. It reads a board that the controller keeps, and hands requests to its service."""
+"""The public HTTP API. It reads the controller's board and passes requests to its service."""

@@ -1,4 +1,4 @@
-"""Who asks: a bearer token, known by its hash, found in a small cache or in the store."""
+"""Authentication: a bearer token, looked up by its hash in a small cache or in the store."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence

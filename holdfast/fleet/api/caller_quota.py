@@ -1,4 +1,4 @@
-"""What one caller may report to the seams: the window is in memory, and no token fills it alone."""
+"""Quota per caller for signals sent to the seams, because their window is in memory."""
 
 from collections.abc import Sequence
 

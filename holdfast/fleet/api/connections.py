@@ -1,4 +1,4 @@
-"""HTTP connections with limits: headers are short and arrive in time, as a body does, and no client holds all.
+"""HTTP connection limits: short headers, header and body timeouts, a cap per client.
 
 uvicorn waits for ever for a request that has begun. A slow client could so hold every descriptor of the controller.
 It also takes headers of any length, before anybody has said who they are: one client could take all memory.

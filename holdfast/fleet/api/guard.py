@@ -1,4 +1,4 @@
-"""Around every Litestar route: who asks, may they, and what is said and noted when not."""
+"""Authorization of every Litestar route, with the refusal and its audit record."""
 
 import logging
 from typing import Any, get_type_hints

@@ -1,4 +1,4 @@
-"""POST /v1/reports: the one path that every agent takes all the time, so it stands beside the framework."""
+"""POST /v1/reports: the hot path of every agent, handled outside the framework."""
 
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping

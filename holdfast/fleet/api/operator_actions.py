@@ -1,4 +1,4 @@
-"""What an operator may ask of a node now and what it would do: shown before it is asked for. And who asks."""
+"""Operator actions that a node allows now, and what each would do."""
 
 from dataclasses import dataclass
 from typing import Any

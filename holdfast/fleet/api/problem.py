@@ -1,4 +1,4 @@
-"""What the API says when it will not: a status, one sentence, and nothing changed."""
+"""Error responses of the API: a status, one sentence, and nothing changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Runbooks as the API shows them: the steps, with the names of one incident, node or part filled in."""
+"""Runbooks in the API: steps with the names of one incident, node or part filled in."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

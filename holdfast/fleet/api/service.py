@@ -1,4 +1,4 @@
-"""What the API needs of the controller behind it: requests go to the one writer, questions to the store."""
+"""Service protocol: what the API needs from the controller. Writes go to the one writer, reads to the store."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Protocol

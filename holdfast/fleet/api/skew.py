@@ -1,4 +1,4 @@
-"""Agents whose clock is wrong: what they tell is put on the controller's clock, so that a story has one time."""
+"""Clock skew of agents: report times are corrected to the controller's clock."""
 
 from dataclasses import replace
 from math import isfinite

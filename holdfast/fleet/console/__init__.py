@@ -1,4 +1,4 @@
-"""The web page as built files: `scripts/build-console` makes them from console/, the controller serves them."""
+"""The built console. `scripts/build-console` builds it from console/; the controller serves it."""
 
 from pathlib import Path
 

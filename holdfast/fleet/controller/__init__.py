@@ -1,1 +1,1 @@
-"""The controller: where reports become decisions, decisions become history, and history becomes commands."""
+"""The controller process: stores reports, decides, and carries out actions."""

@@ -1,4 +1,4 @@
-"""The controller as a process: `holdfast controller` becomes this."""
+"""Entry point of `holdfast controller`."""
 
 import argparse
 import logging

@@ -1,4 +1,4 @@
-"""The actor: claims what is due, has it performed in threads, and reports how it ended.
+"""Actor: claims due actions, runs them in threads, and reports their outcomes.
 
 A back end that hangs holds up only itself: each has threads of its own, and no thread of the writer's is involved.
 What is done to one node is done in order.

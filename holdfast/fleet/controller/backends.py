@@ -1,4 +1,4 @@
-"""Who carries out which verb: back ends by name, from the configuration."""
+"""Maps verbs to back ends, from the configuration."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The first tokens of a store: somebody must be able to make the others."""
+"""Creates the first tokens of a new store."""
 
 import os
 from pathlib import Path

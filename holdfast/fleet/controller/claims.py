@@ -1,4 +1,4 @@
-"""What the actor asks of the writer: what is due, and how it ended. Both are part of some batch's commit."""
+"""Commands from the actor to the writer: claim due actions, record their outcomes."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the writer is asked to do, each a function of its transaction: reports, enrolments, requests, tokens."""
+"""Commands of the writer, each a function of its transaction: reports, enrolments, operator requests, tokens."""
 
 import ipaddress
 import re

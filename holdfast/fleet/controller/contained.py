@@ -1,4 +1,4 @@
-"""Containment of the controller's periodic work: an exception is recorded as the controller's own health and retried.
+"""Containment of periodic work: an exception becomes the controller's own health and is retried with back-off.
 
 Only a broken store may end the controller. A device, an alert, a scheduler or a mistake of ours may not.
 """

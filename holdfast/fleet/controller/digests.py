@@ -1,4 +1,4 @@
-"""Digests of agents: small summaries of a minute, held in memory for whoever looks at a node."""
+"""Latest digests of agents, held in memory."""
 
 from collections import OrderedDict, deque
 

@@ -1,4 +1,4 @@
-"""Plays drills for the API: one at a time, in a process of its own, with a limit of time; what it says is kept."""
+"""Plays drills for the API: one at a time, in its own process, with a time limit."""
 
 import asyncio
 import os

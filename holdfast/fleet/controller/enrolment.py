@@ -1,4 +1,4 @@
-"""Enrolment: a join token becomes a node's credential. A node that no one vouches for waits, and decides nothing.
+"""Enrolment: a join token becomes a node credential. A node that nobody vouches for has no effect yet.
 
 A stolen join token must not be a weapon against the fleet. It is bound to names or a network, it is for one node unless
 its maker says more, and a token for several nodes does not vouch for them: the scheduler does, if it knows the name at

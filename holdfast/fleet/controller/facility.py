@@ -1,4 +1,4 @@
-"""Reads the devices around the nodes, each on its own cadence and in its own thread: one that hangs hurts no other.
+"""Reads facility devices, each on its own thread and interval, so that one that hangs blocks no other.
 
 A source that cannot be read is logged once when that begins and once when it ends; it is never a value. A source that
 raises is blind too. It is read again after a pause, and counts as a failing component of the controller.

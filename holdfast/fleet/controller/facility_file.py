@@ -1,4 +1,4 @@
-"""The facility file: which devices of the building, the fabric and the storage are read, and how. One TOML file."""
+"""Facility file: the devices of building, fabric and storage to read, in one TOML file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""Holding the lead, or waiting for it. Asked in the writer's thread, a few times a second."""
+"""Leader election: holds or waits for the lease, from the writer's thread."""
 
 import threading
 import time

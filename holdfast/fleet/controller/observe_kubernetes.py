@@ -1,4 +1,4 @@
-"""Looking at Kubernetes: pods that came and went, nodes that became empty, and our marks where they belong."""
+"""Observes Kubernetes: pods that start and end, nodes that become empty, and our marks."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Looking at Slurm every few seconds: jobs that came and went, nodes that became empty, marks that say untested."""
+"""Observes Slurm every few seconds: jobs that start and end, nodes that become empty, marks for untested nodes."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Orders to agents: a claimed action waits here for its node's next report and is ended by what the agent answers."""
+"""Orders to agents: a claimed action waits for its node's next report and ends with the agent's answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the writer is asked about runs of probes: to begin one, to show it, to end it."""
+"""Commands of the writer for probe runs: start, show, cancel."""
 
 from collections.abc import Sequence
 

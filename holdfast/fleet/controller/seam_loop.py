@@ -1,4 +1,4 @@
-"""The seams' own look, now and then: window and topology into findings, findings into incidents and alerts."""
+"""Seam loop: evaluates window and topology periodically; findings become incidents and alerts."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Where the seams' files are, and how often the window is looked at."""
+"""Settings of the seams: files, and the evaluation interval."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The controller as a process: store, writer, actor, observer and HTTP joined, until a signal stops it."""
+"""The controller process: joins store, writer, actor, observer and HTTP until a signal stops it."""
 
 import asyncio
 import fcntl

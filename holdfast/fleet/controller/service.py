@@ -1,4 +1,4 @@
-"""The controller's side of the API: requests become work for the writer; what the writer tells is put on the board."""
+"""Implements the API's service protocol: requests become commands of the writer; results go to the board."""
 
 import asyncio
 import logging
@@ -289,13 +289,13 @@ class ControllerService:
     def _show_changes(self, news: News) -> None:
         board = self.board
         board.leading, board.leader = news.leading, news.leader
-        for node in news.heard:
-            board.heard(node, news.now)
         if news.everything:
             board.replace_all([life for life, _ in news.lives], {life.name: health for life, health in news.lives}, {})
         else:
             for life, health in news.lives:
                 board.put(life, health)
+        for node in news.heard:
+            board.heard(node, news.now)
         board.outcomes.update(news.ended)
         if news.commit_seconds:
             board.commits.add(news.commit_seconds)

@@ -1,4 +1,4 @@
-"""The controller's configuration: where it listens, what it remembers in, and who carries out which verb."""
+"""The controller's configuration: listener, store, and back end per verb."""
 
 import ipaddress
 import ssl

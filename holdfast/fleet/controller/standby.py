@@ -1,4 +1,4 @@
-"""The quiet loops: the fleet sent to streams, the board read while another leads, old history deleted."""
+"""Background loops: live stream, board of a standby, retention."""
 
 import asyncio
 import logging

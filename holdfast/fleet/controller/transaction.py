@@ -1,4 +1,4 @@
-"""One batch of the writer: work in order, all of it one commit, and what the rest of the controller learns of it."""
+"""Transaction: one batch of commands in one commit, and the changes that the rest of the controller receives."""
 
 import asyncio
 from collections.abc import Callable, Sequence

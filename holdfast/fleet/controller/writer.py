@@ -1,4 +1,4 @@
-"""The one writer: a thread that owns the store, the lead and the fleet's judgement.
+"""The one writer: a thread that owns the store, the lease and the fleet's decisions.
 
 Whatever waits becomes one batch: reports recorded, decisions made, all committed together, and only then is anybody
 answered. What a batch decided but could not commit is forgotten: the fleet is read from the store again.

@@ -1,4 +1,4 @@
-"""Guards over a whole pool: how many may be out of service, and how many are held back as spares."""
+"""Breaker and spares of a pool: how many nodes may be out of service, how many are held back."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

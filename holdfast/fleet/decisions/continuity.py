@@ -1,4 +1,4 @@
-"""Detects a store that lost reports: after a restore from a backup, an agent's numbers do not follow what is stored."""
+"""Detects a store that lost reports: after a restore, an agent's report numbers do not continue the stored ones."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""The current verdict of every check of every node, with indexes of the nodes that fail, degrade or are blind."""
+"""Current verdict of every check on every node, with indexes of failing, degraded and unknown nodes."""
 
 from collections.abc import Collection, Iterable, Mapping
 

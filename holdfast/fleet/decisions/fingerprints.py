@@ -1,4 +1,4 @@
-"""Compares the fingerprints of the fleet's devices: the bits that fixed computations give in every full test.
+"""Compares device fingerprints across the fleet: the bits that fixed computations give in every full test.
 
 A device that gets other bits than most nodes of its kind computes wrong, even if it agrees with itself.
 """

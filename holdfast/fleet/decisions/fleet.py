@@ -1,4 +1,4 @@
-"""The fleet's decisions: reports of agents, schedulers and operators in, steps of node lifecycles out. Pure.
+"""The fleet's decisions: reports, scheduler state and operator requests in; lifecycle steps out. Pure.
 
 The controller stores every step before it acts on it. The demo and the policy preview run the same object.
 """

@@ -1,4 +1,4 @@
-"""Reconciles Kubernetes with the stage of each node: what is missing there is requested again until it is there.
+"""Reconciles Kubernetes with the stage of each node. What is missing is requested again until it is there.
 
 A disruption budget can hold a pod for hours, and an operator can remove a taint. So every snapshot is compared with the
 admission of the nodes.

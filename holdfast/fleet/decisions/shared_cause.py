@@ -1,4 +1,4 @@
-"""What failing nodes share. The parents that explain them best are named; no node is explained twice.
+"""Shared cause of failing nodes: names the parents that explain them best; no node is explained twice.
 
 A parent's worth is the number of failed nodes it explains, less the number it needs: `shared_share` of all behind it.
 So a leaf whose every node failed beats the loop above it of which half stayed healthy, and the loop beats the leaf as

@@ -1,4 +1,4 @@
-"""What follows from the time alone: silence, the next repair step, the end of a hold, a lost test, a spare."""
+"""Decisions that follow from time alone: silence, the next repair step, the end of a hold, a lost test, a spare."""
 
 from holdfast.fleet.decisions.breaker import breaker_of, spares_wanted
 from holdfast.fleet.decisions.guards import SILENT, planned

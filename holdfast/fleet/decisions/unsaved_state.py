@@ -1,4 +1,4 @@
-"""Training state that only the memory of a node holds: a release waits for storage to have it, up to a deadline."""
+"""Unsaved training state in a node's memory: a release waits until storage has it, up to a deadline."""
 
 from holdfast.fleet.decisions.guards import planned
 from holdfast.fleet.decisions.lifecycle.policy import Policy

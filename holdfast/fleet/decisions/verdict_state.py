@@ -1,4 +1,4 @@
-"""The state of the fleet and its guarded steps: every failure passes the guards before a node moves."""
+"""Verdict state of the fleet. Every failure passes the guards before a node changes stage."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What the settings of a building's devices share, whatever the devices speak."""
+"""Settings that all facility devices share."""
 
 from holdfast.catalog import plausible
 

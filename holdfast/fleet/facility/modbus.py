@@ -1,4 +1,4 @@
-"""A device of the building over Modbus/TCP: a cooling unit, a meter. Which register is which signal is a TOML table."""
+"""Modbus/TCP source, such as a coolant unit or a meter. A TOML table maps registers to signals."""
 
 import logging
 from dataclasses import dataclass

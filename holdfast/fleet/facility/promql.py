@@ -1,4 +1,4 @@
-"""Signals from a Prometheus or a compatible server: a PromQL query, and the subject that its labels name."""
+"""PromQL source: a query against Prometheus or a compatible server, with labels mapped to subjects."""
 
 import string
 from collections.abc import Mapping

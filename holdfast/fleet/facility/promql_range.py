@@ -1,4 +1,4 @@
-"""A signal over time from a Prometheus or a compatible server that scrapes the agents."""
+"""A signal over time from a Prometheus-compatible server that scrapes the agents."""
 
 import re
 from collections.abc import Mapping

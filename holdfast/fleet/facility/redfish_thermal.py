@@ -1,4 +1,4 @@
-"""A BMC over Redfish: the temperatures, fans, supplies, power and leaks of a chassis."""
+"""Redfish source: temperatures, fans, supplies, power and leaks of a chassis."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A device of the building or of the network over SNMP v2c or v3: numbers by OID, events where a value changes."""
+"""SNMP v2c and v3 source: numbers by OID, and events when a value changes."""
 
 import asyncio
 from dataclasses import dataclass

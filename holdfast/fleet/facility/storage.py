@@ -1,4 +1,4 @@
-"""A shared file system as it answers: a small file made, written through, renamed and removed, by a child process.
+"""Storage source: a child process creates, syncs, renames and removes a small file on a shared file system.
 
 A mount that hangs in the kernel hangs the child and never us; while one is out, no other is sent, and its age is why
 nothing is known. The times are taken inside the child, so that starting it counts for nothing.

@@ -1,1 +1,1 @@
-"""The inbox: what waits for a person, each with its remedy, owner, runbook, price and age. Pure."""
+"""The inbox: items that need an operator, each with remedy, owner, runbook, price and age. Pure."""

@@ -1,4 +1,4 @@
-"""What an operator does with an item, as changes of its record; and items joined with their records."""
+"""State of an inbox item: acknowledged, assigned, muted, commented, resolved."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace

@@ -1,4 +1,4 @@
-"""A finding into the account of its incident: its price, its sentence, its timeline and its charts."""
+"""Builds an incident's account from a finding: price, summary sentence, timeline and charts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What jobs lost, shared out among open incidents: the ledger of loss, fed from the window; accounts priced by it."""
+"""Attributes the losses of jobs to open incidents and prices them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the seams compare with: a stretch in which nothing was open, so that no fault is learned as usual."""
+"""Baseline window of the seams: a time span without open incidents, so that no fault is learned as normal."""
 
 from collections.abc import Sequence
 

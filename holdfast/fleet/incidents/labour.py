@@ -1,4 +1,4 @@
-"""Hours that operators worked on an incident: from its acknowledgement to its resolution, or until now."""
+"""Labour hours of an incident: from its acknowledgement to its resolution, or until now."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The learned baseline: what is usual for every instrument, by time of day, learned in calm times and stored.
+"""Learned baseline: the normal range of every instrument by time of day, learned in calm times and stored.
 
 A window in memory forgets with its process. What is stored here finds a fault that began before the controller did.
 """

@@ -1,4 +1,4 @@
-"""What the victims of a finding lose: by how much each job or pair of pools is slowed, measured in the window."""
+"""Losses of the affected jobs and pools, measured in the window."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

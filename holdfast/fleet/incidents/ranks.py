@@ -1,4 +1,4 @@
-"""Step times of training ranks as signals for the seams, and where each rank runs."""
+"""Step times of training ranks as signals for the seams, with the location of each rank."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Has an incident ended? Only what its own instruments show answers that: silence, or no baseline, is no recovery."""
+"""Recovery of an incident: judged by its own instruments. Silence or a missing baseline is no recovery."""
 
 import numpy as np
 

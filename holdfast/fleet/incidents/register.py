@@ -1,4 +1,4 @@
-"""Incidents of the fleet: opened once per parent, pool or node, open while the cause lasts, closed when it is gone.
+"""Incident register: opens one incident per parent, pool or node, and closes it when the cause is gone.
 
 Incidents that a seam found are opened and closed by the seams alone. They explain those verdicts of their nodes that
 are symptoms of their kind; any other failure of the nodes is handled as usual.

@@ -1,4 +1,4 @@
-"""The current topology: the file, the places of the nodes and the jobs on them; and the gaps in it."""
+"""Current topology: the file, the locations of nodes and their jobs; and its gaps."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What the API shows of the seams, and takes of signals that no agent reads: a job's steps, a service's transfers."""
+"""API views of the seams, and the signals that clients report: job steps, transfers of a service."""
 
 from dataclasses import dataclass
 from math import isfinite

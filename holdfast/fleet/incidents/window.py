@@ -1,4 +1,4 @@
-"""The controller's window for the seams: a bounded stretch of signals in memory, as columns. Nothing of it is stored.
+"""The controller's window for the seams: bounded columns of signals in memory. It is not stored.
 
 It belongs to the event loop. A value holds for a while after it was seen, as long as its source's cadence explains,
 so that values of every minute and of every ten seconds share one axis; after that the value is unknown.

@@ -1,4 +1,4 @@
-"""Where a training job's time went, from the windows of one of its ranks; every moment is charged to one name."""
+"""Ledger of a training job from the windows of one rank: every second is charged to one category."""
 
 from collections import deque
 from dataclasses import dataclass, replace

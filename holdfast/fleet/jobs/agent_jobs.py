@@ -1,4 +1,4 @@
-"""Jobs as the agents see them: which process groups hold GPUs. Used where there is no scheduler to ask."""
+"""Jobs reported by agents: process groups that hold GPUs. Used without a scheduler."""
 
 from holdfast.fleet.jobs.transaction import JobTransaction
 from holdfast.model.job import Job, JobState

@@ -1,4 +1,4 @@
-"""What the hardware under a rank says that may make it slow: the node's current verdicts and its last digest."""
+"""Hardware evidence for a slow rank: current verdicts and the last digest of its node."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite

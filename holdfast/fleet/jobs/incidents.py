@@ -1,4 +1,4 @@
-"""Which open incident explains what is slow in a job: one cause has one explanation everywhere."""
+"""Open incident that explains a slow job, so that one cause has one explanation everywhere."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The checkpoint keepers of each job, as their agents report them. They are shown, and move no node."""
+"""Checkpoint keepers of each job, as agents report them. They are shown and affect no node."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Jobs that report no progress: the clocks of their GPUs, from the digests of their nodes, are compared."""
+"""Jobs without progress reports: compares the GPU clocks of their nodes from digests."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""One training job as its ranks report it: where they run, their step times, and where the time went."""
+"""Record of one training job: where its ranks run, their step times, and where time went."""
 
 from dataclasses import dataclass, field
 from math import inf, nextafter

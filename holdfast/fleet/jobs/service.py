@@ -1,4 +1,4 @@
-"""All training jobs that report progress, and those that only their GPUs tell of. Reports of ranks move no node."""
+"""Service of training jobs, with or without progress reports. Reports of ranks affect no node."""
 
 import logging
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A training job as the API shows it."""
+"""API view of a training job."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The counts of a training job as JSON and back, so that a controller that restarts continues them.
+"""Counters of a training job as JSON and back, so that a restarted controller continues them.
 
 The readings of the last minutes are not stored: after a few more it is known again who is slow.
 """

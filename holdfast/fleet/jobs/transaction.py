@@ -1,4 +1,4 @@
-"""What the job services need of the controller's transaction."""
+"""The part of the controller's transaction that the job services use."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Evaluates the checks of a job, and remembers since when each part is slow."""
+"""Evaluates the checks of a job and records since when each part is slow."""
 
 from collections import deque
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What the API shows of training jobs that report progress, and of those that do not."""
+"""API views of training jobs, with and without progress reports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""Notifications: what the inbox and the alerts send to people and their tools."""
+"""Notifications of inbox items and alerts to people and their tools."""

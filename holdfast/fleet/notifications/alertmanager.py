@@ -1,4 +1,4 @@
-"""Alerts of seams: one per root, to Alertmanager and to web hooks, in the words that join rack, run and money.
+"""Seam alerts to Alertmanager and webhooks: one per root cause.
 
 Alertmanager gets it again and again while it lasts, as it expects; a web hook gets it once when it opens, when its
 cause turns out to be another, and when it ends. After a restart a hook may be reported again: its key is then the same.

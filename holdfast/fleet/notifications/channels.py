@@ -1,4 +1,4 @@
-"""Channels: what Slack, PagerDuty, Opsgenie, Teams, e-mail and a site's own web hook are sent, as each documents it."""
+"""Channels: payloads of Slack, PagerDuty, Opsgenie, Teams, e-mail and generic webhooks, as each documents them."""
 
 import json
 import re

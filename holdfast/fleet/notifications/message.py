@@ -1,4 +1,4 @@
-"""One notification: what happened to an item of the inbox, in the words that every channel sends."""
+"""Notification message of an inbox item, shared by all channels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which notifications are due: grouped, throttled, reminded, and ended when over. Pure."""
+"""Due notifications: grouped, throttled, repeated as reminders, and resolved. Pure."""
 
 from collections import deque
 from collections.abc import Sequence

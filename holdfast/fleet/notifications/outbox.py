@@ -1,4 +1,4 @@
-"""Sends notifications to their channels, each with its own patience: one that does not answer holds up no other."""
+"""Sends notifications to their channels, each with its own timeout, so that one that hangs blocks no other."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The policy file: TOML with the names of lifecycle/policy.py. A wrong one is refused whole."""
+"""Policy file: TOML with the field names of lifecycle/policy.py. An invalid file is refused as a whole."""
 
 from collections.abc import Collection
 from dataclasses import fields, replace

@@ -1,4 +1,4 @@
-"""`[[maintenance]]` of the policy file: who is worked on, and when, once or every week."""
+"""`[[maintenance]]` of the policy file: nodes and times of planned work, once or weekly."""
 
 import re
 from dataclasses import dataclass

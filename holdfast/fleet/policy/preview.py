@@ -1,4 +1,4 @@
-"""What another policy would have done: stored verdict changes, replayed through the same judgement, with no effect.
+"""Previews a policy: replays stored verdict changes through the same decisions, without effect.
 
 The world is assumed to obey: a reset succeeds, a drained node is empty at once, and a test finds what the checks of
 that moment said. Nodes begin the span tested, as many of them spares as the policy asks for; no agent is silent.

@@ -1,4 +1,4 @@
-"""Probing the fabric between idle nodes: which nodes meet, what a session proves, and what follows. Pure.
+"""Probing between idle nodes: pairs, what a session proves, and the next step. Pure.
 
 A slow session makes suspects. A suspect meets known-good partners and fails only if it is slow again. What several
 nodes share (a trunk, a leaf) is one incident, and none of the nodes is to blame.

@@ -1,4 +1,4 @@
-"""Probe runs that an operator requested: several nodes, one of which leads and reports for all. No I/O and no clock.
+"""Probe runs that an operator requested: several nodes, one of which leads and reports for all. Pure.
 
 Runs are in memory only, like sessions: a controller that restarts forgets them, and agents end at their deadline.
 """

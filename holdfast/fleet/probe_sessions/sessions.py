@@ -1,4 +1,4 @@
-"""Probe sessions under way: two nodes, one order each. No I/O and no clock.
+"""Probe sessions in progress: two nodes, one order each. Pure.
 
 Sessions are in memory only. After a restart the controller forgets them, and agents end them at their deadline, so no
 stale order runs. The first node that fetches its order leads: it is there, and can say if the other does not come.

@@ -1,4 +1,4 @@
-"""The processes that `holdfast up` starts beside the controller, and the lock of its state directory."""
+"""Child processes of `holdfast up`, and the lock of its state directory."""
 
 import fcntl
 import json

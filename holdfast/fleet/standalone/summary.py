@@ -1,4 +1,4 @@
-"""What happened while `holdfast up` ran, from the store alone."""
+"""Summary of a `holdfast up` run, from the store."""
 
 import time
 from collections import Counter

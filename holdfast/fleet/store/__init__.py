@@ -1,4 +1,4 @@
-"""What the controller remembers: SQLite by default, PostgreSQL by URL, one schema and one API for both."""
+"""The controller's store: SQLite by default, PostgreSQL by URL, with one schema and one interface."""
 
 from holdfast.fleet.store.errors import StaleEpoch, StoreError
 from holdfast.fleet.store.store import Store

@@ -1,4 +1,4 @@
-"""Actions from proposal to outcome. Each is claimed by the leader alone; what a dead one claimed is claimable again.
+"""Actions from proposal to outcome. The leader claims each; a new leader may claim what a dead one left.
 
 An action whose back end cannot be looked at is marked as begun before it is performed. One that was begun and not ended
 may have run: whoever claims it next is reported so, and does not simply perform it again.

@@ -1,4 +1,4 @@
-"""Many rows in one statement. SQLite's driver repeats a statement cheaply; PostgreSQL wants all rows at once."""
+"""Bulk inserts: executemany on SQLite, one statement with all rows on PostgreSQL."""
 
 from functools import cache
 from typing import Any

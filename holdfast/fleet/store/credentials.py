@@ -1,4 +1,4 @@
-"""Who may speak: tokens are stored as hashes, so a stolen store is not a stolen fleet."""
+"""Credentials: tokens are stored as hashes only."""
 
 import hashlib
 import secrets

@@ -1,4 +1,4 @@
-"""A store's file or server: opened, looked at, and every transaction of it. What is kept there stands in store.py."""
+"""Database connection: opens and verifies a store's file or server, and runs transactions."""
 
 import logging
 from collections.abc import Iterator

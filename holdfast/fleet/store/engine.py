@@ -1,4 +1,4 @@
-"""Two engines under one schema: how each is opened so that what is committed stays, and what it may wait for."""
+"""SQLite and PostgreSQL engines: durability settings and timeouts."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the store says when it cannot: one sentence, and nothing half-written."""
+"""Store errors: one sentence each, and nothing half-written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

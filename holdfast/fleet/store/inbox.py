@@ -1,4 +1,4 @@
-"""What operators did with items of the inbox: the current state of each, and every step as a note."""
+"""Stored inbox state: the current state of each item, and every update as a note."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Who leads. A lock is not a fence: every command names its epoch, and the epoch is checked where it commits."""
+"""Leadership: every write names its epoch, and the epoch is checked at commit. A lock alone is no fence."""
 
 from sqlalchemy import Connection, select, update
 

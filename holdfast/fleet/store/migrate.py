@@ -1,4 +1,4 @@
-"""Bring a store's schema to the one that this code knows. A newer one is refused, never guessed at."""
+"""Schema migrations. A schema newer than this code is refused."""
 
 from pathlib import Path
 

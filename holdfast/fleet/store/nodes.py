@@ -1,4 +1,4 @@
-"""Nodes and how they came where they are: a step, the node after it and its actions are one transaction."""
+"""Nodes and transitions: a step, the node after it and its actions are one transaction."""
 
 from collections.abc import Sequence
 from typing import Any

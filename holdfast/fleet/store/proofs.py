@@ -1,4 +1,4 @@
-"""What probe sessions of two nodes proved of the fabric between them, as it was reported."""
+"""Stored results of probe sessions."""
 
 from collections.abc import Sequence
 

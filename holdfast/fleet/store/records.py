@@ -1,4 +1,4 @@
-"""Jobs, incidents and the audit log: what a person looks up later."""
+"""Jobs, incidents and the audit log."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reports of agents: each stored once, whatever arrives twice, late or in another order."""
+"""Reports of agents: each stored once, in any order of arrival."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""How long history is kept: whole weeks are dropped on PostgreSQL, bounded batches deleted everywhere else."""
+"""Retention: PostgreSQL drops whole weekly partitions; everything else is deleted in bounded batches."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The one schema. Times are seconds since the epoch, bodies are JSON text, and history is only ever appended to."""
+"""The schema. Times are seconds since the epoch, bodies are JSON text, history is append-only."""
 
 from sqlalchemy import (
     BigInteger,

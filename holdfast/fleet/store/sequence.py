@@ -1,4 +1,4 @@
-"""Which report numbers of a session were stored, as ranges: '1-57,60-61'. Most sessions are a single range."""
+"""Stored report numbers of a session as ranges, such as '1-57,60-61'."""
 
 MOST_RANGES = 1_000
 

@@ -1,4 +1,4 @@
-"""The store: every method is one transaction. Writes are called by one thread; questions may come from any."""
+"""The store: every method is one transaction. One thread writes; any thread reads."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""A node's story: transitions, verdict changes, actions and events merged by time, newest first, a page at a time."""
+"""History of a node: transitions, verdict changes, actions and events merged by time, newest first, paged."""
 
 import heapq
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Words into columns and back: JSON for bodies, and text that both engines can hold."""
+"""JSON bodies and text that both engines can hold."""
 
 from typing import Any, TypeVar
 

@@ -1,4 +1,4 @@
-"""What is counted of training jobs: one row each, written over."""
+"""Counters of training jobs: one row per job."""
 
 from collections.abc import Sequence
 

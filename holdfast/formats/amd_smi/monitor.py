@@ -1,4 +1,4 @@
-"""`amd-smi monitor`: a table with the columns that were asked for, values with their units."""
+"""`amd-smi monitor`: a table with any set of columns, values with units."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The output of `dcgmi diag`, in whatever form it comes: JSON of any DCGM, the table, or words of regret."""
+"""Output of `dcgmi diag` in any form: JSON of any DCGM version, the table, or an error message."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What every layout of a DCGM diagnostic says in the end: one result per test and GPU."""
+"""Result of a DCGM diagnostic, whatever its layout: one result per test and GPU."""
 
 import re
 from dataclasses import dataclass

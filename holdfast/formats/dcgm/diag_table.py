@@ -1,4 +1,4 @@
-"""`dcgmi diag` without -j: the table for people. Long texts are cut mid-word and go on below an empty left cell."""
+"""`dcgmi diag` without -j: the table. Long texts are cut and continue below an empty left cell."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Values of /sys/class/infiniband: port state, rate and counters. What makes no sense is None, never a guess."""
+"""Values of /sys/class/infiniband: port state, rate and counters. Implausible values are None."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Text of /proc files -> values. Every function takes what it can and leaves out what it cannot read."""
+"""Parsers of /proc files. Each returns what it can read and leaves out the rest."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Evidence that says the same again is one with a count: a storm of a million lines stays small."""
+"""Folds repeated evidence into one with a count, so that a storm of a million lines stays small."""
 
 from dataclasses import replace
 

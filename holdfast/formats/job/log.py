@@ -1,4 +1,4 @@
-"""A training job's log of any kind as a stream of bytes -> evidence. Only lines with a known word are decoded."""
+"""A job's log as a stream of bytes to evidence. Only lines with a known keyword are decoded."""
 
 import re
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from holdfast.formats.job.evidence_fold import EvidenceFold, Key
 from holdfast.formats.job.line import JobLine, decode, is_binary, near_stamp
 from holdfast.formats.job.step_series import StepSeries
 from holdfast.formats.kernel.folding import EventFolder
+from holdfast.formats.kernel.line import printable
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.formats.kernel.prefix import NO_PREFIX, Prefix, is_about, prefix_of
 from holdfast.formats.lines.keywords import Hits, Keywords, line_end
@@ -31,6 +32,9 @@ _MOST_OF_A_SHAPE = 3_000  # lines that differ in numbers alone, such as those of
 _MOST_SHAPES = 20_000
 _SHAPE_BYTES = 300
 _FEWEST_READ, _BYTES_A_READ = 500, 300  # lines read in full of a block: so many, and one more for so many bytes
+_MESSAGE_LINES = 4
+_ADVICE_BYTES = 800
+_ADVICE_WORDS = (b"try using", b"Try ", b"Please ", b"Solution:", b"Hint:", b"hint:", b"onsider ")
 _STAMP_LINES = 20  # that take their time from one look above them
 _DIGITS = re.compile(rb"\d+")
 
@@ -134,14 +138,21 @@ class JobLog:
         line = decode(block[start:end], number)
         if is_binary(block[start:end], line.text):
             return 1
-        if python_exceptions.looks_like_one(line) and python_exceptions.is_ignored(line, context.lines()):
-            return 1
+        context.rows = job_problems.with_keywords(words)
+        if python_exceptions.looks_like_one(line):
+            if python_exceptions.is_ignored(line, context.lines()):
+                return 1
+            if _GOES_ON_BELOW.search(line.text) and (more := context.below(line.stream)):
+                line, context.rows = line._replace(text=f"{line.text.rstrip()} {more}"), None
         if not line.at:
             line = line._replace(at=self._near_stamp(number, context))
-        context.rows = job_problems.with_keywords(words)
         readers = dict.fromkeys(reader for word in words for reader in self._readers[word])
         reported = [evidence for reader in readers if (evidence := reader(line, context))]
         clearest = min(reported, key=_clearness, default=None)
+        if clearest and clearest.role in ("strong", "likely") and (advice := context.advice_below()):
+            reported[reported.index(clearest)] = clearest = job_message.with_detail(
+                clearest, {**clearest.event.detail, "advice": printable(advice)}
+            )
         shape.keys = [
             self._found.add(_with_problem(evidence, reported))
             for evidence in reported
@@ -210,7 +221,7 @@ class _Context:
     def __init__(self, above: bytes, block: bytes, start: int) -> None:
         self._above, self._block, self._start = above, block, start
         self._lines: list[JobLine] | None = None
-        self.rows: list[job_problems.JobProblem] = []  # known problems with a keyword in the line
+        self.rows: list[job_problems.JobProblem] | None = []  # known problems with a keyword in the line; None: all
 
     def text(self) -> bytes:
         text = self._block[max(0, self._start - _CONTEXT_BYTES) : self._start]
@@ -224,12 +235,31 @@ class _Context:
             self._lines = [decode(raw) for raw in self.text().split(b"\n")[-_CONTEXT_LINES - 1 : -1]]
         return self._lines
 
+    def below(self, stream: str) -> str:
+        """The first words under a line: a message that begins, or goes on, on a line of its own."""
+        end = line_end(self._block, self._start)
+        for raw in self._block[end + 1 : end + 1 + _CONTEXT_BYTES].split(b"\n")[:_MESSAGE_LINES]:
+            found = decode(raw[:_SHAPE_BYTES])
+            if found.text.strip(" =-*") and found.stream == stream:
+                return found.text.strip()
+        return ""
+
+    def advice_below(self) -> str:
+        """A line shortly under an error that tells what to do about it."""
+        end = line_end(self._block, self._start)
+        below = self._block[end + 1 : end + 1 + _ADVICE_BYTES]
+        if not any(word in below for word in _ADVICE_WORDS):
+            return ""
+        lines = [raw for raw in below.split(b"\n")[:_MESSAGE_LINES] if any(word in raw for word in _ADVICE_WORDS)]
+        return decode(lines[0]).text.strip() if lines else ""
+
     def next_line(self) -> bytes:
         """What follows the line, for messages that were wrapped."""
         end = line_end(self._block, self._start)
         return self._block[end + 1 : line_end(self._block, end + 1)][:400]
 
 
+_GOES_ON_BELOW = re.compile(r"[:=]\s*$")  # a message whose text, value or list stands on the next line
 Reader = Callable[[JobLine, _Context], Evidence | None]
 _LAST_ERROR = "Last error:"
 _LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line

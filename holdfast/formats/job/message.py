@@ -1,4 +1,4 @@
-"""A message, an exception or a finding of a job's log as evidence; words that are only quoted are none."""
+"""A message, exception or finding of a job's log as evidence. Quoted text is ignored."""
 
 import re
 from collections.abc import Mapping, Sequence

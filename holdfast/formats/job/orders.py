@@ -1,4 +1,4 @@
-"""What an agent says to the training processes and keepers of its node: one JSON document a message."""
+"""Messages from an agent to the training processes and keepers of its node: one JSON document each."""
 
 from math import isfinite
 

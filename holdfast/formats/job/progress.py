@@ -1,4 +1,4 @@
-"""What a training process says of itself: one JSON document a message. Read with distrust: any program may send it."""
+"""Progress messages of a training process: one JSON document each. Untrusted: any program may send them."""
 
 from math import isfinite
 

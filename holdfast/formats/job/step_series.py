@@ -1,4 +1,4 @@
-"""The steps of one log as a series: how far it came, when its loss left its way, when it became slow."""
+"""Steps of one log as a series: progress, loss spikes, slowdowns."""
 
 import math
 from bisect import bisect_right

@@ -26,7 +26,7 @@ _FAILED = re.compile(
     r"|does not exist|[Mm]ismatch|exceeded|[Uu]nreachable|[Ff]atal|[Ee]rror)\b"
 )
 _NO_ERROR = re.compile(
-    r"\b(?:no|without|0) errors?\b|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|\bwarn(?:ing)?\b|ignor|retry"
+    r"\b(?:no|without|0) errors?\b|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|warn(?:ing)?\b|ignor|retry"
     r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b(?! not)|\bmight\b|error[ _]rate"
     r"|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,

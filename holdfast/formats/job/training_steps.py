@@ -1,4 +1,4 @@
-"""Step lines of trainers (Megatron, DeepSpeed, Lightning, Hugging Face, nanoGPT and alike): progress, loss and pace."""
+"""Step lines of trainers (Megatron, DeepSpeed, Lightning, Hugging Face, nanoGPT): step, loss and step time."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Steps of one rank counted together into windows; the same for an agent that hears them and a file that kept them."""
+"""Steps of one rank aggregated into windows, from live messages or a file."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""PCIe Advanced Error Reporting: what the kernel prints about it, and the counters it keeps in sysfs."""
+"""PCIe Advanced Error Reporting: kernel messages and sysfs counters."""
 
 import re
 from dataclasses import replace

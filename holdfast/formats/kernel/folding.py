@@ -1,4 +1,4 @@
-"""Storms: lines that say the same of the same device are one event with a count, as long as nothing changed between."""
+"""Folds equal lines about one device into one event with a count, until something changes between them."""
 
 from collections.abc import Iterable
 from dataclasses import replace

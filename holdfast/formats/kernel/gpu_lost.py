@@ -1,4 +1,4 @@
-"""GPUs the driver has lost without always printing an Xid: fallen off the bus, lost, not to be initialised."""
+"""Messages about GPUs that the driver lost: off the bus, lost, or failed to initialise. Not all carry an Xid."""
 
 import re
 

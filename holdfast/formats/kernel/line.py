@@ -1,4 +1,4 @@
-"""One line of a kernel log, whatever wrote it: the prefix taken off, its time understood, the message left."""
+"""One line of a kernel log from any writer: prefix and time parsed, message left."""
 
 import calendar
 import re

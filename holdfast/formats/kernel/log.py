@@ -1,4 +1,4 @@
-"""A kernel log as a stream of bytes -> events. Lines without a known word are skipped without being decoded."""
+"""A kernel log as a stream of bytes to events. Lines without a known keyword are not decoded."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The kernel's own words for a device that could be faster than its slot or its training lets it."""
+"""Kernel messages about a device that runs below the speed of its slot or its own."""
 
 import re
 

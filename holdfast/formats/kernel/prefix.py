@@ -1,4 +1,4 @@
-"""What the prefix of a kernel log's line tells besides the message: the host, and a time without its year."""
+"""Prefix of a kernel log line: host, and a time without year."""
 
 import calendar
 import re

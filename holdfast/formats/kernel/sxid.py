@@ -1,4 +1,4 @@
-"""SXid lines of NVSwitch, from the kernel and from Fabric Manager's log. Their continuation lines are no new events."""
+"""SXid lines of NVSwitch, from the kernel and Fabric Manager. Continuation lines are no new events."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Xid lines of the NVIDIA driver: every shape it has printed, and what the line itself says about what to do."""
+"""Xid lines of the NVIDIA driver in every known layout, with the recovery hint of the line itself."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A node as the API server shows it: who closed it, with which marks, and whether it is there at all."""
+"""A node in the Kubernetes API: who cordoned it, its marks, and whether it exists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

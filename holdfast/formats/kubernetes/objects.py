@@ -1,4 +1,4 @@
-"""Kubernetes' words: our marks on a node, and what an object of its API says, whatever its version leaves out.
+"""Names of our marks on Kubernetes nodes, and tolerant access to API objects of any version.
 
 Nothing here raises: an object that names nothing is None, and what is missing or of the wrong kind stays empty.
 """

@@ -1,4 +1,4 @@
-"""A pod as the API server shows it: what it holds of a node, whether it may be sent away, and the job that it is."""
+"""A pod in the Kubernetes API: its resources on a node, whether it may be evicted, and its job."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Nodes and pods of a Kubernetes cluster at one moment, and the status of each node in the words of every scheduler."""
+"""Nodes and pods of a cluster at one moment, and the status of each node."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A line of a log that a container runtime or a collector wrapped into JSON: Docker, Cloud Logging, Loki, journald."""
+"""A log line that a container runtime or collector wrapped into JSON: Docker, Cloud Logging, Loki, journald."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

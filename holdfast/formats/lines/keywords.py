@@ -1,4 +1,4 @@
-"""Which lines of a block hold one of many words, in one pass over its bytes."""
+"""Finds the lines of a block that contain one of many keywords, in one pass."""
 
 import importlib
 from collections.abc import Iterable

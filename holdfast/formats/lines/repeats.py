@@ -1,4 +1,4 @@
-"""Messages of a block of lines that were read before: a storm costs a comparison a line."""
+"""Recognises repeated messages in a block of lines: a storm costs one comparison per line."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What NCCL's RAS service (2.24 and later) says of a live job, as text or, from 2.28.7 on, as JSON."""
+"""Output of NCCL's RAS service (2.24 and later) about a live job, as text or, from 2.28.7, JSON."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a process says of NCCL: its settings, version and ports. Only NCCL_*, TORCH_NCCL_* and TORCH_FR_* are kept."""
+"""NCCL settings, version and ports of a process. Only NCCL_*, TORCH_NCCL_* and TORCH_FR_* are kept."""
 
 import re
 from collections.abc import Mapping

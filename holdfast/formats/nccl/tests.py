@@ -1,4 +1,4 @@
-"""Output of nccl-tests: the table of any version, also behind the prefixes of launchers and logs, and its JSON file.
+"""Output of nccl-tests: the table of any version, with or without launcher prefixes, and its JSON file.
 
 A table that breaks off gives the rows it has and says so; text without any row says why, where that can be seen.
 """

@@ -1,4 +1,4 @@
-"""The JSON file of nccl-tests (`-J`). It writes truth values as words, and what is no number as "nan"."""
+"""The JSON file of nccl-tests (`-J`). It writes booleans as words and missing numbers as "nan"."""
 
 import json
 from collections.abc import Mapping

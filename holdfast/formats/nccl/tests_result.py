@@ -1,4 +1,4 @@
-"""What every layout of nccl-tests says in the end: a row a payload size, who took part, and how it ended."""
+"""Result of nccl-tests, whatever its layout: one row per payload size, participants, and the outcome."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Rows of nccl-tests' table, whatever stands in front of them and whichever columns its version prints.
+"""Rows of the nccl-tests table, with any prefix and any set of columns.
 
 The head names the columns; where it was cut off, how many there are tells which they must be. A half is what was
 measured out of place or in place.

@@ -1,4 +1,4 @@
-"""`nvidia-smi -L`, `topo -m` and `dmon`: which GPUs there are, how they are joined, what they do at the moment."""
+"""`nvidia-smi -L`, `topo -m` and `dmon`: GPUs, their links, and their current load."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Tables that nvidia-smi prints for people: the summary without options, and `nvlink -s` and `-e`."""
+"""Tables of nvidia-smi: the summary without options, `nvlink -s`, `nvlink -e` and `c2c -s`."""
 
 import re
 
@@ -14,6 +14,7 @@ _SECOND = re.compile(
 )
 _NVLINK_GPU = re.compile(r"^\s*GPU (\d+): (.*?)(?: \(UUID: (.*?)\))?\s*$")
 _LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
+_C2C = re.compile(r"^\s+C2C Link (\d+): (.*?)\s*$")  # between a GPU and its Grace CPU
 _CUT = re.compile(r"^\s*(?:\.\.\.|…|\[\.\.\.\]|--More--)\s*$")
 _RATE = re.compile(r"[\d.]+ GB/s|<active>|active", re.IGNORECASE)
 _DRIVER_MODELS = ("WDDM", "TCC", "MCDM")  # of Windows, in the place of persistence mode
@@ -71,10 +72,8 @@ def read_nvlink(text: str) -> ToolOutput | None:
             del links[place]
             output.doubt(place, "the list of its NVLinks breaks off")
             place = ""
-        elif place and _ALL_INACTIVE.match(line):
-            output.see(place)
-            if _ON_A_BASEBOARD.search(model):
-                output.complain(place, "all NVLinks are inactive", remedy="see the fabric manager, then reset the GPUs")
+        elif place and _inactive_or_c2c(output, place, model, line):
+            continue
         elif place and (errors := _ERRORS.match(line)):
             signal = _COUNTERS["crc" if "crc" in errors[2].lower() else errors[2].lower()]
             counts[place, signal] = counts.get((place, signal), 0.0) + float(errors[3])
@@ -84,6 +83,23 @@ def read_nvlink(text: str) -> ToolOutput | None:
         return None
     _tell_links(output, links, counts)
     return output
+
+
+def _inactive_or_c2c(output: ToolOutput, place: str, model: str, line: str) -> bool:
+    """Whether the line says that all NVLinks are inactive, or is about a link between a GPU and its Grace CPU."""
+    c2c = _C2C.match(line)
+    if c2c:
+        output.see(place)
+        if not _RATE.fullmatch(c2c[2]):
+            text = f"C2C link {c2c[1]} to the CPU is {c2c[2].strip('<>')}"
+            output.complain(place, text, remedy="drain the node and power-cycle it; if it returns, open a case")
+    elif _ALL_INACTIVE.match(line):
+        output.see(place)
+        if _ON_A_BASEBOARD.search(model):
+            output.complain(place, "all NVLinks are inactive", remedy="see the fabric manager, then reset the GPUs")
+    else:
+        return False
+    return True
 
 
 def _tell_links(output: ToolOutput, links: dict[str, dict[int, bool]], counts: dict[tuple[str, str], float]) -> None:

@@ -1,4 +1,4 @@
-"""Values as nvidia-smi prints them, and which signal each field is: one table for text, XML and CSV.
+"""Values of nvidia-smi and the signal of each field: one table for text, XML and CSV.
 
 A field is known by its path: the names above it and its own, in lower case without blanks and punctuation. The three
 layouts spell most paths alike; where they differ, or drivers do, a signal lists several.

@@ -1,4 +1,4 @@
-"""PCI addresses as texts print them, brought to one form: lower case, four-digit domain where it fits."""
+"""Normalises PCI addresses: lower case, four-digit domain where it fits."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Values of /sys/bus/pci/devices: addresses, what a device is, its link, its AER counters."""
+"""Values of /sys/bus/pci/devices: address, class, link and AER counters."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The error file that torchrun keeps of a worker (`error.json`): one line of JSON with a traceback inside."""
+"""torchrun's error file of a worker (`error.json`): one line of JSON with a traceback."""
 
 import msgspec
 

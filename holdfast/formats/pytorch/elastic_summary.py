@@ -1,4 +1,4 @@
-"""The table that torchrun prints of a failed worker, read from the line with its exit code upwards."""
+"""torchrun's summary table of a failed worker, read upwards from the line with its exit code."""
 
 import re
 from collections.abc import Sequence

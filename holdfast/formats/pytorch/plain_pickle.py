@@ -1,4 +1,4 @@
-"""Pickles of plain values from untrusted hands: dictionaries, lists, numbers, text. Nothing is imported, none runs."""
+"""Unpickles plain values from untrusted files: dictionaries, lists, numbers, text. Nothing is imported or run."""
 
 import pickle
 import pickletools

@@ -1,4 +1,4 @@
-"""Slurm's words: our notes on nodes, the states of nodes and jobs, its times and its counts of GPUs.
+"""Slurm fields: our reasons on nodes, states of nodes and jobs, times and GPU counts.
 
 Light on purpose: the gate loads it on the way to refusing a job.
 """

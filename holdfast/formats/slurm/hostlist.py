@@ -1,4 +1,4 @@
-"""Lists of node names as Slurm writes them: n[001-016,020] is seventeen names.
+"""Slurm host lists: n[001-016,020] is seventeen names.
 
 `expand` reads them, `compress` writes them; expanding what was compressed gives the same names.
 """

@@ -1,4 +1,4 @@
-"""Jobs as Slurm tells of them: `squeue` and `sacct` tables, `scontrol show job`, and JSON of any version.
+"""Slurm jobs: `squeue` and `sacct` tables, `scontrol show job`, and JSON of any version.
 
 What a text does not say stays empty or None; lines that cannot be read are counted, and nothing here raises.
 """

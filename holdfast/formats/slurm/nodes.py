@@ -1,4 +1,4 @@
-"""Nodes as Slurm tells of them: `scontrol show node` (with or without -o), `sinfo` tables, and JSON of any version.
+"""Slurm nodes: `scontrol show node` (with or without -o), `sinfo` tables, and JSON of any version.
 
 What a text does not say stays empty or None; lines that are none of ours are left out. Nothing here raises.
 """

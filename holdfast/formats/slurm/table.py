@@ -1,4 +1,4 @@
-"""Tables as squeue, sinfo and sacct print them: with a delimiter of any kind, or lined up for people."""
+"""Tables of squeue, sinfo and sacct: with any delimiter, or in aligned columns."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Slurm's topology.conf: which nodes hang below which switch (topology/tree) or make up a block (topology/block)."""
+"""Slurm's topology.conf: switches (topology/tree) or blocks (topology/block) and their nodes."""
 
 from holdfast.formats.slurm import hostlist
 

@@ -1,4 +1,4 @@
-"""Edges of a topology from what a fabric or a scheduler tells of itself, and a topology as the TOML of its file."""
+"""Topology edges from a fabric or scheduler, and a topology as TOML."""
 
 import json
 from collections.abc import Iterable, Mapping

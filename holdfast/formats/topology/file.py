@@ -1,4 +1,4 @@
-"""Topology files (TOML) into a Topology; every mistake is named at once: cycle, orphan, unknown subject or relation.
+"""Reads topology files (TOML). Reports every mistake at once: cycle, orphan, unknown subject or relation.
 
 [owners]
 cdu = "facilities"

@@ -1,1 +1,1 @@
-"""Drills: staged incidents with a known truth, and how well judgement did on them. Scoring is pure."""
+"""Drills: staged incidents with a known cause, and the score of the findings. Scoring is pure."""

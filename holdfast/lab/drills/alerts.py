@@ -1,4 +1,4 @@
-"""What dashboards of single components would have raised, and when: the peer that a drill is measured against."""
+"""Alerts that dashboards of single components would raise: the peer that a drill compares with."""
 
 import tomllib
 from dataclasses import dataclass

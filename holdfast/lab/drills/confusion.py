@@ -1,4 +1,4 @@
-"""Which kind was taken for which, and how sure a share of so many is."""
+"""Confusion matrix of kinds, with confidence intervals."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What each team's own dashboard shows at a moment: numbers, their usual value, and a line of how it went."""
+"""Dashboards of each team at a moment: current and usual values, and a sparkline."""
 
 import tomllib
 from dataclasses import dataclass

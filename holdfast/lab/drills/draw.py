@@ -1,4 +1,4 @@
-"""A drill drawn at random: fleet, jobs, where and how it goes wrong, and harmless noise beside it."""
+"""Draws a random drill: fleet, jobs, fault, and harmless noise."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Drills drawn harder than usual: tiny and large fleets, weak and slow faults, several at once, strong distractors."""
+"""Draws hard drills: tiny and large fleets, weak and slow faults, several at once, strong distractors."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A drill: a plant, what goes wrong in it, and the prices of a live incident."""
+"""Drill: a plant, its faults, and the prices of live incidents."""
 
 from dataclasses import dataclass, field
 from typing import Any

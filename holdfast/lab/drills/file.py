@@ -1,4 +1,4 @@
-"""Drill files: those that come along, and those that somebody wrote."""
+"""Finds drill files: shipped ones and the user's."""
 
 from dataclasses import replace
 from importlib import resources

@@ -1,4 +1,4 @@
-"""A drill's text, in TOML, into a drill. Every mistake is named, not only the first."""
+"""Reads a drill in TOML. Reports every mistake, not only the first."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

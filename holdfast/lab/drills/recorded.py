@@ -1,4 +1,4 @@
-"""Recorded drills: signals, events and a topology that were made elsewhere, with the truth. Any plant can be one."""
+"""Recorded drills: signals, events and a topology from elsewhere, with the true cause."""
 
 import csv
 from collections.abc import Iterator

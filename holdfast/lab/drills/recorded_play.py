@@ -1,4 +1,4 @@
-"""Plays a recorded drill: findings minute by minute, and how they meet its truth."""
+"""Plays a recorded drill: findings per minute and their score."""
 
 from typing import Any
 

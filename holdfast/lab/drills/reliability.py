@@ -1,4 +1,4 @@
-"""Does a confidence mean what it says: of what was said with nine tenths, are nine of ten right?"""
+"""Reliability of confidence: of the findings stated at 90 %, are 90 % right?"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How well findings meet the truth: the right cause first, among the first three, how soon, and what was made up."""
+"""Scores findings: the right cause first, among the first three, delay, and false findings."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The drills that come along, by what they say of themselves; their plants are for whoever plays them."""
+"""List of shipped drills with their descriptions."""
 
 import tomllib
 from dataclasses import dataclass

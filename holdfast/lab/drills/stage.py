@@ -1,4 +1,4 @@
-"""Plays a drill in fast time through the real path: plant, panel, findings per minute, truth, score and cost."""
+"""Plays a drill in virtual time through the real path: plant, panel, findings, truth, score and cost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

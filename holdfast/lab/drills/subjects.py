@@ -1,4 +1,4 @@
-"""Whom a drill may name: the subjects of its plant by type, and the nearest one for a name that is wrong."""
+"""Subjects that a drill may name, with the nearest one for a misspelled name."""
 
 from collections.abc import Iterable
 

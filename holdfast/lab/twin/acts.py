@@ -1,4 +1,4 @@
-"""Faults of GPUs, wires and ports that data alone does not describe: one small function each."""
+"""Faults of GPUs, links and ports that need code: one small function each."""
 
 from collections.abc import Callable
 

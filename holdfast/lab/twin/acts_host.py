@@ -1,4 +1,4 @@
-"""Faults of the host that data alone does not describe: one small function each."""
+"""Faults of the host that need code: one small function each."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Changes that break a node: every one is recorded with how to undo it."""
+"""Reversible changes that break a node: each is recorded with how to undo it."""
 
 import ctypes
 import json

@@ -1,4 +1,4 @@
-"""A record that Python and C share: written once as a class, and printed for the compiler with its size asserted."""
+"""A record shared by Python and C: declared once as a class, printed as a C struct with its size asserted."""
 
 import ctypes
 from ctypes import Structure

@@ -1,4 +1,4 @@
-"""What goes wrong in the twin, in one sentence for the person who asked."""
+"""TwinError: one sentence for the user."""
 
 
 class TwinError(Exception):

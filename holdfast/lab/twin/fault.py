@@ -1,4 +1,4 @@
-"""What can break: the faults of faults.toml, each with what it breaks and which checks it should turn."""
+"""Faults of faults.toml: what each breaks, and which checks it should turn."""
 
 import tomllib
 from dataclasses import dataclass, field

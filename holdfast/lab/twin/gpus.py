@@ -1,4 +1,4 @@
-"""A healthy GPU of a model, as its driver describes it; clearing a fault copies values back from here."""
+"""A healthy GPU of a model as its driver describes it. Clearing a fault copies values back from here."""
 
 import uuid
 from ctypes import memmove, pointer, sizeof

@@ -1,4 +1,4 @@
-"""What a simulated node is made of: the models of models.toml."""
+"""Hardware of a simulated node: the models of models.toml."""
 
 import tomllib
 from collections.abc import Mapping

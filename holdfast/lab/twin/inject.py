@@ -1,4 +1,4 @@
-"""Inject a fault into a twin node, and clear it again."""
+"""Injects a fault into a twin node and clears it."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Time passing on a simulated node: traffic, heat, energy and a little noise, the same for the same seed."""
+"""Time on a simulated node: traffic, heat, energy and noise, reproducible by seed."""
 
 import random
 

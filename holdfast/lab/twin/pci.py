@@ -1,4 +1,4 @@
-"""Where the devices of a node sit: the PCI tree of an eight-GPU server, a switch per GPU and its network card."""
+"""PCI tree of an eight-GPU server: one switch per GPU and its NIC."""
 
 from dataclasses import dataclass
 

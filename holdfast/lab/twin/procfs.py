@@ -1,4 +1,4 @@
-"""The simulated /proc: what the kernel says of the host and of the processes on it."""
+"""The simulated /proc: host and processes."""
 
 from dataclasses import dataclass
 from pathlib import Path

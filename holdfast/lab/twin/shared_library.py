@@ -1,4 +1,4 @@
-"""Compile a library once per content: the cache key is a hash of everything that goes into it."""
+"""Compiles a library once per content: the cache key is a hash of all inputs."""
 
 import hashlib
 import os

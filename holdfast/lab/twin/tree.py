@@ -1,19 +1,21 @@
-"""Files and links of a simulated tree, written the way an agent with kept-open descriptors must see them.
+"""Files and links of a simulated tree, written so that an agent with open descriptors sees changes.
 
 sysfs files keep their inode for life, and readers keep descriptors open and pread them. So a change is one
 pwrite in place followed by a truncate to the new length, never a new file renamed over the old one.
 """
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 
-def write_in_place(path: Path, text: str) -> None:
+def write_in_place(path: str | Path, text: str) -> None:
     """Replace what a file says without replacing the file."""
     replace_in_place(path, text.encode())
 
 
-def replace_in_place(path: Path, data: bytes) -> None:
+def replace_in_place(path: str | Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
     try:
         os.pwrite(descriptor, data, 0)
@@ -38,16 +40,25 @@ class Tree:
         self.root = root
 
     def file(self, path: str, text: str) -> None:
-        target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_in_place(target, text)
+        place = os.path.join(self.root, path)
+        _in_its_directory(place, lambda: write_in_place(place, text))
 
     def directory(self, path: str) -> None:
-        (self.root / path).mkdir(parents=True, exist_ok=True)
+        os.makedirs(os.path.join(self.root, path), exist_ok=True)
 
     def link(self, path: str, to: str) -> None:
         """A relative symbolic link between two paths of this tree, as the kernel makes them."""
-        place = self.root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.unlink(missing_ok=True)
-        place.symlink_to(os.path.relpath(self.root / to, place.parent))
+        place = os.path.join(self.root, path)
+        with suppress(FileNotFoundError):
+            os.unlink(place)
+        target = os.path.relpath(os.path.join(self.root, to), os.path.dirname(place))
+        _in_its_directory(place, lambda: os.symlink(target, place))
+
+
+def _in_its_directory(place: str, write: Callable[[], None]) -> None:
+    """A node has thousands of files in hundreds of directories: one is made when the first file misses it."""
+    try:
+        write()
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        write()

@@ -1,4 +1,4 @@
-"""A digest: a minute of a node in at most 64 numbers, for what only a view over many nodes can tell."""
+"""Digest: one minute of a node in at most 64 numbers, for rules that compare many nodes."""
 
 import math
 import struct

@@ -1,4 +1,4 @@
-"""Which copies of a training's state a keeper holds, and which of them lie in storage, as it reports to its agent."""
+"""Keeper report: which checkpoint copies a keeper holds in memory and which of them are in storage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

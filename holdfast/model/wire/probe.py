@@ -1,4 +1,4 @@
-"""A probe between two nodes: what an agent is asked, what a session proved, and how much may be asked of a fleet."""
+"""Probe messages: the request to an agent, the result of a session, and the probe budget of a fleet."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How one rank of a training job got on over some seconds, as its process reports to the agent of its node."""
+"""Progress report: the steps of one rank over some seconds, sent by its process to the agent of its node."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What an agent tells the controller: one numbered report, so that it can be sent again and is still stored once."""
+"""Report: a numbered message from an agent to the controller. It can be sent again and is stored once."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

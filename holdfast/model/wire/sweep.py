@@ -1,4 +1,4 @@
-"""The report of a sweep over several nodes: what `holdfast probe run --json` prints and a leading agent sends."""
+"""Sweep report: what `holdfast probe run --json` prints and the leading agent sends."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""The agent as a process: `holdfast agent` becomes this, so that a daemon does not carry the command line in memory."""
+"""Entry point of `holdfast agent`. The daemon does not keep the command line in memory."""
 
 import argparse
 import logging

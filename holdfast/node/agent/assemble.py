@@ -1,4 +1,4 @@
-"""Where settings become sources, questions and a census: the one list of what a node agent is made of."""
+"""Assembles a node agent from its settings: the one list of sources, checks and the census."""
 
 import os
 import socket

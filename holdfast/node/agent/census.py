@@ -1,4 +1,4 @@
-"""The census: what this node has, from what sources see, what the manifest expects and what the catalog knows."""
+"""Census: the parts of this node, from sources, manifest and catalog."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The agent: sources on threads, one thread that remembers and judges, /metrics for Prometheus, a file for the gate."""
+"""The agent daemon: sources on threads, one evaluation thread, /metrics for Prometheus, a verdict file for the gate."""
 
 import logging
 import queue

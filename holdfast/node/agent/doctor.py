@@ -1,4 +1,4 @@
-"""Finds what is missing on this machine: blind sources, tools, writable directories, a running agent."""
+"""Finds what is missing on this machine: unreadable sources, tools, directories, a running agent."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Tells the ranks of a GPU that its hardware reported an error: what they computed since may be wrong."""
+"""Reports hardware errors of a GPU to the ranks that use it: their results may be wrong since then."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""How the agent's process is started."""
+"""Starts the agent's process."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Signals and verdicts as Prometheus metrics. Names come from the signals; the subject becomes labels."""
+"""Signals and verdicts as Prometheus metrics. The subject becomes labels."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""One node's judgement, without clock or threads: readings in, verdicts and their changes out.
+"""Evaluation of one node, without clock or threads: readings in, verdicts and changes out.
 
 The agent drives it in real time, tests and the twin in virtual time.
 """

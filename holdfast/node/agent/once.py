@@ -1,4 +1,4 @@
-"""Look once: every source read in parallel within its deadline, for `holdfast check`, `signals` and `doctor`.
+"""Reads every source once, in parallel within deadlines, for `holdfast check`, `signals` and `doctor`.
 
 Where a stage asks for what takes the whole node, that comes after the others, one after another, and the others are
 read again behind it: what went wrong under load shows then.

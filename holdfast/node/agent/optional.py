@@ -1,4 +1,4 @@
-"""Checks that need a tool a site may do without: part of the suite where the tool is there or somebody asks for it."""
+"""Optional checks: part of the suite where their tool is installed or requested."""
 
 import importlib.util
 import os

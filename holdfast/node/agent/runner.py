@@ -1,4 +1,4 @@
-"""The runner owns time, success and failure: one thread per source, each on its own cadence with its own deadline."""
+"""Runner: one thread per source, each with its own interval and deadline."""
 
 import logging
 import queue
@@ -21,6 +21,13 @@ class Stream(Protocol):
     """A source that can be waited on, so that an event is judged at once instead of at the next tick."""
 
     def wait(self, seconds: float) -> bool: ...
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A source that can leave a part behind whose driver hangs, and be read without it by another thread."""
+
+    def abandon(self) -> bool: ...
 
 
 def read_guarded(source: Source, now: float) -> Reading:
@@ -50,6 +57,7 @@ class _Watch:
     busy_since: float = 0.0  # 0 while idle
     reported_at: float = 0.0  # when its silence was last reported
     wake: threading.Event = field(default_factory=threading.Event)  # read before it is due
+    thread: int = 0  # counts the threads that read it; only the last one counts
 
 
 class Runner:
@@ -63,8 +71,12 @@ class Runner:
 
     def start(self) -> None:
         for watch in self._watches:
-            # Daemon threads: a driver call that never returns must not hold up shutdown.
-            threading.Thread(target=self._loop, args=(watch,), name=watch.source.name, daemon=True).start()
+            self._start_reading(watch)
+
+    def _start_reading(self, watch: _Watch) -> None:
+        # Daemon threads: a driver call that never returns must not hold up shutdown.
+        watch.thread += 1
+        threading.Thread(target=self._loop, args=(watch,), name=watch.source.name, daemon=True).start()
 
     def stop(self) -> None:
         self._stop.set()
@@ -81,12 +93,14 @@ class Runner:
         return {watch.source.name for watch in asked}
 
     def _loop(self, watch: _Watch) -> None:
-        due = self._clock.now()
+        due, thread = self._clock.now(), watch.thread
         while not self._stop.is_set():
             watch.wake.clear()  # before the read: who asks during one wants another
             watch.busy_since = self._clock.now()
             due = min(due, watch.busy_since)
             reading = read_guarded(watch.source, watch.busy_since)
+            if watch.thread != thread:
+                return  # another thread reads in its place
             watch.busy_since = watch.reported_at = 0.0
             self.readings.put(reading)
             due = max(due + watch.source.every, self._clock.now())
@@ -100,6 +114,9 @@ class Runner:
             since = watch.busy_since
             waited = now - since
             if since and waited > watch.source.deadline and waited >= 2 * watch.reported_at:
+                if isinstance(watch.source, Divisible) and watch.source.abandon():
+                    self._start_reading(watch)
+                    continue
                 watch.reported_at = waited
                 self.readings.put(silent(watch.source, now, waited))
 

@@ -1,4 +1,4 @@
-"""What the agent keeps on disk: a lock, the last 24 h of verdict changes, and the verdict file the gate reads."""
+"""The agent's files: a lock, 24 h of verdict changes, and the verdict file of the gate."""
 
 import fcntl
 import logging

@@ -1,4 +1,4 @@
-"""A sweep before its judges: what was measured as signals, and the checks of a sweep."""
+"""Evaluates a sweep: measurements as signals, and the checks of a sweep."""
 
 from collections.abc import Mapping
 

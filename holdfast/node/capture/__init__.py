@@ -1,1 +1,1 @@
-"""Captured output of a node: files of other tools, and bundles of our own; judged as a live node is."""
+"""Captured output of a node: files of other tools and our own bundles, judged like a live node."""

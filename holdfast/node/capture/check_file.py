@@ -1,4 +1,4 @@
-"""`holdfast check --from FILE`: a file, a folder or a bundle is judged as a live node is."""
+"""`holdfast check --from FILE`: judges a file, folder or bundle like a live node."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`holdfast capture`: read every source once, run the tools that are there, redact all of it, write one bundle."""
+"""`holdfast capture`: reads every source once, runs available tools, redacts the output, writes one bundle."""
 
 import dataclasses
 import json

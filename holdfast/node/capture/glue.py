@@ -1,4 +1,4 @@
-"""Readers that need more than one format: a kernel log or lspci, DCGM's diagnostic and exporter, a subnet's map."""
+"""Readers that combine several formats: kernel log or lspci, DCGM diagnostic and exporter, a subnet map."""
 
 import re
 
@@ -100,7 +100,7 @@ def diagnostic(text: str) -> ToolOutput | None:
 
 
 def exporter(text: str) -> ToolOutput | None:
-    if "DCGM_FI_" not in text:
+    if "DCGM_FI_" not in text and "DCGM_EXP_" not in text:
         return None
     output = ToolOutput("dcgm-exporter")
     for sample in dcgm_exporter.parse(text):
@@ -111,6 +111,8 @@ def exporter(text: str) -> ToolOutput | None:
         output.see(place)
         if model := sample.labels.get("modelName"):
             output.add(place, "gpu_model", model)
+        if sample.name == "DCGM_EXP_XID_ERRORS_COUNT" and sample.value and sample.labels.get("xid", "").isdigit():
+            _judge_sample(output, place, "dcgm_last_xid", float(sample.labels["xid"]))
         field = dcgm_fields().get(sample.name)
         if field is None:
             continue

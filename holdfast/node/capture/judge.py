@@ -1,4 +1,4 @@
-"""Judging captured output: the readings of a file go through the same checks as those of a live node.
+"""Judges captured output: readings of a file go through the same checks as those of a live node.
 
 A check is asked if the file holds what it reads. What a tool itself reports as wrong, and no check asks about, is the
 verdict `file.report`.

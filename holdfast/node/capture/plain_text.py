@@ -1,6 +1,6 @@
-"""The text of a tool without what was put around it: colours, quotes, indents, prefixes of pdsh, kubectl logs or a CI.
+"""Strips colours, quotes, indentation, code fences and prefixes of pdsh, kubectl logs or a CI from tool output.
 
-Output of several hosts in one file is taken apart, so that each host is judged under its own name.
+Output of several hosts in one file is split, so that each host is judged under its own name.
 """
 
 import re
@@ -12,6 +12,11 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTE = re.compile(r"^(?:> ?)+", re.MULTILINE)
 MOSTLY = 0.6  # of the lines are quoted: a letter, and not a log with a prompt in it
 NEARLY_ALL = 0.9  # of the lines begin with a prefix
+_LISTED = re.compile(r'\s*"(.*)",?\s*')  # stdout_lines of ansible, a list of strings in any JSON
+_PROMPT = re.compile(
+    r"^(?:\([\w.-]+\) ?)?(?:\[[\w.-]+@[\w.-]+ [^\]\n]*\][#$]|[\w.-]+@[\w.-]+:[^\s#$]*[#$]|[$#](?= [a-z])) ?.*\n",
+    re.MULTILINE,
+)
 _HOST = r"[A-Za-z0-9](?:[\w.-]*[\w-])?"
 _PREFIXED = re.compile(rf"(?P<host>{_HOST}(?:\.txt|\.log|\.out)?): ?(?P<rest>.*)")
 _HEADINGS = (
@@ -34,7 +39,16 @@ def plain(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and sum(line.startswith(">") for line in lines) >= MOSTLY * len(lines):
         text = _QUOTE.sub("", text)
+    if lines and all(_LISTED.fullmatch(line) for line in lines):
+        text = "\n".join(_LISTED.sub(r"\1", line) for line in lines).replace('\\"', '"').replace("\\t", "\t")
+        lines = [line for line in text.splitlines() if line.strip()]
     return textwrap.dedent(text) if lines and all(line[0] in " \t" for line in lines) else text
+
+
+def by_command(text: str) -> list[str]:
+    """What each command of a terminal session printed. Empty without a prompt."""
+    parts = _PROMPT.split(text)
+    return [part for part in parts if part.strip()] if len(parts) > 1 else []
 
 
 def by_host(text: str) -> dict[str, str]:

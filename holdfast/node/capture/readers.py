@@ -1,4 +1,4 @@
-"""Every kind of file that `holdfast check --from` reads: how it is recognised, by which reader, from which versions.
+"""Every file format of `holdfast check --from`: how it is recognised, its reader, and its versions.
 
 A file may hold several (a bug report, a session log): every reader sees the whole text and takes what is its own.
 """
@@ -23,7 +23,7 @@ from holdfast.formats.slurm import any_output as slurm
 from holdfast.formats.storage import disks
 from holdfast.formats.tool_output import NODE, ToolOutput
 from holdfast.node.capture import glue
-from holdfast.node.capture.plain_text import plain, without_prefixes
+from holdfast.node.capture.plain_text import by_command, plain, without_prefixes
 
 
 class FileFormat(NamedTuple):
@@ -49,7 +49,7 @@ FORMATS = (
         "temperature, power, memory, ECC total",
         tables.read_summary,
     ),
-    FileFormat("nvidia-smi nvlink", "-s and -e", "NVLink lanes and errors", tables.read_nvlink),
+    FileFormat("nvidia-smi nvlink", "-s and -e; c2c -s", "NVLink lanes and errors, C2C links", tables.read_nvlink),
     FileFormat(
         "nvidia-smi topo -m", "drivers R450 to R595", "a GPU with fewer NVLinks than the others", listing.read_topology
     ),
@@ -165,6 +165,9 @@ def read(text: str) -> list[ToolOutput]:
     """What the readers find in a text; several where a file holds the output of several tools."""
     text = plain(text)
     found = _read(text)
+    for part in by_command(text):
+        for tool, output in _read(part).items():
+            found.setdefault(tool, output)
     if not any(_says_something(one) for one in found.values()) and (bare := without_prefixes(text)) != text:
         found = _read(plain(bare)) or found
     if len(found) > 1 and "kernel log" in found and not found["kernel log"].events:

@@ -1,4 +1,4 @@
-"""Every question Holdfast asks. To add one: its file, one line here, one test."""
+"""All checks. To add one: its file, one line here, one test."""
 
 from holdfast.node.checks.check import Check
 from holdfast.node.checks.fabric.driver import CHECK as _fabric_driver

@@ -1,4 +1,4 @@
-"""The one Check class. 'Blindness never passes' is written here and nowhere else."""
+"""Check: the one place that implements "missing data never passes"."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What checks that judge events have in common: which events still count, and how one is reported to a person."""
+"""Shared code of checks that judge events: which events still count, and how they are described."""
 
 from collections.abc import Callable
 from typing import NamedTuple

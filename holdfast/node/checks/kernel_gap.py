@@ -1,4 +1,4 @@
-"""What checks that listen to the kernel say when it spoke faster than it could be read."""
+"""Explanation that checks give when kernel messages arrived faster than they could be read."""
 
 from holdfast.model.window import Window
 from holdfast.node.checks.event_rows import since, total

@@ -1,1 +1,1 @@
-"""What is measured on purpose: costly, asked for, judged elsewhere. Measuring needs torch; choosing pairs does not."""
+"""Active measurements. Checks judge them. Measuring needs torch; choosing pairs does not."""

@@ -1,4 +1,4 @@
-"""Waiting for a file to grow without looking again and again: inotify on the file and on its directory."""
+"""Waits for a file to grow with inotify on the file and its directory."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""JSON lines on disk, appended one by one: a kill in the middle of a line loses that line and no other."""
+"""Append-only JSON lines on disk: a kill in the middle of a line loses only that line."""
 
 import json
 import os

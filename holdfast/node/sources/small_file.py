@@ -1,4 +1,4 @@
-"""Reading a small kernel file with bare system calls; pathlib would make a scan of /proc twice as dear."""
+"""Reads a small kernel file with bare system calls; pathlib doubles the cost of a /proc scan."""
 
 import os
 

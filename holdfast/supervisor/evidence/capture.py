@@ -1,4 +1,4 @@
-"""What a hang leaves behind only if somebody asks before the end: stacks, Flight Recorder dumps, NCCL's RAS."""
+"""Captures evidence of a hang before the end: stacks, Flight Recorder dumps, NCCL RAS."""
 
 import os
 import time

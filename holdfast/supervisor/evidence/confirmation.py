@@ -1,4 +1,4 @@
-"""Lines of the job that confirm a presumed loss: a completion or retry error, which no transport recovers from."""
+"""Log lines that confirm a presumed loss: completion or retry errors that no transport recovers from."""
 
 from holdfast.catalog import job_messages
 from holdfast.formats.job import line as job_line

@@ -1,4 +1,4 @@
-"""Everything that an attempt left behind, as evidence: its log, the kernel's messages, its exit code."""
+"""Collects the evidence of an attempt: its log, kernel messages, exit code."""
 
 from collections.abc import Sequence
 from contextlib import suppress

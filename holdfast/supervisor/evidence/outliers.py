@@ -1,4 +1,4 @@
-"""Which ranks stand elsewhere than the others, from one look at all of them. Pure."""
+"""Finds ranks whose stack differs from the others. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence

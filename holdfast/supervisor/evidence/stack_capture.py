@@ -1,4 +1,4 @@
-"""Where each local rank stands right now: its Python stack through py-spy, else what it waits for in the kernel."""
+"""Captures the stack of each local rank through py-spy, or its kernel wait channel."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Whether the hardware under a job works as it does while steps are made: power and use of GPUs, RDMA traffic. Pure.
+"""Compares hardware activity with that of normal steps: GPU power and utilisation, RDMA traffic. Pure.
 
 A GPU that only waits in a collective is in use all the time, but draws far less power than one that computes.
 """

@@ -1,4 +1,4 @@
-"""What this node's own agent reports as lost, from the file that it writes for the gate: a GPU, a port."""
+"""Losses that this node's agent reports in its verdict file: a GPU, a port."""
 
 import time
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""GPUs and RDMA ports under a command, sampled every second by a thread: a driver that hangs blocks only that."""
+"""Samples GPUs and RDMA ports every second on a thread, so that a driver that hangs blocks nothing else."""
 
 import os
 import queue

@@ -1,4 +1,4 @@
-"""Network and fabric ports of this machine that were up when an attempt began and are not any more."""
+"""Ports of this machine that were up when an attempt began and are down now."""
 
 from pathlib import Path
 

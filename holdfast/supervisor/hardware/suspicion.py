@@ -1,4 +1,4 @@
-"""What is presumed lost while an attempt runs: a GPU, a port, a node. Presumed is not confirmed: see watch.py."""
+"""Presumed losses while an attempt runs: a GPU, a port, a node. watch.py waits for confirmation."""
 
 import time
 from collections.abc import Sequence

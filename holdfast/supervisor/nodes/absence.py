@@ -1,4 +1,4 @@
-"""Nodes whose heartbeat stopped: the evidence of it, and the decision without them. Pure."""
+"""Nodes whose heartbeat stopped: evidence, and the decision to go on without them. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace

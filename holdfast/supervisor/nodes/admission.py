@@ -1,4 +1,4 @@
-"""Which nodes the leader admits to a job. Every step is signed, and each side proves that it is alive now.
+"""Admission of nodes to a job: every step is signed, and each side proves that it is alive.
 
 1. A node claims a place: `member/N` = its name and a number that it just drew.
 2. The leader answers under that number with the session that it drew: an old recording cannot answer.

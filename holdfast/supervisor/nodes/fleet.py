@@ -1,4 +1,4 @@
-"""The controller's view of the nodes, and reports to it. Without a controller nothing is known."""
+"""The controller's view of the nodes, and reports to it. Without a controller it is empty."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""A supervisor that does not decide: it runs the leader's plans and reports what it saw."""
+"""A following supervisor: runs the leader's plans and reports the results."""
 
 import time
 from collections.abc import Callable

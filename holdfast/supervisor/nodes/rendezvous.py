@@ -1,4 +1,4 @@
-"""How the supervisors of a job, one per node, agree. On one node every question has its answer at once."""
+"""Rendezvous protocol of supervisors, one per node. With one node it is local."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the supervisors of a job send each other, as JSON: an attempt's plan, its end, and each node's report."""
+"""Messages between the supervisors of a job as JSON: an attempt's plan, its end, each node's report."""
 
 from dataclasses import dataclass
 

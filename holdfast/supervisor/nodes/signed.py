@@ -1,4 +1,4 @@
-"""Messages between the supervisors of a job, signed with the job's secret. The store itself trusts everybody."""
+"""Messages between supervisors, signed with the job's secret. The store itself has no authentication."""
 
 import hmac
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""How the ranks come to one mind: everybody says a few plain values, everybody hears all. No pickle, no GPU."""
+"""Agreement of ranks: every rank sends a few plain values and receives all. No pickle, no GPU."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which steps could be loaded, newest first, from what the ranks found. Pure: every rank comes to the same list."""
+"""Steps that can be loaded, newest first, from what the ranks found. Pure and equal on every rank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Checkpoints that survive a node: copied into the memory of this node and of partners, now and then into storage.
+"""Checkpoints that survive a node: copies in this node's memory, on partner nodes, and periodically in storage.
 
 ckpt = Checkpoint(dir="/checkpoints/llama", replicas=2, every_steps=10, storage_every=1000)
 state = {"model": model, "optimizer": optimizer, "random": Random(), "position": position}

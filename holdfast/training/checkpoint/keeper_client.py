@@ -1,4 +1,4 @@
-"""A rank's side of its keeper: finds it, starts it where there is none, maps its buffers."""
+"""A rank's client of its keeper: finds or starts it, and maps its buffers."""
 
 import os
 import socket

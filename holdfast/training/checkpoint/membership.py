@@ -1,4 +1,4 @@
-"""A rank's place at the keeper of its node: found again where the keeper went, and never waited for long in a save."""
+"""A rank's registration at its keeper. It follows a keeper that moved, and never delays a save for long."""
 
 import time
 

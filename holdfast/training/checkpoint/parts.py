@@ -1,4 +1,4 @@
-"""Parts of a training state that are easily forgotten: random generators, sharded models with their optimizers."""
+"""Parts of a training state that are easy to forget: random generators, sharded models and their optimizers."""
 
 import logging
 import random

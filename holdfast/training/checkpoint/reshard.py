@@ -1,4 +1,4 @@
-"""A step that N ranks saved, put together for one of M ranks: distributed tensors are cut anew, copies are taken once.
+"""Loads a step of N ranks into M ranks: distributed tensors are resharded, replicated values taken once.
 
 Each saved shard is described by one rank. From all descriptions every rank knows which shards it needs.
 """

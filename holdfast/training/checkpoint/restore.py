@@ -1,4 +1,4 @@
-"""Saved values back into the objects of a training: all of them or none."""
+"""Restores saved values into the objects of a training: all of them or none."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What goes wrong now: what this rank knows itself, and what its keeper reported last. Each is logged once."""
+"""Current problems of this rank and its keeper. Each is logged once."""
 
 import logging
 

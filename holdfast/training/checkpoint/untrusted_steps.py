@@ -1,4 +1,4 @@
-"""Steps that must not be loaded, in a file beside the checkpoints: what turned out to be wrong after it was saved."""
+"""Untrusted steps, in a file beside the checkpoints: steps found to be wrong after they were saved."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Evidence of a finding on disk: what the vendor of a device can be shown, in one JSON file per announced finding."""
+"""Evidence bundle of a finding: one JSON file for the device vendor."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Numbers that a GPU has not computed yet, looked at when they are there: no one waits for them."""
+"""Values that a GPU has not computed yet, read when they are ready, without waiting."""
 
 from collections import deque
 from typing import Any, Generic, TypeVar

@@ -1,4 +1,4 @@
-"""What the guard says: which rank, since when, how sure, which checkpoints, and what to do. Pure."""
+"""Guard finding: rank, first step, confidence, affected checkpoints, next step. Pure."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum

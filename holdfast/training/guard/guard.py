@@ -1,4 +1,4 @@
-"""Finds the numbers that are wrong although nothing failed, and the rank that made them.
+"""Guard: finds silent corruption and the rank that caused it.
 
 guard = Guard(model, optimizer, checkpoint=ckpt)
 ...

@@ -1,4 +1,4 @@
-"""A number of 8 bytes for what a rank holds: one read of the memory, on the device where it lies.
+"""8-byte hash of a rank's state: one read of memory, on its device.
 
 The sum of all 8-byte words, wrapping; words of one tensor weigh the same, tensors differ. One flipped bit always gives
 another number. Two flips that cancel each other within one tensor would not, and need not be feared.

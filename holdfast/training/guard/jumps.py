@@ -1,4 +1,4 @@
-"""Loss or gradient norm that is no number, or far above what it was. Pure; one of these per series of one rank."""
+"""Loss or gradient norm that is NaN or far above its usual value. Pure; one detector per series and rank."""
 
 import math
 from collections import deque

@@ -1,4 +1,4 @@
-"""The suspicious step once more, here and on the next rank: was it an accident, the machine, or the data?
+"""Replays a suspicious step here and on the next rank: transient, hardware or data?
 
 Every rank computes its own batch again, then its left neighbour's. Bits that differ from the first time on the same
 device are a transient fault; a device that disagrees with both of its neighbours is the one that lies; if all agree,

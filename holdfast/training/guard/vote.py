@@ -1,4 +1,4 @@
-"""Who differs from its replicas. Pure: from the numbers that all ranks said, every rank comes to the same result."""
+"""Majority vote among replicas. Pure: every rank reaches the same result."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Start a training script on this node, and keep its processes where one of them dies.
+"""Starts a training script on this node and keeps its processes when one of them dies.
 
     holdfast run -- python -m holdfast.training.launch --nproc-per-node 8 train.py --dir /checkpoints/llama
 

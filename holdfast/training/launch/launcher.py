@@ -1,4 +1,4 @@
-"""The processes of one node: a rank that is killed is replaced, the others stay and build a new process group.
+"""The processes of one node: a killed rank is replaced; the others stay and build a new process group.
 
 A rank that is ended by a signal is replaced by a standby, which has imported what the script imports. The run ends, and
 `holdfast run` decides whether to start it again, if a rank ends with an exit code (its own error), if two generations

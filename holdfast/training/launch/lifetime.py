@@ -1,4 +1,4 @@
-"""What a training process has open, so that it can be closed when the process starts the script again."""
+"""Resources of a training process that must be closed before the script starts again."""
 
 import contextlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A training process that outlives its process group: it runs the script, and again after another rank was lost.
+"""A training process that outlives its process group: runs the script again after another rank was lost.
 
 The modules that the script imported, the CUDA context and compiled kernels stay. The script starts again at its top,
 builds its process group and model, and loads its state from memory.

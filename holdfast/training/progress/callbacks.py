@@ -1,4 +1,4 @@
-"""Progress for trainers that have callbacks: PyTorch Lightning and Hugging Face. Each is loaded only when asked for."""
+"""Progress callbacks for PyTorch Lightning and Hugging Face. Each is imported only when used."""
 
 from typing import Any
 

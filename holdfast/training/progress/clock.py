@@ -1,4 +1,4 @@
-"""Moments inside a step: on a CPU when the program came there, on a GPU when the device did, without waiting for it."""
+"""Timestamps inside a step: on a CPU at once, on a GPU by events without waiting."""
 
 import time
 from collections.abc import Callable

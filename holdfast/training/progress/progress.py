@@ -1,4 +1,4 @@
-"""How a training gets on, reported by itself: where each step's time went, on which rank.
+"""Progress: reports where each step's time went, per rank.
 
 with Progress(job="llama") as progress:
     progress.watch(model)  # under DDP or FSDP2: tells waiting for other ranks apart from computing

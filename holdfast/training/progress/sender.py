@@ -1,4 +1,4 @@
-"""Takes steps to the agent of this node, or into a file where there is none. On a thread of its own: no one waits."""
+"""Sends steps to the agent of this node, or to a file without one, on its own thread."""
 
 import contextlib
 import os

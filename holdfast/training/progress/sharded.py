@@ -1,4 +1,4 @@
-"""Waiting for other ranks under FSDP2, whose collectives run inside forward and backward: they are timed one by one.
+"""Waiting time under FSDP2, whose collectives run inside forward and backward: each is timed.
 
 On a CPU a collective is waited for where it is called. On a GPU the call returns at once and the device waits later, in
 torch's own code: there the waiting cannot be distinguished from here, and that is said.

@@ -76,9 +76,9 @@ def _watch(store: Store) -> SeamWatch:
 
 
 def _looks(watch: SeamWatch, world: World, panel: Panel, first: float, last: float) -> dict[str, str]:
-    """One a minute, as the loop does it; answers what ended."""
+    """One a minute, as the loop does it, or while one works fewer; answers what ended."""
     over: dict[str, str] = {}
-    for now in np.arange(first, last + 1, 60.0):
+    for now in np.arange(first, last + 1, draws(180, 60)):
         seen = panel.until(float(now))
         ended = watch.take(watch.judge(seen, world.topology), seen, float(now))
         watch.forget(ended, seen)

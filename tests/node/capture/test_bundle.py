@@ -13,6 +13,7 @@ from holdfast.node.agent.assemble import load_settings
 from holdfast.node.agent.once import look_at
 from holdfast.node.capture import bundle, collect
 from holdfast.node.capture.check_file import check_file
+from tests.counts import draws
 
 
 def states(verdicts):
@@ -50,7 +51,7 @@ def test_replay_in_virtual_time_keeps_every_verdict(healthy):
     _, done = healthy
     loaded = bundle.load(done.path)
     at_once = bundle.judge(loaded, Settings())
-    later, changes = bundle.replay(loaded, Settings(), 900.0)
+    later, changes = bundle.replay(loaded, Settings(), draws(300, 900))
     assert states(later.verdicts) == states(at_once.verdicts)
     assert [change for change in changes if change.before] == []
 
@@ -62,7 +63,7 @@ def test_what_is_broken_is_judged_from_the_bundle_as_it_is_live(node, tmp_path, 
     live = look_at(settings, "passive")
     loaded = bundle.load(done.path)
     assert states(bundle.judge(loaded, Settings()).verdicts) == states(live.verdicts)
-    replayed, _ = bundle.replay(loaded, Settings(), 120.0)
+    replayed, _ = bundle.replay(loaded, Settings(), draws(40, 120))
     assert replayed.health is live.health
     if fault == "xid":
         assert not any("2 times" in row.reason for row in replayed.verdicts["gpu.xid"].rows), "it happened once"

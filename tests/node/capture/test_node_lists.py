@@ -40,6 +40,7 @@ SEL = (
     "1  server  2026-06-08 00:37:55  ipmid  SEL Entry: FRU: 1, Record: Standard (0x02), Time: 2026-06-08 00:37:55, "
     "Sensor: VR_FAULT (0xB1), Event Data: (001A41) PVCCIN_CPU0 status: 0x1a41 {state}\n"
 )
+C2C = "GPU 0: NVIDIA GH200 480GB (UUID: GPU-1)\n\t C2C Link 0: 44.712 GB/s\n\t C2C Link 1: {state}\n"
 OMNISTAT = 'rocm_ras_umc_uncorrectable_count{{card="3"}} {errors}.0\n'
 
 
@@ -90,6 +91,8 @@ CASES = {
     "omnistat, errors": (OMNISTAT.format(errors=2), "fail", "gpu/3"),
     "off the bus": ("1c:00.0 3D controller: NVIDIA Corporation GA100 [A100] (rev ff)\n", "fail", "1c:00.0"),
     "on the bus": ("1c:00.0 3D controller: NVIDIA Corporation GA100 [A100] (rev a1)\n", "pass", ""),
+    "c2c": (C2C.format(state="44.712 GB/s"), "pass", ""),
+    "c2c, down": (C2C.format(state="<inactive>"), "fail", "C2C link 1"),
     "service": ("Job for nvidia-fabricmanager.service failed because the control process exited.\n", "fail", "fabric"),
 }
 

@@ -107,3 +107,25 @@ def test_a_list_of_links_that_breaks_off_says_nothing_about_that_gpu(tmp_path: P
 def test_what_is_not_recognised_says_what_to_do(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(Refusal, match=says):
         judged(tmp_path, text)
+
+
+SINFO = "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\ngpu*  up  infinite  1  {state} n[07]\n"
+
+
+@pytest.mark.parametrize("prompt", ["$ ", "# ", "[root@n1 ~]# ", "(env) [a@b ~]$ ", "a@b:~/c$ "])
+def test_each_command_of_a_session_is_read(tmp_path: Path, prompt: str) -> None:
+    calm = f"{prompt}uptime\n 1 day\n{prompt}sinfo\n{SINFO.format(state='idle')}{prompt}exit\n"
+    assert judged(tmp_path, calm).health == "pass"
+    assert failing(judged(tmp_path, calm.replace("idle", "down*"))) == {"n07"}
+
+
+def test_a_list_of_lines_is_read_as_those_lines(tmp_path: Path) -> None:
+    text = "".join(f'        "{line}",\n' for line in SINFO.format(state="down").splitlines())
+    assert failing(judged(tmp_path, text)) == {"n07"}
+
+
+def test_an_xid_that_the_exporter_counts_is_judged(tmp_path: Path) -> None:
+    line = 'DCGM_EXP_XID_ERRORS_COUNT{{gpu="0",device="nvidia0",modelName="NVIDIA H100",xid="{code}"}} {count}\n'
+    assert judged(tmp_path, line.format(code=79, count=1)).health == "fail"
+    assert judged(tmp_path, line.format(code=79, count=0)).health == "pass"
+    assert judged(tmp_path, line.format(code=43, count=1)).health == "pass"

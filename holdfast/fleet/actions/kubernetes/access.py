@@ -1,4 +1,4 @@
-"""How the API server is reached: a kubeconfig's current context, or the service account of the pod we run in.
+"""Access to the API server: the current context of a kubeconfig, or the pod's service account.
 
 Of a kubeconfig we read server, certificate authority, token and client certificate. Programs that fetch credentials
 (exec, auth-provider) are not run: give the controller a service account of its own.

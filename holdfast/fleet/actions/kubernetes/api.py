@@ -1,4 +1,4 @@
-"""Requests to a Kubernetes API server: JSON in and out, lists in pages, watches, refusals in its own words."""
+"""Requests to a Kubernetes API server: JSON, paged lists, watches, and its refusals in its own words."""
 
 import json
 import threading

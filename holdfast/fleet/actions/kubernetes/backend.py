@@ -1,4 +1,4 @@
-"""Kubernetes: our taint, our cordon and no other's, eviction as far as disruption budgets allow, and words on the node.
+"""Kubernetes back end: our taint and cordon, eviction within disruption budgets, node conditions and events.
 
 The API server refuses a change made for an older version of the node (409), so we look again and never overwrite what
 somebody did meanwhile.

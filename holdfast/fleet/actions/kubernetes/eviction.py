@@ -1,4 +1,4 @@
-"""Sending pods away by the eviction API, which asks their disruption budgets; what they forbid is tried again later."""
+"""Evicts pods through the eviction API. What disruption budgets forbid is retried later."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

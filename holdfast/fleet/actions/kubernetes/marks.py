@@ -1,4 +1,4 @@
-"""What to change of a node, given what stands on it: pure, and None where nothing is to be changed.
+"""Changes to a Kubernetes node, given its current marks. Pure; None when nothing has to change.
 
 Each change names the version of the node that it was made for, so the server refuses it if somebody was faster.
 Taints are ours by their key. A cordon has no owner, so our note stands beside ours.

@@ -1,4 +1,4 @@
-"""Nodes, pods and resource claims of a cluster, kept up to date by watches: a snapshot costs the server nothing.
+"""Local copy of nodes and pods, kept current by two watches, so that reads do not load the API server.
 
 A mirror that has lost its watch says so and shows nothing: what it held may be old by now.
 """

@@ -1,4 +1,4 @@
-"""Power through the BMC: restarting a node over Redfish, by a way that its own firmware lists, until it is on again."""
+"""Power control through the BMC: restarts a node over Redfish by a method that its firmware lists."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""A conversation with one BMC over Redfish: log in, read, post, log out. Nothing leaves the BMC's own address."""
+"""Redfish session with one BMC: log in, read, post, log out. Requests go only to the BMC's own address."""
 
 import base64
 import json

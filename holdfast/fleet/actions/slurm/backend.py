@@ -1,4 +1,4 @@
-"""Slurm: draining with our own note, lifting only our own drains, choosing a node last, sending a job elsewhere.
+"""Slurm back end: drains with our own reason, lifts only our own drains, sets node weight, requeues a job.
 
 Manners: a note without our prefix is somebody else's, and so is the drain that carries it. Slurm has no
 compare-and-set, so we look at the node right before each change and once more after it.

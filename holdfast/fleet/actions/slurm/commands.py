@@ -1,4 +1,4 @@
-"""Slurm's own commands: asked with a clean environment, in UTC, and with an end to the waiting."""
+"""Slurm commands, run with a clean environment, in UTC and with a timeout."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Since when a mark of a script stands on a node, by our own clock. A test covers what was seen before it began.
+"""When a script's mark on a node was first seen, by our own clock. A test covers marks seen before it began.
 
 Slurm tells the time of a note in whole seconds and by its own clock. So two marks differ by what they say, and
 each counts from the moment in which we first saw it: later than it was made, never earlier. Only what stood there

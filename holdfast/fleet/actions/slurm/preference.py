@@ -1,4 +1,4 @@
-"""Chosen last: how a degraded node is marked for the scheduler, and how it gets its own weight back. Pure.
+"""Scheduling preference: a degraded node is chosen last, and later gets its own weight back. Pure.
 
 The weight it had is kept in the node's Comment, which Slurm saves: it outlives us, and any controller can read it.
 What else stands in the Comment stays. A weight that somebody changed meanwhile is theirs, and stays too.

@@ -1,4 +1,4 @@
-"""What Prometheus reads of the controller: the fleet, who is out of service, jobs, open incidents, itself."""
+"""Prometheus metrics of the controller: fleet, nodes out of service, jobs, open incidents, itself."""
 
 import asyncio
 from collections import Counter

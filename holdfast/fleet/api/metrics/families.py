@@ -1,4 +1,4 @@
-"""Families of metrics from plain mappings, and a registry that tells them once."""
+"""Metric families from plain mappings, and a registry that exposes each once."""
 
 from collections.abc import Iterable, Mapping
 

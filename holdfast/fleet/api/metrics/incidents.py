@@ -1,4 +1,4 @@
-"""What Prometheus reads of open incidents: since when, and what they cost so far and if they go on."""
+"""Prometheus metrics of open incidents: age, cost so far, projected cost."""
 
 from collections.abc import Callable, Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What Prometheus reads of training jobs: their pace, where their GPU-hours went, what a failure now would lose."""
+"""Prometheus metrics of training jobs: step time, GPU-hours by category, exposure to a failure."""
 
 from collections.abc import Callable, Iterable, Sequence
 

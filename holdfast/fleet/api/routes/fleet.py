@@ -1,4 +1,4 @@
-"""Routes about the fleet and its history, and about who may ask."""
+"""Routes of the fleet, its history, and the caller's own rights."""
 
 import asyncio
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Routes of the page's charts: any signal over time beside its siblings, and the map of what acts on what."""
+"""Routes of charts: any signal over time with its siblings, and the topology map."""
 
 import asyncio
 from dataclasses import dataclass

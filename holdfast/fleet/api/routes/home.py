@@ -1,4 +1,4 @@
-"""The route of the home page: what the fleet does now, what it lost today, and how that went."""
+"""Route of the home page: current figures, losses of the day, trends."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Routes of the inbox: what waits for a person, and what operators do about it."""
+"""Routes of the inbox: items that need an operator, and the operators' updates."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Routes about training jobs: how they get on, what is slow, why they died, and where their time went."""
+"""Routes of training jobs: progress, slow ranks, causes of death, ledger."""
 
 import asyncio
 from collections.abc import Sequence

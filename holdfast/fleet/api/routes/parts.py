@@ -1,4 +1,4 @@
-"""The route of a node's parts."""
+"""Route of a node's parts."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Routes of the calculators: the plans of `holdfast plan`, with the same options and the same answers."""
+"""Routes of the calculators: same options and answers as `holdfast plan`."""
 
 import asyncio
 import inspect

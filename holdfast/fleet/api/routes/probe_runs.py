@@ -1,4 +1,4 @@
-"""Routes about probes that an operator asks for: some nodes meet, and one of them tells what all found."""
+"""Routes of probe runs that an operator requests."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The route of runbooks by name: of checks, of causes, of alerts."""
+"""Route of runbooks by name: checks, causes, alerts."""
 
 from litestar import get
 from litestar.params import FromPath, FromQuery

@@ -1,4 +1,4 @@
-"""Routes about what lies between the domains: the seams, their incidents, and signals that no agent reads."""
+"""Routes of seams: rules, incidents, and signals that no agent reads."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sign-in of the page: a session in an HttpOnly cookie, opened with a token or by OpenID Connect."""
+"""Sign-in of the console: a session in an HttpOnly cookie, opened with a token or by OpenID Connect."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""Which tokens there are: whose, for what, until when. The tokens themselves are nowhere kept."""
+"""Routes of tokens: owner, scope, expiry. Token values are not stored."""
 
 import asyncio
 from dataclasses import dataclass

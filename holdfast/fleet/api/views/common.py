@@ -1,4 +1,4 @@
-"""What the API shows and takes. The OpenAPI document is made of these, and so are the console's types."""
+"""API request and response types. OpenAPI and the console's TypeScript types are generated from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the API shows of drills: those that come along, and the one that is played."""
+"""API types of drills: the shipped ones and the one that is playing."""
 
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass

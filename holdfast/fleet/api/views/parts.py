@@ -1,4 +1,4 @@
-"""What the API shows of a node's parts: how its GPUs went, when its ports were down, and its past tests."""
+"""API types of a node's parts: GPU trends, port outages, past tests."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the API shows of a plan: the document of `holdfast plan --json`, and the same for a page to draw."""
+"""API types of a plan: the document of `holdfast plan --json`, and chart data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A signal over time beside its siblings, as the page's charts show it."""
+"""A signal over time with its siblings, for the console's charts."""
 
 import math
 import re

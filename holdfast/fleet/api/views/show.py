@@ -1,4 +1,4 @@
-"""From the store's words to what the API shows."""
+"""Converts store records to API types."""
 
 from holdfast.fleet.api.views.common import ActionView, StoryEntry, StoryView, TransitionView, VerdictView
 from holdfast.fleet.inbox.next_step import of_verdict

@@ -1,1 +1,1 @@
-"""What the controller does for operators: the inbox, notifications, the figures of the home page."""
+"""The controller's work for operators: inbox, notifications, figures of the home page."""

@@ -1,4 +1,4 @@
-"""Samples the figures of the home page every half minute."""
+"""Samples the home page figures every half minute."""
 
 import asyncio
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The inbox of the running controller: its items from board, store and jobs; what operators do with them."""
+"""The inbox of the running controller: items from board, store and jobs, and the operators' updates."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Follows the inbox and sends what is due to the channels of [notifications]."""
+"""Sends notifications of the inbox that are due to the channels of [notifications]."""
 
 import asyncio
 import logging

@@ -1,1 +1,1 @@
-"""Verdicts into stage and actions. Pure: the same machine runs in the controller, in preview and in simulation."""
+"""Lifecycle: verdicts to stage and actions. Pure: the same machine runs live, in preview and in simulation."""

@@ -1,4 +1,4 @@
-"""Planned work: who, and when. Meanwhile what their checks say is recorded, and nothing is done about it."""
+"""Planned work on nodes: verdicts are recorded meanwhile, and no action follows."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Policy: what this operator wants done. The defaults are safe: dry run, small caps, two automatic repair steps."""
+"""Policy of a pool. The defaults are safe: dry run, small caps, two automatic repair steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,1 +1,1 @@
-"""Plants drawn wide: constants, noise, instruments, topology and load at random. No limit of a seam was set on them."""
+"""Random sites: constants, noise, instruments, topology and load are drawn. No rule limit was set on them."""

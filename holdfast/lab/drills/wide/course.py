@@ -1,4 +1,4 @@
-"""What is done to a drawn site over time."""
+"""What is done to a random site over time."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Documented faults at a drawn site."""
+"""Documented faults at a random site."""
 
 from collections.abc import Callable
 from dataclasses import replace

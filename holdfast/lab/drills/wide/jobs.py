@@ -1,4 +1,4 @@
-"""Jobs of a drawn site: when they compute, write or are down, and what their ranks and checkpoints take."""
+"""Jobs of a random site: when they compute, write or are down."""
 
 import numpy as np
 import numpy.typing as npt

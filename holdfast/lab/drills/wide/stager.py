@@ -1,4 +1,4 @@
-"""What is done to a drawn site in a situation, and what is then true."""
+"""Applies a situation to a random site, and states the truth."""
 
 from dataclasses import dataclass
 

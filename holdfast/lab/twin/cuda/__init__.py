@@ -1,4 +1,4 @@
-"""A library with the CUDA runtime's ABI whose GPU memory is shared memory; GPUs are filled, broken and lost by a file.
+"""A library with the CUDA runtime's ABI whose GPU memory is shared memory. A file controls its faults.
 
 home = make(folder, gpus=2)         # HOLDFAST_CUDART=home/libcudart.so.13 makes a process use it
 gpus = attach(home)

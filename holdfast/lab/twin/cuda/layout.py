@@ -1,4 +1,4 @@
-"""What the simulated GPUs' memory is: the one layout of cuda.state, for Python and (generated) for C."""
+"""Layout of cuda.state, the simulated GPU memory, for Python and (generated) for C."""
 
 import ctypes
 from ctypes import Array, Structure

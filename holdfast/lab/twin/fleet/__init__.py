@@ -1,1 +1,1 @@
-"""A simulated fleet: light nodes on a virtual clock that speak to a controller as real agents do."""
+"""A simulated fleet: light nodes in virtual time that speak to a controller like real agents."""

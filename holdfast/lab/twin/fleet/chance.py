@@ -1,4 +1,4 @@
-"""Chance without memory: the same seed and the same question give the same answer, in whatever order they are asked.
+"""Reproducible random numbers: the same seed and question give the same answer in any order.
 
 So what breaks on one node does not depend on when the controller gave an order to another.
 """

@@ -1,4 +1,4 @@
-"""Virtual time: what is to happen, in order. Equal times happen in the order they were planned."""
+"""Virtual clock with an ordered event queue. Equal times run in the order they were scheduled."""
 
 import heapq
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the driver says of a simulated node's GPUs, as the digest its agent sends once a minute."""
+"""Digest of a simulated node's GPUs, as its agent sends it once a minute."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a collective costs on a leaf and spine fabric, by the alpha-beta model: latency per message, time per byte.
+"""Cost of a collective on a leaf-spine fabric by the alpha-beta model: latency per message, time per byte.
 
 A ring visits the nodes leaf by leaf; all of its steps go at the pace of its slowest hop. Pure.
 """

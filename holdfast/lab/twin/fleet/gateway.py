@@ -1,4 +1,4 @@
-"""The gateway of a simulated building: tells the controller what the plant's instruments say, as a site's own would."""
+"""Gateway of a simulated building: sends the plant's readings to the controller."""
 
 import asyncio
 import logging

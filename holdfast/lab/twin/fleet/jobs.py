@@ -1,4 +1,4 @@
-"""The simulated fleet's scheduler: jobs wait, take open nodes, train, end; one whose node fails waits to go on."""
+"""Scheduler of the simulated fleet: jobs wait, take open nodes, train, end, and wait again after a node failure."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence

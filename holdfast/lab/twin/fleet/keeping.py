@@ -1,4 +1,4 @@
-"""What the keepers of a simulated training hold: nodes in pairs keep each other's copies, storage every second one."""
+"""Checkpoint copies of a simulated training: nodes keep each other's copies in pairs, storage every second one."""
 
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
 from holdfast.lab.twin.fleet.progress import OWNER

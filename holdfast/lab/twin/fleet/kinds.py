@@ -1,4 +1,4 @@
-"""What can break and what can happen, read from hazards.toml and scenarios.toml."""
+"""Hazards and scenarios of a simulated fleet, from hazards.toml and scenarios.toml."""
 
 import tomllib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A light node: no files and no driver, only what is broken and what its agent has said about it."""
+"""A light node: no files and no driver, only its faults and its agent's reports."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the simulated agents do when they are ordered to: each order once, after the time it takes, with its chance."""
+"""Orders in the simulated fleet: each runs once, takes its time, and succeeds with its probability."""
 
 from collections.abc import Callable
 from functools import partial

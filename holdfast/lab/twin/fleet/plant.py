@@ -1,4 +1,4 @@
-"""The building around a simulated fleet: coolant, racks, the heat of its GPUs, and what instruments say of them.
+"""The building of a simulated fleet: coolant, racks, GPU heat, and their instruments.
 
 The physics is that of the drills' plant; here the fleet's own jobs make the heat, and suffer from it.
 """

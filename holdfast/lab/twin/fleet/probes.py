@@ -1,4 +1,4 @@
-"""Probes of the simulated fleet: two nodes meet, and the fabric between them decides how fast they are."""
+"""Probe sessions in the simulated fleet: the fabric between two nodes decides their speed."""
 
 from dataclasses import replace
 from functools import partial

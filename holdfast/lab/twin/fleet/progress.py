@@ -1,4 +1,4 @@
-"""What the ranks of a simulated training tell of their steps, in the controller's time."""
+"""Progress reports of simulated ranks, in the controller's time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

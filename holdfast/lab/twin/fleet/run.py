@@ -1,4 +1,4 @@
-"""Running a simulated fleet against a controller: virtual time paced by the real one, a bounded set of connections."""
+"""Runs a simulated fleet against a controller: virtual time paced by real time, bounded connections."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The simulated fleet, without network or real time: virtual seconds and orders in, what the agents say out."""
+"""The simulated fleet without network or real time: seconds and orders in, agent reports out."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a site would have written down of a simulated fleet: what cools, powers and connects what, and who owns it."""
+"""Site documents of a simulated fleet: topology, owners, prices."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is certain to happen to a simulated fleet: when, to whom, for how long, and when again."""
+"""Scheduled faults of a simulated fleet: when, where, for how long, and when again."""
 
 from functools import partial
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The simulated technician: comes to every node that waits for an operator, changes what is broken and releases it."""
+"""The simulated technician: repairs every node that waits for an operator and releases it."""
 
 import asyncio
 import logging

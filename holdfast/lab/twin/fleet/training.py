@@ -1,4 +1,4 @@
-"""How a simulated training job gets on: steps, checkpoints between them, and what is lost when it dies."""
+"""A simulated training job: steps, checkpoints, and what is lost when it dies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What simulated agents say, as reports on the wire: numbered, marked as a twin's, in the controller's time."""
+"""Reports of simulated agents: numbered, marked as simulated, in the controller's time."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The NVML library: its own sources, and an honest stub for every function that is not simulated."""
+"""Builds the NVML library: our sources, and a "not supported" stub for every other function."""
 
 from importlib.resources import files
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the simulated driver knows: the one layout of nvml.state, for Python and (generated) for C.
+"""Layout of nvml.state, the simulated driver's data, for Python and (generated) for C.
 
 A value lives here once. The C library and Python read and write the same bytes, so a change is seen by the
 next NVML call of any process. Every field is naturally aligned, so a single store is never seen half done.

@@ -1,4 +1,4 @@
-"""nvml.state: the file through which the simulated driver is set up and broken."""
+"""nvml.state: the file that configures and breaks the simulated driver."""
 
 import ctypes
 import mmap

@@ -1,4 +1,4 @@
-"""Heat: rooms, coolant units, racks, fans and GPUs, with the inertia of each and the throttling that protects them."""
+"""Heat: rooms, coolant units, racks, fans and GPUs, with inertia and thermal throttling."""
 
 from dataclasses import dataclass, field
 from math import exp, pi, sin

@@ -1,4 +1,4 @@
-"""Fabric: what links and ports can carry, who presses on them, and how much longer a collective across them takes."""
+"""Fabric: capacity of links and ports, their load, and the slowdown of a collective."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Faults and distractors: what is done to a plant, when, and how much of it."""
+"""Faults and distractors of a plant: target, time and magnitude."""
 
 import tomllib
 from collections.abc import Iterator

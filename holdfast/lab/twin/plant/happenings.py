@@ -1,4 +1,4 @@
-"""Events that no physics makes: roll-outs and what they bring, verdicts, brakes, route changes, harmless noise."""
+"""Events without physics: roll-outs, verdicts, brakes, route changes, harmless noise."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Jobs: synchronous training at the pace of the slowest rank, checkpoints, deaths and restarts."""
+"""Jobs: synchronous training at the speed of the slowest rank, checkpoints, deaths and restarts."""
 
 from dataclasses import dataclass, field
 from math import inf, sqrt

@@ -1,4 +1,4 @@
-"""What a plant consists of: how many of everything, which jobs and pools run where, and how it is all joined."""
+"""Layout of a plant: sizes, jobs and pools, and how everything is connected."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

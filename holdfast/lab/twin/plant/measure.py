@@ -1,4 +1,4 @@
-"""What sensors say of what is: noise of each signal, quick and slow, the same for the same seed whatever goes wrong."""
+"""Sensor noise of each signal, fast and slow, reproducible by seed whatever fails."""
 
 from collections.abc import Mapping
 from math import exp, sqrt

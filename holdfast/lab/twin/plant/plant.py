@@ -1,4 +1,4 @@
-"""The plant: every domain moved on together, and what their sensors and logs say of it."""
+"""The plant: advances every domain together, and reads its sensors and logs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Inference pools: requests are handed over along paths; a path that is short of capacity stalls what it feeds."""
+"""Inference pools: requests move along paths; a path without capacity stalls the pool it feeds."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Power: feeds, shelves, limits and brakes, and what they leave of each GPU's clock."""
+"""Power: feeds, shelves, limits and brakes, and the GPU clocks that remain."""
 
 from dataclasses import dataclass
 

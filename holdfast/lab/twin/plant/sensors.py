@@ -1,4 +1,4 @@
-"""Sensors that lie: they stick, drift, say absurd things or nothing, or their whole domain's clock is wrong."""
+"""Faulty sensors: stuck, drifting, absurd or silent, or a wrong clock of a whole domain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

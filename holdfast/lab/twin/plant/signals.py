@@ -1,4 +1,4 @@
-"""Which signals a plant tells of, and of whom: the names that real sources use."""
+"""Signals of a plant and their subjects, with the names of real sources."""
 
 from holdfast.lab.twin.plant.layout import Layout
 

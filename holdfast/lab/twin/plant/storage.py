@@ -1,4 +1,4 @@
-"""Storage: writers share its bandwidth, metadata has a time of its own, and one client may be slow by itself."""
+"""Storage: writers share bandwidth, metadata has its own latency, and one client may be slow."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""When a fault can first be seen at all: where the plant differs from the same one without it by more than noise."""
+"""First visible time of a fault: when the plant differs from its fault-free copy by more than noise."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The controller's decision that nothing may start here: a file that the gate looks for.
+"""File that closes this node for new work by order of the controller. The gate reads it.
 
 It lies beside the verdict file and stays when the controller is away: what was quarantined is not opened by silence.
 """

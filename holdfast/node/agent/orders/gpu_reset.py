@@ -1,4 +1,4 @@
-"""The order `reset_gpu`: decide by NVIDIA's rules without side effects, then reset and read the GPUs again.
+"""Order `reset_gpu`: decides by NVIDIA's rules without side effects, then resets the GPUs and reads them again.
 
 The rules (nvidia-smi's manual): root; no process on a GPU that is reset, not even a monitor; before Ampere, and with
 NVSwitch while fabric manager does not run, all GPUs that NVLink joins are reset together in one command.

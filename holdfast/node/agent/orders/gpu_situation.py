@@ -1,4 +1,4 @@
-"""What a reset must know of this node's GPUs now: which answer, which fail a check, which are in use."""
+"""State of this node's GPUs before a reset: which answer, which fail a check, which are in use."""
 
 import threading
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Orders of the controller: carried out only where this node's own policy lists the verb, and each only once."""
+"""Order handler: carries out an order once, and only if this node's own policy allows its verb."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""One session of this node with others, as the one who leads it or as one who comes; what it proved is the outcome."""
+"""One probe session of this node, as leader or follower. Its result is the outcome of the order."""
 
 import subprocess
 import threading

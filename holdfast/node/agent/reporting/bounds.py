@@ -1,4 +1,4 @@
-"""What an agent has to say, within the bounds of a report: shortened, bounded, and nothing that cannot be encoded."""
+"""Bounds of a report: texts and lists are shortened, and what cannot be encoded is dropped."""
 
 import sys
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The wire to the controller: one connection that is kept open, deadlines, and no word about what is sent over it."""
+"""Persistent HTTP connection to the controller with deadlines."""
 
 import http.client
 import ssl

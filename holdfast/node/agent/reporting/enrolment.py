@@ -1,4 +1,4 @@
-"""Who this node is to the controller: a credential of its own, got for a join token, in a file only we can read."""
+"""Enrolment: exchanges a join token for this node's credential, stored in a private file."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Which jobs hold this node's GPUs, for the controller: from the readings of the source `jobs`.
+"""Jobs that hold this node's GPUs, from the readings of the source `jobs`.
 
 Only what a scheduler or a container runtime named: a process of its own may be a daemon of the driver, and would keep
 the node busy for ever. While the suite runs, and until a reading that began after it, it is unknown: its own programs

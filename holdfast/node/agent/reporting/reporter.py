@@ -1,4 +1,4 @@
-"""Tells the controller: what changed at once, a heartbeat every 30 s, a digest a minute; again until acknowledged.
+"""Reporter: sends changes at once, a heartbeat every 30 s and a digest each minute, until acknowledged.
 
 On a thread of its own, behind a queue: neither a slow controller nor a slow disk ever holds up the judgement.
 """

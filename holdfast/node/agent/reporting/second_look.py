@@ -1,4 +1,4 @@
-"""A second look at what fails, before the result of a full test is sent.
+"""Reads failing checks again before the result of a full test is sent.
 
 The suite reads everything afresh, the agent's own verdicts are as old as their last reading. After a repair the suite
 passes while a verdict still speaks of the time before: the controller would take the test for failed.

@@ -1,4 +1,4 @@
-"""fabric.errors: counters that grow faster than a good link lets them."""
+"""fabric.errors: counters that grow faster than a good link allows."""
 
 from collections.abc import Sequence
 from dataclasses import replace

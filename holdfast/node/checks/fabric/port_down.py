@@ -1,4 +1,4 @@
-"""fabric.port_down: downtime is the signal, not the number of flaps."""
+"""fabric.port_down: cumulative downtime is the signal, not the number of flaps."""
 
 import math
 from dataclasses import replace

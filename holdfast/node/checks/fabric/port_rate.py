@@ -1,4 +1,4 @@
-"""fabric.port_rate: a port that trained slower than its peers slows every collective down to its pace."""
+"""fabric.port_rate: a port that trained slower than its peers slows every collective."""
 
 from holdfast.catalog import nics
 from holdfast.model.health import FailureClass, Health

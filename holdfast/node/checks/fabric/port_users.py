@@ -1,4 +1,4 @@
-"""Who may have had connections over a port when it went down, and when those connections are presumed lost."""
+"""Jobs that may have had connections over a port when it went down, and when those are presumed lost."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""fabric.ports: before a node takes work, every port it should have is there and up."""
+"""fabric.ports: before a node takes work, every expected port is present and up."""
 
 from holdfast.catalog.gpus import gpu_model
 from holdfast.formats.fabric.infiniband import state_name

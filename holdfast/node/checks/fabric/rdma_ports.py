@@ -1,4 +1,4 @@
-"""What the questions about ports share: which ports they are about."""
+"""Shared code of port checks: the ports that they apply to."""
 
 from holdfast.model.inventory import natural
 from holdfast.model.subject import Subject, kind

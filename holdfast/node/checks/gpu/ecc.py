@@ -1,4 +1,4 @@
-"""Does a GPU's memory still keep what is written to it?"""
+"""gpu.ecc: does a GPU's memory keep what is written to it?"""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject

@@ -1,4 +1,4 @@
-"""What the GPU checks share: which GPUs to judge, what is known of them, their peers, and how findings add up."""
+"""Shared code of GPU checks: which GPUs to judge, their specification, peers, and combined findings."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median

@@ -1,4 +1,4 @@
-"""Is every GPU still there? Lost to the driver, fallen off the bus, or on the bus and unknown to the driver."""
+"""gpu.lost: is every GPU present? Lost to the driver, off the bus, or on the bus and unknown to the driver."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The place of each GPU, also of one that was lost before the driver reported its address, so that it counts once."""
+"""Address of each GPU, also of one that was lost before the driver reported it, so that it counts once."""
 
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject, kind, pci

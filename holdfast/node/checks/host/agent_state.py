@@ -1,4 +1,4 @@
-"""Can the agent remember? Its own disk is part of the node."""
+"""host.agent_state: can the agent write its own state?"""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict

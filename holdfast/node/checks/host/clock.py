@@ -1,4 +1,4 @@
-"""host.clock: with a wrong clock no two nodes' logs can be laid side by side, and credentials expire early.
+"""host.clock: a wrong clock makes logs of nodes incomparable and lets credentials expire early.
 
 It degrades and never fails a node: a job that runs does not stop for it. The kernel's largest possible error grows by
 half a millisecond a second until the next poll, so a daemon that polls every 2048 s reaches 1.024 s in good health.

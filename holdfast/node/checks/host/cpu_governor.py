@@ -1,4 +1,4 @@
-"""host.cpu_governor: a CPU that dozes between kernel launches starves its GPU."""
+"""host.cpu_governor: a CPU that clocks down between kernel launches starves its GPU."""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict

@@ -1,4 +1,4 @@
-"""host.lockup: do processors or tasks hang in the kernel, or did it trip over itself?"""
+"""host.lockup: do processors or tasks hang in the kernel, or did the kernel report an internal error?"""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.signal import Event

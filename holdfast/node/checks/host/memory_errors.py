@@ -7,7 +7,6 @@ from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.event_rows import Grade, counted, node_verdict, since, total
 
-
 BURST_MESSAGES = 3  # a single one may count what gathered over a long time
 
 

@@ -1,4 +1,4 @@
-"""host.shared_storage: a mount that hangs takes every process with it that touches it; so it is asked from a child."""
+"""host.shared_storage: a mount that hangs blocks every process that uses it, so a child process asks."""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject

@@ -1,4 +1,4 @@
-"""What the checks of a job share: who its ranks are, how long each computes against its peers, how people say it."""
+"""Shared code of job checks: ranks, compute time against peers, wording."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""job.pace: the job as a whole is as quick as it usually is. "Everyone is slow" distinguished from "one is slow"."""
+"""job.pace: the job as a whole keeps its usual step time. Separates "all ranks are slow" from "one is slow"."""
 
 from statistics import median
 

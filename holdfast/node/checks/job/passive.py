@@ -1,4 +1,4 @@
-"""job.passive: no busy GPU of the job runs at a lower clock than the others. For jobs that tell nothing themselves."""
+"""job.passive: no busy GPU of the job runs at a lower clock than the others. For jobs without progress reports."""
 
 from collections.abc import Sequence
 from statistics import median

@@ -1,4 +1,4 @@
-"""What the kernel said of links: one that went down, and one that trained badly where sysfs does not tell its state."""
+"""Kernel messages about links: one that went down, or trained badly where sysfs does not report its state."""
 
 from holdfast.model import subject
 from holdfast.model.health import Health

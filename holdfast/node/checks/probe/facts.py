@@ -1,4 +1,4 @@
-"""What the checks of active probes share: a speed against the model's floor, its own past and its peers."""
+"""Shared code of probe checks: a speed against the model's floor, its own history and its peers."""
 
 from collections.abc import Sequence
 from statistics import median

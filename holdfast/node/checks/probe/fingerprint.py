@@ -1,4 +1,4 @@
-"""probe.fingerprint: fixed numbers give the bits that others of the same kind get. Finds silent corruption."""
+"""probe.fingerprint: fixed inputs give the same bits as on other devices of the kind. Finds silent corruption."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""probe.memory: memory gives back what was put in, at the speed of its model."""
+"""probe.memory: memory returns what was written, at the speed of its model."""
 
 from holdfast.model.health import FailureClass
 from holdfast.model.subject import Subject

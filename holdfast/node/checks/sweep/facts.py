@@ -1,4 +1,4 @@
-"""What the checks of a sweep share: a row a payload size, and the fabric whose limits hold."""
+"""Shared code of sweep checks: one row per payload size, and the fabric's limits."""
 
 from holdfast.catalog.fabrics import FabricSpec, fabric_of
 from holdfast.model.health import Health

@@ -1,4 +1,4 @@
-"""sweep.steps: the middle of the curve, where algorithms and protocols switch, has no valley."""
+"""sweep.steps: no dip in the middle of the curve, where algorithms and protocols switch."""
 
 from collections.abc import Mapping
 

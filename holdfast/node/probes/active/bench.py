@@ -1,4 +1,4 @@
-"""What every active probe is given: the devices of this node, its time, and a place for what it finds."""
+"""Context of an active probe: the devices of this node, its time budget, and its results."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Sustained matrix products at several precisions, every result compared with what it must be."""
+"""Sustained matrix products at several precisions. Every result is compared with the expected one."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Fixed numbers through a product, an attention and a sum, over several ranges of values; the bits of the results.
+"""Fixed inputs through a product, an attention and a sum over several value ranges; the bits of the results.
 
 Healthy devices of one kind with the same libraries agree to the last bit, so a digest that differs from the others',
 or from its own repeats, is a silent corruption. Repeated, because such faults are rare.

@@ -1,4 +1,4 @@
-"""Results kept over time, one JSON line a run: what a GPU reached before, so that a fall can be seen.
+"""Past results, one JSON line per run, so that a regression of a GPU is visible.
 
 A run adds one line with a single write, so a file that several processes add to holds whole lines; a torn or foreign
 line is passed over.

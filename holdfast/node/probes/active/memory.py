@@ -1,4 +1,4 @@
-"""Memory of a device: how fast it is copied, and whether it gives back the patterns that were put in."""
+"""Device memory: copy bandwidth, and whether it returns the written patterns."""
 
 import time
 

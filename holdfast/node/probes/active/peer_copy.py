@@ -1,4 +1,4 @@
-"""Every ordered pair of devices: how fast, how late and how right one's data arrives at the other."""
+"""Every ordered pair of devices: bandwidth, latency and correctness of copies."""
 
 from itertools import permutations
 from statistics import median

@@ -1,4 +1,4 @@
-"""The active probes of one node, in the order they run, and what each is there to bring. Importable without torch."""
+"""The active probes of a node in run order, and the signals of each. Importable without torch."""
 
 PROBES: dict[str, tuple[str, ...]] = {
     "burn_in": (

@@ -1,4 +1,4 @@
-"""The active probes as a process: `python -m holdfast.node.probes.active.suite REQUEST`, JSON lines on stdout.
+"""Process of the active probes: `python -m holdfast.node.probes.active.suite REQUEST`, JSON lines on stdout.
 
 It is the leader of its process group. When its input ends, because its parent is done with it or dead, it kills the
 whole group: an abort leaves neither processes nor files.

@@ -1,4 +1,4 @@
-"""Who is to blame for slow meetings, who should be looked at again, and who can be trusted. Pure.
+"""Blame for slow probe sessions: who is suspect, who is probed again, who is trusted. Pure.
 
 A failed session makes suspects. Only what is slow again with a partner known to be good is called confirmed.
 """

@@ -1,4 +1,4 @@
-"""What is proven: which nodes and leaves met, when, and how fast they were. Pure."""
+"""Coverage: which nodes and leaves were probed together, when, and how fast they were. Pure."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The bits that most devices of a kind get are taken for right. Pure."""
+"""Majority vote: the bits that most devices of a kind produce count as correct. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable

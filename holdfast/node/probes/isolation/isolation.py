@@ -1,4 +1,4 @@
-"""Which part explains the slow pairs: a node, one link, a leaf, a rail, a trunk; or no one. Pure.
+"""Isolation: the part that explains the slow pairs: a node, link, leaf, rail, trunk, or none. Pure.
 
 Every measured pair runs over some parts. A part is suspected by how much better the measurements fit if it is slow
 than if nothing is; pairs that use it and are fast speak against it. What one part explains is taken away before the

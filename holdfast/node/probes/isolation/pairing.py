@@ -1,4 +1,4 @@
-"""Which nodes meet in the next round: everybody once, suspects with partners known to be good. Pure.
+"""Pairs of the next round: every node once, suspects with known-good partners. Pure.
 
 A round is a set of pairs that run at the same time, so a node is in one pair at most.
 """

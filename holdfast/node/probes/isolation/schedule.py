@@ -1,4 +1,4 @@
-"""Which idle nodes meet next: doubts first, then repaired nodes, then whatever was proven longest ago. Pure."""
+"""Which idle nodes are probed next: suspects first, then repaired nodes, then the longest unproven. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence

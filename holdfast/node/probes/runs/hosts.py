@@ -1,4 +1,4 @@
-"""Which hosts a probe runs on. Hosts on which a job runs are refused; a job may probe its own nodes."""
+"""Hosts of a probe run. Hosts with a running job are refused; a job may probe its own nodes."""
 
 import os
 import subprocess

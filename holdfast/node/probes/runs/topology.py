@@ -1,4 +1,4 @@
-"""Where hosts are in the fabric: from a file, the controller's inventory, or the InfiniBand subnet itself."""
+"""Location of hosts in the fabric: from a file, the controller's inventory, or the InfiniBand subnet."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the workers of a stress run do together: hand weights on, exchange rows, agree to go on.
+"""Collective steps of stress workers: pass weights on, exchange rows, agree to continue.
 
 All then run at the speed of the slowest, so the time of the exchange is measured apart: a worker's speed is that
 of its own work. A worker whose peers are gone continues alone.

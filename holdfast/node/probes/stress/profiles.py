@@ -1,4 +1,4 @@
-"""Profiles of stress: data that says what one turn of a load is made of. Importable without torch."""
+"""Stress profiles: data that describes one iteration of a load. Importable without torch."""
 
 import tomllib
 from dataclasses import dataclass

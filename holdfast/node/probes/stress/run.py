@@ -1,4 +1,4 @@
-"""A node under a shaped load: a worker a device, their speed second by second, and what that says."""
+"""A node under a shaped load: one worker per device, their speed per second, and the result."""
 
 import json
 import socket

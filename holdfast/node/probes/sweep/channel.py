@@ -1,4 +1,4 @@
-"""A line to a worker, whoever started it: a JSON command a line goes there, a JSON document a line comes back."""
+"""Channel to a worker: one JSON command per line there, one JSON document per line back."""
 
 import json
 import queue

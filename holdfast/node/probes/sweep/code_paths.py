@@ -1,4 +1,4 @@
-"""Which of NCCL's code paths is slow: a band of sizes again with algorithm and protocol pinned. Pure."""
+"""Finds the slow NCCL code path: repeats a band of sizes with algorithm and protocol pinned. Pure."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The workers of a probe, one per host: started, asked together, and stopped whatever happens.
+"""Workers of a probe, one per host: started, commanded together, and always stopped.
 
 A host may have several seats, a rank each: `h1` is its first, `h1#1` the one of its second GPU or rail.
 """

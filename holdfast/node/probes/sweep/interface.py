@@ -1,4 +1,4 @@
-"""The network interface that has an address: collectives must use the fabric under test, not what a host name says."""
+"""Network interface of an address: collectives must use the fabric under test, not the host name's."""
 
 import fcntl
 import socket

@@ -1,4 +1,4 @@
-"""Pairs of hosts, rail by rail: what each reached, and who could not take part at all."""
+"""Pairs of hosts per rail: what each reached, and which hosts could not take part."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

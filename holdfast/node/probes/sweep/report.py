@@ -1,4 +1,4 @@
-"""What a probe found, in the shape of its JSON document."""
+"""Report of a probe, in the shape of its JSON document."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median, pstdev

@@ -1,4 +1,4 @@
-"""A multi-node probe from start to end: the sweep over all hosts, the pairs, and who is to blame."""
+"""A multi-node probe from start to end: the sweep over all hosts, the pairs, and the blamed part."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace

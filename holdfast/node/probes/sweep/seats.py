@@ -1,4 +1,4 @@
-"""Further ranks on one host, for its other GPUs or rails: children of its worker, which end when it does."""
+"""Further ranks on one host for its other GPUs or rails, as children of its worker."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The probe's hand on one host: reads one JSON command a line, answers with one JSON document a line.
+"""Probe worker on one host: reads one JSON command per line, answers with one JSON document per line.
 
 It lives for a whole probe, so that torch is loaded once; every exchange gets a process group of its own, which ends
 with it. Whatever goes wrong is said in one sentence: a host that cannot take part is not a slow one.

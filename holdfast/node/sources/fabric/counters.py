@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from holdfast.formats.fabric import infiniband
 from holdfast.model import subject
@@ -10,6 +10,7 @@ from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.node.sources.fabric.ports import PortPlace, find_ports, root_of
 from holdfast.node.sources.open_files import CounterFile, close_all, said
+from holdfast.node.sources.part_reads import PartReads
 from holdfast.node.sources.small_file import text_or_nothing
 
 _READABLE = "port_counters_readable"  # absent, with the files named, where one exists and makes no sense
@@ -31,6 +32,7 @@ class InfinibandCountersSource:
         self._sys = sys
         self._exclude = frozenset(exclude)
         self._counters: dict[PortPlace, list[_Counter]] = {}
+        self._reads = PartReads()
 
     def read(self, now: float) -> Reading:
         try:
@@ -43,21 +45,31 @@ class InfinibandCountersSource:
         self._follow(places)
         signals: list[Signal] = []
         absent: dict[tuple[Subject, str], str] = {}
+        if not self._reads.run({place: partial(_sample, found, now) for place, found in self._counters.items()}):
+            return Reading(source=self.name, at=now)  # left behind: another thread reads in its place
         for place, counters in self._counters.items():
-            for counter in counters:
-                counter.sample(now, signals, absent)
             where = subject.port(self._node, place.device, place.number)
+            if (seconds := self._reads.hanging(place)) is not None:
+                absent[(where, _READABLE)] = f"reading a counter has hung for {seconds:.0f} s"
+                continue
+            for counter in counters:
+                counter.report(signals, absent)
             if trouble := _trouble(counters):
                 absent[(where, _READABLE)] = trouble
             else:
                 signals.append(Signal(where, _READABLE, 1.0))
         return Reading(source=self.name, at=now, signals=signals, absent=absent, blind=why)
 
+    def abandon(self) -> bool:
+        return self._reads.abandon()
+
     def _follow(self, places: list[PortPlace]) -> None:
         """Open what is new, close what is gone."""
         for place in self._counters.keys() - set(places):
             close_all(counter.file for counter in self._counters.pop(place))
         for place in places:
+            if self._reads.hanging(place) is not None:
+                continue
             if place not in self._counters or _listed(place) != len(self._counters[place]):
                 close_all(counter.file for counter in self._counters.get(place, ()))
                 self._counters[place] = _counters_of(self._node, place)
@@ -79,7 +91,7 @@ class _Counter:
         self._raw: bytes | str | None = None
         self._signal: Signal | None = None
 
-    def sample(self, now: float, signals: list[Signal], absent: dict[tuple[Subject, str], str]) -> None:
+    def sample(self, now: float) -> None:
         raw = self.file.attempt_at(now)
         if raw != self._raw:
             self._raw = raw
@@ -87,6 +99,8 @@ class _Counter:
             value = None if count is None else float(count * self._worth)
             self._signal = None if value is None else Signal(self._subject, self.signal_name, value)
             self._explain(raw)
+
+    def report(self, signals: list[Signal], absent: dict[tuple[Subject, str], str]) -> None:
         if self._signal is not None:
             signals.append(self._signal)
         else:
@@ -97,6 +111,11 @@ class _Counter:
         said_so = f"cannot be read: {raw}" if isinstance(raw, str) else f"reads {text[:60]!r}"
         self.why_absent = "" if self._signal else f"file {self._name} {said_so}"
         self.senseless = self._signal is None and isinstance(raw, bytes) and not text.startswith(_NOT_KEPT)
+
+
+def _sample(counters: list[_Counter], now: float) -> None:
+    for counter in counters:
+        counter.sample(now)
 
 
 def _trouble(counters: list[_Counter]) -> str:

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Collection
+from functools import partial
 
 from holdfast.catalog import nccl
 from holdfast.model import subject
-from holdfast.model.signal import Reading, Signal
+from holdfast.model.signal import Event, Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.node.sources.fabric.counters import InfinibandCountersSource
 from holdfast.node.sources.fabric.port import NEED_THE_STATE, RdmaPort
@@ -14,6 +15,7 @@ from holdfast.node.sources.fabric.port_track import DAY, HOUR, TEN_MINUTES, Port
 from holdfast.node.sources.fabric.ports import find_ports, root_of
 from holdfast.node.sources.host.repairs import RepairsSource
 from holdfast.node.sources.open_files import said
+from holdfast.node.sources.part_reads import PartReads
 
 __all__ = ["InfinibandCountersSource", "InfinibandSource"]
 
@@ -43,6 +45,8 @@ class InfinibandSource:
         self._gone: dict[str, tuple[bool, str]] = {}  # port -> (surely down, why it is not seen)
         self._scanned: float | None = None
         self._blind = ""
+        self._reads = PartReads()
+        self._reported: set[str] = set()  # ports that hang
         self._repairs = RepairsSource(os.path.dirname(ledger)) if ledger else None
 
     def read(self, now: float) -> Reading:
@@ -52,15 +56,23 @@ class InfinibandSource:
             self._heed_repairs(now)
         if not self._ports and not self._gone:
             return Reading(source=self.name, at=now, blind=self._blind)
-        for port in self._ports.values():
-            port.sample(now)
+        if not self._reads.run({name: partial(port.sample, now) for name, port in self._ports.items()}):
+            return Reading(source=self.name, at=now)  # left behind: another thread reads in its place
         gathered = _Gathered()
         self._report_ports(now, gathered)
         self._report_gone(now, gathered)
         self._report_ledger(gathered)
         return Reading(
-            source=self.name, at=now, signals=gathered.signals, absent=gathered.absent, present=gathered.present
+            source=self.name,
+            at=now,
+            signals=gathered.signals,
+            absent=gathered.absent,
+            present=gathered.present,
+            events=gathered.events,
         )
+
+    def abandon(self) -> bool:
+        return self._reads.abandon()
 
     def _scan(self, now: float) -> None:
         self._scanned = now
@@ -77,7 +89,8 @@ class InfinibandSource:
         for name, place in found.items():
             if name not in self._ports or self._ports[name].place != place:
                 self._ports[name] = RdmaPort(self._node, place)
-            self._ports[name].refresh()
+            if self._reads.hanging(name) is None:
+                self._ports[name].refresh()
             self._ledger.track(name).pci_address = place.pci_address
         seated = {(place.pci_address, place.number) for place in places if place.pci_address}
         self._gone = {
@@ -118,6 +131,10 @@ class InfinibandSource:
                 up_devices.setdefault(port.make, set()).add(port.place.device)
         tense = False
         for name, port in self._ports.items():
+            if (seconds := self._reads.hanging(name)) is not None:
+                self._report_hanging(name, port, seconds, now, gathered)
+                continue
+            self._reported.discard(name)
             track = self._ledger.track(name)
             peers_up = bool(up_devices.get(port.make, set()) - {port.place.device})
             expected = track.ever_up or peers_up or port.up is not False  # what cannot be reported is not ruled out
@@ -133,6 +150,18 @@ class InfinibandSource:
             if port.unreadable:
                 self._scanned = None  # perhaps the device went away: look again before the usual time
         self._pace(tense)
+
+    def _report_hanging(self, name: str, port: RdmaPort, seconds: float, now: float, gathered: "_Gathered") -> None:
+        """The adapter does not answer its driver. The ports of the others are read all the same."""
+        why = f"reading its state has hung for {seconds:.0f} s: the adapter does not answer"
+        gathered.present.append(port.subject)
+        gathered.signals.append(Signal(port.subject, "port_expected", 1.0))
+        gathered.absent |= {(port.subject, signal): why for signal in ("port_state", *NEED_THE_STATE)}
+        if name not in self._reported:
+            self._reported.add(name)
+            device = port.place.pci_address
+            text = f"{port.place.device} {device}: {why}"
+            gathered.events.append(Event(kind="nic", at=now, text=text, device=device, code="hang", severity="fatal"))
 
     def _pace(self, tense: bool) -> None:
         """Look more often while an outage runs towards a deadline, so that it is reported on time."""
@@ -172,12 +201,13 @@ def _has_entries(path: str) -> bool:
 
 
 class _Gathered:
-    __slots__ = ("absent", "present", "signals")
+    __slots__ = ("absent", "events", "present", "signals")
 
     def __init__(self) -> None:
         self.signals: list[Signal] = []
         self.absent: dict[tuple[Subject, str], str] = {}
         self.present: list[Subject] = []
+        self.events: list[Event] = []
 
 
 _QUIET = ("port_outage_seconds", "port_down_seconds_10m", "port_down_seconds_1h", "port_down_seconds_24h",

@@ -1,4 +1,4 @@
-"""One RDMA port: its kept-open files, and what they said last."""
+"""One RDMA port: its open files and their last values."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is known of one port's downtime, and the lines in which it is kept on disk."""
+"""Downtime record of one port, and its on-disk format."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""The InfiniBand subnet from outside: cables, routes and every switch port's counters, through infiniband-diags.
+"""The InfiniBand subnet through infiniband-diags: cables, routes, and the counters of every switch port.
 
 One node of a subnet is enough, and it must be allowed to ask (root, or access to /dev/infiniband/umad*). So the agent
 reads it only where the configuration names it: `[sources.ib_fabric]`.

@@ -1,4 +1,4 @@
-"""`dcgmi diag`, run where a bootstrap asks for it. It takes minutes and the whole GPU, so never beside a job."""
+"""`dcgmi diag` for the bootstrap suite. It takes minutes and the whole GPU, so it never runs beside a job."""
 
 import subprocess
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Calls into a driver, each GPU on a thread of its own: one that hangs costs its own answers and no one else's."""
+"""Driver calls on one thread per GPU: a call that hangs costs only its own GPU's values."""
 
 import logging
 import queue

@@ -1,4 +1,4 @@
-"""GPUs through NVML, at two paces: what changes with the load every 10 s, the rest every minute."""
+"""GPUs through NVML: load-dependent values every 10 s, the rest every minute."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Asking one GPU many things: what answers becomes a signal, what does not becomes an absence with its reason."""
+"""NVML queries of one GPU: an answer becomes a signal, an error becomes an absence with its reason."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

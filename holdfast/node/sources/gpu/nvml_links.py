@@ -1,4 +1,4 @@
-"""NVLink of one GPU: which links are up, what they count, how clean they are. All links in one call where it can be."""
+"""NVLink state, counters and error rates of one GPU, in one call where possible."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a GPU is asked: each question a call of NVML and the signals that it brings."""
+"""NVML queries of a GPU: the call, and the signals it returns."""
 
 import ctypes
 from collections.abc import Iterable, Sequence

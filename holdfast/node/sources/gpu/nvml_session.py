@@ -1,4 +1,4 @@
-"""A standing acquaintance with the NVIDIA driver: load, start, list the GPUs, notice when one is gone.
+"""NVML session: loads and initialises the library, lists GPUs, and notices when one is gone.
 
 GPUs keep their number for as long as this process lives. NVML renumbers them when the driver is restarted with one
 card missing; a verdict must not wander to the neighbour because of that, so numbers follow the PCI address.

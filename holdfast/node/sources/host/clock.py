@@ -1,4 +1,4 @@
-"""The clock as the kernel keeps it, whatever daemon steers it: adjtimex(2) asked without changing anything."""
+"""Kernel clock state through adjtimex(2), read-only, whichever daemon disciplines it."""
 
 import ctypes
 import os

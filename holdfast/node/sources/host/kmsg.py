@@ -1,4 +1,4 @@
-"""kmsg: kernel messages as they come, as events. Storms are folded here, so that nothing behind has to be strong."""
+"""Kernel messages as events. Storms are folded here, so that nothing downstream is flooded."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Where kernel messages come from: the ring buffer behind /dev/kmsg, or a file that is appended to."""
+"""Readers of kernel messages: the ring buffer behind /dev/kmsg, or a growing file."""
 
 import os
 import select

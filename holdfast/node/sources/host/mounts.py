@@ -1,4 +1,4 @@
-"""Local file systems: how full, how many inodes are left, still writable, still mounted."""
+"""Local file systems: usage, inodes, writable, mounted."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Repairs: the word of an operator or an action that a subject was repaired, so that old events no longer count."""
+"""Repairs: marks by an operator or action that a subject was repaired, so that older events no longer count."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Shared storage, asked from a child process: a mount that hangs in the kernel hangs the child and never us.
+"""Shared storage, probed from a child process: a mount that hangs blocks only the child.
 
 At most one child is out per mount. A child that cannot even be killed stays out, and its age is the signal.
 """

@@ -1,4 +1,4 @@
-"""Flight Recorder dumps read in processes of their own, which may not take more memory than a dump can need."""
+"""Reads Flight Recorder dumps in child processes with a memory limit."""
 
 import gc
 import resource

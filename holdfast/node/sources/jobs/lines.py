@@ -1,4 +1,4 @@
-"""Lines of training processes: who may speak for which rank, how much, and what was said. No sockets here."""
+"""Messages of training processes: which process may report for which rank, and limits. No sockets here."""
 
 import threading
 from collections.abc import Callable

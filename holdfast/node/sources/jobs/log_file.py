@@ -1,4 +1,4 @@
-"""Log files as chunks of bytes, whatever they were compressed with. Everything is read; nothing is read whole."""
+"""Log files as chunks of bytes, with any compression. Nothing is loaded whole."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""Who is at the other end of a Unix socket, by the kernel's word and not by its own."""
+"""Identity of the peer of a Unix socket, from the kernel."""
 
 import os
 import socket

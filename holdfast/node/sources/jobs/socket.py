@@ -1,4 +1,4 @@
-"""What training processes on this node say of their progress, over a Unix socket that anybody here may open.
+"""Progress messages of training processes on this node, over a Unix socket that any user may open.
 
 The kernel says who they are; a job speaks only for itself, and nothing it says can take a node out of service.
 """

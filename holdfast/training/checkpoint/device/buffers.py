@@ -1,4 +1,4 @@
-"""The keeper's GPU memory: one buffer for each rank, on another GPU than the rank's where there is one.
+"""The keeper's GPU memory: one buffer per rank, on another GPU than the rank's where possible.
 
 A trainer's allocation dies with it, so the keeper allocates, and the trainer opens the memory by a handle of the CUDA
 runtime and copies into it from GPU to GPU. The keeper then takes the copy to host memory, from where it goes the way

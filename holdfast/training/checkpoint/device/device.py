@@ -1,4 +1,4 @@
-"""A rank's side of the tier in GPU memory: from its own GPU into the keeper's buffer on another, and back.
+"""GPU memory tier of a rank: copies to the keeper's buffer on another GPU, and back.
 
 The same code runs on CPU tensors: their pointers are the host's, and the runtime finds out by itself whose one is.
 """

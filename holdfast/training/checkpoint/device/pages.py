@@ -1,4 +1,4 @@
-"""Host memory that a GPU may read and write by itself: page-locked, so that a copy need not go through another."""
+"""Page-locked host memory, which a GPU copies without a staging buffer."""
 
 import ctypes
 import logging

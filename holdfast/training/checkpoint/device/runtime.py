@@ -1,4 +1,4 @@
-"""The CUDA runtime, as little of it as copies in GPU memory need, by its C interface: a keeper has no torch.
+"""The CUDA runtime through its C interface, as far as copies need it. A keeper has no torch.
 
 Every failure is a CudaError with the runtime's own words. The runtime also remembers the last one for whoever asks
 next, and torch asks after each kernel: it is taken back at once, or our failure would end the training.

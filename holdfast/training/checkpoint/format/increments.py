@@ -1,4 +1,4 @@
-"""Which parts of a copy are not those of the one before: only these travel to a partner that has the one before.
+"""Changed blocks of a copy: only these are sent to a partner that has the previous copy.
 
 The partner puts both together into a whole copy and checks the hash of all of it, so a copy at a partner never hangs on
 an older one: what does not come out right is sent whole.

@@ -1,4 +1,4 @@
-"""Plain values as bytes and back. Whatever the bytes are, the answer is a value or an EncodingError; no code runs."""
+"""Encodes and decodes plain values. Any bytes decode to a value or an EncodingError; no code runs."""
 
 from typing import Any
 

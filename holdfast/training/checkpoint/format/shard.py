@@ -1,4 +1,4 @@
-"""One rank's state as one run of bytes: a description, then the tensors, each at a multiple of 64.
+"""One rank's state as one byte range: a header, then the tensors, each aligned to 64.
 
 The bytes say themselves whose they are and of which step; one xxhash covers them all.
 """

@@ -1,4 +1,4 @@
-"""What the keeper tells the agent of its node: which copies are in its memory, which of its own are in storage."""
+"""Keeper reports to its agent: which copies are in memory and which of its own are in storage."""
 
 import threading
 import time

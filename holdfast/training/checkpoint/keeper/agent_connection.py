@@ -1,4 +1,4 @@
-"""The keeper's line to the agent of its node: which copies lie where, and the agent's word to put them into storage."""
+"""The keeper's connection to its agent: copies and their locations, and the order to flush to storage."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""The keeper's slower hand: copies into storage, one after the other, while training goes on."""
+"""Writes copies to storage in the background while training goes on."""
 
 import logging
 import queue

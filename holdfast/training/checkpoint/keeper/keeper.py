@@ -1,4 +1,4 @@
-"""The keeper: one process per node and job that holds the copies of the training state and outlives the training.
+"""Keeper: one process per node and job that holds copies of the training state and outlives the training.
 
     python -m holdfast.training.checkpoint.keeper.keeper --job llama --dir /checkpoints/llama
 

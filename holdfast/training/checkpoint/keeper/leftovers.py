@@ -1,4 +1,4 @@
-"""What jobs left on this node: keepers without ranks, files of keepers that died, unfinished writes in storage."""
+"""Finds what jobs left on this node: keepers without ranks, files of dead keepers, unfinished writes."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Memory that outlives the process which filled it: anonymous files of the keeper, mapped by whoever gets the fd."""
+"""Memory that outlives the process which filled it: anonymous files of the keeper, mapped by descriptor."""
 
 import fcntl
 import mmap

@@ -1,4 +1,4 @@
-"""Keepers among themselves: shards over TCP, encrypted with keys that are derived from the job's secret."""
+"""Connections between keepers: shards over TCP, encrypted with keys derived from the job's secret."""
 
 import logging
 import socket

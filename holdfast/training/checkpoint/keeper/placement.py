@@ -1,4 +1,4 @@
-"""Which nodes keep whose copies. Pure: the same nodes give every rank the same answer.
+"""Placement of copies on nodes. Pure: the same nodes give every rank the same answer.
 
 Nodes stand in groups of `replicas`, each keeping the copies of all others of its group; where the number does not
 divide, the last ones form a ring. GEMINI (SOSP'23) shows that no placement loses fewer sets of dead nodes.

@@ -1,4 +1,4 @@
-"""Which step goes to storage: one that every rank holds ready for it. Pure.
+"""Quorum for storage: the step that every rank has ready. Pure.
 
 Each rank says which step it holds ready, and keeps that one until it hears the answer; the keeper that counts gives all
 of them the same. So what is chosen is there to be written, and what is left out is left out by all.

@@ -1,4 +1,4 @@
-"""The keeper's side of a training process: buffers lent, copies taken over, copies handed back. Unix socket only."""
+"""The keeper's server for ranks: lends buffers, takes copies, returns them. Unix socket only."""
 
 import logging
 import os

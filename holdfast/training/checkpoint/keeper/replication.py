@@ -1,4 +1,4 @@
-"""From "copied on this node" to "committed": copies go to the partners, and one keeper counts who is safe.
+"""Replication: sends copies to partners and commits a step when enough of them have it.
 
 A step is committed when every rank's shard is on as many nodes as were asked for. One keeper counts, as a rule that of
 rank 0; the others tell it and are reported. Nothing of this touches the training processes.

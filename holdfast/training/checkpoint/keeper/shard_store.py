@@ -1,4 +1,4 @@
-"""The copies that a keeper holds, its own ranks' and its partners', in buffers that are used again and again.
+"""Copies that a keeper holds, of its own ranks and its partners, in reused buffers.
 
 A page that was touched before takes a copy ten times as fast as a new one, so buffers are never given back while
 the job lives. Of each rank there are at most three: the last committed step, one on its way, one being written.

@@ -1,4 +1,4 @@
-"""Where a job's keepers are found and how this node is named: socket paths, addresses."""
+"""Names and addresses of a job's keepers: socket paths, node names."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Between "this step could go to storage" and "write it": asks the keeper that counts, for each rank of this node.
+"""Selects the step to write to storage, by asking the coordinating keeper for each local rank.
 
 No one who trains waits for the answer. A copy that waits for it is kept from being written over, as long as there is
 other room.

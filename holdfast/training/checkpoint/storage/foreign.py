@@ -1,4 +1,4 @@
-"""Checkpoints that others wrote, read into a state: torch.distributed.checkpoint, safetensors and torch.save.
+"""Reads checkpoints of other tools: torch.distributed.checkpoint, safetensors and torch.save.
 
 load_from("/models/llama", {"model": model})
 """

@@ -1,4 +1,4 @@
-"""Steps in storage, in the format of torch.distributed.checkpoint: the step as a whole, and each rank's shard alone.
+"""Steps in storage, in the format of torch.distributed.checkpoint: the whole step, and each rank's shard.
 
     dir/step-00001000/.metadata                              the whole step for torch.distributed.checkpoint
     dir/step-00001000/rank-00003/.metadata  __0_0.distcp     this rank's shard for torch.distributed.checkpoint

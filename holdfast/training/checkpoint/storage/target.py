@@ -1,4 +1,4 @@
-"""Where shards lie: a folder, or any fsspec URL such as s3://bucket/llama. Known without torch.
+"""Storage target: a folder or any fsspec URL such as s3://bucket/llama. Needs no torch.
 
 A shard is a few files in `step-00001000/rank-00003/`. It counts when its index is there, which comes last and whole.
 """
