@@ -33,14 +33,12 @@ from chaos_network import Proxy
 from holdfast.fleet.store import Store
 from holdfast.model.records import Outcome
 from measure import RESULTS
-from tests.fleet.controller.slurm_twin import NOT_ON_A_TWIN
 from tests.fleet.store.conftest import Server
-from tests.fleet.survival.crowd import IN_SERVICE, OUT, POLICY, Crowd
+from tests.fleet.survival.crowd import IN_SERVICE, OUT, POLICY, WITHOUT, Crowd
 from tests.fleet.survival.world import LivingAgent, World, events_of
 from tests.forked import Forked
 
 JUMPS = (-86_400, -3_600, -60, 60, 3_600, 86_400)  # seconds
-WITHOUT = "".join(f'[checks."{check}"]\nenabled = false\n' for check in NOT_ON_A_TWIN)
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -302,7 +300,7 @@ def experiment(scratch: Path, kind: str, seconds: float, at_once: int) -> dict[s
         crowd.begin()
         chaos.run(seconds, at_once)
         figures: dict[str, Any] = {"faults": dict(chaos.counts), "trouble": chaos.trouble}
-        steps = ((made.settled, "settled"), (crowd.settle, "in service"))
+        steps = ((crowd.settle, "in service"), (made.settled, "settled"))
         for step, name in steps:
             try:
                 step()
@@ -323,8 +321,8 @@ def restarted(made: World, crowd: Crowd, chaos: Chaos) -> dict[str, int]:
     made.leader()
     for agent in made.agents:
         agent.say()
-    made.settled()
     crowd.settle()
+    made.settled()
     after = crowd.stages()
     return {
         "nodes_with_another_stage": sum(after.get(name) != stage for name, stage in before.items()),

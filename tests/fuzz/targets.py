@@ -12,6 +12,7 @@ import pkgutil
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from holdfast import formats
@@ -136,22 +137,28 @@ READERS: dict[str, tuple[Callable[[Any], object], type]] = {
 
 
 def text_functions(module: Any) -> Iterator[tuple[str, Callable[[Any], object], type]]:
-    """Public functions of a module that take one text or bytes, with defaults for all else."""
+    """Public functions of a module whose first argument is text or bytes; other texts and numbers are made up."""
     for name, found in inspect.getmembers(module, inspect.isfunction):
         if name.startswith("_") or found.__module__ != module.__name__:
             continue
-        parameters = list(inspect.signature(found).parameters.values())
-        rest_has_defaults = all(
-            one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters[1:]
-        )
-        if not parameters or not rest_has_defaults:
-            continue
         try:
-            kind = typing.get_type_hints(found).get(parameters[0].name)
+            hints = typing.get_type_hints(found)
         except NameError:
             continue
-        if kind in (str, bytes):
-            yield name, found, kind
+        first, *others = list(inspect.signature(found).parameters.values()) or [None]
+        needed = [one for one in others if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
+        kind = hints.get(first.name) if first else None
+        if kind not in (str, bytes, str | bytes) or any(hints.get(one.name) not in _MADE_UP for one in needed):
+            continue
+        more = tuple(_MADE_UP[hints[one.name]] for one in needed)
+        yield name, partial(_call, found, more) if more else found, str if kind is str else bytes
+
+
+_MADE_UP: dict[Any, Any] = {str: "fuzz", int: 1, float: 1.0, str | None: "fuzz"}
+
+
+def _call(found: Callable[..., object], more: tuple[Any, ...], text: Any) -> object:
+    return found(text, *more)
 
 
 # Public, but called with what another reader has matched already.

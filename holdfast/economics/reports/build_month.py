@@ -93,23 +93,24 @@ def write(month: Month, out: str) -> None:
             rows = month.document()["rows"]
             table = csv.DictWriter(file, fieldnames=[month.by, *month.whole.document()])
             table.writeheader()
-            table.writerows({**_rounded(row), month.by: _harmless(row[month.by])} for row in rows)
+            table.writerows(map(_cells, rows))
         if month.incidents:
             beside = Path(out).with_name(f"{Path(out).stem}-incidents.csv")
             with beside.open("w", encoding="utf-8", newline="") as file:
                 rows = month.document()["incidents"]
                 table = csv.DictWriter(file, fieldnames=list(rows[0]))
                 table.writeheader()
-                table.writerows({**_rounded(row), "subject": _harmless(row["subject"])} for row in rows)
+                table.writerows(map(_cells, rows))
     except OSError as error:
         raise Refusal(f"--out: cannot write {out}: {error.strerror}") from None
 
 
-def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """For people: a thousandth of a GPU-hour, of a dollar and of a share is enough."""
-    return {name: round(value, 3) if isinstance(value, float) else value for name, value in row.items()}
+def _cells(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: _cell(value) for name, value in row.items()}
 
 
-def _harmless(text: str) -> str:
-    """A spreadsheet must not take a name for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text
+def _cell(value: Any) -> Any:
+    """A thousandth of a GPU-hour, a dollar or a share is enough. A spreadsheet must not take a name for a formula."""
+    if isinstance(value, str):
+        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else value
+    return round(value, 3) if isinstance(value, float) else value

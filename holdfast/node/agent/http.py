@@ -1,8 +1,10 @@
 """The agent's loopback HTTP server: /metrics for Prometheus, /v1 as JSON. Read-only."""
 
 import logging
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
@@ -20,6 +22,7 @@ log = logging.getLogger("holdfast.node.agent")
 
 MOST_CONNECTIONS = 16
 READ_SECONDS = 5.0
+REQUEST_SECONDS = 10.0  # for a whole request and its answer
 
 
 class Served(Protocol):
@@ -59,10 +62,20 @@ class _FewThreads(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """A client that sends a byte at a time would keep its place for ever: the connection ends under it."""
+        end = threading.Timer(REQUEST_SECONDS, _end, (request,))
+        end.daemon = True
+        end.start()
         try:
             super().process_request_thread(request, client_address)
         finally:
+            end.cancel()
             self._places.release()
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):  # it has ended by itself
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _routes(agent: Served) -> dict[str, Callable[[], Any]]:

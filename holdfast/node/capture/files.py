@@ -62,14 +62,12 @@ def _tar(path: Path) -> Iterator[tuple[str, str]]:
     left = MOST_BYTES
     with tarfile.open(path, "r:*") as archive:
         for number, member in enumerate(archive):
-            if not member.isfile() or number >= MOST_FILES:
-                continue
-            file = archive.extractfile(member)
-            data = file.read(left + 1) if file else b""
-            left -= len(data)
-            if left < 0:
-                raise ValueError(f"it holds more than {MOST_BYTES >> 20} MB")
-            yield member.name, decode(_unpacked(data))
+            if number >= MOST_FILES:
+                return
+            if member.isfile() and (file := archive.extractfile(member)):
+                data = _unpacked(file.read(left + 1), left)
+                left = _left(left, data)
+                yield member.name, decode(data)
 
 
 def _zip(path: Path) -> Iterator[tuple[str, str]]:
@@ -77,18 +75,23 @@ def _zip(path: Path) -> Iterator[tuple[str, str]]:
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist()[:MOST_FILES]:
             with archive.open(name) as file:
-                data = file.read(left + 1)
-            left -= len(data)
-            if left < 0:
-                raise ValueError(f"it holds more than {MOST_BYTES >> 20} MB")
-            yield name, decode(_unpacked(data))
+                data = _unpacked(file.read(left + 1), left)
+            left = _left(left, data)
+            yield name, decode(data)
 
 
-def _unpacked(data: bytes) -> bytes:
-    """A compressed log inside an archive."""
+def _left(left: int, data: bytes) -> int:
+    """Of the bytes that all files of an archive may have together, unpacked."""
+    if len(data) > left:
+        raise ValueError(f"it holds more than {MOST_BYTES >> 20} MB")
+    return left - len(data)
+
+
+def _unpacked(data: bytes, most: int = MOST_BYTES) -> bytes:
+    """A compressed log inside an archive, up to one byte more than allowed."""
     if not data.startswith(b"\x1f\x8b"):
         return data
-    return zlib.decompressobj(wbits=31).decompress(data, MOST_BYTES)
+    return zlib.decompressobj(wbits=31).decompress(data, most + 1)
 
 
 def decode(data: bytes) -> str:

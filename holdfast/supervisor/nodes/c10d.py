@@ -1,9 +1,7 @@
 """Rendezvous of supervisors through a c10d store that the leader serves. Needs torch."""
 
 import contextlib
-import ipaddress
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +13,7 @@ import msgspec
 from torch._C._distributed_c10d import TCPStore
 from torch.distributed import DistError
 
+from holdfast.runtime.listener import listen
 from holdfast.supervisor.nodes.admission import LeaderAdmission, NodeClaim, new_nonce
 from holdfast.supervisor.nodes.rendezvous import AttemptMembers, LeaderLost
 from holdfast.supervisor.nodes.report import AttemptEnd, AttemptPlan, AttemptReport
@@ -68,7 +67,7 @@ class C10dRendezvous:
 
     def _connect(self, *, server: bool) -> TCPStore:
         timeout = timedelta(seconds=self._timeout.assembly_seconds)
-        listener = _listen(self._host, self._port) if server else None
+        listener = listen(self._host, self._port).detach() if server else None
         store = TCPStore(
             self._host, self._port, is_master=server, timeout=timeout, wait_for_workers=False, master_listen_fd=listener
         )
@@ -213,15 +212,6 @@ class C10dRendezvous:
         self._closing.set()
         if self.leads:
             time.sleep(4 * self._timeout.poll_seconds)
-
-
-def _listen(host: str, port: int) -> int:
-    """Only on the interface of `host`. Debian gives a host's own name a loopback address: then on every interface."""
-    family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    address = str(found[0])
-    if ipaddress.ip_address(address).is_loopback and host not in ("localhost", address):
-        address = "::" if family == socket.AF_INET6 else "0.0.0.0"
-    return socket.create_server((address, port), family=family).detach()
 
 
 def leads_by_scheduler() -> bool:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from holdfast.runtime.listener import listen
+
 POLL_SECONDS = 0.2
 SILENT_SECONDS = 15.0  # without a sign of life of another node's launcher
 JOIN_SECONDS = 600.0
@@ -45,7 +47,10 @@ class LauncherNodes:
 
         leads = self.rank == 0
         timeout = timedelta(seconds=JOIN_SECONDS)
-        self._store = TCPStore(self.host, self.port, None, leads, timeout, wait_for_workers=False)
+        if leads:
+            self._store = self._new_store(self.port, timeout)
+        else:
+            self._store = TCPStore(self.host, self.port, None, False, timeout, wait_for_workers=False)
         self.port = self._store.port
         self._store.set_timeout(timedelta(seconds=ANSWER_SECONDS))
         if leads:
@@ -83,11 +88,19 @@ class LauncherNodes:
     def give_up(self, why: str) -> None:
         self._store.set("over", why)
 
-    def _announce(self, number: int) -> None:
+    def _new_store(self, port: int, timeout: timedelta) -> Any:
+        """On the interface of the job alone: a store of PyTorch has no authentication."""
         from torch._C._distributed_c10d import TCPStore
 
+        listener = listen(self.host, port)
+        port = listener.getsockname()[1]
+        return TCPStore(
+            self.host, port, None, True, timeout, wait_for_workers=False, master_listen_fd=listener.detach()
+        )
+
+    def _announce(self, number: int) -> None:
         self._ranks_store = None  # closes the one before
-        self._ranks_store = TCPStore(self.host, 0, None, True, wait_for_workers=False)
+        self._ranks_store = self._new_store(0, timedelta(seconds=JOIN_SECONDS))
         self._number = number
         self._store.set("generation", f"{number} {self._ranks_store.port}")
 

@@ -12,12 +12,15 @@ from sqlalchemy import create_engine, text
 
 from holdfast.fleet.store.sequence import StoredSequence
 from tests.fleet.controller.running import until
+from tests.fleet.controller.slurm_twin import NOT_ON_A_TWIN
 
 # Nodes fail often and independently here: neither the breaker nor a shared cause may keep them in service.
 POLICY = (
     "breaker_share = 1.0\nbreaker_nodes = 1000\nshared_nodes = 1000\nshared_first_seconds = 0\n"
     "repeat_offences = 100000\nrepeat_offender_score = 0\n"
 )
+# What an agent on simulated hardware cannot answer, so that its node passes the test.
+WITHOUT = "".join(f'[checks."{check}"]\nenabled = false\n' for check in NOT_ON_A_TWIN)
 IN_SERVICE = frozenset({"ready", "allocated"})
 OUT = frozenset({"draining", "quarantined", "removed"})
 PATIENCE_SECONDS = 300.0

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fleet.store.conftest import Server
 
-from .crowd import POLICY, Crowd
+from .crowd import POLICY, WITHOUT, Crowd
 from .world import World, keep, world
 
 pytestmark = pytest.mark.slow
@@ -76,7 +76,7 @@ def survive(directory: Path, engine: Engine, kills: int, failing: int = 0) -> di
     url, server = engine
     chance = random.Random(kills)
     struck = Counter[str]()
-    with world(directory, url, controllers=2 if server else 1, policy=POLICY, action_seconds=0.1) as made:
+    with world(directory, url, controllers=2 if server else 1, policy=POLICY, action_seconds=0.1, more=WITHOUT) as made:
         crowd = Crowd([one.url for one in made.controllers], made.ask, failing, healthy=failing // 2)
         crowd.begin()
         strikes = victims(made, server)
@@ -87,10 +87,10 @@ def survive(directory: Path, engine: Engine, kills: int, failing: int = 0) -> di
             strikes[name]()
             struck[name.split()[0]] += 1
         live_a_little(made, chance)
-        made.settled()
         if failing:
             crowd.settle()
         crowd.end()
+        made.settled()
         assert crowd.lost(made.store) == 0
         return {"kills": kills, **struck, **made.verify(), **crowd.figures()}
 

@@ -247,11 +247,13 @@ def world(
     policy: str = "",
     host: str = "127.0.0.1",
     action_seconds: float = 0.0,
+    more: str = "",
 ) -> Iterator[World]:
+    """`more` is added to the configuration of every agent."""
     made = World(directory, store, controllers, policy, host, action_seconds=action_seconds)
     try:
         for _ in range(agents):
-            made.add_agent()
+            made.add_agent(more)
         yield made
     finally:
         made.stop()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 from holdfast.node.agent.reporting import spool as module
-from holdfast.node.agent.reporting.spool import Spool
+from holdfast.node.agent.reporting.spool import Spool, session_of
 
 NOW = 1_800_000_000.0
 
@@ -117,6 +117,38 @@ def test_memory_is_bounded_while_the_disk_takes_nothing(tmp_path: Path, monkeypa
         spool.add(news(seq), NOW)
     assert seqs(spool) == list(range(21, 31))
     assert spool.losses.reports == 20
+
+
+def kernel_event(at: float, since_boot: float) -> Event:
+    return Event(kind="xid", at=at, text="NVRM: Xid 79", detail={"since_boot_seconds": since_boot})
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, -1.0, 0.0, 1.0, 86_400.0])
+@pytest.mark.parametrize("acknowledged", [False, True])
+def test_a_clock_that_was_set_hides_no_kernel_event_of_a_restarted_agent(
+    tmp_path: Path, jump: float, acknowledged: bool
+) -> None:
+    spool = Spool(tmp_path / "spool", NOW, boot="b1")
+    report = Report(node="n1", session=session_of(NOW, "b1"), seq=1, at=NOW, events=(kernel_event(NOW, 500.0),))
+    spool.add(report, NOW)
+    if acknowledged:
+        spool.acknowledge(entry for entry, _ in spool.batch(10, 1 << 20))
+    taken = Spool(tmp_path / "spool", NOW + jump, boot="b1").had_taken()
+    assert taken(kernel_event(NOW + jump, 500.0)), "it is read again, whatever the clock says now"
+    assert not taken(kernel_event(NOW + jump + 0.1, 500.1)), "it came after that, whatever the clock says now"
+
+
+def test_events_of_another_boot_are_no_old_ones(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", NOW, boot="b1")
+    for number, since_boot in enumerate((500.0, 900.0), 1):
+        events = (kernel_event(NOW, since_boot),)
+        spool.add(Report(node="n1", session=session_of(NOW, "b1"), seq=number, at=NOW, events=events), NOW)
+    spool.acknowledge(entry for entry, _ in spool.batch(1, 1 << 20))
+    assert not Spool(tmp_path / "spool", NOW, boot="b2").had_taken()(kernel_event(NOW + 60, 20.0))
+    assert Spool(tmp_path / "spool", NOW, boot="b1").had_taken()(kernel_event(NOW + 60, 900.0))
+    spool.acknowledge(entry for entry, _ in spool.batch(10, 1 << 20))
+    assert Spool(tmp_path / "spool", NOW, boot="b1").had_taken()(kernel_event(NOW + 60, 900.0))
+    assert not Spool(tmp_path / "spool", NOW, boot="b2").had_taken()(kernel_event(NOW + 60, 900.0))
 
 
 def test_a_restarted_agent_knows_up_to_when_events_were_told(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What launchers agree on: one new generation for deaths that come together, and an end that all see."""
 
+import socket
+
 import pytest
 
 from holdfast.training.launch import nodes
@@ -71,3 +73,15 @@ def test_a_silent_launcher_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(NodeLost, match="the launcher of node 1 is silent"):
         leader.generation()
         leader.generation()
+
+
+def test_its_stores_listen_on_the_interface_of_the_job_alone() -> None:
+    """PyTorch's store has no authentication: whoever reaches its port ends the job."""
+    leader = LauncherNodes(1, 0, "127.0.0.2", 0)
+    leader.join()
+    generation = leader.generation()
+    assert isinstance(generation, Generation)
+    for port in (leader.port, generation.port):
+        socket.create_connection(("127.0.0.2", port), timeout=5).close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=5)

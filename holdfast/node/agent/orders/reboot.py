@@ -15,14 +15,19 @@ GOES_DOWN_SECONDS = 300.0
 BOOT_ID = "sys/kernel/random/boot_id"
 
 
+def boot_id(proc: str) -> str:
+    """Another one after each boot; '' where it cannot be read."""
+    try:
+        return (Path(proc) / BOOT_ID).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 def reboot(settings: Settings, goes_down_seconds: float = GOES_DOWN_SECONDS) -> OrderAction:
     """The order is answered by the agent of the next boot: this one goes down with the machine."""
 
     def boot() -> str:
-        try:
-            return (Path(settings.roots.proc) / BOOT_ID).read_text(encoding="ascii").strip()
-        except (OSError, UnicodeDecodeError):
-            return ""
+        return boot_id(settings.roots.proc)
 
     def perform(order: Order, now: float) -> OrderOutcome:
         try:

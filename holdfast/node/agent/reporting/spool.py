@@ -4,15 +4,18 @@ Bounded. When the bound is reached, old heartbeats are dropped first, then old r
 reported. The file is appended to; only acknowledged and dropped entries are cut out of it.
 """
 
+import hashlib
 import logging
 import os
+import secrets
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from holdfast.model.signal import Event
 from holdfast.model.wire.report import Report
 from holdfast.node.agent.state import write_atomically
 
@@ -60,6 +63,23 @@ class _Header(msgspec.Struct):
 
     dropped: Losses
     events_until: float
+    boot: str = ""
+    kernel_until: float = 0.0
+
+
+def session_of(started_at: float, boot: str) -> str:
+    """The name of an agent's session: it says in which boot of the node the agent ran."""
+    return f"{int(started_at)}-{boot}-{secrets.token_hex(8)}"
+
+
+def boot_mark(boot_id: str) -> str:
+    """A short name of a boot; '' where the node does not say which it is."""
+    return hashlib.sha256(boot_id.encode()).hexdigest()[:8] if boot_id else ""
+
+
+def since_boot(event: Event) -> float | None:
+    seconds = event.detail.get("since_boot_seconds")
+    return float(seconds) if isinstance(seconds, int | float) else None
 
 
 def is_news(report: Report) -> bool:
@@ -69,14 +89,16 @@ def is_news(report: Report) -> bool:
 class Spool:
     """Owned by one thread. Nothing here raises for what the disk does: `trouble` says it."""
 
-    def __init__(self, path: Path, now: float, most_bytes: int = MOST_BYTES) -> None:
-        self._path = path
+    def __init__(self, path: Path, now: float, most_bytes: int = MOST_BYTES, boot: str = "") -> None:
+        self._path, self._boot = path, boot
         self._most_bytes = most_bytes
         self._entries: deque[SpoolEntry] = deque()
         self._size = 0  # of the file
         self._held = 0  # bytes that still matter
         self.losses = Losses()
-        self.events_until = 0.0  # the latest event ever taken in: a restarted agent reads old kernel lines again
+        # The latest events ever taken in, as a restarted agent reads old kernel lines again: by the wall clock, and by
+        # the seconds since this boot, which no one can set.
+        self.events_until = self.kernel_until = 0.0
         self.skipped_lines = 0
         self.trouble = ""
         self._load()
@@ -151,6 +173,7 @@ class Spool:
             if line.startswith(b'{"dropped"'):
                 header = msgspec.json.decode(line, type=_Header)
                 self.losses, self.events_until = header.dropped, header.events_until
+                self.kernel_until = header.kernel_until if header.boot == self._boot else 0.0
                 return
             report = msgspec.json.decode(line, type=Report)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -162,6 +185,18 @@ class Spool:
 
     def _note_events(self, report: Report) -> None:
         self.events_until = max([self.events_until, *(event.at for event in report.events)])
+        if report.session.split("-")[1:2] == [self._boot]:
+            self.kernel_until = max([self.kernel_until, *filter(None, map(since_boot, report.events))])
+
+    def had_taken(self) -> Callable[[Event], bool]:
+        """Whether an event was taken in before now, for the time in which a started agent reads old lines again."""
+        wall, kernel = self.events_until, self.kernel_until
+
+        def taken(event: Event) -> bool:
+            seconds = since_boot(event)
+            return seconds <= kernel if self._boot and seconds is not None else event.at <= wall
+
+        return taken
 
     def _body(self, entry: SpoolEntry) -> bytes | None:
         if entry.body is not None:
@@ -228,7 +263,7 @@ class Spool:
 
     def _compact(self) -> None:
         """Write anew what still matters; rename, so that a crash leaves the one file or the other."""
-        parts = [msgspec.json.encode(_Header(self.losses, self.events_until))]
+        parts = [msgspec.json.encode(_Header(self.losses, self.events_until, self._boot, self.kernel_until))]
         places, offset = [], len(parts[0]) + 1
         for entry in self._entries:
             body = self._body(entry)

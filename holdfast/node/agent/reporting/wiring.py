@@ -1,6 +1,5 @@
 """Connects the agent to its controller: builds reporter, order handler and their parts from the settings."""
 
-import secrets
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -19,14 +18,14 @@ from holdfast.node.agent.orders.gpu_reset import DriverGate, reset_gpu
 from holdfast.node.agent.orders.gpu_situation import situation
 from holdfast.node.agent.orders.handler import Order, OrderAction, OrderHandler
 from holdfast.node.agent.orders.prober import Prober
-from holdfast.node.agent.orders.reboot import reboot
+from holdfast.node.agent.orders.reboot import boot_id, reboot
 from holdfast.node.agent.orders.retest import retest
 from holdfast.node.agent.reporting.connection import ControllerLink
 from holdfast.node.agent.reporting.enrolment import Enrolment
 from holdfast.node.agent.reporting.jobs import JobsHere
 from holdfast.node.agent.reporting.reporter import Reporter
 from holdfast.node.agent.reporting.second_look import SecondLook
-from holdfast.node.agent.reporting.spool import Spool
+from holdfast.node.agent.reporting.spool import Spool, boot_mark, session_of
 from holdfast.node.sources.jobs.socket import JobSocketSource
 
 SETTLED_SECONDS = 60.0  # by then a started agent has read again what the kernel said before
@@ -53,8 +52,9 @@ class Reporting:
         self._second_look = SecondLook(self._doubted_sources, read_now, clock.now)
         self._progress = progress
         self._kept_sent: tuple[tuple[str, ...], tuple[KeeperReport, ...]] = ((), ())
-        spool = Spool(directory / "spool.jsonl", self._started_at)
-        self._sent_before = spool.events_until
+        boot = boot_mark(boot_id(settings.roots.proc))
+        spool = Spool(directory / "spool.jsonl", self._started_at, boot=boot)
+        self._was_sent_before = spool.had_taken()
         enrolment = Enrolment(
             node=name,
             pool=controller.pool,
@@ -64,7 +64,7 @@ class Reporting:
             join_token_file=controller.join_token_file,
         )
         link = ControllerLink(controller.url, controller.ca_file, controller.timeout_seconds)
-        session = f"{int(self._started_at)}-{secrets.token_hex(8)}"
+        session = session_of(self._started_at, boot)
         self._reporter = Reporter(
             name,
             session,
@@ -152,7 +152,7 @@ class Reporting:
 
     def _was_sent(self, event: Event) -> bool:
         starting = self._clock.now() - self._started_at < SETTLED_SECONDS
-        return starting and event.at <= self._sent_before
+        return starting and self._was_sent_before(event)
 
     def _digest(self) -> bytes:
         with self._guard:
