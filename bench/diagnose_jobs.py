@@ -61,14 +61,22 @@ def one_job(python: str, fault: str) -> dict[str, Any]:
         seconds = time.monotonic() - began
         state = Path(folder, "run", "run.json")
         attempts = json.loads(state.read_text())["attempts"] if state.exists() else []
+        decision = next_step(python, Path(folder, "run", "attempt_1.log"))
     first = attempts[0] if attempts else {}
-    found, blamed, decision = first.get("cause", ""), first.get("subject", ""), first.get("action", "")
+    found, blamed = first.get("cause", ""), first.get("subject", "")
     named = rank is None or f"rank/{rank}" in str(blamed) or f"rank {rank}" in done.stderr
     return {
         "fault": fault, "cause": found, "subject": blamed, "decision": decision, "attempts": len(attempts),
         "seconds": round(seconds, 1), "exit_code": done.returncode, "rank_named": named,
         "right": found in causes and named and decision in decisions,
     }  # fmt: skip
+
+
+def next_step(python: str, log: Path) -> str:
+    """What the diagnosis of the first attempt advises; the run itself stops, for it is told to at the first repeat."""
+    command = [str(Path(python).with_name("holdfast")), "diagnose", "--json", str(log)]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False).stdout
+    return str(((json.loads(said) if said else {}).get("next") or {}).get("action", ""))
 
 
 def launch(python: str, fault: str, folder: str) -> list[str]:

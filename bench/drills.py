@@ -8,10 +8,10 @@ from typing import Any
 
 from measure import publish
 
-from holdfast.lab.drills.batch import fuzz, fuzz_summary, fuzz_tasks, play_all, summary, wide_summary
+from holdfast.lab.drills.batch import fuzz, fuzz_summary, fuzz_tasks, fuzz_wide, play_all, summary, wide_summary
 from holdfast.lab.drills.draw import CALM
 from holdfast.lab.drills.file import load, shipped
-from holdfast.lab.drills.wide import play as wide
+from holdfast.lab.drills.wide.laws import FAMILIES
 
 
 def against_alerts(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -29,19 +29,11 @@ def against_alerts(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def unseen(draws: int, first: int, seconds: float) -> None:
-    """One after the other, in the order of their seeds, so that whatever is done when time is up is a fair sample."""
-    began, outcomes = time.perf_counter(), []
-    for task in wide.tasks(draws, first, unseen=True):
-        if time.perf_counter() - began > seconds:
-            break
-        outcomes.append(wide.play(task))
-        one = outcomes[-1]
-        right = one["score"]["top1"] and not one["score"]["false_findings"]
-        claims = [(found["cause"], found["kind"], found["confidence"]) for found in one["findings"]]
-        print("right" if right else "wrong", one["drill"], [each["cause"] for each in one["truth"]], claims, flush=True)
-    found = {**wide_summary(outcomes), "asked_draws": draws, "first_seed": first}
-    publish("drills_unseen", {**found, "wall_seconds": round(time.perf_counter() - began, 1)})
+def of_family(family: str, draws: int, first: int, processes: int) -> None:
+    began = time.perf_counter()
+    outcomes = fuzz_wide(draws, first, processes, family)
+    found = {**wide_summary(outcomes), "family": family, "asked_draws": draws, "first_seed": first}
+    publish(f"drills_{family}", {**found, "wall_seconds": round(time.perf_counter() - began, 1)})
 
 
 def main() -> None:
@@ -50,12 +42,12 @@ def main() -> None:
     options.add_argument("--hard", type=int, default=60)
     options.add_argument("--first", type=int, default=1)
     options.add_argument("--processes", type=int, default=0)
-    options.add_argument("--unseen", type=int, default=0, help="draws of plants kept out of tuning; no other")
-    options.add_argument("--seconds", type=float, default=1e9, help="of wall time, after which no other is drawn")
+    options.add_argument("--family", choices=FAMILIES, help="plants drawn wide, of this family, and no other drill")
+    options.add_argument("--draws", type=int, default=400, help="with --family: so many")
     asked = options.parse_args()
     began = time.perf_counter()
-    if asked.unseen:
-        unseen(asked.unseen, asked.first, asked.seconds)
+    if asked.family:
+        of_family(asked.family, asked.draws, asked.first, asked.processes)
         return
     known = play_all([load(name) for name in shipped()], asked.processes)
     random = fuzz(fuzz_tasks(asked.seeds, asked.first, "", 0.15), asked.processes)

@@ -1,7 +1,7 @@
 """What a finding's weighing is worth, learnt from drawn drills: writes holdfast/catalog/seam_confidence.csv.
 
-A quarter of the drills are drawn as usual, a quarter hard, and half on plants drawn wide, of the family that limits may
-be tuned on. Seeds that are used here must not be used to judge the result.
+A quarter of the drills are drawn as usual, a quarter hard, and half on plants drawn wide, of the two families that
+limits may be tuned on. Seeds that are used here must not be used to judge the result.
 """
 
 import argparse
@@ -28,7 +28,8 @@ def main() -> None:
     part = asked.seeds // 4
     todo = [*fuzz_tasks(part, asked.first, "", 0.15), *fuzz_tasks(part, asked.first + part, "", 0.15, hard=True)]
     outcomes = fuzz(todo, asked.processes)
-    outcomes += fuzz_wide(2 * part, asked.first + 2 * part, asked.processes, unseen=False)
+    for number, family in enumerate(("tuned", "other")):
+        outcomes += fuzz_wide(part, asked.first + (2 + number) * part, asked.processes, family)
     claims: list[ScoredFinding] = list(chain.from_iterable(one["claims"] for one in outcomes))
     found = [(0.0, 0.0), *fitted(claims), (1.0, MOST)]
     head = [*HEAD, f"# {len(claims)} findings of drills with seeds {asked.first} to {asked.first + 4 * part - 1}."]

@@ -58,6 +58,12 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
+def can_fork(environ: Mapping[str, str]) -> bool:
+    """Whether nothing differs that a loader or an interpreter reads when it starts: a fork has started already."""
+    changed = {name for name, _ in environ.items() ^ os.environ.items()}
+    return not any(name.startswith(("LD_", "PYTHON")) for name in changed)
+
+
 def _run(main: Callable[[], int], arguments: list[str], output: Connection, log: str, environ: dict[str, str]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.dup2(output.fileno(), sys.stdout.fileno())

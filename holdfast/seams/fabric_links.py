@@ -46,14 +46,19 @@ class Links:
             if link.startswith("link/")
         }
 
+    @cached_property
+    def metered(self) -> frozenset[Subject]:
+        """Links of which anything is known: one that is not measured is neither well nor bad."""
+        return frozenset(self.scene.seen(BANDWIDTH) | self.scene.seen(ERRORS) | self.scene.seen(CONGESTION))
+
     def beside(self, place: Subject) -> frozenset[Subject]:
         """Links that share a switch with it: what it cannot carry goes over them."""
         switches = self.switches_of.get(place, [place])
-        return frozenset(link for switch in switches for link in self.of_switch.get(switch, ()))
+        return frozenset(link for switch in switches for link in self.of_switch.get(switch, ())) & self.metered
 
     def most_of(self, switch: Subject, bad: Mapping[Subject, object], least: float = 0.7) -> bool:
         """Are nearly all links of a switch bad? With one link there is no majority."""
-        links = self.of_switch.get(switch, frozenset())
+        links = self.of_switch.get(switch, frozenset()) & {*self.metered, *bad}
         hit = sum(1 for link in links if link in bad)
         return hit > 1 and hit >= least * len(links)
 

@@ -19,6 +19,7 @@ SLACK_SECONDS = 90.0  # onsets are not known better: noise, inertia, a reading a
 ABSORBED = 0.6  # of a candidate's own signs: then it is a consequence
 FOR_ALL_SYMPTOMS = 2.5
 FOR_THE_FIRST = 1.0
+EARLY = 0.2  # of the symptoms: of many coarse instruments a few seem to move before they do
 AGAINST_THE_LATE = 3.0
 MOST_OF_THE_LATE = 0.7  # confidence 0.67
 CLOCKS_APART_SECONDS = 600.0
@@ -135,8 +136,9 @@ def _lasted(scene: Scene, candidate: CauseCandidate) -> bool:
     return scene.now - candidate.since >= (0.0 if candidate.proven else LASTS_SECONDS)
 
 
-def _rank(story: Story) -> tuple[float, float, str]:
-    return (-story.score, story.candidate.since, story.candidate.cause)
+def _rank(story: Story) -> tuple[float, float, float, str]:
+    """What an instrument shows goes before what is only concluded from a pattern, however well the pattern fits."""
+    return (-min(story.score, story.most), -story.score, story.candidate.since, story.candidate.cause)
 
 
 def _within(scene: Scene, candidate: CauseCandidate, needing: Sequence[Symptom]) -> list[int]:
@@ -157,10 +159,10 @@ def _weigh(scene: Scene, story: Story, needing: Sequence[Symptom], taken: set[in
     if not explained:
         return
     story.score += FOR_ALL_SYMPTOMS * _share(explained, counts)
-    first = min(one.since for one in explained)
+    first = sorted(one.since for one in explained)[int(EARLY * len(explained))]
     if candidate.since > first + SLACK_SECONDS:
         _late(story, candidate.since - first)
-    elif candidate.since <= first + scene.panel.step:
+    elif (candidate.signs or candidate.proven) and candidate.since <= first + scene.panel.step:
         story.score += FOR_THE_FIRST
 
 

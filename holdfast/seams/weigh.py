@@ -7,12 +7,16 @@ import numpy as np
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams.candidate import CauseCandidate
+from holdfast.seams.moved import baseline_columns, median, recent_columns
 from holdfast.seams.scene import Scene
 
 FOR_COMPANIONS = 2.0
 AGAINST_STILL = 2.5
 HEAT = "gpu_temperature_celsius"
+POWER, USE = "gpu_power_watts", "gpu_utilization_ratio"
 WARMER_CELSIUS = 1.5
+LEAST_RISE_CELSIUS = 1.0  # beyond what their power explains: less is noise
+AS_MUCH = 0.5  # of the loss of flow: a unit that holds its temperature difference delivers as much as is needed
 SLACK_SECONDS = 120.0
 HEAT_NEEDS_SECONDS = 300.0  # metal and coolant have inertia
 
@@ -62,6 +66,49 @@ def warms(scene: Scene, candidate: CauseCandidate, nodes: Collection[Subject], e
         weight = AGAINST_STILL * len(still) / len(seen)
         candidate.doubt(weight, f"{len(still)} of {len(seen)} working nodes it cools are well")
     return part
+
+
+def unexplained_rise(scene: Scene, nodes: Collection[Subject]) -> float | None:
+    """Degrees by which the GPUs of these working nodes are warmer than their power explains, the middle one of them;
+    None where no GPU of theirs is seen."""
+    heat, power = scene.moves(HEAT), scene.moves(POWER)
+    drawn = {subject: row for row, subject in enumerate(power.subjects)}
+    wholes = scene.wholes(heat.subjects)
+    rises = []
+    for row in np.flatnonzero(heat.seen):
+        if wholes[row] not in nodes or wholes[row] not in scene.loaded:
+            continue
+        place = drawn.get(heat.subjects[row])
+        times = float(power.recent[place] / max(power.center[place], 1.0)) if place is not None else 1.0
+        explained = (float(heat.center[row]) - scene.coolant) * (times - 1.0) if times == times else 0.0
+        rises.append(float(heat.recent[row] - heat.center[row]) - explained)
+    return float(np.median(rises)) if rises else None
+
+
+def follows_load(scene: Scene, nodes: Collection[Subject], lost: float) -> bool:
+    """Did the load behind fall as much as what is delivered, and not because GPUs are hot?
+
+    Where racks share a flow without valves, the few nodes that work on get warmer. That is no fault of the unit. A GPU
+    that is hot and draws less or is slowed down does so because it is hot.
+    """
+    suffering = (
+        node for node in nodes if node in scene.hot and (node in scene.slow_clocks or node in scene.drawing_less)
+    )
+    return load_fell(scene, nodes) >= AS_MUCH * lost and not any(suffering)
+
+
+def load_fell(scene: Scene, nodes: Collection[Subject]) -> float:
+    """By what share the GPUs of these nodes, at rest or not, draw less than before; without power, work less."""
+    times = scene.panel.times
+    for signal in (POWER, USE):
+        table = scene.panel.of(signal)
+        rows = [row for row, whole in enumerate(scene.wholes(table.subjects)) if whole in nodes]
+        before = median(table.values[rows, : baseline_columns(times)])
+        now = median(table.values[rows, -recent_columns(times) :])
+        both = np.isfinite(before) & np.isfinite(now)
+        if (usual := float(before[both].sum())) > 0:
+            return 1.0 - float(now[both].sum()) / usual
+    return 0.0
 
 
 def _warmed(scene: Scene, node: Subject, candidate: CauseCandidate) -> bool:

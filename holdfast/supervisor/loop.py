@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from holdfast.diagnosis.rules import diagnose as diagnosis_rules
 from holdfast.diagnosis.rules.diagnose import Diagnosis, subject_of
-from holdfast.diagnosis.rules.next_step import subject_words
+from holdfast.diagnosis.rules.next_step import sentence
 from holdfast.model.evidence import Evidence
 from holdfast.runtime import clock
 from holdfast.supervisor import processes, storage_wait
@@ -118,7 +118,7 @@ class Supervisor:
         return Attempt(
             number=plan.number, began=began, ended=clock.now(), exit_code=worst.exit_code, ended_by=worst.ended_by,
             cause=first.name if first else "", subject=str(subject_of(first)) if first else "",
-            says=first.cause.says.replace("%s", subject_words(first)) if first else _bare(worst),
+            says=sentence(first) if first else _bare(worst),
             first_step=own.first_step, last_step=own.last_step, advanced=self._accounts.best_step > best,
             nodes=plan.members,
         )  # fmt: skip

@@ -114,3 +114,14 @@ def test_advice_shortly_below_the_error_is_taken() -> None:
 def test_the_number_of_a_failed_call_is_read_as_its_error() -> None:
     found = _of("ibrc.cpp:420: non-zero status: 22 ibv_modify_qp failed.\n")
     assert found.causes[0].name == "launcher.setup" and "GID" in "".join(found.next.fix)  # type: ignore[union-attr]
+
+
+def test_a_cuda_error_is_read_behind_a_short_clock_and_a_level() -> None:
+    found = _of("7.25.597.709 E CUDA error: an illegal memory access was encountered\n")
+    assert found.causes[0].name == "job.illegal_access"
+
+
+def test_a_killed_rank_is_named_beside_its_host() -> None:
+    line = "n7: failed (exitcode: -9) local_rank: 2 (pid: 40) of binary: /usr/bin/python\n"
+    summary = "  host      : n7\n  rank      : 2 (local_rank: 2)\n  exitcode  : -9 (pid: 40)\n"
+    assert "rank 2" in _of(line + summary).next.reason  # type: ignore[union-attr]

@@ -108,7 +108,15 @@ def test_whose_kernel_log_is_missed() -> None:
 
 @pytest.mark.parametrize(
     ("signal", "known"),
-    [("11", "segfault"), ("7", "bus_error"), ("4", "illegal_instruction"), ("9", ""), ("6", ""), ("8", ""), ("1", "")],
+    [
+        ("11", "segfault"),
+        ("7", "bus_error"),
+        ("4", "illegal_instruction"),
+        ("9", ""),
+        ("6", "abort"),
+        ("8", ""),
+        ("1", ""),
+    ],
 )
 def test_the_known_problem_behind_a_signal(signal: str, known: str) -> None:
     one = exits.candidate([reported("exit", "exit", signal=signal)])

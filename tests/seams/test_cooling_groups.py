@@ -78,9 +78,9 @@ def test_what_all_units_do_is_not_one_units_doing(quiet: Any) -> None:
     change(CDU, times=0.8)(quiet)
     found = quiet.candidates(FLOW)
     assert found["cdu/c1", "cooling.supply_warm"].score == START + 2 - 2.5 - 1.5 - 3
-    assert found["cdu/c1", "cooling.flow_low"].score == START + 2.5 - 2.5, "the plant is named for its supply"
+    assert found["cdu/c1", "cooling.flow_low"].score == START + 2.5 - 2.5 - 4, "the plant is named for its supply"
     change(SUPPLY, by=-4.0)(quiet)
-    assert quiet.candidates(FLOW)["cdu/c1", "cooling.flow_low"].score == START + 2.5 - 2.5 - 3
+    assert quiet.candidates(FLOW)["cdu/c1", "cooling.flow_low"].score == START + 2.5 - 2.5 - 4 - 3
 
 
 UNREAD = of(without(CDU), without(SUPPLY))

@@ -18,6 +18,14 @@ PRESSURE, SUPPLY, INLET = "cdu_differential_pressure_pascals", "cdu_supply_celsi
 HEAT, WATTS, USE, SPEED = "gpu_temperature_celsius", "gpu_power_watts", "gpu_utilization_ratio", "fan_speed_ratio"
 ROOM, AIR = "ambient_celsius", "node_inlet_celsius"
 
+RETURN = "cdu_return_celsius"
+
+
+def returns(degrees: float) -> Make:
+    """Return meters that are so much warmer than the supply."""
+    return lambda world: world.add(RETURN, {"cdu/c1": 32.0 + degrees, "cdu/c2": 32.0 + degrees})
+
+
 HALF = change(CDU, "cdu/c1", times=0.5)
 BOTH = change(RACK_FLOW, "rack/r1", "rack/r2", times=0.5)
 FELL, TOO, STILL, WELL = 2.5, 2.0, -2.5, -2.5
@@ -30,7 +38,12 @@ FELL, TOO, STILL, WELL = 2.5, 2.0, -2.5, -2.5
         ("pressure rose: something is shut", of(HALF, BOTH, change(PRESSURE, "cdu/c1", times=1.11)), FELL + TOO - 3),
         ("pressure rose too little to say", of(HALF, BOTH, change(PRESSURE, "cdu/c1", times=1.09)), FELL + TOO),
         ("pressure fell with it", of(HALF, BOTH, change(PRESSURE, "cdu/c1", times=0.89)), FELL + TOO + 0.5),
-        ("a small loss need not show", change(CDU, "cdu/c1", times=0.71), FELL + STILL),
+        ("a small loss that warms no GPU is asked for", change(CDU, "cdu/c1", times=0.71), FELL + STILL - 4),
+        ("a small loss that warms GPUs", of(change(CDU, "cdu/c1", times=0.71), gpus(HEAT, nodes(1, 6), by=1.2)), FELL + STILL),
+        ("their power explains the warmth", of(change(CDU, "cdu/c1", times=0.71), gpus(HEAT, nodes(1, 6), by=1.2), gpus(WATTS, nodes(1, 6), times=1.07)), FELL + STILL - 4),
+        ("its return is as ever: less heat is made", of(HALF, BOTH, returns(10.0)), FELL + TOO - 5),
+        ("its return is as much warmer as it flows less", of(HALF, BOTH, returns(10.0), change(RETURN, "cdu/c1", by=10.0)), FELL + TOO),
+        ("two degrees are too few to tell", of(HALF, BOTH, returns(1.9)), FELL + TOO),
         ("a third must show", change(CDU, "cdu/c1", by=-60.0), FELL + STILL + WELL),
         ("one rack of two is not most", of(HALF, change(RACK_FLOW, "rack/r1", times=0.5)), FELL + STILL + WELL),
         ("two nodes of six are hot", of(HALF, hot(nodes(1, 2))), FELL + STILL + 2 * 2 / 6 + WELL * 4 / 6),
@@ -41,7 +54,7 @@ FELL, TOO, STILL, WELL = 2.5, 2.0, -2.5, -2.5
         ("until it had five minutes", change(CDU, "cdu/c1", times=0.5, at=209), FELL + STILL + WELL),
         ("who draws less stays cool", of(HALF, gpus(WATTS, nodes(1, 4), times=0.9)), FELL + STILL + WELL * 2 / 6),
         ("a little less is no less", of(HALF, gpus(WATTS, nodes(1, 4), times=0.93)), FELL + STILL + WELL),
-        ("who idles needs less", of(HALF, gpus(USE, nodes(1, 6), times=0.3)), FELL + STILL - 5.0),
+        ("who idles needs less", of(HALF, gpus(USE, nodes(1, 6), times=0.3), gpus(WATTS, nodes(1, 6), times=0.3)), FELL + STILL - 5.0),
         ("a third of the work is work", of(HALF, gpus(USE, nodes(1, 6), times=0.42)), FELL + STILL + WELL),
         ("somewhat warmer is not well", of(HALF, gpus(HEAT, nodes(1, 6), by=1.5)), FELL + STILL),
         ("a degree is nothing", of(HALF, gpus(HEAT, nodes(1, 6), by=1.4)), FELL + STILL + WELL),
@@ -77,7 +90,9 @@ def test_how_sure_a_warm_supply_is(quiet: Any, why: str, make: Make, score: floa
     assert found == pytest.approx(START + score, abs=1e-3), why
 
 
-BLOCKED = change(RACK_FLOW, "rack/r2", times=0.66)
+LESS = change(RACK_FLOW, "rack/r2", times=0.66)
+WARMER = gpus(HEAT, nodes(4, 6), by=1.2)
+BLOCKED = of(LESS, WARMER)
 ALONE = 1.0
 THREE_RACKS = linked(Edge("cools", "cdu/c1", "rack/r3"))
 
@@ -86,10 +101,12 @@ THREE_RACKS = linked(Edge("cools", "cdu/c1", "rack/r3"))
     ("why", "make", "score"),
     [
         ("the rack beside it is well", BLOCKED, FELL + ALONE),
+        ("a small loss that warms no GPU is a valve's", LESS, FELL + ALONE - 4),
+        ("nobody measures its GPUs", of(LESS, without(HEAT)), FELL + ALONE),
         ("so much must show", change(RACK_FLOW, "rack/r2", by=-35.0), FELL + ALONE + WELL),
         ("the one beside it lost as much", of(BLOCKED, change(RACK_FLOW, "rack/r1", times=0.66)), FELL - 3),
-        ("the one beside it begins to", of(change(RACK_FLOW, "rack/r2", times=0.92), change(RACK_FLOW, "rack/r1", times=0.959)), FELL - 3),
-        ("not half as much", of(change(RACK_FLOW, "rack/r2", times=0.92), change(RACK_FLOW, "rack/r1", times=0.962)), FELL + ALONE),
+        ("the one beside it begins to", of(WARMER, change(RACK_FLOW, "rack/r2", times=0.92), change(RACK_FLOW, "rack/r1", times=0.959)), FELL - 3),
+        ("not half as much", of(WARMER, change(RACK_FLOW, "rack/r2", times=0.92), change(RACK_FLOW, "rack/r1", times=0.962)), FELL + ALONE),
         ("one of two beside it did", of(THREE_RACKS, BLOCKED, change(RACK_FLOW, "rack/r1", times=0.66)), FELL - 3),
         ("another unit's rack is no sister", of(BLOCKED, change(RACK_FLOW, "rack/r3", times=0.5)), FELL + ALONE),
         ("its unit pushes less", of(BLOCKED, change(PRESSURE, "cdu/c1", times=0.8)), FELL + ALONE - 3),
@@ -199,11 +216,12 @@ def test_how_sure_a_warm_room_is(quiet: Any, why: str, make: Make, score: float,
     assert (found.score, found.most) == (pytest.approx(START + score, abs=1e-3), most), why
 
 
-def _swing(world: Any, signal: str, high: float, low: float, columns: int = 2, at: int = 236) -> None:
-    """Some columns above what is usual, as many below."""
+def _swing(world: Any, signal: str, high: float, low: float, columns: int = 2, at: int = 236, turns: int = 3) -> None:
+    """Some columns above what is usual, as many below, the last of them at `at`; so many turns in all."""
     row = world.tables[signal].values[0]
-    row[at - columns : at] *= high
-    row[at : at + columns] *= low
+    for turn in range(turns + 1):
+        begin = at - columns * turn
+        row[begin : begin + columns] *= high if turn % 2 else low
 
 
 @pytest.mark.parametrize(
@@ -212,7 +230,6 @@ def _swing(world: Any, signal: str, high: float, low: float, columns: int = 2, a
         ("to both sides, far enough", 1.06, 0.94, 2, 236, True),
         ("too little above", 1.04, 0.94, 2, 236, False),
         ("too little below", 1.06, 0.96, 2, 236, False),
-        ("too short", 1.06, 0.94, 1, 236, False),
         ("five minutes ago", 1.06, 0.94, 2, 213, True),
         ("longer ago", 1.06, 0.94, 2, 211, False),
     ],
@@ -229,10 +246,16 @@ def test_a_pump_hunts_that_swings_to_both_sides_within_minutes(
         assert not one.proven
         (sign,) = one.signs
         assert (sign.since, sign.before, sign.now) == (
-            10.0 * (at - columns),
+            10.0 * (at - 3 * columns),
             pytest.approx(188.0),
             pytest.approx(212.0),
         )
+
+
+@pytest.mark.parametrize(("turns", "found"), [(1, False), (2, False), (3, True)])
+def test_a_load_that_rises_and_falls_is_no_pump_that_hunts(quiet: Any, turns: int, found: bool) -> None:
+    _swing(quiet, CDU, 1.2, 0.8, columns=4, turns=turns)
+    assert bool(quiet.candidates(PUMP)) is found
 
 
 def test_two_instruments_of_a_pump_that_swing_prove_it(quiet: Any) -> None:
@@ -250,3 +273,27 @@ def test_a_pump_that_always_swings_does_not_hunt(quiet: Any, noise: float, found
     row[:] *= 1 + noise * np.resize([1.0, -1.0], row.shape)
     _swing(quiet, CDU, 1.1, 0.9)
     assert bool(quiet.candidates(PUMP)) is found
+
+
+@pytest.mark.parametrize(
+    ("why", "make", "found"),
+    [
+        ("six degrees, alone", gpus(HEAT, nodes(4, 4), by=6.0), True),
+        ("four degrees are the weather's", gpus(HEAT, nodes(4, 4), by=4.0), False),
+        ("the others are half as much warmer", of(gpus(HEAT, nodes(1, 12), by=2.8), gpus(HEAT, nodes(4, 4), by=2.6)), False),
+    ],
+)  # fmt: skip
+def test_a_fan_that_is_not_measured_warms_its_node_by_much_and_alone(
+    quiet: Any, why: str, make: Make, found: bool
+) -> None:
+    of(without(SPEED), make)(quiet)
+    assert (quiet.candidates(FAN)["node/n4", "cooling.fan"].score > 0) is found, why
+
+
+@pytest.mark.parametrize(("rests", "most"), [(True, 0.0), (False, 1.2)])
+def test_a_rack_warms_where_its_unit_follows_a_load_that_fell(quiet: Any, rests: bool, most: float) -> None:
+    """The flow of a unit is shared: whoever works on when others rest gets less of it."""
+    of(without(RACK_FLOW), HALF, hot(nodes(4, 6)))(quiet)
+    if rests:
+        of(gpus(USE, nodes(1, 3), times=0.05), gpus(WATTS, nodes(1, 3), times=0.1))(quiet)
+    assert quiet.candidates(RACK)["rack/r2", "cooling.rack_blocked"].most == most

@@ -106,6 +106,9 @@ def test_one_wild_reading_that_is_held_is_no_swing(quiet: Any) -> None:
     high, low = slice(208, 216), slice(216, 224)
     values[0, high] += 20.0
     values[0, low] -= 20.0
+    assert quiet.candidates(PUMP) == {}, "a load that rises and falls turns once"
+    values[0, 192:200] += 20.0
+    values[0, 200:208] -= 20.0
     assert set(quiet.candidates(PUMP)) == {("cdu/c1", "cooling.pump_oscillation")}
     values[0, 212:216] -= 20.0
     assert quiet.candidates(PUMP) == {}

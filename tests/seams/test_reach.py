@@ -32,8 +32,7 @@ def _rails(world: Any) -> None:
 
 def _swing(world: Any) -> None:
     row = world.tables[CDU].values[0]
-    row[234:236] *= 1.2
-    row[236:238] *= 0.8
+    row[230:240] *= np.resize([1.2, 1.2, 0.8, 0.8], 10)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +157,8 @@ def test_most_links_of_a_switch(quiet: Any, bad: tuple[int, ...], found: bool) -
 @pytest.mark.parametrize(("links", "bad", "found"), [(10, 7, True), (10, 6, False), (2, 2, True), (1, 1, False)])
 def test_seven_of_ten_links_are_most(quiet: Any, links: int, bad: int, found: bool) -> None:
     names = [f"link/x{number}" for number in range(links)]
-    quiet.link(*(Edge("connects", "switch/x", link) for link in names))
+    quiet.link(*(Edge("connects", "switch/x", link) for link in [*names, "link/unmetered1", "link/unmetered2"]))
+    quiet.add(BANDWIDTH, dict.fromkeys(names, 4e11))
     assert Links(quiet.scene).most_of("switch/x", dict.fromkeys(names[:bad])) is found
 
 

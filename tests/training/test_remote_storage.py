@@ -1,7 +1,9 @@
 """Steps in an object store: a real S3 server on loopback, and file systems that fail, lie or are full."""
 
 import errno
+import itertools
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from holdfast.training.checkpoint.storage import storage
 from holdfast.training.checkpoint.storage.target import INDEX, TRIES, Remote, rank_name
 from tests.ports import free_port
 
+_numbers = itertools.count(1)
+
 
 def shard_of(step: int, rank: int = 0, world: int = 1) -> Shard:
     encoded = encode({"weights": torch.full((100,), float(step)), "step": step})
@@ -28,32 +32,42 @@ def no_sleep(_: float) -> None:
     return
 
 
-@pytest.fixture
-def port() -> int:
-    return free_port()
-
-
-@pytest.fixture
-def bucket(port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    import s3fs  # with moto half a second: only for the process that runs these tests
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of one S3 server for all; it and its clients take a second to load."""
     from moto.server import ThreadedMotoServer
 
+    port = free_port()
     server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
     server.start()
+    yield f"http://127.0.0.1:{port}"
+    server.stop()
+
+
+@contextmanager
+def clients_of(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    import s3fs
+
     for name, value in {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ENDPOINT_URL": address,
         "AWS_MAX_ATTEMPTS": "1",
         "NO_PROXY": "127.0.0.1",
     }.items():
         monkeypatch.setenv(name, value)
     s3fs.S3FileSystem.clear_instance_cache()
-    s3fs.S3FileSystem().mkdir(f"checkpoints{port}")
-    yield f"s3://checkpoints{port}/llama"
-    server.stop()
+    yield s3fs.S3FileSystem
     s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.fixture
+def bucket(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    name = f"checkpoints{next(_numbers)}"
+    with clients_of(server, monkeypatch) as client:
+        client().mkdir(name)
+        yield f"s3://{name}/llama"
 
 
 def test_a_shard_in_s3_is_found_read_replaced_and_removed(bucket: str) -> None:
@@ -97,16 +111,13 @@ def test_torch_reads_what_is_in_s3_without_holdfast(bucket: str) -> None:
     assert torch.equal(into["weights"], torch.full((100,), 10.0))
 
 
-def test_a_server_that_is_gone_costs_the_step_and_nothing_else(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+def test_a_server_that_is_gone_costs_the_step_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    target = Remote("s3://checkpoints/gone", pauses.append)
-    target._files.retries = 1  # s3fs tries by itself too
-    with pytest.raises(OSError, match="s3://checkpoints/gone: "):
-        storage.write(target, shard_of(10), "run")
+    with clients_of(f"http://127.0.0.1:{free_port()}", monkeypatch):
+        target = Remote("s3://checkpoints/gone", pauses.append)
+        target._files.retries = 1  # s3fs tries by itself too
+        with pytest.raises(OSError, match="s3://checkpoints/gone: "):
+            storage.write(target, shard_of(10), "run")
     assert pauses == [0.5, 1.0, 2.0, 4.0]
 
 

@@ -88,7 +88,7 @@ def fuzz(
         raise Refusal("--wide: expected neither --hard nor --kind beside it; --unseen only with it")
     if wide:
         with progress_bar("drawing and playing", seeds) as advance:
-            played = batch.fuzz_wide(seeds, first, processes, unseen=unseen, advance=advance)
+            played = batch.fuzz_wide(seeds, first, processes, "unseen" if unseen else "tuned", advance)
         summary = batch.wide_summary(played)
         if as_json:
             typer.echo(json.dumps(summary))

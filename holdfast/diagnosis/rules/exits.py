@@ -32,7 +32,7 @@ _SAYS = {  # signal -> (cause, how sure, in words)
 }
 
 
-_KNOWN = {11: "segfault", 7: "bus_error", 4: "illegal_instruction"}
+_KNOWN = {11: "segfault", 7: "bus_error", 6: "abort", 4: "illegal_instruction"}
 
 
 def signal_of(one: Evidence) -> int | None:

@@ -10,6 +10,7 @@ from holdfast.model.evidence import Evidence
 
 _SURE_ENOUGH_TO_EXCLUDE = 0.5
 _SURE_WITHOUT_A_NAME = 0.7
+MOST_RANKS_BESIDE_A_HOST = 2  # of more, the host says it shorter
 _DETERMINISTIC = frozenset({
     "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "NameError", "AttributeError", "TypeError",
     "ValueError", "KeyError", "IndexError", "AssertionError", "FileNotFoundError", "NotImplementedError",
@@ -164,10 +165,15 @@ def sentence(one: Candidate) -> str:
     return one.cause.says.replace("%s", subject) if subject else one.cause.says.replace(" (%s)", "")
 
 
+def _few_of_a_node(one: Candidate) -> bool:
+    """A process or two of a host that is not to blame as a whole."""
+    return one.cause.subject == "node" and len(one.ranks) <= MOST_RANKS_BESIDE_A_HOST
+
+
 def subject_words(one: Candidate) -> str:
     """'n17, 0000:9b:00', 'rank 3', 'ranks 1, 2 and 5 more'; what else a person should read of it."""
     parts = [one.host, one.device] if one.cause.subject in ("gpu", "port", "node") else []
-    if one.ranks and (not one.host or one.cause.subject == "rank"):
+    if one.ranks and (not one.host or one.cause.subject == "rank" or _few_of_a_node(one)):
         shown = ", ".join(map(str, one.ranks[:4])) + (f" and {len(one.ranks) - 4} more" if len(one.ranks) > 4 else "")
         parts.append(f"rank{'s' * (len(one.ranks) > 1)} {shown}")
     parts.append(one.note)

@@ -58,6 +58,7 @@ _PREFIXES = tuple(
         r"\*{3} (?=[A-Z]\w*(?:Error|Exception): )",
         rf"\[?{_LEVEL}\]?:? ?(?:\|)? ?(?=\S)",
         rf"[\w.-]{{1,80}} (?:-|\|) {_LEVEL} (?:-|\|) ?",
+        r"\d{1,3}(?:\.\d{2,3}){2,3} (?P<level>[IWEFD]) (?=\S)",
         r"std(?:out|err) \| ",
         r"(?:std(?:out|err)|stderr|E|F): ",
         r"std(?:out|err) [FP] ",

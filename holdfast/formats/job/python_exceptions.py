@@ -118,7 +118,7 @@ def is_ignored(line: JobLine, above: Sequence[JobLine]) -> bool:
 def _is_ignored(above: Sequence[JobLine]) -> bool:
     """What Python itself says it goes on after: in a destructor, at exit, in its logging."""
     for one in reversed(above):
-        if one.text.startswith(_IGNORED):
+        if one.text.removeprefix("^C").startswith(_IGNORED):
             return True
         if _LINE.match(one.text):
             return False

@@ -101,9 +101,9 @@ def _refuse_kind(kind: str) -> None:
         raise Refusal(f"--kind: there is no kind {kind!r}; {KnownSubjects.near(kind, (*drawable(), CALM))}")
 
 
-def fuzz_wide(draws: int, first: int, processes: int, *, unseen: bool, advance: Advance = _ignore) -> list[Outcome]:
-    """Plants drawn wide; `unseen`: of the family that is kept out of tuning."""
-    return list(_spread(wide.play, wide.tasks(draws, first, unseen=unseen), processes, advance))
+def fuzz_wide(draws: int, first: int, processes: int, family: str, advance: Advance = _ignore) -> list[Outcome]:
+    """Plants drawn wide, of one family of `wide.laws.FAMILIES`."""
+    return list(_spread(wide.play, wide.tasks(draws, first, family), processes, advance))
 
 
 def wide_summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTE = re.compile(r"^(?:> ?)+", re.MULTILINE)
 MOSTLY = 0.6  # of the lines are quoted: a letter, and not a log with a prompt in it
 NEARLY_ALL = 0.9  # of the lines begin with a prefix
-_LISTED = re.compile(r'\s*"(.*)",?\s*')  # stdout_lines of ansible, a list of strings in any JSON
+_LISTED = re.compile(r'^\s*"(.*)",?\s*$')  # stdout_lines of ansible, a list of strings in any JSON
 _PROMPT = re.compile(
     r"^(?:\([\w.-]+\) ?)?(?:\[[\w.-]+@[\w.-]+ [^\]\n]*\][#$]|[\w.-]+@[\w.-]+:[^\s#$]*[#$]|[$#](?= [a-z])) ?.*\n",
     re.MULTILINE,

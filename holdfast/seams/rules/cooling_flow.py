@@ -2,26 +2,24 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
+from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
-from holdfast.seams.rules.cooling_plant import together
+from holdfast.seams.rules.cooling_plant import EVERY_DAY, MOST, OF_NO_DAY, WARMS_FROM, together
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 FLOW = "cdu_flow_litres_per_minute"
 RACK_FLOW = "rack_flow_litres_per_minute"
 SUPPLY = "cdu_supply_celsius"
+RETURN = "cdu_return_celsius"
 INLET = "rack_inlet_celsius"
 AMBIENT = "ambient_celsius"
 PRESSURE = "cdu_differential_pressure_pascals"
-POWER, USE = "gpu_power_watts", "gpu_utilization_ratio"
-AS_MUCH = 0.5  # of the loss of flow: a unit that holds its temperature difference delivers as much as is needed
-WARMS_FROM = 0.3  # a smaller loss of flow need not show in the chips
 SUPPLY_WARMS_FROM = 5.0
+LEAST_DIFFERENCE_CELSIUS = 2.0  # between return and supply: less is lost in the resolution of the meters
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -46,21 +44,30 @@ def _flow(scene: Scene, cdu: Subject) -> CauseCandidate:
     confirmed = weigh.companions(one, "flow into its racks", scene.fell(RACK_FLOW), seen)
     nodes = scene.nodes_under(cdu, COOLS)
     hotter = weigh.warms(scene, one, nodes, weigh.fall(sign) >= WARMS_FROM and not confirmed)
-    if not hotter and _load_fell(scene, nodes) >= AS_MUCH * weigh.fall(sign):
-        one.doubt(5.0, "the load that it cools fell as much and no GPU is hotter: its control asks for less")
+    if weigh.follows_load(scene, nodes, weigh.fall(sign)):
+        one.doubt(5.0, "the load that it cools fell as much and no GPU is slowed: its control asks for less")
+        one.most = EVERY_DAY
+    elif not hotter:
+        _asked_for_less(scene, one, sign)
     return one
 
 
-def _load_fell(scene: Scene, nodes: frozenset[Subject]) -> float:
-    """By what share the GPUs of these nodes draw less than before; where no power is read, work less."""
-    for signal in (POWER, USE):
-        found = scene.moves(signal)
-        wholes = scene.wholes(found.subjects)
-        mine = np.array([row for row in np.flatnonzero(found.seen) if wholes[row] in nodes], np.intp)
-        before = float(found.center[mine].sum()) if len(mine) else 0.0
-        if before > 0:
-            return 1.0 - float(found.recent[mine].sum()) / before
-    return 0.0
+def _asked_for_less(scene: Scene, one: CauseCandidate, sign: Symptom) -> None:
+    """Units follow the load: a lower flow is a fault only if more is lost than the load asks for, or if GPUs warm."""
+    nodes, lost = scene.nodes_under(sign.subject, COOLS), weigh.fall(sign)
+    rise = weigh.unexplained_rise(scene, nodes)
+    if (heat := _heat_carried(scene, sign.subject)) is not None and 1 - heat >= weigh.AS_MUCH * lost:
+        one.doubt(5.0, "its return is no warmer: it carries less heat away because less is made")
+    elif lost < WARMS_FROM and rise is not None and rise < weigh.LEAST_RISE_CELSIUS:
+        one.doubt(4.0, "no GPU that it cools is warmer: its control may ask for less")
+
+
+def _heat_carried(scene: Scene, cdu: Subject) -> float | None:
+    """Now, as a share of what is usual: flow times the degrees between return and supply."""
+    before = scene.usual(RETURN, cdu) - scene.usual(SUPPLY, cdu)
+    now = scene.recent(RETURN, cdu) - scene.recent(SUPPLY, cdu)
+    flow = scene.recent(FLOW, cdu) / max(scene.usual(FLOW, cdu), 1e-9)
+    return flow * now / before if before >= LEAST_DIFFERENCE_CELSIUS and now == now and flow == flow else None
 
 
 def _supply(scene: Scene, cdu: Subject) -> CauseCandidate:
@@ -68,7 +75,10 @@ def _supply(scene: Scene, cdu: Subject) -> CauseCandidate:
     one = _candidate(scene, cdu, "cooling.supply_warm", SUPPLY)
     one.speaks(2.0, weigh.moved_text(sign, " °C"))
     weigh.companions(one, "coolant into its racks", scene.rose(INLET), scene.seen(INLET) & _racks(scene, cdu))
-    weigh.warms(scene, one, scene.nodes_under(cdu, COOLS), sign.now - sign.before >= SUPPLY_WARMS_FROM)
+    warmer = sign.now - sign.before
+    hot = weigh.warms(scene, one, scene.nodes_under(cdu, COOLS), warmer >= SUPPLY_WARMS_FROM)
+    if warmer < OF_NO_DAY and hot < MOST:
+        one.most = EVERY_DAY
     rooms = [scene.rose(AMBIENT)[up] for up in scene.topology.up(cdu, ("cools",)) if up in scene.rose(AMBIENT)]
     if rooms:
         follows = any(room.now - room.before >= sign.now - sign.before for room in rooms)
@@ -98,7 +108,7 @@ SEAM = Seam(
     name="cooling.flow",
     asks="Does a coolant unit deliver less, or warmer, than before to the racks whose GPUs get hot?",
     kinds=("cooling.flow_low", "cooling.supply_warm"),
-    reads=(FLOW, SUPPLY, PRESSURE, RACK_FLOW, INLET, "gpu_temperature_celsius", "job_step_seconds"),
+    reads=(FLOW, SUPPLY, RETURN, PRESSURE, RACK_FLOW, INLET, "gpu_temperature_celsius", "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),
     explain=explain,
 )

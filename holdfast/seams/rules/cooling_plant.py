@@ -1,6 +1,7 @@
 """Do all coolant units behind one hall or plant get worse together? Then what they share is the cause."""
 
 from collections.abc import Iterator
+from statistics import median
 
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
@@ -14,6 +15,10 @@ FLOW = "cdu_flow_litres_per_minute"
 SUPPLY = "cdu_supply_celsius"
 AMBIENT = "ambient_celsius"
 NEARLY_ALL = 0.8
+OF_NO_DAY = 3.0  # degrees: set points, weather and free cooling move a supply by less every day
+EVERY_DAY = 0.0
+WARMS_FROM = 0.3  # a smaller loss of flow need not show in the chips
+MOST = 0.5
 TOGETHER_SECONDS = 900.0
 
 
@@ -28,11 +33,23 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
         )
         what = "supply warmer" if signs[0].signal == SUPPLY else "deliver less"
         one.speaks(4.0, f"all {len(signs)} coolant units behind {parent} {what} since the same minutes")
-        weigh.warms(scene, one, scene.nodes_under(parent, COOLS), expected=False)
+        hot = weigh.warms(scene, one, scene.nodes_under(parent, COOLS), expected=False)
+        if _every_day(scene, parent, signs, hot):
+            one.most = EVERY_DAY
         room = scene.rose(AMBIENT).get(parent)
         if room is not None and room.now - room.before >= max(sign.now - sign.before for sign in signs):
             one.doubt(5.0, "the room they give their heat to is warmer by as much")
         yield one
+
+
+def _every_day(scene: Scene, parent: Subject, signs: list[Symptom], hot: float) -> bool:
+    """Set points, weather and load move all units of a hall together every day; a fault moves them further."""
+    size = [sign.now - sign.before if sign.signal == SUPPLY else weigh.fall(sign) for sign in signs]
+    if signs[0].signal == SUPPLY:
+        return hot < MOST and median(size) < OF_NO_DAY
+    if weigh.follows_load(scene, scene.nodes_under(parent, COOLS), median(size)):
+        return True
+    return hot < MOST and median(size) < WARMS_FROM
 
 
 def together(scene: Scene) -> dict[Subject, list[Symptom]]:

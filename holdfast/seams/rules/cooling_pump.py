@@ -6,6 +6,7 @@ import numpy as np
 
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
+from holdfast.model.panel import Values
 from holdfast.model.subject import Subject
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
@@ -15,6 +16,10 @@ from holdfast.seams.seam import Seam
 
 LOOKED_AT = ("cdu_flow_litres_per_minute", "cdu_pump_speed_ratio", "cdu_differential_pressure_pascals")
 SPAN_SECONDS = 300.0
+TURNS_SECONDS = 600.0
+LEAST_TURNS = (
+    3  # from one side to the other: a load that rises and falls turns once or twice, a pump that hunts goes on
+)
 LEAST_COLUMNS = 2  # on either side
 LEAST_SWING = 0.05  # of what is usual
 
@@ -53,14 +58,21 @@ def swings(scene: Scene, signal: str) -> Iterator[Symptom]:
     above, below = late > center + edge, late < center - edge
     least = LEAST_COLUMNS * every  # one wild reading that is held is one reading
     swinging = (above.sum(axis=1) >= least) & (below.sum(axis=1) >= least)
+    turning = max(columns, round(TURNS_SECONDS / scene.panel.step))
     outside = np.abs(table.values - center) > edge
     for row in np.flatnonzero(swinging):
         subject = table.subjects[row]
-        if (signal, subject) not in scene.distrusted:
+        if (signal, subject) not in scene.distrusted and _turns(table.values[row], center[row], edge[row], turning):
             begin = first + int(np.argmax(outside[row, first:]))
             yield Symptom(
                 subject, signal, float(times[begin]), float(np.nanmin(late[row])), float(np.nanmax(late[row]))
             )
+
+
+def _turns(values: Values, center: Values, edge: Values, columns: int) -> bool:
+    late = values[-columns:] - center
+    sides = np.sign(late[np.abs(late) > edge])
+    return int((sides[1:] != sides[:-1]).sum()) >= LEAST_TURNS
 
 
 SEAM = Seam(

@@ -13,8 +13,10 @@ from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 FLOW = "rack_flow_litres_per_minute"
+UNIT_FLOW = "cdu_flow_litres_per_minute"
 FAN = "fan_speed_ratio"
 HEAT = "gpu_temperature_celsius"
+EVERY_DAY = 0.0
 BEGINS = 0.3  # of this rack's own rise
 PRESSURE = "cdu_differential_pressure_pascals"
 WARMS_FROM = 0.35
@@ -37,6 +39,9 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
     fallen = [other for other in siblings if other in scene.fell(FLOW) or _falling(scene, other, weigh.fall(sign))]
     if siblings and len(fallen) >= 0.5 * len(siblings):
         one.doubt(3.0, f"{len(fallen)} of {len(siblings)} racks beside it lost flow too")
+        behind = {node for other in {rack, *siblings} for node in scene.nodes_under(other, COOLS)}
+        if weigh.follows_load(scene, behind, weigh.fall(sign)):
+            one.most = EVERY_DAY
     elif siblings:
         one.speaks(1.0, f"flow is as ever in {len(siblings) - len(fallen)} of {len(siblings)} racks beside it")
     units = [place for place in scene.topology.up(rack, ("cools",)) if place.startswith("cdu/")]
@@ -44,7 +49,11 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
         one.doubt(3.0, "its unit pushes less: the pressure fell")
     elif any(unit in scene.rose(PRESSURE) for unit in units):
         one.speaks(1.0, "the pressure of its unit rose")
-    weigh.warms(scene, one, scene.nodes_under(rack, COOLS), weigh.fall(sign) >= WARMS_FROM)
+    nodes = scene.nodes_under(rack, COOLS)
+    hotter = weigh.warms(scene, one, nodes, weigh.fall(sign) >= WARMS_FROM)
+    rise = weigh.unexplained_rise(scene, nodes)
+    if not hotter and weigh.fall(sign) < WARMS_FROM and rise is not None and rise < weigh.LEAST_RISE_CELSIUS:
+        one.doubt(4.0, "no GPU that it cools is warmer: its valve may let less through")
     return one
 
 
@@ -55,7 +64,7 @@ def _falling(scene: Scene, rack: Subject, beside: float) -> bool:
 
 
 def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
-    """No one measures the rack's flow: all of its nodes hot, those of its sisters not, fans as ever."""
+    """No one measures the rack's flow: all of its nodes hot, those of its siblings not, fans as ever."""
     nodes = scene.nodes_under(rack, COOLS)
     hot = [scene.hot[node] for node in nodes if node in scene.hot]
     one = _candidate(scene, rack, [])
@@ -74,6 +83,10 @@ def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
         one.speaks(1.0, "the racks beside it are not hotter")
     if any(node in scene.fell(FAN) for node in nodes):
         one.doubt(3.0, "fans of its nodes turn slower")
+    for unit in (place for place in scene.topology.up(rack, ("cools",)) if place in scene.fell(UNIT_FLOW)):
+        if weigh.follows_load(scene, scene.nodes_under(unit, COOLS), weigh.fall(scene.fell(UNIT_FLOW)[unit])):
+            one.doubt(3.0, f"{unit} delivers less because the load behind it fell")
+            one.most = EVERY_DAY
     return one
 
 
@@ -122,7 +135,7 @@ SEAM = Seam(
     name="cooling.rack",
     asks="Is the loop of one rack blocked, while its unit and the racks beside it are well?",
     kinds=("cooling.rack_blocked",),
-    reads=(FLOW, FAN, PRESSURE, "gpu_temperature_celsius", "job_step_seconds"),
+    reads=(FLOW, UNIT_FLOW, FAN, PRESSURE, "gpu_temperature_celsius", "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),
     explain=explain,
 )

@@ -22,6 +22,8 @@ OF_A_STEP = 0.03  # what is less than this of a step holds up no one
 WITHOUT_INSTRUMENT = 1.2  # confidence 0.77
 SPREADS = 5.0  # of the other ranks' own change
 MOST = 0.6  # of a node's ranks
+GPU_SHOWS_SECONDS = 180.0  # three readings of an agent, once a minute: before, the GPU itself may be the slow one
+TO_BE_SEEN = 0.0
 FEW = 0.1  # of a job's ranks: more have something in common
 
 
@@ -113,6 +115,8 @@ def _rank(scene: Scene, sign: Symptom, slow: dict[Subject, Symptom]) -> CauseCan
         one.doubt(3.0, f"{ill[0]}, on which it runs, is slow or hot")
     elif set(_gpus(scene, rank)) & scene.seen(CLOCK):
         one.speaks(1.5, "its GPU clocks and warms as ever")
+        if scene.now - sign.since < GPU_SHOWS_SECONDS:
+            one.most = TO_BE_SEEN
     else:
         one.most = WITHOUT_INSTRUMENT
         one.unknown.append(f"{rank}: whether its GPU is slow")

@@ -23,6 +23,7 @@ THEN_COLUMNS = 12
 LATELY_COLUMNS = 3
 RATE = "request_rate_per_second"
 AS_OTHERS = 0.5  # of its own growth: when the others grew by so much too, it is the load
+WITHOUT_DEMAND = 1.2  # confidence 0.77: it may be the load
 MOST_QUEUE = 2.5  # power with which waiting may grow with the load
 
 
@@ -46,6 +47,9 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandid
         one.doubt(5.0, "the paths beside it take longer too: it is a busy hour")
     elif asked > 1 and longer <= asked**MOST_QUEUE:
         one.doubt(5.0, f"it gets {asked:.2g} times as many requests as before")
+    if path not in scene.seen(RATE) and not [other for other in scene.seen(TRANSFER) if other != path]:
+        one.most = WITHOUT_DEMAND
+        one.unknown.append(f"{path}: how many requests it gets is not measured, and no path beside it shows it")
     if more:
         one.doubt(3.5, "it gets a larger share of the requests than before")
     elif path in scene.seen(SHARE):

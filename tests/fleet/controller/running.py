@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from typing import Any
 import httpx
 
 from holdfast.fleet.controller.__main__ import main
-from tests.forked import Forked
+from tests.forked import Forked, can_fork
 from tests.waiting import until
 
 
@@ -69,7 +71,7 @@ class Agent:
 @dataclass
 class Controller:
     config: Path
-    process: Forked
+    process: Forked | subprocess.Popen[str]
     url: str
     admin: str
     http: httpx.Client
@@ -136,7 +138,14 @@ class Controller:
 
 def start(config: Path, verify: ssl.SSLContext | bool = True, environ: Mapping[str, str] = os.environ) -> Controller:
     log = config.with_suffix(".log")
-    process = Forked(main, ["holdfast controller", "--config", str(config)], log, environ)
+    process: Forked | subprocess.Popen[str]
+    if can_fork(environ):
+        process = Forked(main, ["holdfast controller", "--config", str(config)], log, environ)
+    else:
+        command = [sys.executable, "-m", "holdfast.fleet.controller", "--config", str(config)]
+        with log.open("a") as file:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True, env=dict(environ))
+    assert process.stdout is not None
     url = process.stdout.readline().strip()
     assert url, log.read_text()
     http = httpx.Client(trust_env=False, timeout=30, verify=verify)

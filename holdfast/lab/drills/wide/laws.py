@@ -1,4 +1,8 @@
-"""Laws of the unseen family: control loops, topologies, power, storage and job mixes that tuning never saw."""
+"""Families of plants and their laws: control loops, meters, topologies, power, storage and workloads.
+
+`tuned` and `other` are the families that limits and confidence were set on. `unseen` shares no law with them and is
+kept out of tuning.
+"""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -8,6 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from holdfast.lab.drills.wide.site import Floats, SiteJob
 
+FAMILIES = ("tuned", "other", "unseen")
 COOLING = ("fixed", "delta_t", "variable_pump", "free", "rear_door", "immersion")
 FABRIC = ("fat_tree", "three_tier", "dual_plane", "dragonfly")
 POWER = ("2n", "catcher", "bess")
@@ -15,6 +20,10 @@ STORAGE = ("parallel", "object", "nvme_cache")
 MIX = ("large", "many_small", "inference", "mixed")
 SMALL_JOB_NODES = 3
 PUMP_PERIOD, FREE_PERIOD = 1100.0, 1500.0
+UNSEEN_COOLING = ("reset", "staged", "economizer", "tank")
+UNSEEN_METERS = ("plain", "deadband", "averaged", "late")
+UNSEEN_WORK = ("steady", "phases", "ramps")
+TANK_PERIOD = 7200.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +33,10 @@ class Laws:
     power: str = "2n"
     storage: str = "parallel"
     mix: str = "large"
+    meters: str = "plain"  # of the facility: how they report
+    work: str = "steady"  # how a job's power moves while its steps take as long as ever
     slope: float = 0.0  # degrees an hour that free cooling follows the weather by
+    turn: float = 0.0  # when the economizer changes its mode, as a share of the time; period of phases
 
     @property
     def unmetered(self) -> tuple[str, ...]:
@@ -36,13 +48,21 @@ class Laws:
         return without.get(self.cooling, ()) + (("storage_metadata",) if self.storage == "object" else ())
 
 
-def draw_laws(rng: np.random.Generator) -> Laws:
+def draw_laws(rng: np.random.Generator, family: str) -> Laws:
     def one(among: tuple[str, ...]) -> str:
         return str(rng.choice(among))
 
+    if family == "tuned":
+        return Laws()
+    if family == "other":
+        return Laws(
+            cooling=one(COOLING), fabric=one(FABRIC), power=one(POWER), storage=one(STORAGE), mix=one(MIX),
+            slope=float(rng.uniform(-2.0, 2.0)),
+        )  # fmt: skip
     return Laws(
-        cooling=one(COOLING), fabric=one(FABRIC), power=one(POWER), storage=one(STORAGE), mix=one(MIX),
-        slope=float(rng.uniform(-2.0, 2.0)),
+        cooling=one(UNSEEN_COOLING), power="sagging", mix=one(("scattered", "scattered", "large")),
+        meters=one(UNSEEN_METERS), work=one(UNSEEN_WORK), slope=float(rng.uniform(0.8, 2.4)),
+        turn=float(rng.uniform(0.2, 0.9)),
     )  # fmt: skip
 
 
@@ -82,11 +102,50 @@ def flow_asked(laws: Laws, times: "Floats", power: "Floats") -> "Floats":
     if laws.cooling == "variable_pump":
         phase = np.arange(len(power))[:, None]
         return 1 + 0.04 * np.sin(2 * np.pi * times / PUMP_PERIOD + phase)
+    if laws.cooling == "staged":
+        first = np.median(power[:, : max(3, power.shape[1] // 4)], axis=1, keepdims=True)
+        return np.asarray(np.clip(np.ceil(8 * power / np.maximum(first, 1e-9)) / 8, 0.5, 1.25))
     return np.ones_like(power)
 
 
-def supply_follows(laws: Laws, times: "Floats") -> "Floats":
-    """Degrees by which free cooling lets the supply follow the weather and its own fan stages."""
-    if laws.cooling != "free":
-        return np.zeros_like(times)
-    return laws.slope * times / 3600 + 0.4 * np.sign(np.sin(2 * np.pi * times / FREE_PERIOD))
+def supply_follows(laws: Laws, times: "Floats", load: "Floats") -> "Floats":
+    """Degrees by which each unit's supply moves while all is well; `load`: of its racks, as a share of the usual."""
+    still = np.zeros((len(load), len(times)))
+    if laws.cooling == "free":  # the weather, and fan stages
+        return still + laws.slope * times / 3600 + 0.4 * np.sign(np.sin(2 * np.pi * times / FREE_PERIOD))
+    if laws.cooling == "reset":  # colder for more load
+        return np.asarray(laws.slope * 1.5 * np.clip(1 - load, -1, 1))
+    if laws.cooling == "economizer":  # another mode from one minute to the next
+        return np.asarray(still + laws.slope * (times >= laws.turn * times[-1]))
+    if laws.cooling == "tank":  # a store of cold that is used up and filled
+        return still + laws.slope / 2 * np.sin(2 * np.pi * times / TANK_PERIOD)
+    return still
+
+
+def work_moves(laws: Laws, times: "Floats", number: int) -> "Floats":
+    """How a job's power moves by itself: phases of generation and training, or a batch size that grows."""
+    if laws.work == "phases":
+        period = 240 + 700 * laws.turn
+        return np.where((times + 97.0 * number) % period < period / 2, 1.0, 0.8)
+    if laws.work == "ramps":
+        return 1 + 0.15 * np.sin(2 * np.pi * times / 5400 + number)
+    return np.ones_like(times)
+
+
+def reported(laws: Laws, values: "Floats", step: float) -> "Floats":
+    """What a facility's meter makes of the truth: the mean of minutes, only changes that matter, or all of it late."""
+    if laws.meters == "averaged":
+        width = max(1, round(180 / step))
+        sums = np.cumsum(np.concatenate([values[:, :1].repeat(width, axis=1), values], axis=1), axis=1)
+        return np.asarray((sums[:, width:] - sums[:, :-width]) / width)
+    if laws.meters == "late":
+        width = max(1, round(90 / step))
+        return np.concatenate([values[:, :1].repeat(width, axis=1), values], axis=1)[:, : values.shape[1]]
+    if laws.meters == "deadband":
+        found = values.copy()
+        for column in range(1, values.shape[1]):
+            before = found[:, column - 1]
+            near = np.abs(values[:, column] - before) < 0.015 * np.abs(before)
+            found[:, column] = np.where(near, before, values[:, column])
+        return found
+    return values

@@ -39,10 +39,10 @@ def live_site(seed: int, lasts: float) -> Site:
             works.append(_work(rng, name, mine, at, at + length))
             at += length + float(rng.uniform(300, 3600))
     return Site(
-        seed=seed, unseen=False, rng=rng, step=STEP, nodes=NODES, per_node=PER_NODE, rack_of=nodes // 8,
+        seed=seed, family="tuned", rng=rng, step=STEP, nodes=NODES, per_node=PER_NODE, rack_of=nodes // 8,
         cdu_of=np.arange(8) // 4, room_of=np.zeros(2, np.intp), leaf_of=nodes // 16, spines=4, works=tuple(works),
         pools=("prefill", "decode1", "decode2", "decode3"), pool_nodes=nodes[56:],
-        constants={**draw_constants(rng, unseen=False), "ambient_trend": 0.0, "request_trend": 0.0},
+        constants={**draw_constants(rng, wide=False), "ambient_trend": 0.0, "request_trend": 0.0},
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from holdfast.lab.drills.wide.course import Course, Truths, lagged, pressure_of
 from holdfast.lab.drills.wide.jobs import job_state, job_truths
-from holdfast.lab.drills.wide.laws import flow_asked, supply_follows
+from holdfast.lab.drills.wide.laws import flow_asked, supply_follows, work_moves
 from holdfast.lab.drills.wide.site import Floats
 
 CAP, SLOWED, THERMAL, BRAKE = 4, 8, 32, 128  # NVML's clock event reasons
@@ -48,10 +48,10 @@ def _load(course: Course, states: dict[str, npt.NDArray[np.int8]]) -> tuple[Floa
     site, count = course.site, len(course.times)
     use = np.zeros((site.nodes * site.per_node, count))
     draw = np.full_like(use, 0.02)
-    for work in site.works:
+    for number, work in enumerate(site.works):
         state, gpus = states[work.name], site.gpus_of(work.nodes)
         use[gpus] = np.select([state == 1, state == 2, state == 3], [work.use, 0.3 * work.use, 0.01], 0.0)
-        hard = work.draw * course.work_draw[work.name]
+        hard = work.draw * course.work_draw[work.name] * work_moves(site.laws, course.times, number)
         draw[gpus] = np.select([state == 1, state == 2, state == 3], [hard, 0.35 * hard, 0.04], 0.02)
     if site.pools:
         gpus = site.gpus_of(site.pool_nodes)
@@ -71,7 +71,7 @@ def _heat(course: Course, clock: Floats, draw: Floats) -> tuple[Truths, Floats]:
     hours = course.times / 3600
     ambient = lagged(k["ambient"] + k["ambient_trend"] * hours + course.ambient, site.step, 200.0)
     over = np.maximum(0.0, ambient[site.room_of] - k["ambient"] - 3.0)
-    weather = supply_follows(site.laws, course.times)
+    weather = supply_follows(site.laws, course.times, _load_share(course, clock, draw))
     supply = lagged(
         k["setpoint"] + weather + k["ambient_to_supply"] * over + course.supply, site.step, k["coolant_inertia"]
     )
@@ -119,12 +119,22 @@ def _heat(course: Course, clock: Floats, draw: Floats) -> tuple[Truths, Floats]:
     return signals, left
 
 
-def _asked(course: Course, clock: Floats, draw: Floats) -> Floats:
-    """By the control of each unit; it follows the load of its racks with some inertia."""
+def _behind(course: Course, clock: Floats, draw: Floats) -> Floats:
+    """Power of the GPUs behind each unit."""
     site = course.site
     unit = site.cdu_of[site.rack_of[site.node_of_gpu]]
     watts = draw * clock ** site.constants["clock_power"]
-    behind = np.stack([watts[unit == place].sum(axis=0) for place in range(len(site.cdus))])
+    return np.stack([watts[unit == place].sum(axis=0) for place in range(len(site.cdus))])
+
+
+def _load_share(course: Course, clock: Floats, draw: Floats) -> Floats:
+    behind = _behind(course, clock, draw)
+    return behind / np.maximum(np.median(behind[:, : max(3, behind.shape[1] // 4)], axis=1, keepdims=True), 1e-9)
+
+
+def _asked(course: Course, clock: Floats, draw: Floats) -> Floats:
+    """By the control of each unit; it follows the load of its racks with some inertia."""
+    site, behind = course.site, _behind(course, clock, draw)
     return lagged(flow_asked(site.laws, course.times, behind), site.step, 60.0)
 
 
@@ -154,6 +164,8 @@ def _voltages(course: Course) -> tuple[tuple[str, ...], Floats]:
     if course.site.laws.power == "catcher":
         reserve = np.full((1, volts.shape[1]), course.site.constants["volts"])
         return ("feed/x", "feed/y", "feed/reserve"), np.concatenate([volts, reserve])
+    if course.site.laws.power == "sagging":  # under load, and by itself
+        volts = volts * (0.985 + 0.012 * np.sin(2 * np.pi * course.times / 1700.0))
     if course.site.laws.power == "bess":
         late = round(30.0 / course.site.step)
         volts = np.concatenate([volts[:, :1].repeat(late, axis=1), volts], axis=1)[:, : volts.shape[1]]

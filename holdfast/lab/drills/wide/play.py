@@ -1,4 +1,4 @@
-"""Plays a random site: panel, findings per minute, score. The same code for tuned and unseen families."""
+"""Plays what was drawn: panel, findings minute by minute, score. The same code for every family of plants."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Topology
 from holdfast.seams.persistence import FindingMemory
 
-Task = tuple[int, str, bool]
+Task = tuple[int, str, str]  # seed, situation, family
 LASTS = 3600.0
 LOOK_SECONDS = 60.0
 FIRST_LOOK = 900.0
@@ -28,7 +28,7 @@ CONFIDENT = 0.8
 GAP_SECONDS = 200.0
 
 
-def tasks(draws: int, first: int, *, unseen: bool) -> list[Task]:
+def tasks(draws: int, first: int, family: str) -> list[Task]:
     """Half of them faults; of the other half most are calm or planned, the rest undocumented."""
     faults, calm, other = list(FAULTS), list(CALM), list(UNDOCUMENTED)
     found = []
@@ -39,13 +39,13 @@ def tasks(draws: int, first: int, *, unseen: bool) -> list[Task]:
             kind = other[number // 10 % len(other)]
         else:
             kind = calm[number // 2 % len(calm)]
-        found.append((first + number, kind, unseen))
+        found.append((first + number, kind, family))
     return found
 
 
 def stage(task: Task) -> tuple[Panel, Topology, Situation]:
-    seed, kind, unseen = task
-    site = draw_site(seed, unseen=unseen, serving=kind in SERVING, kind=kind)
+    seed, kind, family = task
+    site = draw_site(seed, family=family, serving=kind in SERVING, kind=kind)
     times = np.arange(0.0, LASTS, site.step)
     course = Course(site, times)
     situation = SITUATIONS[kind](Stager(course, LASTS))
@@ -93,7 +93,7 @@ def _lying(table: SignalTable, lie: str, subjects: list[str], times: np.ndarray[
 
 
 def play(task: Task) -> dict[str, Any]:
-    seed, kind, unseen = task
+    seed, kind, family = task
     panel, topology, situation = stage(task)
     watch = FindingMemory()
     judged = []
@@ -110,7 +110,7 @@ def play(task: Task) -> dict[str, Any]:
     scored = score(truths, judged, None, tolerated)
     top1 = scored.top1 or bool(truths and accepted_first(truths, judged))
     return {
-        "drill": f"{kind}#{seed}{'u' if unseen else ''}", "kind": kind,
+        "drill": f"{kind}#{seed}/{family}", "kind": kind,
         "truth": [{"cause": one.cause, "kind": one.kind, "start_seconds": one.start} for one in truths],
         "findings": [
             {"cause": one.cause, "kind": one.kind, "confidence": round(one.confidence, 3), "at_seconds": at,

@@ -1,11 +1,12 @@
 """Readings of random instruments: noise, resolution, cadence, phase, gaps and missing meters."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 
 from holdfast.fleet.incidents.window import HELD_CADENCES, held
 from holdfast.lab.drills.wide.course import Course, Truths
+from holdfast.lab.drills.wide.laws import FAMILIES, reported
 from holdfast.lab.drills.wide.site import Floats
 from holdfast.model.job import Job, JobState
 from holdfast.model.panel import Panel, SignalTable, Values
@@ -43,6 +44,11 @@ EXACT = ("gpu_clock_event_reasons", "gpu_power_limit_watts", "rack_power_limit_w
          "job_throughput_ratio", "rank_compute_seconds", "rank_data_seconds", "rank_wait_seconds",
          "job_collective_seconds", "link_bandwidth_bytes_per_second", "port_bandwidth_bytes_per_second",
          "job_checkpoint_seconds", "rank_checkpoint_seconds")  # fmt: skip
+WHITE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
+    "tuned": lambda rng, shape: rng.standard_normal(shape),
+    "other": lambda rng, shape: rng.laplace(size=shape) / 1.41,
+    "unseen": lambda rng, shape: rng.standard_t(4, size=shape) / 1.41,
+}
 RESOLUTION = {
     "celsius": (0.1, 0.5, 1.0, 1.0), "minute": (0.1, 1.0), "pascals": (100.0, 1000.0), "watts": (1.0, 10.0),
     "volts": (0.1, 1.0), "hertz": (15e6, 5e6), "ratio": (0.001, 0.01),
@@ -54,7 +60,7 @@ def read(
 ) -> Panel:
     """`needed`: meters without which no one could tell. `unmetered`: families of meters that this site has not."""
     site, times = course.site, course.times
-    rng = np.random.default_rng([site.seed, 5, int(site.unseen)])
+    rng = np.random.default_rng([site.seed, 5, FAMILIES.index(site.family)])
     facility, telemetry, runtime = (float(rng.choice([1, 5, 10, 15, 30, 60])) for _ in range(3))
     gpu = float(rng.choice([10, 15, 30, 60, 60]))
     tables = {}
@@ -77,8 +83,10 @@ def instrument(course: Course, name: str, values: Floats, cadence: float, rng: n
     unit = name.rpartition("_")[2]
     relative, absolute = BY_NAME.get(name) or NOISE.get(unit, (0.02, 0.0))
     found = values.astype(float)
+    if name.startswith(FACILITY) and name not in EXACT:
+        found = reported(site.laws, found, site.step)
     if name not in EXACT:
-        white = rng.laplace(size=found.shape) / 1.41 if site.unseen else rng.standard_normal(found.shape)
+        white = WHITE[site.family](rng, found.shape)
         slow = _wandering(found.shape, site.step, rng)
         noise = np.sqrt(1 - k["slow_noise"] ** 2) * white + k["slow_noise"] * slow
         noise = noise + (rng.random(found.shape) < k["outliers"]) * 6 * rng.standard_normal(found.shape)

@@ -10,6 +10,7 @@ from holdfast.model.topology import Edge, Topology
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
+PER_NODE = {"tuned": [4, 8], "other": [4, 8], "unseen": [2, 4, 6]}
 OWNERS = {
     "room": "facilities", "cdu": "facilities", "rack": "facilities", "feed": "facilities", "psu": "facilities",
     "node": "hardware", "switch": "network", "link": "network", "storage": "storage", "job": "training",
@@ -44,8 +45,8 @@ class SiteJob:
 @dataclass(frozen=True, kw_only=True)
 class Site:
     seed: int
-    unseen: bool
-    """Of the family that is kept out of tuning: other laws, other ranges."""
+    family: str
+    """One of `laws.FAMILIES`."""
     rng: np.random.Generator
     step: float
     nodes: int
@@ -170,10 +171,10 @@ class Site:
         return edges
 
 
-def draw_site(seed: int, *, unseen: bool, serving: bool, kind: str, lasts: float = 3600.0) -> Site:
+def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float = 3600.0) -> Site:
     """The same seed, family and kind give the same site."""
-    rng = np.random.default_rng([seed, 7331 if unseen else 17, *kind.encode()])
-    laws = draw_laws(rng) if unseen else Laws()
+    rng = np.random.default_rng([seed, {"tuned": 17, "other": 7331, "unseen": 90217}[family], *kind.encode()])
+    laws, wide = draw_laws(rng, family), family != "tuned"
     per_rack, racks = int(rng.choice([2, 3, 4, 6, 8])), int(rng.integers(3, 9))
     nodes = min(per_rack * racks, 40)
     rack_of = np.arange(nodes) // per_rack
@@ -185,36 +186,36 @@ def draw_site(seed: int, *, unseen: bool, serving: bool, kind: str, lasts: float
     leaf_of = np.arange(nodes) // max(1, min(per_leaf, nodes // 3))
     split = nodes if not serving and rng.random() < 0.2 else max(3, int(nodes * rng.uniform(0.4, 0.7)))
     split = max(3, int(0.4 * nodes)) if laws.mix in ("inference", "many_small") else split
-    order = np.arange(nodes)
-    jobs = [_work(rng, "pretrain", order[:split], unseen)]
+    order = rng.permutation(nodes) if laws.mix == "scattered" else np.arange(nodes)
+    jobs = [_work(rng, "pretrain", order[:split], wide)]
     rest = order[split:]
     pools: tuple[str, ...] = ()
     if len(rest) >= 4 and (serving or laws.mix == "inference" or rng.random() < 0.25):
         pools = ("prefill", *(f"decode{number}" for number in range(1, min(4, len(rest) - 1))))
     elif len(rest) >= 2:
-        jobs.append(_work(rng, "finetune", rest[: max(2, int(len(rest) * rng.uniform(0.5, 1.0)))], unseen))
+        jobs.append(_work(rng, "finetune", rest[: max(2, int(len(rest) * rng.uniform(0.5, 1.0)))], wide))
     return Site(
-        seed=seed, unseen=unseen, rng=rng, step=float(rng.choice([10, 10, 10, 15, 20, 30])), nodes=nodes,
-        per_node=int(rng.choice([4, 8])), rack_of=rack_of, cdu_of=cdu_of, room_of=room_of, leaf_of=leaf_of,
+        seed=seed, family=family, rng=rng, step=float(rng.choice([10, 10, 10, 15, 20, 30])), nodes=nodes,
+        per_node=int(rng.choice(PER_NODE[family])), rack_of=rack_of, cdu_of=cdu_of, room_of=room_of, leaf_of=leaf_of,
         spines=int(rng.integers(2, 5)), works=works(laws, tuple(jobs), lasts, rng), pools=pools,
         pool_nodes=rest if pools else np.arange(0), laws=laws,
-        constants=constants(laws, draw_constants(rng, unseen=unseen), rng),
+        constants=constants(laws, draw_constants(rng, wide=wide), rng),
     )  # fmt: skip
 
 
-def _work(rng: np.random.Generator, name: str, nodes: Places, unseen: bool) -> SiteJob:
+def _work(rng: np.random.Generator, name: str, nodes: Places, wide: bool) -> SiteJob:
     compute = float(np.exp(rng.uniform(np.log(0.3), np.log(15))))
     takes = float(rng.uniform(5, 60))
     return SiteJob(
         name=name, nodes=nodes, compute=compute, collective=compute * float(rng.uniform(0.08, 0.7)),
         interval=float(rng.uniform(300, 2400)), takes=takes, phase=float(rng.uniform(0, 1)),
         restart=float(rng.uniform(60, 500)), use=float(rng.uniform(0.6, 1.0)), draw=float(rng.uniform(0.5, 0.95)),
-        jitter=float(rng.uniform(0.001, 0.02 if unseen else 0.015)),
-        rank_jitter=float(rng.uniform(0.002, 0.04 if unseen else 0.03)),
+        jitter=float(rng.uniform(0.001, 0.02 if wide else 0.015)),
+        rank_jitter=float(rng.uniform(0.002, 0.04 if wide else 0.03)),
     )  # fmt: skip
 
 
-def draw_constants(rng: np.random.Generator, *, unseen: bool) -> dict[str, float]:
+def draw_constants(rng: np.random.Generator, *, wide: bool) -> dict[str, float]:
     def between(low: float, high: float) -> float:
         return float(rng.uniform(low, high))
 
@@ -224,7 +225,7 @@ def draw_constants(rng: np.random.Generator, *, unseen: bool) -> dict[str, float
         "rise": between(18, 42),  # degrees over the coolant at full power
         "rise_spread": between(0.02, 0.1), "flow_power": between(0.3, 0.9), "fan_power": between(0.15, 0.6),
         "air_share": between(0.1, 0.5), "throttle": between(76, 90), "throttle_slope": between(0.01, 0.05),
-        "inertia": between(40, 260 if unseen else 200), "coolant_inertia": between(20, 180),
+        "inertia": between(40, 260 if wide else 200), "coolant_inertia": between(20, 180),
         "full_watts": float(rng.choice([300, 400, 700, 1000])), "idle_watts": between(40, 120),
         "clock": float(rng.choice([1.41e9, 1.755e9, 1.98e9])), "clock_power": between(1.6, 3.0),
         "host_watts": between(500, 2500), "volts": float(rng.choice([230, 400, 415, 480])),

@@ -70,8 +70,9 @@ def gap(s: Stager) -> Situation:
 def bmc_zero(s: Stager) -> Situation:
     """Several BMCs report their fans at 0; the GPUs are as cool as ever."""
     nodes = s.rng.choice(s.site.nodes, min(6, s.site.nodes // 2), replace=False)
+    shared = [*s.site.racks, *s.site.cdus, *s.site.rooms]
     known = frozenset(
-        (name, kind) for name in [*(s.site.node_names[node] for node in nodes), *s.site.racks, *s.site.rooms]
+        (name, kind) for name in [*(s.site.node_names[node] for node in nodes), *shared]
         for kind in ("sensor.absurd", "sensor.stuck", "sensor.lost", "sensor.drift")
     )  # fmt: skip
     return Situation(
