@@ -44,6 +44,7 @@ def day(seed: int, hours: float, speed: float) -> dict[str, object]:
         "incidents": len(found),
         "incidents_open_at_end": sum(one.closed is None for one in found),
         "incidents_by_subject": dict(Counter(one.subject for one in found).most_common()),
+        "nodes_taken_out_by_cause": dict(demo.taken_out.most_common()),
         "technician_visits": demo.visits,
         "nodes_with_a_fault_at_end": sum(bool(node.faults) for node in demo.world.nodes),
     }

@@ -37,7 +37,7 @@ def demo(directory: Path, *more: str) -> Iterator[Demo]:
             yield Demo(_address(process, log), (directory / "demo" / "admin.token").read_text().strip())
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(180)
 
 
 def _address(process: "subprocess.Popen[bytes]", log: Path) -> str:

@@ -251,6 +251,8 @@ PROBES: View = {
     "period_seconds": 86400.0,
     "usual_bytes_per_second": 45e9,
     "sessions": 12,
+    "pairs": 3,
+    "proven": 2,
     "leaves": [
         {"one": "l0", "other": "l0", "proven_at": 2e9 - 60, "bytes_per_second": 45e9, "ratio": 1.0},
         {"one": "l0", "other": "l1", "proven_at": 2e9 - 600, "bytes_per_second": 20e9, "ratio": 0.44},
@@ -418,7 +420,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(b": welcome\n\n")
+        self.wfile.write(b"event: fleet\ndata: " + json.dumps(self.fleet.view()).encode() + b"\n\n")
         try:
             while (message := messages.get()) is not None:
                 self.wfile.write(message)

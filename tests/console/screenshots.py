@@ -109,10 +109,10 @@ SHOTS: tuple[tuple[str, str, str, dict[str, int], Callable[[Any], None]], ...] =
     ("plan", "#/plan/checkpoint", "light", WIDE, plan),
     ("phone-plan", "#/plan/spares", "light", PHONE, plan),
     ("sign-in", "#/sign-in", "light", SMALL, sign_in),
-    ("jobs", "#/jobs", "dark", SMALL, jobs),
     ("probes", "#/probes", "dark", WIDE, probes),
     ("job-died", "#/jobs/mixtral", "dark", WIDE, dead_job),
     ("job", "#/jobs/gemma", "light", WIDE, slow_job),
+    ("jobs", "#/jobs", "dark", SMALL, jobs),
     ("topology", "#/topology", "light", WIDE, topology),
     ("fleet-dark", "#/", "dark", WIDE, fleet),
     ("fleet-light", "#/?group=loop", "light", WIDE, fleet),
@@ -173,9 +173,9 @@ def main(target: Path) -> int:
         context = driver.chromium.launch_persistent_context(
             profile, executable_path=executable, args=list(BROWSER_ARGUMENTS), viewport=WIDE
         )
+        heavy = large(context.new_page(), Path(state), target)
         with demo(Path(state), "--speed", SPEED) as running:
-            heavy = shoot(context.pages[0], running, target)
-        heavy += large(context.new_page(), Path(state), target)
+            heavy += shoot(context.pages[0], running, target)
         context.close()
     if heavy:
         print(f"larger than {LARGEST_BYTES // 1000} kB: {', '.join(heavy)}")

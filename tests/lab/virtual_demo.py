@@ -3,6 +3,7 @@
 The controller lives by the clock and the fleet `speed` times as fast: so does this.
 """
 
+from collections import Counter
 from dataclasses import replace
 
 from holdfast.fleet.decisions.fleet import Fleet
@@ -15,7 +16,7 @@ from holdfast.lab.twin.fleet.node import FleetNode
 from holdfast.lab.twin.fleet.simulation import NodeUpdate, Simulation
 from holdfast.lab.twin.fleet.technician import Technician
 from holdfast.model.incident import Incident
-from holdfast.model.lifecycle import EventKind
+from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind, Verb
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.order import Order
@@ -33,6 +34,7 @@ class VirtualDemo:
         self.technician = Technician(self.world)
         self.incidents: dict[str, Incident] = {}
         self.visits = 0
+        self.taken_out: Counter[str] = Counter()  # nodes that left service, by cause
         self._speed = speed
         self._orders = 0
         self._sequence: dict[str, int] = {}
@@ -87,7 +89,11 @@ class VirtualDemo:
     def _do(self, steps: list[LifecycleStep]) -> None:
         names = {node.name: node for node in self.world.nodes}
         for step in steps:
+            moved = step.transition
+            if moved.after in OUT_OF_SERVICE and moved.before not in OUT_OF_SERVICE:
+                self.taken_out[moved.event.cause] += 1
             for action in step.actions:
+                self.visits += action.verb is Verb.INSPECT  # the last repair step is a technician
                 if action.verb in BY_AGENTS:
                     self._orders += 1
                     order = Order(id=self._orders, verb=action.verb.value, suite=self.policy.suite, key=action.key)

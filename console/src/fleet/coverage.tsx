@@ -1,18 +1,18 @@
 import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
+import { amount } from "../shell/figures";
 import { open } from "../shell/route";
 
 const REFRESH_SECONDS = 30;
 
 /** Share of leaf pairs proven by probes; hidden if probing is off. */
 export function Coverage() {
-  const { value: probes } = useAnswer(() => ask().probes(), "probes", REFRESH_SECONDS);
+  const { value: probes } = useAnswer(() => ask().probes(), "probes", REFRESH_SECONDS, true);
   if (!probes) return <span class="not-yet">10 of 10 pairs of leaves proven</span>; // holds its place
-  if (!probes.enabled || probes.leaves.length === 0) return null;
-  const proven = probes.leaves.filter((pair) => pair.proven_at !== null).length;
+  if (!probes.enabled || probes.pairs === 0) return null;
   return (
     <button type="button" class="link" onClick={() => open("probes")}>
-      {proven} of {probes.leaves.length} pairs of leaves proven{probes.suspects.length > 0 && `, ${probes.suspects.length} suspected`}
+      {amount(probes.proven)} of {amount(probes.pairs)} pairs of leaves proven{probes.suspects.length > 0 && `, ${probes.suspects.length} suspected`}
     </button>
   );
 }

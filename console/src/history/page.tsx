@@ -47,7 +47,7 @@ function Fleet({ range, factor }: { range: Range; factor: number }) {
       <h3>Fleet</h3>
       <div class="plot-room two">
         <Plot {...shared} title="Goodput" signal="goodput_ratio" lines={[{ name: "goodput", tone: "main", values: column(samples, (one) => (one.gpus ? (one.productive ?? 0) / one.gpus : null)) }]} />
-        <Plot {...shared} title={`Loss, in ${home?.currency ?? "USD"} an hour`} signal="cost" lines={[{ name: "cost", tone: "main", values: column(samples, (one) => one.cost_per_hour) }]} />
+        <Plot {...shared} title={`Compute lost, in ${home?.currency ?? "USD"} an hour`} signal="cost" lines={[{ name: "cost", tone: "main", values: column(samples, (one) => one.cost_per_hour) }]} />
       </div>
       <p class="faint">
         From the controller's memory{oldest === undefined ? "" : `, which begins ${before((to - oldest) * factor).replace("-", "")} ago`}: at most 24 h, and nothing from before it
@@ -88,7 +88,7 @@ function Availability({ factor }: { factor: number }) {
           <tbody>
             {used.map((row, number) => (
               <tr key={number}>
-                <th scope="row">{before((to - (row.at(-1)?.from ?? to)) * factor)}</th>
+                <th scope="row">{number === 0 ? "last 24 h" : `${number * HOURS_A_ROW} h before`}</th>
                 {row.map((hour) => (
                   <Cell key={hour.from} hour={hour} to={to} factor={factor} />
                 ))}

@@ -1,6 +1,7 @@
 /** Lines over time with an axis of values, a band of siblings, and marks for what happened. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { ticks as round } from "../shell/curve";
 import { measured } from "../shell/signals";
 import { before } from "./range";
 
@@ -97,7 +98,7 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
       </figcaption>
       <div ref={box}>
         <svg width={width} height={HEIGHT} role="img" aria-label={`${title}: ${words}`}>
-          {[low, (low + high) / 2, high].map((value) => (
+          {round(low, high, false, 10, 5).map((value) => (
             <g key={value}>
               <line class="grid-line" x1={EDGE.left} x2={width - EDGE.right} y1={y(value)} y2={y(value)} />
               <text x={EDGE.left - 6} y={y(value) + 4} text-anchor="end">

@@ -82,7 +82,7 @@ function Needs({ items }: { items: readonly ItemView[] | null }) {
 }
 
 export function Strip() {
-  const { value: home } = useAnswer(() => ask().home(), "home", REFRESH_SECONDS);
+  const { value: home } = useAnswer(() => ask().home(), "home", REFRESH_SECONDS, true);
   const figures = home?.figures;
   const at = figures?.now;
   const covers = figures ? lasting(figures.covers_seconds / 3600) : "";
@@ -97,16 +97,16 @@ export function Strip() {
         values={series(home, (one) => one.productive)}
       />
       <Tile
-        name="Lost in the last 24 h"
-        value={figures ? money(figures.lost_cost, currency) : none}
-        detail={figures ? `${amount(figures.lost_gpu_hours)} GPU-h; now ${amount(at?.lost ?? 0)} GPUs` : ""}
+        name="Compute lost, last 24 h"
+        value={figures && at?.lost != null ? money(figures.lost_cost, currency) : none}
+        detail={figures && at?.lost != null ? `${amount(figures.lost_gpu_hours)} GPU-h; now ${amount(at.lost)} GPUs` : ""}
         values={series(home, (one) => one.lost)}
         tone={(at?.lost ?? 0) > 0 ? "warn" : ""}
       />
       <Tile
         name="Goodput, last 24 h"
-        value={figures ? percent(figures.goodput) : none}
-        detail={covers ? `of GPU time; data of ${covers}` : ""}
+        value={figures?.goodput == null ? none : percent(figures.goodput)}
+        detail={figures?.goodput == null ? "" : `of GPU time; data of ${covers}`}
         values={series(home, share)}
       />
       <Needs items={inbox.value?.items ?? null} />

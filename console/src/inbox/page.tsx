@@ -35,10 +35,10 @@ function Row({ item }: { item: ItemView }) {
         {lived(item.since)}
       </td>
       <td class="number" data-head="GPUs lost">
-        {item.gpus_lost ? amount(item.gpus_lost) : ""}
+        {item.gpus_lost == null ? <span class="faint">not known</span> : amount(item.gpus_lost)}
       </td>
       <td class="number" data-head="Cost per hour">
-        {item.cost_per_hour == null ? "" : money(item.cost_per_hour, item.currency)}
+        {item.cost_per_hour == null ? <span class="faint">not known</span> : money(item.cost_per_hour, item.currency)}
       </td>
     </tr>
   );

@@ -19,8 +19,9 @@ function Lead({ bill, over }: Priced) {
   return (
     <p>
       <strong class="figure">{money(bill.total_so_far ?? 0, bill.currency)}</strong>{" "}
-      {over ? `in ${lasting(bill.hours ?? 0)}` : `after ${lasting(bill.hours ?? 0)}; ${hourly} with every further hour`}
-      {labour > 0 && ` (${money(labour, bill.currency)} of it is labour, paid once)`}. {amount(bill.gpu_hours ?? 0)} GPU-hours are lost
+      {over ? `in ${lasting(bill.hours ?? 0)}` : `after ${lasting(bill.hours ?? 0)}`}
+      {labour > 0 && `, of it ${money(labour, bill.currency)} labour`}
+      {!over && `; ${hourly} more with every hour${labour > 0 ? ", without labour" : ""}`}. {amount(bill.gpu_hours ?? 0)} GPU-hours are lost
       {!over && `, and at this moment the work of ${amount(bill.gpu_hours_per_hour ?? 0)} GPUs`}
       {tokens > 0 && `, ${many(tokens)} tokens not trained`}
       {bill.finish_shift_hours * 3600 >= 1 && `; the finish ${over ? "moved" : "moves"} by ${lasting(bill.finish_shift_hours)}`}.

@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 import type { Incident } from "../api";
-import { ask, incidents as opened, now } from "../live/session";
+import { ask, inbox, incidents as opened, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { open, route } from "../shell/route";
 import { amount, money, withFigures } from "../shell/figures";
@@ -12,19 +12,28 @@ import { IncidentDetail } from "./detail";
 import { durationOf } from "./duration";
 import { secondsOf } from "./seconds";
 
+/** What is lost now and the cost so far; of an incident without an account, as the inbox has it. null: not known. */
+function priceOf(one: Incident): { lost: number | null; cost: number | null; currency: string } {
+  const bill = one.account?.bill;
+  if (bill) return { lost: bill.gpu_hours_per_hour ?? 0, cost: bill.total_so_far ?? 0, currency: bill.currency };
+  const item = inbox.value?.items.find(({ key }) => key === `incident/${one.id}`);
+  return { lost: item?.gpus_lost ?? null, cost: item?.cost_so_far ?? null, currency: item?.currency ?? "USD" };
+}
+
 const COLUMNS: readonly Column<Incident>[] = [
   { head: "State", by: (one) => one.state },
   { head: "Root cause", by: (one) => one.subject },
   { head: "Kind", by: (one) => one.cause },
   { head: "Opened", by: (one) => one.opened, largestFirst: true },
   { head: "Duration", by: (one) => secondsOf(one, now(), 1), largestFirst: true },
-  { head: "GPUs lost", by: (one) => (one.closed ? null : one.account?.bill?.gpu_hours_per_hour), largestFirst: true },
-  { head: "Cost", by: (one) => one.account?.bill?.total_so_far, largestFirst: true },
+  { head: "GPUs lost", by: (one) => (one.closed ? null : priceOf(one).lost), largestFirst: true },
+  { head: "Cost", by: (one) => priceOf(one).cost, largestFirst: true },
   { head: "Summary" },
 ];
 
 function Row({ incident }: { incident: Incident }) {
-  const bill = incident.account?.bill;
+  const { lost, cost, currency } = priceOf(incident);
+  const unknown = <span class="faint">not known</span>;
   return (
     <tr>
       <td data-head="State">
@@ -38,8 +47,8 @@ function Row({ incident }: { incident: Incident }) {
       <td data-head="Kind">{incident.cause}</td>
       <td class="short" data-head="Opened">{timeOfDay(incident.opened)}</td>
       <td class="short" data-head="Duration">{durationOf(incident)}</td>
-      <td class="number" data-head="GPUs lost">{bill && !incident.closed ? amount(bill.gpu_hours_per_hour ?? 0) : ""}</td>
-      <td class="number" data-head="Cost">{bill ? money(bill.total_so_far ?? 0, bill.currency) : ""}</td>
+      <td class="number" data-head="GPUs lost">{incident.closed ? "" : lost === null ? unknown : amount(lost)}</td>
+      <td class="number" data-head="Cost">{cost === null ? unknown : money(cost, currency)}</td>
       <td class="sentence">{withFigures(incident.account?.sentence || incident.reason)}</td>
     </tr>
   );

@@ -75,6 +75,11 @@ function receiveTime(at: number | null): void {
   if (at !== null && at > now()) ahead = at - Date.now() / 1000;
 }
 
+function takeNodes(nodes: readonly NodeView[]): void {
+  nodes.forEach((node) => receiveTime(node.last_report_at));
+  roster.replace(nodes);
+}
+
 function takeNode(node: NodeView): void {
   receiveTime(node.since);
   roster.put(node);
@@ -123,17 +128,14 @@ export function connect(): void {
   connection.value = { kind: "connecting" };
   stream = new Stream(client, {
     async resync() {
-      void fetchInbox(); // beside the rest: the fleet does not wait for it
-      const [view, nodes, open, moves] = await Promise.all([
-        client.fleet(),
-        client.nodes(),
+      void fetchInbox();
+      // The grid is drawn as soon as the nodes are there. The stream itself opens with the fleet's figures.
+      const [, open, moves] = await Promise.all([
+        client.nodes().then(takeNodes),
         client.openIncidents(),
         client.transitions(now() - RECENT_SECONDS),
       ]);
-      fleet.value = view;
       incidents.value = open;
-      nodes.forEach((node) => receiveTime(node.last_report_at));
-      roster.replace(nodes);
       latest.value = [];
       outings.forget();
       moves.forEach(takeTransition);

@@ -9,9 +9,10 @@ export interface Answer<T> {
 
 /**
  * The response to one request, repeated periodically; the last response stays when the controller does not answer. A request
- * is not repeated before it is answered: of a slow controller no answer would ever be shown.
+ * is not repeated before it is answered: of a slow controller no answer would ever be shown. `later`: asked only once the
+ * page is live, so that the grid does not wait for it.
  */
-export function useAnswer<T>(question: () => Promise<T>, key: string, everySeconds = 0): Answer<T> {
+export function useAnswer<T>(question: () => Promise<T>, key: string, everySeconds = 0, later = false): Answer<T> {
   const [value, setValue] = useState<T | null>(null);
   const [trouble, setTrouble] = useState("");
   const live = connection.value.kind === "live";
@@ -19,6 +20,7 @@ export function useAnswer<T>(question: () => Promise<T>, key: string, everySecon
   const waiting = useRef(false);
   useEffect(() => setValue(null), [key]);
   useEffect(() => {
+    if (later && !live) return;
     let left = false;
     waiting.current = true;
     question()
@@ -35,7 +37,7 @@ export function useAnswer<T>(question: () => Promise<T>, key: string, everySecon
   }, [key, live, asked]);
   useEffect(() => {
     if (!everySeconds) return;
-    const timer = setInterval(() => !waiting.current && setAsked((n) => n + 1), everySeconds * 1000);
+    const timer = setInterval(() => !waiting.current && connection.peek().kind !== "connecting" && setAsked((n) => n + 1), everySeconds * 1000);
     return () => clearInterval(timer);
   }, [everySeconds]);
   return { value, trouble, again: () => setAsked((n) => n + 1) };

@@ -38,9 +38,34 @@ function Cell({ one, other, pair, probes }: { one: string; other: string; pair: 
   );
 }
 
+const MOST_SLOW = 50;
+
+/** Of a fleet with too many leaves for a matrix. */
+function Slowest({ probes }: { probes: ProbesView }) {
+  return (
+    <div class="scroll" role="region" aria-label="Slowest pairs of leaves" tabIndex={0}>
+      <table>
+        <caption>The slowest proven pairs of leaves; {probes.pairs.toLocaleString("en")} pairs are too many for a matrix</caption>
+        <tbody>
+          {probes.leaves.slice(0, MOST_SLOW).map((pair) => (
+            <tr key={`${pair.one} ${pair.other}`}>
+              <th scope="row">
+                {pair.one} with {pair.other}
+              </th>
+              <Cell one={pair.one} other={pair.other} pair={pair} probes={probes} />
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {probes.leaves.length === 0 && <p class="empty">No pair has been proven within the period.</p>}
+    </div>
+  );
+}
+
 export function Matrix({ probes }: { probes: ProbesView }) {
   const leaves = [...new Set(probes.leaves.flatMap(({ one, other }) => [one, other]))].toSorted();
   const pairs = new Map(probes.leaves.flatMap((pair) => [[`${pair.one} ${pair.other}`, pair], [`${pair.other} ${pair.one}`, pair]]));
+  if (probes.pairs > probes.leaves.length) return <Slowest probes={probes} />;
   if (leaves.length === 0) return <p class="empty">No leaf is known. Set the leaf in the place of each node, or enable probing.</p>;
   return (
     <>

@@ -1,7 +1,7 @@
 import type { ProbesView } from "../api";
 import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
-import { percent } from "../shell/figures";
+import { amount, percent } from "../shell/figures";
 import { age } from "../shell/time";
 import { View } from "../shell/view";
 import { History, Sweeps } from "./history";
@@ -10,13 +10,12 @@ import { Matrix } from "./matrix";
 const REFRESH_SECONDS = 5;
 
 function Coverage({ probes }: { probes: ProbesView }) {
-  const proven = probes.leaves.filter((pair) => pair.proven_at !== null).length;
   const hours = probes.period_seconds / 3600;
   const usual = probes.usual_bytes_per_second;
   return (
     <p class="lead">
       <strong>
-        {proven} of {probes.leaves.length}
+        {amount(probes.proven)} of {amount(probes.pairs)}
       </strong>{" "}
       pairs of leaves were proven within {hours >= 1 ? `${hours.toFixed(0)} h` : `${(hours * 60).toFixed(0)} min`}, in{" "}
       {probes.sessions.toLocaleString("en")} sessions

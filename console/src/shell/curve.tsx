@@ -1,6 +1,7 @@
 /** Lines over an axis that is not time: shares by size, bandwidth by payload. Drawn to the width there is. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { percent } from "./figures";
 
 export interface CurveLine {
   name: string;
@@ -95,7 +96,7 @@ export function Curve({ title, across, up, lines, logX = false, mark, span, tick
             <g key={value}>
               <line class="grid-line" x1={EDGE.left} x2={width - EDGE.right} y1={y(value)} y2={y(value)} />
               <text x={EDGE.left - 7} y={y(value) + 4} text-anchor="end">
-                {figure(value)}
+                {up.endsWith("share") ? percent(value) : figure(value)}
               </text>
             </g>
           ))}

@@ -2,7 +2,7 @@
 
 import type { ProbesView } from "../api";
 import { isSuspect, level } from "../probes/matrix";
-import { percent } from "../shell/figures";
+import { amount, percent } from "../shell/figures";
 import { open } from "../shell/route";
 import { REMARKABLE, worstOf, type LeafBox, type PairState } from "./map";
 
@@ -10,6 +10,8 @@ const STATE: Record<string, PairState> = { slow: "suspect", below: "below", unpr
 const MEANS: Record<PairState, string> = { suspect: "suspected", below: "below the usual", unproven: "not proven", proven: "proven" };
 const MOST_ARCS = 24;
 const BOX = { width: 92, height: 34, gap: 18 };
+/** Room for the frame of the outermost boxes. */
+const EDGE = 3;
 
 interface Pair {
   one: number;
@@ -32,7 +34,7 @@ export function pairsOf(leaves: readonly LeafBox[], probes: ProbesView | null): 
 }
 
 function Arc({ pair, bottom }: { pair: Pair; bottom: number }) {
-  const middle = (at: number): number => at * (BOX.width + BOX.gap) + BOX.width / 2;
+  const middle = (at: number): number => EDGE + at * (BOX.width + BOX.gap) + BOX.width / 2;
   const [from, to] = [middle(Math.min(pair.one, pair.other)), middle(Math.max(pair.one, pair.other))];
   const high = bottom - 18 - (bottom - 26) * Math.min(1, (to - from) / (6 * (BOX.width + BOX.gap)));
   return (
@@ -48,15 +50,16 @@ export function Fabric({ leaves, probes, lit }: { leaves: readonly LeafBox[]; pr
   const drawn = (leaves.length > MOST_ARCS ? all.filter((pair) => REMARKABLE.has(pair.state)) : all).toSorted(
     (one, other) => Number(one.state === "suspect") - Number(other.state === "suspect"),
   );
-  const width = leaves.length * (BOX.width + BOX.gap) - BOX.gap;
-  const bottom = leaves.length > 1 ? 120 : 20;
+  const width = leaves.length * (BOX.width + BOX.gap) - BOX.gap + 2 * EDGE;
+  const bottom = leaves.length > 1 ? 26 + Math.min(94, 22 * leaves.length) : 20;
   const counts = (state: PairState): number => all.filter((pair) => pair.state === state).length;
   const spines = [...new Set(leaves.flatMap((leaf) => leaf.spines))];
   const words = (["suspect", "below", "unproven", "proven"] as const).map((state) => `${counts(state)} ${MEANS[state]}`).join(", ");
   return (
     <>
       <p class="faint">
-        {spines.length > 0 ? `Spines: ${spines.join(", ")}. ` : ""}Pairs of leaves: {words}.{" "}
+        {spines.length > 0 ? `Spines: ${spines.join(", ")}. ` : ""}
+        {probes ? `${amount(probes.proven)} of ${amount(probes.pairs)} pairs of leaves proven. ` : ""}Between different leaves: {words}.{" "}
         <button type="button" class="link" onClick={() => open("probes")}>
           Probes
         </button>
@@ -67,7 +70,7 @@ export function Fabric({ leaves, probes, lit }: { leaves: readonly LeafBox[]; pr
             <Arc key={`${pair.one} ${pair.other}`} pair={pair} bottom={bottom} />
           ))}
           {leaves.map((leaf, at) => (
-            <g key={leaf.name} class={`leaf ${worstOf(leaf.nodes)} ${lit ? (lit.has(`leaf/${leaf.name}`) ? "lit" : "dim") : ""}`} transform={`translate(${at * (BOX.width + BOX.gap)} ${bottom})`}>
+            <g key={leaf.name} class={`leaf ${worstOf(leaf.nodes)} ${lit ? (lit.has(`leaf/${leaf.name}`) ? "lit" : "dim") : ""}`} transform={`translate(${EDGE + at * (BOX.width + BOX.gap)} ${bottom})`}>
               <title>{`${leaf.name}: ${leaf.nodes.length} nodes, the worst ${worstOf(leaf.nodes)}`}</title>
               <rect width={BOX.width} height={BOX.height} rx={5} />
               <text x={BOX.width / 2} y={15} text-anchor="middle">

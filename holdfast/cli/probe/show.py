@@ -30,8 +30,8 @@ def _print(found: Document, out: Console) -> None:
         out.print("Idle nodes are not probed: `[probes] enabled = true` in the policy switches it on.")
     usual = found["usual_bytes_per_second"]
     known = f", usually {usual / 1e9:.1f} GB/s" if usual else ""
-    unproven = sum(one["proven_at"] is None for one in found["leaves"])
-    left = f"; {unproven} of {len(found['leaves'])} pairs of leaves not proven" if unproven else ""
+    unproven = found["pairs"] - found["proven"]
+    left = f"; {unproven:,} of {found['pairs']:,} pairs of leaves not proven" if unproven else ""
     out.print(f"{count(found['sessions'], 'probe session')} in {lasting(found['period_seconds'])}{known}{left}")
     names = sorted({name for one in found["leaves"] for name in (one["one"], one["other"])})
     if names and len(names) <= MOST_IN_A_MATRIX:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from litestar import Litestar, MediaType, Response, get
+from litestar.config.compression import CompressionConfig
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
@@ -39,6 +40,8 @@ from holdfast.fleet.api.service import Service
 from holdfast.fleet.store import StoreError
 
 LARGEST_BODY = 1 << 20
+# 12,500 nodes are 3.8 MB of JSON and 100 kB compressed. The lowest level takes a quarter of the time of the highest.
+COMPRESSION = CompressionConfig("gzip", minimum_size=4_096, gzip_compress_level=1, exclude_opt_key="stream")
 
 
 class Front:
@@ -105,6 +108,7 @@ def _litestar(service: Service) -> Litestar:
             description="Nodes, their stories, and requests.",
             render_plugins=[JsonRenderPlugin(path=["/openapi.json", "/"])],  # the others load scripts from elsewhere
         ),
+        compression_config=COMPRESSION,
         request_max_body_size=LARGEST_BODY,
         logging_config=None,
     )

@@ -57,7 +57,6 @@ class Board:
         self.outcomes: Counter[tuple[str, ...]] = Counter()  # of actions: verb, outcome
         self._lives: dict[str, NodeState] = {}
         self._healths: dict[str, str] = {}
-        self._heard: dict[str, float] = {}
         self._fleet_sent = b""
 
     # Written by the controller
@@ -67,25 +66,29 @@ class Board:
         lives = list(lives)
         for name in self.views.keys() - {life.name for life in lives}:
             del self.views[name], self._lives[name]
-        self._heard.update(heard)
         for life in lives:
             self.put(life, healths.get(life.name, "unknown"))
+        for name, at in heard.items():
+            self.heard(name, at)
 
     def heard(self, node: str, at: float) -> None:
-        self._heard[node] = at
+        view = self.views.get(node)
+        if view is not None and view.last_report_at != at:
+            self.views[node] = replace(view, last_report_at=at)
 
     def put(self, life: NodeState, health: str) -> None:
-        view = _view(life, health, self._heard.get(life.name))
         known = self.views.get(life.name)
+        if known is not None and known.health == health and self._lives.get(life.name) is life:
+            return  # a standby hands over all nodes again and again; most are the ones it had
+        view = _view(life, health, known.last_report_at if known else None)
         self._lives[life.name] = life
         self.views[life.name] = view
-        if known is None or replace(known, last_report_at=view.last_report_at) != view:
+        if known != view:
             self.tell("node", view)
 
     def forget(self, name: str) -> None:
         self.views.pop(name, None)
         self._lives.pop(name, None)
-        self._heard.pop(name, None)
         self.tell("forgotten", {"name": name})
 
     def tested(self, seconds: float) -> None:
@@ -118,14 +121,13 @@ class Board:
         return self._lives.get(name)
 
     def node(self, name: str) -> NodeView | None:
-        view = self.views.get(name)
-        return replace(view, last_report_at=self._heard.get(name)) if view else None
+        return self.views.get(name)
 
     def nodes(
         self, pool: str = "", stage: Stage | None = None, health: Health | None = None, after: str = ""
     ) -> list[NodeView]:
         return [
-            replace(view, last_report_at=self._heard.get(view.name))
+            view
             for _, view in sorted(self.views.items())
             if (not pool or view.pool == pool) and (not stage or view.stage == stage)
             if (not health or view.health == health) and view.name > after

@@ -24,9 +24,9 @@ class FigureSample:
     gpus: float | None
     """None where no agent has reported its GPUs yet."""
     productive: float | None
-    """GPUs of allocated nodes, without the work that incidents take from their jobs."""
+    """GPUs of allocated nodes that do not fail, without the work that incidents take from their jobs."""
     lost: float | None
-    """GPUs of nodes out of service, and the work that incidents take."""
+    """GPUs of nodes that are out of service or fail, and the work that incidents take from the others."""
     cost_per_hour: float | None
 
 
@@ -60,8 +60,8 @@ def sample(
         return float(sum(gpus_of(node.name) or usual for node in chosen))
 
     taken = sum(one.account.bill.gpu_hours_per_hour for one in incidents if one.account is not None)
-    busy = gpus(node for node in nodes if node.stage is Stage.ALLOCATED)
-    out = gpus(node for node in nodes if node.stage in OUT_OF_SERVICE)
+    busy = gpus(node for node in nodes if node.stage is Stage.ALLOCATED and not is_lost(node))
+    out = gpus(node for node in nodes if is_lost(node))
     lost = out + min(taken, busy)
     return FigureSample(
         at=at,
@@ -72,6 +72,11 @@ def sample(
         lost=lost,
         cost_per_hour=lost * gpu_hour,
     )
+
+
+def is_lost(node: NodeState) -> bool:
+    """Its GPUs do no work: it is out of service, or it fails and an incident holds it there."""
+    return node.out or (node.held != "" and node.tested_at is None)
 
 
 @dataclass(slots=True)

@@ -10,7 +10,8 @@ from enum import StrEnum
 from holdfast.catalog import runbooks, seam_kinds
 from holdfast.economics.costs.finding import Prices
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.inbox.next_step import MOST_COMMANDS, Remedy, WaitsFor, of_cause, of_node
+from holdfast.fleet.inbox.figures import is_lost
+from holdfast.fleet.inbox.next_step import MOST_COMMANDS, SHARED, Remedy, WaitsFor, of_cause, of_node, owner_of_place
 from holdfast.fleet.jobs.views import TrainingView
 from holdfast.model import command_line
 from holdfast.model.incident import Incident
@@ -20,7 +21,7 @@ from holdfast.model.wire.report import VerdictChange
 
 GROUP_AT = 4  # so many open incidents of one kind are one item
 ALWAYS_GROUPED = "sensor."
-SHARED, JOB_DIED = "fleet.shared_cause", "job.unknown"
+SLOW_PATH, JOB_DIED = "fleet.slow_path", "job.unknown"
 DIED = frozenset({JobState.FAILED, JobState.NODE_FAILED, JobState.OUT_OF_MEMORY})
 CAUSE_OF = {JobState.OUT_OF_MEMORY: "host.oom", JobState.NODE_FAILED: "host.other"}
 GONE = "gone"
@@ -141,19 +142,24 @@ def _of_incidents(sources: Sources) -> list[Item]:
     found = []
     for kind, members in by_kind.items():
         if len(members) > 1 and (len(members) >= GROUP_AT or kind.startswith(ALWAYS_GROUPED)):
-            found.append(_group(kind, members))
+            found.append(_group(kind, members, sources))
         else:
-            found += [_of_incident(one) for one in members]
+            found += [_of_incident(one, sources) for one in members]
     return found
 
 
 def book_of(incident: Incident) -> str:
-    """The runbook of an incident. Nodes that fail together have what they share for a cause, not their check."""
+    """The runbook of an incident. Nodes that fail together have what they share for a cause, not their check; so has a
+    path that probes find slow."""
+    if incident.subject.startswith("fabric/trunk/"):
+        return SLOW_PATH
     own = incident.cause in seam_kinds.kinds() or incident.subject.partition("/")[0] in _OWN_CAUSE
     return incident.cause if own else SHARED
 
 
-def _of_incident(incident: Incident) -> Item:
+def _of_incident(incident: Incident, sources: Sources) -> Item:
+    if book_of(incident) == SHARED:
+        return _of_shared_cause(incident, sources)
     account = incident.account
     book, remedy = _remedy(incident)
     bill = account.bill if account is not None else None
@@ -168,7 +174,7 @@ def _of_incident(incident: Incident) -> Item:
         severity=Severity.CRITICAL if bill is not None and bill.gpu_hours_per_hour > 0 else Severity.WARNING,
         owner=owner,
         on_call=account.on_call.get(owner, "") if account is not None else "",
-        remedy=remedy.text,
+        remedy=remedy.text.removeprefix(f"{owner}: "),
         runbook=remedy.runbook,
         commands=remedy.commands[:MOST_COMMANDS],
         members=incident.evidence[:MOST_MEMBERS],
@@ -176,6 +182,35 @@ def _of_incident(incident: Incident) -> Item:
         cost_so_far=bill.total_so_far if bill is not None else None,
         cost_per_hour=bill.cost_per_hour if bill is not None else None,
         currency=bill.currency if bill is not None else "USD",
+    )
+
+
+def _of_shared_cause(incident: Incident, sources: Sources) -> Item:
+    """Nodes that fail together. The GPUs of those that fail now are lost; a node that is only degraded still works."""
+    _, remedy = _remedy(incident)
+    members = frozenset(incident.evidence)
+    failing = [node.name for node in sources.nodes if node.name in members and is_lost(node)]
+    known = [gpus for name in failing if (gpus := sources.gpus(name)) is not None]
+    lost = float(sum(known)) if known or not failing else None
+    hourly = lost * sources.prices.gpu_hour if lost is not None else None
+    hours = sources.time_factor * max(0.0, sources.now - incident.opened) / HOUR
+    return Item(
+        key=f"incident/{incident.id}",
+        kind=ItemKind.INCIDENT,
+        subject=incident.subject,
+        title=f"{incident.subject}: {len(members)} nodes behind it fail together",
+        detail=incident.reason,
+        since=incident.opened,
+        severity=Severity.CRITICAL if lost else Severity.WARNING,
+        owner=owner_of_place(incident.subject),
+        remedy=f"repair {incident.subject}; leave its nodes in service",
+        runbook=remedy.runbook,
+        commands=remedy.commands[:MOST_COMMANDS],
+        members=incident.evidence[:MOST_MEMBERS],
+        gpus_lost=lost,
+        cost_so_far=hourly * hours if hourly is not None else None,
+        cost_per_hour=hourly,
+        currency=sources.prices.currency,
     )
 
 
@@ -195,9 +230,9 @@ def _remedy(incident: Incident) -> tuple[runbooks.Runbook | None, Remedy]:
     return runbooks.find(name), replace(found, text=filled(found.text), commands=commands)
 
 
-def _group(kind: str, members: Sequence[Incident]) -> Item:
+def _group(kind: str, members: Sequence[Incident], sources: Sources) -> Item:
     """One item for all of a kind. Its key has no time: more members do not make it another item."""
-    single = [_of_incident(one) for one in members]
+    single = [_of_incident(one, sources) for one in members]
     worst = min(single, key=_rank)
     book = runbooks.find(kind)
     subjects = tuple(sorted(one.subject for one in single))

@@ -9,13 +9,19 @@ from holdfast.catalog import runbooks
 from holdfast.fleet.decisions.lifecycle.machine import needs_operator
 from holdfast.fleet.decisions.lifecycle.memory import OPERATOR
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.model.command_line import argument
+from holdfast.model.command_line import argument, operand
+from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import NodeState, Stage
 from holdfast.model.wire.report import VerdictChange
 from holdfast.node.checks import BY_NAME
 
 BAD = ("fail", "degraded")
-WAITS = "fleet.waits"
+WAITS, SHARED = "fleet.waits", "fleet.shared_cause"
+_PLACE_OWNERS = {
+    **dict.fromkeys(("leaf", "switch", "spine", "trunk", "fabric"), "network"),
+    **dict.fromkeys(("rack", "loop", "cdu", "feed", "room"), "facilities"),
+    "storage": "storage",
+}
 MOST_COMMANDS = 6
 _GPU = re.compile(r"/gpu/(\d+)")
 _WORST = {"fail": 0, "degraded": 1, "unknown": 2}
@@ -26,7 +32,7 @@ class WaitsFor(StrEnum):
     HOLDFAST = "holdfast"
     """A repair step or a test runs, or comes next by itself."""
     INCIDENT = "incident"
-    """The node is held in service: an incident elsewhere explains its failure."""
+    """An incident elsewhere explains what is wrong with the node; it stays in service."""
     NOTHING = ""
 
 
@@ -86,14 +92,15 @@ def values(node: str, subjects: Sequence[str] = (), check: str = "") -> dict[str
     return {"node": node or "NODE", "gpu": gpu, "part": part, "check": check or "CHECK"}
 
 
-def of_node(node: NodeState, verdicts: Sequence[VerdictChange], policy: Policy) -> NextStep | None:
-    """None of a node that is in service and has nothing wrong."""
+def of_node(
+    node: NodeState, verdicts: Sequence[VerdictChange], policy: Policy, incidents: Sequence[Incident] = ()
+) -> NextStep | None:
+    """None of a node that is in service and has nothing wrong. `incidents` are the open ones."""
     worst = _worst(node, verdicts)
     if node.stage is Stage.REMOVED:
         return _step(node, worst, WaitsFor.OPERATOR, "It is out of the fleet. When it is repaired, release it.")
     if node.held:
-        held = f"It stays in service: its failure is part of {node.held}. Follow the runbook of that incident."
-        return _step(node, worst, WaitsFor.INCIDENT, held)
+        return _of_held(node, worst)
     if node.stage is Stage.QUARANTINED:
         return _of_quarantined(node, worst, policy)
     if node.stage is Stage.DRAINING:
@@ -104,7 +111,47 @@ def of_node(node: NodeState, verdicts: Sequence[VerdictChange], policy: Policy) 
         return _step(node, worst, WaitsFor.HOLDFAST, "The full test runs. If it passes, the node returns to service.")
     if worst is None or worst.after not in BAD:
         return None
+    explains = next((one for one in incidents if _reaches(one, node.name)), None)
+    if explains is not None and worst.after == "degraded":  # what fails is the node's own until it is held
+        return _of_affected(worst, explains)
     return _step(node, worst, WaitsFor.OPERATOR, "")
+
+
+def _of_held(node: NodeState, worst: VerdictChange | None) -> NextStep:
+    """No remedy of the node's own check: it would contradict the incident."""
+    known = "/" in node.held  # loop/c2; others are a breaker or maintenance
+    text = f"It stays in service: its failure is part of {node.held}."
+    return NextStep(
+        text=f"{text} Follow the runbook of that incident." if known else text,
+        waits_for=WaitsFor.INCIDENT,
+        check=worst.check if worst is not None else node.cause,
+        owner=owner_of_place(node.held),
+        runbook=SHARED if known else "",
+        commands=(f"holdfast incident show {operand(node.held)}",) if known else (),
+    )
+
+
+def _reaches(incident: Incident, node: str) -> bool:
+    """The incident is on something else and has this node among those that it affects."""
+    return node in incident.evidence and not f"{incident.subject}/".startswith(f"node/{node}/")
+
+
+def _of_affected(worst: VerdictChange, incident: Incident) -> NextStep:
+    account, book = incident.account, runbooks.find(incident.cause)
+    title = f" ({book.title})" if book else ""
+    return NextStep(
+        text=f"Part of {incident.subject}{title}. Leave the node in service and follow the runbook of that incident.",
+        waits_for=WaitsFor.INCIDENT,
+        check=worst.check,
+        owner=account.owners[0] if account is not None and account.owners else owner_of_place(incident.subject),
+        runbook=book.name if book else SHARED,
+        commands=(f"holdfast incident show {operand(incident.id)}",),
+    )
+
+
+def owner_of_place(subject: str) -> str:
+    """Who repairs what nodes share."""
+    return _PLACE_OWNERS.get(subject.partition("/")[0], "fleet")
 
 
 def _of_quarantined(node: NodeState, worst: VerdictChange | None, policy: Policy) -> NextStep:

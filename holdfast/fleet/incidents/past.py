@@ -6,10 +6,23 @@ from holdfast.catalog import seam_kinds
 from holdfast.model.account import Account, Bill, Loss
 from holdfast.model.finding import Finding
 
+MOST_NAMED = 3
+
 
 def called(subject: str) -> str:
     what, _, name = subject.partition("/")
     return f"run {name}" if what == "job" else f"the path {name.replace('-', ' to ', 1)}" if what == "path" else subject
+
+
+def _together(subjects: Sequence[str]) -> str:
+    """'run a', 'runs a and b', 'runs a, b, c and 4 more'."""
+    if len(subjects) == 1:
+        return called(subjects[0])
+    jobs = all(one.startswith("job/") for one in subjects)
+    names = [one.removeprefix("job/") if jobs else called(one) for one in subjects]
+    shown, left = names[:MOST_NAMED], len(names) - MOST_NAMED
+    last = f"{left} more" if left > 0 else shown.pop()
+    return f"{'runs ' if jobs else ''}{', '.join(shown)} and {last}"
 
 
 def sentence(
@@ -21,7 +34,7 @@ def sentence(
     parts = [f"{finding.cause}: {title}"]
     measured = [one for one in found if one.gpu_hours_per_hour]
     if measured:
-        names = " and ".join(called(one.subject) for one in measured)
+        names = _together([one.subject for one in measured])
         losing = "is losing" if len(measured) == 1 else "are losing"
         compute = f" ({priced.gpu_hours_per_hour * gpu_hour:.2f} {priced.currency}/h compute)" if gpu_hour else ""
         parts.append(f"{names} {losing} the work of {priced.gpu_hours_per_hour:.3g} GPUs{compute}")

@@ -9,7 +9,7 @@ from holdfast.model.wire.keeper import HeldStep, Holdings
 
 MOST_STEPS = 8
 MOST_TROUBLES = 16
-NO_KEEPER = "no keeper of it is heard: it uses no Checkpoint, or its keepers do not reach an agent"
+NO_KEEPER = "no checkpoint keeper reports it: it does not use Checkpoint, or its keepers cannot reach an agent"
 
 
 def where(heard: Sequence[KeeperState], now: float) -> CheckpointsView:

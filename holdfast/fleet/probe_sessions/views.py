@@ -1,15 +1,17 @@
 """API view of the fabric: when each pair of leaves was proven, suspects, and the next sessions."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import combinations_with_replacement
 from typing import Any
 
 from holdfast.fleet.probe_sessions.probing import Probing
 from holdfast.fleet.probe_sessions.runs import ProbeRun
-from holdfast.model.wire.probe import SweepRequest
+from holdfast.model.wire.probe import Proof, SweepRequest
 
 MOST_HISTORY = 400
+MOST_PAIRS = 2_080  # 64 leaves; a fleet of 12,500 nodes has 76,000 pairs, which no reader can take in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +95,12 @@ class ProbesView:
     usual_bytes_per_second: float | None
     sessions: int
     """Within the period."""
+    pairs: int
+    """Of leaves, those of one leaf with itself included."""
+    proven: int
+    """Pairs whose nodes met within the period."""
     leaves: tuple[LeafPairView, ...]
-    """Every pair of leaves, those of one leaf with itself included."""
+    """Every pair; where there are too many, only proven ones, the slowest first."""
     suspects: tuple[ProbeSuspectView, ...]
     running: tuple[ProbeSessionView, ...]
     next: tuple[ProbeSessionView, ...]
@@ -113,13 +119,16 @@ def view(probing: Probing, now: float) -> ProbesView:
         for one in probing.sessions.running()
     ]
     planned = probing.plan(now) if probing.policy.enabled else []
+    pairs, proofs = _pairs(probing, now)
     return ProbesView(
         enabled=probing.policy.enabled,
         at=now,
         period_seconds=probing.policy.period_seconds,
         usual_bytes_per_second=usual,
         sessions=len(probing.coverage),
-        leaves=tuple(_leaves(probing, usual, now)),
+        pairs=pairs,
+        proven=len(proofs),
+        leaves=tuple(_leaves(probing, pairs, proofs)),
         suspects=tuple(
             ProbeSuspectView(
                 subject=one.part,
@@ -145,27 +154,42 @@ def view(probing: Probing, now: float) -> ProbesView:
     )
 
 
-def _leaves(probing: Probing, usual: float | None, now: float) -> list[LeafPairView]:
-    known = Counter(leaf for leaf in probing.leaves.values() if leaf)
-    last = probing.coverage.last_of_leaves()
-    found = []
-    for leaves in combinations_with_replacement(sorted(known), 2):
-        if leaves[0] == leaves[1] and known[leaves[0]] < 2:
-            continue
-        proof = last.get(leaves)
-        if proof is not None and proof.at < now - probing.policy.period_seconds:
-            proof = None
-        rate = proof.bytes_per_second if proof else None
-        found.append(
-            LeafPairView(
-                one=leaves[0],
-                other=leaves[1],
-                proven_at=proof.at if proof else None,
-                bytes_per_second=rate,
-                ratio=rate / usual if rate is not None and usual else None,
-            )
-        )
-    return found
+def _pairs(probing: Probing, now: float) -> tuple[int, dict[tuple[str, str], Proof]]:
+    """How many pairs of leaves there are, and the last proof of those that met within the period."""
+    known = _known(probing)
+    own = sum(nodes >= 2 for nodes in known.values())
+    since = now - probing.policy.period_seconds
+    proofs = {
+        pair: proof
+        for pair, proof in probing.coverage.last_of_leaves().items()
+        if proof.at >= since and pair[0] in known and pair[1] in known
+    }
+    return len(known) * (len(known) - 1) // 2 + own, proofs
+
+
+def _known(probing: Probing) -> Counter[str]:
+    return Counter(leaf for leaf in probing.leaves.values() if leaf)
+
+
+def _leaves(probing: Probing, pairs: int, proofs: Mapping[tuple[str, str], Proof]) -> list[LeafPairView]:
+    usual = probing.blame.typical_bytes_per_second
+    if pairs > MOST_PAIRS:
+        slowest = sorted(proofs, key=lambda pair: (proofs[pair].bytes_per_second, pair))[:MOST_PAIRS]
+        return [_pair(pair, proofs[pair], usual) for pair in slowest]
+    known = _known(probing)
+    every = combinations_with_replacement(sorted(known), 2)
+    return [_pair(pair, proofs.get(pair), usual) for pair in every if pair[0] != pair[1] or known[pair[0]] >= 2]
+
+
+def _pair(leaves: tuple[str, str], proof: Proof | None, usual: float | None) -> LeafPairView:
+    rate = proof.bytes_per_second if proof else None
+    return LeafPairView(
+        one=leaves[0],
+        other=leaves[1],
+        proven_at=proof.at if proof else None,
+        bytes_per_second=rate,
+        ratio=rate / usual if rate is not None and usual else None,
+    )
 
 
 def view_run(run: ProbeRun) -> ProbeRunView:

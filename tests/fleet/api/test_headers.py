@@ -1,5 +1,6 @@
 """What a browser is told: nothing from elsewhere, no frames, no guessing of types. And what the document says."""
 
+import httpx
 import pytest
 
 from .conftest import Controller
@@ -41,3 +42,25 @@ def test_whether_the_page_is_there_may_be_asked_without_reading_it(controller: C
     asked, read = controller.ask("HEAD", "/"), controller.ask("GET", "/")
     assert (asked.status_code, asked.content) == (200, b"")
     assert asked.headers["content-type"] == read.headers["content-type"]
+
+
+def test_a_large_answer_is_compressed_for_those_who_take_it(controller: Controller) -> None:
+    """The document is the largest answer of an empty fleet."""
+
+    def asked(path: str, encoding: str) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {controller.admin}", "Accept-Encoding": encoding}
+        return controller.http.get(controller.url + path, headers=headers)
+
+    packed, plain = (asked("/schema/openapi.json", encoding) for encoding in ("gzip", "identity"))
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "accept-encoding" in packed.headers["vary"].lower()
+    assert "content-encoding" not in plain.headers
+    assert plain.json() == packed.json()
+    assert "content-encoding" not in asked("/healthz", "gzip").headers
+
+
+def test_a_stream_is_not_compressed_for_its_events_would_be_held_back(controller: Controller) -> None:
+    headers = {"Authorization": f"Bearer {controller.admin}", "Accept-Encoding": "gzip"}
+    with controller.http.stream("GET", f"{controller.url}/v1/stream", headers=headers) as reply:
+        assert "content-encoding" not in reply.headers
+        assert next(reply.iter_lines()) == "event: fleet"

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.economics.costs.finding import Prices
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.inbox.figures import sample
 from holdfast.fleet.inbox.items import ItemKind, Severity, Sources, items
 from holdfast.model.account import Account, Bill, Layer
 from holdfast.model.incident import Incident
@@ -132,3 +133,38 @@ def test_every_incident_is_in_exactly_one_item_and_every_item_has_its_next_step(
     for item in made:
         if not item.subject.endswith("odd") and "odd" not in item.title:
             assert item.remedy and item.owner and item.runbook and item.commands
+
+
+def test_a_shared_cause_has_an_owner_and_the_price_of_the_nodes_that_fail() -> None:
+    """A node that is only degraded works on: its GPUs are not lost."""
+    failing = NodeState(name="n1", stage=Stage.READY, held="leaf/l3", tested_at=None)
+    degraded = NodeState(name="n2", stage=Stage.ALLOCATED, held="leaf/l3", tested_at=NOW - 60)
+    other = NodeState(name="n3", stage=Stage.READY, held="leaf/l4", tested_at=None)
+    incident = Incident(
+        id="leaf/l3@1", opened=NOW - 1800, subject="leaf/l3", cause="fabric.port_down", evidence=("n1", "n2")
+    )
+    sources = Sources(
+        nodes=[failing, degraded, other],
+        incidents=[incident],
+        now=NOW,
+        gpus=lambda node: 8,
+        prices=Prices(gpu_hour=2.0),
+    )
+    (item,) = items(sources)
+    assert item.title == "leaf/l3: 2 nodes behind it fail together"
+    assert (item.owner, item.severity) == ("network", Severity.CRITICAL)
+    assert (item.gpus_lost, item.cost_per_hour, item.cost_so_far) == (8.0, 16.0, 8.0)
+    assert item.remedy == "repair leaf/l3; leave its nodes in service"
+
+
+def test_a_slow_path_between_leaves_is_not_called_a_slow_node() -> None:
+    (item,) = items(Sources(incidents=[incident("fabric/trunk/l1+l4", "probe.fabric")], now=NOW))
+    assert item.title == "fabric/trunk/l1+l4: the path between two leaves is slow"
+    assert (item.owner, item.runbook) == ("network", "fleet.slow_path")
+
+
+def test_the_home_page_counts_the_same_nodes_as_lost() -> None:
+    held = NodeState(name="n1", stage=Stage.ALLOCATED, held="leaf/l3", tested_at=None)
+    busy = NodeState(name="n2", stage=Stage.ALLOCATED, held="leaf/l3", tested_at=NOW)
+    found = sample(NOW, [held, busy], [], lambda node: 8, 2.0)
+    assert (found.lost, found.productive, found.cost_per_hour) == (8.0, 8.0, 16.0)

@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.inbox.next_step import WaitsFor, of_node, of_verdict
+from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import NodeState, Stage
 from holdfast.model.wire.report import VerdictChange
 from holdfast.node import checks
@@ -42,6 +43,51 @@ def test_a_failing_node_in_service_shows_the_remedy_with_its_gpu() -> None:
     assert found is not None and found.waits_for is WaitsFor.OPERATOR
     assert found.runbook == "gpu.ecc" and found.owner == "hardware"
     assert any("-i 3" in one for one in found.commands)
+
+
+def incident(subject: str, *nodes: str) -> Incident:
+    return Incident(id=f"{subject}@1", opened=1.0, subject=subject, cause="cooling.flow_low", evidence=nodes)
+
+
+@pytest.mark.parametrize(
+    ("after", "reached", "waits_for"),
+    [
+        ("degraded", "n1", WaitsFor.INCIDENT),
+        ("degraded", "n2", WaitsFor.OPERATOR),
+        ("fail", "n1", WaitsFor.OPERATOR),
+    ],
+)
+def test_a_node_that_an_incident_degrades_is_left_in_service(after: str, reached: str, waits_for: WaitsFor) -> None:
+    """The runbook of the incident says not to quarantine it; its own check would say to drain it."""
+    node = NodeState(name="n1", stage=Stage.ALLOCATED)
+    found = of_node(node, [verdict("gpu.throttle", after)], POLICY, [incident("cdu/cdu1", reached)])
+    assert found is not None and found.waits_for is waits_for
+    assert (found.remedy == "") == (waits_for is WaitsFor.INCIDENT)
+    if waits_for is WaitsFor.INCIDENT:
+        assert (found.runbook, found.owner) == ("cooling.flow_low", "facilities")
+        assert found.commands == ("holdfast incident show cdu/cdu1@1",)
+
+
+def test_an_incident_on_the_node_itself_does_not_hide_its_remedy() -> None:
+    node = NodeState(name="n1", stage=Stage.ALLOCATED)
+    found = of_node(node, [verdict(after="degraded")], POLICY, [incident("node/n1/gpu/3", "n1")])
+    assert found is not None and found.waits_for is WaitsFor.OPERATOR and found.remedy
+
+
+@pytest.mark.parametrize(
+    ("held", "owner", "runbook"),
+    [
+        ("leaf/leaf3", "network", "fleet.shared_cause"),
+        ("loop/c2", "facilities", "fleet.shared_cause"),
+        ("maintenance", "fleet", ""),
+    ],
+)
+def test_a_held_node_shows_no_remedy_of_its_own(held: str, owner: str, runbook: str) -> None:
+    node = NodeState(name="n1", stage=Stage.READY, held=held)
+    found = of_node(node, [verdict()], POLICY)
+    assert found is not None and found.waits_for is WaitsFor.INCIDENT
+    assert (found.remedy, found.owner, found.runbook) == ("", owner, runbook)
+    assert held in found.text
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,7 @@ def test_the_sentence_of_a_measured_loss() -> None:
     """Half of eight GPUs at 2.00 are 8 USD an hour; labour is paid once and grows no further."""
     text = "cdu/c2: coolant flow is low; run llama is losing the work of 4 GPUs"
     assert said(loss()) == f"{text} (8.00 USD/h compute)"
-    assert said(loss(), loss("job/b")).endswith(
-        "run llama and run b are losing the work of 8 GPUs (16.00 USD/h compute)"
-    )
+    assert said(loss(), loss("job/b")).endswith("runs llama and b are losing the work of 8 GPUs (16.00 USD/h compute)")
 
 
 def test_the_sentence_of_what_nobody_measured_and_of_nobody_hurt() -> None:

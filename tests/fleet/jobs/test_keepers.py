@@ -161,7 +161,7 @@ def test_what_is_committed_is_no_longer_at_risk_although_no_rank_said_so(site: S
 
 def test_without_a_keeper_it_is_unknown_and_why(site: Site):
     site.hear(0, step=13)
-    assert "no keeper of it is heard" in site.kept.unknown
+    assert "no checkpoint keeper reports it" in site.kept.unknown
     assert site.kept.steps == ()
 
 
@@ -183,7 +183,7 @@ def test_keepers_that_left_are_unknown_with_what_they_said_last(site: Site):
     site.now += 4_000.0
     for node in (0, 1):
         site.hear(node, step=15)
-    assert "no keeper of it is heard" in site.kept.unknown
+    assert "no checkpoint keeper reports it" in site.kept.unknown
 
 
 def test_a_keeper_under_another_name_is_found_by_its_ranks(site: Site):
@@ -191,7 +191,7 @@ def test_a_keeper_under_another_name_is_found_by_its_ranks(site: Site):
     site.hear(0, keeping(0, HeldStep(step=12, own=(0, 1)), job="run-7"), step=13)
     assert (site.kept.kept_as, site.kept.steps[0].own_memory) == ("run-7", 2)
     site.hear(0, keeping(0, job="run-7"), keeping(0, job="run-8"), step=14)
-    assert "no keeper of it is heard" in site.kept.unknown, "of two nobody knows which one"
+    assert "no checkpoint keeper reports it" in site.kept.unknown, "of two nobody knows which one"
 
 
 def test_a_keeper_of_another_job_or_user_is_not_taken(site: Site):

@@ -8,12 +8,13 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.probe_sessions import views
 from holdfast.fleet.probe_sessions.runs import ProbeRun
 from holdfast.fleet.probe_sessions.views import view
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.order import Order
-from holdfast.model.wire.probe import LONGEST_RUN_SECONDS, ProbePolicy, SweepRequest
+from holdfast.model.wire.probe import LONGEST_RUN_SECONDS, ProbePolicy, Proof, SweepRequest
 from holdfast.model.wire.report import OrderOutcome, Report
 from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
@@ -189,3 +190,21 @@ def test_nodes_of_a_run_are_in_no_meeting_meanwhile() -> None:
     site.now += 10.0
     site.fleet.tick(site.now)
     assert not {node for one in site.fleet.probing.sessions.running() for node in one.nodes} & set(met)
+
+
+def test_a_fleet_with_too_many_leaves_lists_only_proven_pairs_the_slowest_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site = Site()
+    probing = site.fleet.probing
+    whole = view(probing, site.now)
+    assert (whole.pairs, whole.proven, len(whole.leaves)) == (3, 0, 3)
+    for at, rate in ((1.0, 40e9), (2.0, 20e9)):
+        one, other = ("n1", "n2") if rate > 30e9 else ("n1", "n7")
+        probing.coverage.add(Proof(at=site.now - at, one=one, other=other, bytes_per_second=rate))
+    proven = view(probing, site.now)
+    assert (proven.pairs, proven.proven, len(proven.leaves)) == (3, 2, 3)
+    monkeypatch.setattr(views, "MOST_PAIRS", 2)
+    cut = view(probing, site.now)
+    assert (cut.pairs, cut.proven) == (3, 2)
+    assert [pair.bytes_per_second for pair in cut.leaves] == [20e9, 40e9]

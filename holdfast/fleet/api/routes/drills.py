@@ -40,7 +40,7 @@ async def cancel_drill(service: Asked, request: Asker) -> DrillRunView:
     return await service.drills.cancel()
 
 
-@get("/v1/drills/stream", opt=READ, tags=["drills"], media_type="text/event-stream")
+@get("/v1/drills/stream", opt={**READ, "stream": True}, tags=["drills"], media_type="text/event-stream")
 async def watch_drill(service: Asked) -> Stream:
     """Server-sent events of the run: `run` as it changes, then `outcome`; from its beginning, and ends with it."""
     if service.drills.run is None:

@@ -69,7 +69,7 @@ async def list_components(service: Asked) -> ComponentsView:
     return ComponentsView(components=service.board.components.all)
 
 
-@get("/v1/stream", opt={"right": "read"}, tags=["live"], media_type="text/event-stream")
+@get("/v1/stream", opt={"right": "read", "stream": True}, tags=["live"], media_type="text/event-stream")
 async def stream(service: Asked) -> Stream:
     """Server-sent events: `node`, `transition`, `incident`, `fleet`. Opens with the fleet as it is."""
     if len(service.board.watchers) >= MOST_WATCHERS:

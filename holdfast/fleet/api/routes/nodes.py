@@ -19,10 +19,12 @@ from holdfast.fleet.inbox.next_step import NextStep, of_node
 from holdfast.fleet.store import StoreError
 from holdfast.fleet.store.story import MOST_LINES
 from holdfast.model.health import Health
+from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import EventKind, Stage
 
 MOST_VERDICTS = 1_000
 MOST_NODES = 10_000
+MOST_INCIDENTS = 1_000
 WORST_FIRST = {"fail": 0, "unknown": 1, "degraded": 2, "pass": 3, "not_applicable": 4, "disabled": 4}
 Limit = Annotated[int, QueryParameter(ge=1, le=MOST_LINES, description="Lines of a page.")]
 Before = Annotated[str, QueryParameter(description="`next` of the page before; '' is the newest page.")]
@@ -69,7 +71,8 @@ async def show_node(service: Asked, request: Request[Any, Any, Any], name: FromP
 async def _next_step(service: Service, name: str) -> NextStep | None:
     life = service.board.life(name)
     changes = await asyncio.to_thread(service.store.verdicts, name)
-    return of_node(life, changes.get(name, ()), service.board.policy) if life is not None else None
+    incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, MOST_INCIDENTS)
+    return of_node(life, changes.get(name, ()), service.board.policy, incidents) if life is not None else None
 
 
 @get("/v1/nodes/{name:str}/story", opt=OWN, tags=["nodes"])
@@ -106,7 +109,7 @@ def _known(service: Service, name: str, caller: Caller) -> NodeView:
     return view
 
 
-def _wish(kind: EventKind, words: str) -> Any:
+def _operator_route(kind: EventKind, words: str) -> Any:
     async def handle(
         service: Asked, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[OperatorRequest]
     ) -> NodeView:
@@ -128,8 +131,8 @@ ROUTES = [
     tell_story,
     forget_node,
     *operator_actions.ROUTES,
-    _wish(EventKind.QUARANTINE, "Take a node out of service; what runs there finishes first."),
-    _wish(EventKind.RELEASE, "Let a quarantined or removed node back: it is tested first."),
-    _wish(EventKind.RETEST, "Test a node in full before anything runs there again."),
-    _wish(EventKind.REMOVE, "Take a node out of the fleet until it is released."),
+    _operator_route(EventKind.QUARANTINE, "Take a node out of service; what runs there finishes first."),
+    _operator_route(EventKind.RELEASE, "Let a quarantined or removed node back: it is tested first."),
+    _operator_route(EventKind.RETEST, "Test a node in full before anything runs there again."),
+    _operator_route(EventKind.REMOVE, "Take a node out of the fleet until it is released."),
 ]
