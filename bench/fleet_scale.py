@@ -1,6 +1,7 @@
-"""One row of the fleet table: so many simulated agents against a real controller process, sustained; then the most it
-takes, beside the bare floor (raw ASGI and msgspec, no store) under the same client; then whether all that was
-acknowledged is in the store. Verdict to drain is measured from the report's sending to the web hook's being called."""
+"""One row of the fleet table: so many simulated agents against a real controller process. All verdicts of all nodes at
+once, then sustained reports, then the most it takes, beside the bare floor (raw ASGI and msgspec, no store) under the
+same client; then whether all that was acknowledged is in the store. Verdict to drain is measured from the report's
+sending to the web hook's being called."""
 
 import argparse
 import json
@@ -100,6 +101,7 @@ def row(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str,
             generator.ask("meet", url=url, certificate=tls[0], nodes=options.nodes)
             figures = generator.ask("enrol", join_token=ask_join_token(url, folder, options.nodes))
             figures |= generator.ask("warm")
+            figures |= generator.ask("first_reports")
             settle(store_url)
             steal = cpu_times()
             with Watch(controller=process.pid, database=server, generator=generator.pid) as watch:

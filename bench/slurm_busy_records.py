@@ -4,18 +4,22 @@ Starts and ends are lines of the slurmd logs. A repair step is compared with wha
 """
 
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from holdfast.fleet.store import Store
-from holdfast.model.lifecycle import IN_USE, EventKind, Stage
+from holdfast.model.lifecycle import EventKind, Stage
 from holdfast.model.records import Transition
 
 STARTED = re.compile(r"^\[(?P<at>[^\]]+)\] (?:Launching batch job|launch task StepId=)\s*(?P<job>\d+)")
+NOT_STARTED = re.compile(r"do not launch StepId=(?P<job>\d+)\.")  # the request came while the prolog ran, which refused
+RESUMED = re.compile(r"^\[(?P<at>[^\]]+)\] update_node: node (?P<node>\w+) state set to IDLE")
 ENDED = re.compile(r"^\[(?P<at>[^\]]+)\] \[(?P<job>\d+)\.\w+\] done with job")
 CLOSING = {EventKind.FAILED: "failed", EventKind.QUARANTINE: "quarantined", EventKind.REMOVE: "quarantined"}
 FREE = ("IDLE+DRAIN", "DOWN")
@@ -58,12 +62,32 @@ def figures(root: Path, database: Path, nodes: Iterable[str]) -> dict[str, Any]:
         violations += judge_starts(node, starts, ends, list(passed.values()), own, found)
     repairs = (root / "repairs").read_text().splitlines() if (root / "repairs").exists() else []
     undrained = [line for line in repairs if not any(f"State={state}" in line for state in FREE)]
+    late = [line for line in undrained if resumed_meanwhile(line, root / "slurmctld.log", database)]
     found["repair_steps"] = len(repairs)
-    found["repair_steps_on_undrained_nodes"] = len(undrained)
-    violations += undrained
+    found["repair_steps_on_undrained_nodes"] = len(undrained) - len(late)
+    found["repair_steps_resumed_after_the_check"] = len(late)
+    violations += [line for line in undrained if line not in late]
     kinds = Counter(one.event.kind.value for one in history)
     seen = {f"events_{kind}": kinds[kind] for kind in ("failed", "held", "quarantine", "test_passed", "test_failed")}
     return dict(found) | seen | {"violations": violations}
+
+
+def resumed_meanwhile(repair: str, log: Path, database: Path) -> bool:
+    """Whether the admin resumed the node after the controller had found it drained and empty, and had begun this step.
+    Nothing runs there all the same: the prolog refuses what comes."""
+    at, node = float(repair.split()[0]), repair.split("NodeName=")[1].split()[0]
+    asked = (
+        "SELECT max(s.at) FROM action_steps s JOIN actions a ON a.id = s.action "
+        "WHERE s.state = 'claimed' AND a.node = ? AND s.at < ?"
+    )
+    with closing(sqlite3.connect(database)) as store:
+        [claimed] = store.execute(asked, (node, at)).fetchone()
+    resumed = [
+        stamp(one["at"])
+        for line in log.read_text().splitlines()
+        if (one := RESUMED.match(line)) and one["node"] == node
+    ]
+    return "CPUAlloc=0" in repair and any(claimed < one < at for one in resumed)
 
 
 def judge_starts(
@@ -100,8 +124,9 @@ def judge_starts(
 
 
 def closures(history: list[Transition]) -> list[Closed]:
-    """A node is closed until a test passes, and from every failure, hold, quarantine or end of a job on."""
-    found, since, why = [], 0.0, "untested"
+    """A node is closed from every failure, hold and quarantine until a test passes. Whether it is untested is judged by
+    its tests and its jobs, not here."""
+    found, since, why = [], 0.0, ""
     for one in history:
         kind, opened = one.event.kind, one.after is Stage.READY
         if opened and kind in (EventKind.TEST_PASSED, EventKind.PROMOTED):
@@ -110,8 +135,8 @@ def closures(history: list[Transition]) -> list[Closed]:
             why = ""
             continue
         new = CLOSING.get(kind, "held" if kind is EventKind.HELD and one.event.failed else "")
-        if not new and one.after not in IN_USE:
-            new = "quarantined" if one.after in (Stage.QUARANTINED, Stage.RESETTING) else "untested"
+        if not new and one.after in (Stage.QUARANTINED, Stage.RESETTING):
+            new = "quarantined"
         if new and not why:
             since = one.at
         why = new or why
@@ -127,6 +152,9 @@ def launches(log: Path) -> tuple[list[tuple[float, str]], list[tuple[float, str]
         if (seen := STARTED.match(line)) and seen["job"] != running:
             running = seen["job"]
             starts.append((stamp(seen["at"]), running))
+        elif (seen := NOT_STARTED.search(line)) and starts and starts[-1][1] == seen["job"]:
+            starts.pop()
+            running = ""
         elif seen := ENDED.match(line):
             ends.append((stamp(seen["at"]), seen["job"]))
             running = "" if line.find(".batch]") > 0 else running

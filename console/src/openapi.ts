@@ -79,8 +79,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** ShowWishes */
-        get: operations["V1NodesNameOperatorActionsShowWishes"];
+        /** ShowOperatorActions */
+        get: operations["V1NodesNameOperatorActionsShowOperatorActions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -185,6 +185,40 @@ export interface paths {
         get: operations["V1NodesNamePartsShowParts"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/nodes/{name}/assets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowAssets */
+        get: operations["V1NodesNameAssetsShowAssets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/nodes/{name}/tickets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** NoteTicket */
+        post: operations["V1NodesNameTicketsNoteTicket"];
         delete?: never;
         options?: never;
         head?: never;
@@ -951,8 +985,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** TellSignals */
-        post: operations["V1SignalsTellSignals"];
+        /** ReceiveSignals */
+        post: operations["V1SignalsReceiveSignals"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1130,6 +1164,15 @@ export interface components {
             leading: boolean;
             waiting: number;
             failing: string[];
+        };
+        /** AssetRecord */
+        AssetRecord: {
+            /** @default [] */
+            parts: components["schemas"]["PartTime"][];
+            /** @default [] */
+            earlier: components["schemas"]["PartTime"][];
+            /** @default [] */
+            tickets: components["schemas"]["PartTicket"][];
         };
         /** AuditEntry */
         AuditEntry: {
@@ -1324,7 +1367,7 @@ export interface components {
          * @description What can happen to a node. The keys of the transition table.
          * @enum {string}
          */
-        EventKind: "enrolled" | "test_passed" | "test_failed" | "test_unknown" | "job_started" | "job_ended" | "cleaned" | "failed" | "degraded" | "blind" | "recovered" | "emptied" | "next_repair" | "reset_done" | "reset_failed" | "held" | "freed" | "promoted" | "reminded" | "quarantine" | "release" | "retest" | "remove";
+        EventKind: "enrolled" | "test_passed" | "test_failed" | "test_unknown" | "job_started" | "job_ended" | "cleaned" | "failed" | "degraded" | "blind" | "recovered" | "emptied" | "next_repair" | "reset_done" | "reset_failed" | "held" | "freed" | "promoted" | "part_replaced" | "reminded" | "quarantine" | "release" | "retest" | "remove";
         /** ExposureView */
         ExposureView: {
             saved_step: number;
@@ -1776,6 +1819,34 @@ export interface components {
          * @enum {string}
          */
         Outcome: "proposed" | "claimed" | "done" | "failed" | "dry_run" | "abandoned";
+        /** Part */
+        Part: {
+            place: string;
+            serial: string;
+            /** @default  */
+            model: string;
+        };
+        /** PartTicket */
+        PartTicket: {
+            id: string;
+            state: string;
+            /** @default  */
+            place: string;
+            /** @default  */
+            serial: string;
+            /** @default  */
+            by: string;
+            /** @default 0 */
+            at: number;
+            /** @default  */
+            note: string;
+        };
+        /** PartTime */
+        PartTime: {
+            part: components["schemas"]["Part"];
+            since: number;
+            until?: number | null;
+        };
         /** Participant */
         Participant: {
             name: string;
@@ -2070,6 +2141,8 @@ export interface components {
             unsaved: string[];
             /** @default [] */
             keepers: components["schemas"]["KeeperReport"][];
+            /** @default [] */
+            parts: components["schemas"]["Part"][];
         };
         /** ReportedEvent */
         ReportedEvent: {
@@ -2312,6 +2385,16 @@ export interface components {
             state: string;
             result: string;
             cause: string;
+        };
+        /** TicketRequest */
+        TicketRequest: {
+            ticket: string;
+            /** @default open */
+            state: string;
+            /** @default  */
+            part: string;
+            /** @default  */
+            note: string;
         };
         /** TokenMade */
         TokenMade: {
@@ -2668,7 +2751,7 @@ export interface operations {
             };
         };
     };
-    V1NodesNameOperatorActionsShowWishes: {
+    V1NodesNameOperatorActionsShowOperatorActions: {
         parameters: {
             query?: never;
             header?: never;
@@ -2907,6 +2990,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PartsView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1NodesNameAssetsShowAssets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AssetRecord"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1NodesNameTicketsNoteTicket: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TicketRequest"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AssetRecord"];
                 };
             };
             /** @description Bad request syntax or unsupported method */
@@ -4507,7 +4668,7 @@ export interface operations {
             };
         };
     };
-    V1SignalsTellSignals: {
+    V1SignalsReceiveSignals: {
         parameters: {
             query?: never;
             header?: never;

@@ -60,6 +60,7 @@ class EventKind(StrEnum):
     HELD = "held"  # a failure that is observed only: a shared cause, an open breaker, maintenance
     FREED = "freed"  # whatever held it is over
     PROMOTED = "promoted"  # a spare that is needed now
+    PART_REPLACED = "part_replaced"  # a part of the node has another serial number
     REMINDED = "reminded"  # the scheduler does not show what the stage asks of it; the stage stays
     QUARANTINE = "quarantine"  # by an operator, as are the three below
     RELEASE = "release"

@@ -183,6 +183,50 @@ def forget(names: Names, reason: Reason, url: Url = "", token: Token = "", as_js
     typer.echo(json.dumps({"forgotten": done}) if as_json else f"forgotten: {hostlist.compress(done)}")
 
 
+@app.command()
+def assets(
+    name: Annotated[str, typer.Argument(help="A node.", metavar="NAME")],
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show the parts of a node with their serial numbers, those it had before, and the tickets about them."""
+    _print_assets(connect(url, token).get(node_path(name, "assets")), as_json)
+
+
+@app.command()
+def ticket(
+    name: Annotated[str, typer.Argument(help="A node.", metavar="NAME")],
+    number: Annotated[str, typer.Argument(help="The ticket of your own system, such as RMA-4711.", metavar="TICKET")],
+    state: Annotated[str, typer.Option(help="open, sent (the part is on its way), replaced or closed.")] = "open",
+    part: Annotated[str, typer.Option(help="The part, as 'node assets' names it, such as gpu/3.")] = "",
+    note: Annotated[str, typer.Option(help="What there is to say about it.")] = "",
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Note a ticket or an RMA of a node, or its new state."""
+    body = {"ticket": number, "state": state, "part": part, "note": note}
+    _print_assets(connect(url, token).post(node_path(name, "tickets"), body), as_json)
+
+
+def _print_assets(record: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(record))
+        return
+    rows = table("part", "serial number", "model", "since", "until")
+    for one in (*record["earlier"], *record["parts"]):
+        part, until = one["part"], clock(one["until"]) if one["until"] else ""
+        rows.add_row(plain(part["place"]), plain(part["serial"]), plain(part["model"]), clock(one["since"]), until)
+    console().print(rows)
+    if record["tickets"]:
+        rows = table("ticket", "state", "part", "serial number", "when", "by", "note")
+        for one in record["tickets"]:
+            cells = (one["id"], one["state"], one["place"], one["serial"])
+            rows.add_row(*map(plain, cells), clock(one["at"]), plain(one["by"]), plain(one["note"]))
+        console().print(rows)
+
+
 def _request(client: Client, verb: str, names: str, reason: str, as_json: bool, force: bool = False) -> None:
     """Sends the command for one node after the other. In a list, nodes for which nothing changes are skipped; another
     refusal ends the loop, and its message names the nodes that were done."""

@@ -46,7 +46,7 @@ class CallerView:
 
 
 @get("/v1/nodes/{name:str}/operator-actions", opt={"right": "read"}, tags=["nodes"])
-async def show_wishes(service: Asked, name: FromPath[str]) -> OperatorActionsView:
+async def show_operator_actions(service: Asked, name: FromPath[str]) -> OperatorActionsView:
     """What quarantine, release, retest and remove would do to this node now. Nothing is done."""
     life = service.board.life(name)
     if life is None:
@@ -79,4 +79,4 @@ async def show_caller(request: Request[Any, Any, Any]) -> CallerView:
     )
 
 
-ROUTES = [show_wishes, show_caller]
+ROUTES = [show_operator_actions, show_caller]

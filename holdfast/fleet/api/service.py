@@ -14,6 +14,7 @@ from holdfast.fleet.api.views.common import (
     EnrolRequest,
     NodeView,
     OperatorRequest,
+    TicketRequest,
     TokenMade,
     TokenRequest,
     VerdictView,
@@ -28,6 +29,7 @@ from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, Se
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
+from holdfast.model.assets import AssetRecord
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.records import AuditEntry, PendingNode
 from holdfast.model.wire.order import Ack, Admission
@@ -77,6 +79,10 @@ class Service(Protocol):
 
     def forget_node(self, node: str, request: OperatorRequest, caller: Caller) -> Awaitable[None]: ...
 
+    def asset_record(self, node: str) -> AssetRecord: ...
+
+    def note_ticket(self, node: str, ask: TicketRequest, caller: Caller) -> Awaitable[AssetRecord]: ...
+
     def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
         """The last ones that were heard, oldest first, with the agent's time."""
         ...
@@ -101,7 +107,7 @@ class Service(Protocol):
 
     def seams_view(self) -> SeamsView: ...
 
-    def tell_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
+    def receive_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         """Into the window of the seams."""
         ...
 

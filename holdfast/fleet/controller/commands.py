@@ -10,16 +10,19 @@ import msgspec
 
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.views.common import EnrolRequest, OperatorRequest, TokenMade, TokenRequest
+from holdfast.fleet.api.views.common import EnrolRequest, OperatorRequest, TicketRequest, TokenMade, TokenRequest
 from holdfast.fleet.controller.transaction import Transaction
+from holdfast.fleet.decisions import assets
 from holdfast.fleet.decisions.fleet import RESETS
 from holdfast.fleet.incidents.views import PlannedWorkView
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.jobs.service import JobService, SeveralJobs, UnknownJob
 from holdfast.fleet.jobs.views import TrainingDetail
 from holdfast.fleet.probe_sessions import sessions as probe_sessions
+from holdfast.fleet.store import Store
 from holdfast.fleet.store.credentials import bound_hash, new_token, token_hash
 from holdfast.formats.slurm import hostlist
+from holdfast.model.assets import TICKET_STATES, AssetRecord, PartTicket
 from holdfast.model.lifecycle import EventKind, NodeEvent, Stage
 from holdfast.model.records import AuditEntry, Credential, JoinToken, LifecycleStep, Outcome, Role, Transition
 from holdfast.model.wire.order import Ack
@@ -27,6 +30,7 @@ from holdfast.model.wire.report import OrderOutcome, Report
 
 SESSION_SECONDS = 12 * 3_600.0
 PLANNED = "planned"  # the kind of document that announced work is stored as
+ASSETS = "assets"  # the kind of document that the asset record of a node is stored as
 MOST_PLACES = 16
 MOST_HOURS = 24 * 366 * 5
 MOST_USES = 1_000_000
@@ -56,6 +60,8 @@ def take(
         if jobs is not None:
             jobs.take(report, transaction)
         trainings.take(report, transaction)
+        if report.parts:
+            _take_parts(report, transaction)
     life = transaction.fleet.nodes.get(reports[0].node)
     if life is None:
         return Ack(accepted=tuple(fresh))
@@ -76,6 +82,50 @@ def take(
         closed=transaction.fleet.closed(life.name),
         flush_seconds=transaction.fleet.unsaved.flush_seconds(life, transaction.now, transaction.fleet.policy),
     )
+
+
+def asset_record(store: Store, node: str) -> AssetRecord:
+    body = store.seam_document(ASSETS, node)
+    return msgspec.json.decode(body, type=AssetRecord) if body else AssetRecord()
+
+
+def _take_parts(report: Report, transaction: Transaction) -> None:
+    node, now = report.node, transaction.now
+    if node not in transaction.fleet.nodes:
+        return
+    before = asset_record(transaction.store, node)
+    record, swaps = assets.take_parts(before, report.parts, now)
+    if record != before:
+        _save_record(transaction, node, record)
+    for swap in swaps:
+        transaction.decide(transaction.fleet.part_replaced(node, swap.after.kind, swap.text, now))
+        transaction.audit.append(_entry(transaction, node, Role.AGENT, "part_replaced", node, "done", swap.text))
+
+
+def note_ticket(
+    node: str, ask: TicketRequest, caller: Caller, transaction: Transaction, fresh: Sequence[bool]
+) -> AssetRecord:
+    if node not in transaction.fleet.nodes:
+        raise Problem(404, f"no node is called {node[:80]!r}")
+    ticket = PartTicket(ask.ticket, ask.state, ask.part, by=caller.name, at=transaction.now, note=ask.note)
+    record = assets.note_ticket(asset_record(transaction.store, node), ticket)
+    _save_record(transaction, node, record)
+    words = f"{ask.ticket} {ask.state}{f' for {ask.part}' if ask.part else ''}{f': {ask.note}' if ask.note else ''}"
+    transaction.audit.append(_entry(transaction, caller.name, caller.role, "ticket", node, "done", words))
+    return record
+
+
+def check_ticket(ask: TicketRequest) -> None:
+    if not ask.ticket.strip() or len(ask.ticket) > LONGEST_JOB:
+        raise Problem(400, f"ticket: expected 1 to {LONGEST_JOB} characters")
+    if ask.state not in TICKET_STATES:
+        raise Problem(400, f"state: expected one of {', '.join(TICKET_STATES)}, not {ask.state[:40]!r}")
+    if len(ask.note) > LONGEST_REASON or len(ask.part) > LONGEST_JOB:
+        raise Problem(400, f"note and part: expected at most {LONGEST_REASON} and {LONGEST_JOB} characters")
+
+
+def _save_record(transaction: Transaction, node: str, record: AssetRecord) -> None:
+    transaction.store.save_seam_documents(ASSETS, {node: msgspec.json.encode(record).decode()}, transaction.now)
 
 
 def show_training(trainings: JobService, name: str, transaction: Transaction, fresh: Sequence[bool]) -> TrainingDetail:
@@ -174,6 +224,7 @@ def forget_node(
     transaction.decide([LifecycleStep(node=life, transition=transition)])
     transaction.fleet.forget(node, transaction.now)
     transaction.forgotten.add(node)
+    transaction.store.remove_seam_document(ASSETS, node)
     transaction.audit.append(_entry(transaction, caller.name, caller.role, "forget", node, "done", request.reason))
 
 

@@ -187,6 +187,9 @@ class Fleet:
         """The scheduler shows something that invalidates the last test."""
         return self._state.step(node, NodeEvent(kind=EventKind.RETEST, reason=reason, by=by), now)
 
+    def part_replaced(self, node: str, kind: str, reason: str, now: float) -> list[LifecycleStep]:
+        return self._state.step(node, NodeEvent(kind=EventKind.PART_REPLACED, cause=kind, reason=reason), now)
+
     def acted(self, node: str, verb: Verb, ok: bool, reason: str, now: float) -> list[LifecycleStep]:
         """An action ended. Only resets move a node; a cordon or drain that fails opens an incident."""
         if verb in SCHEDULING and node in self.nodes:

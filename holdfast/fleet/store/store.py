@@ -220,6 +220,10 @@ class Store(Kept):
         with self._reading() as connection:
             return seam_documents.load(connection, kind)
 
+    def seam_document(self, kind: str, name: str) -> str:
+        with self._reading() as connection:
+            return seam_documents.one(connection, kind, name)
+
     def remove_seam_document(self, kind: str, name: str) -> bool:
         with self._writing() as connection:
             return seam_documents.remove(connection, kind, name)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, NamedTuple
 
+from holdfast.model.assets import Part
 from holdfast.model.job import JobState
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
@@ -17,6 +18,7 @@ LONGEST_TEXT = 16_384
 LONGEST_DOCUMENT = 400_000  # of a probe; a request has at most 1 MB
 MOST_EVENTS = 1_000
 MOST_CHANGES = 1_000
+MOST_PARTS = 256
 MOST_OUTCOMES = 100
 MOST_JOBS = 256
 MOST_PROGRESS = 4_096
@@ -112,6 +114,8 @@ class Report:
         KeeperReport, ...
     ] = ()  # of checkpoints on this node: what they hold now, kept in memory and not stored
 
+    parts: tuple[Part, ...] = ()  # all that have a serial number, now and then and when they change
+
     def when(self, at: float, now: float) -> float:
         """What has no time happened when it was reported; nothing happened later than it was heard of, nor before the
         epoch, of which no calendar could show the date."""
@@ -144,6 +148,9 @@ class Report:
             _require_short("changes", (change.reason, change.remedy, change.owner, *change.evidence), LONGEST_TEXT)
             _require(len(change.subjects) <= MOST_SUBJECTS, "changes.subjects", f"at most {MOST_SUBJECTS}")
             _require(len(change.evidence) <= MOST_EVIDENCE, "changes.evidence", f"at most {MOST_EVIDENCE}")
+        _require(len(self.parts) <= MOST_PARTS, "parts", f"at most {MOST_PARTS}")
+        for part in self.parts:
+            _require_short("parts", (part.place, part.serial, part.model), LONGEST_NAME)
         _require(len(self.outcomes) <= MOST_OUTCOMES, "outcomes", f"at most {MOST_OUTCOMES}")
         for outcome in self.outcomes:
             _require_time("outcomes.began", outcome.began)

@@ -52,7 +52,7 @@ def test_the_actor_is_given_a_moment() -> None:
     assert asked(Reconciler(), OPEN, replace(LIFE, stage=Stage.TESTING, since=99.0)) == []
 
 
-def test_in_another_stage_it_is_another_wish() -> None:
+def test_in_another_stage_it_is_another_request() -> None:
     """Between two looks a node can be tainted, tested, opened and taken."""
     keeper = Reconciler()
     assert asked(keeper, OPEN, replace(LIFE, stage=Stage.TESTING, since=90.0)) == [Verb.CORDON]

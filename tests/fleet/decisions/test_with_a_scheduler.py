@@ -76,6 +76,11 @@ class WithAScheduler(RuleBasedStateMachine):
         for one in ("gpu.lost", "fabric.errors"):
             self.verdict(name, one, "pass")
 
+    @rule(name=nodes)
+    def a_part_is_replaced(self, name: str) -> None:
+        self.machines[name].fails = False
+        self.take(self.fleet.part_replaced(name, "gpu", "gpu/1: B was replaced by C", self.now))
+
     def verdict(self, name: str, check: str, after: str) -> None:
         change = VerdictChange(at=self.now, check=check, before="", after=after, reason=after)
         self.report(name, changes=(change,))

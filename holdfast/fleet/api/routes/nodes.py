@@ -109,7 +109,7 @@ def _known(service: Service, name: str, caller: Caller) -> NodeView:
     return view
 
 
-def _wish(kind: EventKind, words: str) -> Any:
+def _operator_route(kind: EventKind, words: str) -> Any:
     async def handle(
         service: Asked, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[OperatorRequest]
     ) -> NodeView:
@@ -131,8 +131,8 @@ ROUTES = [
     tell_story,
     forget_node,
     *operator_actions.ROUTES,
-    _wish(EventKind.QUARANTINE, "Take a node out of service; what runs there finishes first."),
-    _wish(EventKind.RELEASE, "Let a quarantined or removed node back: it is tested first."),
-    _wish(EventKind.RETEST, "Test a node in full before anything runs there again."),
-    _wish(EventKind.REMOVE, "Take a node out of the fleet until it is released."),
+    _operator_route(EventKind.QUARANTINE, "Take a node out of service; what runs there finishes first."),
+    _operator_route(EventKind.RELEASE, "Let a quarantined or removed node back: it is tested first."),
+    _operator_route(EventKind.RETEST, "Test a node in full before anything runs there again."),
+    _operator_route(EventKind.REMOVE, "Take a node out of the fleet until it is released."),
 ]

@@ -1,14 +1,18 @@
-"""Route of a node's parts."""
+"""Routes of a node's parts: their condition, their identity, and tickets."""
 
 import asyncio
+from typing import Any
 
-from litestar import get
-from litestar.params import FromPath
+from litestar import Request, get, post
+from litestar.params import FromPath, JSONBody
 
+from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.views.common import TicketRequest
 from holdfast.fleet.api.views.parts import PartsView, gpus_of, outages_of, tests_of
 from holdfast.fleet.store.story import MOST_LINES
+from holdfast.model.assets import AssetRecord
 
 MOST_ACTIONS = 500
 MOST_TESTS = 50
@@ -33,4 +37,20 @@ async def show_parts(service: Asked, name: FromPath[str]) -> PartsView:
     )
 
 
-ROUTES = [show_parts]
+@get("/v1/nodes/{name:str}/assets", opt={"right": "read"}, tags=["nodes"])
+async def show_assets(service: Asked, name: FromPath[str]) -> AssetRecord:
+    """Its parts with their serial numbers, those it had before, and the tickets about them."""
+    if service.board.node(name) is None:
+        raise Problem(404, f"no node is called {name[:80]!r}")
+    return await asyncio.to_thread(service.asset_record, name)
+
+
+@post("/v1/nodes/{name:str}/tickets", opt={"right": "operate"}, status_code=200, tags=["nodes"])
+async def note_ticket(
+    service: Asked, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[TicketRequest]
+) -> AssetRecord:
+    """Note a ticket of another system about a node or one of its parts, or a new state of it."""
+    return await service.note_ticket(name, data, caller_of(request))
+
+
+ROUTES = [show_parts, show_assets, note_ticket]

@@ -42,9 +42,11 @@ async def list_seams(service: Asked) -> SeamsView:
 
 
 @post("/v1/signals", opt={"right": "tell"}, status_code=200, tags=["agents"])
-async def tell_signals(service: Asked, request: Request[Any, Any, Any], data: JSONBody[SignalsRequest]) -> SignalsTaken:
+async def receive_signals(
+    service: Asked, request: Request[Any, Any, Any], data: JSONBody[SignalsRequest]
+) -> SignalsTaken:
     """A job's step times, a service's transfers, a route that changed. Kept in memory for a while, never stored."""
-    return service.tell_signals(caller_of(request), data)
+    return service.receive_signals(caller_of(request), data)
 
 
 @get("/v1/planned", opt={"right": "read"}, tags=["fleet"])
@@ -67,4 +69,4 @@ async def withdraw(service: Asked, request: Request[Any, Any, Any], name: FromPa
     return await service.withdraw(name, caller_of(request))
 
 
-ROUTES = [show_incident, show_runbook, list_seams, tell_signals, list_planned, announce, withdraw]
+ROUTES = [show_incident, show_runbook, list_seams, receive_signals, list_planned, announce, withdraw]

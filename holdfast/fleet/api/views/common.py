@@ -181,6 +181,18 @@ class Enrolled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TicketRequest:
+    """A ticket of another system about a node or one of its parts."""
+
+    ticket: str
+    state: str = "open"
+    """open, sent (the part is on its way), replaced or closed."""
+    part: str = ""
+    """A place of the asset record: 'node', 'gpu/3', 'nic/mlx5_4'."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRequest:
     """Why an operator asks for it."""
 

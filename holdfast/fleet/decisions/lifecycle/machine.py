@@ -173,6 +173,7 @@ _REFINEMENTS: dict[tuple[Stage, EventKind], Callable[[NodeState, NodeEvent, Poli
     (_S.DRAINING, _H.REMOVE): _removed_at_once,
     (_S.QUARANTINED, _H.NEXT_REPAIR): _next_repair,
     (_S.QUARANTINED, _H.RETEST): _operators_own,
+    (_S.QUARANTINED, _H.PART_REPLACED): _operators_own,
     (_S.SPARE, _H.PROMOTED): _promoted,
     **{(stage, _H.DEGRADED): _degraded for stage in IN_SERVICE},
     **{(stage, _H.BLIND): _blind for stage in IN_SERVICE},

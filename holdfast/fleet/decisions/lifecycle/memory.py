@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.decisions.lifecycle.table import TABLE
+from holdfast.model.assets import NODE
 from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind, NodeEvent, NodeState, Offence, changed
 
 _H = EventKind
@@ -111,6 +112,15 @@ def _freed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> Nod
     return changed(node, held="", held_since=0.0, reason=reason) if node.held else node
 
 
+def _part_replaced(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    """Counters restart with the part: what the old one did is no mark of the new one. A new chassis starts them all."""
+    offences, degradations = (
+        tuple(one for one in known if event.cause != NODE and not one.cause.startswith(f"{event.cause}."))
+        for known in (node.offences, node.degradations)
+    )
+    return _untested(changed(node, offences=offences, degradations=degradations, repair_step=0, tests=0))
+
+
 def _is_an_operators(node: NodeState) -> bool:
     """Taken out by an operator, whose reason stays."""
     return node.cause == OPERATOR and node.stage in OUT_OF_SERVICE
@@ -140,6 +150,7 @@ _NOTES: dict[EventKind, Callable[[NodeState, NodeEvent, float, Policy], NodeStat
     _H.DEGRADED: _degraded,
     _H.RECOVERED: _recovered,
     _H.NEXT_REPAIR: _repairing,
+    _H.PART_REPLACED: _part_replaced,
     _H.HELD: _held,
     _H.FREED: _freed,
     _H.QUARANTINE: _by_an_operator,

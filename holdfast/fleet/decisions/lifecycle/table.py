@@ -78,6 +78,11 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
         (s, _H.REMOVE): Move(_S.DRAINING, (_V.DRAIN,), "to be removed; running work finishes first")
         for s in (_S.ALLOCATED, _S.DRAINING)
     },
+    **{
+        (s, _H.PART_REPLACED): Move(_S.TESTING, (_V.CORDON, _V.RETEST), "a part was replaced; tested in full")
+        for s in (*IDLE, _S.QUARANTINED)
+    },
+    **{(s, _H.PART_REPLACED): Move(None, (), "a part was replaced") for s in _S if s not in (*IDLE, _S.QUARANTINED)},
     **{(s, _H.HELD): Move(None, (), "held") for s in _S if s is not _S.REMOVED},
     **{(s, _H.FREED): Move(None, (), "no longer held") for s in _S},
 }

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from holdfast.model.assets import Part
 from holdfast.model.signal import Event
 from holdfast.model.wire.keeper import KeeperReport
 from holdfast.model.wire.progress import RankWindow
-from holdfast.model.wire.report import JobSeen, OrderOutcome, Report, VerdictChange
+from holdfast.model.wire.report import MOST_PARTS, JobSeen, OrderOutcome, Report, VerdictChange
 from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.orders.handler import Order
 from holdfast.node.agent.reporting.bounds import chunks, loss, shortened, worded
@@ -29,6 +30,7 @@ UNREPORTED = "reports"
 
 HEARTBEAT_SECONDS = 30.0
 DIGEST_SECONDS = 60.0
+PARTS_SECONDS = 3_600.0
 FOLLOW_UP_SECONDS = (2.0, 5.0, 10.0)  # orders come with an acknowledgement: after news, ask sooner
 MOST_REPORTS = 200  # in one request
 MOST_BYTES = 512 << 10  # in one request; a controller takes 1 MB
@@ -71,11 +73,14 @@ class Reporter:
         progress: Callable[[], tuple[RankWindow, ...]] = tuple,
         unsaved: Callable[[], tuple[str, ...]] = tuple,
         keepers: Callable[[], tuple[KeeperReport, ...]] = tuple,
+        parts: Callable[[], tuple[Part, ...]] = tuple,
     ) -> None:
         self._node, self._session, self._twin = node, session, twin
         self._spool, self._link, self._enrolment = spool, link, enrolment
         self._clock, self._digest, self._jobs, self._progress = clock, digest, jobs, progress
-        self._unsaved, self._keepers = unsaved, keepers
+        self._unsaved, self._keepers, self._parts = unsaved, keepers, parts
+        self._parts_sent: tuple[Part, ...] = ()
+        self._parts_due = 0.0
         self._news: queue.SimpleQueue[Update | None] = queue.SimpleQueue()
         self._take_orders: Callable[[list[Order]], None] = lambda orders: None
         self._take_cancelled: Callable[[list[int]], None] = lambda numbers: None
@@ -202,7 +207,16 @@ class Reporter:
         digest = b""
         if now - self._digest_at >= DIGEST_SECONDS - 1:
             self._digest_at, digest = now, self._digest()
-        self._spool.add(replace(self._report(now), heartbeat=True, digest=digest), now)
+        beat = replace(self._report(now), heartbeat=True, digest=digest)
+        self._spool.add(replace(beat, parts=self._new_parts(now)) if digest else beat, now)
+
+    def _new_parts(self, now: float) -> tuple[Part, ...]:
+        """All of them when one changed, and once an hour: a controller may have lost what we sent."""
+        parts = self._parts()[:MOST_PARTS]
+        if parts == self._parts_sent and now < self._parts_due:
+            return ()
+        self._parts_sent, self._parts_due = parts, now + PARTS_SECONDS
+        return parts
 
     def _report(self, now: float) -> Report:
         """With what is known of the jobs here. Users choose their names: what cannot be reported of them is left out,

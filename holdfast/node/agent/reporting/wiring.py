@@ -3,14 +3,17 @@
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from holdfast.model.assets import Part
 from holdfast.model.settings import Settings
 from holdfast.model.signal import Event, Reading
 from holdfast.model.subject import Subject
 from holdfast.model.wire import digest
 from holdfast.model.wire.keeper import KeeperReport
 from holdfast.model.wire.report import OrderOutcome
+from holdfast.node.agent import assets
 from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.orders.closed import ClosedMark
@@ -78,6 +81,7 @@ class Reporting:
             progress=progress.take if progress else tuple,
             unsaved=lambda: self._kept()[0],
             keepers=lambda: self._kept()[1],
+            parts=partial(self._parts, settings.roots.sys),
         )
         prober = Prober(name, self._held_by, settings.agent.verdict_file, self._reporter.answer)
         actions = {
@@ -153,6 +157,11 @@ class Reporting:
     def _was_sent(self, event: Event) -> bool:
         starting = self._clock.now() - self._started_at < SETTLED_SECONDS
         return starting and self._was_sent_before(event)
+
+    def _parts(self, sys_root: str) -> tuple[Part, ...]:
+        with self._guard:
+            signals = self._node.history.latest()
+        return assets.parts(sys_root, signals)
 
     def _digest(self) -> bytes:
         with self._guard:
