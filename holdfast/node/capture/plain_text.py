@@ -39,8 +39,9 @@ def plain(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and sum(line.startswith(">") for line in lines) >= MOSTLY * len(lines):
         text = _QUOTE.sub("", text)
-    if lines and all(_LISTED.fullmatch(line) for line in lines):
-        text = "\n".join(_LISTED.sub(r"\1", line) for line in lines).replace('\\"', '"').replace("\\t", "\t")
+    listed = [_LISTED.fullmatch(line) for line in lines]
+    if lines and all(listed):
+        text = "\n".join(found[1] for found in listed if found).replace('\\"', '"').replace("\\t", "\t")
         lines = [line for line in text.splitlines() if line.strip()]
     return textwrap.dedent(text) if lines and all(line[0] in " \t" for line in lines) else text
 
