@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import sqlite3
@@ -333,6 +334,7 @@ def restarted(made: World, crowd: Crowd, chaos: Chaos) -> dict[str, int]:
 def store_url(server: Server | None, disk: Path) -> str:
     if server is None:
         return f"sqlite:///{disk}/holdfast.db"
+    shutil.chown(disk, "postgres", "postgres")  # the server runs as its own user
     with psycopg.connect(server.url.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute(f"CREATE TABLESPACE small LOCATION '{disk}'".encode())
         connection.execute("CREATE DATABASE chaos TABLESPACE small")

@@ -165,12 +165,6 @@ def _call(found: Callable[..., object], more: tuple[Any, ...], text: Any) -> obj
 EXCUSED_FUNCTIONS = {"formats.fabric.subnet.guid_of"}
 
 
-def _dump(body: bytes) -> object:
-    from holdfast.formats.pytorch import flight_recorder
-
-    return flight_recorder.parse(body, "rank0")
-
-
 def targets() -> list[Target]:
     found = []
     for info in pkgutil.walk_packages(formats.__path__, "holdfast.formats."):
@@ -180,9 +174,6 @@ def targets() -> list[Target]:
         short = info.name.removeprefix("holdfast.")
         found += [Target(f"{short}.{name}", call, kind, info.name) for name, call, kind in text_functions(module)]
     found = [one for one in found if one.name not in EXCUSED_FUNCTIONS]
-    found.append(
-        Target("formats.pytorch.flight_recorder.parse", _dump, bytes, "holdfast.formats.pytorch.flight_recorder")
-    )
     for path, (call, kind) in READERS.items():
         module_name = "holdfast." + path.removesuffix(".py").replace("/", ".")
         found.append(Target(path, call, kind, module_name))

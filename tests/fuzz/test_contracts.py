@@ -139,3 +139,16 @@ def test_no_pattern_is_tried_at_every_place_of_a_long_run() -> None:
 )
 def test_the_rule_sees_such_patterns(text: str, found: list[str]) -> None:
     assert list(scans(ast.parse(text))) == found
+
+
+def test_no_command_line_of_ours_carries_a_token() -> None:
+    """Every user of a machine can read the command lines of all processes."""
+    found = {
+        f"{path}:{node.lineno}"
+        for path, tree in modules(holding=("-token",))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.List | ast.Tuple)
+        for one in node.elts
+        if isinstance(one, ast.Constant) and one.value in ("--token", "--admin-token", "--join-token", "--site-token")
+    }
+    assert found == set(), "give it in the environment or in a file"

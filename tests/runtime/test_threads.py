@@ -11,6 +11,7 @@ from tests.source import ROOT, modules
 PARTS = ("fleet/", "node/agent/", "node/sources/", "runtime/")
 
 CONTAINED = {
+    "fleet/actions/kubernetes/lease.py: self._run",
     "fleet/actions/kubernetes/mirror.py: self._run",
     "fleet/controller/writer.py: self._run",
     "node/agent/orders/handler.py: self._work",

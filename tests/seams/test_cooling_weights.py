@@ -273,3 +273,27 @@ def test_a_pump_that_always_swings_does_not_hunt(quiet: Any, noise: float, found
     row[:] *= 1 + noise * np.resize([1.0, -1.0], row.shape)
     _swing(quiet, CDU, 1.1, 0.9)
     assert bool(quiet.candidates(PUMP)) is found
+
+
+@pytest.mark.parametrize(
+    ("why", "make", "found"),
+    [
+        ("six degrees, alone", gpus(HEAT, nodes(4, 4), by=6.0), True),
+        ("four degrees are the weather's", gpus(HEAT, nodes(4, 4), by=4.0), False),
+        ("the others are half as much warmer", of(gpus(HEAT, nodes(1, 12), by=2.8), gpus(HEAT, nodes(4, 4), by=2.6)), False),
+    ],
+)  # fmt: skip
+def test_a_fan_that_is_not_measured_warms_its_node_by_much_and_alone(
+    quiet: Any, why: str, make: Make, found: bool
+) -> None:
+    of(without(SPEED), make)(quiet)
+    assert (quiet.candidates(FAN)["node/n4", "cooling.fan"].score > 0) is found, why
+
+
+@pytest.mark.parametrize(("rests", "most"), [(True, 0.0), (False, 1.2)])
+def test_a_rack_warms_where_its_unit_follows_a_load_that_fell(quiet: Any, rests: bool, most: float) -> None:
+    """The flow of a unit is shared: whoever works on when others rest gets less of it."""
+    of(without(RACK_FLOW), HALF, hot(nodes(4, 6)))(quiet)
+    if rests:
+        of(gpus(USE, nodes(1, 3), times=0.05), gpus(WATTS, nodes(1, 3), times=0.1))(quiet)
+    assert quiet.candidates(RACK)["rack/r2", "cooling.rack_blocked"].most == most

@@ -25,7 +25,7 @@ def run(name: str, folder: Path, *more: str) -> int:
     return done.returncode
 
 
-@pytest.mark.parametrize("name", ["nanogpt", "accelerate_loop", "hf_trainer", "lightning_module"])
+@pytest.mark.parametrize("name", ["nanogpt", "accelerate_loop", "hf_trainer", "lightning_module", "megatron_loop"])
 def test_an_example_that_was_killed_ends_with_the_bits_of_one_that_was_not(
     name: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

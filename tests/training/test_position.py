@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, RandomSampler, Sampler
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 from holdfast.training import Position, Random
@@ -51,6 +51,31 @@ class ShuffledStream(Stream):
             yield torch.tensor(at + 100 * random.randrange(9))
 
 
+class OwnRandom(Sampler[int]):
+    """Each epoch's order comes from a generator that goes on over the epochs."""
+
+    def __init__(self, rng: Any) -> None:
+        self.rng = rng
+
+    def __len__(self) -> int:
+        return SAMPLES
+
+    def __iter__(self) -> Iterator[int]:
+        order = list(range(SAMPLES))
+        self.rng.shuffle(order)
+        return iter(order)
+
+
+class OwnJitter(Numbers):
+    """A random transform with a generator of its own."""
+
+    def __init__(self) -> None:
+        self.rng = random.Random(5)
+
+    def __getitem__(self, at: int) -> torch.Tensor:
+        return torch.tensor([float(at), self.rng.random()])
+
+
 def distributed(rank: int = 0, world: int = 2, drop_last: bool = False) -> DataLoader[Any]:
     data = Numbers()
     return DataLoader(data, 3, sampler=DistributedSampler(data, world, rank, drop_last=drop_last))
@@ -62,6 +87,11 @@ LOADERS: dict[str, Callable[[], Any]] = {
         Numbers(), 4, shuffle=True, generator=torch.Generator().manual_seed(3)
     ),
     "random transform": lambda: DataLoader(Jittered(), 4, shuffle=True),
+    "own random order": lambda: DataLoader(Numbers(), 4, sampler=OwnRandom(random.Random(5))),
+    "own NumPy order": lambda: DataLoader(Numbers(), 4, sampler=OwnRandom(np.random.default_rng(5))),
+    "own old NumPy order": lambda: DataLoader(Numbers(), 4, sampler=OwnRandom(np.random.RandomState(5))),
+    "own random transform": lambda: DataLoader(OwnJitter(), 4, shuffle=True),
+    "drawn again": lambda: DataLoader(Numbers(), 4, sampler=RandomSampler(Numbers(), replacement=True, num_samples=70)),
     "in order": lambda: DataLoader(Numbers(), 5),
     "no batches": lambda: DataLoader(Numbers(), None, shuffle=True),
     "distributed": distributed,
@@ -147,7 +177,8 @@ def test_the_same_with_worker_processes(kind: str) -> None:
 
 def test_an_epoch_that_ended_exactly_at_a_save_is_not_repeated() -> None:
     per_epoch = -(-SAMPLES // 4)
-    compare(LOADERS["shuffled"], [per_epoch, per_epoch], 3 * per_epoch)
+    for kind in ("shuffled", "own random order", "own random transform"):
+        compare(LOADERS[kind], [per_epoch, per_epoch], 3 * per_epoch)
 
 
 @pytest.mark.parametrize("kind", ["shuffled", "distributed", "stateful"])

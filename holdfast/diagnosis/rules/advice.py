@@ -17,6 +17,7 @@ _ADVICE = re.compile(  # a sentence of the log that tells what to do
     r"(?:(?![.;!](?:\s|$))[^\n]){3,300}"
 )
 _SHORTEST_ADVICE = 15
+_SAYS_NOTHING = "any_exception"  # left out where the log and the frames say more
 
 
 def settings(first: Candidate, evidence: Sequence[Evidence]) -> dict[str, str]:
@@ -36,10 +37,13 @@ def settings(first: Candidate, evidence: Sequence[Evidence]) -> dict[str, str]:
 def fix(first: Candidate, evidence: Sequence[Evidence]) -> tuple[str, ...]:
     problem = first.problem
     steps = problem.steps(first.parts) if problem else ()
-    steps = (*_advice_of_the_log(first, steps), *steps, *_library(first))
+    said, library = _advice_of_the_log(first, steps), _library(first)
+    bare = problem is not None and problem.name == _SAYS_NOTHING and said and library
+    steps = (*said, *(() if bare else steps), *library)
     interface = _interface(evidence)
     if interface and any("NCCL_SOCKET_IFNAME" in one for one in steps):
-        return (f"NCCL_SOCKET_IFNAME={interface}", *steps)
+        others = [one for one in steps if not one.startswith("NCCL_SOCKET_IFNAME=")]
+        return (f"NCCL_SOCKET_IFNAME={interface}", *others)
     return steps
 
 

@@ -36,8 +36,8 @@ class Priced:
 
 
 def priced(rows: Iterable[dict[str, Any]], begin: float, end: float) -> list[Priced]:
-    """The incidents that a seam found and that lay in the month, dearest first. One that lasts beyond it counts by the
-    share of its time."""
+    """The incidents that a seam found and that lay in the month, most expensive first. One that lasts beyond the month
+    counts by the share of its time."""
     found = []
     for row in rows:
         account = row.get("account")
@@ -84,7 +84,7 @@ def _held_back(loss: dict[str, Any], hours: float) -> float:
 
 
 def grouped(found: Sequence[Priced], of: Callable[[Priced], str]) -> list[tuple[str, list[Priced]]]:
-    """By cause or by owner, dearest first."""
+    """By cause or by owner, most expensive first."""
     groups: dict[str, list[Priced]] = {}
     for one in found:
         groups.setdefault(of(one), []).append(one)

@@ -12,7 +12,7 @@ from holdfast.economics.reports.month import Month, Sum
 
 MOST_EVIDENCE = 500
 MOST_INCIDENTS = 10
-COST_HEAD = ("GPU-hours", "compute", "rollback", "labour", "slip")
+COST_HEAD = ("GPU-hours", "compute, USD", "reserved", "rollback", "labour", "slip")
 SHOWN_OUTAGES = 20  # of one node; the document has them all
 
 
@@ -27,7 +27,7 @@ def written(month: Month) -> str:
         *(f"<p>{escape(note)}</p>" for note in month.notes),
     ]
     under = f"{_clock(month.begin)} to {_clock(month.end)}, UTC. Dollars are US dollars."
-    return page.document(f"What {month.name} brought", month.headline, under, parts)
+    return page.document(f"GPU fleet report, {month.name}", month.headline, under, parts)
 
 
 def _glance(month: Month) -> str:
@@ -83,20 +83,20 @@ def _incidents(month: Month) -> list[str]:
     for title, of in (("cause", lambda one: one.kind), ("owner", lambda one: one.owner)):
         parts.append(f"<h3>By {title}</h3>")
         rows = [
-            (escape(name), str(len(mine)), *_costs(mine), money(sum(one.total for one in mine)))
+            (escape(name), str(len(mine)), *_costs(mine), _whole(sum(one.total for one in mine)))
             for name, mine in grouped(month.incidents, of)
         ]
-        parts.append(page.table((title, "incidents", *COST_HEAD, "in all"), rows, len(COST_HEAD) + 2))
-    dearest = [
+        parts.append(page.table((title, "incidents", *COST_HEAD, "total, USD"), rows, len(COST_HEAD) + 2))
+    expensive = [
         (
             f"{escape(one.subject)}<br><small>{escape(one.kind)}<br>{_clock(one.opened)} UTC</small>",
             *_costs([one]),
-            money(one.total),
+            _whole(one.total),
         )
         for one in month.incidents[:MOST_INCIDENTS]
     ]
-    parts += ["<h2>The dearest incidents</h2>"]
-    parts.append(page.table(("cause, kind, opened", *COST_HEAD, "in all"), dearest, len(COST_HEAD) + 1))
+    parts += ["<h2>The most expensive incidents</h2>"]
+    parts.append(page.table(("cause, kind, opened", *COST_HEAD, "total, USD"), expensive, len(COST_HEAD) + 1))
     lost = [
         (_clock(at)[:10], hours, f"{hours:,.0f} GPU-hours")
         for at, hours in weeks(month.incidents, month.begin, month.end)
@@ -108,11 +108,17 @@ def _costs(mine: Sequence[Priced]) -> tuple[str, ...]:
     slip = [one.slip for one in mine if one.slip is not None]
     return (
         f"{sum(one.gpu_hours for one in mine):,.0f}",
-        money(sum(one.compute + one.reserved for one in mine)),
-        money(sum(one.rollback for one in mine)),
-        money(sum(one.labour for one in mine)),
-        money(sum(slip)) if slip else "no value given",
+        _whole(sum(one.compute for one in mine)),
+        _whole(sum(one.reserved for one in mine)),
+        _whole(sum(one.rollback for one in mine)),
+        _whole(sum(one.labour for one in mine)),
+        _whole(sum(slip)) if slip else "not valued",
     )
+
+
+def _whole(dollars: float) -> str:
+    """In a column of sums: cents would only make them harder to compare."""
+    return f"{dollars:,.0f}"
 
 
 def _groups(month: Month) -> list[str]:

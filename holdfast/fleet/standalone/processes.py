@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,11 +68,12 @@ def stopped_afterwards() -> Iterator[Children]:
         _stop(children)
 
 
-def start(name: str, module: str, *arguments: str) -> StandaloneProcess:
+def start(name: str, module: str, *arguments: str, secrets: Mapping[str, str] | None = None) -> StandaloneProcess:
+    """`secrets` go into its environment: every user of the machine can read a command line."""
     python = [sys.executable, "-P", "-m"]
     command = [*python, child.__name__, str(os.getpid()), *python, module, *arguments]
     # A session of its own: Ctrl-C reaches us alone, and we stop the children.
-    environ = {**os.environ, **ENVIRONMENT}
+    environ = {**os.environ, **ENVIRONMENT, **(secrets or {})}
     return StandaloneProcess(
         name, subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, start_new_session=True)
     )

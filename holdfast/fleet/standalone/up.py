@@ -134,10 +134,19 @@ def _ready(
     fleet = options.simulation
     if fleet:
         output.step(f"{fleet.nodes} simulated nodes of 8 GPUs enrol; their time runs {fleet.speed:g} times as fast")
-        arguments = ["--url", address, "--join-token", tokens.join, "--site-token", tokens.site]
-        arguments += ["--nodes", str(fleet.nodes), "--speed", f"{fleet.speed:g}", "--scenario", fleet.scenario]
+        secrets = {"HOLDFAST_JOIN_TOKEN": tokens.join, "HOLDFAST_SITE_TOKEN": tokens.site}
+        arguments = [
+            "--url",
+            address,
+            "--nodes",
+            str(fleet.nodes),
+            "--speed",
+            f"{fleet.speed:g}",
+            "--scenario",
+            fleet.scenario,
+        ]
         arguments += ["--verbose"] if options.verbose else []
-        watch.children.append(start("the simulated fleet", fleet.module, *arguments))
+        watch.children.append(start("the simulated fleet", fleet.module, *arguments, secrets=secrets))
     elif options.agent:
         output.step("this machine's agent starts")
         config = agent_config(address, tokens.join, state)

@@ -10,6 +10,7 @@ _CA = re.compile(r"^\s*CA '([^']+)'")
 _PORT = re.compile(r"^\s*Port (\d+):\s*$")
 _FIELD = re.compile(r"^\s*([A-Za-z][\w ]*?):\s+(.*?)\s*(?:#.*)?$")
 _STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:")
+_FAILED = re.compile(r"^ibpanic: (.*?'([\w.-]+)'.*)$", re.MULTILINE)
 _STATES = {"down": 1.0, "initializing": 2.0, "initialize": 2.0, "init": 2.0, "armed": 3.0, "active": 4.0}
 _PHYSICAL = {
     "sleep": 1.0,
@@ -23,7 +24,11 @@ Port = dict[str, str]
 
 
 def read(text: str) -> ToolOutput | None:
-    return output_of("ibstat" if _CA.search(text) or "CA '" in text else "ibstatus", _ports(text))
+    output = output_of("ibstat" if _CA.search(text) or "CA '" in text else "ibstatus", _ports(text))
+    if output is not None:
+        for error, device in _FAILED.findall(text):
+            output.doubt(f"nic/{device}", f"the tool gave up here: {error}")
+    return output
 
 
 def output_of(tool: str, ports: Mapping[tuple[str, str], Port]) -> ToolOutput | None:

@@ -84,12 +84,14 @@ def port_down(at: Breakage) -> None:
     port, net = f"sys/{at.port.path}", f"sys/{at.port.interface_path}"
     at.write(f"{port}/state", DOWN)
     at.write(f"{port}/phys_state", POLLING)
-    at.write(f"{port}/rate", SLOWEST_RATE[at.port.link_layer])
-    at.write(f"{net}/operstate", "down\n")
-    at.write(f"{net}/carrier", "0\n")
-    at.add(f"{port}/counters/link_downed", 1)
-    at.add(f"{net}/carrier_changes", 1)
-    at.add(f"{net}/carrier_down_count", 1)
+    if at.port.link_layer in SLOWEST_RATE:
+        at.write(f"{port}/rate", SLOWEST_RATE[at.port.link_layer])
+    for path, text in ((f"{net}/operstate", "down\n"), (f"{net}/carrier", "0\n")):
+        if at.has(path):
+            at.write(path, text)
+    for path in (f"{port}/counters/link_downed", f"{net}/carrier_changes", f"{net}/carrier_down_count"):
+        if at.has(path):
+            at.add(path, 1)
 
 
 def port_flap(at: Breakage) -> None:
@@ -99,9 +101,10 @@ def port_flap(at: Breakage) -> None:
     for path, text in ((f"{port}/phys_state", LINK_UP), (f"{port}/rate", f"{at.port.rate}\n")):
         at.write(path, text)
     at.write(f"{port}/state", ACTIVE)
-    at.write(f"{net}/operstate", "up\n")
-    at.write(f"{net}/carrier", "1\n")
-    at.add(f"{net}/carrier_changes", 1)
+    if at.has(f"{net}/carrier"):
+        at.write(f"{net}/operstate", "up\n")
+        at.write(f"{net}/carrier", "1\n")
+        at.add(f"{net}/carrier_changes", 1)
 
 
 def port_missing(at: Breakage) -> None:

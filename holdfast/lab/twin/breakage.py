@@ -59,9 +59,14 @@ class Breakage:
     def count(self) -> int:
         return int(self.number())
 
+    def has(self, path: str) -> bool:
+        return (self.node.directory / path).exists()
+
     def write(self, path: str, text: str) -> None:
         """Change a file of the node; clearing brings the old text back."""
         file = self.node.directory / path
+        if not file.exists():
+            raise TwinError(f"this node has no {path}: the fault does not fit its hardware")
         if path not in self.undo.files:
             self.undo.files[path] = file.read_text(encoding="utf-8")
         write_in_place(file, text)

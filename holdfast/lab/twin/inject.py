@@ -87,6 +87,8 @@ def injected(node: TwinNode | str | Path) -> list[str]:
 
 
 def _apply(what: Fault, at: Breakage) -> None:
+    if any("{nvswitch" in line for line in what.kernel) and not of_role(at.node.model, "nvswitch"):
+        raise TwinError("this node has no NVSwitch: the fault does not fit its hardware")
     words = _words(at)
     for path, number in what.gpu.items():
         at.set_gpu(path.format(**words), _integer(number, words))

@@ -53,6 +53,7 @@ _OSU = re.compile(r"^# OSU (?:MPI|UPC|OpenSHMEM|XCCL|NCCL)\S* .*(?:Latency|Bandw
 _PERFTEST_ERROR = re.compile(
     r"^.*(?:Completion with error|Couldn't connect|Unable to Connect|Failed to modify QP).*$", re.M
 )
+_QUOTED = re.compile(r"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): \d|SXid \(PCI:|amdgpu.*uncorrectable")
 LEAST_LINES = 0.2  # of a text that is a kernel log
 
 
@@ -70,6 +71,8 @@ def kernel(text: str) -> ToolOutput | None:
         if "Audio" not in title and "USB" not in title and "Serial bus" not in title:
             why = f"{address} {title}: it answers with ones only (rev ff): it fell off the bus or has no power"
             output.complain(f"pci/{address}", why, remedy="power-cycle the node; reseat or replace the part")
+    if not events and (quoted := len(_QUOTED.findall(text))):
+        output.doubt(NODE, f"{quoted} lines quote errors of a driver and are no lines of the kernel: give its own log")
     if output.tool == "kernel log":
         output.add(NODE, "kmsg_records_total", float(total))
     return output
@@ -104,6 +107,7 @@ def exporter(text: str) -> ToolOutput | None:
         return None
     output = ToolOutput("dcgm-exporter")
     for sample in dcgm_exporter.parse(text):
+        output.lines += 1
         gpu = dcgm_exporter.gpu_of(sample)
         if gpu is None:
             continue
@@ -122,7 +126,7 @@ def exporter(text: str) -> ToolOutput | None:
         else:
             output.add(place, signal, sample.value * field.factor)
             _judge_sample(output, place, field.signal, sample.value)
-    return output if output.present else None
+    return output if output.present or output.lines else None
 
 
 def _judge_sample(output: ToolOutput, place: str, signal: str, value: float) -> None:

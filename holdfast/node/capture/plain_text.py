@@ -12,7 +12,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTE = re.compile(r"^(?:> ?)+", re.MULTILINE)
 MOSTLY = 0.6  # of the lines are quoted: a letter, and not a log with a prompt in it
 NEARLY_ALL = 0.9  # of the lines begin with a prefix
-_LISTED = re.compile(r'\s*"(.*)",?\s*')  # stdout_lines of ansible, a list of strings in any JSON
+_LISTED = re.compile(r'^\s*"(.*)",?\s*$')  # stdout_lines of ansible, a list of strings in any JSON
 _PROMPT = re.compile(
     r"^(?:\([\w.-]+\) ?)?(?:\[[\w.-]+@[\w.-]+ [^\]\n]*\][#$]|[\w.-]+@[\w.-]+:[^\s#$]*[#$]|[$#](?= [a-z])) ?.*\n",
     re.MULTILINE,
@@ -39,8 +39,9 @@ def plain(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and sum(line.startswith(">") for line in lines) >= MOSTLY * len(lines):
         text = _QUOTE.sub("", text)
-    if lines and all(_LISTED.fullmatch(line) for line in lines):
-        text = "\n".join(_LISTED.sub(r"\1", line) for line in lines).replace('\\"', '"').replace("\\t", "\t")
+    listed = [_LISTED.fullmatch(line) for line in lines]
+    if lines and all(listed):
+        text = "\n".join(found[1] for found in listed if found).replace('\\"', '"').replace("\\t", "\t")
         lines = [line for line in text.splitlines() if line.strip()]
     return textwrap.dedent(text) if lines and all(line[0] in " \t" for line in lines) else text
 

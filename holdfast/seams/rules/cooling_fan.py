@@ -24,6 +24,8 @@ STOPPED = 0.01
 SEVERAL = 3
 TO_BE_SEEN = 0.0  # a fan that fails warms its GPUs within minutes; before, it is as likely a reading
 COOLER_CELSIUS = 3.0
+LEAST_RISE_CELSIUS = 5.0  # of a node whose fans are not measured: a fan that fails warms it by more
+AS_OTHERS = 0.5
 FEW = 0.5  # of the working nodes of a rack: more are the rack's affair
 
 
@@ -110,6 +112,9 @@ def _inferred(scene: Scene, node: Subject) -> CauseCandidate:
     one.unknown.append(f"{node}: its fans are not measured")
     weigh.warms(scene, one, [node], expected=True)
     _not_the_rack(scene, one, node, 2.0)
+    rise, others = weigh.unexplained_rise(scene, [node]), weigh.unexplained_rise(scene, scene.loaded - {node})
+    if rise is not None and (rise < LEAST_RISE_CELSIUS or (others or 0.0) >= AS_OTHERS * rise):
+        one.doubt(3.0, "it is little warmer, or the other nodes are warmer too")
     return one
 
 

@@ -13,6 +13,7 @@ from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 FLOW = "rack_flow_litres_per_minute"
+UNIT_FLOW = "cdu_flow_litres_per_minute"
 FAN = "fan_speed_ratio"
 HEAT = "gpu_temperature_celsius"
 EVERY_DAY = 0.0
@@ -82,6 +83,10 @@ def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
         one.speaks(1.0, "the racks beside it are not hotter")
     if any(node in scene.fell(FAN) for node in nodes):
         one.doubt(3.0, "fans of its nodes turn slower")
+    for unit in (place for place in scene.topology.up(rack, ("cools",)) if place in scene.fell(UNIT_FLOW)):
+        if weigh.follows_load(scene, scene.nodes_under(unit, COOLS), weigh.fall(scene.fell(UNIT_FLOW)[unit])):
+            one.doubt(3.0, f"{unit} delivers less because the load behind it fell")
+            one.most = EVERY_DAY
     return one
 
 
@@ -130,7 +135,7 @@ SEAM = Seam(
     name="cooling.rack",
     asks="Is the loop of one rack blocked, while its unit and the racks beside it are well?",
     kinds=("cooling.rack_blocked",),
-    reads=(FLOW, FAN, PRESSURE, "gpu_temperature_celsius", "job_step_seconds"),
+    reads=(FLOW, UNIT_FLOW, FAN, PRESSURE, "gpu_temperature_celsius", "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),
     explain=explain,
 )

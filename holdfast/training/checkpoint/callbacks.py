@@ -20,6 +20,7 @@ import torch
 from holdfast.training.checkpoint.agreement import Circle
 from holdfast.training.checkpoint.checkpoint import Checkpoint
 from holdfast.training.checkpoint.parts import Random
+from holdfast.training.checkpoint.position import set_epoch
 
 RESTORED = "restored"
 LIGHTNING_FILE = "lightning.ckpt"
@@ -118,21 +119,35 @@ def lightning(ckpt: Checkpoint, folder: str | Path, every_steps: int = 1) -> Any
         from pytorch_lightning import Callback  # what it was called before
 
     class CheckpointCallback(Callback):  # type: ignore[misc]
+        loader_states: Any = None  # until they are loaded
+        due = False
+
+        def on_load_checkpoint(self, trainer: Any, module: Any, checkpoint: dict[str, Any]) -> None:
+            self.loader_states = checkpoint["loops"]["fit_loop"]["state_dict"].get("combined_loader")
+
         def on_train_start(self, trainer: Any, module: Any) -> None:  # no batch is drawn before it
+            loop, states, self.loader_states = trainer.fit_loop, self.loader_states, None
+            loaders = loop._combined_loader.flattened if loop._combined_loader else []
+            if not all(hasattr(loader, "state_dict") for loader in loaders):
+                ckpt.report("data", LOADER_WITHOUT_STATE)
+            if states:  # Lightning made the iterator before it set the epoch of the sampler
+                for loader in loaders:
+                    set_epoch(loader, loop.epoch_progress.current.processed)
+                loop._combined_loader._load_state_dicts(states)
+                iter(loop._data_fetcher)
             if trainer.ckpt_path:
                 _load_generators(_generators_path(Path(trainer.ckpt_path).parent, trainer.global_rank))
-            loaders = trainer.fit_loop._combined_loader
-            if not all(hasattr(loader, "state_dict") for loader in (loaders.flattened if loaders else ())):
-                ckpt.report("data", LOADER_WITHOUT_STATE)
 
         def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
-            step = trainer.global_step
-            if step and step % every_steps == 0:
+            self.due = self.due or bool(trainer.global_step and trainer.global_step % every_steps == 0)
+            # a checkpoint of an epoch's last batch makes Lightning count the epoch twice: save one step later
+            if self.due and (not trainer.is_last_batch or trainer.num_training_batches == 1):
                 newest = Path(folder) / "newest"
                 trainer.save_checkpoint(newest / LIGHTNING_FILE)
                 _save_generators(_generators_path(newest, trainer.global_rank))
                 ckpt.circle.share(None)
-                ckpt.save(step, {"files": Files(newest)})
+                ckpt.save(trainer.global_step, {"files": Files(newest)})
+                self.due = False
 
     return CheckpointCallback()
 

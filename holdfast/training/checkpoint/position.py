@@ -21,6 +21,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 LOG = logging.getLogger("holdfast.checkpoint")
 FINGERPRINT_BYTES = 1 << 16  # of each tensor: enough to tell two batches apart, cheap at every step
+GENERATORS = (torch.Generator, random.Random, np.random.Generator, np.random.RandomState)
 
 Batch = TypeVar("Batch")
 States = dict[str, Any]
@@ -52,8 +53,8 @@ class Position:
         self._samples = 0  # of this epoch, over all ranks, that earlier runs of another world size consumed
         self._before = 0  # batches of this epoch that those runs consumed: `batch` counts on from there
         self._began: States = {}  # generators when the epoch began
-        self._own: list[torch.Tensor] = []  # the loader's own generators when the epoch began
-        self._own_now: list[torch.Tensor] = []  # and when the state was saved
+        self._own: list[Any] = []  # the loader's own generators when the epoch began
+        self._own_now: list[Any] = []  # and when the state was saved
         self._warm = False  # the workers of the epoch before were used again, which draws one number less
         self._batch_size = 1
         self._loader: Any = None
@@ -70,7 +71,7 @@ class Position:
         """
         if self._loader is not None:
             self._begin_next_epoch()
-        _set_epoch(loader, self.epoch)
+        set_epoch(loader, self.epoch)
         self._loader, loads = loader, self._loads
         with self._samples_left(loader):
             for batch in self._watched(loader, self._open(loader)):
@@ -87,7 +88,7 @@ class Position:
     def state_dict(self) -> dict[str, Any]:
         loader = self._loader
         if loader is not None:  # between a load and the first batch what was loaded stays as it is
-            self._batch_size, self._own_now = _batch_size(loader), [one.get_state() for one in _generators(loader)]
+            self._batch_size, self._own_now = _batch_size(loader), _states(loader)
             self._loader_state = loader.state_dict() if _is_stateful(loader) else None
         return {
             "epoch": self.epoch,
@@ -129,7 +130,7 @@ class Position:
         """The loader's iterator, behind what was consumed; the generators stand as training left them."""
         resume, self._resume = self._resume, False
         if not resume:
-            self._began, self._own = generator_states(), [one.get_state() for one in _generators(loader)]
+            self._began, self._own = generator_states(), _states(loader)
             self._warm = _workers_run(loader)
             return iter(loader)
         now = generator_states()
@@ -272,32 +273,48 @@ def _feed(value: object, digest: Any, depth: int) -> bool:
     return False
 
 
-def _set_epoch(loader: Any, epoch: int) -> None:
+def set_epoch(loader: Any, epoch: int) -> None:
     """Of the first part of the loader that can be found: the same epoch gives the same order after a restart."""
     sampler = getattr(loader, "sampler", None)
     batch_sampler = getattr(loader, "batch_sampler", None)
     for part in (sampler, batch_sampler, getattr(batch_sampler, "sampler", None), getattr(loader, "dataset", None)):
-        set_epoch = getattr(part, "set_epoch", None)
-        if callable(set_epoch):
-            set_epoch(epoch)
+        setter = getattr(part, "set_epoch", None)
+        if callable(setter):
+            setter(epoch)
             return
 
 
-def _generators(loader: Any) -> list[torch.Generator]:
-    """Generators of the loader's own, in a fixed order."""
+def _generators(loader: Any) -> list[Any]:
+    """Generators that parts of the loader hold as attributes, in a fixed order."""
     sampler = getattr(loader, "sampler", None)
     batch_sampler = getattr(loader, "batch_sampler", None)
-    found: list[torch.Generator] = []
-    for part in (loader, sampler, batch_sampler, getattr(batch_sampler, "sampler", None)):
-        one = getattr(part, "generator", None)
-        if isinstance(one, torch.Generator) and not any(one is other for other in found):
-            found.append(one)
+    inner = getattr(batch_sampler, "sampler", None)
+    found: list[Any] = []
+    for part in (loader, sampler, batch_sampler, inner, getattr(loader, "dataset", None)):
+        for one in getattr(part, "__dict__", {}).values():
+            if isinstance(one, GENERATORS) and not any(one is other for other in found):
+                found.append(one)
     return found
 
 
-def _restore(generators: Sequence[torch.Generator], states: Sequence[torch.Tensor]) -> None:
+def _states(loader: Any) -> list[Any]:
+    return [_state(one) for one in _generators(loader)]
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    return generator.bit_generator.state if isinstance(generator, np.random.Generator) else generator.get_state()
+
+
+def _restore(generators: Sequence[Any], states: Sequence[Any]) -> None:
     for generator, state in zip(generators, states, strict=False):
-        generator.set_state(state)
+        if isinstance(generator, random.Random):
+            generator.setstate(state)
+        elif isinstance(generator, np.random.Generator):
+            generator.bit_generator.state = state
+        else:
+            generator.set_state(state)
 
 
 def _is_stateful(loader: Any) -> bool:

@@ -1,6 +1,7 @@
 """The simulated fleet and a real controller: a slow node is named and quarantined; for a slow trunk, nobody is."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,8 +33,9 @@ HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 def probed(directory: Path, scenario: str) -> Iterator[Controller]:
     with running(directory, more=ACTIONS, policy=POLICY) as controller:
         join = controller.token(uses=100)
-        command = [sys.executable, "-m", "holdfast.lab.twin.fleet", "--url", controller.url, "--join-token", join]
-        twin = subprocess.Popen([*command, "--nodes", "16", "--speed", "60", "--scenario", scenario])
+        command = [sys.executable, "-m", "holdfast.lab.twin.fleet", "--url", controller.url]
+        environ = {**os.environ, "HOLDFAST_JOIN_TOKEN": join}
+        twin = subprocess.Popen([*command, "--nodes", "16", "--speed", "60", "--scenario", scenario], env=environ)
         try:
             yield controller
         finally:

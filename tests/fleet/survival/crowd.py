@@ -190,9 +190,10 @@ class Crowd:
 
     def lost(self, store: str) -> int:
         """How many acknowledged reports the store does not hold."""
+        acknowledged = {one.name: set(one.acknowledged) for one in self.members}  # they go on while the store is read
         engine = create_engine(store)
         with engine.connect() as connection:
             rows = connection.execute(text("SELECT node, seen FROM sessions WHERE session = 's1'")).all()
         engine.dispose()
         seen = {node: StoredSequence(numbers) for node, numbers in rows}
-        return sum(one.name not in seen or seen[one.name].add(seq) for one in self.members for seq in one.acknowledged)
+        return sum(name not in seen or seen[name].add(seq) for name, found in acknowledged.items() for seq in found)

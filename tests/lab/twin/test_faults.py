@@ -134,3 +134,16 @@ def test_clearing_what_is_not_there_says_what_is(node: TwinNode) -> None:
     with pytest.raises(TwinError, match="gpu_lost@gpu2"):
         clear(node, "xid", gpu=2)
     clear(node, "gpu_lost", gpu=2)
+
+
+@pytest.mark.parametrize("name", [name for name, fault in all_faults("nvidia").items() if fault.on == "port"])
+def test_a_fault_of_a_port_fits_an_efa_node_or_is_refused(tmp_path: Path, name: str) -> None:
+    """EFA has neither InfiniBand's counters nor its rates."""
+    node = make_node(tmp_path / "n01", "h100_efa", now=NOW)
+    port = node.ports()[2].name
+    try:
+        inject(node, name, port=port, now=NOW + 10, pause=lambda _: None)
+    except TwinError as refused:
+        assert "does not fit" in str(refused)
+    else:
+        clear(node, name, port=port, now=NOW + 20)

@@ -40,6 +40,7 @@ SEL = (
     "1  server  2026-06-08 00:37:55  ipmid  SEL Entry: FRU: 1, Record: Standard (0x02), Time: 2026-06-08 00:37:55, "
     "Sensor: VR_FAULT (0xB1), Event Data: (001A41) PVCCIN_CPU0 status: 0x1a41 {state}\n"
 )
+IBSTAT = "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n"
 C2C = "GPU 0: NVIDIA GH200 480GB (UUID: GPU-1)\n\t C2C Link 0: 44.712 GB/s\n\t C2C Link 1: {state}\n"
 OMNISTAT = 'rocm_ras_umc_uncorrectable_count{{card="3"}} {errors}.0\n'
 
@@ -93,6 +94,11 @@ CASES = {
     "on the bus": ("1c:00.0 3D controller: NVIDIA Corporation GA100 [A100] (rev a1)\n", "pass", ""),
     "c2c": (C2C.format(state="44.712 GB/s"), "pass", ""),
     "c2c, down": (C2C.format(state="<inactive>"), "fail", "C2C link 1"),
+    "ibstat, given up": (IBSTAT + "ibpanic: [7] main: stat of IB device 'mlx5_8' failed: gone\n", "unknown", "mlx5_8"),
+    "ibstat": (IBSTAT, "pass", ""),
+    "netdev in columns": ("mlx5_0  port  1  ==>  ibp1s0  (Up)  # rail 1\n", "pass", ""),
+    "quoted": ('[found] (5 minutes ago) "NVRM: Xid (PCI:0000:9b:00): 119, pid=1, Timeout"\n', "unknown", "quote"),
+    "slices": ('DCGM_FI_DEV_XID_ERRORS{gpu="0",GPU_I_PROFILE="1g.6gb",GPU_I_ID="3"} 0\n', "pass", ""),
     "service": ("Job for nvidia-fabricmanager.service failed because the control process exited.\n", "fail", "fabric"),
 }
 

@@ -14,6 +14,7 @@ from typing import Any
 from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, ApiRefused, KubernetesApi
 from holdfast.formats.kubernetes import objects as words
 from holdfast.runtime import clock
+from holdfast.runtime.components import described
 from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.actions")
@@ -55,7 +56,10 @@ class KubernetesLease:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self.keep()
+            try:
+                self.keep()
+            except Exception as error:  # noqa: BLE001  a thread that ends would never renew it again
+                log.warning("the Lease %s could not be renewed: %s", self._name, described(error))
             self._stopping.wait(RENEW_SECONDS)
         self._release()
 

@@ -13,15 +13,18 @@ from holdfast.training.checkpoint.keeper.memory import Pages
 
 LONGEST_WAIT_SECONDS = 0.25  # for a gap, with one chunk: a training that always communicates is not waited for for ever
 LOOK_SECONDS = 0.001
-NICENESS = 10  # of threads that copy, hash and encrypt: a tenth of what training gets where processors are scarce
+NICENESS = 15  # above training's, of threads that copy, hash and encrypt: a 28th of its share of a busy processor
+LOWEST_PRIORITY = 19
 SHARE_OF_INTERVAL = 0.5  # between two saves in which copies are sent: a burst would slow down the next step
 LONGEST_SPREAD_SECONDS = 5.0  # a copy that is not at its partner is lost with its node
 
 
 def behind_training() -> None:
     """From now on this thread yields to training; threads that answer a waiting rank do not."""
+    thread = threading.get_native_id()
     with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        nice = os.getpriority(os.PRIO_PROCESS, thread)
+        os.setpriority(os.PRIO_PROCESS, thread, min(nice + NICENESS, LOWEST_PRIORITY))
 
 
 class CopyBudget:
