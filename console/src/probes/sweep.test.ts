@@ -4,8 +4,8 @@ import { bytes, readSweep } from "./sweep";
 const SWEEP = [1024, 1048576].map((size) => ({ bytes: size, busbw_bytes_per_second: size * 1e5 }));
 
 test("a sweep is a curve, and its limit a line across it", () => {
-  const judgement = [{ check: "sweep.bandwidth", subjects: [{ limit: 5e10 }] }];
-  const [curve, limit] = readSweep("a.json", JSON.stringify({ sweep: SWEEP, judgement }));
+  const sweep_verdicts = [{ check: "sweep.bandwidth", subjects: [{ limit: 5e10 }] }];
+  const [curve, limit] = readSweep("a.json", JSON.stringify({ sweep: SWEEP, sweep_verdicts }));
   expect(curve?.points).toEqual([[1024, 0.1024], [1048576, 104.8576]]);
   expect(limit?.limit && limit.points).toEqual([[1024, 50], [1048576, 50]]);
 });
