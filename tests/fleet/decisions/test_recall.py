@@ -83,7 +83,7 @@ def test_a_step_tells_whether_the_pool_counts_the_node_differently() -> None:
     recall = Recall(Policy())
     course = recall.begin(Stage.READY)
     degraded = recall.step(course, (EventKind.DEGRADED, "gpu", "", False), 1.0)
-    assert (degraded.recount, degraded.offended, degraded.degraded) == (False, False, True)
+    assert (degraded.recount, degraded.offences, degraded.degradations) == (False, (), (None,))
     assert course.degradations == [1.0]
     failed = recall.step(course, (EventKind.FAILED, "gpu", "", False), 2.0)
     assert (failed.recount, failed.offended, failed.degraded) == (True, True, False)

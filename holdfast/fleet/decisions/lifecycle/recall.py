@@ -37,8 +37,8 @@ class CachedStep:
     after: TimelessState
     verbs: tuple[Verb, ...]
     recount: bool  # the pool counts the node differently now
-    offended: bool
-    degraded: bool
+    offences: "tuple[int | None, ...]"  # which of the offences before are kept, by index; None is a new one
+    degradations: "tuple[int | None, ...]"
 
 
 @dataclass(slots=True, eq=False)
@@ -70,10 +70,8 @@ class Recall:
         if found is None:
             found = standing.steps[event] = self._compute(standing, event)
         course.standing = found.after
-        if found.offended:
-            course.offences = [*course.offences, now][-len(found.after.life.offences) :]
-        if found.degraded:
-            course.degradations = [*course.degradations, now][-len(found.after.life.degradations) :]
+        course.offences = [now if one is None else course.offences[one] for one in found.offences]
+        course.degradations = [now if one is None else course.degradations[one] for one in found.degradations]
         return found
 
     def _compute(self, standing: TimelessState, key: EventKey) -> CachedStep:
@@ -85,8 +83,8 @@ class Recall:
             self._standing(after),
             tuple(action.verb for action in actions),
             recount=_as_counted(before) != _as_counted(after),
-            offended=after.offences is not before.offences,
-            degraded=after.degradations is not before.degradations,
+            offences=_kept(before.offences, after.offences),
+            degradations=_kept(before.degradations, after.degradations),
         )
 
     def _forget(self, course: OffenceHistory, now: float) -> None:
@@ -138,6 +136,12 @@ def _without_times(life: NodeState) -> NodeState:
         degradations=_all_now(life.degradations),
         place={},
     )
+
+
+def _kept(before: tuple[Offence, ...], after: tuple[Offence, ...]) -> tuple[int | None, ...]:
+    """Where each of the offences stood before. The machine passes on the objects themselves."""
+    index = {id(one): number for number, one in enumerate(before)}
+    return tuple(index.get(id(one)) for one in after)
 
 
 def _all_now(offences: tuple[Offence, ...]) -> tuple[Offence, ...]:
