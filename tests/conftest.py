@@ -9,6 +9,7 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
+from .forked import HALF
 from .strict_skips import StrictSkips
 
 CLOCKLESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -39,6 +40,7 @@ LONGEST_FIRST = (
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(StrictSkips(), "strict-skips")
+    HALF["quick"] = str(config.option.markexpr).startswith("not slow")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -19,6 +19,7 @@ _PRELOADED = (
 )  # fmt: skip
 _CONTEXT.set_forkserver_preload(list(_PRELOADED))
 _PR_SET_PDEATHSIG = 1
+HALF = {"quick": False}  # whether the quick half runs; slow tests share their fork server with the ranks that they kill
 
 
 class Forked:

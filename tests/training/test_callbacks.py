@@ -16,7 +16,7 @@ def run(target: object, *arguments: str) -> None:
     port = free_port()
     ranks = [crew.start(target, rank, 2, port, *arguments) for rank in range(2)]  # type: ignore[arg-type]
     for rank in ranks:
-        rank.join(crew.PATIENCE_SECONDS)
+        rank.join(crew.TIMEOUT_SECONDS)
         assert rank.exitcode == 0
 
 

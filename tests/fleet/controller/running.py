@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 from holdfast.fleet.controller.__main__ import main
-from tests.forked import Forked, can_fork
+from tests.forked import HALF, Forked, can_fork
 from tests.waiting import until
 
 
@@ -139,7 +139,7 @@ class Controller:
 def start(config: Path, verify: ssl.SSLContext | bool = True, environ: Mapping[str, str] = os.environ) -> Controller:
     log = config.with_suffix(".log")
     process: Forked | subprocess.Popen[str]
-    if can_fork(environ):
+    if HALF["quick"] and can_fork(environ):
         process = Forked(main, ["holdfast controller", "--config", str(config)], log, environ)
     else:
         command = [sys.executable, "-m", "holdfast.fleet.controller", "--config", str(config)]

@@ -20,7 +20,7 @@ from tests.ports import free_ports
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast" / "kubernetes"
 BINARIES = Path(os.environ.get("HOLDFAST_KUBERNETES") or CACHE)
-PATIENCE_SECONDS = 300  # on a busy machine it starts slowly
+TIMEOUT_SECONDS = 300  # on a busy machine it starts slowly
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy" / "kubernetes"
 # token, user, uid, groups: the controller is the service account of deploy/kubernetes/controller.yaml
 CONTROLLER = "system:serviceaccount:holdfast:holdfast-controller"
@@ -196,7 +196,7 @@ class Cluster:
             "--disable-admission-plugins=ServiceAccount",
             "--allow-privileged=true",
         )
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not self._is_ready():
             ended = self.processes["kube-apiserver"].poll()
             if ended is not None or time.monotonic() > deadline:

@@ -23,7 +23,7 @@ POLICY = (
 WITHOUT = "".join(f'[checks."{check}"]\nenabled = false\n' for check in NOT_ON_A_TWIN)
 IN_SERVICE = frozenset({"ready", "allocated"})
 OUT = frozenset({"draining", "quarantined", "removed"})
-PATIENCE_SECONDS = 300.0
+TIMEOUT_SECONDS = 300.0
 
 
 class Member(threading.Thread):
@@ -169,14 +169,14 @@ class Crowd:
     def settle(self) -> None:
         """Every fault is over: what waits is acknowledged, and every node is in service again."""
         self._be(calm=True)
-        until(lambda: all(one.quiet for one in self.members), "every report is acknowledged", PATIENCE_SECONDS)
+        until(lambda: all(one.quiet for one in self.members), "every report is acknowledged", TIMEOUT_SECONDS)
         self.in_service()
 
     def in_service(self) -> None:
         until(
             lambda: (stages := self.stages()) and all(stage in IN_SERVICE for stage in stages.values()),
             lambda: f"every node is in service: {self.stages()}",
-            PATIENCE_SECONDS,
+            TIMEOUT_SECONDS,
         )
 
     def end(self) -> None:
