@@ -86,10 +86,10 @@ def test_a_step_tells_whether_the_pool_counts_the_node_differently() -> None:
     assert (degraded.recount, degraded.offences, degraded.degradations) == (False, (), (None,))
     assert course.degradations == [1.0]
     failed = recall.step(course, (EventKind.FAILED, "gpu", "", False), 2.0)
-    assert (failed.recount, failed.offended, failed.degraded) == (True, True, False)
+    assert (failed.recount, failed.offences, failed.degradations) == (True, (None,), (0,))
     assert course.offences == [2.0]
     emptied = recall.step(course, (EventKind.EMPTIED, "gpu", "", False), 3.0)
-    assert (emptied.recount, emptied.offended) == (False, False)
+    assert (emptied.recount, emptied.offences) == (False, (0,))
     assert (course.offences, course.degradations) == ([2.0], [1.0])
     spare = recall.begin(Stage.SPARE)
     assert recall.step(spare, (EventKind.PROMOTED, "", "", False), 4.0).recount
