@@ -84,7 +84,13 @@ function Confirm({ node, action, dryRun, close }: { node: string; action: Operat
 /** Actions on a node. Each button says what it will do; a viewer sees the buttons disabled, with the reason. */
 export function Actions({ node }: { node: NodeView }) {
   const { value: me } = useAnswer(() => ask().me(), "me");
-  const { value: shown, again } = useAnswer(() => ask().actions(node.name), `${node.name} ${node.stage}`);
+  const { value: shown, again } = useAnswer(() => ask().actions(node.name), node.name);
+  const stage = useRef(node.stage);
+  useEffect(() => {
+    if (stage.current === node.stage) return;
+    stage.current = node.stage; // asked again beside what is shown: a form that somebody fills in stays
+    again();
+  }, [node.stage]);
   const [chosen, choose] = useState("");
   if (!me || !shown) return null;
   const may = me.may.includes("operate");

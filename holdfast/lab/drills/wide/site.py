@@ -186,6 +186,7 @@ def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float 
     leaf_of = np.arange(nodes) // max(1, min(per_leaf, nodes // 3))
     split = nodes if not serving and rng.random() < 0.2 else max(3, int(nodes * rng.uniform(0.4, 0.7)))
     split = max(3, int(0.4 * nodes)) if laws.mix in ("inference", "many_small") else split
+    split = min(split, nodes - 4) if serving else split  # a small site has pools too where its situation needs them
     order = rng.permutation(nodes) if laws.mix == "scattered" else np.arange(nodes)
     jobs = [_work(rng, "pretrain", order[:split], wide)]
     rest = order[split:]
