@@ -112,11 +112,11 @@ class Controller:
         return stage
 
     def reaches(self, name: str, stage: str) -> None:
-        until(lambda: not self.starts() and self.stage(name) == stage, f"{name} is {stage}")
+        until(lambda: self.has_read(name) and self.stage(name) == stage, f"{name} is {stage}")
 
-    def starts(self) -> bool:
-        """Whether it has not read its store yet: a new leader says so before it answers."""
-        return self.ask("GET", "/v1/fleet").status_code == 503
+    def has_read(self, name: str) -> bool:
+        """A controller that has just begun to lead answers 503 until it has read its store."""
+        return self.ask("GET", f"/v1/nodes/{name}").status_code != 503
 
     def story(self, name: str) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = self.get(f"/v1/nodes/{name}/story", limit=500)["entries"]
