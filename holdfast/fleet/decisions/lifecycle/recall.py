@@ -53,7 +53,7 @@ class OffenceHistory:
 class Recall:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._lemon_seconds = policy.of(POOL).offence_seconds
+        self._offence_seconds = policy.of(POOL).offence_seconds
         self._standings: dict[object, TimelessState] = {}
 
     def begin(self, stage: Stage) -> OffenceHistory:
@@ -89,7 +89,7 @@ class Recall:
 
     def _forget(self, course: OffenceHistory, now: float) -> None:
         """Offences that are too old to count."""
-        since = now - self._lemon_seconds
+        since = now - self._offence_seconds
         course.offences = [at for at in course.offences if at >= since]
         course.degradations = [at for at in course.degradations if at >= since]
         course.standing = self._with_last(course.standing, len(course.offences), len(course.degradations))
