@@ -2,7 +2,7 @@
 PY := .venv/bin/python
 PEERS := .venv-peers
 unexport PYTHONDONTWRITEBYTECODE  # images set it; without bytecode each process of a test compiles everything anew
-.PHONY: fuzz screenshots docs-site agreement setup torch node system console dist demo demo-node test test-kubernetes mutants quick soak lint docs bench bench-fleet bench-growth bench-history clean
+.PHONY: fuzz screenshots docs-site agreement setup torch node system console dist demo demo-node test test-kubernetes mutants quick repeat-quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
 
@@ -86,7 +86,11 @@ agreement: setup
 
 # What needs no server; but it imports torch, and some tests compile, or ask promtool or openssl.
 quick: system setup torch
-	$(PY) -m pytest -m "not slow and not soak" -n 2 --dist worksteal
+	$(PY) -m pytest -m "not slow and not soak" --forks 4
+
+# Flaky tests: ten times the quick half beside two busy loops; every run must pass. `ARGS="--runs 3 --busy 4"` for others.
+repeat-quick: setup
+	$(PY) scripts/repeat_quick.py $(ARGS)
 
 # Tests that notice: a sample of small mistakes in code that decides, each of which a quick test must catch.
 # `make mutants ARGS="seams --count 200"` asks more of one package.
@@ -105,8 +109,8 @@ fuzz: setup
 # in tests/allowed_skips.toml.
 test: system setup torch node lint
 	@scripts/build-console || { echo "== going on without the web page"; test "$$CI" != true; }
-	$(PY) -m pytest -m "not slow and not soak" -n 2 --dist worksteal -rs --hypothesis-profile=test
-	$(PY) -m pytest -m "slow and not soak" -n 3 --hypothesis-profile=test --dist loadfile --no-loadscope-reorder -rs
+	$(PY) -m pytest -m "not slow and not soak" --forks 4 -rfEs --hypothesis-profile=test
+	$(PY) -m pytest -m "slow and not soak" -n 3 --hypothesis-profile=test --dist loadfile --no-loadscope-reorder -rfEs
 
 # Builds the Kubernetes servers from Debian's source package (once per machine, about ten minutes) and runs their tests;
 # afterwards `make test` runs them too.

@@ -4,6 +4,7 @@ components, on the same panels. `--seeds 200 --hard 60` is the full count; `--ha
 import argparse
 import time
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from measure import publish
@@ -29,9 +30,9 @@ def against_alerts(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def of_family(family: str, draws: int, first: int, processes: int) -> None:
+def of_family(family: str, draws: int, first: int, processes: int, seconds: float) -> None:
     began = time.perf_counter()
-    outcomes = fuzz_wide(draws, first, processes, family)
+    outcomes = fuzz_wide(draws, first, processes, family, seconds=seconds)
     found = {**wide_summary(outcomes), "family": family, "asked_draws": draws, "first_seed": first}
     publish(f"drills_{family}", {**found, "wall_seconds": round(time.perf_counter() - began, 1)})
 
@@ -44,10 +45,11 @@ def main() -> None:
     options.add_argument("--processes", type=int, default=0)
     options.add_argument("--family", choices=FAMILIES, help="plants drawn wide, of this family, and no other drill")
     options.add_argument("--draws", type=int, default=400, help="with --family: so many")
+    options.add_argument("--seconds", type=float, default=inf, help="with --family: begin no draw after so long")
     asked = options.parse_args()
     began = time.perf_counter()
     if asked.family:
-        of_family(asked.family, asked.draws, asked.first, asked.processes)
+        of_family(asked.family, asked.draws, asked.first, asked.processes, asked.seconds)
         return
     known = play_all([load(name) for name in shipped()], asked.processes)
     random = fuzz(fuzz_tasks(asked.seeds, asked.first, "", 0.15), asked.processes)

@@ -15,20 +15,21 @@ import threading
 import time
 import urllib.request
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from sqlalchemy import create_engine, text
-
-from fleet_scale import ask_join_token, settle, stored
-from fleet_stage import Load, certificate, configure, family_cpu_seconds, load, peak_bytes, store
+from fleet_prepared import prepare
+from fleet_scale import settle, stored
+from fleet_stage import POLICY, Load, certificate, configure, family_cpu_seconds, load, peak_bytes, store
 from holdfast.fleet.controller.lead import LEASE_SECONDS
 from measure import PYTHON, cpu_times, publish, quantile, steal_ratio
 from tests.ports import free_ports
 
 MB = 1 << 20
 TIMEOUT_SECONDS = 600.0  # a loaded machine starts a process slowly
+STARTING_SHARE = 0.4  # of the time between two kills, in which who was killed starts again
 CHANGING = 0.02  # of all nodes fail per minute
 
 
@@ -39,13 +40,14 @@ class Controller:
         folder.mkdir()
         self.url = f"https://127.0.0.1:{port}"
         self._config = configure(folder, store_url, tls, hook, f"127.0.0.1:{port}")
+        self.log = self._config.with_suffix(".log")
         self._trusted = ssl.create_default_context(cafile=tls[0])
         self.cpu, self.peak = 0.0, 0
         self.start()
 
     def start(self) -> None:
         command = [PYTHON, "-m", "holdfast.fleet.controller", "--config", str(self._config)]
-        log = self._config.with_suffix(".log").open("a")
+        log = self.log.open("a")
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
 
     def leads(self) -> bool:
@@ -82,14 +84,47 @@ def wait(true: Any, what: str) -> float:
     return time.monotonic() - began
 
 
-def kill_leaders(pair: list[Controller], times: int, pause: float) -> list[float]:
+class Roles:
+    """CPU seconds a minute and most memory of the leader and of the standby, while both answer and no one dies.
+
+    What a standby spends to start and to read the fleet is counted apart."""
+
+    def __init__(self) -> None:
+        self._cpu = {"leader": 0.0, "standby": 0.0}
+        self._peak = {"leader": 0, "standby": 0}
+        self._seconds = 0.0
+        self._starts: list[float] = []
+
+    def watch(self, leader: Controller, standby: Controller, seconds: float) -> None:
+        pids = {"leader": leader.process.pid, "standby": standby.process.pid}
+        time.sleep(seconds * STARTING_SHARE)
+        self._starts.append(family_cpu_seconds(standby.process.pid))
+        before, began = {role: family_cpu_seconds(pid) for role, pid in pids.items()}, time.monotonic()
+        time.sleep(seconds * (1 - STARTING_SHARE))
+        self._seconds += time.monotonic() - began
+        for role, pid in pids.items():
+            self._cpu[role] += family_cpu_seconds(pid) - before[role]
+            self._peak[role] = max(self._peak[role], peak_bytes(pid))
+
+    def figures(self) -> dict[str, Any]:
+        scale = 60 / self._seconds if self._seconds else 0.0
+        cpu = {f"{role}_cpu_seconds_per_minute": round(spent * scale, 1) for role, spent in self._cpu.items()}
+        cpu["standby_start_cpu_seconds"] = (
+            round(quantile(sorted(self._starts[1:]), 0.5), 1) if self._starts[1:] else 0.0
+        )
+        return cpu | {f"{role}_peak_mb": round(most / MB, 1) for role, most in self._peak.items()}
+
+
+def kill_leaders(pair: list[Controller], times: int, pause: float, roles: Roles) -> list[float]:
     """Seconds from each kill until the other leads."""
     chance, taken = random.Random(3), []
     for _ in range(times):
-        time.sleep(chance.uniform(0.5, 1.5) * pause)
         wait(lambda: all(one.answers() for one in pair) and any(one.leads() for one in pair), "both answer, one leads")
         leader = next(one for one in pair if one.leads())
         other = next(one for one in pair if one is not leader)
+        roles.watch(leader, other, chance.uniform(0.5, 1.5) * pause)
+        if not leader.leads():
+            leader, other = other, leader
         leader.kill()
         taken.append(wait(other.leads, "the other leads"))
         sys.stderr.write(f"takeover {taken[-1]:.1f} s\n")
@@ -97,18 +132,17 @@ def kill_leaders(pair: list[Controller], times: int, pause: float) -> list[float
     return taken
 
 
-def leaderships(url: str) -> int:
-    engine = create_engine(url)
-    with engine.connect() as connection:
-        epoch: int = connection.execute(text("SELECT epoch FROM leader")).scalar_one()
-    engine.dispose()
-    return epoch
+def leaderships(pair: list[Controller]) -> int:
+    """How often a controller came to lead, by their logs: epochs follow the clock."""
+    return sum(one.log.read_text().count("this controller leads") for one in pair)
 
 
 def run(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str, Any]:
     hook = generator.ask("hook")["port"]
     tls = certificate(folder)
     with store("postgresql", folder) as (store_url, server):
+        (folder / "policy.toml").write_text(POLICY)
+        prepare(store_url, folder / "policy.toml", options.nodes, secret := token_hex())
         ports = free_ports(2)
         first = Controller(folder / "a", store_url, tls, hook, ports[0])
         pair = [first]
@@ -116,22 +150,22 @@ def run(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str,
             wait(first.leads, "the first leads")
             pair.append(Controller(folder / "b", store_url, tls, hook, ports[1]))
             wait(pair[1].answers, "the second answers")
-            (folder / "admin.token").write_text((folder / "a" / "admin.token").read_text())
             urls = f"{pair[0].url} {pair[1].url}"
             generator.ask("meet", url=urls, certificate=tls[0], nodes=options.nodes)
-            figures = generator.ask("enrol", join_token=ask_join_token(urls, folder, options.nodes))
-            figures |= generator.ask("warm")
+            generator.ask("known", secret=secret)
+            figures = generator.ask("warm")
             before = family_cpu_seconds(first.process.pid)
             figures |= generator.ask("first_reports")
             figures["first_reports_controller_cpu_seconds"] = round(family_cpu_seconds(first.process.pid) - before, 1)
             settle(store_url)
             figures |= under_load(options, generator, pair)
-            figures["leaderships"] = leaderships(store_url)
+            figures["leaderships"] = leaderships(pair)
             for one in pair:
                 one.account()
             sent = generator.ask("quiet")
             figures |= stored(store_url, sent) | {"drained_twice": sent["drained_twice"]}
-            figures["leaderships_at_the_end"] = leaderships(store_url)
+            figures["failed_nodes_drained"] = sent["drained"]
+            figures["leaderships_at_the_end"] = leaderships(pair)
             figures["controllers_cpu_seconds"] = round(sum(one.cpu for one in pair), 1)
             figures["database_cpu_seconds"] = round(family_cpu_seconds(server), 1)
             figures["controller_peak_mb"] = round(max(one.peak for one in pair) / MB, 1)
@@ -150,7 +184,8 @@ def under_load(options: argparse.Namespace, generator: Load, pair: list[Controll
     )
     steal, began = cpu_times(), time.monotonic()
     asked.start()
-    taken = kill_leaders(pair, options.times, options.pause)
+    roles = Roles()
+    taken = kill_leaders(pair, options.times, options.pause, roles)
     asked.join()
     taken = sorted(round(one, 1) for one in taken)
     spread = {"p50": quantile(taken, 0.5), "max": max(taken), "all": taken}
@@ -160,6 +195,7 @@ def under_load(options: argparse.Namespace, generator: Load, pair: list[Controll
         "takeover_seconds": spread,
         "under_load_seconds": round(time.monotonic() - began),
         "steal": round(steal_ratio(steal, cpu_times()), 3),
+        **roles.figures(),
         **answer,
     }
 

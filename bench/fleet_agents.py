@@ -13,11 +13,13 @@ from typing import Any
 
 import msgspec
 
+from holdfast.node.agent.reporting.backoff import Backoff
+from holdfast.node.agent.reporting.connection import BUSY, MOST_BUSY
+
 HEARTBEAT_SECONDS = 30.0
 DIGEST_EVERY = 2  # heartbeats
 FOLLOW_UPS = (2.0, 5.0, 10.0)  # as the real agent: after news it asks sooner for orders
 WORK_SECONDS = 1.0  # what a reset or a test takes here
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 KERNEL_LINE = "NVRM: Xid (PCI:0000:9b:00): 79, pid=2041, GPU has fallen off the bus."
 CHECKS = [f"bench.check_{number}" for number in range(44)]  # as many as a real agent reports
 DIGESTS = [base64.b64encode(b"\x01" + os.urandom(256)).decode() for _ in range(16)]
@@ -54,6 +56,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, answered: Callable[[int, bytes], None], lost: Callable[[], None]) -> None:
         self._answered, self._lost, self._held = answered, lost, b""
         self.transport: asyncio.Transport | None = None
+        self.location = ""  # where the last answer sent us
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
@@ -80,7 +83,13 @@ class Connection(asyncio.Protocol):
             self._held = held
             return
         self._held = b""
+        self.location = _location(held[:head]) if held[9:12] == b"307" else ""
         self._answered(int(held[9:12]), held[head + 4 : head + 4 + length])
+
+
+def _location(head: bytes) -> str:
+    _, found, rest = head.lower().partition(b"\r\nlocation: ")
+    return rest.partition(b"\r\n")[0].decode() if found else ""
 
 
 @dataclass
@@ -109,7 +118,8 @@ def request(path: str, credential: str, body: bytes) -> bytes:
 class Agent:
     """Numbers its reports, sends one at a time and again until it is acknowledged, and does as it is ordered.
 
-    It knows every controller. If one does not answer or does not lead, it goes to the next.
+    It knows every controller. It pauses and goes on from one to the next as the real agent does, and follows one that
+    names the leader.
     """
 
     def __init__(self, name: str, wires: Sequence[Wire], tally: Tally) -> None:
@@ -122,7 +132,9 @@ class Agent:
         self._seq = self._beats = 0
         self._waiting: deque[tuple[float, bytes]] = deque()
         self._busy = False
-        self._pause = 0.0
+        self._backoff = Backoff()
+        self._followed = False
+        self._busy_in_a_row = 0
         self._done_orders: set[int] = set()
         self._connection: Connection | None = None
         self._loop = asyncio.get_running_loop()
@@ -214,18 +226,32 @@ class Agent:
             self._tally.counts["connections lost"] += 1
             self._again()
 
-    def _next_controller(self) -> None:
-        if len(self._wires) > 1:
-            self._which = (self._which + 1) % len(self._wires)
-            abandoned, self._connection = self._connection, None
-            if abandoned is not None:
-                abandoned.abandon()
+    def _go_to(self, which: int) -> None:
+        self._which = which
+        abandoned, self._connection = self._connection, None
+        if abandoned is not None:
+            abandoned.abandon()
 
-    def _again(self) -> None:
-        self._next_controller()
-        self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
+    def _again(self, *, elsewhere: bool = True) -> None:
+        if elsewhere and len(self._wires) > 1:
+            self._go_to((self._which + 1) % len(self._wires))
+        self._followed = False
         self._tally.counts["retries"] += 1
-        self._loop.call_later(self._pause * random.uniform(0.5, 1.0), self._retry)
+        self._loop.call_later(self._backoff.next_seconds(self._loop.time()), self._retry)
+
+    def _refused(self, status: int) -> None:
+        self._tally.counts[f"status {status}"] += 1
+        self._busy_in_a_row = self._busy_in_a_row + 1 if status == BUSY else 0
+        named = self._connection.location if self._connection is not None else ""
+        leader = next((number for number, one in enumerate(self._wires) if f":{one.port}/" in named), self._which)
+        if leader != self._which and not self._followed:
+            self._followed = True
+            self._go_to(leader)
+            self._retry()
+            return
+        if tired := self._busy_in_a_row >= MOST_BUSY:
+            self._busy_in_a_row = 0
+        self._again(elsewhere=tired)
 
     def _retry(self) -> None:
         self._busy = False
@@ -233,11 +259,11 @@ class Agent:
 
     def _answered(self, status: int, body: bytes) -> None:
         if status != 200:
-            self._tally.counts[f"status {status}"] += 1
-            self._again()
+            self._refused(status)
             return
         made, _ = self._waiting.popleft()
-        self._busy, self._pause = False, 0.0
+        self._busy = self._followed = False
+        self._backoff.reset()
         self.acknowledged += 1
         if self._tally.measuring:
             self._tally.latencies.append(time.perf_counter() - made)

@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 import uvloop
 
 from fleet_agents import CHECKS, HEARTBEAT_SECONDS, Agent, Connection, Tally, Wire, request
+from fleet_prepared import credential, name, place
 from measure import quantile
 
 ENROLLING = 64  # connections
 WARMING_SECONDS = 300.0
 SETTLING_SECONDS = 5.0  # in which the last drains come in
 FOLLOWING_UP_SECONDS = 12.0  # until the heartbeats after news have ended by themselves
-RACK, LEAF, LOOP = 8, 32, 64  # nodes behind one
 
 
 def wire(url: str, certificate: str) -> Wire:
@@ -43,7 +43,7 @@ class Crowd:
         self._wires, self._hook = wires, hook
         self._opened = -1
         self.tally = Tally()
-        self.agents = [Agent(f"n{number:05d}", wires, self.tally) for number in range(nodes)]
+        self.agents = [Agent(name(number), wires, self.tally) for number in range(nodes)]
 
     async def enrol(self, join_token: str) -> dict[str, Any]:
         """Every agent asks for its own credential, over the API that real ones use, and begins to report."""
@@ -51,6 +51,13 @@ class Crowd:
         left = iter(enumerate(self.agents))
         await asyncio.gather(*(self._enrol_some(left, join_token) for _ in range(ENROLLING)))
         return {"enrol_seconds": round(time.perf_counter() - began, 1)}
+
+    async def known(self, secret: str) -> dict[str, Any]:
+        """Every agent has its credential already: the store was prepared (`fleet_prepared.py`)."""
+        for agent in self.agents:
+            agent.credential = credential(secret, agent.name)
+            agent.beat_for_ever(random.uniform(0.0, HEARTBEAT_SECONDS))
+        return {}
 
     async def _open(self, answers: "asyncio.Queue[tuple[int, bytes]]") -> Connection:
         """To one controller after the other: the lead may move while a fleet enrols."""
@@ -62,8 +69,7 @@ class Crowd:
         answers: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue()
         connection = await self._open(answers)
         for number, agent in left:
-            place = {"rack": f"r{number // RACK}", "leaf": f"l{number // LEAF}", "loop": f"c{number // LOOP}"}
-            ask = {"node": agent.name, "join_token": join_token, "pool": "train", "place": place}
+            ask = {"node": agent.name, "join_token": join_token, "pool": "train", "place": place(number)}
             connection, made = await self._ask(connection, answers, ask)
             agent.credential = made["credential"]
             agent.beat_for_ever(random.uniform(0.0, HEARTBEAT_SECONDS))

@@ -59,8 +59,9 @@ def configure(folder: Path, url: str, tls: tuple[str, str], hook_port: int, list
     (folder / "policy.toml").write_text(POLICY)
     secured = f'certificate = "{tls[0]}"\nkey = "{tls[1]}"\n' if tls[0] else ""
     config = folder / "controller.toml"
-    config.write_text(
-        f'store = "{url}"\nlisten = "{listen}"\nnew_nodes_per_hour = 0\npolicy = "{folder}/policy.toml"\n{secured}'
+    config.write_text(  # all agents come from one address
+        f'store = "{url}"\nlisten = "{listen}"\nnew_nodes_per_hour = 0\nconnections_per_address = 16000\n'
+        f'policy = "{folder}/policy.toml"\n{secured}'
         f'admin_token_file = "{folder}/admin.token"\n[actions]\ndrain = "webhook.bench"\n'
         f'[webhook.bench]\nurl = "http://127.0.0.1:{hook_port}/"\nverbs = ["drain"]\n'
     )

@@ -29,6 +29,7 @@ TIMEOUT_SECONDS = 600.0
 SMALL = ("--width", "64", "--layers", "2", "--batch", "4")
 STEPS_BEFORE = 5  # that a start has made before it is killed
 LOADED = re.compile(r"rank 0: step (\d+) from (.*)")
+DECIDED = re.compile(r"attempt \d+ ended")
 STEP = re.compile(r"step (\d+) loss")
 ARMS = ("in_process", "holdfast_run", "torchrun")
 
@@ -105,14 +106,18 @@ class Job:
         began = time.monotonic()
         os.kill(pid, signal.SIGKILL)
         loaded = None
+        passed: dict[str, float] = {}  # from the death until the supervisor decided, and until the load
         while True:
             at, line = self.next()
+            if DECIDED.search(line):
+                passed["decided"] = round(at - began, 3)
             if found := LOADED.search(line):
                 loaded = (int(found[1]), found[2])
+                passed["loaded"] = round(at - began, 3)
             elif STEP.match(line) and loaded:
                 step, source = loaded
                 reached = self.reached
-                return {"seconds": round(at - began, 3), "lost": max(reached - step, 0), "from": source}
+                return {"seconds": round(at - began, 3), **passed, "lost": max(reached - step, 0), "from": source}
             elif found := STEP.match(line):
                 self.reached = int(found[1])
 
@@ -170,10 +175,16 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "median_seconds": statistics.median(seconds),
         "least_seconds": seconds[0],
         "most_seconds": seconds[-1],
+        **{f"{part}_after_seconds": _median(rows, part) for part in ("decided", "loaded")},
         "steps_lost": max(row["lost"] for row in rows),
         "from": sorted({row["from"].split(" ")[0] for row in rows}),
         "seconds": [row["seconds"] for row in rows],
     }
+
+
+def _median(rows: list[dict[str, Any]], part: str) -> float | None:
+    found = [row[part] for row in rows if part in row]
+    return statistics.median(found) if found else None
 
 
 def main() -> None:

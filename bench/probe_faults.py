@@ -28,6 +28,7 @@ from tests.node.probes.fabric import Fabric, fabric
 HOSTS = 6
 DIES_AFTER_SECONDS = 5.0
 PAYLOADS = ["--smallest", "64KiB", "--largest", "64KiB", "--pair-bytes", "1MiB"]
+MANY = ("healthy", "loss 1 %", "loss 5 %")
 Case = tuple[Callable[[Fabric], None], list[str], str]
 
 
@@ -55,16 +56,20 @@ CASES: dict[str, Case] = {
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--case", action="append", choices=sorted(CASES))
+    parser.add_argument("--many", type=int, default=0, help="runs of healthy, 1 %% and 5 %% loss (default: --runs)")
+    parser.add_argument(
+        "--case", action="append", choices=sorted(CASES), metavar="CASE", help="only this case; may be repeated"
+    )
     parser.add_argument("--out", default=str(RESULTS / "probe_faults.json"))
     given = parser.parse_args()
-    rows: list[dict[str, Any]] = []
+    cases = given.case or list(CASES)
+    wanted = {case: given.many if given.many and case in MANY else given.runs for case in cases}
+    rows = {case: {"case": case, "runs": 0, "right": 0, "seconds": 0.0, "wrong": [], "loads": []} for case in cases}
     with tempfile.TemporaryDirectory() as folder, warm(Path(folder)) as launch:
-        for case in given.case or CASES:
-            rows.append({"case": case, "runs": 0, "right": 0, "seconds": 0.0, "wrong": []})
-            for _ in range(given.runs):
-                measure_once(rows[-1], launch)
-                document = {"hosts": HOSTS, "load": os.getloadavg()[2], "rows": rows}
+        for turn in range(max(wanted.values())):  # in turn, so that a change of the machine's load meets every case
+            for case in (one for one in cases if turn < wanted[one]):
+                measure_once(rows[case], launch)
+                document = {"hosts": HOSTS, "rows": list(rows.values())}
                 Path(given.out).write_text(json.dumps(document, indent=1) + "\n")
     return 0
 
@@ -82,6 +87,7 @@ def measure_once(row: dict[str, Any], launch: list[str]) -> None:
     row["seconds"] = round((row["seconds"] * row["runs"] + took) / (row["runs"] + 1), 1)
     row["runs"] += 1
     row["right"] += good
+    row["loads"].append(round(os.getloadavg()[0], 1))
     row["wrong"] += [] if good else [found]
     print(f"{case}: {'right' if good else 'WRONG'} {found} {took:.0f} s", flush=True)
 

@@ -41,7 +41,7 @@ def fleet(count: int, policy: Policy, places: dict[str, int] | None = None) -> F
         for number in range(count)
     ]
     made = Fleet(policy, lives)
-    made.heard.update(dict.fromkeys(made.nodes, 0.0))
+    made.last_report_at.update(dict.fromkeys(made.nodes, 0.0))
     return made
 
 
@@ -57,7 +57,7 @@ def storm(chance: random.Random, policy: Policy) -> tuple[int, list[str]]:
     second = 0.0
     for at, name in arrivals:
         while second < at:
-            made.heard.update(dict.fromkeys(made.nodes, second))
+            made.last_report_at.update(dict.fromkeys(made.nodes, second))
             made.tick(second)
             second += 1.0
         fail(made, name, at)
@@ -117,7 +117,7 @@ class Site:
             for _, name in [one for one in self._asked if one[0] <= self.now]:
                 self._answer(name)
             self._asked = [one for one in self._asked if one[0] > self.now]
-            self.fleet.heard.update(dict.fromkeys(self.fleet.nodes, self.now))
+            self.fleet.last_report_at.update(dict.fromkeys(self.fleet.nodes, self.now))
             self._take(self.fleet.tick(self.now))
 
     def _report(self, name: str, before: str, after: str) -> None:
@@ -195,7 +195,7 @@ def measured() -> dict[str, object]:
     big = fleet(BIG, waiting)
     for number in range(BEHIND):
         fail(big, f"n{number}", 1.0)
-    big.heard.update(dict.fromkeys(big.nodes, 1.0))
+    big.last_report_at.update(dict.fromkeys(big.nodes, 1.0))
     tick = best_of(10, lambda: big.tick(2.0))
     floor = best_of(10, lambda: [node for node in big.nodes.values() if node.stage is Stage.TESTING])
     return {

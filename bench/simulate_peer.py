@@ -14,7 +14,7 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
 from holdfast.economics.simulation.failures import LOTS, Failure
 from holdfast.economics.simulation.fleet import SimulatedFleet
-from holdfast.economics.simulation.rules import FleetGuard, Heard, Rules
+from holdfast.economics.simulation.rules import FleetGuard, EventKey, Rules
 from holdfast.economics.simulation.scenario import YEAR, Scenario
 from holdfast.economics.simulation.spread import Streams
 
@@ -46,7 +46,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Way:
-    standing: Asked
+    state: Asked
 
 
 class AskingRules:
@@ -54,20 +54,20 @@ class AskingRules:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._events: dict[Heard, NodeEvent] = {}
+        self._events: dict[EventKey, NodeEvent] = {}
 
     def begin(self, stage: Stage) -> Way:
         life = NodeState(name="", stage=stage, tested_at=-1.0, tested_suite=self._policy.suite)
         return Way(Asked(life, self._policy))
 
-    def step(self, way: Way, heard: Heard, now: float) -> Asked:
-        event = self._events.get(heard)
+    def step(self, way: Way, event_key: EventKey, now: float) -> Asked:
+        event = self._events.get(event_key)
         if event is None:
-            kind, cause, job, spare = heard
-            event = self._events[heard] = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)
-        life, actions, _ = machine.step(way.standing.life, event, now, self._policy)
-        way.standing = Asked(life, self._policy, tuple([action.verb for action in actions]))
-        return way.standing
+            kind, cause, job, spare = event_key
+            event = self._events[event_key] = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)
+        life, actions, _ = machine.step(way.state.life, event, now, self._policy)
+        way.state = Asked(life, self._policy, tuple([action.verb for action in actions]))
+        return way.state
 
     def guard(self) -> FleetGuard:
         return RealRules(self._policy).guard()
@@ -192,7 +192,7 @@ class Peer:
             fleet.happen(node, _H.JOB_ENDED, job=job)
         fleet.happen(node, _H.EMPTIED)
         while True:
-            verbs = fleet.happen(node, _H.NEXT_REPAIR) if fleet.courses[node].standing.may_repair else ()
+            verbs = fleet.happen(node, _H.NEXT_REPAIR) if fleet.histories[node].state.may_repair else ()
             if Verb.RESET_GPU in verbs or Verb.REBOOT in verbs:
                 yield self.env.timeout((repair.reset if Verb.RESET_GPU in verbs else repair.reboot).mean)
                 fleet.happen(node, _H.RESET_DONE)

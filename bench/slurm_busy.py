@@ -53,7 +53,8 @@ REPAIR = """\
 #!/bin/sh
 export SLURM_CONF={site}/slurm.conf PATH=/usr/sbin:/usr/bin:/bin PYTHONPATH={root}
 shown=$(scontrol -o show node "$2" 2>&1) || shown="NodeName=$2 State=UNKNOWN no answer"
-echo "$(date +%s.%N) $1 $shown" >> {site}/repairs
+reserved=$(scontrol -o show reservation 2>&1 | grep -o "ReservationName=holdfast_$2_.* State=ACTIVE" | head -n 1)
+echo "$(date +%s.%N) $1 $shown | $reserved" >> {site}/repairs
 exec {python} {bench}/slurm_busy.py --mend {site}/$2
 """
 CONTROLLER = """\

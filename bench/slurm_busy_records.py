@@ -4,10 +4,8 @@ Starts and ends are lines of the slurmd logs. A repair step is compared with wha
 """
 
 import re
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +17,8 @@ from holdfast.model.records import Transition
 
 STARTED = re.compile(r"^\[(?P<at>[^\]]+)\] (?:Launching batch job|launch task StepId=)\s*(?P<job>\d+)")
 NOT_STARTED = re.compile(r"do not launch StepId=(?P<job>\d+)\.")  # the request came while the prolog ran, which refused
-RESUMED = re.compile(r"^\[(?P<at>[^\]]+)\] update_node: node (?P<node>\w+) state set to IDLE")
+# The line that slurmd writes right after a launch request of a job whose prolog has refused it: nothing is started.
+REVOKED = re.compile(r"error: Invalid job credential from .*Job credential revoked$")
 ENDED = re.compile(r"^\[(?P<at>[^\]]+)\] \[(?P<job>\d+)\.\w+\] done with job")
 CLOSING = {EventKind.FAILED: "failed", EventKind.QUARANTINE: "quarantined", EventKind.REMOVE: "quarantined"}
 FREE = ("IDLE+DRAIN", "DOWN")
@@ -62,32 +61,21 @@ def figures(root: Path, database: Path, nodes: Iterable[str]) -> dict[str, Any]:
         violations += judge_starts(node, starts, ends, list(passed.values()), own, found)
     repairs = (root / "repairs").read_text().splitlines() if (root / "repairs").exists() else []
     undrained = [line for line in repairs if not any(f"State={state}" in line for state in FREE)]
-    late = [line for line in undrained if resumed_meanwhile(line, root / "slurmctld.log", database)]
+    reserved = [line for line in undrained if resumed_under_reservation(line)]
     found["repair_steps"] = len(repairs)
-    found["repair_steps_on_undrained_nodes"] = len(undrained) - len(late)
-    found["repair_steps_resumed_after_the_check"] = len(late)
-    violations += [line for line in undrained if line not in late]
+    found["repair_steps_resumed_by_hand_but_reserved"] = len(reserved)
+    found["repair_steps_on_open_nodes"] = len(undrained) - len(reserved)
+    violations += [line for line in undrained if line not in reserved]
     kinds = Counter(one.event.kind.value for one in history)
     seen = {f"events_{kind}": kinds[kind] for kind in ("failed", "held", "quarantine", "test_passed", "test_failed")}
     return dict(found) | seen | {"violations": violations}
 
 
-def resumed_meanwhile(repair: str, log: Path, database: Path) -> bool:
-    """Whether the admin resumed the node after the controller had found it drained and empty, and had begun this step.
-    Nothing runs there all the same: the prolog refuses what comes."""
-    at, node = float(repair.split()[0]), repair.split("NodeName=")[1].split()[0]
-    asked = (
-        "SELECT max(s.at) FROM action_steps s JOIN actions a ON a.id = s.action "
-        "WHERE s.state = 'claimed' AND a.node = ? AND s.at < ?"
-    )
-    with closing(sqlite3.connect(database)) as store:
-        [claimed] = store.execute(asked, (node, at)).fetchone()
-    resumed = [
-        stamp(one["at"])
-        for line in log.read_text().splitlines()
-        if (one := RESUMED.match(line)) and one["node"] == node
-    ]
-    return "CPUAlloc=0" in repair and any(claimed < one < at for one in resumed)
+def resumed_under_reservation(repair: str) -> bool:
+    """The administrator resumed the node after it was closed for the step. Slurm shows it empty, and an active
+    maintenance reservation of ours, under which it gives the node to no job."""
+    shown, _, reservation = repair.partition(" | ")
+    return "State=IDLE" in shown and "MAINT" in reservation and reservation.endswith("State=ACTIVE")
 
 
 def judge_starts(
@@ -147,17 +135,20 @@ def launches(log: Path) -> tuple[list[tuple[float, str]], list[tuple[float, str]
     """(when, job) of the first launch of each allocation, and of every end of a step."""
     starts: list[tuple[float, str]] = []
     ends: list[tuple[float, str]] = []
-    running = ""
+    running, asked = "", False
     for line in log.read_text(errors="replace").splitlines():
         if (seen := STARTED.match(line)) and seen["job"] != running:
-            running = seen["job"]
+            running, asked = seen["job"], "launch task" in line
             starts.append((stamp(seen["at"]), running))
-        elif (seen := NOT_STARTED.search(line)) and starts and starts[-1][1] == seen["job"]:
+            continue
+        late = NOT_STARTED.search(line)
+        if (asked and REVOKED.search(line)) or (late and starts and starts[-1][1] == late["job"]):
             starts.pop()
             running = ""
         elif seen := ENDED.match(line):
             ends.append((stamp(seen["at"]), seen["job"]))
             running = "" if line.find(".batch]") > 0 else running
+        asked = False
     return starts, ends
 
 

@@ -53,9 +53,12 @@ def until(holds: Callable[[], Any], what: str) -> Any:
 
 
 class Job:
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name, self.folder = name, folder
-        folder.mkdir()
+    """Its folder has a name that no other run has: what is left behind is known by it."""
+
+    def __init__(self, name: str, base: Path, kind: str) -> None:
+        self.name, self.folder = name, base / f"{kind}-{base.name}"
+        self.folder.mkdir()
+        self.pids: set[int] = set()  # of all ranks and keepers that there were
         self.ranks: list[BaseProcess] = []
         self.ports: set[int] = set()
         self.context = multiprocessing.get_context("forkserver")
@@ -81,6 +84,7 @@ class Job:
             process = self.context.Process(target=training_jobs.as_rank, args=(self.name, str(self.folder), environ))
             process.start()
             self.ranks.append(process)
+            self.pids.add(process.pid or 0)
 
     def _dead(self) -> bool:
         return any(process.exitcode for process in self.ranks)
@@ -108,6 +112,7 @@ class Job:
             send(line, {"do": "status"})
             answer: dict[str, Any] = receive(line)
             self.ports.add(int(answer["address"].rpartition(":")[2]))
+            self.pids.add(int(answer["keeper"]))
             return answer
         return {}
 
@@ -152,15 +157,20 @@ class Job:
         until(lambda: not keepers(), "the end of the keepers")
 
     def left_behind(self) -> list[str]:
+        """Processes, ports, and memory: files in /dev/shm (torch names those of a process by its number).
+        Anonymous memory of a keeper is gone with the processes that map it, which are those of the job."""
         left = []
         for place in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if str(self.folder).encode() in (place / "cmdline").read_bytes() and not _is_zombie(int(place.name)):
-                    left.append(f"process {place.name}")
+                pid, words = int(place.name), (place / "cmdline").read_bytes()
+                if (str(self.folder).encode() in words or pid in self.pids) and not _is_zombie(pid):
+                    left.append(f"process {pid}: {words.replace(bytes(1), b' ').decode(errors='replace')[:80]}")
         for port in self.ports:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                 left.append(f"port {port}")
-        return left + [f"segment {path}" for path in Path("/dev/shm").glob(f"*{self.folder.name}*")]
+        named = [self.folder.name, self.folder.parent.name, *(f"_{pid}_" for pid in self.pids)]
+        segments = [path for path in Path("/dev/shm").iterdir() if any(one in path.name for one in named)]
+        return left + [f"segment {path}" for path in segments]
 
 
 def _is_zombie(pid: int) -> bool:
@@ -204,13 +214,13 @@ def measure(name: str, kills: int, seed: int, seconds: float) -> dict[str, Any]:
         runtime = Path(base) / "r"
         runtime.mkdir(mode=0o700)
         os.environ["HOLDFAST_RUNTIME_DIR"] = str(runtime)
-        job = Job(name, Path(base) / "killed")
+        job = Job(name, Path(base), "killed")
         rows = killed(job, kills, random.Random(seed), seconds)
         last = job.reached() + 50
         results = job.finish(last)
         job.end_keepers()
         left = job.left_behind()
-        calm = Job(name, Path(base) / "calm")
+        calm = Job(name, Path(base), "calm")
         (calm.folder / "stop").write_text(str(last))
         calm.start()
         expected = calm.finish(last)

@@ -37,6 +37,7 @@ class Watched:
         self.node = Node(census(settings), questions(settings, "passive"))
         self.sources = sources(settings, "passive")
         prepare(self.node, self.sources)
+        self.due: dict[str, float] = {}
         self.live(480)
 
     def live(self, seconds: float, step: float = ROUND) -> None:
@@ -44,7 +45,9 @@ class Watched:
             self.now += step
             twin.tick(self.twin, step, seed=1)
             for source in self.sources:
-                self.node.take(source.read(self.now))
+                if self.now >= self.due.get(source.name, 0.0):  # as often as the agent reads it
+                    self.due[source.name] = self.now + source.every
+                    self.node.take(source.read(self.now))
             self.node.judge(self.now)
 
     def bad(self) -> dict[str, set[str]]:
@@ -55,6 +58,10 @@ class Watched:
         end = self.now + at_most
         while set(self.bad()) != wanted and self.now < end:
             self.live(step, step)
+
+    def plain(self, part: str) -> str:
+        """Without the node's name and without the folder that the twin happens to live in."""
+        return part.removeprefix(f"node/{self.twin.name}/").replace(str(self.twin.directory), "")
 
     def place(self, fault: Fault, number: int) -> dict[str, Any]:
         """Downtime is remembered per port, so each fault of a port gets the next one."""
@@ -83,9 +90,8 @@ def main() -> int:
     parser.add_argument("--out", default=str(RESULTS / "twin_faults.json"))
     given = parser.parse_args()
     out = Path(given.out)
-    rows = json.loads(out.read_text())["rows"] if out.exists() else []
+    rows = []  # of this run alone: a table of several runs would be of several versions
     for model in given.model or MODELS:
-        rows = [row for row in rows if row["twin"] != MODELS[model]]
         for row in measured(model, given.fault):
             rows.append(row)
             out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
@@ -95,7 +101,7 @@ def main() -> int:
 
 def measured(model: str, only: list[str] | None) -> Any:
     hardware = load_model(model)
-    faults = {**twin.all_faults(hardware.vendor), **twin.all_faults(hardware.fabric)}
+    faults = twin.faults_of(hardware)
     with tempfile.TemporaryDirectory() as folder:
         watched = Watched(Path(folder) / "n01", model)
         for number, (name, fault) in enumerate(faults.items()):
@@ -116,7 +122,7 @@ def measure_once(watched: Watched, fault: Fault, number: int) -> tuple[dict[str,
     except TwinError:
         return None, True  # this node has no such part
     watched.live(2 * step, step)
-    watched.live_until(set(fault.turns), at_most=480, step=step)
+    watched.live_until(set(fault.expects), at_most=480, step=step)
     found = watched.bad()
     verdicts = [watched.node.verdicts[check] for check in sorted(found)]
     named = sorted(set().union(*found.values())) if found else []
@@ -125,10 +131,10 @@ def measure_once(watched: Watched, fault: Fault, number: int) -> tuple[dict[str,
     row = {
         "fault": fault.name,
         "checks": sorted(found),
-        "parts": [one.removeprefix(f"node/{watched.twin.name}/") for one in named],
+        "parts": [watched.plain(one) for one in named],
         "class": sorted({one.failure_class.value for one in verdicts if one.failure_class}),
         "remedy": sorted({one.remedy for one in verdicts if one.remedy}),
-        "right": set(found) == set(fault.turns) and (not parts or set(named) <= parts) and complete,
+        "right": set(found) == set(fault.expects) and (not parts or set(named) <= parts) and complete,
     }
     twin.clear(watched.twin, fault.name, now=watched.now, **place)
     watched.live(ROUND)

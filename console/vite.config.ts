@@ -3,7 +3,7 @@ import { defineConfig, loadEnv, type Plugin } from "vite";
 // The page is served from wherever the controller puts it, so every address in it is relative.
 /** In the page itself, so that it holds whoever serves it. Not in development, where Vite puts styles in line. */
 const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'";
 
 const strictPolicy: Plugin = {
   name: "strict-policy",

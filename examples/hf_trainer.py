@@ -3,15 +3,13 @@
 python examples/hf_trainer.py --dir /tmp/trainer --steps 40
 """
 
-from pathlib import Path
-
 import torch
 from outcome import arguments, finish, maybe_die
 from torch import nn
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
 from holdfast.training import Checkpoint
-from holdfast.training.checkpoint.callbacks import resume, transformers
+from holdfast.training.checkpoint.callbacks import memory_folder, resume, transformers
 
 
 class Model(nn.Module):
@@ -28,7 +26,7 @@ def main() -> None:
     torch.manual_seed(1)
     inputs = torch.randn(60, 8, generator=torch.Generator().manual_seed(2))
     data = [{"x": row, "labels": row.sum()} for row in inputs]
-    memory = Path("/dev/shm") / f"holdfast-{Path(options.dir).resolve().name}"  # what survives is with the keepers
+    memory = memory_folder(options.dir)  # in /dev/shm: what survives is with the keepers
     settings = TrainingArguments(
         output_dir=str(memory), max_steps=options.steps, per_device_train_batch_size=4, learning_rate=1e-2,
         save_strategy="steps", save_steps=5, save_total_limit=1, report_to=[], disable_tqdm=True,

@@ -5,7 +5,6 @@
 Lightning goes on in the middle of an epoch only with a loader that saves its position: torchdata's StatefulDataLoader.
 """
 
-from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
@@ -16,7 +15,7 @@ from torch.utils.data import TensorDataset
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 from holdfast.training import Checkpoint
-from holdfast.training.checkpoint.callbacks import LIGHTNING_FILE, lightning, resume
+from holdfast.training.checkpoint.callbacks import LIGHTNING_FILE, lightning, memory_folder, resume
 
 
 class Module(pl.LightningModule):  # type: ignore[misc]
@@ -36,13 +35,13 @@ def main() -> None:
     pl.seed_everything(1, verbose=False)
     inputs = torch.randn(60, 8, generator=torch.Generator().manual_seed(2))
     loader = StatefulDataLoader(TensorDataset(inputs, inputs.sum(1)), batch_size=4, shuffle=True)
-    memory = Path("/dev/shm") / f"holdfast-{Path(options.dir).resolve().name}"
 
     class Dying(pl.Callback):  # type: ignore[misc]
         def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
             maybe_die(options, trainer.global_step)
 
     ckpt = Checkpoint(options.dir, replicas=options.replicas)
+    memory = memory_folder(options.dir)
     module = Module()
     restored = resume(ckpt, memory)
     trainer = pl.Trainer(

@@ -72,6 +72,8 @@ def main() -> None:
         optimizer.step()
         step += 1
         ckpt.save(step, state)
+        if dist.get_rank() == 0:
+            print(f"step {step}", flush=True)  # by such lines `holdfast run` sees progress
         maybe_die(options, step)
     ckpt.close()
     finish(options, model, step)

@@ -7,10 +7,13 @@ Batches are drawn with torch.randint, so `Random()` is all that the order of the
 """
 
 import math
+import os
 
 import torch
+import torch.distributed as dist
 from outcome import arguments, finish, maybe_die
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from holdfast.training import Checkpoint, Random
 
@@ -40,8 +43,13 @@ def get_batch() -> tuple[torch.Tensor, torch.Tensor]:
 
 def main() -> None:
     options = arguments(__doc__)
+    rank = int(os.environ.get("RANK", 0))
     torch.manual_seed(1337)
-    model = Model()
+    model: nn.Module = Model()
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        dist.init_process_group("gloo")
+        model = DistributedDataParallel(model)
+        torch.manual_seed(1337 + rank)  # ranks draw different batches
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     ckpt = Checkpoint(options.dir, replicas=options.replicas)
     state = {"model": model, "optimizer": optimizer, "random": Random()}
@@ -56,9 +64,13 @@ def main() -> None:
         optimizer.step()
         step += 1
         ckpt.save(step, state)
+        if rank == 0:
+            print(f"step {step} loss {loss.item():.4f}", flush=True)  # by such lines `holdfast run` sees progress
         maybe_die(options, step)
     finish(options, model, step)
     ckpt.close()
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ def checks_page() -> str:
             f"\n## {check.name}\n",
             f"{check.asks}\n",
             f"- about: {check.about}; part: {check.part}; class: {check.failure_class.value}; stages: {stages}",
-            f"- reads: {_code(check.reads)}" + (f"; hears: {_code(check.event_kinds)}" if check.event_kinds else ""),
-            f"- looks back: {check.span:g} s",
+            f"- reads: {_code(check.reads)}" + (f"; events: {_code(check.event_kinds)}" if check.event_kinds else ""),
+            f"- history: {check.span:g} s",
         ]
         if check.limits:
             lines.append("- limits: " + ", ".join(f"`{key} = {value:g}`" for key, value in check.limits.items()))
@@ -106,7 +106,7 @@ def twin_faults_page() -> str:
 
 
 def lifecycle_page() -> str:
-    lines = ["# A node's life\n", NOTE, LIFECYCLE, "| stage | what happens | becomes | what is done | why |"]
+    lines = ["# Node lifecycle\n", NOTE, LIFECYCLE, "| stage | event | next stage | actions | reason |"]
     lines.append("|---|---|---|---|---|")
     for stage in Stage:
         for kind in EventKind:
@@ -142,12 +142,11 @@ def _default(value: Any) -> str:
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-LIFECYCLE = """One table says what becomes of a node (`holdfast/fleet/decisions/lifecycle/table.py`).
-A pair that is not in it changes nothing.
-A few cells depend on what the node remembers: a test that began before the last workload ended does not
-count, a node that several jobs share is cleaned when the last has ended, each repair step has its own action,
-and a node is degraded only so often. What stands before the table, over the whole fleet, is described in
-[controller.md](controller.md).
+LIFECYCLE = """One table maps a node's stage and an event to the next stage and the actions
+(`holdfast/fleet/decisions/lifecycle/table.py`). A pair that is not in the table changes nothing. Some rows also
+depend on the node's history: a test that began before the last workload ended does not count, a shared node is
+cleaned when its last job ends, each repair step has its own action, and repeated degradation is a failure. The
+safeguards over the whole fleet come before the table: [controller.md](controller.md#safeguards-before-a-quarantine).
 """
 
 FORMATS = """`holdfast check --from FILE` judges a file as `holdfast check` judges a live node, with the same
@@ -156,14 +155,21 @@ and exit codes. FILE is one of the outputs below, plain or packed (gzip, xz, bzi
 several, an `nvidia-bug-report.log.gz`, or a bundle of `holdfast capture`. Readers recognise a file by what it
 holds, not by its name.
 
-- A check is asked if the file holds what it reads. The others are listed under `not_in_the_file` with `--json`.
-- What a tool itself reports as wrong, and no check asks about, is the verdict `file.report`.
+- A check runs if the file holds what it reads. The others are listed under `not_in_the_file` with `--json`.
+- A problem that a tool reports and that no check covers is the verdict `file.report`.
 - A folder with a copy of `/sys`, or of `/sys/class/infiniband`, is read for its RDMA ports.
 - A file is judged as of its end. One reading has no rates: a counter that should stay at zero is judged, growth
   is not.
 - A field that a GPU does not support (`N/A`) is no fault. An error instead of a value (`ERR!`, `Unknown Error`)
   fails.
-- A file that no reader recognises is refused in one sentence with exit code 65.
+- A file that no reader recognises is refused with exit code 65, in one sentence that names the formats. In a folder,
+  an archive or a terminal session, what no reader recognises is listed (`not_read` with `--json`).
+- Excerpts in a mail or an issue are read too: fenced code, paragraphs, lines in backquotes, quotes, diffs, output
+  without its head.
+- Accuracy on new excerpts from public issues and test data, labelled before they were read, of other projects each
+  time, right at first reading: 21 of 33; after fixes 30 of 42; then 13 of 21, picked for odd layouts; then 15 of 17.
+  All together 109 of the 113 are right now, which is no longer an unseen score. One person labelled them, and most are
+  short.
 
 ## Bundles
 
@@ -178,10 +184,10 @@ holds, not by its name.
 | `raw/nvml.json` | NVML's answers and return codes: every getter and every field number |
 | `raw/` | nvidia-smi, dcgmi, amd-smi, ibstat, ethtool, lspci, scontrol, sysfs, the kernel log |
 
-Host names, IP and MAC addresses, mail addresses, users, secrets, serial numbers, UUIDs and GUIDs become
-pseudonyms. They stay equal within one bundle and are keyed with a random key that is not stored. PCI addresses,
-device names and versions stay. Look into a bundle before you share it: a name that only people know, in a job's
-output for example, is not recognised.
+Host names, IP and MAC addresses, mail addresses, users, groups, Slurm accounts, job names, folders outside the
+system's own, secrets, serial numbers, UUIDs and GUIDs become pseudonyms. They stay equal within one bundle and are
+keyed with a random key that is not stored. PCI addresses, device names, numeric user ids and versions stay. Read a
+bundle before you share it: a name that only people know, in a job's output for example, is not recognised.
 
 - `holdfast check --from BUNDLE` gives the verdicts of that moment again.
 - `holdfast twin replay BUNDLE --minutes 10` runs the agent on it in virtual time and prints every change.
@@ -189,8 +195,8 @@ output for example, is not recognised.
 ## Formats
 """
 
-POLICY = """The names of the policy file. Times are in seconds. `[pool.NAME]` says otherwise for one pool (all but
-`suite`, `silent_seconds` and `shared_*`), `[[maintenance]]` plans work; see [controller.md](controller.md).
+POLICY = """The keys of the policy file. Times are in seconds. `[pool.NAME]` overrides them for one pool (except
+`suite`, `silent_seconds` and `shared_*`); `[[maintenance]]` plans work ([controller.md](controller.md#policy)).
 """
 
 

@@ -86,7 +86,7 @@ class Fixed:
             "mutants",
             deadline=None,
             derandomize=True,
-            max_examples=25,  # as `make quick` does
+            max_examples=10,  # as `make quick` does
             database=None,
             phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
             suppress_health_check=list(hypothesis.HealthCheck),  # a trace makes everything slow

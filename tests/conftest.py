@@ -5,15 +5,23 @@ the examples of a test follow from its text, so that what is red is red again; `
 """
 
 import gc
+import os
+import tempfile
+from pathlib import Path
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
-from .forked import HALF
+from .counts import QUICK_EXAMPLES
+from .forked import HALF, serve_forks
+from .forks import Forks
 from .strict_skips import StrictSkips
 
+_CERTIFICATE = tempfile.NamedTemporaryFile("w", suffix=".pem")  # noqa: SIM115  as long as the tests run
 CLOCKLESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", CLOCKLESS, max_examples=25, derandomize=True)
+settings.register_profile("quick", CLOCKLESS, max_examples=QUICK_EXAMPLES, derandomize=True)
 settings.register_profile("test", CLOCKLESS, max_examples=100, derandomize=True)
 settings.register_profile("soak", CLOCKLESS, max_examples=1000)
 settings.load_profile("quick")
@@ -38,9 +46,32 @@ LONGEST_FIRST = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--forks", type=int, default=0, help="collect once, and run the tests in so many forks")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.forks:
+        config.pluginmanager.register(Forks(config.option.forks, serve_forks), "forks")
     config.pluginmanager.register(StrictSkips(), "strict-skips")
     HALF["quick"] = str(config.option.markexpr).startswith("not slow")
+    if HALF["quick"]:
+        _trust_one_certificate()
+
+
+def _trust_one_certificate() -> None:
+    """Everybody who speaks TLS reads this machine's hundred and forty first, for 50 ms; quick tests speak with ours."""
+    first, end, _ = Path(certifi.where()).read_text().partition("-----END CERTIFICATE-----")
+    _CERTIFICATE.write(f"{first}{end}\n")
+    _CERTIFICATE.flush()
+    os.environ["SSL_CERT_FILE"] = _CERTIFICATE.name
+
+
+def pytest_sessionstart() -> None:
+    if settings.default.max_examples <= QUICK_EXAMPLES:  # type: ignore[union-attr]
+        # Hypothesis also tries every constant of every module loaded so far: to sort them out takes longer than most
+        # properties, and what a test tries would follow from what was imported before it. `make test` has them.
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 
-QUICK_EXAMPLES = 25  # of the profile in conftest.py
+QUICK_EXAMPLES = 10  # of the profile in conftest.py
 
 
 def draws(quick: int, full: int) -> int:

@@ -6,20 +6,46 @@ They end with the test process, however that ends.
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from importlib import import_module
+from multiprocessing import forkserver, get_context
+from multiprocessing.connection import Connection, arbitrary_address
 from pathlib import Path
 
 _CONTEXT = get_context("forkserver")
 _PRELOADED = (
     "holdfast.fleet.controller.__main__", "attrs", "pydantic", "sqlite3", "uvicorn.protocols.http.auto", __name__,
 )  # fmt: skip
-_CONTEXT.set_forkserver_preload(list(_PRELOADED))
 _PR_SET_PDEATHSIG = 1
 HALF = {"quick": False}  # whether the quick half runs; slow tests share their fork server with the ranks that they kill
+
+
+def serve_forks() -> None:
+    """The fork server of this process becomes a fork of it, which has imported everything that the tests did.
+
+    One that is started anew takes seconds to import the same, once per process that runs tests. To be called before a
+    thread is started.
+    """
+    for name in _PRELOADED:
+        import_module(name)
+    server = forkserver._forkserver  # type: ignore[attr-defined]
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(arbitrary_address("AF_UNIX"))
+        listener.listen()
+        address = listener.getsockname()
+        ended, alive = os.pipe()
+        if (pid := os.fork()) == 0:
+            try:
+                os.close(alive)
+                forkserver.main(listener.detach(), ended, [])
+            finally:
+                os._exit(0)
+    os.close(ended)
+    server._forkserver_address, server._forkserver_alive_fd, server._forkserver_pid = address, alive, pid
 
 
 class Forked:
@@ -28,6 +54,7 @@ class Forked:
     def __init__(
         self, main: Callable[[], int], arguments: Sequence[str], log: Path, environ: Mapping[str, str]
     ) -> None:
+        _CONTEXT.set_forkserver_preload(list(_PRELOADED))  # now: it is one list for all, and ranks have their own
         output, written = _CONTEXT.Pipe(duplex=False)
         self._process = _CONTEXT.Process(
             target=_run, args=(main, list(arguments), written, str(log), dict(environ)), daemon=True
@@ -67,6 +94,8 @@ def can_fork(environ: Mapping[str, str]) -> bool:
 
 def _run(main: Callable[[], int], arguments: list[str], output: Connection, log: str, environ: dict[str, str]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.close(forkserver._forkserver._forkserver_alive_fd)  # type: ignore[attr-defined]  # the server ends with the test
+    threading.excepthook, sys.unraisablehook = threading.__excepthook__, sys.__unraisablehook__  # not pytest's
     os.dup2(output.fileno(), sys.stdout.fileno())
     output.close()
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), sys.stderr.fileno())

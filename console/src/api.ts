@@ -26,7 +26,8 @@ type Known<View> = Omit<View, "health"> & { health: Health };
 
 export type NodeView = Known<Schemas["NodeView"]>;
 export type NodeDetail = Known<Schemas["NodeDetail"]>;
-export type Incident = Schemas["Incident"];
+/** The stream sends it without figures, the list and its own page with them. */
+export type Incident = Omit<Schemas["IncidentView"], "figures"> & Partial<Pick<Schemas["IncidentView"], "figures">>;
 export type Account = Schemas["Account"];
 export type Bill = Schemas["Bill"];
 export type Moment = Schemas["Moment"];

@@ -45,8 +45,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** TellStory */
-        get: operations["V1NodesNameStoryTellStory"];
+        /** NodeHistory */
+        get: operations["V1NodesNameStoryNodeHistory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -320,6 +320,23 @@ export interface paths {
         };
         /** ListActions */
         get: operations["V1ActionsListActions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListOrders */
+        get: operations["V1OrdersListOrders"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1126,7 +1143,7 @@ export interface components {
             /** @default [] */
             orders: components["schemas"]["Order"][];
             /** @default false */
-            tell_all: boolean;
+            resend_all: boolean;
             /** @default [] */
             cancel: number[];
             /** @default false */
@@ -1413,6 +1430,7 @@ export interface components {
             dry_run: boolean;
             demo: boolean;
             time_factor: number;
+            clock_began: number;
         };
         /** Forgotten */
         Forgotten: {
@@ -1479,8 +1497,23 @@ export interface components {
                 [key: string]: number;
             };
         };
-        /** Incident */
-        Incident: {
+        /** IncidentFigures */
+        IncidentFigures: {
+            began: number;
+            lasted_seconds: number;
+            owner: string;
+            gpu_hours: number | null;
+            cost: number | null;
+            currency: string;
+        };
+        /**
+         * IncidentState
+         * @default open
+         * @enum {string}
+         */
+        IncidentState: "open" | "closed";
+        /** IncidentView */
+        IncidentView: {
             id: string;
             opened: number;
             subject: string;
@@ -1495,16 +1528,11 @@ export interface components {
             state?: components["schemas"]["IncidentState"];
             closed?: number | null;
             account?: components["schemas"]["Account"] | null;
+            figures: components["schemas"]["IncidentFigures"];
         };
-        /**
-         * IncidentState
-         * @default open
-         * @enum {string}
-         */
-        IncidentState: "open" | "closed";
         /** IncidentsView */
         IncidentsView: {
-            incidents: components["schemas"]["Incident"][];
+            incidents: components["schemas"]["IncidentView"][];
         };
         /**
          * ItemAction
@@ -1804,6 +1832,20 @@ export interface components {
             under_way: boolean;
             /** @default  */
             document: string;
+        };
+        /** OrderView */
+        OrderView: {
+            id: number;
+            node: string;
+            verb: components["schemas"]["Verb"];
+            reason: string;
+            at: number;
+            handed_over_at: number | null;
+            again_at: number | null;
+        };
+        /** OrdersView */
+        OrdersView: {
+            orders: components["schemas"]["OrderView"][];
         };
         /** OutageView */
         OutageView: {
@@ -2166,7 +2208,7 @@ export interface components {
             /** @default [] */
             nodes: string[];
             /** @default [] */
-            said: string[];
+            notes: string[];
         };
         /** RevokeRequest */
         RevokeRequest: {
@@ -2227,7 +2269,7 @@ export interface components {
             signals: number;
             /** @default 0 */
             subjects: number;
-            looked_at?: number | null;
+            evaluated_at?: number | null;
             /** @default  */
             trouble: string;
             /** @default [] */
@@ -2452,7 +2494,7 @@ export interface components {
             reason: string;
             nodes: string[];
             world: number;
-            ranks_heard: number;
+            ranks_reporting: number;
             attempt: number;
             last_report_at: number;
             step: number;
@@ -2497,7 +2539,7 @@ export interface components {
             reason: string;
             nodes: string[];
             world: number;
-            ranks_heard: number;
+            ranks_reporting: number;
             attempt: number;
             last_report_at: number;
             step: number;
@@ -2668,7 +2710,7 @@ export interface operations {
             };
         };
     };
-    V1NodesNameStoryTellStory: {
+    V1NodesNameStoryNodeHistory: {
         parameters: {
             query?: {
                 /** @description Lines of a page. */
@@ -3265,6 +3307,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ActionsView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1OrdersListOrders: {
+        parameters: {
+            query?: {
+                node?: string;
+                /** @description At most so many. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrdersView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */
@@ -4591,7 +4672,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Incident"];
+                    "application/json": components["schemas"]["IncidentView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */

@@ -35,5 +35,5 @@ case "$note" in
     "Not responding"* | "Node unexpectedly rebooted"*) case "$state" in *DRAIN*) exit 0 ;; esac ;;
     ?*) case "$state" in *DRAIN* | *DOWN* | *FAIL*) exit 0 ;; esac ;;
 esac
-said=$(timeout 10 scontrol update nodename="$node" state=drain reason="holdfast: untested: $why" 2>&1) ||
-    not_drained "$said"
+error=$(timeout 10 scontrol update nodename="$node" state=drain reason="holdfast: untested: $why" 2>&1) ||
+    not_drained "$error"

@@ -6,6 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from holdfast.catalog.regex_words import WordedPattern
+
 _NUMBER_WORDS = ("non-zero status: ",)  # before the number of an error that is not written out
 _NUMBERED = re.compile(r"\berrno[:= ]+(\d{1,3})\b|non-zero status: (\d{1,3})\b|\[Errno (\d{1,3})\]|\(errno: ?(\d{1,3})")
 
@@ -46,7 +48,12 @@ def cause_of_error(text: str) -> str:
 
 
 def is_harmless(text: str) -> bool:
-    return bool(_harmless().search(text))
+    return bool(_harmless().search(text)) or is_calm(text)
+
+
+def is_calm(text: str) -> bool:
+    """Whether a line says itself that a library or a backend that it looked for need not be there."""
+    return bool(_calm().search(text))
 
 
 def keywords() -> tuple[str, ...]:
@@ -60,18 +67,23 @@ def _texts() -> dict[str, str]:
 
 
 @cache
-def _subsystems() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((name, re.compile(regex)) for name, regex in _table()["subsystem"])
+def _subsystems() -> tuple[tuple[str, WordedPattern], ...]:
+    return tuple((name, WordedPattern(re.compile(regex))) for name, regex in _table()["subsystem"])
 
 
 @cache
-def _bare() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((cause, re.compile(regex)) for cause, regex in _table()["bare"])
+def _bare() -> tuple[tuple[str, WordedPattern], ...]:
+    return tuple((cause, WordedPattern(re.compile(regex))) for cause, regex in _table()["bare"])
 
 
 @cache
-def _harmless() -> re.Pattern[str]:
-    return re.compile("|".join(_table()["harmless"]))
+def _harmless() -> WordedPattern:
+    return WordedPattern(re.compile("|".join(_table()["harmless"])))
+
+
+@cache
+def _calm() -> WordedPattern:
+    return WordedPattern(re.compile("|".join(_table()["calm"])))
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 _MEBIBYTE = 1 << 20
 _MIG_PROFILE = re.compile(r"(?<!\s)\s+MIG\s.*$")
 _VGPU_PROFILE = re.compile(r"-(?:\d{1,2}-)?\d{1,3}[ABCQ]$")
-_SAID = {
+_LACKS = {
     "nvlink": "has no NVLink",
     "hbm": "has no HBM",
     "nvswitch": "nodes have no NVSwitch on the host",
@@ -132,7 +132,7 @@ def is_virtual(name: str) -> bool:
 
 def lacking(model: GpuModel, part: str) -> str:
     """Who says that a model lacks a part, as a sentence; '' if it has it."""
-    return f"catalog: the {model.name} {_SAID[part]}" if part in model.lacks else ""
+    return f"catalog: the {model.name} {_LACKS[part]}" if part in model.lacks else ""
 
 
 def node_lacks(names: Iterable[str]) -> dict[str, str]:

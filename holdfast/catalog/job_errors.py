@@ -6,6 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from holdfast.catalog.regex_words import WordedPattern
+
 
 class Meaning(NamedTuple):
     role: str
@@ -58,10 +60,10 @@ def _table() -> dict[str, list[list[str]]]:
 
 
 @cache
-def _rows() -> dict[str, list[tuple[Meaning, re.Pattern[str]]]]:
+def _rows() -> dict[str, list[tuple[Meaning, WordedPattern]]]:
     return {
         name: [
-            (Meaning(role, cause), re.compile(regex, re.IGNORECASE if name == "cuda" else 0))
+            (Meaning(role, cause), WordedPattern(re.compile(regex, re.IGNORECASE if name == "cuda" else 0)))
             for role, cause, regex in _table()[name]
         ]
         for name in ("cuda", "exception")

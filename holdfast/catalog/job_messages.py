@@ -6,6 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from holdfast.catalog.regex_words import WordedPattern
+
 _NUMBER = r"\d{1,18}"
 _ADDRESS = r"(?:[\w.:%\[\]-]{1,255}<\d{1,5}>|(?=[\w.%\[\]-]*[\d:])[\w.:%\[\]-]{1,255})"  # a port, or a digit: no word
 
@@ -17,7 +19,7 @@ class JobMessage(NamedTuple):
     code: str
     role: str
     cause: str
-    regex: re.Pattern[str]
+    regex: WordedPattern
     lead: int = 0  # characters of any kind that may stand before what the expression finds
 
 
@@ -42,7 +44,8 @@ def _message(code: str, role: str, cause: str, regex: str) -> JobMessage:
     rest = regex[lead.end() :] if lead and "|" not in _outside(regex) else regex
     anchored = rf"\A(?:{rest})" if rest.startswith(".*") else rest
     reach = int(lead[1]) if lead and rest != regex else 0
-    return JobMessage(code, role, cause, re.compile(anchored.replace("$N", _NUMBER).replace("$IP", _ADDRESS)), reach)
+    compiled = re.compile(anchored.replace("$N", _NUMBER).replace("$IP", _ADDRESS))
+    return JobMessage(code, role, cause, WordedPattern(compiled), reach)
 
 
 def _outside(regex: str) -> str:

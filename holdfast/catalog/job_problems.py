@@ -8,8 +8,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-_FILES = ("job_problems.toml", "job_problems_launch.toml", "job_problems_python.toml")  # a row of the first wins
-_ANY = re.compile(r"(?!)")
+from holdfast.catalog.regex_words import WordedPattern
+
+_FILES = (  # a row of the first wins
+    "job_problems_special.toml",
+    "job_problems.toml",
+    "job_problems_launch.toml",
+    "job_problems_python.toml",
+)
+_NOTHING = WordedPattern(re.compile(r"(?!)"))
 _HOLE = re.compile(r"(?P<lead>: | \(|)\{(?P<name>\w+?)2?\}(?P<end>\)?)")
 _LONGEST = 160
 
@@ -20,7 +27,7 @@ class JobProblem:
     cause: str
     role: str
     keywords: tuple[str, ...]
-    match: re.Pattern[str]
+    match: WordedPattern
     says: str
     fix: tuple[str, ...]
     settings: dict[str, str] = field(default_factory=dict)
@@ -118,7 +125,7 @@ def _problem(row: dict[str, Any]) -> JobProblem:
         cause=row["cause"],
         role=row.get("role", "weak"),
         keywords=tuple(row.get("keywords", ())),
-        match=re.compile(row["match"]) if "match" in row else _ANY,
+        match=WordedPattern(re.compile(row["match"])) if "match" in row else _NOTHING,
         says=row["says"],
         fix=tuple(row["fix"]),
         settings=dict(row.get("set", {})),

@@ -39,7 +39,7 @@ def has_ras(version: str) -> bool:
 def transport_timeout(
     version: str = "", timeout: float | None = None, retries: float | None = None
 ) -> TransportTimeout:
-    """The job's own settings, else the default of its version, else the shortest default in use, said to be assumed."""
+    """The job's own settings, else the default of its version, else the shortest default in use, marked as assumed."""
     known = facts()
     low, high = known["timeout_range"]
     fewest, most = known["retries_range"]

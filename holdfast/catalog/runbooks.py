@@ -20,11 +20,11 @@ _COMMAND = re.compile(r"`([^`]+)`")
 class Runbook:
     name: str
     title: str
-    """What is wrong, as it is said after the subject: 'a GPU is gone'."""
+    """What is wrong, worded to follow the subject: 'a GPU is gone'."""
     teams: tuple[str, ...]
     shows: str = ""
     alike: str = ""
-    """What looks the same and is another thing."""
+    """Another fault with the same symptoms."""
     confirm: tuple[str, ...] = ()
     act: tuple[str, ...] = ()
     leave: str = ""

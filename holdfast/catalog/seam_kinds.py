@@ -12,14 +12,14 @@ from typing import Any
 class SeamKind:
     name: str
     title: str
-    """What is so, as it is said in a sentence after the cause: 'coolant flow is low'."""
+    """What is wrong, worded to follow the cause: 'coolant flow is low'."""
     teams: tuple[str, ...] = ()
-    """Who looks first, and who is hurt."""
+    """Who investigates first, and who is affected."""
     absorbs: tuple[str, ...] = ()
     """Checks whose verdicts on the victims are symptoms of it."""
     shows: str = ""
     alike: str = ""
-    """What looks the same and is another thing."""
+    """Another fault with the same symptoms."""
     confirm: tuple[str, ...] = ()
     """Questions with their queries; {cause}, {nodes}, {jobs}, {since} are filled in."""
     act: tuple[str, ...] = ()

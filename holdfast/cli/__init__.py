@@ -13,7 +13,9 @@ def main() -> None:
         raise SystemExit(gate(arguments[1:]))
     try:
         from holdfast.cli.app import run
+        from holdfast.cli.shared.terminal import protect_streams
 
+        protect_streams()
         raise SystemExit(run(arguments))
     except KeyboardInterrupt:  # while a command is imported
         raise SystemExit(INTERRUPTED) from None

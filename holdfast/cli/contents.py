@@ -13,30 +13,31 @@ class Entry:
 
 PARTS: dict[str, dict[str, Entry]] = {
     "Start": {
-        "up": Entry("up:up", "Everything on this machine at once; --demo: a simulated fleet"),
+        "up": Entry("up:up", "Start all parts on this machine; --demo: a simulated fleet"),
         "doctor": Entry("doctor:doctor", "What is missing on this machine, and how to fix it"),
-        "completion": Entry("completion:completion", "Completion of commands and options for bash, zsh and fish"),
+        "completion": Entry("completion:completion", "Shell completion for bash, zsh and fish"),
     },
     "One node": {
         "check": Entry("check:check", "Check this machine once"),
-        "capture": Entry("capture:capture", "Write what can be read here into one redacted bundle"),
-        "signals": Entry("signals:signals", "What the sources of this machine read now, raw"),
+        "capture": Entry("capture:capture", "Write a redacted bundle of this node's data"),
+        "signals": Entry("signals:signals", "Print the raw signals of this machine"),
         "agent": Entry("agent:agent", "Watch this node (daemon)"),
-        "gate": Entry("gate:gate", "May a workload start here? The scheduler's cached answer"),
+        "gate": Entry("gate:gate", "May a workload start here? For a scheduler's prolog"),
     },
     "A fleet": {
         "controller": Entry("controller:controller", "Watch a fleet: decide, record, act (daemon)"),
         "top": Entry("top:top", "The fleet and its nodes in the terminal, live"),
         "node": Entry("node:app", "Stage of every node and why; take nodes out and return them"),
-        "inbox": Entry("inbox:app", "What needs you: nodes, incidents and jobs that wait, worst first"),
+        "inbox": Entry("inbox:app", "What needs an operator: nodes, incidents and jobs, worst first"),
         "incident": Entry("incident:app", "What is wrong: its cause, its cost, what to do"),
-        "seam": Entry("seam:app", "Which causes are watched across cooling, power, fabric, jobs"),
+        "seam": Entry("seam:app", "Rules that find causes across cooling, power, fabric, jobs"),
         "topology": Entry("topology:app", "What cools, powers and connects what: check it, draw it"),
         "probe": Entry("probe:app", "Measure the fabric between hosts; name what is slow or wrong"),
-        "notify": Entry("notify:app", "Try the channels that notifications are sent to"),
+        "notify": Entry("notify:app", "Test the notification channels"),
         "policy": Entry("policy:app", "Check a policy, and preview what it would have done"),
         "token": Entry("token:app", "Who may use the controller"),
-        "action": Entry("action:app", "What the controller does to nodes, and what came of it"),
+        "action": Entry("action:app", "What the controller does to nodes, with results"),
+        "order": Entry("order:app", "Orders that agents have not answered yet"),
         "audit": Entry("audit:audit", "Who changed what"),
     },
     "A job": {
@@ -47,10 +48,10 @@ PARTS: dict[str, dict[str, Entry]] = {
     "Money": {
         "plan": Entry("plan:app", "What failures cost and what helps, before you buy"),
         "simulate": Entry("simulate:simulate", "Simulate months of a fleet in seconds"),
-        "report": Entry("report:report", "What a month's money bought: productive, lost and why"),
+        "report": Entry("report:report", "What you paid for in a month: productive, lost and why"),
     },
     "Practice": {
-        "drill": Entry("drill:app", "Staged incidents with a known cause, to test and to train"),
+        "drill": Entry("drill:app", "Staged incidents with a known cause, for tests and training"),
         "twin": Entry("twin:app", "Simulated hardware behind the same interfaces as the real one"),
     },
 }

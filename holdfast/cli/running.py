@@ -9,6 +9,15 @@ from holdfast.model.refusal import Refusal
 from holdfast.model.settings import SettingsError
 
 USAGE_ERROR = 64
+NOT_FOUND = "not_found"  # the controller's name for it
+LISTED_BY = {
+    "node": "node list",
+    "incident": "incident list",
+    "inbox": "inbox list",
+    "job": "job list",
+    "token": "token list",
+    "probe": "node list",
+}
 # Typer brings its own copy of Click in newer versions; its one exported error leads to the others in both.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -19,15 +28,28 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
     try:
         result = command.main(arguments, prog_name="holdfast", standalone_mode=False)
     except Refusal as error:
-        return _refuse(str(error), error.exit_code)
+        return _refuse(f"{error}{_place(arguments, error.code)}", error.exit_code)
     except (SettingsError, BadNumber) as error:
         return _refuse(str(error), USAGE_ERROR)
     except _CommandError as error:
-        message = str(getattr(error, "format_message", error.__str__)())
+        message = f"{getattr(error, 'format_message', error.__str__)()}{_help_of(error)}"
         return _refuse(message, USAGE_ERROR if isinstance(error, _UsageError) else 1)
     except (typer.Abort, KeyboardInterrupt):
         return 130
     return result if isinstance(result, int) else 0
+
+
+def _place(arguments: list[str], code: str) -> str:
+    """The command that lists what there is, after a name that nothing has."""
+    listing = LISTED_BY.get(arguments[0]) if arguments and code == NOT_FOUND else None
+    return f"; `holdfast {listing}` lists what there is" if listing else ""
+
+
+def _help_of(error: Exception) -> str:
+    """Where the options of the command are, after a wrong one."""
+    path = getattr(getattr(error, "ctx", None), "command_path", "")
+    sentence = str(getattr(error, "format_message", error.__str__)())
+    return f"; see `{path} -h`" if path and not sentence.startswith("Usage: ") else ""
 
 
 def _refuse(sentence: str, code: int) -> int:

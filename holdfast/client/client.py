@@ -85,7 +85,8 @@ def _leader(asked: str, named: str) -> str:
 
 
 def _refused(answer: dict[str, Any], status: int) -> Refusal:
-    reason, code = str(answer.get("error") or f"the controller answered {status}"), str(answer.get("code", ""))
+    reason = str(answer.get("error") or f"the controller answered {status}")
+    code = str(answer.get("code", "")) or ("not_found" if status == 404 else "")
     return Refusal(reason.replace("with force", "with --force") if code == "breaker" else reason, 1, code)
 
 
@@ -113,13 +114,14 @@ def events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
             data.append(line[5:].strip())
 
 
-def trusted(address: str) -> "ssl.SSLContext | bool":
-    """This machine's certificates and $SSL_CERT_FILE: controllers of a site rarely have a public certificate."""
-    if not address.startswith("https://"):
-        return True
+def trusted(address: str) -> "ssl.SSLContext":
+    """This machine's certificates and $SSL_CERT_FILE: controllers of a site rarely have a public certificate.
+
+    No certificate at all for an address without TLS: to read them takes longer than most requests.
+    """
     import ssl
 
-    return ssl.create_default_context()
+    return ssl.create_default_context() if address.startswith("https://") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def connect(url: str, token: str) -> Client:

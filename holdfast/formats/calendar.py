@@ -46,8 +46,8 @@ def _events(text: str) -> Iterator[dict[str, tuple[str, str]]]:
 
 
 def _announced(event: dict[str, tuple[str, str]]) -> Announced | None:
-    said = " ".join(event.get(key, ("", ""))[1] for key in ("LOCATION", "SUMMARY", "DESCRIPTION"))
-    subjects = tuple(dict.fromkeys(SUBJECT.findall(said.replace("\\,", ","))))
+    text = " ".join(event.get(key, ("", ""))[1] for key in ("LOCATION", "SUMMARY", "DESCRIPTION"))
+    subjects = tuple(dict.fromkeys(SUBJECT.findall(text.replace("\\,", ","))))
     start = _time(*event["DTSTART"]) if "DTSTART" in event else None
     if start is None or not subjects or event.get("STATUS", ("", ""))[1].upper() == "CANCELLED":
         return None

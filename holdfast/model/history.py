@@ -51,7 +51,7 @@ class History:
         self.inventory = Inventory(node=node_name)
         self._keep = dict(keep_seconds or {})
         self._series: dict[str, dict[Subject, Series]] = {}  # signal name -> subject -> what it was
-        self._absent: dict[_Key, tuple[str, float]] = {}  # why, and when it was last said
+        self._absent: dict[_Key, tuple[str, float]] = {}  # the reason, and when it was last reported
         self._source_of: dict[str, str] = {}  # signal name -> source that last carried it
         self._blind: dict[str, str] = {}
         self._good_for: dict[str, float] = {}
@@ -62,7 +62,7 @@ class History:
         self._good_for[source] = seconds
 
     def promise(self, source: str, names: Sequence[str]) -> None:
-        """Which signals a source is there to carry, so that its blindness is known before its first reading."""
+        """Which signals a source is there to carry, so that one that cannot be read is known at once."""
         for name in names:
             self._source_of.setdefault(name, source)
 
@@ -111,7 +111,7 @@ class History:
         oldest = now - FORGET_SECONDS
         for name, by_subject in list(self._series.items()):
             self._series[name] = {subject: kept for subject, kept in by_subject.items() if kept.end >= oldest}
-        self._absent = {key: said for key, said in self._absent.items() if said[1] >= oldest}
+        self._absent = {key: reason for key, reason in self._absent.items() if reason[1] >= oldest}
 
     def window(self, now: float, span: float) -> "HistoryView":
         return HistoryView(self, now, span)
@@ -193,8 +193,8 @@ class HistoryView:
         ]
 
     def why_absent(self, subject: Subject, name: str) -> str:
-        if said := self._h.absence(subject, name) or self._h.blindness(name):
-            return said
+        if reason := self._h.absence(subject, name) or self._h.blindness(name):
+            return reason
         if kept := self._h.series(subject, name):
             return f"{name} was last read {self.now - kept.end:.0f} s ago"
         return f"{name} was never read"

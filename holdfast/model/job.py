@@ -1,4 +1,4 @@
-"""Job: what ran, for whom, where and when. One type for Slurm, Kubernetes and agents."""
+"""Job: what ran, whose it was, where and when. One type for Slurm, Kubernetes and agents."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -15,7 +15,7 @@ class NodeStatus:
     busy: bool
     """Something runs there, or is still ending."""
     known: bool = True
-    """False: the scheduler has not heard of the node since it started, so what it shows proves nothing."""
+    """False: the node has not registered since the scheduler started, so its state proves nothing."""
     ours: bool = False
     """The cordon is our own, so we may lift it."""
     note: str = ""

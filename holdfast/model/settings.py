@@ -46,6 +46,7 @@ class ControllerSettings:
     """The controller that the agent reports to, and the orders it obeys."""
 
     url: str = ""  # such as https://holdfast.example:9477; '' means that it does not report
+    standby_urls: tuple[str, ...] = ()  # other controllers of the same store, asked when this one does not answer
     join_token_file: str = ""  # lets the agent enrol, also again when its credential has expired
     credential_file: str = ""  # '' means `credential` in the state directory
     ca_file: str = ""  # '' trusts what this machine trusts

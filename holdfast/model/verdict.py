@@ -71,13 +71,13 @@ class Verdict:
 
 
 def _join_rows(rows: list[Row], most: int = 3) -> str:
-    """Equal reasons are said once, with their subjects in front."""
+    """Each reason appears once, after its subjects."""
     by_reason: dict[str, list[str]] = {}
     for row in rows:
         by_reason.setdefault(row.reason, []).append(local_name(row.subject))
-    said = [f"{_some(names)}: {reason}" for reason, names in list(by_reason.items())[:most]]
-    left = len(by_reason) - len(said)
-    return "; ".join(said) + (f"; and {left} more" if left > 0 else "")
+    parts = [f"{_some(names)}: {reason}" for reason, names in list(by_reason.items())[:most]]
+    left = len(by_reason) - len(parts)
+    return "; ".join(parts) + (f"; and {left} more" if left > 0 else "")
 
 
 def _some(names: list[str], most: int = 4) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel
 from holdfast.model.topology import Topology
+from holdfast.seams.intermittent import as_intermittent, folded
 from holdfast.seams.root import roots
 from holdfast.seams.rules.cooling_ambient import SEAM as _cooling_ambient
 from holdfast.seams.rules.cooling_fan import SEAM as _cooling_fan
@@ -39,11 +40,21 @@ ALL: tuple[Seam, ...] = tuple(found for found in list(globals().values()) if isi
 
 
 def explain(
-    panel: Panel, topology: Topology, seams: Sequence[Seam] = ALL, calm: Panel | None = None
+    panel: Panel, topology: Topology, seams: Sequence[Seam] = ALL, baseline: Panel | None = None
 ) -> tuple[Finding, ...]:
-    """What is wrong, one finding per root, the surest first. `calm` is a known good past, where there is one."""
+    """What is wrong, one finding per root, the surest first. `baseline` is a known good past, if there is one."""
     if len(panel.times) < 2:
         return ()  # a window that has only begun has no step, and nothing in it can have moved
-    scene = Scene(panel, topology, calm)
+    found = _of(Scene(panel, topology, baseline), seams)
+    fold = folded(panel)
+    if fold is None:
+        return found
+    named, causes = {(one.cause, one.kind) for one in found}, {one.cause for one in found}
+    returning = (as_intermittent(one, fold, panel.now) for one in _of(Scene(fold.panel, topology), seams))
+    more = [one for one in returning if one and (one.cause, one.kind) not in named and one.cause not in causes]
+    return tuple(sorted((*found, *more), key=lambda one: -one.raw))
+
+
+def _of(scene: Scene, seams: Sequence[Seam]) -> tuple[Finding, ...]:
     ordered = sorted(seams, key=lambda seam: not seam.asked_first)
     return roots(scene, [candidate for seam in ordered for candidate in seam.explain(scene)])

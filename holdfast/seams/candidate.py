@@ -6,7 +6,7 @@ from math import exp, inf
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 
-NOTHING_YET = -2.0  # before anything is said for a candidate, it is unlikely
+NOTHING_YET = -2.0  # a candidate without evidence is unlikely
 
 
 @dataclass(slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class CauseCandidate:
     signs: list[Symptom]
     """Its own instruments: what moved on the cause itself or is no one else's doing."""
     reach: frozenset[Subject]
-    """Whom it can touch."""
+    """Subjects it can affect."""
     explains: frozenset[str]
     """Families of signals that it moves within its reach."""
     backwards: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ class CauseCandidate:
     """The score it cannot pass, where it is concluded from a pattern that no instrument confirms."""
     proven: bool = False
     """Bad in itself, whether or not anybody suffers from it yet."""
-    said: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
@@ -38,7 +38,7 @@ class CauseCandidate:
 
     def speaks(self, weight: float, why: str) -> None:
         self.score += weight
-        self.said.append(why)
+        self.reasons.append(why)
 
     def doubt(self, weight: float, why: str) -> None:
         self.score -= weight

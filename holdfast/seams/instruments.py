@@ -21,6 +21,9 @@ LONGER = 4.0  # times its longest rest
 LEAST_PEERS = 3
 PEERS_MOVE = 8.0  # of its own steps
 LOST_SECONDS = 330.0  # a gateway that restarts is silent for five minutes
+MISSED_SECONDS = 900.0  # where readings of its kind are missed anyway
+LONGER_GAP = 3.0  # times as long as any of its kind was silent and came back: of many, one is unlucky
+MOST_ROWS = 128
 ABSURD_COLUMNS = 2
 ABSURD_SECONDS = 60.0
 ROUNDED = 1e-6  # below nothing: a difference of two floats, no lie
@@ -33,6 +36,7 @@ class Lie(NamedTuple):
     signal: str
     since: float
     says: str
+    doubtful: bool = False  # others of its kind were silent too, and came back
 
 
 def lies(tables: dict[str, SignalTable], times: Times) -> Iterator[Lie]:
@@ -75,11 +79,32 @@ def _lost(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> It
     if len(times) < first + columns:
         return
     silent = np.isnan(table.values[:, -columns:]).all(axis=1)
+    if not silent.any():
+        return
+    usual = _usual_gap(table.values[:: max(1, len(table.subjects) // MOST_ROWS)])
     for row in np.flatnonzero(silent):
         seen = np.flatnonzero(~np.isnan(table.values[row]))
-        if len(seen) > columns // 2:
+        if len(seen) <= columns // 2:
+            continue
+        gap = max(usual, _usual_gap(table.values[[row], : seen[-1]]))
+        if len(times) - seen[-1] > max(LONGER_GAP * gap, MISSED_SECONDS / step if gap else 0.0):
             since = float(times[seen[-1]]) + step
-            yield Lie("lost", table.subjects[row], fact.name, since, "nothing any more")
+            yield Lie("lost", table.subjects[row], fact.name, since, "nothing any more", usual > 0)
+
+
+def _usual_gap(values: Values) -> float:
+    """Columns without a reading, at most, after which instruments of this kind came back."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return 0.0
+    run, longest = np.zeros(len(values)), np.zeros(len(values))
+    spoken = np.zeros(len(values), np.bool_)
+    for column in range(values.shape[1]):
+        back = ~missing[:, column]
+        longest = np.where(back & spoken, np.maximum(longest, run), longest)  # who has not come back is not usual
+        run = np.where(back, 0, run + 1)
+        spoken |= back
+    return float(longest.max(initial=0.0))
 
 
 def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[Lie]:

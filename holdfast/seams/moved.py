@@ -1,6 +1,6 @@
 """Changes: every row of a table against its own calm beginning. Vectorised.
 
-First a cheap look over every row (the last minute against the median of the beginning), then a careful one over the
+First a cheap pass over every row (the last minute against the median of the beginning), then a careful one over the
 few that are left: is it more than the row's own noise and its usual excursions, and since when?
 """
 
@@ -24,7 +24,12 @@ LEAST_READINGS = 3  # of an instrument, that a move must have lasted
 LEAST_STEPS = 8  # of a row, to learn its resolution from
 LEAST_GAPS = 20  # between changes, to learn a cadence from
 ROUNDING = 0.5  # of a resolution: what rounding alone may move a median by
+LASTING_SECONDS = 600.0
+NEARLY_ALL = 0.9
 USUAL_EXCURSION = 0.96  # what a row does in its calm beginning one time in 25 is no news
+LEAST_PEERS = 6
+PEERS_STRAY = 6.0  # times what the middle one of its still peers strayed from the others, that is about four spreads
+FAR = 3.0  # times the least move that matters: so far no instrument strays by itself
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,22 @@ def moves(
     least = np.maximum(np.float32(signal.least_absolute), np.float32(signal.least_ratio) * np.abs(center))
     rows = np.flatnonzero((deviation >= least) & (deviation > 0))
     found = Moves(signal, table.subjects, rows, center[rows], recent[rows], np.zeros(len(rows)), seen, center, recent)
-    return _careful(found, base[rows], values[rows], times, least[rows], last // every) if len(rows) else found
+    if not len(rows):
+        return found
+    return _beyond_peers(_careful(found, base[rows], values[rows], times, least[rows], last // every), deviation, least)
+
+
+def _beyond_peers(found: Moves, deviation: Values, least: Values) -> Moves:
+    """Only what strayed farther than its peers do by themselves: a beginning of minutes does not show how far an
+    instrument wanders within an hour, and of hundreds of them a few are always far off."""
+    strayed = deviation / np.maximum(least, 1e-12)
+    still = found.seen.copy()
+    still[found.rows] = False
+    if int(still.sum()) < LEAST_PEERS:
+        return found
+    others = strayed[still]
+    usual = float(np.median(np.abs(others - np.median(others))))
+    return found.keep(strayed[found.rows] >= min(FAR, PEERS_STRAY * usual))
 
 
 def _latest(values: Values, times: Times, last: int) -> Values:
@@ -136,13 +156,22 @@ def _careful(found: Moves, base: Values, values: Values, times: Times, least: Va
     size = np.abs(found.now - found.before)
     # What a coarse instrument rounds away looks like no noise at all.
     noise = np.maximum(noise, ROUNDING * resolution(base))
-    sure = (size >= NOISES * noise * np.sqrt(2.0 / max(1, readings))) & (size > usual)
     course = _steady((values - found.before[:, None]) * sign)
+    if found.signal.domain == "runtime":  # hiccups of single steps are no measure of what lasts
+        usual = np.where(_lasts(course, size, times), 0.0, usual)
+    sure = (size >= NOISES * noise * np.sqrt(2.0 / max(1, readings))) & (size > usual)
     edge = np.maximum(3.0 * noise, 0.3 * least)
     calm = ~(course >= edge[:, None])
     onset = np.where(calm.any(axis=1), calm.shape[1] - np.argmax(calm[:, ::-1], axis=1), 0)
     since = times[np.minimum(onset, len(times) - 1)]
     return replace(found, since=since).keep(sure)
+
+
+def _lasts(course: Values, size: Values, times: Times) -> npt.NDArray[np.bool_]:
+    """Has nearly every reading of the last minutes been off by half as much at least?"""
+    late = course[:, -max(LEAST_READINGS, round(LASTING_SECONDS / float(times[1] - times[0]))) :]
+    found: npt.NDArray[np.bool_] = (late >= 0.5 * size[:, None]).mean(axis=1) >= NEARLY_ALL
+    return found
 
 
 def resolution(values: Values) -> Values:

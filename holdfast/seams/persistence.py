@@ -8,30 +8,41 @@ from holdfast.model.topology import Topology
 from holdfast.seams.planned import PlannedWork, explained_by
 
 Named = tuple[str, str]  # cause and kind
-LOOKS = 3
+EVALUATIONS = 3
 LASTS_SECONDS = 100.0
 PLAIN = 0.981  # raw: the evidence could not weigh more
-PLAIN_LOOKS = 2
+PLAIN_EVALUATIONS = 2
+WEAK = 0.85  # raw: below, it must last longer
+WEAK_EVALUATIONS = 7
+WEAK_SECONDS = 400.0
+SLOWDOWN = "job.slowdown"
+SOONER = (SLOWDOWN, "cooling.unmetered")  # it lasted already; a pattern of many nodes is no chance
 REMEMBERED_SECONDS = 2 * 3600.0
 EPISODES = 3
 OF_AN_EPISODE = 0.9  # raw: an episode counts from here on
 COMES_AGAIN_SECONDS = 1800.0  # what comes and goes is reported for so long after it was last seen
-MISSED_LOOKS = 1  # of a finding that lasts: a look between that does not see it ends nothing
+COMES_AND_GOES = "it comes and goes"
+MISSED_EVALUATIONS = 1  # of a finding that is not reported yet: one evaluation that does not see it ends nothing
+HELD_SECONDS = 600.0  # what was reported stands so long without being seen: load and gaps hide a fault for minutes
+BEHIND_SECONDS = 600.0  # behind a cause that was reported so lately is its effect, even if one evaluation misses it
 
 
 @dataclass(slots=True)
 class _Record:
     first: float  # of this episode
     last: float
-    looks: int = 1
+    evaluations: int = 1
     missed: int = 0
     episodes: list[float] = field(default_factory=list)
     reported: Finding | None = None
+    last_reported: Finding | None = None
+    victims: set[str] = field(default_factory=set)  # of every evaluation: one may miss some
+    recurs: bool = False  # it comes and goes
 
 
 @dataclass(slots=True)
 class FindingMemory:
-    """Remembers what was found at each look. `take` answers what to report now."""
+    """Remembers the findings of each evaluation. `take` answers what to report now."""
 
     _records: dict[Named, _Record] = field(default_factory=dict)
     explained: dict[Named, str] = field(default_factory=dict)
@@ -50,33 +61,76 @@ class FindingMemory:
                 continue
             seen.add(named)
             record = self._seen(named, finding, now)
+            if record.reported is None and (self._behind(finding, topology, now) or self._explained(finding, now)):
+                continue
             if self._reports(record, finding, now):
-                record.reported = _with_episodes(finding, record)
+                record.reported = record.last_reported = _with_episodes(finding, record)
+                record.recurs = record.recurs or any(one.startswith(COMES_AND_GOES) for one in record.reported.evidence)
                 reported.append(record.reported)
+            elif record.recurs and record.reported is not None:
+                reported.append(record.reported)  # it is back
         causes = {one.cause for one in reported}
         reported += [one for one in self._returning(seen, now) if one.cause not in causes]
         return tuple(reported)
+
+    def _behind(self, finding: Finding, topology: Topology, now: float) -> bool:
+        """Is it behind a surer cause that was reported a moment ago, and began after it?"""
+        return any(
+            cause != finding.cause
+            and kind.partition(".")[0] == finding.kind.partition(".")[0]
+            and record.last_reported is not None
+            and now - record.last <= BEHIND_SECONDS
+            and finding.since >= record.last_reported.since
+            and finding.raw <= record.last_reported.raw
+            and finding.cause in topology.down(cause)
+            for (cause, kind), record in self._records.items()
+        )
+
+    def _explained(self, finding: Finding, now: float) -> bool:
+        """Is it a slowdown "without a cause" of a job that a cause reported a moment ago slows? One evaluation may miss
+        that; one root is one incident."""
+        return finding.kind == SLOWDOWN and any(
+            record.last_reported is not None
+            and now - record.last <= BEHIND_SECONDS
+            and kind != SLOWDOWN
+            and finding.cause in record.victims
+            for (_, kind), record in self._records.items()
+        )
 
     def _seen(self, named: Named, finding: Finding, now: float) -> _Record:
         record = self._records.get(named)
         if record is None:
             record = self._records[named] = _Record(now, now)
-        elif record.missed > MISSED_LOOKS:
-            record.first, record.looks = now, 1
+        elif record.missed > MISSED_EVALUATIONS:
+            record.first, record.evaluations = now, 1
         else:
-            record.looks += 1
+            record.evaluations += 1
         record.last, record.missed = now, 0
-        if record.looks == 1 and finding.raw >= OF_AN_EPISODE:
+        record.victims |= finding.victims
+        if record.evaluations == 1 and finding.raw >= OF_AN_EPISODE:
             record.episodes = [*(at for at in record.episodes if now - at <= REMEMBERED_SECONDS), now]
         return record
 
     def _reports(self, record: _Record, finding: Finding, now: float) -> bool:
-        if record.looks >= LOOKS and now - record.first >= LASTS_SECONDS:
+        weak = finding.raw < WEAK and finding.kind not in SOONER and record.reported is None
+        otherwise = self._otherwise(finding) and record.reported is None
+        weak = weak or otherwise
+        looks, seconds = (WEAK_EVALUATIONS, WEAK_SECONDS) if weak else (EVALUATIONS, LASTS_SECONDS)
+        if record.evaluations >= looks and now - record.first >= seconds:
             return True
-        return (finding.raw >= PLAIN and record.looks >= PLAIN_LOOKS) or len(record.episodes) >= EPISODES
+        if otherwise:
+            return False
+        return (finding.raw >= PLAIN and record.evaluations >= PLAIN_EVALUATIONS) or len(record.episodes) >= EPISODES
+
+    def _otherwise(self, finding: Finding) -> bool:
+        """Is its cause reported already, with another kind? Another opinion must last too."""
+        return any(
+            cause == finding.cause and kind != finding.kind and record.reported is not None
+            for (cause, kind), record in self._records.items()
+        )
 
     def _returning(self, seen: set[Named], now: float) -> list[Finding]:
-        """What is not seen at this look: forgotten after a while, but reported on where it comes and goes."""
+        """What this evaluation does not see: forgotten after a while, but reported on where it comes and goes."""
         found = []
         for named, record in list(self._records.items()):
             if named in seen:
@@ -84,9 +138,8 @@ class FindingMemory:
             record.missed += 1
             if now - record.last > REMEMBERED_SECONDS:
                 del self._records[named]
-            elif record.reported is not None and (
-                record.missed <= MISSED_LOOKS
-                or (len(record.episodes) >= EPISODES and now - record.last <= COMES_AGAIN_SECONDS)
+            elif record.reported is not None and now - record.last <= (
+                COMES_AGAIN_SECONDS if record.recurs else HELD_SECONDS
             ):
                 found.append(record.reported)
             else:
@@ -97,5 +150,5 @@ class FindingMemory:
 def _with_episodes(finding: Finding, record: _Record) -> Finding:
     if len(record.episodes) < EPISODES:
         return finding
-    text = f"it comes and goes: {len(record.episodes)} times since it was first seen"
+    text = f"{COMES_AND_GOES}: {len(record.episodes)} times since it was first seen"
     return replace(finding, evidence=(*finding.evidence, text), since=min(finding.since, record.episodes[0]))

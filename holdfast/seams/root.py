@@ -9,6 +9,7 @@ from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Finding, Rival, Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
+from holdfast.seams import evidence, slowdown
 from holdfast.seams.candidate import CauseCandidate, sure
 from holdfast.seams.effects import FAN_FAILS, HELD_BACK, HELD_BACK_BITS, NEEDING_A_CAUSE, REASONS
 from holdfast.seams.scene import Scene
@@ -27,13 +28,6 @@ MOST_PATHS = 12
 OF_ONE_RANK = frozenset({"compute", "data", "rank_checkpoint"})  # a rank waits for others, but is slow by itself
 MOST_RIVALS = 5
 SPARED = 0.5
-STEP, THROUGHPUT = "job_step_seconds", "job_throughput_ratio"
-SLOWER = 0.05  # of a step
-SLOW_FOR_SECONDS = 960.0  # a stretch of other data or longer sequences is over by then
-MUCH_SLOWER = 0.5  # of a step: no stretch of other data
-MUCH_SLOWER_FOR_SECONDS = 300.0
-LEAST_LOST_SECONDS = 90.0  # of the job's time: less is not worth an operator's
-UNEXPLAINED = 0.7  # raw: that it is slow is measured, why is not known
 
 
 @dataclass(slots=True)
@@ -44,12 +38,17 @@ class Story:
     within: list[int]  # of the symptoms that need a cause, those in its reach
     score: float = 0.0
     most: float = 0.0
+    ceiling: float = 0.0  # by the kinds of its evidence: how sure it is said, not how it stands beside others
     doubts: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
     @property
     def confidence(self) -> float:
         return sure(self.score, self.most)
+
+    @property
+    def raw(self) -> float:
+        return sure(self.score, min(self.most, self.ceiling))
 
 
 def roots(scene: Scene, candidates: Iterable[CauseCandidate]) -> tuple[Finding, ...]:
@@ -76,59 +75,7 @@ def roots(scene: Scene, candidates: Iterable[CauseCandidate]) -> tuple[Finding, 
             taken |= set(_explained(story, needing))
             weighed = False
     found = [_finding(scene, story, needing, lost) for story in chosen]
-    found += [one for job in unexplained(scene, needing, taken) if (one := _slowdown(scene, job, found)) is not None]
-    return tuple(found)
-
-
-def unexplained(scene: Scene, needing: Sequence[Symptom], taken: set[int]) -> list[Symptom]:
-    """Jobs that take longer for a step, clearly and for some minutes, and no cause was found."""
-    found = []
-    for place, one in enumerate(needing):
-        if one.signal != STEP or place in taken or one.subject in scene.idle_jobs:
-            continue
-        seconds, longer = scene.now - one.since, one.now / one.before - 1
-        enough = MUCH_SLOWER_FOR_SECONDS if longer >= MUCH_SLOWER else SLOW_FOR_SECONDS
-        lasted = seconds >= enough and longer * seconds >= LEAST_LOST_SECONDS
-        made = scene.recent(THROUGHPUT, one.subject), scene.usual(THROUGHPUT, one.subject)
-        as_much = made[0] == made[0] and made[1] > 0 and made[0] >= (1 - SLOWER / 2) * made[1]  # larger steps, not slow
-        if lasted and longer >= SLOWER and not as_much:
-            found.append(one)
-    return found
-
-
-def _slowdown(scene: Scene, sign: Symptom, found: Sequence[Finding]) -> Finding | None:
-    """What is known of a slowdown without a cause: since when, how much, what was ruled out."""
-    if any(sign.subject in one.victims or one.cause == sign.subject for one in found):
-        return None
-    well = _ruled_out(scene)
-    evidence = (
-        f"{sign.subject} takes {100 * (sign.now / sign.before - 1):.0f} % longer for a step"
-        f" ({sign.before:.3g} s before, {sign.now:.3g} s now), for {(scene.now - sign.since) / 60:.0f} min",
-        "ruled out, measured and as ever: " + (", ".join(well) if well else "nothing, for nothing else is measured"),
-    )
-    return Finding(
-        cause=sign.subject,
-        kind="job.slowdown",
-        confidence=round(calibrated(UNEXPLAINED), 3),
-        raw=UNEXPLAINED,
-        since=sign.since,
-        path=(sign.subject,),
-        symptoms=(sign,),
-        evidence=evidence,
-        owners=tuple(filter(None, (scene.topology.owner(sign.subject),))),
-        runbook="job.slowdown",
-        unknown=("why it is slower: no cause that Holdfast knows explains it",),
-    )
-
-
-def _ruled_out(scene: Scene) -> list[str]:
-    """Domains with instruments of which none moved."""
-    moved: dict[str, bool] = {}
-    for name in scene.panel.tables:
-        fact = signals().get(name)
-        if fact is not None and fact.domain not in ("runtime", "schedule") and scene.seen(name):
-            moved[fact.domain] = moved.get(fact.domain, False) or bool(scene.moved(name))
-    return sorted(domain for domain, any_moved in moved.items() if not any_moved)
+    return (*found, *slowdown.findings(scene, [one for place, one in enumerate(needing) if place not in taken], found))
 
 
 def _lasted(scene: Scene, candidate: CauseCandidate) -> bool:
@@ -156,6 +103,8 @@ def _weigh(scene: Scene, story: Story, needing: Sequence[Symptom], taken: set[in
     candidate = story.candidate
     story.score, story.most, story.doubts, story.unknown = candidate.score, candidate.most, [], []
     explained = [needing[place] for place in _explained(story, needing) if place not in taken]
+    explained = evidence.by_heat(scene, candidate, explained)
+    story.ceiling = evidence.most(scene, candidate, explained)
     if not explained:
         return
     story.score += FOR_ALL_SYMPTOMS * _share(explained, counts)
@@ -245,12 +194,12 @@ def _finding(
     return Finding(
         cause=one.cause,
         kind=one.kind,
-        confidence=round(calibrated(story.confidence), 3),
-        raw=story.confidence,
+        confidence=round(calibrated(story.raw), 3),
+        raw=story.raw,
         since=min(one.since, scene.now),
         path=_paths(scene, one.cause, symptoms),
         symptoms=symptoms,
-        evidence=tuple(dict.fromkeys(one.said)),
+        evidence=tuple(dict.fromkeys(one.reasons)),
         rivals=rivals[:MOST_RIVALS],
         owners=_owners(scene, one.cause, symptoms),
         runbook=one.kind,

@@ -28,10 +28,10 @@ SOME = 0.5  # a node is hot, slow or capped when so many of its GPUs are
 
 
 class Scene:
-    def __init__(self, panel: Panel, topology: Topology, calm: Panel | None = None) -> None:
+    def __init__(self, panel: Panel, topology: Topology, baseline: Panel | None = None) -> None:
         self.panel = panel
         self.topology = topology
-        self._calm = calm
+        self._baseline = baseline
         self._moves: dict[str, Moves] = {}
         self._named: dict[str, dict[Subject, Symptom]] = {}
         self._nodes_seen: dict[str, frozenset[Subject]] = {}
@@ -46,7 +46,7 @@ class Scene:
 
     def moves(self, signal: str) -> Moves:
         if signal not in self._moves:
-            calm, fact, table = self._calm_of(signal), signals()[signal], self.panel.of(signal)
+            baseline, fact, table = self._baseline_of(signal), signals()[signal], self.panel.of(signal)
             if signal in STILL_WORKING:
                 table = while_working(signal, table, self.moves(USE), self.panel.of(USE))
             if signal in OF_TRAFFIC:
@@ -54,14 +54,14 @@ class Scene:
             if fact.domain == "runtime":
                 table = self._while_jobs_work(table)
             pauses = fact.domain == "runtime" or signal in STILL_WORKING or signal in OF_TRAFFIC
-            found = moves(table, self.panel.times, fact, calm, pauses=pauses)
+            found = moves(table, self.panel.times, fact, baseline, pauses=pauses)
             if signal == "gpu_temperature_celsius" and len(found.rows):
                 found = warmer_than_its_power(found, self.moves(POWER), self.moves(USE), self.coolant)
             self._moves[signal] = found
         return self._moves[signal]
 
-    def _calm_of(self, signal: str) -> SignalTable | None:
-        return self._calm.of(signal) if self._calm and signal in self._calm.tables else None
+    def _baseline_of(self, signal: str) -> SignalTable | None:
+        return self._baseline.of(signal) if self._baseline and signal in self._baseline.tables else None
 
     def moved(self, signal: str) -> dict[Subject, Symptom]:
         """What moved, by subject, without what a broken instrument tells."""
@@ -102,7 +102,7 @@ class Scene:
         return self._down[key]
 
     def reach(self, subject: Subject, kinds: Collection[str]) -> frozenset[Subject]:
-        """Whom it can touch, itself included; a pool that suffers holds up the paths into it."""
+        """Subjects it can affect, itself included; a slow pool delays the paths into it."""
         found = self.down(subject, kinds) | {subject}
         if "runs_on" in kinds:  # who uses a part of a node, such as a port, runs on the node
             wholes = {whole_of(one) for one in found if one.startswith("node/") and one.count("/") > 1} - {None}
@@ -232,10 +232,10 @@ class Scene:
     def _reasons_before(self, table: SignalTable, rows: Places, mask: int, own: Mask) -> Values:
         """The share of calm times in which a GPU gave such a reason, or of the window's beginning."""
         before: Values = own.mean(axis=1).astype(np.float32)
-        calm = self._calm_of(REASONS)
-        if calm is not None:
-            usual = ((np.nan_to_num(calm.values).astype(np.int64) & mask) > 0).mean(axis=1)
-            places = [calm.index.get(table.subjects[row], -1) for row in rows]
+        baseline = self._baseline_of(REASONS)
+        if baseline is not None:
+            usual = ((np.nan_to_num(baseline.values).astype(np.int64) & mask) > 0).mean(axis=1)
+            places = [baseline.index.get(table.subjects[row], -1) for row in rows]
             known = [usual[place] if place >= 0 else old for place, old in zip(places, before, strict=True)]
             before = np.array(known, np.float32)
         return before

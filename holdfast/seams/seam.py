@@ -15,4 +15,4 @@ class Seam:
     reads: tuple[str, ...]
     domains: tuple[str, ...]  # whose instruments it joins
     explain: Callable[[Scene], Iterable[CauseCandidate]]
-    asked_first: bool = False  # it judges instruments: what it finds broken, the others do not hear
+    asked_first: bool = False  # it judges instruments: other seams do not see what it finds broken

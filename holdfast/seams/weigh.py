@@ -9,15 +9,22 @@ from holdfast.model.subject import Subject
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.moved import baseline_columns, median, recent_columns
 from holdfast.seams.scene import Scene
+from holdfast.seams.work import IDLE_UNKNOWN
 
 FOR_COMPANIONS = 2.0
 AGAINST_STILL = 2.5
 HEAT = "gpu_temperature_celsius"
+STEP = "job_step_seconds"
+CLOCK = "gpu_clock_sm_hertz"
+THERMAL = 32 | 64  # NVML's clock event reasons
 POWER, USE = "gpu_power_watts", "gpu_utilization_ratio"
 WARMER_CELSIUS = 1.5
 LEAST_RISE_CELSIUS = 1.0  # beyond what their power explains: less is noise
+FEW = 0.34
+SEVERAL = 0.2  # of the working nodes
 AS_MUCH = 0.5  # of the loss of flow: a unit that holds its temperature difference delivers as much as is needed
 SLACK_SECONDS = 120.0
+FOLLOWS_WITHIN_SECONDS = 900.0
 HEAT_NEEDS_SECONDS = 300.0  # metal and coolant have inertia
 
 
@@ -81,8 +88,18 @@ def unexplained_rise(scene: Scene, nodes: Collection[Subject]) -> float | None:
         place = drawn.get(heat.subjects[row])
         times = float(power.recent[place] / max(power.center[place], 1.0)) if place is not None else 1.0
         explained = (float(heat.center[row]) - scene.coolant) * (times - 1.0) if times == times else 0.0
+        explained *= IDLE_UNKNOWN if explained > 0 else 1.0
         rises.append(float(heat.recent[row] - heat.center[row]) - explained)
     return float(np.median(rises)) if rises else None
+
+
+def suffers(scene: Scene, nodes: Collection[Subject]) -> bool:
+    """Are several of these nodes slowed? Warmer alone is no harm. Where no clock is read, a slower job tells."""
+    working = scene.loaded & set(nodes)
+    slowed = working & (scene.slow_clocks.keys() | scene.nodes_with_reasons(THERMAL).keys())
+    if scene.nodes_seen(CLOCK) & working:  # one slow node may be slow by itself
+        return len(slowed) >= max(min(2, len(working)), SEVERAL * len(working))
+    return any(job in scene.moved(STEP) for job, mine in scene.jobs.items() if mine & set(nodes))
 
 
 def follows_load(scene: Scene, nodes: Collection[Subject], lost: float) -> bool:
@@ -91,10 +108,12 @@ def follows_load(scene: Scene, nodes: Collection[Subject], lost: float) -> bool:
     Where racks share a flow without valves, the few nodes that work on get warmer. That is no fault of the unit. A GPU
     that is hot and draws less or is slowed down does so because it is hot.
     """
-    suffering = (
+    suffering = [
         node for node in nodes if node in scene.hot and (node in scene.slow_clocks or node in scene.drawing_less)
-    )
-    return load_fell(scene, nodes) >= AS_MUCH * lost and not any(suffering)
+    ]
+    resting = [node for node in nodes if node not in scene.loaded]
+    few = len(suffering) <= FEW * len(resting)  # far more rest, and not because they are hot
+    return load_fell(scene, nodes) >= AS_MUCH * lost and few
 
 
 def load_fell(scene: Scene, nodes: Collection[Subject]) -> float:
@@ -104,11 +123,25 @@ def load_fell(scene: Scene, nodes: Collection[Subject]) -> float:
         table = scene.panel.of(signal)
         rows = [row for row, whole in enumerate(scene.wholes(table.subjects)) if whole in nodes]
         before = median(table.values[rows, : baseline_columns(times)])
-        now = median(table.values[rows, -recent_columns(times) :])
-        both = np.isfinite(before) & np.isfinite(now)
-        if (usual := float(before[both].sum())) > 0:
-            return 1.0 - float(now[both].sum()) / usual
-    return 0.0
+        falls = []
+        # Valves and pumps follow the load with some delay: what fell minutes ago and is back counts too.
+        for columns in (recent_columns(times), min(len(times), round(FOLLOWS_WITHIN_SECONDS / scene.panel.step))):
+            now = median(table.values[rows, -columns:])
+            both = np.isfinite(before) & np.isfinite(now)
+            if (usual := float(before[both].sum())) > 0:
+                falls.append(1.0 - float(now[both].sum()) / usual)
+        if falls:
+            return max(falls)
+    return share(_stopped(scene), nodes) or 0.0
+
+
+def _stopped(scene: Scene) -> set[Subject]:
+    """Nodes of jobs that computed before and report no step now: where nothing tells the load, this does."""
+    table, times = scene.panel.of(STEP), scene.panel.times
+    before = np.isfinite(table.values[:, : baseline_columns(times)]).any(axis=1)
+    now = np.isfinite(table.values[:, -recent_columns(times) :]).any(axis=1)
+    jobs = (table.subjects[row] for row in np.flatnonzero(before & ~now))
+    return {node for job in jobs for node in scene.jobs.get(job, ())}
 
 
 def _warmed(scene: Scene, node: Subject, candidate: CauseCandidate) -> bool:

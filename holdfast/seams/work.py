@@ -10,6 +10,7 @@ COLD_CELSIUS = 20.0  # what heat leaves to where no one measures it; a GPU's ris
 IDLE_WATTS = 150.0
 WORKING = 0.3  # utilization: one that rested before has no past to compare with
 BUSIER = 0.1
+IDLE_UNKNOWN = 1.5  # a part of the power does not warm the chip: what does may have grown by so much more
 UNEXPLAINED = 0.7  # of the least move that matters, after what the power explains is taken off
 STILL_WORKING = {"gpu_clock_sm_hertz": 0.4, "gpu_temperature_celsius": 0.4, "gpu_power_watts": 0.4}
 """Of its usual utilization: a GPU that rests tells nothing of what it can, nor of how well it is cooled."""
@@ -26,7 +27,8 @@ def warmer_than_its_power(found: Moves, power: Moves, use: Moves, coolant: float
     before, now = _take(power.center, place), _take(power.recent, place)
     rise = found.before - coolant
     worked = before > IDLE_WATTS
-    expected = np.where(worked, rise * (now / np.maximum(before, 1) - 1), _from_idle(found, power, now, coolant))
+    by_power = IDLE_UNKNOWN * rise * (now / np.maximum(before, 1) - 1)
+    expected = np.where(worked, by_power, _from_idle(found, power, now, coolant))
     left = (found.now - found.before) - np.where(np.isnan(expected), 0, np.maximum(expected, 0))
     return found.keep(left >= UNEXPLAINED * found.signal.least_absolute)
 

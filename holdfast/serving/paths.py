@@ -31,7 +31,7 @@ _mine = threading.local()
 _adding = threading.Lock()  # taken once in the life of a thread
 
 
-def book(path: str) -> PathCounts:
+def counts_of(path: str) -> PathCounts:
     """This thread's book of a path."""
     books: dict[str, PathCounts] | None = getattr(_mine, "books", None)
     if books is None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from holdfast.serving.paths import book
+from holdfast.serving.paths import counts_of
 from holdfast.serving.transfer import path_of
 
 
@@ -38,7 +38,7 @@ class Request:
             return
         seconds = perf_counter() - self._began
         self._began = 0.0
-        known = book(self._path)
+        known = counts_of(self._path)
         known.requests += 1
         known.request_seconds += seconds
         known.stall_seconds += self._stalled

@@ -3,7 +3,7 @@
 from time import perf_counter
 from types import TracebackType
 
-from holdfast.serving.paths import LARGEST_SAMPLE, book
+from holdfast.serving.paths import LARGEST_SAMPLE, counts_of
 
 
 def path_of(source: str, target: str) -> str:
@@ -17,7 +17,7 @@ class Transfer:
 
     def __init__(self, src_pool: str, dst_pool: str, size: int) -> None:
         self._path = path_of(src_pool, dst_pool)
-        self._under_way = book(self._path).under_way
+        self._under_way = counts_of(self._path).under_way
         self._size = size
         self._began = 0.0
 
@@ -36,7 +36,7 @@ class Transfer:
 
     def begin(self) -> None:
         self._began = perf_counter()
-        book(self._path).begun += 1
+        counts_of(self._path).begun += 1
         self._under_way[id(self)] = self._began
 
     def done(self, *, failed: bool = False) -> None:
@@ -45,7 +45,7 @@ class Transfer:
         seconds = perf_counter() - self._began
         self._under_way.pop(id(self), None)
         self._began = 0.0
-        known = book(self._path)  # not that of the beginning: a slow one ends in another book than it began in
+        known = counts_of(self._path)  # not that of the beginning: a slow one ends in another book than it began in
         if failed:
             known.failed += 1
             return

@@ -31,7 +31,7 @@ class Decision:
     wait_seconds: float = 0.0
     exclude: tuple[str, ...] = ()
     checkpoint: str = ""
-    probe: bool = False  # before the next attempt every node looks at itself
+    probe: bool = False  # every node checks itself before the next attempt
     storage: str = ""  # the path to wait for
     evidence: tuple[str, ...] = ()
 

@@ -22,7 +22,7 @@ from holdfast.supervisor.watch import AttemptOutcome, AttemptWatch
 _DUMP_FILES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
 _DUMP_PIPE = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"  # through which a rank can be asked for its dump
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Here:
     options: RunOptions
     rendezvous: Rendezvous
     accounts: RunAccounts
-    tell: Tell
+    notify: Notify
 
     def attempt(self, plan: AttemptPlan) -> AttemptReport:
         options = self.options
@@ -44,7 +44,7 @@ class Here:
             agent = AgentVerdicts(options.node, options.verdict_file)
             members = plan.members if self.rendezvous.leads else ()
             suspicion = Suspicion(options.node, kernel, agent, self.rendezvous, members, options.sys)
-            watch = AttemptWatch(options, plan.number, self.accounts, self.rendezvous, suspicion, self.tell)
+            watch = AttemptWatch(options, plan.number, self.accounts, self.rendezvous, suspicion, self.notify)
             watch.alone = len(plan.members) == 1
             watch.dumps = self._dumps(plan)
             outcome = watch.run(self._environ(plan), log)
@@ -56,13 +56,13 @@ class Here:
         options = self.options
         if not options.probe:
             return []
-        self.tell(f"{options.node} is probed first")
+        self.notify(f"{options.node} is probed first")
         return probe.failures(options.probe, options.node, options.probe_timeout_seconds)
 
     def _refuse(self, plan: AttemptPlan, unfit: list[Evidence]) -> AttemptReport:
         """The attempt is over before it began; whoever decides takes another node."""
         node, why = self.options.node, unfit[0].event.text
-        self.tell(why)
+        self.notify(why)
         self.rendezvous.announce_end(plan.number, AttemptEnd(node=node, why=why))
         return AttemptReport(node=node, exit_code=1, evidence=tuple(unfit))
 
@@ -88,13 +88,13 @@ class Here:
             evidence += [_silence(outcome, now)] if outcome.silent_seconds else []
             evidence += [item for one in outcome.presumed for item in one.evidence]
             evidence += outcome.captured
-            capture.stacks(outcome.looks, log.with_suffix(".stacks.json"))
+            capture.stacks(outcome.captures, log.with_suffix(".stacks.json"))
         else:
             evidence.append(gather.of_exit(outcome.exit_code, log, options.node, now, options.command))
         return AttemptReport(
             node=options.node, exit_code=outcome.exit_code, ended_by=outcome.ended_by, signal=outcome.signal,
             silent_seconds=outcome.silent_seconds, first_step=outcome.first_step, last_step=outcome.last_step,
-            evidence=tuple(evidence), looks=tuple(outcome.looks), unseen=(kernel.blind,) if kernel.blind else (),
+            evidence=tuple(evidence), captures=tuple(outcome.captures), unseen=(kernel.blind,) if kernel.blind else (),
         )  # fmt: skip
 
 

@@ -22,14 +22,14 @@ from holdfast.supervisor.nodes.rendezvous import Rendezvous
 from holdfast.supervisor.nodes.report import AttemptPlan, AttemptReport
 from holdfast.supervisor.options import RunOptions
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 class Supervisor:
     def __init__(
-        self, options: RunOptions, rendezvous: Rendezvous, tell: Tell, fleet: FleetClient | None = None
+        self, options: RunOptions, rendezvous: Rendezvous, notify: Notify, fleet: FleetClient | None = None
     ) -> None:
-        self._options, self._rendezvous, self._tell = options, rendezvous, tell
+        self._options, self._rendezvous, self._notify = options, rendezvous, notify
         self._fleet = fleet or NoFleet()
         self._probe_first = False
         self._memory = RunMemory(options.folder)
@@ -39,9 +39,9 @@ class Supervisor:
         if found:  # the time without a supervisor is of no known class
             gap = max(clock.now() - found.saved, 0.0)
             ledger = replace(ledger, unknown=ledger.unknown + gap)
-            tell(f"goes on with the run begun at {_clock(found.began)}, after {len(found.attempts)} attempts")
+            notify(f"goes on with the run begun at {_clock(found.began)}, after {len(found.attempts)} attempts")
         self._accounts = RunAccounts(time.monotonic(), ledger, self._run.best_step)
-        self._here = Here(options, rendezvous, self._accounts, tell)
+        self._here = Here(options, rendezvous, self._accounts, notify)
 
     def run(self) -> int:
         processes.adopt_orphans()
@@ -68,7 +68,7 @@ class Supervisor:
             better = self._rendezvous.select_members([*excluded, *unfit])
             if len(better.names) == len(members.names):
                 for name in sorted(unfit.keys() & {*members.names}):
-                    self._tell(f"{name} does not take part: {unfit[name]}")
+                    self._notify(f"{name} does not take part: {unfit[name]}")
                 members = better
         return AttemptPlan(
             number=number, members=members.names, excluded=excluded, master_host=members.master_host,
@@ -94,20 +94,20 @@ class Supervisor:
         return own, attempt, decision
 
     def _report_to_fleet(self, decision: Decision, lost: Sequence[str]) -> None:
-        said = f"a supervised job: {decision.reason}" + "".join(f"; {line}" for line in decision.evidence[:1])
+        reason = f"a supervised job: {decision.reason}" + "".join(f"; {line}" for line in decision.evidence[:1])
         blamed = [name for name in decision.exclude if name not in lost]
         if blamed:
-            self._fleet.blame(blamed, said)
+            self._fleet.blame(blamed, reason)
         if lost:
-            self._fleet.doubt(lost, said)
+            self._fleet.doubt(lost, reason)
 
     def _diagnose(
         self, reports: Sequence[AttemptReport], lost: Sequence[str], from_fleet: Sequence[Evidence]
     ) -> Diagnosis:
         evidence = [*from_fleet, *(item for one in reports for item in one.evidence)]
-        looks = [look for one in reports for look in one.looks]
+        captures = [capture for one in reports for capture in one.captures]
         since = time.time() - max(one.silent_seconds for one in reports)
-        evidence += outliers.evidence(looks, since)
+        evidence += outliers.evidence(captures, since)
         evidence += absence.evidence(lost, since, hang=any(one.silent_seconds for one in reports))
         return diagnosis_rules.diagnose(evidence)
 
@@ -129,21 +129,21 @@ class Supervisor:
         self._run = replace(self._run, attempts=(*self._run.attempts, attempt), excluded=excluded)
         self._save()
         where = f" at step {attempt.last_step}" if attempt.last_step is not None else ""
-        self._tell(f"attempt {attempt.number} ended{where}: {attempt.says}")
+        self._notify(f"attempt {attempt.number} ended{where}: {attempt.says}")
         for line in decision.evidence:
-            self._tell(f"  {line}")
+            self._notify(f"  {line}")
         without = f", without {', '.join(decision.exclude)}" if decision.exclude else ""
-        self._tell(f"{decision.action.replace('_', ' ')}{without}: {decision.reason}")
+        self._notify(f"{decision.action.replace('_', ' ')}{without}: {decision.reason}")
 
     def _wait(self, decision: Decision) -> str:
         """Until it is time to start again; '' or why there is no use in it."""
         if decision.wait_seconds:
-            self._tell(f"starts again in {decision.wait_seconds:.0f} s")
+            self._notify(f"starts again in {decision.wait_seconds:.0f} s")
             time.sleep(decision.wait_seconds)
         if decision.action != "wait_for_storage" or not decision.storage:
             return ""
         timeout = self._options.storage_timeout_seconds
-        trouble = storage_wait.wait(decision.storage, timeout, self._tell)
+        trouble = storage_wait.wait(decision.storage, timeout, self._notify)
         return f"{trouble} after {timeout:.0f} s" if trouble else ""
 
     def _finish(self, code: int, why: str) -> int:
@@ -153,7 +153,7 @@ class Supervisor:
         number = len(self._run.attempts) + 1
         self._rendezvous.announce(AttemptPlan(number=number, finished=True, exit_code=code, reason=why))
         self._rendezvous.close()
-        self._tell(f"{'ended' if not code else f'ends with exit code {code}'}: {why}; {_spent(self._run)}")
+        self._notify(f"{'ended' if not code else f'ends with exit code {code}'}: {why}; {_spent(self._run)}")
         return code
 
     def _save(self) -> None:

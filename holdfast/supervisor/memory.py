@@ -9,6 +9,7 @@ from typing import IO
 import msgspec
 
 from holdfast.model.ledger import Ledger
+from holdfast.runtime import codec
 from holdfast.supervisor.attempt import Attempt
 
 STATE = "run.json"
@@ -49,7 +50,7 @@ class RunMemory:
         """The unfinished run of the same command; None where there is none. What cannot be read is set aside."""
         path = self.folder / STATE
         try:
-            run = msgspec.json.decode(path.read_bytes(), type=RunRecord)
+            run = codec.decode(path.read_bytes(), RunRecord)
         except FileNotFoundError:
             return None
         except (msgspec.DecodeError, OSError, RecursionError):

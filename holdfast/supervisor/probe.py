@@ -9,6 +9,7 @@ import msgspec
 from holdfast.catalog import job_errors
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
+from holdfast.runtime import codec
 
 _SHOWN = 200
 
@@ -28,15 +29,15 @@ def failures(command: Sequence[str], node: str, timeout_seconds: float) -> list[
         return [*_of(verdicts, node)]
     if not done.returncode:
         return []
-    said = done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2][:_SHOWN]
-    return [_failed("probe", f"exit code {done.returncode}: {said}", "host.other", node)]
+    last_line = done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2][:_SHOWN]
+    return [_failed("probe", f"exit code {done.returncode}: {last_line}", "host.other", node)]
 
 
 def _verdicts(output: bytes) -> list[dict[str, object]] | None:
     """Of the document of `holdfast check --json`; None for any other command."""
     try:
-        found = msgspec.json.decode(output, type=dict[str, object])["verdicts"]
-        return msgspec.convert(found, list[dict[str, object]])
+        found = codec.decode(output, dict[str, object])["verdicts"]
+        return codec.convert(found, list[dict[str, object]])
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, RecursionError):
         return None
 

@@ -11,14 +11,14 @@ _ANSWER_SECONDS = 20.0
 _LEAST_BYTES = 1 << 20
 
 
-def wait(path: str, timeout_seconds: float, tell: Callable[[str], None]) -> str:
+def wait(path: str, timeout_seconds: float, notify: Callable[[str], None]) -> str:
     """'' once a write succeeds, else why it does not."""
     deadline = time.monotonic() + timeout_seconds
-    said = ""
+    logged = ""
     while why := trouble(path):
-        if why != said:
-            tell(f"waits for storage: {why}")
-            said = why
+        if why != logged:
+            notify(f"waits for storage: {why}")
+            logged = why
         if time.monotonic() + _EVERY_SECONDS > deadline:
             return why
         time.sleep(_EVERY_SECONDS)

@@ -11,7 +11,7 @@ from holdfast.supervisor import processes, progress
 from holdfast.supervisor.accounts import RunAccounts
 from holdfast.supervisor.child import Child
 from holdfast.supervisor.evidence import capture, confirmation
-from holdfast.supervisor.evidence import stack_capture as looks
+from holdfast.supervisor.evidence import stack_capture as captures
 from holdfast.supervisor.evidence.stack_capture import StackCapture
 from holdfast.supervisor.hardware.activity import Activity, Signs
 from holdfast.supervisor.hardware.hardware import Hardware
@@ -21,12 +21,12 @@ from holdfast.supervisor.nodes.report import AttemptEnd
 from holdfast.supervisor.options import RunOptions
 
 _BEAT_SECONDS = 0.25
-_BETWEEN_LOOKS_SECONDS = 2.0
+_BETWEEN_CAPTURES_SECONDS = 2.0
 _SETTLE_SECONDS = 3.0  # for a command to end by itself, and say why, after another node's has
 _HURRY_SECONDS = 2.0  # of grace for ranks that do nothing
 _FLUSH_SECONDS = 120.0  # for checkpoints held in memory to reach storage before a node is let go
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class AttemptOutcome:
     first_step: int | None = None
     last_step: int | None = None
     lines: int | None = None  # of the log when we ended it: what is below is our own doing
-    looks: list[StackCapture] = field(default_factory=list)
+    captures: list[StackCapture] = field(default_factory=list)
     presumed: list[Presumed] = field(default_factory=list)
     captured: list[Evidence] = field(default_factory=list)  # what was asked of a hanging job before its end
 
@@ -51,10 +51,10 @@ class AttemptWatch:
         accounts: RunAccounts,
         rendezvous: Rendezvous,
         suspicion: Suspicion,
-        tell: Tell,
+        notify: Notify,
     ) -> None:
         self._options, self._number, self._accounts = options, number, accounts
-        self._rendezvous, self._suspicion, self._tell = rendezvous, suspicion, tell
+        self._rendezvous, self._suspicion, self._notify = rendezvous, suspicion, notify
         self._silence = progress.ProgressSilence(options.hang_factor, options.hang_floor_seconds)
         self._pulse = progress.ProgressSilence(
             options.hang_factor, options.hang_floor_seconds
@@ -64,10 +64,10 @@ class AttemptWatch:
         self.alone = False  # all ranks are here: whatever waits, waits for something here
         self._outcome = AttemptOutcome()
         self._end_signal = 0
-        self._looked: list[StackCapture] = []
-        self._look_at = 0.0
+        self._captured: list[StackCapture] = []
+        self._next_capture_at = 0.0
         self._settled_at: float | None = None
-        self._confirmed = False  # the job itself said that a connection is lost
+        self._confirmed = False  # the job itself reported a lost connection
         self.dumps: Path | None = None  # where ranks can be asked for their Flight Recorder
 
     def run(self, environ: Mapping[str, str], log: Path) -> AttemptOutcome:
@@ -97,7 +97,7 @@ class AttemptWatch:
             processes.release(_FLUSH_SECONDS if outcome.signal else 0.0)
         if outcome.ended_by or outcome.exit_code:
             why = outcome.ended_by or f"its command ended with {outcome.exit_code}"
-            end = AttemptEnd(node=self._options.node, why=why, hang=bool(outcome.looks))
+            end = AttemptEnd(node=self._options.node, why=why, hang=bool(outcome.captures))
             self._rendezvous.announce_end(self._number, end)
 
     def _on_signal(self, number: int, _: object) -> None:
@@ -119,13 +119,13 @@ class AttemptWatch:
         first = self._outcome.first_step
         self._outcome.first_step = found.step if first is None else first
         self._outcome.last_step = found.step
-        self._looked = []
+        self._captured = []
         self._confirmed = False
 
     def _sample_hardware(self) -> None:
         """Without progress lines, the work of GPUs and ports counts as progress."""
         if self._number == 1 and (blind := self._hardware.blind()):
-            self._tell(blind)
+            self._notify(blind)
         for sample in self._hardware.samples():
             self._activity.add(sample)
             if self._silence.last is None and self._activity.is_busy(sample):
@@ -143,8 +143,8 @@ class AttemptWatch:
         if end is None:
             return False
         now = time.monotonic()
-        if end.hang and not self._outcome.looks:
-            self._outcome.looks = looks.at_ranks(child.pid, self._options.node)
+        if end.hang and not self._outcome.captures:
+            self._outcome.captures = captures.at_ranks(child.pid, self._options.node)
             self._capture()
         self._settled_at = self._settled_at or now + (0.0 if end.hang else _SETTLE_SECONDS)
         if now < self._settled_at:
@@ -156,16 +156,16 @@ class AttemptWatch:
         """Silence may be an evaluation, and a presumed loss a false alarm: in a hang no rank moves either."""
         presumed = self._suspicion.presumed()
         if presumed and self._confirmed:
-            self._looked = looks.at_ranks(child.pid, self._options.node)
+            self._captured = captures.at_ranks(child.pid, self._options.node)
             self._give_up(presumed, now, Signs())
             return True
         signs = self._activity.signs(now)
         silent = self._silence.is_too_long(now) or self._work_stopped(signs, now) or self._explained(presumed, now)
-        if now < self._look_at or not silent:
+        if now < self._next_capture_at or not silent:
             return False
-        self._look_at = now + _BETWEEN_LOOKS_SECONDS
-        before, self._looked = self._looked, looks.at_ranks(child.pid, self._options.node)
-        if signs.moves or not _all_still(before, self._looked, signs.waiting):
+        self._next_capture_at = now + _BETWEEN_CAPTURES_SECONDS
+        before, self._captured = self._captured, captures.at_ranks(child.pid, self._options.node)
+        if signs.moves or not _all_still(before, self._captured, signs.waiting):
             return False
         self._give_up(presumed, now, signs)
         return True
@@ -184,14 +184,14 @@ class AttemptWatch:
 
     def _give_up(self, presumed: list[Presumed], now: float, signs: Signs) -> None:
         outcome = self._outcome
-        outcome.looks, outcome.presumed = self._looked, presumed
+        outcome.captures, outcome.presumed = self._captured, presumed
         silence = self._pulse if self._silence.last is None else self._silence
         outcome.silent_seconds = silence.seconds(now)
         why = f"no progress for {outcome.silent_seconds:.0f} s where {silence.usual or 0.0:.1f} s is usual"
         proof = "the job itself says that a connection is lost" if self._confirmed else "no rank does anything"
         more = [*signs.says, *(one.what for one in presumed)]
         outcome.ended_by = f"{why}, and {proof}" + "".join(f"; {one}" for one in more)
-        self._tell(outcome.ended_by)
+        self._notify(outcome.ended_by)
         self._capture()
 
     def _capture(self) -> None:

@@ -20,7 +20,7 @@ ENDED = re.compile(r"\d+ (?:passed|failed|skipped|error).* in [\d.]+s")
 COUNTS = re.compile(r"(\d+) (passed|failed|skipped|errors?|rerun|xfailed)\b")
 SKIPPED = re.compile(r"SKIPPED \[(\d+)\] (\S+?):(?:\d+:)? (.*)")
 FAILED = re.compile(r"(?:FAILED|ERROR) (tests/\S+)")
-HEADING = re.compile(r"_{3,} (?:ERROR at \w+ of )?(test_.+) _{3,}$")  # with -rs pytest lists no failures at the end
+HEADING = re.compile(r"_{3,} (?:ERROR at \w+ of )?(test_.+) _{3,}$")  # a run that is cut off has no list
 TROUBLE = re.compile(r"^(make.*\*\*\*|E: |ERROR)")
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 

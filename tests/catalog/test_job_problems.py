@@ -23,7 +23,7 @@ def test_every_cause_has_an_answer() -> None:
 @pytest.mark.parametrize("one", ROWS, ids=lambda one: one.name)
 def test_a_row_says_what_to_change(one: job_problems.JobProblem) -> None:
     assert one.fix and all(len(step) > 20 for step in one.fix)
-    assert one.role in ("strong", "likely", "weak")
+    assert one.role in ("strong", "likely", "weak", "hint")
     assert one.owner in ("job", "cluster")
     assert not one.link or one.link.startswith("https://")
     assert bool(one.keywords) == (one.match.pattern != "(?!)")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast import seams
 from holdfast.catalog.seam_kinds import absorbs, kind, kinds
-from holdfast.cli.incident.runbook import filled
+from holdfast.cli.incident.text import runbook_lines
 from holdfast.fleet.decisions.guards import SILENT
 from holdfast.node import checks
 
@@ -43,7 +43,7 @@ def test_an_incident_fills_the_queries_in() -> None:
         "evidence": ["n1", "n2"],
         "account": {"victims": ["node/n1"], "losses": [{"subject": "job/llama"}], "since": 4.0},
     }
-    text = "\n".join(filled(found))
+    text = "\n".join(runbook_lines(found))
     assert 'subject=~"node/(n1|n2)/gpu/.*"' in text and "n[1-2]" in text and "llama" in text
     for name in ("<cause>", "<nodes", "<jobs>", "<name>"):
         assert name not in text

@@ -13,7 +13,7 @@ INCIDENT = {
     "closed": None,
     "cause": "fabric.uplink",
     "reason": "an uplink is bad " * 8,
-    "account": {"bill": {"layers": [], "total_so_far": 116.0, "currency": "USD", "gpu_hours_per_hour": 16.5}},
+    "figures": {"lasted_seconds": 60.0, "gpu_hours": 16.5, "cost": 116.0, "currency": "USD", "owner": "network"},
 }
 
 
@@ -22,7 +22,7 @@ def test_the_id_is_whole_at_every_width(
     columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    as_table([INCIDENT, INCIDENT], 60.0)
+    as_table([INCIDENT, INCIDENT])
     shown = capsys.readouterr().out
     assert sum(ID in line for line in shown.splitlines()) == 2
     assert "…" not in shown and "fabric.uplink" in shown

@@ -5,10 +5,24 @@ from pathlib import Path
 
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import NodeState, Stage
+from holdfast.model.wire.report import Report, VerdictChange
 from tests.fleet.store.lives import arrived
 
 BATCH = 500
 STAGES = (Stage.ALLOCATED, Stage.ALLOCATED, Stage.ALLOCATED, Stage.READY)
+
+UNHEARD = 900  # one node in so many has never reported
+
+
+def _report(number: int) -> Report:
+    after, reason = "pass", "8 of 8 pass"
+    if number % 200 == 0:
+        after, reason = "fail", "Xid 79: The GPU stopped answering on PCIe"
+    elif number % 170 == 0:
+        after, reason = "degraded", "a bad row waits for a reset to be remapped"
+    now = time.time()
+    change = VerdictChange(at=now, check="gpu.xid", before="", after=after, reason=reason)
+    return Report(node=f"n{number:05d}", session="s", seq=1, at=now, changes=(change,), heartbeat=True)
 
 
 def fill(directory: Path, nodes: int) -> None:
@@ -27,6 +41,8 @@ def fill(directory: Path, nodes: int) -> None:
         for number in range(nodes)
     ]
     for first in range(0, nodes, BATCH):
-        store.transit_all([arrived(life, time.time()) for life in lives[first : first + BATCH]], epoch)
+        batch = range(first, min(first + BATCH, nodes))
+        store.transit_all([arrived(lives[number], time.time()) for number in batch], epoch)
+        store.record([_report(number) for number in batch if number % UNHEARD], time.time())
     store.resign(epoch)
     store.close()

@@ -17,7 +17,10 @@ import msgspec
 
 from holdfast.fleet.api import runbook
 
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'"
+)
 STAGES = (
     "ready",
     "allocated",
@@ -162,6 +165,7 @@ class MockFleet:
             "dry_run": True,
             "demo": True,
             "time_factor": 1.0,
+            "clock_began": 0.0,
         }
 
     def _pool(self, pool: str) -> View:

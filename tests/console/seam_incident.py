@@ -71,7 +71,7 @@ def training() -> dict[str, Any]:
             reason="job llama is 11 % slow; rank 37 = node n012 GPU 5, thermal throttle",
             nodes=("n012", "n013"),
             world=16,
-            ranks_heard=16,
+            ranks_reporting=16,
             attempt=2,
             last_report_at=now,
             step=8_140,
@@ -114,7 +114,7 @@ def training() -> dict[str, Any]:
                     lost_steps=31,
                     rework_seconds=62,
                     gpu_hours=0.7,
-                    said=("n012: failed in service: gpu 5: Xid 79",),
+                    notes=("n012: failed in service: gpu 5: Xid 79",),
                 ),
             ),
             slow=(

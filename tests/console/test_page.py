@@ -23,7 +23,7 @@ def test_the_fleet_is_counted_by_stage_and_health_and_the_browser_has_no_complai
     opened = open_page().live()
     stages = [node["stage"] for node in opened.fleet.nodes.values()]
     opened.counted("allocated", stages.count("allocated")).wait_for()
-    opened.page.get_by_text("64 nodes").wait_for()
+    opened.page.get_by_text("64 nodes", exact=True).wait_for()
     assert opened.troubles == []
 
 
@@ -212,7 +212,7 @@ def test_a_lost_connection_is_said_with_its_time_the_view_stays_and_it_heals(ope
     alert = opened.page.get_by_role("alert")
     alert.get_by_text(re.compile(r"Connection lost since \d\d:\d\d:\d\d")).wait_for()
     alert.get_by_text("This is the last known state").wait_for()
-    opened.page.get_by_text("64 nodes").wait_for()
+    opened.page.get_by_text("64 nodes", exact=True).wait_for()
     opened.fleet.nodes["n002"].update(stage="removed")  # happened while nobody listened
     opened.fleet.answering = True
     opened.page.get_by_role("button", name="Retry now").click()

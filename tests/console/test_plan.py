@@ -77,7 +77,7 @@ def test_a_drill_is_played_and_watched_to_its_truth_score_and_cost(page: Any) ->
     page.set_viewport_size({"width": 390, "height": 600})
     page.get_by_role("button", name="Run One GPU is slow").click()
     assert page.locator(".lead").first.bounding_box()["y"] > -20, "the page stayed far down in the list"
-    page.get_by_role("heading", name=re.compile("Right: found")).wait_for(timeout=120_000)
+    page.get_by_role("heading", name=re.compile("Right: found")).wait_for(timeout=240_000)
     page.get_by_role("list", name="The truth").get_by_text("gpu.slow").wait_for()
     page.get_by_role("region", name="What it cost").wait_for()
     page.get_by_role("slider", name="Minute of the drill").press("End")

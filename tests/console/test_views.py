@@ -119,6 +119,7 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
     page.get_by_role("link", name="Incidents 1").click()
     page.get_by_role("button", name="cdu/c2").click()
     page.get_by_role("heading", name="cdu/c2: cooling.flow_low").wait_for()
+    page.get_by_text("switch to the standby pump or valve of cdu/c2").first.wait_for()  # the runbook is read by itself
     text = page.get_by_role("main").inner_text()
     for said in (
         "cdu/c2 is costing run llama 41 GPU-hours an hour",

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -23,6 +24,7 @@ from .real import Controller, controlling
 pytestmark = pytest.mark.slow
 TIMEOUT = 60_000
 MOST_SHIFT = 0.05
+SIZES = ({"width": 1280, "height": 800}, {"width": 390, "height": 844})
 VIEWS = ("", "inbox", "incidents", "jobs", "topology", "history", "probes", "audit", "plan", "drill")
 CONFIG = """\
 policy = "{folder}/policy.toml"
@@ -115,12 +117,13 @@ def test_from_sign_in_to_a_muted_item(chromium: Any, site: Controller) -> None:
     wanted = {"quarantine", "inbox acknowledge", "inbox comment", "inbox mute"}
     assert {verb for verb, who in done if who == "ada"} >= wanted
 
-    for view in VIEWS:
+    for size, view in product(SIZES, VIEWS):
+        page.set_viewport_size(size)
         page.goto("about:blank")
         page.goto(f"{site.address}/#/{view}")
         page.get_by_role("status").get_by_text("Live").wait_for()
         page.wait_for_function(READ)
         page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        assert serious(page) == [], view
-        assert page.evaluate("window.shift_ ?? 0") < MOST_SHIFT, view
+        assert serious(page) == [], (view, size)
+        assert page.evaluate("window.shift_ ?? 0") < MOST_SHIFT, (view, size)
     page.close()

@@ -2,7 +2,7 @@
 
 from holdfast.catalog import causes
 from holdfast.diagnosis.rules.candidate import Candidate
-from holdfast.diagnosis.rules.waiting import Waiting, look
+from holdfast.diagnosis.rules.waiting import Waiting, find
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
 
@@ -32,7 +32,7 @@ def watchdog(
 
 
 def wait(*evidence: Evidence) -> Waiting:
-    found = look(evidence)
+    found = find(evidence)
     assert found is not None
     return found
 

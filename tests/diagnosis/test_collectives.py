@@ -1,7 +1,7 @@
 """Who is missing, who is at another collective, who only waits."""
 
 from holdfast.diagnosis.evidence.flight_recorder import evidence
-from holdfast.diagnosis.rules.collectives import CollectivePlace, standings
+from holdfast.diagnosis.rules.collectives import CollectivePlace, collective_states
 from holdfast.formats.pytorch.flight_recorder import Dump, Operation, ProcessGroup, parse
 from tests.diagnosis import recorder
 
@@ -24,78 +24,80 @@ def waiting(count, **words):
 
 
 def test_a_job_that_goes_on_has_no_finding():
-    assert standings(job(done(5), done(5), done(6))) == []
+    assert collective_states(job(done(5), done(5), done(6))) == []
 
 
 def test_the_rank_that_did_not_join_is_named_and_the_waiting_are_not():
-    (found,) = standings(job(waiting(8), waiting(8), done(7), waiting(8)))
+    (found,) = collective_states(job(waiting(8), waiting(8), done(7), waiting(8)))
     assert (found.place, found.ranks, found.waiting) == (CollectivePlace.NOT_JOINED, (2,), (0, 1, 3))
     assert found.frame == "/job/train.py:42 train_step"
 
 
 def test_a_rank_without_a_dump_is_the_one_they_wait_for():
-    (found,) = standings(job(waiting(8), None, waiting(8), waiting(8)))
+    (found,) = collective_states(job(waiting(8), None, waiting(8), waiting(8)))
     assert (found.place, found.ranks) == (CollectivePlace.NO_DUMP, (1,))
 
 
 def test_few_dumps_make_little_of_a_missing_one():
-    one_of_eight = standings(job(waiting(8), *[None] * 7))[0].confidence
-    seven_of_eight = standings(job(*[waiting(8)] * 7, None))[0].confidence
+    one_of_eight = collective_states(job(waiting(8), *[None] * 7))[0].confidence
+    seven_of_eight = collective_states(job(*[waiting(8)] * 7, None))[0].confidence
     assert one_of_eight < 0.2 < 0.7 < seven_of_eight
 
 
 def test_the_odd_one_out_is_named_even_when_it_is_the_first_rank():
-    (found,) = standings(job(waiting(8, size=7), waiting(8), waiting(8), waiting(8)))
+    (found,) = collective_states(job(waiting(8, size=7), waiting(8), waiting(8), waiting(8)))
     assert (found.place, found.ranks) == (CollectivePlace.MISMATCH, (0,))
     assert "[[7]]" in found.reason and "[[1024]]" in found.reason
 
 
 def test_two_ranks_that_differ_cannot_be_told_apart():
-    (found,) = standings(job(waiting(8, kind="broadcast"), waiting(8)))
+    (found,) = collective_states(job(waiting(8, kind="broadcast"), waiting(8)))
     assert (found.place, found.ranks) == (CollectivePlace.MISMATCH, (0, 1))
     assert found.confidence < 0.7
 
 
 def test_members_of_an_all_to_all_may_send_different_amounts():
-    found = standings(job(waiting(8, kind="all_to_all", size=1), waiting(8, kind="all_to_all", size=2), done(7)))
+    found = collective_states(
+        job(waiting(8, kind="all_to_all", size=1), waiting(8, kind="all_to_all", size=2), done(7))
+    )
     assert [(one.place, one.ranks) for one in found] == [(CollectivePlace.NOT_JOINED, (2,))]
 
 
 def test_a_rank_that_waits_in_another_group_is_a_victim_not_the_cause():
     pair = {"1": {"name": "1", "desc": "tp", "ranks": "[1, 2]"}}
     blocked = [*done(4), recorder.collective(1, done=False, group=("1", "tp"))]
-    found = standings(job(waiting(5), blocked, done(4), groups={1: pair, 2: pair}))
+    found = collective_states(job(waiting(5), blocked, done(4), groups={1: pair, 2: pair}))
     assert [(one.place, one.ranks) for one in found] == [(CollectivePlace.NOT_JOINED, (2,))]
 
 
 def test_a_receive_without_its_send_points_at_the_sender():
-    found = standings(job([recorder.direct("recv 0<-1", 1)], [recorder.direct("send 1->0", 1, done=True)]))
+    found = collective_states(job([recorder.direct("recv 0<-1", 1)], [recorder.direct("send 1->0", 1, done=True)]))
     assert found == [] or found[0].place is CollectivePlace.INSIDE
-    found = standings(
+    found = collective_states(
         job([recorder.direct("recv 0<-1", 1), recorder.direct("recv 0<-1", 2)], [recorder.direct("send 1->0", 1)])
     )
     assert [(one.place, one.ranks) for one in found] == [(CollectivePlace.NOT_JOINED, (1,))]
 
 
 def test_everybody_inside_blames_nobody():
-    (found,) = standings(job(waiting(8), waiting(8), waiting(8)))
+    (found,) = collective_states(job(waiting(8), waiting(8), waiting(8)))
     assert (found.place, found.ranks) == (CollectivePlace.INSIDE, ())
     assert found.confidence < 0.5
 
 
 def test_one_rank_that_does_not_come_out_of_what_its_peers_finished_is_behind():
-    (found,) = standings(job(done(8), done(8), waiting(8), done(8)))
+    (found,) = collective_states(job(done(8), done(8), waiting(8), done(8)))
     assert (found.place, found.ranks) == (CollectivePlace.BEHIND, (2,))
 
 
 def test_how_much_silence_is_trusted():
     """Nine in ten of the share that left a dump."""
-    found = standings(job(*[waiting(8)] * 3, None))
+    found = collective_states(job(*[waiting(8)] * 3, None))
     assert [(one.place, one.confidence) for one in found] == [(CollectivePlace.NO_DUMP, 0.9 * 3 / 4)]
 
 
 def test_a_rank_that_left_no_dump_is_told_before_one_that_did_not_join():
-    found = standings(job(waiting(8), done(7), None, waiting(8), waiting(8)))
+    found = collective_states(job(waiting(8), done(7), None, waiting(8), waiting(8)))
     assert [(one.place, one.ranks) for one in found] == [
         (CollectivePlace.NO_DUMP, (2,)),
         (CollectivePlace.NOT_JOINED, (1,)),
@@ -104,21 +106,21 @@ def test_a_rank_that_left_no_dump_is_told_before_one_that_did_not_join():
 
 
 def test_ranks_missing_from_the_same_operation_are_one_finding():
-    (found,) = standings(job(waiting(8), done(7), done(7), waiting(8)))
+    (found,) = collective_states(job(waiting(8), done(7), done(7), waiting(8)))
     assert (found.ranks, found.waiting) == ((1, 2), (0, 3))
     assert found.reason == "ranks 1, 2 did not join all_reduce 8 of default_pg, in which ranks 0, 3 wait"
 
 
 def test_the_first_operation_that_somebody_waits_in_is_told():
-    (found,) = standings(job([*done(6), later(7)], waiting(7), done(6)))
+    (found,) = collective_states(job([*done(6), later(7)], waiting(7), done(6)))
     assert (found.ranks, found.sequence, found.since) == ((2,), 7, 1_700_000_000.0)
 
 
 def test_half_of_the_peers_are_not_most_of_them():
     """Behind is who has pending what more than half of its peers finished."""
-    (found,) = standings(job(done(8), waiting(8), waiting(8)))
+    (found,) = collective_states(job(done(8), waiting(8), waiting(8)))
     assert (found.place, found.ranks) == (CollectivePlace.INSIDE, ())
-    (found,) = standings(job(done(8), done(8), waiting(8), waiting(8)))
+    (found,) = collective_states(job(done(8), done(8), waiting(8), waiting(8)))
     assert (found.place, found.ranks, found.waiting, found.confidence) == (CollectivePlace.BEHIND, (2, 3), (0, 1), 0.8)
 
 
@@ -128,21 +130,21 @@ def later(sequence):
 
 def test_everybody_inside_is_told_with_the_first_operation():
     both = [*done(5), later(7), recorder.collective(6, done=False)]
-    (found,) = standings(job(both, both))
+    (found,) = collective_states(job(both, both))
     assert (found.place, found.sequence, found.waiting, found.confidence) == (CollectivePlace.INSIDE, 6, (0, 1), 0.3)
-    assert found.reason == "everybody whose dump is here joined all_reduce 6 of default_pg and nobody came out"
+    assert found.reason == "all ranks with a dump here joined all_reduce 6 of default_pg and none left it"
 
 
 def test_the_first_mismatch_of_a_group_is_told_once():
     odd = [*done(7), recorder.collective(8, size=7, done=False), recorder.collective(9, size=7, done=False)]
     usual = [*done(7), recorder.collective(8, done=False), recorder.collective(9, done=False)]
-    (found,) = standings(job(odd, usual, usual))
+    (found,) = collective_states(job(odd, usual, usual))
     assert (found.place, found.ranks, found.sequence, found.waiting, found.confidence) == (CollectivePlace.MISMATCH, (0,), 8, (1, 2), 0.95)  # fmt: skip
     assert found.reason.endswith("all_reduce of [[7]] Float instead of all_reduce of [[1024]] Float")
 
 
 def test_of_an_even_vote_everybody_is_suspected():
-    found = standings(job(*[waiting(8, size=7)] * 2, *[waiting(8)] * 2))[0]
+    found = collective_states(job(*[waiting(8, size=7)] * 2, *[waiting(8)] * 2))[0]
     assert (found.place, found.ranks, found.waiting, found.confidence) == (
         CollectivePlace.MISMATCH,
         (0, 1, 2, 3),
@@ -152,7 +154,7 @@ def test_of_an_even_vote_everybody_is_suspected():
 
 
 def test_members_of_an_all_gather_hand_over_the_same():
-    kinds = {kind: standings(job(waiting(8, kind=kind, size=7), waiting(8, kind=kind), waiting(8, kind=kind))) for kind in ("all_gather", "gather", "scatter", "alltoall_base")}  # fmt: skip
+    kinds = {kind: collective_states(job(waiting(8, kind=kind, size=7), waiting(8, kind=kind), waiting(8, kind=kind))) for kind in ("all_gather", "gather", "scatter", "alltoall_base")}  # fmt: skip
     assert {kind: found[0].place for kind, found in kinds.items()} == {
         "all_gather": CollectivePlace.MISMATCH, "gather": CollectivePlace.INSIDE, "scatter": CollectivePlace.INSIDE, "alltoall_base": CollectivePlace.INSIDE,
     }  # fmt: skip
@@ -161,21 +163,21 @@ def test_members_of_an_all_gather_hand_over_the_same():
 def test_who_belongs_to_another_group_is_not_waited_for():
     pair = {"1": {"name": "1", "desc": "tp", "ranks": "[0, 1]"}}
     blocked = [*done(4), recorder.collective(1, done=False, group=("1", "tp"))]
-    found = standings(job(blocked, done(4), done(4), groups={0: pair, 1: pair}))
+    found = collective_states(job(blocked, done(4), done(4), groups={0: pair, 1: pair}))
     assert [(one.place, one.ranks, one.group) for one in found] == [(CollectivePlace.NOT_JOINED, (1,), "tp")]
 
 
 def test_a_send_to_a_rank_without_a_dump_waits_for_it():
-    found = standings(job([recorder.direct("send 0->1", 1)], None))
+    found = collective_states(job([recorder.direct("send 0->1", 1)], None))
     assert [(one.place, one.ranks) for one in found] == [(CollectivePlace.NO_DUMP, (1,))]
-    both = standings(job([recorder.direct("recv 0<-1", 1)], [recorder.direct("send 1->0", 1)]))
+    both = collective_states(job([recorder.direct("recv 0<-1", 1)], [recorder.direct("send 1->0", 1)]))
     assert [one.place for one in both] == [CollectivePlace.INSIDE], "they met"
 
 
 def test_of_many_ranks_eight_are_named():
-    (found,) = standings(job(*[waiting(8)] * 10, done(7)))
+    (found,) = collective_states(job(*[waiting(8)] * 10, done(7)))
     assert "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more wait" in found.reason
-    (found,) = standings(job(*[waiting(8)] * 8, done(7)))
+    (found,) = collective_states(job(*[waiting(8)] * 8, done(7)))
     assert "ranks 0, 1, 2, 3, 4, 5, 6, 7 wait" in found.reason
 
 
@@ -185,8 +187,8 @@ def test_what_dumps_say_as_evidence():
         CollectivePlace.MISMATCH: ("strong", "job.collective_mismatch"), CollectivePlace.BEHIND: ("strong", "job.rank_missing"),
     }  # fmt: skip
     for found in (
-        standings(job(waiting(8), waiting(8), done(7))), standings(job(waiting(8), waiting(8))),
-        standings(job(waiting(8, size=7), waiting(8), waiting(8))), standings(job(done(8), done(8), waiting(8))),
+        collective_states(job(waiting(8), waiting(8), done(7))), collective_states(job(waiting(8), waiting(8))),
+        collective_states(job(waiting(8, size=7), waiting(8), waiting(8))), collective_states(job(done(8), done(8), waiting(8))),
     ):  # fmt: skip
         (one,) = evidence(found, {0: "dump_0"})
         assert (one.role, one.cause) == places[found[0].place]
@@ -196,7 +198,7 @@ def test_what_dumps_say_as_evidence():
 
 
 def test_little_trust_in_silence_is_weak_evidence():
-    weak, strong = (evidence(standings(job(*[waiting(8)] * count, None)), {})[0] for count in (1, 3))
+    weak, strong = (evidence(collective_states(job(*[waiting(8)] * count, None)), {})[0] for count in (1, 3))
     assert (weak.role, strong.role, weak.file) == ("weak", "strong", "")
 
 
@@ -211,11 +213,11 @@ def pending(sequence, **more):
 
 
 def placed(*dumps):
-    return [(one.place, one.ranks, one.waiting) for one in standings(dumps)]
+    return [(one.place, one.ranks, one.waiting) for one in collective_states(dumps)]
 
 
 def test_of_a_group_that_nothing_describes_those_who_used_it_are_members():
-    found = standings([bare(0, 5, pending(5)), bare(1, 4)])
+    found = collective_states([bare(0, 5, pending(5)), bare(1, 4)])
     assert [(one.place, one.ranks, one.group) for one in found] == [(CollectivePlace.NOT_JOINED, (1,), "g")]
     other = Dump(2, (2, 9), "", {}, {}, {}, ())
     assert placed(bare(0, 5, pending(5)), bare(1, 5, pending(5)), other) == [(CollectivePlace.INSIDE, (), (0, 1))]
@@ -280,7 +282,7 @@ def test_a_rank_stuck_in_two_groups_is_inside_the_first():
         Dump(rank, (2, 9), "", {}, {"g": 5, "h": 3}, {}, (pending(5, created=5.0), other)[: 2 - rank])
         for rank in (0, 1)
     ]
-    (found,) = standings(dumps)
+    (found,) = collective_states(dumps)
     assert (found.place, found.group, found.waiting, found.since) == (CollectivePlace.INSIDE, "g", (0, 1), 5.0)
 
 
@@ -288,6 +290,6 @@ def test_of_ranks_missing_from_two_operations_the_first_is_told():
     later = Operation("h", 3, 3, "broadcast", "scheduled", True, created=9.0)
     waits = Dump(0, (2, 9), "", {}, {"g": 5, "h": 3}, {}, (pending(5, created=5.0), later))
     behind = [Dump(rank, (2, 9), "", {}, {group: number}, {}, ()) for rank, group, number in ((1, "g", 4), (2, "h", 2))]
-    (found,) = standings([waits, *behind])
+    (found,) = collective_states([waits, *behind])
     assert (found.ranks, found.operation, found.since) == ((1, 2), "all_reduce", 5.0)
     assert found.reason == "ranks 1, 2 did not join all_reduce 5 of g, in which rank 0 wait"

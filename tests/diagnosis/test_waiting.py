@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.diagnosis.rules.candidate import Candidate
-from holdfast.diagnosis.rules.waiting import Waiting, left_early, look, suspects
+from holdfast.diagnosis.rules.waiting import Waiting, find, left_early, suspects
 from holdfast.model.evidence import Evidence
 from tests.diagnosis.telling import NOON, reported, wait, watchdog
 
@@ -22,7 +22,7 @@ def test_a_wait_began_its_duration_before_the_first_word() -> None:
     assert (seen.since, seen.fired, seen.ranks) == (NOON - 600.5, NOON, (1, 3))
     assert wait(watchdog(2, at=NOON)).since == NOON
     assert (wait(watchdog(2, at=0.0)).since, wait(watchdog(2, at=0.0)).fired) == (0.0, 0.0)
-    assert look([reported("steps")]) is None
+    assert find([reported("steps")]) is None
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,7 @@ def test_the_highest_of_what_a_rank_told_counts() -> None:
         ("who lost a peer waited too", [*ranks(0, 1), reported("nccl", "effect", rank=2), reported("nccl.about", world="4")], (3,), 0.5),
         ("nobody is missing", ranks(0, 1, 2, 3), None, 0.0),
         ("a number that cannot be", [*ranks(0, 1), reported("nccl.about", world="200001")], None, 0.0),
+        ("a number that no memory holds", [*ranks(0, 1), reported("nccl.about", world="9" * 17)], None, 0.0),
     ],
 )  # fmt: skip
 def test_who_says_nothing_while_all_others_wait(

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.cli.app import run
 
-from .told import HOW, KNOWN, NOUNS, ROOT, depth, lines, name, ways
+from .documented import HOW, KNOWN, NOUNS, ROOT, depth, lines, name, ways
 
 LOG = "[rank3]:[E ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9)\n"
 

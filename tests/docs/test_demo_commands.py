@@ -15,7 +15,7 @@ pytest.importorskip("litestar", reason="needs the extra [controller]")
 
 from holdfast.cli.app import run
 
-from .told import HOW
+from .documented import HOW
 
 pytestmark = pytest.mark.slow
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))

@@ -83,8 +83,8 @@ class VirtualDemo:
         for node in list(self.fleet.nodes.values()):
             if waits(node, self.policy):
                 self.visits += self.technician.call(f"{node.name}@{node.since}", node.name)
-        for visit in self.technician.take_done():
-            self._do(self.fleet.operator(visit.node, EventKind.RELEASE, visit.reason, "technician", self.now))
+        for one in self.technician.take_requests():
+            self._do(self.fleet.operator(one.node, EventKind(one.verb), one.reason, "technician", self.now))
 
     def _do(self, steps: list[LifecycleStep]) -> None:
         names = {node.name: node for node in self.world.nodes}

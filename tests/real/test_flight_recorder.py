@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.diagnosis.rules.collectives import CollectivePlace, standings
+from holdfast.diagnosis.rules.collectives import CollectivePlace, collective_states
 from holdfast.formats.pytorch.flight_recorder import parse
 
 from . import captures
@@ -16,4 +16,4 @@ pytestmark = captures.needs(DATA)
 def test_exactly_the_injured_ranks_are_named(job: str, ranks: tuple[int, ...], layout: str) -> None:
     dumps = [parse(path.read_bytes(), path.name) for path in sorted((DATA / job / layout).iterdir())]
     assert sorted(dump.rank for dump in dumps) == list(range(16))
-    assert [(found.place, found.ranks) for found in standings(dumps)] == [(CollectivePlace.NOT_JOINED, ranks)]
+    assert [(found.place, found.ranks) for found in collective_states(dumps)] == [(CollectivePlace.NOT_JOINED, ranks)]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from holdfast.client.client import trusted
 from holdfast.runtime import http as our_http
 from holdfast.runtime.errors import NoAnswer
 
@@ -59,6 +60,20 @@ def test_a_certificate_for_another_name_is_refused(https: tuple[str, str]) -> No
     with pytest.raises(NoAnswer, match=r"127\.0\.0\.1"):
         url = https[0].replace("localhost", "127.0.0.1")
         our_http.send("GET", url, {}, None, 5.0, our_http.tls(https[1], verify=True))
+
+
+def test_certificates_are_read_for_tls_alone_and_checked_there(
+    https: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", https[1])
+    assert our_http.tls_for("http://127.0.0.1/x", "/no/such/file") is None
+    context = our_http.tls_for("https://127.0.0.1/x")
+    assert context is not None and context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED
+    unchecked = our_http.tls_for("https://127.0.0.1/x", verify=False)
+    assert unchecked is not None and unchecked.verify_mode is ssl.CERT_NONE
+    plain = trusted("http://127.0.0.1/x")  # where it is sent on to TLS, nobody is trusted
+    assert plain.check_hostname and plain.verify_mode is ssl.CERT_REQUIRED and plain.get_ca_certs() == []
+    assert len(trusted("https://127.0.0.1/x").get_ca_certs()) == 1
 
 
 def test_verification_can_be_switched_off(https: tuple[str, str]) -> None:

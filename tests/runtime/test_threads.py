@@ -60,6 +60,7 @@ def test_every_task_of_the_controller_is_kept_running_or_answers_somebody() -> N
                 found.add(f"{path}: {ast.unparse(node.args[0]).partition('(')[0]}")
     assert found == {
         "fleet/api/access.py: self._ask",  # gives whatever it meets to those who wait for it
+        "fleet/api/routes/live.py: asyncio.to_thread",  # its askers await it, and its error is taken when none is left
         "fleet/controller/actor.py: self._work_off",  # below
         "fleet/controller/drill_player.py: self._play",  # one drill; it reports its own failure
         "fleet/controller/drill_player.py: process.stderr.read",

@@ -39,7 +39,7 @@ def test_nearly_all_units_behind_a_plant(
     assert list(plants) == ([("loop/p", "cooling.plant")] if found else [])
     for one in plants.values():
         assert (one.score, [sign.subject for sign in sorted(one.signs)]) == (START + 4, units[:moved])
-        assert ("supply warmer" in one.said[0]) is (signal == SUPPLY)
+        assert ("supply warmer" in one.reasons[0]) is (signal == SUPPLY)
 
 
 def test_a_unit_that_nobody_sees_is_not_counted(quiet: Any) -> None:
@@ -136,7 +136,8 @@ def _stop(*numbers: int, at: int = 150, times: float = 0.0) -> Make:
         ("two may fail", _stop(4, 5), None),
         ("nearly stopped", _stop(4, 5, 6, times=0.018), "rack/r2"),
         ("they turn", _stop(4, 5, 6, times=0.019), None),
-        ("one of their GPUs is hot", of(_stop(4, 5, 6), hot(nodes(4, 4))), None),
+        ("one of the three is hot by chance", of(_stop(4, 5, 6), hot(nodes(4, 4))), "rack/r2"),
+        ("two of the three are hot", of(_stop(4, 5, 6), hot(nodes(4, 5))), None),
         ("others are hot", of(_stop(4, 5, 6), hot(nodes(7, 7))), "rack/r2"),
         ("within two minutes", of(_stop(4, 5), _stop(6, at=162)), "rack/r2"),
         ("one after the other", of(_stop(4, 5), _stop(6, at=163)), None),

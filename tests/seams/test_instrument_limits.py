@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.model.topology import Edge
+from holdfast.model.topology import Edge, Topology
 from holdfast.seams.instruments import lies
 from holdfast.seams.rules.sensor_broken import SEAM as BROKEN
 from holdfast.seams.rules.sensor_drift import SEAM as DRIFT
@@ -75,7 +75,7 @@ def test_what_may_rest_never_sticks(quiet: Any, signal: str) -> None:
     [
         ("twice in the last minute", slice(238, 240), -1.0, True),
         ("once", slice(239, 240), -1.0, False),
-        ("above what it can mean", slice(230, 240), 20_001.0, True),
+        ("above what it can mean", slice(230, 240), 60_001.0, True),
         ("just what it can mean", slice(230, 240), 20_000.0, False),
         ("nothing flows", slice(230, 240), 0.0, False),
         ("it was so for long, but is not in the last minute", slice(100, 234), -1.0, False),
@@ -132,6 +132,12 @@ CDUS = (FLOW, SUPPLY, PRESSURE, "cdu_pump_speed_ratio")
         ("an agent: all parts of one node", of(*(_silent(signal, "node/n1/gpu/0", "node/n1/gpu/1") for signal in (HEAT, WATTS, CLOCK, USE))), {("node/n1", "sensor.lost")}),
         ("one part of a node", of(*(_silent(signal, "node/n1/gpu/0") for signal in (HEAT, WATTS, CLOCK, USE))), {("node/n1/gpu/0", "sensor.lost")}),
         ("two nodes far apart", of(_silent(FAN, "node/n1"), _silent(FAN, "node/n12")), {("node/n1", "sensor.lost"), ("node/n12", "sensor.lost")}),
+        ("four far apart", of(*(_silent(FAN, f"node/n{n}") for n in (1, 4, 7, 10))), {(f"node/n{n}", "sensor.lost") for n in (1, 4, 7, 10)}),
+        ("five all over the site: what they share", of(*(_silent(FAN, f"node/n{n}") for n in (1, 4, 7, 10, 12))), {("room/h1", "sensor.lost")}),
+        ("five, a minute from one to the next", of(*(_silent(FAN, f"node/n{n}", at=150 + 6 * i) for i, n in enumerate((1, 4, 7, 10, 12)))), {("room/h1", "sensor.lost")}),
+        ("five, one of them later", of(*(_silent(FAN, f"node/n{n}", at=150 + 7 * (n == 12)) for n in (1, 4, 7, 10, 12))), {(f"node/n{n}", "sensor.lost") for n in (1, 4, 7, 10, 12)}),
+        ("four nodes and a whole rack", of(*(_silent(FAN, f"node/n{n}") for n in (1, 2, 3, 4, 7, 10, 12))), {("room/h1", "sensor.lost")}),
+        ("five that nothing is known to connect", of(lambda world: setattr(world, "topology", Topology((), {})), *(_silent(FAN, f"node/n{n}") for n in (1, 4, 7, 10, 12))), {("node", "sensor.lost")}),
     ],
 )  # fmt: skip
 def test_whose_instruments_are_gone(quiet: Any, why: str, make: Make, found: set[tuple[str, str]]) -> None:
@@ -207,7 +213,7 @@ AGREE = 0.5
         ("for two minutes", change(FLOW, "cdu/c1", times=0.9, at=227), {"cdu/c1": 3 + 2 * AGREE}),
         ("not yet", change(FLOW, "cdu/c1", times=0.9, at=228), {}),
         ("warm supply, warm racks", of(change(SUPPLY, "cdu/c1", by=4.0), change(INLET, "rack/r1", "rack/r2", by=1.3)), {}),
-        ("colder racks do not agree with it", of(change(SUPPLY, "cdu/c1", by=4.0), change(INLET, "rack/r1", "rack/r2", by=-2.0)), {"cdu/c1": 3 + 2 * AGREE, "rack/r1": 3 + AGREE, "rack/r2": 3 + AGREE}),
+        ("colder racks do not agree with it", of(change(SUPPLY, "cdu/c1", by=4.0), change(INLET, "rack/r1", "rack/r2", by=-2.0)), {"cdu/c1": 3 + 2 * AGREE}),
         ("a fan that turns faster for nothing", change(FAN, "node/n1", by=0.11), {"node/n1": 3 + 2 * AGREE}),
         ("a little faster", change(FAN, "node/n1", by=0.09), {}),
         ("one that turns slower fails", change(FAN, "node/n1", by=-0.2), {}),
@@ -216,7 +222,8 @@ AGREE = 0.5
         ("a chip hot alone", change(HEAT, "node/n1/gpu/0", by=9.0), {"node/n1/gpu/0": 3 + 4 * AGREE}),
         ("a chip a little hot", change(HEAT, "node/n1/gpu/0", by=7.9), {}),
         ("its neighbour warms too", of(change(HEAT, "node/n1/gpu/0", by=9.0), change(HEAT, "node/n1/gpu/1", by=2.8)), {}),
-        ("it draws more", of(change(HEAT, "node/n1/gpu/0", by=9.0), change(WATTS, "node/n1/gpu/0", times=1.05)), {}),
+        ("it draws more", of(change(HEAT, "node/n1/gpu/0", by=9.0), change(WATTS, "node/n1/gpu/0", times=1.1)), {}),
+        ("it draws too little more", of(change(HEAT, "node/n1/gpu/0", by=9.0), change(WATTS, "node/n1/gpu/0", times=1.045)), {"node/n1/gpu/0": 3 + 4 * AGREE}),
         ("its clock fell", of(change(HEAT, "node/n1/gpu/0", by=9.0), change(CLOCK, "node/n1/gpu/0", times=0.98)), {}),
         ("its node's fan answers", of(change(HEAT, "node/n1/gpu/0", by=9.0), change(FAN, "node/n1", by=0.05)), {}),
         ("power that warms nobody", change(WATTS, "node/n1/gpu/0", by=81.0), {"node/n1/gpu/0": 3 + 2 * AGREE}),
@@ -224,7 +231,7 @@ AGREE = 0.5
         ("a rack's flow", change(RACK_FLOW, "rack/r1", times=0.9), {"rack/r1": 3 + 2 * AGREE}),
         ("its unit gives it less", of(change(RACK_FLOW, "rack/r1", times=0.9), change(FLOW, "cdu/c1", by=-3.1)), {}),
         ("its GPUs warm", of(change(RACK_FLOW, "rack/r1", times=0.9), gpus(HEAT, nodes(1, 3), by=1.6)), {}),
-        ("the room, whose units hold their supply", change("ambient_celsius", by=4.0), {"room/h1": 3 + AGREE}),
+        ("the room, whose units hold their supply", change("ambient_celsius", by=5.1), {"room/h1": 3 + AGREE}),
         ("the air into its nodes", of(change("ambient_celsius", by=4.0), change("node_inlet_celsius", by=1.3)), {}),
     ],
 )  # fmt: skip
@@ -234,7 +241,7 @@ def test_who_wanders_alone(quiet: Any, why: str, make: Make, found: dict[str, fl
 
 
 @pytest.mark.parametrize(
-    ("signal", "by", "most"), [(FLOW, -20.0, 4.0), (HEAT, 9.0, 1.2), (WATTS, 90.0, 1.2), (FAN, 0.2, 1.2)]
+    ("signal", "by", "most"), [(FLOW, -20.0, 0.8), (HEAT, 9.0, 0.8), (WATTS, 90.0, 0.8), (FAN, 0.2, 0.8)]
 )
 def test_a_chip_may_really_be_hot_alone(quiet: Any, signal: str, by: float, most: float) -> None:
     quiet.change(signal, quiet.tables[signal].subjects[0], by=by)
@@ -242,7 +249,7 @@ def test_a_chip_may_really_be_hot_alone(quiet: Any, signal: str, by: float, most
     assert (one.most, one.proven) == (most, True)
 
 
-@pytest.mark.parametrize(("count", "found"), [(8, 8), (9, 0)])
+@pytest.mark.parametrize(("count", "found"), [(2, 2), (3, 0)])
 def test_many_that_move_together_are_no_lone_instruments(quiet: Any, count: int, found: int) -> None:
     quiet.change(FAN, *nodes(1, count), by=0.2)
     assert len(_drifts(quiet)) == found

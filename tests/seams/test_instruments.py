@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Topology
@@ -89,6 +90,15 @@ def test_no_data_and_no_topology_say_nothing(world: Any) -> None:
     assert explain(world.panel, Topology()) == ()
 
 
+@pytest.mark.parametrize(("gpus", "cause"), [((0,), "node/n3/gpu/0"), ((0, 1), "node/n3")])
+def test_instruments_of_one_node_that_break_together_are_one_finding(
+    world: Any, gpus: tuple[int, ...], cause: str
+) -> None:
+    for index in gpus:
+        world.change("gpu_temperature_celsius", f"node/n3/gpu/{index}", by=500.0)
+    assert world.named() == [(cause, "sensor.absurd")]
+
+
 def test_everything_unseen_says_nothing(world: Any) -> None:
     for table in world.tables.values():
         table.values[:] = np.nan
@@ -100,4 +110,4 @@ def test_a_known_good_past_shows_what_was_wrong_from_the_beginning(world: Any, a
     world.change(FLOW, "cdu/c1", times=0.5, at=0)
     world.change(RACK_FLOW, "rack/r1", "rack/r2", times=0.5, at=0)
     assert explain(world.panel, world.topology) == ()
-    assert [one.kind for one in explain(world.panel, world.topology, calm=calm)] == ["cooling.flow_low"]
+    assert [one.kind for one in explain(world.panel, world.topology, baseline=calm)] == ["cooling.flow_low"]

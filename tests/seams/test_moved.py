@@ -188,3 +188,23 @@ def test_who_was_not_seen_neither_moved_nor_stayed() -> None:
     assert found.seen.tolist() == [True, False]
     nothing = moves(SignalTable((), np.empty((0, COLUMNS), np.float32)), TIMES, FLOW)
     assert (nothing.symptoms(), nothing.seen.tolist()) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("why", "strays", "by", "moved"),
+    [
+        ("its peers are still", 0.0, 5.0, True),
+        ("it strays as they do", 1.0, 5.0, False),
+        ("farther than they do", 1.0, 7.0, True),
+        ("what all do together is no straying", -3.0, 5.0, True),
+        ("so far no instrument strays", 3.0, 12.5, True),
+        ("less than that", 3.0, 11.5, False),
+    ],
+)
+def test_a_move_is_beyond_what_its_peers_do_by_themselves(why: str, strays: float, by: float, moved: bool) -> None:
+    """Seven peers end up to one, two and three times `strays` away; below 0: all by the same."""
+    ends = [-strays if strays < 0 else strays * place for place in (-1.0, 1.0, -1.0, 1.0, -1.0, 1.0, 0.0)]
+    rows = [_row((0, 200.0), (150, 200.0 - end)) for end in (by, *ends)]
+    table = SignalTable(tuple("abcdefgh"), np.array(rows, np.float32))
+    found = moves(table, TIMES, FLOW).symptoms()
+    assert ("a" in [one.subject for one in found]) is moved, why

@@ -100,7 +100,7 @@ def test_whom_a_cause_touches_and_in_what(
 def test_what_a_cause_says_of_itself(quiet: Any, kind: str, cause: str, make: Make, said: str) -> None:
     make(quiet)
     one = next(found[cause, kind] for seam in ALL if (cause, kind) in (found := quiet.candidates(seam)))
-    assert any(said in words for words in one.said), one.said
+    assert any(said in words for words in one.reasons), one.reasons
 
 
 def test_a_limit_that_is_told_is_the_first_sign(quiet: Any) -> None:

@@ -166,7 +166,7 @@ def test_nine_readings_of_ten_are_a_domain(quiet: Any, silent: int, clock: bool)
     racks = [f"rack/x{number}" for number in range(10)]
     of(without(INLET), measured(RACK_FLOW, dict.fromkeys(racks, 100.0)), _silent(RACK_FLOW, *racks[:silent]))(quiet)
     found = set(quiet.candidates(BROKEN))
-    assert found == ({("rack", "sensor.clock")} if clock else {(rack, GONE) for rack in racks[:silent]})
+    assert found == {("rack", "sensor.clock" if clock else GONE)}
 
 
 @pytest.mark.parametrize(("late", "clock"), [(156, True), (157, False)])
@@ -196,7 +196,8 @@ def _coarse(world: Any) -> None:
         ("twice what is worth a word", change(FLOW, "cdu/c1", times=0.91), {"cdu/c1": 4.0}),
         ("not twice", change(FLOW, "cdu/c1", times=0.93), {}),
         ("GPUs that rest are no witnesses", of(change(RACK_FLOW, "rack/r1", times=0.8), gpus(USE, nodes(1, 3), times=0.1)), {"rack/r1": 3.5}),
-        ("a unit's return, beside its flow and supply", of(measured("cdu_return_celsius", {"cdu/c1": 40.0}), change("cdu_return_celsius", by=6.0)), {"cdu/c1": 4.0}),
+        ("a unit's return, beside its flow and supply", of(measured("cdu_return_celsius", {"cdu/c1": 40.0}), change("cdu_return_celsius", by=6.0)), {"cdu/c1": 4.5}),
+        ("a unit's return, where nobody measures the load", of(without(WATTS), measured("cdu_return_celsius", {"cdu/c1": 40.0}), change("cdu_return_celsius", by=6.0)), {}),
         ("its racks draw more", of(measured("cdu_return_celsius", {"cdu/c1": 40.0}), change("cdu_return_celsius", by=6.0), measured("rack_power_watts", {"rack/r1": 40e3, "rack/r2": 40e3}), change("rack_power_watts", times=1.05)), {}),
         ("a pump that turns for nothing", change("cdu_pump_speed_ratio", "cdu/c1", by=-0.2), {"cdu/c1": 4.0}),
         ("a pressure that moves nothing", change(PRESSURE, "cdu/c1", times=0.7), {"cdu/c1": 4.0}),
@@ -212,8 +213,8 @@ def test_whose_witnesses_say_nothing(quiet: Any, why: str, make: Make, found: di
     assert _drifts(quiet) == {cause: pytest.approx(score) for cause, score in found.items()}, why
 
 
-@pytest.mark.parametrize(("count", "found"), [(12, 12), (13, 0)])
-def test_a_fifth_of_a_large_fleet_may_wander(quiet: Any, count: int, found: int) -> None:
+@pytest.mark.parametrize(("count", "found"), [(6, 6), (7, 0)])
+def test_a_tenth_of_a_large_fleet_may_wander(quiet: Any, count: int, found: int) -> None:
     quiet.add(FAN, dict.fromkeys(nodes(1, 60), 0.55))
     quiet.change(FAN, *nodes(1, count), by=0.2)
     assert len(_drifts(quiet)) == found

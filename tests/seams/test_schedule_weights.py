@@ -82,21 +82,21 @@ def test_how_often_a_job_dies_is_at_the_most_what_a_short_look_can_tell(
 ) -> None:
     of(_saves(5.0, 4.0), _dies(*deaths))(quiet)
     (one,) = quiet.candidates(CADENCE).values()
-    assert f"the job dies every {told:.0f} s" in one.said[1]
+    assert f"the job dies every {told:.0f} s" in one.reasons[1]
 
 
 def test_a_changed_interval_of_a_job_that_never_died_is_held_against_a_day(quiet: Any) -> None:
     of(_saves(300.0, 20.0), change(INTERVAL, times=0.1))(quiet)
     (one,) = quiet.candidates(CADENCE).values()
-    assert "dies every 86400 s" in one.said[1]
-    assert "every 1859 s would" in one.said[0]
-    assert "loses 65 %" in one.said[0]
+    assert "dies every 86400 s" in one.reasons[1]
+    assert "every 1859 s would" in one.reasons[0]
+    assert "loses 65 %" in one.reasons[0]
 
 
 def test_a_job_that_never_wrote_is_taken_to_need_a_minute(quiet: Any) -> None:
     of(measured(INTERVAL, {JOB: 1200.0}), measured(MTBF, {JOB: 600.0}))(quiet)
     (one,) = quiet.candidates(CADENCE).values()
-    assert "a checkpoint takes 60 s" in one.said[1]
+    assert "a checkpoint takes 60 s" in one.reasons[1]
     assert len(one.unknown) == 1
     assert one.began == 0.0
     assert not one.proven

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from holdfast.model.finding import Symptom
-from holdfast.model.topology import Edge
+from holdfast.model.panel import Panel, SignalTable
+from holdfast.model.topology import Edge, Topology
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.root import roots
+from holdfast.seams.scene import Scene
 from tests.seams.making import Make, change, measured, nodes, of, without
 
 JOB, STEP, MADE, USE = "job/llama", "job_step_seconds", "job_throughput_ratio", "gpu_utilization_ratio"
@@ -128,3 +131,36 @@ def test_the_last_step_of_an_idle_job_is_the_past(quiet: Any) -> None:
     assert set(quiet.scene.moved(STEP)) == {"job/b"}
     assert set(quiet.scene.moved("rank_compute_seconds")) == {"job/b/rank/0"}
     assert quiet.tables[STEP].values[0, -1] == 7.5, "what was read stays as it was"
+
+
+def _noisy(slower: float, begins: int, ends: int = 360) -> Any:
+    """An hour of a job whose steps swing by a tenth."""
+    times = np.arange(360) * 10.0
+    row = 5.0 * (1 + 0.05 * np.sin(np.arange(360) * 0.5))
+    row[begins:ends] *= 1 + slower
+    topology = Topology((Edge("runs_on", "node/n1", JOB),))
+    return Scene(Panel(times, {STEP: SignalTable((JOB,), row[None, :].astype(np.float32))}), topology)
+
+
+@pytest.mark.parametrize(
+    ("why", "scene", "found"),
+    [
+        ("for half an hour", _noisy(0.08, 160), True),
+        ("not so long", _noisy(0.08, 240), False),
+        ("a quarter of it was as ever", _noisy(0.08, 160, 310), False),
+        ("less than a twentieth", _noisy(0.045, 160), False),
+        ("as ever", _noisy(0.0, 160), False),
+    ],
+)
+def test_a_small_slowdown_shows_in_every_part_of_half_an_hour(why: str, scene: Any, found: bool) -> None:
+    assert not scene.moved(STEP), "a minute shows nothing"
+    assert [one.kind for one in roots(scene, [])] == (["job.slowdown"] if found else []), why
+
+
+def test_a_small_slowdown_behind_a_cause_is_its_doing() -> None:
+    scene = _noisy(0.08, 160)
+    cause = Symptom("node/n1", "psu_healthy", 1600.0, 1.0, 0.0)
+    one = CauseCandidate(
+        cause="node/n1", kind="k", signs=[cause], reach=frozenset({JOB}), explains=frozenset(), score=3.0, proven=True
+    )
+    assert [found.kind for found in roots(scene, [one])] == ["k"]

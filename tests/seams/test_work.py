@@ -28,8 +28,12 @@ def _heat(by: float) -> Make:
     [
         ("as much power as before", _heat(3.1), True),
         ("less than is worth a word", _heat(2.9), False),
-        ("a tenth more power explains three degrees of five", of(_heat(5.2), gpus(WATTS, N1, times=1.1)), True),
-        ("and leaves less than two of them", of(_heat(5.0), gpus(WATTS, N1, times=1.1)), False),
+        (
+            "a tenth more power explains less than five degrees of seven",
+            of(_heat(6.8), gpus(WATTS, N1, times=1.1)),
+            True,
+        ),
+        ("and leaves less than two of them", of(_heat(6.5), gpus(WATTS, N1, times=1.1)), False),
         ("less power explains no heat", of(_heat(3.1), gpus(WATTS, N1, times=0.7)), True),
         ("no power is read and it works as before", of(_heat(3.1), without(WATTS)), True),
         (

@@ -98,7 +98,7 @@ time_factor = {FACTOR}
 [seams]
 topology = "{tmp_path}/topology.toml"
 business_context = "{tmp_path}/business_context.toml"
-look_seconds = 60
+evaluate_seconds = 60
 """
     with ExitStack() as stack:
         made = stack.enter_context(links())

@@ -23,8 +23,8 @@ def test_a_transfer_is_timed_on_its_path() -> None:
     with Transfer("pool/prefill", "decode", 4096):
         pass
     books = take()
-    (book,) = books["path/prefill-decode"]
-    assert book.transfers == 1 and book.bytes == 4096 and book.seconds > 0
+    (counts_of,) = books["path/prefill-decode"]
+    assert counts_of.transfers == 1 and counts_of.bytes == 4096 and counts_of.seconds > 0
     assert _signals(books)["path/prefill-decode", "pool_transfer_seconds"] > 0
 
 
@@ -52,8 +52,8 @@ def test_a_transfer_that_does_not_end_is_as_slow_as_it_is_already() -> None:
 def test_a_failure_is_counted_and_passes_on() -> None:
     with pytest.raises(OSError, match="gone"), Transfer("prefill", "decode", 1):
         raise OSError("gone")
-    (book,) = take()["path/prefill-decode"]
-    assert book.failed == 1 and book.transfers == 0 and not book.under_way
+    (counts_of,) = take()["path/prefill-decode"]
+    assert counts_of.failed == 1 and counts_of.transfers == 0 and not counts_of.under_way
 
 
 def test_a_request_knows_its_stall_and_its_target() -> None:
@@ -63,8 +63,8 @@ def test_a_request_knows_its_stall_and_its_target() -> None:
     request.done()
     request.done()
     books = take()
-    (book,) = books["path/prefill-decode"]
-    assert book.requests == 1 and book.late == 1 and 0 < book.stall_seconds <= book.request_seconds
+    (counts_of,) = books["path/prefill-decode"]
+    assert counts_of.requests == 1 and counts_of.late == 1 and 0 < counts_of.stall_seconds <= counts_of.request_seconds
     assert 0 < _signals(books)["path/prefill-decode", "pool_stall_ratio"] <= 1
 
 
@@ -79,7 +79,7 @@ def test_many_threads_lose_nothing() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(book.transfers for book in take()["path/prefill-decode"]) == 4_000
+    assert sum(counts_of.transfers for counts_of in take()["path/prefill-decode"]) == 4_000
     assert len(take().get("path/prefill-decode", ())) <= 1, "threads that ended are forgotten"
 
 

@@ -31,9 +31,9 @@ QUICKLY = StoreTimeouts(assembly_seconds=30.0, lost_seconds=10.0, heartbeat_seco
 def joined(size: Size, *names: str) -> Iterator[tuple[C10dRendezvous, dict[str, C10dRendezvous], TCPStore, list[str]]]:
     """(leader, followers, the attacker's connection, what the leader said)."""
     address, said = f"127.0.0.1:{free_port()}", list[str]()
-    leader = C10dRendezvous("n1", address, SECRET, size, QUICKLY, leads=True, tell=said.append)
+    leader = C10dRendezvous("n1", address, SECRET, size, QUICKLY, leads=True, notify=said.append)
     followers = {
-        name: C10dRendezvous(name, address, SECRET, size, QUICKLY, leads=False, tell=said.append) for name in names
+        name: C10dRendezvous(name, address, SECRET, size, QUICKLY, leads=False, notify=said.append) for name in names
     }
     host, port = address.split(":")
     attacker = TCPStore(host, int(port), is_master=False, timeout=timedelta(seconds=5), wait_for_workers=False)
@@ -113,7 +113,7 @@ def test_a_plan_carries_neither_command_nor_environment() -> None:
 def test_a_node_with_another_secret_is_refused_and_both_sides_say_so() -> None:
     with joined(Size(1, 3), "n2") as (leader, _, _, said):
         stranger = C10dRendezvous(
-            "evil", f"{leader._host}:{leader._port}", b"x" * 32, Size(1, 3), QUICKLY, leads=False, tell=said.append
+            "evil", f"{leader._host}:{leader._port}", b"x" * 32, Size(1, 3), QUICKLY, leads=False, notify=said.append
         )
         with pytest.raises(LeaderLost, match="another job secret"):
             stranger.assemble()

@@ -1,5 +1,6 @@
 """A runtime folder of its own for each test, and no keeper left behind."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ torch = pytest.importorskip("torch", reason="the training room needs torch: make
 sys.path.insert(0, str(Path(__file__).parent))  # the processes of a test import its helpers by name
 
 import crew  # noqa: E402
+
+from holdfast.training.checkpoint.keeper.site import memory_path  # noqa: E402
 
 
 @pytest.fixture
@@ -24,3 +27,4 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     crew.end_ranks()
     for lock in runtime.glob("*.lock"):
         crew.end_pid(int(lock.read_text() or 0))
+        shutil.rmtree(memory_path(lock), ignore_errors=True)

@@ -43,7 +43,7 @@ class Keepers(RuleBasedStateMachine):
     @rule(data=st.data())
     def arrive_late(self, data: st.DataObject) -> None:
         at = data.draw(st.integers(0, len(self.late) - 1))
-        self.ballot.hear(*self.late.pop(at))
+        self.ballot.vote(*self.late.pop(at))
 
     @rule(rank=st.integers(0, WORLD - 1))
     def finish(self, rank: int) -> None:
@@ -64,7 +64,7 @@ class Keepers(RuleBasedStateMachine):
     def say(self, rank: int, newest: int, holds: int) -> None:
         share = self.shares[rank]
         held, was_open = share.holds, share.open
-        if share.heed(self.ballot.hear(rank, newest, holds)):
+        if share.heed(self.ballot.vote(rank, newest, holds)):
             self.written.setdefault(held, set()).add(rank)
         elif was_open and not share.open:
             self.left.setdefault(held, set()).add(rank)
@@ -97,7 +97,7 @@ class Keepers(RuleBasedStateMachine):
                 share.offer(step)
             for _ in range(2):
                 for rank, share in enumerate(shares):
-                    share.heed(ballot.hear(rank, share.newest, share.holds))
+                    share.heed(ballot.vote(rank, share.newest, share.holds))
         assert [(share.holds, share.chosen) for share in shares] == [(newest + 2, True)] * WORLD
 
 
@@ -108,25 +108,25 @@ TestKeepers.settings = settings(stateful_step_count=40)
 def test_a_step_that_one_rank_passed_by_is_left_out_and_the_reason_is_said() -> None:
     ballot = Ballot(3)
     for rank in range(3):
-        assert ballot.hear(rank, 10, 10).chosen == (10 if rank == 2 else NONE)
-    assert ballot.hear(0, 20, 20).settled == 10
-    answer = ballot.hear(1, 20, 10)
+        assert ballot.vote(rank, 10, 10).chosen == (10 if rank == 2 else NONE)
+    assert ballot.vote(0, 20, 20).settled == 10
+    answer = ballot.vote(1, 20, 10)
     assert (answer.chosen, answer.settled, answer.why) == (10, 20, "rank 1 is busy with an earlier step")
-    assert ballot.hear(2, 30, 30).settled == 20, "rank 0 and 1 have not come there"
-    ballot.hear(0, 30, 30)
-    assert ballot.hear(1, 30, 30).chosen == 30
+    assert ballot.vote(2, 30, 30).settled == 20, "rank 0 and 1 have not come there"
+    ballot.vote(0, 30, 30)
+    assert ballot.vote(1, 30, 30).chosen == 30
 
 
 def test_words_that_make_no_sense_change_nothing() -> None:
     ballot = Ballot(2)
     for rank, newest, holds in ((-1, 5, 5), (2, 5, 5), (0, 5, 6), (0, 5, -2)):
-        assert ballot.hear(rank, newest, holds) == Ballot(2).answer
-    assert ballot.hear(0, 5, 5).settled == NONE
-    assert ballot.hear(1, 5, 5).chosen == 5
+        assert ballot.vote(rank, newest, holds) == Ballot(2).answer
+    assert ballot.vote(0, 5, 5).settled == NONE
+    assert ballot.vote(1, 5, 5).chosen == 5
 
 
 def test_a_late_word_of_a_keeper_that_died_since_does_not_count() -> None:
     ballot = Ballot(2)
-    ballot.hear(0, 20, 20)
-    ballot.hear(0, 10, 10)  # was said before the one above, by the keeper before this one
-    assert ballot.hear(1, 10, 10).chosen == NONE
+    ballot.vote(0, 20, 20)
+    ballot.vote(0, 10, 10)  # was said before the one above, by the keeper before this one
+    assert ballot.vote(1, 10, 10).chosen == NONE

@@ -80,12 +80,12 @@ def test_what_is_fully_sharded_is_unknown() -> None:
 @given(st.lists(st.floats(1.0, 4.9), min_size=50, max_size=300))
 def test_values_of_one_size_are_no_jump(values: list[float]) -> None:
     series = JumpSeries("loss")
-    assert [said for value in values if (said := series.look(value))] == []
+    assert [said for value in values if (said := series.judge(value))] == []
 
 
 def test_a_new_level_is_accepted_in_time_and_said_once() -> None:
     series = JumpSeries("loss")
-    said = [series.look(value) for value in [1.0] * 30 + [50.0] * 60]
+    said = [series.judge(value) for value in [1.0] * 30 + [50.0] * 60]
     assert len([one for one in said if one]) == 1
 
 

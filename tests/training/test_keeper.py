@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.runtime.job_secret import SecretError, job_secret
-from holdfast.training.checkpoint.format.increments import PART, Sent, changed, marks_of
-from holdfast.training.checkpoint.keeper.memory import Pages
+from holdfast.training.checkpoint.format.increments import Sent, changed, marks_of
+from holdfast.training.checkpoint.keeper.memory import PART, Pages
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer, PeerConnection, PeerRefused
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore

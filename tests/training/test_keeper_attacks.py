@@ -166,7 +166,7 @@ def test_no_end_of_a_connection_holds_a_frame_back_for_an_acknowledgement(
 
     monkeypatch.setattr(peers, "Channel", Seen)
     with PeerConnection(answerer.address, SECRET) as caller:
-        caller.tell({"do": "safe"})
+        caller.notify({"do": "safe"})
         assert [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for end in ends] == [1, 1]
 
 
@@ -188,7 +188,7 @@ def test_strangers_that_say_nothing_do_not_keep_a_partner_out_for_long(answerer:
     until(lambda: _works(answerer), "a partner is served again")
 
 
-def test_the_listener_survives_the_end_of_descriptors(answerer: Answerer, store: ShardStore) -> None:
+def test_the_listener_survives_the_end_of_descriptors(answerer: Answerer, caplog: pytest.LogCaptureFixture) -> None:
     """EMFILE is no reason to stop listening for good."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     host, _, port = answerer.address.rpartition(":")
@@ -201,6 +201,7 @@ def test_the_listener_survives_the_end_of_descriptors(answerer: Answerer, store:
                 taken.append(os.dup(0))
         for one in waiting:
             one.connect((host, int(port)))  # accepted by the kernel; accept() itself has no descriptor left
+        until(lambda: "no connection can be accepted" in caplog.text, "the listener has met it")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         for descriptor in taken:

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.cli.job.command import app
+from holdfast.training.checkpoint.callbacks import memory_folder
 from holdfast.training.checkpoint.keeper import leftovers
 from holdfast.training.checkpoint.keeper.keeper import supervisor_of
 from holdfast.training.checkpoint.keeper.site import runtime_folder, socket_path
@@ -53,6 +54,41 @@ def test_files_of_a_keeper_that_died_are_removed_and_others_stay(place: Path) ->
     code, found = cleaned("--end")
     assert (code, [one["removed"] for one in found["files"]]) == (0, [True] * 3)
     assert not path.with_suffix(".lock").exists() and other.exists()
+
+
+def test_files_in_memory_are_listed_once_their_keeper_is_dead_and_are_of_one_job(place: Path) -> None:
+    folder = memory_folder(place)
+    others = [memory_folder(place.parent / "other" / place.name), memory_folder(place, "another job")]
+    for other in others:
+        other.rmdir()
+    assert folder not in others
+    (folder / "checkpoint-4").mkdir()
+    socket_path(place.name, place, "node0").with_suffix(".lock").write_text("4194304")
+    assert str(folder) in [one["path"] for one in cleaned()[1]["files"]]
+    assert folder.exists()
+    assert cleaned("--end")[0] == 0
+    assert not folder.exists()
+
+
+def test_a_folder_in_memory_that_others_can_use_is_refused(place: Path) -> None:
+    memory_folder(place).chmod(0o755)
+    socket_path(place.name, place, "node0").with_suffix(".lock").touch()  # so that it is removed after the test
+    with pytest.raises(OSError, match="can be used by others"):
+        memory_folder(place)
+
+
+@pytest.mark.slow
+def test_a_keeper_removes_the_files_in_memory_at_its_end_unless_a_rank_uses_them(place: Path) -> None:
+    folder = memory_folder(place)
+    for ended_under_a_rank in (True, False):
+        rank = Keeper(place.name, place, 0, 1)
+        rank.attach()
+        (keeper,) = leftovers.keepers()
+        if not ended_under_a_rank:
+            rank.close()
+            until(lambda: not leftovers.keepers()[0].ranks, "the keeper notices that the rank left")
+        assert leftovers.end(keeper, 60.0)
+        assert folder.exists() is ended_under_a_rank
 
 
 def test_an_unfinished_write_counts_as_left_only_when_it_is_old(place: Path) -> None:

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from holdfast.training.checkpoint.keeper import pacing as pace
-from holdfast.training.checkpoint.keeper.pacing import CopyBudget, Gaps, Pace
+from holdfast.training.checkpoint.keeper.pacing import CopyBudget, Gaps, Overdue, Pace
 
 
 class Clock:
@@ -101,3 +101,15 @@ def test_a_thread_that_copies_yields_to_training_and_others_do_not() -> None:
     worker.join()
     assert seen == [min(before + pace.NICENESS, pace.LOWEST_PRIORITY)]
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
+
+
+def test_work_that_waits_too_long_is_overdue_until_it_is_done():
+    overdue = Overdue()
+    assert not overdue.now()
+    overdue.begin("copy")
+    assert not overdue.now()
+    overdue.begin("torch", 0.0)
+    assert overdue.now()
+    overdue.end("torch")
+    assert not overdue.now()
+    overdue.end("never begun")

@@ -312,3 +312,71 @@ def test_a_changed_number_of_ranks_without_a_distributed_sampler_is_reported() -
     again.load_resharded([training.position.state_dict()] * 2, 0, 1)
     next(iter(again.over(LOADERS["shuffled"]())))
     assert "the number of ranks changed and the loader has no DistributedSampler" in again.problem
+
+
+class BufferShuffledExamplesIterable:
+    """Named as the one of the package datasets, by which it is recognised."""
+
+
+class HuggingFaceStream:
+    """Like a shuffled stream of Hugging Face: its state does not hold what is in the shuffle buffer."""
+
+    def __init__(self) -> None:
+        self._ex_iterable = self._wrapped(BufferShuffledExamplesIterable())
+        self._epoch = self._start = 0
+
+    @staticmethod
+    def _wrapped(inner: object) -> object:
+        outer = type("MappedExamplesIterable", (), {})()
+        outer.ex_iterable = inner
+        return outer
+
+    def set_epoch(self, epoch: int) -> None:
+        self._epoch = epoch
+
+    def state_dict(self) -> dict[str, int]:
+        return {"start": self._start + 8}  # what the buffer took is counted as read
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self._start = state["start"]
+
+    def __iter__(self) -> Iterator[int]:
+        order = list(range(self._start, 32))
+        random.Random(self._epoch).shuffle(order)
+        yield from order
+
+
+@pytest.mark.parametrize("consumed", [1, 5, 31, 32, 40])
+def test_a_stream_whose_state_lacks_its_shuffle_buffer_is_replayed(consumed):
+    def read(position, stream, count):
+        got = []
+        while len(got) < count:
+            for one in position.over(stream):
+                got.append(one)
+                if len(got) == count:
+                    return got, position.state_dict()
+        raise AssertionError("more than there is")
+
+    whole, _ = read(Position(), HuggingFaceStream(), 96)
+    first, state = read(Position(), HuggingFaceStream(), consumed)
+    position = Position()
+    position.load_state_dict(state)
+    rest, _ = read(position, HuggingFaceStream(), 96 - consumed)
+    assert first + rest == whole
+    assert sorted(whole[:32]) == list(range(32)) and whole[:32] != whole[32:64]
+
+
+class LikeAccelerates(DataLoader[torch.Tensor]):
+    """Has the methods of a loader with a state, and none: `Accelerator.prepare` gives such loaders."""
+
+    use_stateful_dataloader = False
+
+    def state_dict(self) -> dict[str, Any]:
+        raise AttributeError("dl_state_dict")
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        raise AttributeError("base_dataloader")
+
+
+def test_a_loader_that_says_it_has_no_state_is_replayed() -> None:
+    compare(lambda: LikeAccelerates(Numbers(), batch_size=3, shuffle=True), [2, 5], 9)

@@ -118,7 +118,7 @@ def test_files_are_counted_as_the_controller_would_have(folder):
                     time.sleep(0.001)
             progress.saved(3)
     found = read(str(folder), "kept")
-    assert (found["world"], found["ranks_heard"], found["step"], found["state"]) == (4, 4, 5, "closed")
+    assert (found["world"], found["ranks_reporting"], found["step"], found["state"]) == (4, 4, 5, "closed")
     assert found["exposure"]["saved_step"] == 3 and found["exposure"]["steps"] == 2
     assert sum(found["gpu_hours"].values()) == pytest.approx(found["elapsed_seconds"] * 4 / 3600)
     json.dumps(found)

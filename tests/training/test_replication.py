@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from holdfast.training.checkpoint.format.increments import PART
+from holdfast.training.checkpoint.keeper.memory import PART
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.replication import Replication, RunMembers

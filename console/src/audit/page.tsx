@@ -49,7 +49,7 @@ function Entries() {
         What people and programs asked for in the last {DAYS} days, refused requests too; the newest 1,000. <CopyCommand text="holdfast audit" />
       </p>
       {!value && !trouble && <p class="empty">Loading …</p>}
-      {value && entries.length === 0 && <p class="empty">Nothing was asked for yet.</p>}
+      {value && entries.length === 0 && <p class="empty">No request yet.</p>}
       {entries.length > 0 && (
         <List
           rows={entries}
@@ -70,7 +70,7 @@ function Entries() {
   );
 }
 
-/** Only administrators may read it: whoever cannot is told so, instead of a refused request. */
+/** Only administrators may read it: the page says so, instead of sending a request that is refused. */
 export function AuditPage() {
   if (!session.value) return <View title="Audit"><p class="empty">Loading …</p></View>;
   if (session.value.role !== "admin") {

@@ -37,13 +37,14 @@ function Progress({ run, may, onCancel }: { run: DrillRunView; may: boolean; onC
 
 function List({ value, onPlay }: { value: DrillsView; onPlay: (drill: string) => void }) {
   const playing = value.run?.state === "playing";
+  const titles = new Map(value.drills.map(({ name, title }) => [name, title]));
   return (
-    <Table heads={["Drill", "What happens", "Similar to", "Nodes", "Run"]} caption="Included drills">
+    <Table heads={["Drill", "What happens", "Easily taken for", "Nodes", "Run"]} caption="Included drills">
       {value.drills.map((drill) => (
         <tr key={drill.name} class={drill.name === route.value.item ? "chosen" : ""}>
           <th scope="row">{drill.title}</th>
           <td>{drill.about}</td>
-          <td>{drill.pair}</td>
+          <td>{titles.get(drill.pair) ?? drill.pair}</td>
           <td class="number">{drill.nodes}</td>
           <td>
             <button type="button" disabled={!value.may_play || playing} aria-label={`Run ${drill.title}`} onClick={() => onPlay(drill.name)}>

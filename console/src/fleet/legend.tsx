@@ -64,7 +64,7 @@ function Entry({ word, count, name, means, swatch }: EntryProps) {
 export function Legend({ pitch }: { pitch: number }) {
   const [counts, setCounts] = useState(() => roster.count());
   useEffect(() => roster.observe(() => setCounts(roster.count())), []);
-  const form = formFor(pitch);
+  const form = formFor(pitch) === "shape" ? "shape" : "letter"; // a swatch is too small for a card
   return (
     <div class="legend">
       <div role="group" aria-label="Health of a node: the colour of its cell">
@@ -82,7 +82,7 @@ export function Legend({ pitch }: { pitch: number }) {
         <span class="entry" title="An open incident starts from this node">
           <RootSwatch /> <span>incident root</span> <strong>{roots.value.size}</strong>
         </span>
-        <span class="entry faint">solid: in service, hollow: out of service</span>
+        <span class="entry faint">filled: in service, outlined: out of service</span>
       </div>
       <div role="group" aria-label="Stage of a node: letter or shape">
         <span class="caption">Stage</span>

@@ -5,11 +5,10 @@
 
 import { HEALTHS, STAGES, type NodeView } from "../api";
 import { gapOf, type Arrangement } from "./arrange";
-import { drawRoot, drawSign, formFor, letterColour, type Theme } from "./signs";
+import { drawRoot, drawSign, FONT, formFor, letterColour, type Theme } from "./signs";
 
 const LABEL_BASELINE = 12;
-const SMALLEST_NAMED_PITCH = 56;
-const LONGEST_NAME_IN_CELL = 8;
+const LONGEST_NAME_IN_CELL = 10;
 
 export class Painter {
   private arrangement: Arrangement | null = null;
@@ -65,6 +64,13 @@ export class Painter {
 
   stop(): void {
     cancelAnimationFrame(this.frame);
+  }
+
+  /** Draw before the browser paints: a canvas that changed its size is empty until then. */
+  drawNow(): void {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    this.draw();
   }
 
   private redraw(): void {
@@ -125,7 +131,7 @@ export class Painter {
   }
 
   private drawLabels(c: CanvasRenderingContext2D, arrangement: Arrangement): void {
-    c.font = `${11 * this.scale}px system-ui, sans-serif`;
+    c.font = `500 ${11 * this.scale}px ${FONT}`;
     c.textAlign = "left";
     for (const group of arrangement.groups) {
       const root = this.roots.has(`${arrangement.by}/${group.name}`);
@@ -151,14 +157,14 @@ export class Painter {
     if (column < 0 || row < 0) return; // a newer controller's word: better no cell than a wrong one
     c.drawImage(this.atlas, column * size, row * size, size, size, x, y, size, size);
     if (this.roots.has(node.name)) drawRoot(c, x, y, size);
-    if (arrangement.pitch >= SMALLEST_NAMED_PITCH) this.drawName(c, node, x + size / 2, y + size * 0.89);
+    if (formFor(arrangement.pitch) === "card") this.drawName(c, node, x + size / 2, y + size * 0.45, size);
   }
 
-  private drawName(c: CanvasRenderingContext2D, node: NodeView, x: number, y: number): void {
+  private drawName(c: CanvasRenderingContext2D, node: NodeView, x: number, y: number, size: number): void {
     const short = node.name.length > LONGEST_NAME_IN_CELL ? `…${node.name.slice(1 - LONGEST_NAME_IN_CELL)}` : node.name;
-    c.font = `${10 * this.scale}px system-ui, sans-serif`;
+    c.font = `600 ${Math.round(size * 0.21)}px ${FONT}`;
     c.fillStyle = letterColour(node, this.theme);
     c.textAlign = "center";
-    c.fillText(short, x, y);
+    c.fillText(short, x, y, size * 0.9);
   }
 }

@@ -28,6 +28,7 @@ export class Sheet {
     const resized = new ResizeObserver(() => {
       this.painter.resize(frame.clientWidth, frame.clientHeight);
       this.arrange();
+      this.painter.drawNow();
     });
     resized.observe(frame);
     const scrolled = (): void => this.painter.scrollTo(frame.scrollTop);

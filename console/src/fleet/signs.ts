@@ -6,7 +6,8 @@
 import type { Health, Stage } from "../api";
 
 export type Theme = "dark" | "light";
-export type Form = "letter" | "shape";
+/** A card has room for the stage's name; the node's own is written above it. */
+export type Form = "card" | "letter" | "shape";
 
 interface StageSign {
   letter: string;
@@ -39,7 +40,7 @@ interface HealthSign {
 }
 
 export const HEALTH_SIGNS: Record<Health, HealthSign> = {
-  pass: { colour: "#2a7d5c", ink: WHITE, means: "every check passes" },
+  pass: { colour: "#236b4f", ink: WHITE, means: "every check passes" },
   degraded: { colour: "#e0a326", ink: BLACK, means: "works, but slower than expected" },
   fail: { colour: "#d8343b", ink: WHITE, means: "a check fails" },
   unknown: { colour: "#6a7584", ink: WHITE, means: "not enough data" },
@@ -64,8 +65,12 @@ const MARK: Record<Theme, string> = { dark: "#ffffff", light: "#000000" };
 /** Two colours, so that it stands out on every cell. */
 const ROOT_MARK = { fill: "#ffd23f", edge: "#161200" };
 const SMALLEST_LETTER_CELL = 16;
+export const SMALLEST_CARD = 56;
+/** Of what is written on the canvas: the page's own. */
+export const FONT = '"Inter Variable", system-ui, sans-serif';
 
 export function formFor(pitch: number): Form {
+  if (pitch >= SMALLEST_CARD) return "card";
   return pitch >= SMALLEST_LETTER_CELL ? "letter" : "shape";
 }
 
@@ -99,19 +104,31 @@ const SHAPES: Record<Stage, (c: CanvasRenderingContext2D, size: number) => void>
   },
 };
 
-function drawLetter(c: CanvasRenderingContext2D, sign: Sign, size: number, theme: Theme): void {
+function drawBox(c: CanvasRenderingContext2D, sign: Sign, size: number, theme: Theme, round: number, edge: number): void {
   c.beginPath();
   if (STAGE_SIGNS[sign.stage].solid) {
-    c.roundRect(0, 0, size, size, size * 0.14);
+    c.roundRect(0, 0, size, size, round);
     c.fill();
   } else {
-    c.lineWidth = Math.max(2, size * 0.1);
+    c.lineWidth = edge;
     c.strokeStyle = letterColour(sign, theme);
-    c.roundRect(c.lineWidth / 2, c.lineWidth / 2, size - c.lineWidth, size - c.lineWidth, size * 0.14);
+    c.roundRect(edge / 2, edge / 2, size - edge, size - edge, round);
     c.stroke();
   }
   c.fillStyle = letterColour(sign, theme);
-  c.font = `600 ${Math.round(size * 0.58)}px system-ui, sans-serif`;
+}
+
+function drawCard(c: CanvasRenderingContext2D, sign: Sign, size: number, theme: Theme): void {
+  drawBox(c, sign, size, theme, size * 0.09, Math.max(2, size * 0.045));
+  c.font = `450 ${Math.round(size * 0.165)}px ${FONT}`;
+  c.textAlign = "center";
+  c.textBaseline = "middle";
+  c.fillText(sign.stage, size / 2, size * 0.64, size * 0.9);
+}
+
+function drawLetter(c: CanvasRenderingContext2D, sign: Sign, size: number, theme: Theme): void {
+  drawBox(c, sign, size, theme, size * 0.14, Math.max(2, size * 0.1));
+  c.font = `600 ${Math.round(size * 0.58)}px ${FONT}`;
   c.textAlign = "center";
   c.textBaseline = "middle";
   c.fillText(STAGE_SIGNS[sign.stage].letter, size / 2, size * 0.54);
@@ -119,14 +136,14 @@ function drawLetter(c: CanvasRenderingContext2D, sign: Sign, size: number, theme
 
 function drawHealth(c: CanvasRenderingContext2D, { stage, health }: Sign, size: number, theme: Theme): void {
   if (health === "pass") return;
-  const weight = Math.min(Math.max(1, Math.round(size * 0.09)), 2 + Math.round(size / 40));
+  const weight = Math.min(Math.max(1, Math.round(size * 0.09)), 2 + Math.round(size / 80));
   c.strokeStyle = c.fillStyle = MARK[theme];
   c.lineWidth = weight;
   c.beginPath();
   if (health === "fail") {
     if (STAGE_SIGNS[stage].solid) c.strokeRect(weight / 2, weight / 2, size - weight, size - weight);
   } else if (health === "degraded") {
-    const corner = Math.max(3, size * 0.34);
+    const corner = Math.max(3, Math.min(size * 0.34, 8 + size * 0.1));
     c.moveTo(size, size - corner);
     c.lineTo(size, size);
     c.lineTo(size - corner, size);
@@ -140,7 +157,7 @@ function drawHealth(c: CanvasRenderingContext2D, { stage, health }: Sign, size: 
 
 /** The root of an open incident: a corner that is seen on every cell. */
 export function drawRoot(c: CanvasRenderingContext2D, x: number, y: number, size: number): void {
-  const corner = Math.max(4, size * 0.45);
+  const corner = Math.max(4, Math.min(size * 0.45, 10 + size * 0.1));
   c.beginPath();
   c.moveTo(x, y);
   c.lineTo(x + corner, y);
@@ -160,7 +177,9 @@ export function drawSign(c: CanvasRenderingContext2D, sign: Sign, size: number, 
   c.rect(0, 0, size, size);
   c.clip();
   c.fillStyle = STAGE_SIGNS[sign.stage].solid ? HEALTH_SIGNS[sign.health].colour : letterColour(sign, theme);
-  if (form === "letter") {
+  if (form === "card") {
+    drawCard(c, sign, size, theme);
+  } else if (form === "letter") {
     drawLetter(c, sign, size, theme);
   } else {
     c.beginPath();

@@ -21,7 +21,7 @@ function Grouping() {
     <label>
       Group by{" "}
       <select value={route.value.group} onChange={(event) => go({ group: event.currentTarget.value })}>
-        {kinds.map((kind) => (
+        {[...new Set([...kinds, route.value.group])].map((kind) => (
           <option key={kind} value={kind}>
             {kind}
           </option>
@@ -44,7 +44,7 @@ function Find() {
       <input
         id="find"
         type="search"
-        placeholder="n017, gpu.xid, rack:r3, stage:draining"
+        placeholder="n017, gpu.xid, rack:r3"
         value={route.value.find}
         onInput={(event) => go({ find: event.currentTarget.value })}
         onKeyDown={leave}
@@ -62,7 +62,7 @@ export function Toolbar({ shown, pitch, zoom, onZoom }: Props) {
       <Grouping />
       <Find />
       <output>
-        {shown === total ? "" : `${shown.toLocaleString("en")} of `}
+        {shown === total || !pitch ? "" : `${shown.toLocaleString("en")} of `}
         {total.toLocaleString("en")} nodes
       </output>
       <Coverage />

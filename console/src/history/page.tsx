@@ -7,6 +7,7 @@ import { useAnswer } from "../live/use_answer";
 import { useNodes } from "../live/use_nodes";
 import { percent } from "../shell/figures";
 import { go, route } from "../shell/route";
+import { axisTime } from "../shell/time";
 import { View } from "../shell/view";
 import { hours, type Hour } from "./calendar";
 import { Plot } from "./plot";
@@ -84,7 +85,17 @@ function Availability({ factor }: { factor: number }) {
       {(moves?.length ?? 0) >= MOST_MOVES && <p class="faint">There were more than {MOST_MOVES.toLocaleString("en")} transitions: later hours are not exact.</p>}
       <div class="scroll calendar-room" role="region" aria-label="Share of node time in service, by hour" tabIndex={0}>
         <table class="calendar">
-          <caption>Percent of all nodes' time in service; a row is 24 h, its last cell the latest hour</caption>
+          <caption>Percent of all nodes' time in service, in each hour that begins at the time above it</caption>
+          <thead>
+            <tr>
+              <td />
+              {(used[0] ?? []).map((hour) => (
+                <th key={hour.from} scope="col">
+                  {axisTime(hour.from, 0)}
+                </th>
+              ))}
+            </tr>
+          </thead>
           <tbody>
             {used.map((row, number) => (
               <tr key={number}>

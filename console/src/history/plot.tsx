@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ticks as round } from "../shell/curve";
 import { measured } from "../shell/signals";
-import { before } from "./range";
+import { axisTime, timeOfDay } from "../shell/time";
 
 export interface Mark {
   at: number;
@@ -91,13 +91,18 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
   const shown = marks.filter((mark) => mark.at >= span.from && mark.at <= span.to);
   const main = lines.find((line) => line.tone === "main")?.values.filter((value) => value !== null) ?? [];
   const words = main.length > 0 ? `now ${measured(signal, main.at(-1)!)}, ${measured(signal, Math.min(...main))} to ${measured(signal, Math.max(...main))}` : "no data";
+  const [pointed, setPointed] = useState<number | null>(null);
+  const point = (event: MouseEvent & { currentTarget: SVGSVGElement }): void => {
+    const here = event.clientX - event.currentTarget.getBoundingClientRect().left;
+    setPointed(nearest(times, (at) => Math.abs(across(at) - here), span.from));
+  };
   return (
     <figure class="plot-over-time">
       <figcaption>
         {title} <span class="faint">{words}</span>
       </figcaption>
       <div ref={box}>
-        <svg width={width} height={HEIGHT} role="img" aria-label={`${title}: ${words}`}>
+        <svg width={width} height={HEIGHT} role="img" aria-label={`${title}: ${words}`} onMouseMove={point} onMouseLeave={() => setPointed(null)}>
           {round(low, high, false, 10, 5).map((value) => (
             <g key={value}>
               <line class="grid-line" x1={EDGE.left} x2={width - EDGE.right} y1={y(value)} y2={y(value)} />
@@ -108,7 +113,7 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
           ))}
           {Array.from({ length: ticks }, (_, at) => span.from + ((span.to - span.from) * at) / (ticks - 1)).map((at, number) => (
             <text key={number} x={across(at)} y={HEIGHT - 6} text-anchor={number === 0 ? "start" : number === ticks - 1 ? "end" : "middle"}>
-              {before((span.to - at) * factor)}
+              {axisTime(at, (span.to - span.from) * factor)}
             </text>
           ))}
           {band && <Band band={band} x={x} y={y} />}
@@ -117,6 +122,7 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
               <title>{line.name}</title>
             </path>
           ))}
+          {pointed !== null && <Reading at={pointed} times={times} lines={lines} signal={signal} x={x} bottom={bottom} width={width} />}
           {shown.map((mark, number) => (
             <g key={number} class={`moment ${mark.kind}`}>
               <line x1={across(mark.at)} x2={across(mark.at)} y1={EDGE.top} y2={bottom} />
@@ -128,6 +134,41 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
         </svg>
       </div>
     </figure>
+  );
+}
+
+/** The place of the time that is nearest by some measure; null where nothing is drawn. */
+function nearest(times: readonly number[], distance: (at: number) => number, from: number): number | null {
+  let [best, least] = [null as number | null, Infinity];
+  times.forEach((at, place) => {
+    if (at >= from && distance(at) < least) [best, least] = [place, distance(at)];
+  });
+  return best;
+}
+
+interface ReadingProps {
+  at: number;
+  times: readonly number[];
+  lines: readonly PlotLine[];
+  signal: string;
+  x: (place: number) => number;
+  bottom: number;
+  width: number;
+}
+
+/** What the lines say under the pointer, in words at the top of the chart. */
+function Reading({ at, times, lines, signal, x, bottom, width }: ReadingProps) {
+  const readings = lines
+    .filter((line) => line.tone !== "sibling")
+    .map((line) => `${line.tone === "main" ? "" : `${line.name} `}${line.values[at] == null ? "no data" : measured(signal, line.values[at])}`);
+  const left = x(at) < width / 2;
+  return (
+    <g class="pointed">
+      <line x1={x(at)} x2={x(at)} y1={EDGE.top} y2={bottom} />
+      <text x={x(at) + (left ? 6 : -6)} y={EDGE.top + 10} text-anchor={left ? "start" : "end"}>
+        {[timeOfDay(times[at] ?? 0), ...readings].join("  ")}
+      </text>
+    </g>
   );
 }
 

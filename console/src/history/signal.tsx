@@ -57,7 +57,7 @@ function Finder({ subject }: { subject: string }) {
         ))}
       </datalist>
       <button type="submit">Show</button>
-      {value && value.subjects.length === 0 && <span class="faint">nothing is measured of such a subject</span>}
+      {value && value.subjects.length === 0 && <span class="faint">no signal of this subject is measured</span>}
     </form>
   );
 }

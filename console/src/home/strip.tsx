@@ -10,6 +10,7 @@ import { open } from "../shell/route";
 
 const REFRESH_SECONDS = 10;
 const MOST_ITEMS = 3;
+const UNKNOWN = "not known";
 
 interface TileProps {
   name: string;
@@ -25,11 +26,16 @@ function Tile({ name, value, detail, values, onOpen, tone = "" }: TileProps) {
   const body = (
     <>
       <span class="name">{name}</span>
-      <strong class="value">{value}</strong>
+      <strong class={value === UNKNOWN ? "value unknown" : "value"}>{value}</strong>
       <span class="detail">{detail}</span>
       <svg class="spark" viewBox="0 0 600 54" preserveAspectRatio="none" aria-hidden="true">
         {values.length > 1 &&
-          pieces(line, { from: 0, to: values.length - 1 }).map((points) => <polyline key={points} points={points} />)}
+          pieces(line, { from: 0, to: values.length - 1 }).map((points) => (
+            <g key={points}>
+              <polygon class="area" points={under(points)} />
+              <polyline points={points} />
+            </g>
+          ))}
       </svg>
     </>
   );
@@ -40,6 +46,13 @@ function Tile({ name, value, detail, values, onOpen, tone = "" }: TileProps) {
   ) : (
     <div class={`tile ${tone}`}>{body}</div>
   );
+}
+
+/** The area between a line and the bottom of its chart. */
+function under(points: string): string {
+  const all = points.split(" ");
+  const [first = "0,0"] = all;
+  return `${first.split(",")[0]},54 ${points} ${(all.at(-1) ?? first).split(",")[0]},54`;
 }
 
 function series(home: HomeView | null, value: (one: FigureSample) => number | null | undefined): (number | null)[] {
@@ -62,7 +75,7 @@ function Needs({ items }: { items: readonly ItemView[] | null }) {
         </button>
       </h2>
       <ul>
-        {waiting.length === 0 && <li class="faint">{needsText(items !== null, inboxTrouble.value)}</li>}
+        {waiting.length === 0 && <li class="none faint">{needsText(items !== null, inboxTrouble.value)}</li>}
         {waiting.slice(0, MOST_ITEMS).map((item) => (
           <li key={item.key} class={item.severity}>
             <button type="button" class="link" title={item.detail} onClick={() => open("inbox", item.key)}>
@@ -87,13 +100,13 @@ export function Strip() {
   const at = figures?.now;
   const covers = figures ? lasting(figures.covers_seconds / 3600) : "";
   const currency = home?.currency ?? "USD";
-  const none = figures ? "not known" : "…";
+  const none = figures ? UNKNOWN : "…";
   return (
     <section class="strip" aria-label="The fleet now">
       <Tile
         name="GPUs productive now"
         value={at?.productive == null ? none : amount(Math.round(at.productive))}
-        detail={at?.gpus == null ? "no GPU reported yet" : `of ${amount(at.gpus)}; nodes ${at.in_service} of ${at.nodes}`}
+        detail={at?.gpus == null ? "no GPU reported yet" : `of ${amount(at.gpus)}; nodes in service ${at.in_service} of ${at.nodes}`}
         values={series(home, (one) => one.productive)}
       />
       <Tile

@@ -1,4 +1,4 @@
-/** Nothing is said of an inbox that was not read: an empty list would be wrong. */
+/** An inbox that could not be read shows no empty list: that would be wrong. */
 export function needsText(read: boolean, trouble: string): string {
   if (trouble) return `The inbox could not be read: ${trouble}`;
   return read ? "Nothing waits for a person." : "Loading …";

@@ -167,7 +167,7 @@ function Notes({ notes }: { notes: ItemDetail["notes"] }) {
   return (
     <section aria-label="History">
       <h3>History</h3>
-      {notes.length === 0 && <p class="faint">Nobody has done anything about it yet.</p>}
+      {notes.length === 0 && <p class="faint">No action yet.</p>}
       <ul class="cards">
         {notes.map((note) => (
           <li key={`${note.at} ${note.action}`}>

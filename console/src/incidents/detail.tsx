@@ -2,7 +2,7 @@ import type { Incident } from "../api";
 import { ask, incidents, roster } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { CopyCommand } from "../shell/commands";
-import { percent, withFigures } from "../shell/figures";
+import { amount, money, percent, withFigures } from "../shell/figures";
 import { HOME, go, open } from "../shell/route";
 import { timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
@@ -22,11 +22,17 @@ function behind({ subject, evidence }: Incident): { group?: string; find?: strin
   return placed || evidence.length === 0 ? { group: kind, find: `${kind}:${name}` } : { find: `name:${evidence.join(",")}` };
 }
 
+function heading({ account, state, evidence }: Incident): string {
+  if (evidence.length === 0) return "Where";
+  if (!account) return "Nodes";
+  return `Victims: ${evidence.length} ${evidence.length === 1 ? "node" : "nodes"}; they ${state === "closed" ? "stayed" : "stay"} in service`;
+}
+
 function Nodes({ incident }: { incident: Incident }) {
   const more = incident.evidence.length - MOST_NODES;
   return (
     <section aria-label="Nodes">
-      <h3>{incident.account ? `Victims: they ${incident.state === "closed" ? "stayed" : "stay"} in service` : "Nodes"}</h3>
+      <h3>{heading(incident)}</h3>
       <p class="row">
         <button type="button" onClick={() => go({ ...HOME, ...behind(incident) })}>
           Show {incident.subject} in the fleet
@@ -45,15 +51,27 @@ function Nodes({ incident }: { incident: Incident }) {
   );
 }
 
-/** An incident without an account comes from the nodes' own verdicts: it has no path and no price. */
-function Unpriced({ incident }: { incident: Incident }) {
+/** An incident without an account comes from the nodes' own verdicts: it has no path and no layers of cost. */
+function WithoutAccount({ incident }: { incident: Incident }) {
+  const { gpu_hours: hours, cost, currency = "USD", owner } = incident.figures ?? {};
   return (
-    <p class="faint lead">
-      {incident.evidence.length > 1
-        ? "Its nodes failed together, so this is one incident and none of them is quarantined. "
-        : ""}
-      No cause in another domain was found, so there is no path and no cost.
-    </p>
+    <>
+      <p>
+        {cost == null ? (
+          "What it costs is not known."
+        ) : (
+          <>
+            <strong class="figure">{money(cost, currency)}</strong> {incident.closed ? "of compute" : "of compute so far"}:{" "}
+            {amount(hours ?? 0)} GPU-hours of its nodes.
+          </>
+        )}
+        {owner && ` Owner: ${owner}.`}
+      </p>
+      <p class="faint lead">
+        {incident.evidence.length > 1 && "Its nodes failed together, so none of them is quarantined. "}
+        No cause in another domain was found.
+      </p>
+    </>
   );
 }
 
@@ -78,7 +96,7 @@ export function IncidentDetail({ id }: { id: string }) {
             {incident.account && `; confidence ${percent(incident.account.confidence)}`}.{" "}
             <CopyCommand text={`holdfast incident show ${incident.id}`} />
           </p>
-          {incident.account ? <Found id={incident.id} account={incident.account} over={incident.state === "closed"} /> : <Unpriced incident={incident} />}
+          {incident.account ? <Found id={incident.id} account={incident.account} over={incident.state === "closed"} /> : <WithoutAccount incident={incident} />}
           {!incident.account && <Runbook id={incident.id} />}
           <Nodes incident={incident} />
         </>

@@ -15,16 +15,28 @@ import { secondsOf } from "./seconds";
 /** What is lost now and the cost so far; of an incident without an account, as the inbox has it. null: not known. */
 function priceOf(one: Incident): { lost: number | null; cost: number | null; currency: string } {
   const bill = one.account?.bill;
-  if (bill) return { lost: bill.gpu_hours_per_hour ?? 0, cost: bill.total_so_far ?? 0, currency: bill.currency };
+  if (bill) return { lost: lostNow(one), cost: bill.total_so_far ?? 0, currency: bill.currency };
+  if (one.closed && one.figures) return { lost: null, cost: one.figures.cost ?? null, currency: one.figures.currency };
   const item = inbox.value?.items.find(({ key }) => key === `incident/${one.id}`);
   return { lost: item?.gpus_lost ?? null, cost: item?.cost_so_far ?? null, currency: item?.currency ?? "USD" };
+}
+
+/** GPUs whose work is lost; null: a job is slower, and by how much of its work is not measured. */
+function lostNow({ account }: Incident): number | null {
+  const lost = account?.bill?.gpu_hours_per_hour ?? 0;
+  const measured = account?.losses.length === 0 || account?.losses.some((loss) => loss.gpus !== null);
+  return lost > 0 || measured ? lost : null;
+}
+
+function beganAt(one: Incident): number {
+  return one.account?.since ?? one.opened;
 }
 
 const COLUMNS: readonly Column<Incident>[] = [
   { head: "State", by: (one) => one.state },
   { head: "Root cause", by: (one) => one.subject },
   { head: "Kind", by: (one) => one.cause },
-  { head: "Opened", by: (one) => one.opened, largestFirst: true },
+  { head: "Began", by: beganAt, largestFirst: true },
   { head: "Duration", by: (one) => secondsOf(one, now(), 1), largestFirst: true },
   { head: "GPUs lost", by: (one) => (one.closed ? null : priceOf(one).lost), largestFirst: true },
   { head: "Cost", by: (one) => priceOf(one).cost, largestFirst: true },
@@ -45,7 +57,7 @@ function Row({ incident }: { incident: Incident }) {
         </button>
       </th>
       <td data-head="Kind">{incident.cause}</td>
-      <td class="short" data-head="Opened">{timeOfDay(incident.opened)}</td>
+      <td class="short" data-head="Began">{timeOfDay(beganAt(incident))}</td>
       <td class="short" data-head="Duration">{durationOf(incident)}</td>
       <td class="number" data-head="GPUs lost">{incident.closed ? "" : lost === null ? unknown : amount(lost)}</td>
       <td class="number" data-head="Cost">{cost === null ? unknown : money(cost, currency)}</td>

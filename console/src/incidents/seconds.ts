@@ -1,10 +1,10 @@
-/** One duration for every view: from when it began until it ended, in the fleet's own time. */
+/** One duration for every view, in the fleet's own time: that of its bill; without one, from when it opened until it closed. */
 
 import type { Incident } from "../api";
 
 export type Lasting = Pick<Incident, "opened" | "closed" | "account">;
 
 export function secondsOf(incident: Lasting, at: number, timeFactor: number): number {
-  const began = incident.account?.since ?? incident.opened;
-  return Math.max(0, (incident.closed ?? at) - began) * timeFactor;
+  if (incident.account) return incident.account.lasted_seconds;
+  return Math.max(0, (incident.closed ?? at) - incident.opened) * timeFactor;
 }

@@ -18,7 +18,7 @@ function Facts({ job }: { job: TrainingDetail }) {
     ["Speed, relative to usual", percent(speed)],
     ["Tokens per second", job.tokens_per_second == null ? "unknown" : many(job.tokens_per_second)],
     ["Loss", job.loss?.toPrecision(5) ?? "unknown"],
-    ["ETTR", percent(job.ettr)],
+    ["Effective training time (ETTR)", percent(job.ettr)],
     ["Goodput", percent(job.goodput)],
     ["Checkpoint efficiency", percent(job.checkpoint_efficiency)],
     ["Cluster-days of progress", amount(job.cluster_days)],
@@ -77,10 +77,10 @@ function Restarts({ job }: { job: TrainingDetail }) {
         <li key={one.at}>
           {timeOfDay(one.at)}: down {age(0, one.down_seconds)}, {one.lost_steps} steps from {one.from_step < 0 ? "the beginning" : `step ${one.from_step}`} repeated;{" "}
           <strong>{amount(one.gpu_hours)} GPU-hours</strong>
-          {one.said.map((line) => (
+          {one.notes.map((line) => (
             <p key={line}>{line}</p>
           ))}
-          {one.said.length === 0 && <p class="faint">None of its nodes left service before this; <code>holdfast diagnose</code> can read its logs.</p>}
+          {one.notes.length === 0 && <p class="faint">None of its nodes left service before this; <code>holdfast diagnose</code> can read its logs.</p>}
         </li>
       ))}
     </ul>

@@ -1,7 +1,7 @@
 import type { TrainingView } from "../api";
 import { ask, lived } from "../live/session";
 import { useAnswer } from "../live/use_answer";
-import { amount, percent, reading } from "../shell/figures";
+import { amount, percent } from "../shell/figures";
 import { open, route } from "../shell/route";
 import { List } from "../shell/list";
 import type { Column } from "../shell/order";
@@ -23,6 +23,12 @@ const COLUMNS: readonly Column<TrainingView>[] = [
   { head: "Problem" },
 ];
 
+/** What runs first, the largest before the smaller: an order that no report changes. */
+function inOrder(one: TrainingView, other: TrainingView): number {
+  const over = Number(one.state !== "running") - Number(other.state !== "running");
+  return over || other.world - one.world || one.job.localeCompare(other.job);
+}
+
 function Row({ job }: { job: TrainingView }) {
   return (
     <tr>
@@ -36,11 +42,11 @@ function Row({ job }: { job: TrainingView }) {
         <span class={`health ${job.health}`}>{job.health}</span>
       </td>
       <td class="number" data-head="Step">{job.reports_progress && job.step >= 0 ? job.step.toLocaleString("en") : ""}</td>
-      <td class="number" data-head="Step time">{job.step_seconds == null ? "" : `${reading(job.step_seconds)} s`}</td>
+      <td class="number" data-head="Step time">{job.step_seconds == null ? "" : `${amount(job.step_seconds)} s`}</td>
       <td class="number" data-head="Goodput">{percent(job.goodput)}</td>
       <td class="number" data-head="At risk, GPU-h">{job.exposure_gpu_hours == null ? "unknown" : amount(job.exposure_gpu_hours)}</td>
       <td class="number" data-head="Ranks and nodes">
-        {job.ranks_heard} of {job.world} on {job.nodes.length}
+        {job.ranks_reporting} of {job.world} on {job.nodes.length}
       </td>
       <td class="short" data-head="Last report">{lived(job.last_report_at)} ago</td>
       <td class="sentence">
@@ -64,7 +70,7 @@ function Everything() {
       )}
       {value && value.length > 0 && (
         <List
-          rows={value}
+          rows={value.toSorted(inOrder)}
           columns={COLUMNS}
           keyOf={(job) => `${job.owner} ${job.job}`}
           text={(job) => [job.job, job.owner, job.state, job.health, job.reason, ...job.nodes].join(" ")}

@@ -2,7 +2,7 @@
 
 import { computed, signal } from "@preact/signals";
 import type { FleetView, InboxView, Incident, NodeView, SessionView, TransitionView } from "../api";
-import { age } from "../shell/time";
+import { age, setFleetClock } from "../shell/time";
 import { followAttention } from "./attention";
 import { Client, Refused } from "./client";
 import { Outings } from "./outings";
@@ -80,6 +80,11 @@ function takeNodes(nodes: readonly NodeView[]): void {
   roster.replace(nodes);
 }
 
+function takeFleet(view: FleetView): void {
+  setFleetClock(view.clock_began, view.time_factor);
+  fleet.value = view;
+}
+
 function takeNode(node: NodeView): void {
   receiveTime(node.since);
   roster.put(node);
@@ -142,7 +147,7 @@ export function connect(): void {
     },
     message(kind, data) {
       if (kind === "node") takeNode(data as NodeView);
-      else if (kind === "fleet") fleet.value = data as FleetView;
+      else if (kind === "fleet") takeFleet(data as FleetView);
       else if (kind === "transition") takeTransition(data as TransitionView);
       else if (kind === "incident") takeIncident(data as Incident);
       if (kind === "incident" || kind === "inbox") readInbox(INBOX_PAUSE_SECONDS);

@@ -3,7 +3,7 @@ import { withFigures } from "../shell/figures";
 import { open } from "../shell/route";
 import { concerns, isRoot } from "./concerns";
 
-/** A node can pass every check and still be the cause of an incident; then this is said first. */
+/** A node can pass every check and still be the cause of an incident; then this comes first. */
 export function IncidentsHere({ name }: { name: string }) {
   const here = incidents.value.filter((one) => concerns(one, name));
   if (here.length === 0) return null;

@@ -29,7 +29,7 @@ function Gpus({ node, parts }: { node: string; parts: PartsView }) {
   const signals = SHOWN.filter(([signal]) => parts.gpus.some((gpu) => gpu.signals[signal]));
   const first = parts.times[0];
   if (parts.gpus.length === 0) {
-    return <p class="faint">No GPU data yet: agents report once a minute, and in a large fleet the data is kept from the first view on.</p>;
+    return <p class="faint">No GPU data yet: agents report once a minute, and in a large fleet the controller stores it only after the first view.</p>;
   }
   return (
     <table class="gpus">

@@ -39,18 +39,18 @@ function Controls({ question, values }: { question: Question; values: Readonly<R
   const field = (control: Question["controls"][number]) => (
     <Field key={control.name} control={control} value={values[control.name] ?? ""} onChange={(text) => change(control.name, text)} />
   );
-  const said = route.value.asked;
+  const given = route.value.asked;
   const more = question.controls.filter((control) => control.more);
   return (
     <form class="controls" aria-label="Inputs" onSubmit={(event) => event.preventDefault()}>
       {question.controls.filter((control) => !control.more).map(field)}
       {more.length > 0 && (
-        <details open={more.some(({ name }) => said[name])}>
+        <details open={more.some(({ name }) => given[name])}>
           <summary>More inputs</summary>
           {more.map(field)}
         </details>
       )}
-      {Object.keys(said).length > 0 && (
+      {Object.keys(given).length > 0 && (
         <button type="button" onClick={() => go({ asked: {} })}>
           Reset
         </button>

@@ -146,9 +146,9 @@ export const QUESTIONS: readonly Question[] = [
 ];
 
 /** Current inputs: from the address, otherwise the start values. */
-export function asked(question: Question, said: Readonly<Record<string, string>>): Record<string, string> {
-  const all = question.controls.map(({ name, start = "" }) => [name, said[name] ?? start] as const);
-  const counted = (said["events"] ?? "") !== "" || (said["gpu_years"] ?? "") !== "";
+export function asked(question: Question, given: Readonly<Record<string, string>>): Record<string, string> {
+  const all = question.controls.map(({ name, start = "" }) => [name, given[name] ?? start] as const);
+  const counted = (given["events"] ?? "") !== "" || (given["gpu_years"] ?? "") !== "";
   return Object.fromEntries(all.filter(([name, text]) => text !== "" && !(name === "rate" && counted)));
 }
 

@@ -14,8 +14,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-function passLine(judgement: unknown): number | null {
-  const judged = Array.isArray(judgement) ? (judgement as Judged[]) : [];
+function passLine(verdicts: unknown): number | null {
+  const judged = Array.isArray(verdicts) ? (verdicts as Judged[]) : [];
   const rows = judged.find((one) => isObject(one) && one.check === "sweep.bandwidth")?.subjects;
   const limit: unknown = Array.isArray(rows) && isObject(rows[0]) ? rows[0]["limit"] : null;
   return typeof limit === "number" ? limit : null;

@@ -20,8 +20,8 @@ export function Header() {
       <h1>Holdfast</h1>
       {kind !== "signed-out" && <Nav />}
       {view?.demo && (
-        <span class="badge" title="These nodes are simulated, and their time runs faster than the clock. All durations, rates and costs are in simulated time; times of day are the clock's.">
-          Demo{view.time_factor !== 1 && ` × ${view.time_factor}`}
+        <span class="badge" title="These nodes are simulated. Every time, duration, rate and cost on this page is in simulated time, which runs faster than real time.">
+          Demo{view.time_factor !== 1 && ` × ${view.time_factor}, simulated time`}
         </span>
       )}
       {view?.dry_run && (

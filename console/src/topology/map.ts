@@ -76,7 +76,7 @@ export function mapOf(nodes: readonly NodeView[], edges: readonly EdgeView[]): S
   return { loops, leaves };
 }
 
-/** Everything an incident names: its root, the way from there, and whom it reaches; a part lights its node too. */
+/** Everything an incident names: its root, the way from there, and what it affects; a part lights its node too. */
 export function litBy(incident: Incident, nodes: readonly NodeView[]): ReadonlySet<string> {
   const account = incident.account;
   const path = (account?.path ?? []).flatMap((way) => way.split(" > ").map((one) => one.trim()));

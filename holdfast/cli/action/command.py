@@ -27,7 +27,7 @@ def list_actions(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """List actions, oldest first: what is to be done, is being done and was done, to which node and why."""
+    """List actions, oldest first: planned, running and finished, with node and reason."""
     found = connect(url, token).get("/v1/actions", node=node, limit=limit)["actions"]
     shown = [one for one in found if verb in ("", one["verb"]) and state in ("", one["state"])]
     if as_json:

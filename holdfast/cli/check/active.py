@@ -11,7 +11,7 @@ from holdfast.model.signal import Value
 from holdfast.model.subject import local_name
 from holdfast.model.subject import node as node_subject
 from holdfast.node.agent.node import Node
-from holdfast.node.agent.once import Tell
+from holdfast.node.agent.once import Notify
 from holdfast.node.probes.active.probes import DEVICE, PROBES, seconds_name
 
 MOST_ROWS = 8  # of one probe
@@ -19,8 +19,8 @@ GOOD = (Health.PASS, Health.NOT_APPLICABLE)
 
 
 @contextmanager
-def progress(shown: bool) -> Iterator[Tell]:
-    """A bar on stderr, where somebody looks at it; one step a probe."""
+def progress(shown: bool) -> Iterator[Notify]:
+    """A progress bar on stderr if that is a terminal; one step per probe."""
     if not shown or not sys.stderr.isatty():
         yield lambda probe, words: None
         return
@@ -32,11 +32,11 @@ def progress(shown: bool) -> Iterator[Tell]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=len(names) + 1)
 
-        def tell(probe: str, words: str) -> None:
+        def notify(probe: str, words: str) -> None:
             done = names.index(probe) + 1 if probe in names else 1
             bar.update(task, completed=done, description=f"{probe} {words}".strip())
 
-        yield tell
+        yield notify
 
 
 def measured(node: Node) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from holdfast.node.agent.assemble import load_settings
 from holdfast.node.agent.daemon import verdict_document
 from holdfast.node.agent.metrics import HEALTH_CODES
 from holdfast.node.agent.node import Node
-from holdfast.node.agent.once import look_at
+from holdfast.node.agent.once import check_node
 
 UNKNOWN_EXIT = 3
 STYLES = {"pass": "green", "degraded": "yellow", "fail": "bold red", "unknown": "magenta", "disabled": "dim"}
@@ -25,9 +25,9 @@ def check(
     stage: str = typer.Option("passive", help="Which suite to run: passive, bootstrap, or one of the configuration."),
     json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
     config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
-    seconds: float = typer.Option(0.0, min=0.0, help="Look twice, this far apart, so that rates can be judged."),
+    seconds: float = typer.Option(0.0, min=0.0, help="Read twice, this far apart, so that rates can be judged."),
     everything: bool = typer.Option(False, "--all", help="Show passing checks with all their rows too."),
-    active: bool = typer.Option(True, help="Bootstrap only: run what takes the whole node for a while (see probes)."),
+    active: bool = typer.Option(True, help="Bootstrap only: run the active probes, which need the whole node."),
     source: str = typer.Option(
         "",
         "--from",
@@ -41,8 +41,8 @@ def check(
     if not active:
         settings = replace(settings, probes=replace(settings.probes, active=False))
     try:
-        with progress(not json) as tell:
-            node = look_at(settings, stage, seconds, tell)
+        with progress(not json) as notify:
+            node = check_node(settings, stage, seconds, notify)
     except SettingsError:
         raise
     except Exception as error:  # noqa: BLE001  a check that crashed has seen nothing: UNKNOWN, not a pass
@@ -57,6 +57,9 @@ def check(
     return HEALTH_CODES[node.health.value] if node.health.value in ("pass", "degraded", "fail") else UNKNOWN_EXIT
 
 
+MOST_NAMES = 20
+
+
 def _check_file(path: str, settings: Settings, stage: str, as_json: bool, everything: bool) -> int:
     from holdfast.node.capture.check_file import check_file
 
@@ -68,10 +71,15 @@ def _check_file(path: str, settings: Settings, stage: str, as_json: bool, everyt
             "health": judged.health.value,
             "verdicts": [verdict.as_json() for verdict in judged.verdicts.values()],
             "not_in_the_file": judged.left_out,
+            "not_read": judged.not_read,
         }
         sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
     else:
         _print(f"{path}: {', '.join(dict.fromkeys(judged.tools))}", judged.verdicts.values(), everything)
+        if judged.not_read:
+            shown = ", ".join(judged.not_read[:MOST_NAMES])
+            more = len(judged.not_read) - MOST_NAMES
+            sys.stdout.write(f"not read, no reader recognises it: {shown}{f' and {more} more' if more > 0 else ''}\n")
         _print_health(judged.health.value)
     return HEALTH_CODES[judged.health.value] if judged.health.value in ("pass", "degraded", "fail") else UNKNOWN_EXIT
 

@@ -17,7 +17,7 @@ class LogFormat(StrEnum):
 
 
 def controller(
-    config: str = typer.Option(..., help="Configuration file: where to listen, the store, who carries out which verb."),
+    config: str = typer.Option(..., help="Configuration file: address, store, back ends."),
     verbose: Verbose = False,
     log_format: Annotated[
         LogFormat, typer.Option(help="Log lines as text, or each as one JSON object.")

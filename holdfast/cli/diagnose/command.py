@@ -23,13 +23,13 @@ def diagnose(
     json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
     markdown: bool = typer.Option(False, "--markdown", help="Print Markdown for a ticket."),
     ras: str = typer.Option(
-        "", help="A node of a live job, whose NCCL is asked which ranks are behind; the port may be left out."
+        "", help="A node of a live job: ask its NCCL RAS which ranks are behind. The port is optional."
     ),
-    job: str = typer.Option("", help="A job's id: what the controller knows of it and of its nodes in that time."),
+    job: str = typer.Option("", help="A job's id: add what the controller knows about the job and its nodes."),
     url: Url = "",
     token: Token = "",
 ) -> int:
-    """Say why a job failed and what to do next, from logs of its ranks, launcher, NCCL and kernels, packed too."""
+    """Say why a job failed and what to do next, from its logs: ranks, launcher, NCCL, kernel. Reads archives too."""
     from holdfast.cli.diagnose import show as diagnose_show
     from holdfast.diagnosis.evidence import document as diagnose_document
     from holdfast.diagnosis.rules import diagnose as room

@@ -18,14 +18,14 @@ def show(diagnosis: Diagnosis, files: int, unseen: Sequence[str]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     of_kernel = [one for one in diagnosis.evidence if one.event.action]
     if diagnosis.causes:
-        _tell(console, diagnosis)
+        _print(console, diagnosis)
     elif not of_kernel:
         console.print(f"nothing found in {files} file{'' if files == 1 else 's'}")
     _list_events(console, of_kernel)
     _section(console, "not seen", unseen, "dim")
 
 
-def _tell(console: Console, diagnosis: Diagnosis) -> None:
+def _print(console: Console, diagnosis: Diagnosis) -> None:
     first, *rest = report.lines(diagnosis)
     console.print(Text(first, style="bold red"))
     for line in rest:

@@ -16,7 +16,7 @@ Which = Annotated[
     list[str] | None, typer.Argument(help="Drills in TOML, or names of shipped ones; none means all shipped.")
 ]
 One = Annotated[
-    str, typer.Argument(help="A drill in TOML, or the name of a shipped one; without a name, one of them unseen.")
+    str, typer.Argument(help="A drill in TOML, or the name of a shipped one; default: a random one, unnamed.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Another seed than the file's.")]
 Every = Annotated[bool, typer.Option("--all", help="All shipped drills.")]
@@ -25,16 +25,14 @@ First = Annotated[int, typer.Option("--first", min=0, help="The first seed.")]
 Kind = Annotated[str, typer.Option("--kind", help="Draw only this kind, such as cooling.fan, or calm.")]
 Processes = Annotated[int, typer.Option("--processes", min=0, help="How many at once; 0 means one per core.")]
 Calm = Annotated[float, typer.Option("--calm", min=0.0, max=1.0, help="The share of drills with nothing wrong.")]
-Wide = Annotated[
-    bool, typer.Option("--wide", help="Plants drawn wide: half faults, half calm, planned or undocumented.")
-]
+Wide = Annotated[bool, typer.Option("--wide", help="Plants of wide variety: half with faults, half healthy.")]
 Unseen = Annotated[bool, typer.Option("--unseen", help="With --wide: the family of plants kept out of tuning.")]
 Hard = Annotated[bool, typer.Option("--hard", help="Tiny and large fleets, weak and slow faults, up to three at once.")]
 
 
 @app.command("list")
 def list_drills(as_json: AsJson = False) -> None:
-    """List the shipped drills, what each is about and which one looks like it."""
+    """List the shipped drills, what each is about and which other one has similar symptoms."""
     with needs_extra("plan"):
         from holdfast.cli.drill import show
         from holdfast.lab.drills.file import load, shipped
@@ -49,7 +47,7 @@ def list_drills(as_json: AsJson = False) -> None:
 def run(
     drill: Which = None, every: Every = False, seed: Seed = None, processes: Processes = 0, as_json: AsJson = False
 ) -> None:
-    """Play drills in fast time through the real path to findings, and score them."""
+    """Play drills in fast time through the real seam rules, and score them."""
     with needs_extra("plan"):
         from holdfast.cli.drill import show
         from holdfast.lab.drills import batch
@@ -80,7 +78,7 @@ def fuzz(
     processes: Processes = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Draw drills at random, and print which kind was taken for which."""
+    """Draw random drills and print how often each kind was mistaken for another."""
     with needs_extra("plan"):
         from holdfast.cli.drill import show
         from holdfast.lab.drills import batch

@@ -118,10 +118,10 @@ def confusion(rows: dict[str, dict[str, int]]) -> None:
 
 def reliability(bands: Sequence[Outcome]) -> None:
     """How often findings of a stated confidence were right."""
-    rows = table("confidence", "findings", "said", "were right", "95 %")
+    rows = table("confidence", "findings", "mean", "were right", "95 %")
     for one in bands:
         rows.add_row(
-            f"{one['from']:.2f} to {one['to']:.2f}", str(one["findings"]), f"{100 * one['said']:.1f} %",
+            f"{one['from']:.2f} to {one['to']:.2f}", str(one["findings"]), f"{100 * one['mean_confidence']:.1f} %",
             f"{100 * (one['right'] / one['findings']):.1f} %",
             f"{100 * one['right_low']:.0f} % to {100 * one['right_high']:.0f} %",
         )  # fmt: skip

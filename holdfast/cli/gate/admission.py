@@ -47,23 +47,34 @@ def closed(config: str, seconds: float = SECONDS) -> str:
 def _ask(config: str, seconds: float) -> str:
     settings = tomllib.loads(Path(config).read_text(encoding="utf-8"))
     controller, agent = settings.get("controller", {}), settings.get("agent", {})
-    url, ca_file = str(controller.get("url", "")), str(controller.get("ca_file", ""))
-    if not url:
+    others = controller.get("standby_urls", [])
+    urls = [str(one) for one in (controller.get("url", ""), *(others if isinstance(others, list) else ())) if one]
+    if not urls:
         raise AdmissionUnanswered(f"{config} names no controller")
     state = Path(str(agent.get("state_dir", "/var/lib/holdfast")))
     secret = Path(str(controller.get("credential_file", "") or state / "credential"))
     headers = {"Authorization": f"Bearer {secret.read_text(encoding='utf-8').strip()}"}
-    address = urlsplit(url)
-    status, body, location = _get(address, ca_file, headers, seconds)
-    leader = urlsplit(location)
-    if status in REDIRECTS and leader.hostname and leader.scheme in ("https", address.scheme):
-        status, body, _ = _get(leader._replace(path=address.path), ca_file, headers, seconds)
-    if status != 200:
-        raise AdmissionUnanswered(f"the controller answered with status {status}")
-    answer = json.loads(body)
+    answer = json.loads(_from_leader(urls, str(controller.get("ca_file", "")), headers, seconds))
     if answer["allowed"] is True:
         return ""
     return " ".join(str(answer.get("reason", "")).split())[:1000] or "closed"
+
+
+def _from_leader(urls: list[str], ca_file: str, headers: dict[str, str], seconds: float) -> bytes:
+    """The answer of the first that leads or can name who does."""
+    trouble = ""
+    for address in map(urlsplit, urls):
+        try:
+            status, body, location = _get(address, ca_file, headers, seconds)
+            leader = urlsplit(location)
+            if status in REDIRECTS and leader.hostname and leader.scheme in ("https", address.scheme):
+                status, body, _ = _get(leader._replace(path=address.path), ca_file, headers, seconds)
+            if status == 200:
+                return body
+            trouble = f"the controller answered with status {status}"
+        except (OSError, http.client.HTTPException) as error:
+            trouble = f"the controller cannot be asked: {error or type(error).__name__}"
+    raise AdmissionUnanswered(trouble)
 
 
 def _get(address: SplitResult, ca_file: str, headers: dict[str, str], seconds: float) -> tuple[int, bytes, str]:

@@ -96,7 +96,7 @@ def _ask_controller(options: GateOptions) -> str | None:
     try:
         return admission.closed(options.ask)
     except admission.AdmissionUnanswered as error:
-        # The safe answer: what the controller said last, and only a node that passed a full test since its last use.
+        # The safe answer: the controller's last answer, and only a node that passed a full test since its last use.
         options.tested = True
         _say(2, f"holdfast gate: {error}; the mark of the last full test decides\n")
         return None
@@ -106,7 +106,7 @@ def _kept_out(path: str, options: GateOptions, admission: str | None) -> str:
     """Why nothing may start on a node that is well: the controller holds it, or its last pass is used up."""
     stem = os.path.splitext(path)[0]
     try:
-        if admission is None:  # else the controller has just said that it is open
+        if admission is None:  # else the controller has just answered that it is open
             return " ".join(_content(stem + ".closed")[:1000].decode("utf-8", "replace").split()) or "closed"
     except Blind:
         if os.path.lexists(stem + ".closed"):

@@ -11,11 +11,11 @@ Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
   --max-age SECONDS          an older verdict is unknown (default 120)
   --on-unknown allow|refuse  allow: an unknown exits 0 with a note on stderr (default refuse: 3)
   --file FILE                the verdict file (default /run/holdfast/verdict.json)
-  --config FILE              the agent's configuration, where it names another verdict file or node (some ms slower)
-  --node NAME                this node's name, where the host name is not it (in a container)
+  --config FILE              the agent's configuration, if it sets another verdict file or node (some ms slower)
+  --node NAME                this node's name, if it differs from the host name (in a container)
   --drain auto|never         auto: in a Slurm prolog or HealthCheckProgram, drain with our reason before refusing
   --tested                   refuse unless the full suite passed and nothing has been started since
-  --take                     the same, and use that pass up: the next start needs another test
+  --take                     the same, and consume the pass: the next start needs another test
   --ask FILE                 ask the controller too; FILE is the agent's configuration, which names it. If it does not
                              answer within 3 s, only a full test since the last use lets work in
   --json                     print one JSON document

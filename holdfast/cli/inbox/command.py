@@ -1,12 +1,12 @@
 """`holdfast inbox`: items that need an operator, and what was done about them."""
 
 import json
-import time
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
+from holdfast.cli.shared.fleet_clock import fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import clock, console, count, lasting, plain, print_list
 from holdfast.client.client import Client, connect
@@ -30,12 +30,13 @@ def list_items(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """What waits for a person, worst first: nodes, incidents and jobs that died."""
-    found = connect(url, token).get("/v1/inbox", owner=owner, assignee=assignee)
+    """List what needs an operator, worst first: nodes, incidents and jobs that died."""
+    client = connect(url, token)
+    found = client.get("/v1/inbox", owner=owner, assignee=assignee)
     if as_json:
         typer.echo(json.dumps(found))
         return
-    now, out = time.time(), console()
+    times, out = fleet_clock(client), console()
     numbered = list(enumerate(found["items"], start=1))
     shown = [(number, one) for number, one in numbered if all_ or one["state"] in ("open", "acknowledged")]
     if not shown:
@@ -43,7 +44,7 @@ def list_items(
         return
     rows = []
     for number, one in shown:
-        age, owner = lasting(now - one["since"]), plain(one["owner"])
+        age, owner = lasting(times.seconds_since(one["since"])), plain(one["owner"])
         rows.append([str(number), _title(one), plain(one["state"]), age, _hourly(one), owner, plain(one["remedy"])])
     print_list(("#", "what", "state", "age", "cost/h", "owner", "what to look at"), rows, title=1)
     out.print(f"{count(len(shown), 'item')}.{_hidden(found)} `holdfast inbox show 1` has the next step of the first.")
@@ -64,15 +65,15 @@ def _hidden(found: dict[str, Any]) -> str:
 
 @app.command()
 def show(item: Key, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """One item: remedy, owner, price, the commands to run, and its history."""
+    """Show an item: remedy, owner, price, the commands to run, and its history."""
     client = connect(url, token)
     key = _key(client, item)
     found = client.get(f"/v1/inbox/{quote(key, safe='/@')}")
     if as_json:
         typer.echo(json.dumps(found))
         return
-    one, out, now = found["item"], console(), time.time()
-    out.print(f"{_title(one)}, {one['state']} for {lasting(now - one['since'])}")
+    one, out, times = found["item"], console(), fleet_clock(client)
+    out.print(f"{_title(one)}, {one['state']} for {lasting(times.seconds_since(one['since']))}")
     out.print(plain(one["detail"]))
     for name, text in _facts(one):
         if text:
@@ -80,7 +81,7 @@ def show(item: Key, url: Url = "", token: Token = "", as_json: AsJson = False) -
     for command in one["commands"]:
         out.print(f"  $ {plain(command)}", soft_wrap=True)
     for note in found["notes"]:
-        out.print(f"{clock(note['at'])} {plain(note['who'])}: {note['action']} {plain(note['text'])}")
+        out.print(f"{clock(times.at(note['at']))} {plain(note['who'])}: {note['action']} {plain(note['text'])}")
 
 
 def _facts(one: dict[str, Any]) -> list[tuple[str, str]]:
@@ -101,20 +102,20 @@ def _facts(one: dict[str, Any]) -> list[tuple[str, str]]:
 
 @app.command()
 def acknowledge(item: Key, comment: Comment = "", url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """Say that you look at it."""
+    """Acknowledge an item: you work on it."""
     _act(url, token, as_json, item, action="acknowledge", comment=comment)
 
 
 @app.command()
 def assign(
     item: Key,
-    to: Annotated[str, typer.Argument(help="A person or team; '' takes the assignment back.", metavar="WHO")],
+    to: Annotated[str, typer.Argument(help="A person or team; '' removes the assignment.", metavar="WHO")],
     comment: Comment = "",
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Give it to a person or team."""
+    """Assign an item to a person or team."""
     _act(url, token, as_json, item, action="assign", assignee=to, comment=comment)
 
 
@@ -127,7 +128,7 @@ def mute(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """No notification for a time."""
+    """Send no notifications for a time."""
     hours = Asked().duration("--for", for_) / 3600
     _act(url, token, as_json, item, action="mute", hours=hours, comment=comment)
 
@@ -146,19 +147,19 @@ def comment(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Add a note to its history."""
+    """Add a note to an item's history."""
     _act(url, token, as_json, item, action="comment", comment=text)
 
 
 @app.command()
 def resolve(item: Key, comment: Comment = "", url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """Close it; the same trouble later is a new item."""
+    """Close an item; if the problem returns, it is a new item."""
     _act(url, token, as_json, item, action="resolve", comment=comment)
 
 
 @app.command()
 def reopen(item: Key, comment: Comment = "", url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """Open it again."""
+    """Reopen an item."""
     _act(url, token, as_json, item, action="reopen", comment=comment)
 
 

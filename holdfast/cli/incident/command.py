@@ -1,19 +1,19 @@
 """`holdfast incident`: open and closed incidents with root cause, cost and next step."""
 
 import json
-import time
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
+from holdfast.cli.shared.fleet_clock import fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.client.client import connect
 from holdfast.model.refusal import Refusal
 
 app = typer.Typer(no_args_is_help=True)
-Id = Annotated[str, typer.Argument(help="Its id, or what it is about (the newest one then): cdu/c2.")]
+Id = Annotated[str, typer.Argument(help="Its id, or its subject, such as cdu/c2 (the newest incident on it).")]
 
 
 @app.command("list")
@@ -24,19 +24,20 @@ def list_incidents(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Open incidents, the newest first, with what they cost."""
+    """List open incidents with their costs, newest first."""
     only = "" if all_ else "open"
-    found = connect(url, token).get("/v1/incidents", only=only, limit=limit)
+    client = connect(url, token)
+    found = client.get("/v1/incidents", only=only, limit=limit)
     if as_json:
         typer.echo(json.dumps(found))
         return
     from holdfast.cli.incident.text import as_table, none_open
 
     if found["incidents"]:
-        as_table(found["incidents"], time.time())
+        as_table(found["incidents"])
     else:
-        past = [] if all_ else connect(url, token).get("/v1/incidents", only="", limit=limit)["incidents"]
-        typer.echo(none_open(past))
+        past = [] if all_ else client.get("/v1/incidents", only="", limit=limit)["incidents"]
+        typer.echo(none_open(past, fleet_clock(client)))
 
 
 @app.command()
@@ -50,15 +51,17 @@ def show(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """One incident whole: cause, path, rivals, cost in five layers, owners, runbook with its queries filled in."""
+    """Show an incident: cause, path, rivals, cost in five layers, owners, runbook with its queries filled in."""
     if as_json + markdown + bool(into) > 1:
         raise Refusal("--json, --markdown and --into: expected one of them")
-    found: dict[str, Any] = connect(url, token).get(f"/v1/incidents/{quote(wanted.strip('/'), safe='/@')}")
+    client = connect(url, token)
+    found: dict[str, Any] = client.get(f"/v1/incidents/{quote(wanted.strip('/'), safe='/@')}")
     if as_json:
         typer.echo(json.dumps(found))
         return
-    from holdfast.cli.incident.text import as_markdown, as_text, write_post_mortem
+    from holdfast.cli.incident.text import as_markdown, as_text, by_the_fleets_clock, write_post_mortem
 
+    found = by_the_fleets_clock(found, fleet_clock(client))
     if into:
         for file in write_post_mortem(found, Path(into)):
             typer.echo(str(file))

@@ -6,34 +6,49 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.catalog import seam_kinds
-from holdfast.cli.incident.chart import drawn
 from holdfast.cli.incident.figures import many, moments, paths, readable, rivals
-from holdfast.cli.incident.runbook import filled
 from holdfast.cli.incident.svg import drawing
-from holdfast.cli.shared.table import ago, clock, lasting, plain, print_list, printable
+from holdfast.cli.shared.fleet_clock import FleetClock
+from holdfast.cli.shared.table import clock, lasting, plain, print_list, printable
+from holdfast.fleet.api import runbook as runbooks
 from holdfast.model.refusal import Refusal
 
 MOST_LINES = 12
 Found = dict[str, Any]
 
 
-def none_open(past: Sequence[dict[str, Any]]) -> str:
+def none_open(past: Sequence[dict[str, Any]], times: FleetClock) -> str:
     """`past`: the newest of those that are over."""
     ended = [one["closed"] for one in past if one.get("closed")]
     if not ended:
         return "No incident, open or past."
-    return f"No incident is open, since {clock(max(ended))}; --all lists those that are over."
+    return f"No incident is open, since {clock(times.at(max(ended)))}; --all lists those that are over."
 
 
-def as_table(incidents: list[Found], now: float) -> None:
+def as_table(incidents: list[Found]) -> None:
     rows = []
     for one in incidents:
-        bill = (one.get("account") or {}).get("bill") or {}
-        cost = f"{_total(bill, 'so_far'):,.0f} {bill['currency']}" if bill else ""
-        rate = f"{bill['gpu_hours_per_hour']:.3g}" if bill and not one["closed"] else ""
-        cells = (one["id"], one["state"], ago(now, one["opened"]), one["cause"], rate, cost, readable(one["reason"]))
+        figures = one["figures"]
+        cost = "" if figures["cost"] is None else f"{figures['cost']:,.0f} {figures['currency']}"
+        hours = "" if figures["gpu_hours"] is None else f"{figures['gpu_hours']:.3g}"
+        lasted, cause = lasting(figures["lasted_seconds"]), one["cause"]
+        cells = (one["id"], one["state"], lasted, cause, hours, cost, figures["owner"], readable(one["reason"]))
         rows.append([plain(cell) for cell in cells])
-    print_list(("id", "state", "opened", "cause", "GPUs lost", "cost", "why"), rows)
+    print_list(("id", "state", "lasted", "cause", "GPU-h lost", "cost", "owner", "why"), rows)
+
+
+def by_the_fleets_clock(found: Found, times: FleetClock) -> Found:
+    """The incident with all its moments by the clock of the fleet, as the page shows them."""
+    moved = {**found, "opened": times.at(found["opened"])}
+    moved["closed"] = times.at(found["closed"]) if found["closed"] else found["closed"]
+    if (account := found.get("account")) is not None:
+        timeline = [{**moment, "at": times.at(moment["at"])} for moment in account["timeline"]]
+        moved["account"] = {**account, "since": times.at(account["since"]), "timeline": timeline}
+        moved["account"]["charts"] = [
+            {**chart, "start": times.at(chart["start"]), "step": chart["step"] * times.factor}
+            for chart in account["charts"]
+        ]
+    return moved
 
 
 def as_text(found: Found) -> str:
@@ -46,9 +61,21 @@ def as_text(found: Found) -> str:
     ]
     if account is None:
         nodes = ", ".join(found["evidence"]) or "none"
-        return "\n".join(printable(line) for line in [*head, f"nodes: {nodes}"])
+        return "\n".join(printable(line) for line in [*head, *_figures(found), f"nodes: {nodes}"])
     parts = [head, *(_part(name, lines) for name, lines in _parts(found, account))]
     return "\n".join(printable(line) for part in parts for line in part)
+
+
+def _figures(found: Found) -> list[str]:
+    """Of one without an account."""
+    figures = found.get("figures") or {}
+    if not figures:
+        return []
+    lasted = f"{'it lasted' if found['closed'] else 'for'} {lasting(figures['lasted_seconds'])}"
+    price = "its cost is not known"
+    if figures["cost"] is not None:
+        price = f"{figures['gpu_hours']:.3g} GPU-hours lost, {figures['cost']:,.0f} {figures['currency']}"
+    return [f"{lasted}; {price}; owner: {figures['owner']}"]
 
 
 def _part(name: str, lines: list[str]) -> list[str]:
@@ -57,7 +84,7 @@ def _part(name: str, lines: list[str]) -> list[str]:
 
 def _parts(found: Found, account: Found) -> list[tuple[str, list[str]]]:
     over = bool(found["closed"])
-    lasted = f"{'it lasted' if over else 'for'} {lasting(account['lasted_seconds'])} of the fleet's time"
+    lasted = f"{'it lasted' if over else 'for'} {lasting(account['lasted_seconds'])}"
     return [
         ("since", [f"{_clock(account['since'])}, {lasted}; confidence {account['confidence']:.2f}"]),
         ("path", _short(paths(account["path"]))),
@@ -68,7 +95,7 @@ def _parts(found: Found, account: Found) -> list[tuple[str, list[str]]]:
         ("left in service", [_nodes(found["evidence"])] if found["evidence"] else []),
         ("owners", [f"{team}: {who}" for team, who in account["on_call"].items()]),
         ("timeline", [f"{_clock(at)}  {domain:<12} {words}" for at, domain, words in _first(account["timeline"])]),
-        ("runbook", [f"runbooks/{account['runbook']}.md", *filled(found)]),
+        ("runbook", [f"runbooks/{account['runbook']}.md", *runbook_lines(found)]),
     ]
 
 
@@ -110,7 +137,8 @@ def as_markdown(found: Found, pictures: Sequence[str] = ()) -> str:
     lines = [f"# {found['subject']}: {title}", "", printable(readable(found["reason"])), ""]
     lines += [f"- incident `{found['id']}`, {found['state']}", f"- opened {_clock(found['opened'])}"]
     if found["closed"]:
-        lines.append(f"- closed {_clock(found['closed'])}, after {lasting(found['closed'] - found['opened'])}")
+        lasted = (found.get("figures") or {}).get("lasted_seconds", found["closed"] - found["opened"])
+        lines.append(f"- closed {_clock(found['closed'])}; it lasted {lasting(lasted)}")
     if account:
         for name, part in _parts(found, account):
             if part:
@@ -124,7 +152,7 @@ def _charts(account: Found, pictures: Sequence[str]) -> list[str]:
     if pictures:
         named = zip(account["charts"], pictures, strict=True)
         return [f"![{printable(chart['subject'])} {chart['signal']}]({file})\n" for chart, file in named]
-    return [line for chart in account["charts"] for line in ("```", *drawn(chart, account["since"]), "```", "")]
+    return [line for chart in account["charts"] for line in ("```", *text_chart(chart, account["since"]), "```", "")]
 
 
 def write_post_mortem(found: Found, folder: Path) -> list[Path]:
@@ -171,3 +199,52 @@ def _total(bill: Found, name: str) -> float:
 
 def _clock(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+BARS = "▁▂▃▄▅▆▇█"
+GAP = "·"
+
+
+def text_chart(chart: dict[str, Any], since: float) -> list[str]:
+    """A title with the range, the bars, and a mark where it began."""
+    values: list[float | None] = chart["values"]
+    seen = [value for value in values if value is not None]
+    title = f"{chart['subject']} {chart['signal']}"
+    if not seen:
+        return [f"{title}: no readings"]
+    low, high = min(seen), max(seen)
+    bars = "".join(_bar(value, low, high) for value in values)
+    place = round((since - chart["start"]) / chart["step"]) if chart["step"] else 0
+    mark = " " * place + "^ it began" if 0 <= place < len(values) else ""
+    ends = chart["start"] + chart["step"] * (len(values) - 1)
+    span = f"{_hour(chart['start'])} to {_hour(ends)}"
+    return [f"{title}: {low:.4g} to {high:.4g}, {span}", bars, *([mark] if mark else [])]
+
+
+def _bar(value: float | None, low: float, high: float) -> str:
+    if value is None:
+        return GAP
+    share = (value - low) / (high - low) if high > low else 0.5
+    return BARS[min(len(BARS) - 1, int(share * len(BARS)))]
+
+
+def _hour(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%MZ")
+
+
+def runbook_lines(found: dict[str, Any]) -> list[str]:
+    account = found.get("account") or {}
+    jobs = sorted({one["subject"].partition("/")[2] for one in account.get("losses", [])})
+    runbook = runbooks.filled(
+        found["cause"],
+        str(found["subject"]),
+        [str(one) for one in found["evidence"]],
+        jobs,
+        len(account.get("victims", [])),
+        float(account.get("since", found["opened"])),
+    )
+    lines = [f"confirm: {one}" for one in runbook.confirm]
+    lines += [f"{number}. {one}" for number, one in enumerate(runbook.act, start=1)]
+    lines += [f"do not: {runbook.leave}"] if runbook.leave else []
+    lines += [f"over when: {runbook.over}"] if runbook.over else []
+    return lines

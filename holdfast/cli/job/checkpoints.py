@@ -11,9 +11,9 @@ def show_places(kept: dict[str, Any], out: Any) -> None:
     if kept["unknown"]:
         out.print(f"where its checkpoints live is unknown: {plain(kept['unknown'])}")
         return
-    heard = f"{count(kept['keepers'], 'keeper')} heard, {count(kept['replicas'], 'replica')}"
+    keepers = f"{count(kept['keepers'], 'keeper')} reporting, {count(kept['replicas'], 'replica')}"
     memory = f"{kept['used_bytes'] / GIB:,.1f} of {kept['budget_bytes'] / GIB:,.1f} GiB of memory in use"
-    out.print(f"checkpoints (kept as {plain(kept['kept_as'])}): {heard}, {memory}")
+    out.print(f"checkpoints (kept as {plain(kept['kept_as'])}): {keepers}, {memory}")
     out.print(f"{_committed(kept)}; {_stored(kept)}; {_unsaved(kept)}")
     world = kept["world"]
     on_gpus = ["GPU memory"] if any(one["gpu_memory"] for one in kept["steps"]) else []

@@ -10,7 +10,7 @@ import typer
 from holdfast.cli.job.checkpoints import show_places
 from holdfast.cli.job.clean import clean
 from holdfast.cli.shared.options import AsJson, Token, Url
-from holdfast.cli.shared.table import ago, console, count, lasting, plain, styled, table
+from holdfast.cli.shared.table import ago, console, count, lasting, plain, print_list, styled, table
 from holdfast.client.client import connect
 
 app = typer.Typer(no_args_is_help=True)
@@ -25,20 +25,24 @@ def list_jobs(url: Url = "", token: Token = "", as_json: AsJson = False) -> None
     if as_json:
         typer.echo(json.dumps(found))
         return
-    rows = table("job", "state", "health", "ranks", "step", "a step", "goodput", "at risk", "why")
-    for one in found["jobs"]:
-        rows.add_row(
+    rows = [
+        [
             plain(one["job"]),
             styled(one["state"]),
             styled(one["health"]),
-            f"{one['ranks_heard']}/{one['world']}",
+            f"{one['ranks_reporting']}/{one['world']}",
             str(one["step"]),
             _seconds(one["step_seconds"]),
             _share(one["goodput"]),
             _hours(one["exposure_gpu_hours"]),
             plain(one["reason"]),
-        )
-    console().print(rows if found["jobs"] else "No job reports its progress; see docs/progress.md.")
+        ]
+        for one in found["jobs"]
+    ]
+    if rows:
+        print_list(("job", "state", "health", "ranks", "step", "a step", "goodput", "at risk", "why"), rows)
+    else:
+        console().print("No job reports its progress; see docs/progress.md.")
 
 
 @app.command()
@@ -64,9 +68,9 @@ def show(
 
 def _print(found: Document) -> None:
     out = console()
-    heard = f"{found['ranks_heard']} of {found['world']} ranks on {count(len(found['nodes']), 'node')}"
+    ranks = f"{found['ranks_reporting']} of {found['world']} ranks on {count(len(found['nodes']), 'node')}"
     last = ago(time.time(), found["last_report_at"])
-    out.print(f"{plain(found['job'])} of {plain(found['owner'])}: {found['state']}, {heard}, last report {last}")
+    out.print(f"{plain(found['job'])} of {plain(found['owner'])}: {found['state']}, {ranks}, last report {last}")
     if found["reason"]:
         out.print(f"{styled(found['health'])}: {plain(found['reason'])}")
     loss = "" if found["loss"] is None else f", loss {found['loss']:.4g}"
@@ -103,7 +107,7 @@ def _restarts(restarts: list[Document], out: Any) -> None:
         again = f"{count(one['lost_steps'], 'step')} made again from {where}"
         out.print(f"restart {ago(time.time(), one['at'])}: {cost}, {again}")
         unknown = ["no node of it left service before; `holdfast diagnose` reads its logs"]
-        for line in one.get("said") or unknown:
+        for line in one.get("notes") or unknown:
             out.print(f"  {plain(line)}")
 
 

@@ -200,7 +200,7 @@ def ticket(
     number: Annotated[str, typer.Argument(help="The ticket of your own system, such as RMA-4711.", metavar="TICKET")],
     state: Annotated[str, typer.Option(help="open, sent (the part is on its way), replaced or closed.")] = "open",
     part: Annotated[str, typer.Option(help="The part, as 'node assets' names it, such as gpu/3.")] = "",
-    note: Annotated[str, typer.Option(help="What there is to say about it.")] = "",
+    note: Annotated[str, typer.Option(help="A note about it.")] = "",
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,

@@ -20,7 +20,7 @@ def test(
     channel: Annotated[str, typer.Option(help="Only this one: slack, or slack[1].")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Send one test notification to every channel. Exit code 1 if one does not accept it."""
+    """Send a test notification to every channel. Exit code 1 if a channel does not accept it."""
     from holdfast.fleet.controller.settings import load
     from holdfast.fleet.inbox.items import Severity
     from holdfast.fleet.notifications.message import Notification, NotifiedEvent

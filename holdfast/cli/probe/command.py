@@ -16,10 +16,8 @@ app.command()(show)
 Hosts = Annotated[
     str, typer.Option(help="File with a host per line: `name address [leaf=L] [launch command...]`; or TOML.")
 ]
-Slurm = Annotated[
-    str, typer.Option(help="Hosts by Slurm instead, as a hostlist such as n[1-4]: workers start with srun.")
-]
-Local = Annotated[int, typer.Option(help="So many processes on this machine instead of hosts.")]
+Slurm = Annotated[str, typer.Option(help="A Slurm hostlist instead, such as n[1-4]: workers start with srun.")]
+Local = Annotated[int, typer.Option(help="This many processes on this machine instead of hosts.")]
 
 
 @app.command()
@@ -39,11 +37,11 @@ def run(
     ),
     backend: str = typer.Option("gloo", help="gloo, or nccl on GPUs."),
     smallest: str = typer.Option("8", help="Smallest payload of the sweep in bytes, or with KiB, MiB, GiB."),
-    largest: str = typer.Option("2GiB", help="Largest payload; stops earlier where memory or time do not allow it."),
+    largest: str = typer.Option("2GiB", help="Largest payload; the sweep stops earlier if memory or time run out."),
     pair_bytes: str = typer.Option("8MiB", help="Payload with which pairs are compared."),
     longest_seconds: float = typer.Option(10.0, help="After an exchange as long as this no larger size is tried."),
     timeout_seconds: float = typer.Option(120.0, help="How long a host may stay silent before it counts as absent."),
-    spoil: str = typer.Option("", help="A drill: RANK:BYTES puts one wrong number into that rank's sum at that size."),
+    spoil: str = typer.Option("", help="For tests: put one wrong number into this rank's sum at this size."),
     fabric: str = typer.Option("", help="Judge the sweep by the limits of this fabric of the catalog (reference)."),
     topology: str = typer.Option(
         "",
@@ -52,7 +50,7 @@ def run(
     ),
     adaptive: bool = typer.Option(False, help="The fabric routes adaptively: name leaf pairs, not single links."),
     baseline: str = typer.Option(
-        "", help="File with this cluster's past sweeps: compared with, and extended by a healthy sweep."
+        "", help="File of this cluster's past sweeps to compare with; a healthy sweep is added."
     ),
     nccl_tests: str = typer.Option(
         "",
@@ -107,9 +105,9 @@ def fingerprint(
     local: Local = 0,
     repeats: int = typer.Option(5, min=2, help="How often each device computes: silent corruption is rare."),
     golden: str = typer.Option(
-        "", help="File with the bits of every kind of device: compared with; new kinds are learned from the majority."
+        "", help="File of expected bits per kind of device; new kinds are added from the majority."
     ),
-    flip: int = typer.Option(-1, help="A drill: turn one bit of the inputs of this rank."),
+    flip: int = typer.Option(-1, help="For tests: flip one input bit of this rank."),
     as_json: AsJson = False,
 ) -> None:
     """Compute the same fixed numbers on every device, and name the one whose bits differ from the majority's.
@@ -134,15 +132,15 @@ def stress(
     file: str = typer.Option("", help="TOML with profiles of your own; see docs/probes.md."),
     minutes: float = typer.Option(1.0, min=0.0, help="How long the load runs."),
     seconds: float = typer.Option(0.0, min=0.0, help="How long, in seconds instead of minutes."),
-    workers: int = typer.Option(0, min=0, help="At most so many devices; on a CPU so many processes (2)."),
+    workers: int = typer.Option(0, min=0, help="Maximum number of devices; on a CPU, of processes (2)."),
     config: Config = "",
     hosts: Hosts = "",
     slurm: Slurm = "",
     as_json: AsJson = False,
 ) -> None:
-    """Put a shaped load on every device while the passive checks watch, and report what surfaced.
+    """Put a shaped load on every device while the passive checks run, and report what changed.
 
-    Exit code: 0 nothing, 1 a device lagged or a check turned, 2 a worker never reported or died.
+    Exit code: 0 nothing, 1 a device lagged or a check changed, 2 a worker never reported or died.
     """
     from holdfast.cli.probe.report import print_stress
     from holdfast.node.agent.assemble import load_settings

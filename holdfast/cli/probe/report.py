@@ -80,16 +80,16 @@ def print_stress(found: dict[str, Any], as_json: bool) -> int:
         sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
     else:
         _stress(found, console())
-    return FAILED if found["unheard"] else int(bool(found["named"] or found["surfaced"]))
+    return FAILED if found["not_reported"] else int(bool(found["named"] or found["surfaced"]))
 
 
 def _stress(found: dict[str, Any], out: Console) -> None:
-    rows = table("device", "first turns/s", "last turns/s", "drift", "of median")
+    rows = table("device", "first iterations/s", "last iterations/s", "drift", "of median")
     for one in found["devices"]:
         rows.add_row(
             plain(one["subject"]),
-            f"{one['first_turns_per_second']:.1f}",
-            f"{one['last_turns_per_second']:.1f}",
+            f"{one['first_iterations_per_second']:.1f}",
+            f"{one['last_iterations_per_second']:.1f}",
             f"{100 * one['drift_ratio']:+.0f} %",
             f"{100 * one['share_of_median']:.0f} %",
         )
@@ -98,7 +98,7 @@ def _stress(found: dict[str, Any], out: Console) -> None:
     out.print(f"drift of the whole between its first and last part: {100 * found['drift_ratio']:+.0f} %{slowed}")
     for about in found["named"]:
         out.print(plain(f"slow: {about}"))
-    for about, why in found["unheard"].items():
+    for about, why in found["not_reported"].items():
         out.print(plain(f"no answer: {about}: {why}"))
     for one in found["surfaced"]:
         out.print(plain(f"{one['health']}: {one['check']}: {one['reason']}"))

@@ -26,7 +26,7 @@ def report(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Report what a month's money bought: productive and lost time and why, price per productive hour, claims."""
+    """Report what you paid for in a month: productive and lost time and why, price per productive hour, claims."""
     from holdfast.economics.reports import build_month
 
     build_month.refuse_options(by, out)

@@ -30,9 +30,9 @@ def run(
     command: Annotated[list[str], typer.Argument(help="The training command, after `--`.")],
     folder: Annotated[Path, typer.Option(help="Logs of attempts and the state of the run.")] = Path("holdfast-run"),
     node: str = typer.Option("", help="This machine's name; Slurm's, or its short host name, where not given."),
-    same_cause: int = typer.Option(3, min=1, help="Attempts that may end by one cause without coming further."),
+    same_cause: int = typer.Option(3, min=1, help="Attempts that one cause may end without progress."),
     hang_factor: float = typer.Option(5.0, min=1.0, help="Silence of so many times the longest gap is a hang."),
-    hang_floor_seconds: float = typer.Option(60.0, min=0.1, help="But no silence shorter than this."),
+    hang_floor_seconds: float = typer.Option(60.0, min=0.1, help="Shortest silence that is a hang."),
     grace_seconds: float = typer.Option(10.0, min=0.0, help="Between asking processes to end and killing them."),
     backoff_seconds: float = typer.Option(5.0, min=0.0, help="First wait after an attempt without progress; doubles."),
     storage_timeout_seconds: float = typer.Option(3600.0, help="How long to wait for full or silent storage."),
@@ -40,18 +40,18 @@ def run(
     verdict_file: str = typer.Option("/run/holdfast/verdict.json", help="Verdicts of this node's agent, if one runs."),
     tune_nccl: bool = typer.Option(False, help="Set NCCL variables for longer outages, where the job sets none."),
     nodes: int = typer.Option(0, min=0, help="One supervisor per node: how many take part; others are spares."),
-    min_nodes: int = typer.Option(0, min=0, help="Go on with as few when no spare is left.  [default: --nodes]"),
-    max_nodes: int = typer.Option(0, min=0, help="Take part with as many once they join.  [default: --nodes]"),
+    min_nodes: int = typer.Option(0, min=0, help="Continue with this many when no spare is left.  [default: --nodes]"),
+    max_nodes: int = typer.Option(0, min=0, help="Use up to this many once they join.  [default: --nodes]"),
     store: str = typer.Option("", help="HOST:PORT on the leader's node where supervisors meet: docs/run.md."),
     lead: bool = typer.Option(False, help="Lead here. Without it the first node of a Slurm or Kubernetes job leads."),
     probe: str = typer.Option("", help="Command that tests a node before a restart; else `holdfast check`."),
     url: Url = "",
     token: Token = "",
-    lost_seconds: float = typer.Option(15.0, min=1.0, help="A node without a report for so long is presumed lost."),
+    lost_seconds: float = typer.Option(15.0, min=1.0, help="A node is presumed lost after this time without a report."),
 ) -> int:
-    """Supervise a training command: say why it ended, start it again where that helps, stop where it does not.
+    """Supervise a training command: report why it ended, and restart it or stop.
 
-    Exit code: 0 ended well, 93 another run would be a waste (tell the scheduler not to requeue), else the command's.
+    Exit code: 0 ended well, 93 another run would fail too (do not requeue), else the command's.
     """
     from holdfast.catalog.nccl_tuning import environment
     from holdfast.supervisor.decide import Budget
@@ -100,7 +100,7 @@ def _rendezvous(
     except SecretError as why:
         raise Refusal(str(why)) from None
     timeout, leads = StoreTimeouts(lost_seconds=lost_seconds), lead or leads_by_scheduler()
-    return C10dRendezvous(options.node, store, secret, Size(*size), timeout, leads=leads, tell=_tell)
+    return C10dRendezvous(options.node, store, secret, Size(*size), timeout, leads=leads, notify=_notify)
 
 
 def _fleet(url: str, token: str) -> "FleetClient | None":
@@ -109,7 +109,7 @@ def _fleet(url: str, token: str) -> "FleetClient | None":
         return None
     from holdfast.supervisor.nodes.controller import ControllerFleet
 
-    return ControllerFleet(connect(url, token), _tell)
+    return ControllerFleet(connect(url, token), _notify)
 
 
 def _supervise(options: "RunOptions", rendezvous: "SingleNode | C10dRendezvous", fleet: "FleetClient | None") -> int:
@@ -118,10 +118,10 @@ def _supervise(options: "RunOptions", rendezvous: "SingleNode | C10dRendezvous",
     from holdfast.supervisor.nodes.rendezvous import SingleNode
 
     if isinstance(rendezvous, SingleNode) or rendezvous.leads:
-        return Supervisor(options, rendezvous, _tell, fleet).run()
-    return follow(options, rendezvous, _tell)
+        return Supervisor(options, rendezvous, _notify, fleet).run()
+    return follow(options, rendezvous, _notify)
 
 
-def _tell(sentence: str) -> None:
+def _notify(sentence: str) -> None:
     sys.stderr.write(f"holdfast: {sentence}\n")
     sys.stderr.flush()

@@ -28,7 +28,7 @@ Zone = Annotated[str, typer.Option("--zone", help="The time zone of Slurm's time
 
 @app.command("list")
 def list_seams(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """Every seam with what it asks, and every source of another domain with what cannot be read of it."""
+    """List every seam with its question, and every facility source with what it cannot read."""
     found = connect(url, token).get("/v1/seams")
     if as_json:
         typer.echo(json.dumps(found))
@@ -49,10 +49,10 @@ def list_seams(url: Url = "", token: Token = "", as_json: AsJson = False) -> Non
         trouble = one["blind"] or "; ".join(one["absent"])
         rows.add_row(plain(one["name"]), ago(now, one["read_at"]), str(one["values"]), plain(trouble))
     console().print(rows)
-    looked = ago(now, found["looked_at"])
-    typer.echo(f"{found['signals']} kinds of signals of {found['subjects']} subjects; looked at {looked}")
+    evaluated = ago(now, found["evaluated_at"])
+    typer.echo(f"{found['signals']} kinds of signals of {found['subjects']} subjects; evaluated {evaluated}")
     if found["trouble"]:
-        typer.echo(f"the last look came to nothing: {found['trouble']}")
+        typer.echo(f"the last evaluation failed: {found['trouble']}")
 
 
 @app.command()

@@ -35,7 +35,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def console() -> "Console":
-    """As wide as the terminal; where none is looked at, wide enough that nothing is folded."""
+    """As wide as the terminal; without one, wide enough that no line wraps."""
     from rich.console import Console
 
     made = Console(highlight=False)

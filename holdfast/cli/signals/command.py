@@ -11,7 +11,7 @@ from holdfast.model.history import History
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import Settings, SourceSettings
 from holdfast.node.agent.assemble import SOURCES, load_settings
-from holdfast.node.agent.once import look
+from holdfast.node.agent.once import read_passive
 
 SYSFS_SOURCES = {"infiniband", "infiniband_counters", "pcie"}
 
@@ -22,13 +22,13 @@ def signals(
     config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
     match: str = typer.Option("", help="Only signals whose subject or name contains this."),
 ) -> None:
-    """Print every signal the sources see now: subject, name, value."""
+    """Print every signal that the sources read now: subject, name, value."""
     settings = load_settings(config)
     if root and not Path(root).is_dir():
         raise Refusal(f"{root}: no such directory; expected a sysfs tree such as /sys")
     if root:
         settings = _only_sysfs(settings, root)
-    history = look(settings)
+    history = read_passive(settings)
     rows = [
         {"subject": subject, "name": name, "value": value}
         for subject, name, value, _ in sorted(history.latest(), key=lambda row: row[:2])

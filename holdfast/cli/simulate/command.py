@@ -18,11 +18,11 @@ File = Annotated[str, typer.Argument(help="A scenario in TOML, or the name of a 
 Replicas = Annotated[int, typer.Option("--replicas", min=1, max=1_000_000, help="Replicas, at most.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same answer.")]
 Precision = Annotated[
-    str, typer.Option("--precision", help="Stop when the productive share is known to this, such as 0.1%.")
+    str, typer.Option("--precision", help="Stop at this precision of the productive share, such as 0.1%.")
 ]
 Compare = Annotated[str, typer.Option("--compare", help="Another scenario with the same random events: is it better?")]
 Change = Annotated[
-    list[str] | None, typer.Option("--set", help="Another value than the file's: policy.spares=20. Again for more.")
+    list[str] | None, typer.Option("--set", help="Override a value of the file: policy.spares=20. May be repeated.")
 ]
 Sweep = Annotated[str, typer.Option("--sweep", help="Values to try: spares=0:64:8,mttr=1h:3d.")]
 On = Annotated[str, typer.Option("--on", help="processes (of this machine) or ray (many machines).")]
@@ -49,7 +49,7 @@ def simulate(
     plot: Plot = "",
     as_json: AsJson = False,
 ) -> None:
-    """Simulate months of a fleet in seconds: failures, repairs, spares, checkpoints and jobs, device by device."""
+    """Simulate months of a fleet in seconds: failures, repairs, spares, checkpoints and jobs per device."""
     from holdfast.economics.studies.study import Study, StudyOptions
 
     options = StudyOptions(

@@ -39,11 +39,11 @@ def create(
         bool,
         typer.Option(
             "--vouch",
-            help="Of a join token for several nodes: vouch for them, or they wait for the scheduler or an operator.",
+            help="With a join token for several nodes: approve them at once; else the scheduler or an operator does.",
         ),
     ] = False,
     job: Annotated[str, typer.Option(help="Of a job's token: the scheduler's id of the job.")] = "",
-    lasts: Annotated[str, typer.Option("--for", help="How long it holds: 12h, 30d.")] = "30d",
+    lasts: Annotated[str, typer.Option("--for", help="How long it is valid: 12h, 30d.")] = "30d",
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
@@ -99,7 +99,7 @@ def _state(one: dict[str, Any]) -> str:
 
 @app.command("pending")
 def list_pending(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """List nodes that enrolled and wait to be vouched for. Nothing they report is used."""
+    """List nodes that enrolled and wait for approval (vouch). Their reports have no effect."""
     found = connect(url, token).get("/v1/pending")
     if as_json:
         typer.echo(json.dumps(found))
@@ -114,13 +114,13 @@ def list_pending(url: Url = "", token: Token = "", as_json: AsJson = False) -> N
 
 @app.command()
 def vouch(
-    names: Annotated[list[str], typer.Argument(help="Nodes that wait to be vouched for.", metavar="NODE...")],
+    names: Annotated[list[str], typer.Argument(help="Nodes that wait for approval.", metavar="NODE...")],
     hash_: Annotated[str, typer.Option("--hash", help="Which credential is meant, if several wait.")] = "",
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Vouch for nodes that enrolled: they join the fleet, and are tested before anything runs there."""
+    """Approve nodes that enrolled: they join the fleet and are tested before work starts there."""
     client = connect(url, token)
     for name in names:
         vouched = client.post("/v1/pending/vouch", {"name": name, "hash": hash_})

@@ -11,8 +11,8 @@ from holdfast.client.client import connect
 from holdfast.model.refusal import Refusal
 
 app = typer.Typer(no_args_is_help=True)
-File = Annotated[str, typer.Argument(help="A topology in TOML; without one, what the controller found missing in its.")]
-Seen = Annotated[str, typer.Argument(help="What ibnetdiscover printed, or Slurm's topology.conf.")]
+File = Annotated[str, typer.Argument(help="A topology in TOML; without it, the gaps in the controller's own.")]
+Seen = Annotated[str, typer.Argument(help="Output of ibnetdiscover, or Slurm's topology.conf.")]
 
 
 @app.command()
@@ -27,8 +27,8 @@ def check(file: File = "", url: Url = "", token: Token = "", as_json: AsJson = F
         edges = ", ".join(f"{many} {kind}" for kind, many in found["edges"].items()) or "none"
         typer.echo(f"{file}: no mistake; things: {things}; edges: {edges}")
         return
-    for hole in found["gaps"]:
-        typer.echo(hole)
+    for gap in found["gaps"]:
+        typer.echo(gap)
     if found["more_gaps"]:
         typer.echo(f"and {found['more_gaps']} more")
     if not found["gaps"]:
@@ -37,7 +37,7 @@ def check(file: File = "", url: Url = "", token: Token = "", as_json: AsJson = F
 
 @app.command()
 def draw(seen: Seen, as_json: AsJson = False) -> None:
-    """The edges of a network as a topology file, to go on from: switches, links, nodes or the ports of rails."""
+    """Convert a network description to a topology file to start from: switches, links, nodes or rail ports."""
     from holdfast.config.text_file import read_text
     from holdfast.formats.fabric import subnet as ib_topology
     from holdfast.formats.slurm import topology as slurm_topology

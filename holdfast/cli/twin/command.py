@@ -34,12 +34,16 @@ def _one_sentence() -> Iterator[None]:
 def make(
     directory: Directory,
     model: Annotated[
-        str, typer.Option(help="The GPU model of the node: a100, b200, gb200, h100, h200, l40s.")
+        str,
+        typer.Option(
+            help="The node: a100, b200, gb200, h100, h200, l40s, mi300x; h100_roce, h100_efa, h200_bnxt, mi300x_ionic "
+            "have another network."
+        ),
     ] = "h100",
     name: Annotated[str, typer.Option(help="The node's name.")] = "n01",
     as_json: AsJson = False,
 ) -> None:
-    """Make a healthy node in a new folder, with a configuration that points every source at it."""
+    """Create a healthy node in a new folder, with a configuration for every source."""
     with _one_sentence():
         made = twin.make_node(directory, model=model, name=name)
     config = made.directory / "holdfast.toml"
@@ -61,12 +65,12 @@ def inject(
     directory: Directory,
     fault: Annotated[str, typer.Argument(help="A name of `holdfast twin faults`.", metavar="FAULT")],
     gpu: Annotated[int, typer.Option(help="Which GPU, counted from 0.")] = 0,
-    port: Annotated[str, typer.Option(help="Which RDMA device, such as mlx5_3; the first if not said.")] = "",
+    port: Annotated[str, typer.Option(help="RDMA device, such as mlx5_3. The default is the first one.")] = "",
     value: Annotated[str, typer.Option(help="What the fault's description calls --value.")] = "",
-    clear: Annotated[bool, typer.Option("--clear", help="Take the fault out again.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove the fault.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Break a node, or mend it with --clear."""
+    """Inject a fault into a node, or remove it with --clear."""
     with _one_sentence():
         if clear:
             what = twin.clear(directory, fault, gpu=gpu, port=port)
@@ -75,11 +79,13 @@ def inject(
         active = twin.injected(directory)
     if as_json:
         typer.echo(
-            json.dumps({"fault": fault, "cleared": clear, "turns": what.turns, "injected": active, "needs": what.needs})
+            json.dumps(
+                {"fault": fault, "cleared": clear, "expects": what.expects, "injected": active, "needs": what.needs}
+            )
         )
         return
     broke = what.breaks.replace("--value", value or what.default)
-    typer.echo(f"cleared: {fault}" if clear else f"{broke}; should turn: {_outcome(what, ', ')}")
+    typer.echo(f"cleared: {fault}" if clear else f"{broke}; should change: {_outcome(what, ', ')}")
     if what.needs and not clear:
         typer.echo(f"one `holdfast check` does not show it: needs {what.needs}")
     typer.echo(f"injected now: {', '.join(active) or 'nothing'}")
@@ -87,7 +93,7 @@ def inject(
 
 @app.command("faults")
 def faults(as_json: AsJson = False) -> None:
-    """List the faults: what each breaks, which checks it should turn, and what it needs to show beyond one look."""
+    """List the faults: what each breaks, which checks should change, and what it needs to show beyond one reading."""
     known = twin.all_faults().values()
     if as_json:
         rows = [
@@ -96,7 +102,7 @@ def faults(as_json: AsJson = False) -> None:
                 "on": f.on,
                 "breaks": f.breaks,
                 "value": f.default,
-                "turns": f.turns,
+                "expects": f.expects,
                 "blinds": f.blinds,
                 "needs": f.needs,
             }
@@ -105,7 +111,7 @@ def faults(as_json: AsJson = False) -> None:
         typer.echo(json.dumps(rows))
         return
     table = Table(
-        Column("fault", no_wrap=True), "on", "breaks", "--value", Column("turns", no_wrap=True), "needs", box=None
+        Column("fault", no_wrap=True), "on", "breaks", "--value", Column("expected", no_wrap=True), "needs", box=None
     )
     for one in known:
         table.add_row(one.name, one.on, one.breaks, one.default, _outcome(one, "\n"), one.needs)
@@ -113,8 +119,8 @@ def faults(as_json: AsJson = False) -> None:
 
 
 def _outcome(fault: twin.Fault, between: str) -> str:
-    """What a fault should do to the verdicts; a blind source makes them unknown, it turns none."""
-    return between.join(fault.turns) or (f"nothing; blinds {fault.blinds}" if fault.blinds else "nothing")
+    """What a fault should do to the verdicts; a source that cannot be read makes them unknown."""
+    return between.join(fault.expects) or (f"nothing; blinds {fault.blinds}" if fault.blinds else "nothing")
 
 
 @app.command("tick")
@@ -123,7 +129,7 @@ def tick(
     seconds: Annotated[float, typer.Option(min=0.0, max=1e7, help="How much time passes.")] = 1.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same noise.")] = 0,
     live: Annotated[
-        bool, typer.Option("--live", help="Go on in real time, a tick a second, until interrupted.")
+        bool, typer.Option("--live", help="Continue in real time, one tick per second, until interrupted.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -156,9 +162,9 @@ def replay(
     later = [change for change in changes if change.before]
     if as_json:
         verdicts = [verdict.as_json() for verdict in node.verdicts.values()]
-        said = [{"at": one.at, "check": one.check, "before": one.before, "after": one.after} for one in later]
+        shown = [{"at": one.at, "check": one.check, "before": one.before, "after": one.after} for one in later]
         typer.echo(
-            json.dumps({"node": loaded.node, "health": node.health.value, "verdicts": verdicts, "changes": said})
+            json.dumps({"node": loaded.node, "health": node.health.value, "verdicts": verdicts, "changes": shown})
         )
         return
     for verdict in node.verdicts.values():

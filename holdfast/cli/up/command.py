@@ -18,11 +18,11 @@ def up(
     listen: Annotated[str, typer.Option(help="HOST:PORT; port 0 takes a free one.")] = "127.0.0.1:9477",
     nodes: Annotated[int, typer.Option(min=1, max=20_000, help="Demo: number of simulated nodes of 8 GPUs.")] = 64,
     speed: Annotated[float, typer.Option(min=0.1, max=10_000, help="Demo: how much faster time runs.")] = 20.0,
-    seconds: Annotated[float, typer.Option(min=0, help="Stop after so long, with a summary; 0: at Ctrl-C.")] = 0.0,
+    seconds: Annotated[float, typer.Option(min=0, help="Stop after this time, with a summary; 0: never.")] = 0.0,
     agent: Annotated[bool, typer.Option(help="Also run this machine's agent.")] = True,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done.")] = False,
 ) -> None:
-    """Start everything on this machine and print where to look. Ctrl-C stops it."""
+    """Start controller, console and agent on this machine and print the address. Ctrl-C stops them."""
     with needs_extra("controller"):
         from holdfast.cli.up.messages import Messages, summary_text
         from holdfast.fleet.standalone.up import UpOptions, run

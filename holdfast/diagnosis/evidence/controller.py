@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
-
 from holdfast.client import history
 from holdfast.client.client import Client
 from holdfast.diagnosis.evidence import fleet as fleet_evidence
 from holdfast.model.evidence import Evidence
 from holdfast.model.job import Job, JobState
 from holdfast.model.refusal import Refusal
+from holdfast.runtime import codec
 
 _MOST_JOBS = 10_000
 _PAGE = 1_000
@@ -50,8 +49,8 @@ def known_of(client: Client, job_id: str) -> ControllerRecords:
 
 
 def _find(client: Client, job_id: str) -> Job:
-    """The whole job; whom a scheduler and the agents tell of is the scheduler's, on the nodes of both."""
-    reported = msgspec.convert(client.get("/v1/jobs", limit=_MOST_JOBS)["jobs"], list[Job])
+    """The whole job. If the scheduler and the agents both report it, the scheduler's record counts."""
+    reported = codec.convert(client.get("/v1/jobs", limit=_MOST_JOBS)["jobs"], list[Job])
     named = [one for one in reported if job_id in (one.id, one.shown_as) and not one.step]
     if not named:
         raise Refusal(

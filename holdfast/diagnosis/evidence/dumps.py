@@ -59,5 +59,5 @@ def _jobs(read: list[tuple[Path, flight_recorder.Dump]]) -> list[_Job]:
 
 
 def _of_job(dumps: _Job) -> list[Evidence]:
-    standings = collectives.standings([dump for dump, _ in dumps.values()])
-    return dump_evidence.evidence(standings, {rank: file for rank, (_, file) in dumps.items()})
+    collective_states = collectives.collective_states([dump for dump, _ in dumps.values()])
+    return dump_evidence.evidence(collective_states, {rank: file for rank, (_, file) in dumps.items()})

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from holdfast.diagnosis.evidence import archives
+from holdfast.formats.job import metric_files
 from holdfast.formats.job.log import JobLog
 from holdfast.formats.job.message import of_kernel
 from holdfast.formats.kernel import aer
@@ -49,7 +50,7 @@ def _bundle(file: Path) -> tuple[list[Evidence], str]:
 def _log(chunks: Iterator[bytes], file: Path) -> tuple[list[Evidence], str]:
     log, trouble = JobLog(), ""
     try:
-        for chunk in _without_json(as_utf8(chunks)):
+        for chunk in _as_lines(as_utf8(chunks)):
             log.feed(chunk)
     except log_file.Unreadable as why:
         trouble = str(why)
@@ -68,9 +69,12 @@ def as_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield decoder.decode(chunk).encode("utf-8", "replace")
 
 
-def _without_json(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """A launcher's error file as the traceback it holds; all others as they are."""
+def _as_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """A launcher's error file as the traceback it holds, a metric file as step lines; all others as they are."""
     first = next(chunks, b"")
+    if metric_files.is_one(first):
+        yield from metric_files.as_text(chain([first], chunks))
+        return
     if elastic_error.is_one(first):
         with suppress(elastic_error.NotAnErrorFile):
             first = elastic_error.as_text(first)

@@ -11,6 +11,7 @@ from holdfast.formats.job.message import of_kernel
 from holdfast.model.evidence import Evidence
 from holdfast.model.job import Job, JobState
 from holdfast.model.signal import Event
+from holdfast.runtime import codec
 
 _TROUBLE = ("fail", "degraded")
 _OF_STATE = {  # how the scheduler says that it ended -> (role, cause)
@@ -52,7 +53,7 @@ def of_story(node: str, entries: Iterable[Mapping[str, Any]]) -> list[Evidence]:
 
 def _event(node: str, entry: Mapping[str, Any]) -> Evidence | None:
     try:
-        event = msgspec.convert({**entry["facts"], "at": entry["at"]}, Event)
+        event = codec.convert({**entry["facts"], "at": entry["at"]}, Event)
     except (msgspec.ValidationError, KeyError, TypeError):
         return None
     return of_kernel(event, node)

@@ -15,25 +15,25 @@ _CAUSES = {
 }
 
 
-def evidence(standings: Iterable[CollectiveState], files: Mapping[int, str]) -> list[Evidence]:
+def evidence(collective_states: Iterable[CollectiveState], files: Mapping[int, str]) -> list[Evidence]:
     """`files`: which file is whose dump."""
-    return [_one(standing, files) for standing in standings]
+    return [_one(state, files) for state in collective_states]
 
 
-def _one(standing: CollectiveState, files: Mapping[int, str]) -> Evidence:
-    cause = _CAUSES.get(standing.place, "")  # everybody inside and no one out: they wait, and no rank is to blame
-    role = ("strong" if standing.confidence >= _SURE else "weak") if cause else "watchdog"
-    ranks = ", ".join(map(str, standing.ranks))
+def _one(state: CollectiveState, files: Mapping[int, str]) -> Evidence:
+    cause = _CAUSES.get(state.place, "")  # everybody inside and no one out: they wait, and no rank is to blame
+    role = ("strong" if state.confidence >= _SURE else "weak") if cause else "watchdog"
+    ranks = ", ".join(map(str, state.ranks))
     detail: dict[str, Value] = {
-        "ranks": ranks, "group": standing.group, "op": standing.operation, "seq": str(standing.sequence),
-        "where": standing.frame, "waiting": float(len(standing.waiting)),
+        "ranks": ranks, "group": state.group, "op": state.operation, "seq": str(state.sequence),
+        "where": state.frame, "waiting": float(len(state.waiting)),
     }  # fmt: skip
-    source = next((rank for rank in (*standing.waiting, *standing.ranks) if rank in files), None)
+    source = next((rank for rank in (*state.waiting, *state.ranks) if rank in files), None)
     event = Event(
-        kind="flight_recorder", code=standing.place.value, at=standing.since, text=standing.reason, line=1,
+        kind="flight_recorder", code=state.place.value, at=state.since, text=state.reason, line=1,
         severity="warning", detail={name: value for name, value in detail.items() if value != ""},
     )  # fmt: skip
-    rank = standing.ranks[0] if len(standing.ranks) == 1 else None
+    rank = state.ranks[0] if len(state.ranks) == 1 else None
     return Evidence(
         event=event, file=files.get(source, "") if source is not None else "", rank=rank, role=role, cause=cause
     )

@@ -27,11 +27,11 @@ def read(folder: str, name: str) -> dict[str, Any]:
     if not found:
         raise Refusal(f"{folder}: expected files of ranks of {name!r} such as {name}.0.jsonl; none was found")
     job = JobVerdicts(JobRecord(name, found[0][1].owner))
-    looked = found[0][1].at
+    evaluated = found[0][1].at
     for node, window in found:
-        if window.at - looked >= 10.0:
-            looked = window.at
-            job.evaluate(looked, lambda _: [], {})
+        if window.at - evaluated >= 10.0:
+            evaluated = window.at
+            job.evaluate(evaluated, lambda _: [], {})
         job.record.take(node, window, window.at)
     job.evaluate(found[-1][1].at, lambda _: [], {})
     unknown = CheckpointsView(unknown="the files of ranks do not say what keepers hold")

@@ -12,11 +12,12 @@ _TRANSPORT = ("fabric.retry_exceeded", "fabric.port_down")
 _ADVICE = re.compile(  # a sentence of the log that tells what to do
     r"(?:\b(?:[Pp]lease|[Tt]ry|[Cc]onsider|[Mm]ake sure|[Ee]nsure|[Yy]ou (?:can|could|should|must|need to|may want to)"
     r"|[Dd]id you mean|[Pp]ossible fix\w*|[Hh]int|Solution)\b"
-    r"|(?:(?<=[.;:!] )|(?<=^))(?:[Ss]et|[Uu]se|[Ii]nstall|[Rr]un|[Ii]ncrease|[Dd]ecrease|[Rr]educe"
+    r"|(?:(?<=[.;:!] )|(?<=^))(?:[Ss]et|[Uu]se|[Ii]nstall|[Rr]un(?! ?time)|[Ii]ncrease|[Dd]ecrease|[Rr]educe"
     r"|[Uu]pgrade|[Dd]owngrade|[Aa]dd|[Pp]ass|[Ee]nable|[Dd]isable)\b|\bpip3? install\b)"
     r"(?:(?![.;!](?:\s|$))[^\n]){3,300}"
 )
 _SHORTEST_ADVICE = 15
+_NO_ADVICE = re.compile(r"\breport (?:this|the|a|an|it)\b|file an? (?:issue|bug)")  # helps its authors, not the job
 _SAYS_NOTHING = "any_exception"  # left out where the log and the frames say more
 
 
@@ -37,9 +38,9 @@ def settings(first: Candidate, evidence: Sequence[Evidence]) -> dict[str, str]:
 def fix(first: Candidate, evidence: Sequence[Evidence]) -> tuple[str, ...]:
     problem = first.problem
     steps = problem.steps(first.parts) if problem else ()
-    said, library = _advice_of_the_log(first, steps), _library(first)
-    bare = problem is not None and problem.name == _SAYS_NOTHING and said and library
-    steps = (*said, *(() if bare else steps), *library)
+    advised, library = _advice_of_the_log(first, steps), _library(first)
+    bare = problem is not None and problem.name == _SAYS_NOTHING and advised and library
+    steps = (*advised, *(() if bare else steps), *library)
     interface = _interface(evidence)
     if interface and any("NCCL_SOCKET_IFNAME" in one for one in steps):
         others = [one for one in steps if not one.startswith("NCCL_SOCKET_IFNAME=")]
@@ -52,9 +53,10 @@ def _advice_of_the_log(first: Candidate, steps: Sequence[str]) -> list[str]:
     shown = first.best_evidence()[0]
     if shown.event.action:  # a kernel's message
         return []
-    said = (shown.event.text, shown.word("advice"))
-    found = [" ".join(match[0].split()) for text in said for match in _ADVICE.finditer(text)]
-    new = [one for one in found if len(one) > _SHORTEST_ADVICE and not any(one in step for step in steps)]
+    advised = (shown.event.text, shown.word("advice"))
+    found = [" ".join(match[0].split()) for text in advised for match in _ADVICE.finditer(text)]
+    useful = [one for one in found if len(one) > _SHORTEST_ADVICE and not _NO_ADVICE.search(one)]
+    new = [one for one in useful if not any(one in step for step in steps)]
     return [f"As the log says: {one}" for one in new[:2]]
 
 

@@ -6,6 +6,7 @@ from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.weighing import CLOCK_SKEW_SECONDS
 
 MOST = 300  # candidates that are held against each other; of more the surest
+_CONNECTION_LOST = frozenset({"daemon_lost", "mpi_host_lost"})
 LEAST = 0.3  # below it a candidate explains nothing and is reported only when there is no better one
 
 
@@ -19,7 +20,7 @@ def roots(candidates: Sequence[Candidate]) -> list[Candidate]:
         if root is None:
             kept.append(one)
         else:
-            _tell(root, one)
+            _explain(root, one)
     return _once_each(sorted(kept, key=_likeliest))
 
 
@@ -46,6 +47,10 @@ def _likeliest(one: Candidate) -> tuple[bool, int, float]:
 def _explains(root: Candidate, effect: Candidate) -> bool:
     if root.confidence < LEAST or effect.name == root.name:
         return effect.name == root.name and _same_cause_twice(root, effect)
+    if _lost_its_end(effect) and root.name == "host.killed":
+        return _sooner(root, effect)
+    if _lost_its_end(root) and effect.name == "host.killed" and _sooner(effect, root):
+        return False
     if not root.cause.can_explain(effect.name):
         return False
     if effect.cause.can_explain(root.name) and not _goes_before(root, effect):
@@ -53,6 +58,11 @@ def _explains(root: Candidate, effect: Candidate) -> bool:
     if root.confidence < 0.5 and effect.confidence > root.confidence:
         return False
     return not _clearly_sooner(effect, root)
+
+
+def _lost_its_end(one: Candidate) -> bool:
+    """A launcher that only lost the connection to its daemon: the daemon may have been killed before."""
+    return one.name == "host.other" and all(item.event.code in _CONNECTION_LOST for item in one.evidence)
 
 
 def _same_cause_twice(root: Candidate, effect: Candidate) -> bool:
@@ -78,7 +88,7 @@ def _sooner(one: Candidate, other: Candidate) -> bool:
     return file == other_file and line < other_line
 
 
-def _tell(root: Candidate, effect: Candidate) -> None:
+def _explain(root: Candidate, effect: Candidate) -> None:
     first = effect.evidence[0]
     place = f" ({first.file.rsplit('/', 1)[-1]}:{first.event.line})" if first.file else ""
     reported = f"{effect.name}{place}"

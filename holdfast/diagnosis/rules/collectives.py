@@ -41,7 +41,7 @@ class CollectiveState:
     frame: str = ""
 
 
-def standings(dumps: Sequence[Dump]) -> list[CollectiveState]:
+def collective_states(dumps: Sequence[Dump]) -> list[CollectiveState]:
     """What the dumps of one job say together. Nothing for a job in which no one waits."""
     field = _Field(dumps)
     found = [*field.mismatches(), *field.roots()]
@@ -70,7 +70,7 @@ class _Field:
         return tuple(sorted(present | self.silent if everybody else present))
 
     def _waits(self) -> dict[int, dict[int, Operation]]:
-        """rank -> whom it waits for -> the first operation it waits with."""
+        """rank -> the rank it waits for -> the first operation it waits in."""
         waits: dict[int, dict[int, Operation]] = defaultdict(dict)
         for rank, operations in self.pending.items():
             for operation in operations:
@@ -114,7 +114,7 @@ class _Field:
         waiting = tuple(sorted(other for other, _ in waiters))
         silent = rank in self.silent
         place = CollectivePlace.NO_DUMP if silent else CollectivePlace.NOT_JOINED
-        return self._standing(place, (rank,), first, waiting, confidence=self._trust_in_silence() if silent else 0.95)
+        return self._state(place, (rank,), first, waiting, confidence=self._trust_in_silence() if silent else 0.95)
 
     def _trust_in_silence(self) -> float:
         """A rank that left no dump died, or no one collected it: the more are missing, the likelier the latter."""
@@ -130,9 +130,7 @@ class _Field:
                 peers = [other for other in self._members(operation.group) if other != rank and other in self.dumps]
                 done = [o for o in peers if self.dumps[o].completed.get(operation.group, -1) >= operation.sequence]
                 if done and len(done) * 2 > len(peers):
-                    found.append(
-                        self._standing(CollectivePlace.BEHIND, (rank,), operation, tuple(done), confidence=0.8)
-                    )
+                    found.append(self._state(CollectivePlace.BEHIND, (rank,), operation, tuple(done), confidence=0.8))
                     break
         return _merged(found)
 
@@ -143,7 +141,7 @@ class _Field:
             return []
         first = min(pending, key=lambda operation: operation.created)
         stuck = tuple(sorted(r for r, ops in self.pending.items() if any(o.group == first.group for o in ops)))
-        return [self._standing(CollectivePlace.INSIDE, (), first, stuck, confidence=0.3)]
+        return [self._state(CollectivePlace.INSIDE, (), first, stuck, confidence=0.3)]
 
     def mismatches(self) -> list[CollectiveState]:
         """By majority: the recorder's own analyser trusts one reference rank, which may be the odd one out."""
@@ -176,9 +174,9 @@ class _Field:
             confidence = 0.95
         other = next(operation for operation in entries.values() if _shape(operation) != common)
         waiting = tuple(sorted(set(entries) - set(ranks)))
-        return self._standing(CollectivePlace.MISMATCH, ranks, majority, waiting, confidence, other)
+        return self._state(CollectivePlace.MISMATCH, ranks, majority, waiting, confidence, other)
 
-    def _standing(
+    def _state(
         self,
         place: CollectivePlace,
         ranks: tuple[int, ...],
@@ -253,7 +251,7 @@ def _words(
         return (
             f"{_ranks(ranks)} differ from the majority at {what}: {_describe(other)} instead of {_describe(operation)}"
         )
-    return f"everybody whose dump is here joined {what} and nobody came out"
+    return f"all ranks with a dump here joined {what} and none left it"
 
 
 def _describe(operation: Operation) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.catalog import causes
-from holdfast.diagnosis.rules import causality, collect, exits, hints, next_step, timeline, waiting, weighing
+from holdfast.diagnosis.rules import causality, collect, exits, hints, mismatch, next_step, timeline, waiting, weighing
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.next_step import JobNextStep
 from holdfast.diagnosis.rules.waiting import Waiting
@@ -34,12 +34,13 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     }
     reported = timeline.with_named_origins(reported)
     mattering = timeline.without_followers([one for one in reported if not timeline.survived(one, done, connected)])
-    wait = waiting.look(mattering)
+    wait = waiting.find(mattering)
     found = collect.candidates(mattering)
     found += waiting.suspects(wait, mattering) if wait else waiting.left_early(mattering)
     found += [one for one in (exits.candidate(mattering),) if one]
     found += hints.candidates(mattering, wait)
     hints.name_the_storage(found, mattering)
+    mismatch.name_the_rank(found, mattering)
     weighing.weigh(found, mattering, wait)
     roots = _worth_reporting(causality.roots(found))
     if not roots and _ended_badly(mattering, wait):
@@ -94,11 +95,11 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
     ranks = wait.ranks if wait else ()
     peers = Counter(peer for one in evidence if one.role == "effect" and (peer := one.word("peer").partition("<")[0]))
     note = f"look at the log of {peers.most_common(1)[0][0]}, which went away first" if peers and not wait else ""
-    said = next(
+    first_sign = next(
         (one.event.text for one in symptoms if one.event.kind in ("nccl.last_error", "exception", "exit", "failure")),
         "",
     )
-    note = note or (f"the first sign is: {collect.short(said)}" if said and not wait else "")
+    note = note or (f"the first sign is: {collect.short(first_sign)}" if first_sign and not wait else "")
     return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3, note=note)
 
 

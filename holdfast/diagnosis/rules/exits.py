@@ -55,7 +55,7 @@ def failed(one: Evidence) -> bool:
 
 
 def candidate(evidence: Sequence[Evidence]) -> Candidate | None:
-    """What the first end of a process points to, weaker than anything that the process said itself."""
+    """What the first end of a process points to, weaker than anything that the process itself reported."""
     ends = [one for one in evidence if failed(one)]
     if not ends:
         return None

@@ -70,15 +70,20 @@ def warned(evidence: Sequence[Evidence]) -> list[Candidate]:
 def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:
     """The last error of a log in which nothing else was found."""
     done = {one.file for one in evidence if one.event.kind == "life" and one.event.code == "done"}
-    said = [one for one in evidence if one.event.kind == "tail" and one.file not in done]
-    said = [one for one in said if not one.number("steps_after")]  # a run that goes on has survived it
-    if not said:
+    errors = [one for one in evidence if one.event.kind == "tail" and one.file not in done]
+    errors = [one for one in errors if not one.number("steps_after")]  # a run that goes on has survived it
+    if not errors:
         return []
-    first = said[0]
+    first = errors[0]
     running = any(one.event.kind == "steps" for one in evidence)
     name = causes.UNKNOWN if running and first.event.code != "traceback" else first.cause
     where = f", at {first.word('where')}" if first.word("where") else ""
-    note = f"its last error is: {' '.join(first.event.text.split())[:160]}{where}"
+    last_error = " ".join(first.event.text.split())[:160]
+    note = f"its last error is: {last_error}{where}"
+    if first.event.code == "traceback" and last_error.startswith("Traceback"):
+        kind = last_error.removeprefix("Traceback").removeprefix(" of a ")
+        what = f"the message of the {kind} is missing" if kind else "what was raised is missing"
+        note = f"the log ends inside a traceback{where}: {what}"
     ranks = () if first.rank is None else (first.rank,)
     return [Candidate(causes.find(name), host=first.host, ranks=ranks, evidence=[first], base=_LAST_WORDS, note=note)]
 
@@ -139,6 +144,8 @@ def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiti
     if first.confidence >= SURE and first.name not in _MAY_BE_HARDWARE:
         return []
     missing = []
+    if first.evidence[0].event.kind == "tail" and first.evidence[0].event.code == "traceback":
+        return ["the lines below the last frame, which name the exception: the whole log of that process"]
     if not any(one.event.kind in _KERNEL_KINDS for one in evidence):
         where = f"of {first.host}" if first.host else "of each node"
         missing.append(f"the kernel log {where}, which shows a lost GPU, a dead port or a killed process: dmesg -T")

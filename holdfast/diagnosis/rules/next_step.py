@@ -160,8 +160,8 @@ def sentence(one: Candidate) -> str:
     problem = one.problem
     subject = subject_words(one)
     if problem and problem.says:
-        said = problem.sentence(one.parts)
-        return f"{said} ({subject})" if subject else said
+        text = problem.sentence(one.parts)
+        return f"{text} ({subject})" if subject and subject not in text else text
     return one.cause.says.replace("%s", subject) if subject else one.cause.says.replace(" (%s)", "")
 
 

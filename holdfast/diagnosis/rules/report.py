@@ -18,7 +18,7 @@ def lines(diagnosis: Diagnosis) -> list[str]:
     if not diagnosis.causes:
         return ["nothing found that ended or harmed this job"]
     found = [_headline(one, first=index == 0) for index, one in enumerate(diagnosis.causes[:4])]
-    found += _course(diagnosis)
+    found += _timeline(diagnosis)
     return found[:MOST_LINES]
 
 
@@ -27,7 +27,7 @@ def _headline(one: Candidate, *, first: bool) -> str:
     return f"{lead}{one.name} ({100 * one.confidence:.0f} %): {sentence(one)}"
 
 
-def _course(diagnosis: Diagnosis) -> list[str]:
+def _timeline(diagnosis: Diagnosis) -> list[str]:
     first = diagnosis.causes[0]
     lines = []
     if first.began:

@@ -22,7 +22,7 @@ _NEVER_SURVIVED = (
     "slurm",
     "kubernetes",
 )  # what the run does while it goes on, or its end
-_LOOK_UPS = frozenset({"KeyError", "AttributeError", "IndexError", "StopIteration", "LookupError"})
+_LOOKUP_ERRORS = frozenset({"KeyError", "AttributeError", "IndexError", "StopIteration", "LookupError"})
 
 
 def prepared(evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -110,7 +110,7 @@ def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
         process = (one.file, one.rank)
         if one.event.kind == "exception" and one.word("chained") and process in reported:
             first = kept[reported[process]]
-            if _was_looked_up(first, one):
+            if _is_failed_lookup(first, one):
                 kept[reported[process]] = replace(first, role="effect", cause="")
                 reported[process] = len(kept)
             else:
@@ -121,10 +121,10 @@ def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
     return sorted(kept, key=lambda item: (item.at or float("inf"), item.file, item.event.line))
 
 
-def _was_looked_up(first: Evidence, then: Evidence) -> bool:
+def _is_failed_lookup(first: Evidence, then: Evidence) -> bool:
     """A key that is not there is asked for and made: what fails while it is made is the cause."""
-    looked_up = str(first.event.code) in _LOOK_UPS and str(then.event.code) not in _LOOK_UPS
-    return looked_up and then.word("chained") == "handling" and bool(then.cause)
+    is_lookup = str(first.event.code) in _LOOKUP_ERRORS and str(then.event.code) not in _LOOKUP_ERRORS
+    return is_lookup and then.word("chained") == "handling" and bool(then.cause)
 
 
 def _only_slows(one: Evidence) -> bool:

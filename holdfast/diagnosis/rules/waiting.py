@@ -24,7 +24,7 @@ class Waiting:
         return f"watchdog timeout {who}"
 
 
-def look(evidence: Sequence[Evidence]) -> Waiting | None:
+def find(evidence: Sequence[Evidence]) -> Waiting | None:
     reported = tuple(one for one in evidence if one.role == "watchdog")
     if not reported:
         return None
@@ -118,10 +118,13 @@ def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
     """Every rank but a few wrote that it waits, or that it lost a peer."""
     worlds = [world for one in evidence if (world := one.number("world"))]
     ranks = {one.rank for one in evidence if one.rank is not None}
-    known = set(range(max([*worlds, *(rank + 1 for rank in ranks)], default=0)))
+    size = max([*worlds, *(rank + 1 for rank in ranks)], default=0)
+    if size > _MOST_RANKS:  # a number of a log may be any: nothing is built from it before it is looked at
+        return None
+    known = set(range(size))
     waited = {*waiting.ranks, *(one.rank for one in evidence if one.role == "effect" and one.rank is not None)}
     missing = tuple(sorted(known - waited))
-    if not waited or not missing or len(missing) > max(1, len(known) // 4) or len(known) > _MOST_RANKS:
+    if not waited or not missing or len(missing) > max(1, len(known) // 4):
         return None
     timeouts = [one for one in waiting.reported if one.event.code == "timeout"] or [*waiting.reported]
     base = 0.5 if worlds or len(waited) > 1 else 0.35  # of one that speaks alone no one knows how many there are

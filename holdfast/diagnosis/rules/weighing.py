@@ -28,19 +28,17 @@ def weigh(candidates: Sequence[Candidate], evidence: Sequence[Evidence], waiting
 
 
 def _failed_at(evidence: Sequence[Evidence]) -> float:
-    """When the job itself first said that something is wrong."""
-    return min((one.at for one in _said_by_the_job(evidence)), default=0.0)
+    """When the job itself first reported a problem."""
+    return min((one.at for one in _job_messages(evidence)), default=0.0)
 
 
 def _trouble_since(evidence: Sequence[Evidence], waiting: Waiting | None) -> float:
     """The same, or when the wait began that it ended with."""
-    began = min(
-        one.at - (_LONGEST_WAIT_SECONDS if one.event.kind == "job" else 0.0) for one in _said_by_the_job(evidence)
-    )
+    began = min(one.at - (_LONGEST_WAIT_SECONDS if one.event.kind == "job" else 0.0) for one in _job_messages(evidence))
     return min(began, waiting.since) if waiting and waiting.since else began
 
 
-def _said_by_the_job(evidence: Sequence[Evidence]) -> list[Evidence]:
+def _job_messages(evidence: Sequence[Evidence]) -> list[Evidence]:
     return [one for one in evidence if one.at and _of_the_job(one) and one.role not in ("note", "hint")]
 
 

@@ -37,7 +37,7 @@ class Outage:
     seen: str = ""  # what it saw
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         return f"{self.what}: {self.seen}" if self.seen else self.what
 
 

@@ -1,6 +1,6 @@
 """The ledger of loss: every lost hour of a job is attributed once, to the incidents that hold it up at that time.
 
-A job loses time by being slow, by standing still, or by doing work again. An hour that two incidents claim is shared
+A job loses time by running slowly, by stopping, or by repeating work. An hour that two incidents claim is shared
 equally. What was attributed is never attributed again, whoever claims the job later.
 """
 

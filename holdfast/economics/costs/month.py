@@ -15,7 +15,7 @@ from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind, Stage
 DIED = frozenset({JobState.FAILED, JobState.NODE_FAILED})
 IDLE = frozenset({Stage.READY, Stage.SPARE})
 BETWEEN = frozenset({Stage.CLEANING, Stage.TESTING})
-NOBODY = "no job"
+NO_JOB = "no job"
 UNSEEN = "before anybody watched"
 
 
@@ -27,16 +27,16 @@ class StageChange(NodeStageChange):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Some seconds of one node: what they were, for whom, and why if they were lost."""
+    """Some seconds of one node: how they were used, by which job, and why they were lost."""
 
     node: str
     begin: float
     end: float
     part: str  # a name of the ledger
-    job: str = NOBODY
-    team: str = NOBODY
+    job: str = NO_JOB
+    team: str = NO_JOB
     cause: str = ""
-    seen: str = ""  # what the cause said when it took the node out
+    seen: str = ""  # the cause's reason when it took the node out
 
     @property
     def seconds(self) -> float:
@@ -62,7 +62,7 @@ def slices(
     found = []
     for node, story in stories.items():
         for one in _staged(node, story, begin, end):
-            found += _for_whom(one, ran.get(node, ()), checkpoint_interval) if _allocated(one) else [one]
+            found += _split_by_job(one, ran.get(node, ()), checkpoint_interval) if _allocated(one) else [one]
     return found
 
 
@@ -128,7 +128,7 @@ def _meaning(stage: Stage, out: str, degraded: str) -> tuple[str, str]:
     return "waiting", out or "not in service yet"
 
 
-def _for_whom(one: Slice, jobs: Sequence[Job], checkpoint_interval: float) -> list[Slice]:
+def _split_by_job(one: Slice, jobs: Sequence[Job], checkpoint_interval: float) -> list[Slice]:
     """Allocated time is shared out to the jobs that ran there then; two at once on a node count as the first."""
     found: list[Slice] = []
     since = one.begin

@@ -69,7 +69,7 @@ class PlanAnswer:
 def sensitivities(
     question: Question, headline: Callable[[Question], float], names: Mapping[str, str]
 ) -> list[Sensitivity]:
-    """Each input (name -> how it is said) halved and doubled, what matters most first. Shares stop at 1."""
+    """Each input (name -> its label) halved and doubled, what matters most first. Shares stop at 1."""
 
     def at(name: str, factor: float) -> float | None:
         try:
@@ -77,7 +77,7 @@ def sensitivities(
         except (NoProgress, BadNumber, ArithmeticError):
             return None
 
-    found = [Sensitivity(said, at(name, 0.5), at(name, 2.0)) for name, said in names.items()]
+    found = [Sensitivity(given, at(name, 0.5), at(name, 2.0)) for name, given in names.items()]
     return sorted(found, key=lambda sensitivity: -sensitivity.span)
 
 

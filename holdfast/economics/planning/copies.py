@@ -48,7 +48,7 @@ class Copies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyTexts:
-    """What was asked of the copies, as it was said."""
+    """The request about copies, as the user gave it."""
 
     copies: str | None = None
     rebuild: str | None = None
@@ -61,7 +61,7 @@ NO_COPIES = CopyTexts()
 
 
 def copies_of(asked: Asked, gpus: float, per_gpu_year: float, texts: CopyTexts) -> Copies | None:
-    """None if no one said how many copies there are."""
+    """None if the number of copies is not given."""
     if texts.copies is None:
         if texts.rebuild is not None or texts.domains or texts.apart:
             raise BadNumber("--copies is missing: expected how many nodes hold a copy of everything, such as 2")

@@ -17,7 +17,7 @@ MOST_PEOPLE, MOST_VALUE = 1e6, 1e12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostQuestion:
-    """What was asked, as it was said."""
+    """The request, as the user gave it."""
 
     gpus: str | None
     price: str | None

@@ -84,11 +84,11 @@ class Asked:
         source = "given" if text is not None else f"default: {why}"
         if name in self.known and text in (None, self.known[name][0]):
             text, source = self.known[name]
-        said = text if text is not None else default
-        if not said:
+        given = text if text is not None else default
+        if not given:
             raise BadNumber(f"--{name} is missing: expected {wanted}")
-        value = parse(said.strip())
+        value = parse(given.strip())
         if value is None or not isfinite(value):
-            raise BadNumber(f"--{name}: expected {wanted}, found {said!r}")
-        self.note(name, value, unit, said.strip(), source)
+            raise BadNumber(f"--{name}: expected {wanted}, found {given!r}")
+        self.note(name, value, unit, given.strip(), source)
         return value

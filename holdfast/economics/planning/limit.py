@@ -103,7 +103,7 @@ def _uncertainty(run: ScaledRun, chosen: Rate) -> list[Figure]:
 
 
 def _names(run: ScaledRun) -> dict[str, str]:
-    """What may be halved and doubled, and how it is said."""
+    """What may be halved and doubled, with its label."""
     names = {"gpu_seconds_between": "time between failures", "state_bytes": "state", "bytes_per_second": "bandwidth"}
     return {**names, "restart_seconds": "restart"} if run.restart_seconds else names
 
@@ -118,15 +118,15 @@ def _notes(run: ScaledRun, chosen: Rate) -> list[str]:
 
 
 def _exponent(asked: Asked, text: str | None) -> float:
-    said = "0" if text is None else text
+    given = "0" if text is None else text
     try:
-        value = float(Fraction(said))
+        value = float(Fraction(given))
     except (ValueError, ArithmeticError):
         value = -1.0
     if not 0 <= value <= 1:
-        raise BadNumber(f"--network-exponent: expected 0 (storage) to 1 (full bisection), such as 2/3, found {said!r}")
+        raise BadNumber(f"--network-exponent: expected 0 (storage) to 1 (full bisection), such as 2/3, found {given!r}")
     source = "given" if text is not None else "default: storage of a fixed size"
-    asked.note("network-exponent", value, "exponent", said, source)
+    asked.note("network-exponent", value, "exponent", given, source)
     return value
 
 

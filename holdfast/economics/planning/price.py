@@ -19,7 +19,7 @@ _OFFER = re.compile(
     r"(?P<name>[^=]+)=(?P<price>[0-9.]+)(?:\+(?P<extras>[0-9.]+))?(?:-(?P<credits>[0-9.]+))?@(?P<goodput>[0-9.]+%?)"
 )
 MOST_PRICE = 1e6  # of a GPU-hour
-_TIER = re.compile(r"([0-9.]+%?):([0-9.]+%?)")
+_TIER = re.compile(r"(?<![0-9.])([0-9.]+%?):([0-9.]+%?)")
 HOURS_PER_MONTH = 730.0
 DOLLARS = "dollars per GPU-hour"
 

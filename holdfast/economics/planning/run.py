@@ -46,7 +46,7 @@ class MemoryTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuestion:
-    """What was asked, as it was said."""
+    """The request, as the user gave it."""
 
     gpus: str | None
     rate: str | None

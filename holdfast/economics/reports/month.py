@@ -18,7 +18,6 @@ GROUPS: dict[str, Callable[[Slice, str], str]] = {
     "cause": lambda one, supplier: one.cause or one.part,
     "supplier": lambda one, supplier: supplier,
 }
-UNPRICED = "no supplier named"
 
 
 @dataclass(slots=True)

@@ -124,12 +124,13 @@ def _whole(dollars: float) -> str:
 def _groups(month: Month) -> list[str]:
     title = f"<h2>By {month.by}, the most lost first</h2>"
     if month.by == "cause":
+        all_lost = sum(one.lost for _, one in month.ranked())
         lost = [
-            (escape(name), f"{one.hours:,.1f}", money(one.paid), money(one.lost))
+            (escape(name), f"{one.hours:,.1f}", money(one.lost), percent(one.lost / all_lost))
             for name, one in month.ranked()
             if one.lost
         ]
-        return [title, page.table((month.by, "GPU-hours", "paid", "lost"), lost, 3)]
+        return [title, page.table((month.by, "GPU-hours", "lost", "of all that was lost"), lost, 3)]
     rows = [
         (
             escape(name),
@@ -176,7 +177,7 @@ def _claim(supplier: str, claim: CreditClaim) -> tuple[str, ...]:
 
 
 def _evidence(outages: tuple[Outage, ...]) -> str:
-    lines = [f"{_clock(one.begin)}, {time(one.end - one.begin)}: {escape(one.said)}" for one in outages]
+    lines = [f"{_clock(one.begin)}, {time(one.end - one.begin)}: {escape(one.description)}" for one in outages]
     more = [f"and {len(lines) - SHOWN_OUTAGES} more"] if len(lines) > SHOWN_OUTAGES else []
     return "<br>".join([*lines[:SHOWN_OUTAGES], *more])
 

@@ -83,9 +83,9 @@ def ledger_bar(shares: Mapping[str, float]) -> str:
         f'<div style="width:{100 * share:.4f}%;background:{COLOURS[name]}" title="{name} {percent(share)}"></div>'
         for name, share in shares.items()
     )
-    said = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
+    label = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
     key = "".join(f"<span>{mark(name)}{name} {percent(share)}</span>" for name, share in shares.items())
-    return f'<div class="bar" role="img" aria-label="{said}">{pieces}</div><p class="key">{key}</p>'
+    return f'<div class="bar" role="img" aria-label="{label}">{pieces}</div><p class="key">{key}</p>'
 
 
 def bars(rows: Sequence[tuple[str, float, str]]) -> str:
@@ -95,9 +95,9 @@ def bars(rows: Sequence[tuple[str, float, str]]) -> str:
         (
             escape(name),
             f'<i class="gain" style="width:{100 * length / longest if longest else 0:.2f}%"></i>',
-            escape(said),
+            escape(label),
         )
-        for name, length, said in rows
+        for name, length, label in rows
     ]
     return table((), made, 1).replace("<table>", '<table class="bars">')
 

@@ -55,9 +55,9 @@ def _refuse_twice(document: Document, suppliers: tuple[Supplier, ...]) -> None:
 
 
 def _supplier(table: ConfigTable) -> Supplier:
-    name, said = table.text("name"), table.text("nodes", "")
+    name, label = table.text("name"), table.text("nodes", "")
     try:
-        nodes = frozenset(hostlist.expand(said)) if said else frozenset[str]()
+        nodes = frozenset(hostlist.expand(label)) if label else frozenset[str]()
     except ValueError as error:
         raise table.wrong("nodes", str(error)) from None
     made = Supplier(

@@ -41,7 +41,7 @@ class Difference:
 
     by: Estimate
     p: float  # chance of so large a difference if there were none
-    saved: float  # how many times more replicas it would take with luck of their own
+    saved: float  # how many times more replicas independent random numbers would take
 
     @property
     def significant(self) -> bool:
@@ -49,7 +49,7 @@ class Difference:
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
-    """A paired t test. Both must have had the same luck, replica by replica."""
+    """A paired t test. Both must have used the same random numbers, replica by replica."""
     gaps = [b - a for a, b in zip(first, second, strict=True)]
     by = estimate(gaps)
     if len(gaps) < 2:

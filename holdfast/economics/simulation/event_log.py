@@ -84,12 +84,12 @@ def _lifetimes(rows: "csv.DictReader[str]", lived: str, scale: float, died: str)
             raise BadLog(f"line {rows.line_num}: {lived}: expected a number, found {row[lived]!r}") from None
         if not 0 <= years < 1e6:
             raise BadLog(f"line {rows.line_num}: {lived}: expected a time of 0 or more, found {row[lived]!r}")
-        said = (row[died] or "").strip().lower()
-        if said not in _YES + _NO:
+        given = (row[died] or "").strip().lower()
+        if given not in _YES + _NO:
             raise BadLog(f"line {rows.line_num}: {died}: expected true or false, found {row[died]!r}")
-        found.lifetimes.append((years, said in _YES))
+        found.lifetimes.append((years, given in _YES))
         found.unit_years += years
-        found.events += said in _YES
+        found.events += given in _YES
         found.units += 1
     return found
 

@@ -34,7 +34,7 @@ class Failure:
 
 
 class Failures:
-    """Tells `strike` of every failure of one hazard, and hears of parts that were renewed."""
+    """Calls `strike` for every failure of one hazard, and is notified of parts that were renewed."""
 
     def __init__(
         self, hazard: Hazard, cluster: Cluster, clock: Clock, streams: Streams, strike: Callable[[Failure], None]

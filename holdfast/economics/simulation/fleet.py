@@ -16,7 +16,7 @@ class SimulatedFleet:
     def __init__(self, cluster: Cluster, clock: Clock, rules: Rules) -> None:
         self._clock, self._step = clock, rules.step
         self.guard = rules.guard()
-        self.courses: list[NodeCourse] = []
+        self.histories: list[NodeCourse] = []
         self.seconds: dict[Stage, float] = dict.fromkeys(Stage, 0.0)  # of all nodes together
         self.stages: dict[Stage, int] = dict.fromkeys(Stage, 0)  # how many are where
         self.changes = 0
@@ -28,7 +28,7 @@ class SimulatedFleet:
 
     def _begin(self, nodes: int, rules: Rules) -> None:
         """Everybody has just been tested; so many as the policy wants are held back."""
-        ready, spare = (rules.begin(stage).standing.life for stage in (Stage.READY, Stage.SPARE))
+        ready, spare = (rules.begin(stage).state.life for stage in (Stage.READY, Stage.SPARE))
         for _ in range(nodes):
             self.guard.count(ready, 1)
         wanted = min(nodes, self.guard.spares_wanted())
@@ -37,7 +37,7 @@ class SimulatedFleet:
             if held:
                 self.guard.count(ready, -1)
                 self.guard.count(spare, 1)
-            self.courses.append(rules.begin(Stage.SPARE if held else Stage.READY))
+            self.histories.append(rules.begin(Stage.SPARE if held else Stage.READY))
             (self._spares if held else self._ready).append(number)
         self.stages.update({Stage.READY: nodes - wanted, Stage.SPARE: wanted})
 
@@ -45,9 +45,9 @@ class SimulatedFleet:
         self, node: int, kind: EventKind, cause: str = "", job: str = "", spare: bool = False
     ) -> tuple[Verb, ...]:
         """One step of the node's life; what the rules want done about it."""
-        course, now = self.courses[node], self._clock.now
-        before = course.standing
-        step = self._step(course, (kind, cause, job, spare), now)
+        history, now = self.histories[node], self._clock.now
+        before = history.state
+        step = self._step(history, (kind, cause, job, spare), now)
         if step.recount:
             self.guard.count(before.life, -1)
             self.guard.count(step.after.life, 1)
@@ -65,10 +65,10 @@ class SimulatedFleet:
         return step.verbs
 
     def stage(self, node: int) -> Stage:
-        return self.courses[node].standing.stage
+        return self.histories[node].state.stage
 
     def in_service(self, nodes: Iterable[int]) -> list[int]:
-        return [node for node in nodes if self.courses[node].standing.stage in IN_SERVICE]
+        return [node for node in nodes if self.histories[node].state.stage in IN_SERVICE]
 
     def free(self, with_spares: bool) -> int:
         return self.stages[Stage.READY] + (self.stages[Stage.SPARE] if with_spares else 0)
@@ -83,7 +83,7 @@ class SimulatedFleet:
         ):
             while queue and len(taken) < number:
                 node = queue.popleft()
-                if self.courses[node].standing.stage is not stage:
+                if self.histories[node].state.stage is not stage:
                     continue  # it left since; whoever comes back stands in line again
                 if stage is Stage.SPARE:
                     self.happen(node, EventKind.PROMOTED)
@@ -92,6 +92,6 @@ class SimulatedFleet:
         return taken
 
     def close(self) -> None:
-        for node, course in enumerate(self.courses):
-            self.seconds[course.standing.stage] += self._clock.end - self._entered[node]
+        for node, history in enumerate(self.histories):
+            self.seconds[history.state.stage] += self._clock.end - self._entered[node]
             self._entered[node] = self._clock.end

@@ -80,7 +80,7 @@ class JobRun:
         return self._stage_seconds(self._rng, restart.reschedule, load, restart.warm_up)
 
     def _stage_seconds(self, rng: Failure | None, *stages: Spread) -> float:
-        """The failure that stopped it brings the luck; a first start has the job's own."""
+        """The failure that stopped it supplies the random numbers; a first start uses the job's own."""
         self._rng = rng
         draw = rng.lot if rng is not None else self._draws.random
         seconds = 0.0

@@ -70,7 +70,7 @@ class Mending:
 
     def _climb(self, node: int) -> None:
         fleet = self._fleet
-        verbs = fleet.happen(node, _H.NEXT_REPAIR) if fleet.courses[node].standing.may_repair else ()
+        verbs = fleet.happen(node, _H.NEXT_REPAIR) if fleet.histories[node].state.may_repair else ()
         case, repair = self.cases[node], self._repair
         if Verb.RESET_GPU in verbs:
             self._clock.after(repair.reset.at(case.lot()), self._reset_done, node)
@@ -92,7 +92,7 @@ class Mending:
 
     def _repair_next(self, _: object) -> None:
         """Crews take whoever is first among those whose part is there."""
-        for _turn in range(len(self._waiting)):
+        for _attempt in range(len(self._waiting)):
             if not self._crews:
                 return
             node = self._waiting.popleft()

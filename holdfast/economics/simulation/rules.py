@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 from holdfast.model.lifecycle import EventKind, NodeState, Stage, Verb
 
-Heard = tuple[EventKind, str, str, bool]
+EventKey = tuple[EventKind, str, str, bool]
 """Kind, cause, job, spare: what happened to a node."""
 
 
@@ -35,7 +35,7 @@ class SimulatedStep(Protocol):
 
 class NodeCourse(Protocol):
     @property
-    def standing(self) -> NodeStage: ...
+    def state(self) -> NodeStage: ...
 
 
 class FleetGuard(Protocol):
@@ -54,6 +54,6 @@ class Rules(Protocol):
     def begin(self, stage: Stage) -> Any:
         """The course of a node that has just been tested, which `step` moves on."""
 
-    def step(self, course: Any, heard: Heard, now: float) -> SimulatedStep: ...
+    def step(self, history: Any, event: EventKey, now: float) -> SimulatedStep: ...
 
     def guard(self) -> FleetGuard: ...

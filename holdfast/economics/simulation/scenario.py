@@ -102,7 +102,7 @@ class Hazard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SparePart:
     name: str
     stock: int = 0
     lead: Spread = WEEK  # until one that was used is there again
@@ -119,7 +119,7 @@ class Repair:
     test: Spread = _20_MINUTES
     test_misses: float = 0.0  # share of broken nodes that pass the full test
     relapse: Spread = DAY  # and then fail again after this
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SparePart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

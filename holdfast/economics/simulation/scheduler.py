@@ -28,7 +28,7 @@ class SimulatedScheduler:
         self.job_of: dict[int, JobRun] = {}
         self.preemptions = 0
         self.idle_node_seconds = 0.0
-        self._idle_since: dict[int, float] = dict.fromkeys(range(len(fleet.courses)), 0.0)
+        self._idle_since: dict[int, float] = dict.fromkeys(range(len(fleet.histories)), 0.0)
 
     def wait(self, run: JobRun) -> None:
         """A job wants nodes."""

@@ -92,7 +92,7 @@ class Silent:
         failure, nodes = who
         for node in nodes:
             known = self._forget(node, failure.number)
-            if known and self._fleet.courses[node].standing.life.degraded_by == failure.hazard.name:
+            if known and self._fleet.histories[node].state.life.degraded_by == failure.hazard.name:
                 self._fleet.happen(node, _H.RECOVERED, failure.hazard.name)
         self._pace_anew(nodes)
 

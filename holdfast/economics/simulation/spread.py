@@ -1,5 +1,5 @@
 """How long things take: one time, or a spread of times. Drawn by inversion, one uniform number each: two policies that
-are given the same numbers have the same luck."""
+get the same numbers see the same random events."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ _TINY = 1e-12
 
 
 class Draws(Protocol):
-    """A source of luck, such as random.Random."""
+    """A source of random numbers, such as random.Random."""
 
     def random(self) -> float: ...
 
 
 Streams = Callable[[str], Draws]
-"""A name to luck of its own: what happens on one stream shifts nothing on another."""
+"""A name to random numbers of its own: draws on one stream do not shift another."""
 
 
 class SpreadKind(StrEnum):

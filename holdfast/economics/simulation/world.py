@@ -167,9 +167,9 @@ class World:
     def _maintain(self, plan: PlannedMaintenance) -> None:
         """The next nodes in turn that are in service; jobs leave them at their next checkpoint."""
         count = self.scenario.cluster.nodes
-        turn = [(self._next_maintained + number) % count for number in range(plan.nodes)]
+        nodes = [(self._next_maintained + number) % count for number in range(plan.nodes)]
         self._next_maintained = (self._next_maintained + plan.nodes) % count
-        for node in self.fleet.in_service(turn):
+        for node in self.fleet.in_service(nodes):
             self.fleet.happen(node, _H.QUARANTINE)
             self.silent.drain(node, plan)
         self.clock.after(plan.every, self._maintain, plan)

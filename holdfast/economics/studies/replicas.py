@@ -9,7 +9,7 @@ from holdfast.economics.simulation.outcome import SimulationOutcome
 from holdfast.economics.studies.tasks import Setting, Task, Workers
 
 SHARES = ("productive", "ettr")  # figures that are shares of one
-BATCH = 10  # replicas between two looks at the precision: a fixed number, so that a seed always gives the same answer
+BATCH = 10  # replicas between two tests of the precision: a fixed number, so that a seed always gives the same answer
 
 
 @dataclass(slots=True)

@@ -84,7 +84,7 @@ def _policy(document: Document, top: Table) -> Policy:
     policy = document.fill(Policy, top.raw("policy", {}), "policy")
     spares = top.raw("cluster", {}).get("spares", 0)
     if spares and policy.spares:
-        raise document.refuse("policy", "spares", "is said twice: spares of the cluster are held back anyway")
+        raise document.refuse("policy", "spares", "is given twice: spares of the cluster are held back already")
     return replace(policy, spares=spares) if spares else policy
 
 
@@ -143,8 +143,10 @@ def _repair(document: Document, top: Table) -> s.Repair:
     return made
 
 
-def _part(table: Table) -> s.Part:
-    made = s.Part(name=table.name(), stock=table.whole("stock", 0), lead=table.spread("lead") or s.Part(name="").lead)
+def _part(table: Table) -> s.SparePart:
+    made = s.SparePart(
+        name=table.name(), stock=table.whole("stock", 0), lead=table.spread("lead") or s.SparePart(name="").lead
+    )
     table.done()
     return made
 

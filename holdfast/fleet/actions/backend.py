@@ -1,6 +1,6 @@
 """Back end protocol: an action has its effect once, however often it is requested, and returns its outcome.
 
-A scheduler (Slurm, Kubernetes) is a back end that can also be looked at. A caller claims an action's key in its store
+A scheduler (Slurm, Kubernetes) is a back end whose state can also be read. A caller claims an action's key in its store
 before it performs it, and performs it again only when the outcome says that this may help.
 """
 
@@ -22,40 +22,40 @@ class ActionResult(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionOutcome:
     result: ActionResult
-    said: str
+    message: str
     """One sentence for people and for the audit log."""
     retryable: bool = False
     """Only of a failure: the same again, later, may succeed."""
     dry_run: bool = False
-    """Nothing was changed: `result` and `said` are what would have come of it."""
+    """Nothing was changed: the result is what would have happened."""
     uncertain: bool = False
     """Whether it ran is not known, and it is not repeated."""
     not_now: bool = False
     """Only of a failure: nothing was begun, and it waits for as long as it takes."""
 
 
-def done(said: str) -> ActionOutcome:
-    return ActionOutcome(result=ActionResult.DONE, said=said)
+def done(message: str) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.DONE, message=message)
 
 
-def would(said: str) -> ActionOutcome:
-    return ActionOutcome(result=ActionResult.DONE, said=f"would {said}", dry_run=True)
+def would(message: str) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.DONE, message=f"would {message}", dry_run=True)
 
 
-def nothing_to_do(said: str) -> ActionOutcome:
-    return ActionOutcome(result=ActionResult.NOTHING_TO_DO, said=said)
+def nothing_to_do(message: str) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.NOTHING_TO_DO, message=message)
 
 
-def refused(said: str) -> ActionOutcome:
-    return ActionOutcome(result=ActionResult.REFUSED, said=said)
+def refused(message: str) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.REFUSED, message=message)
 
 
-def failed(said: str, *, retryable: bool) -> ActionOutcome:
-    return ActionOutcome(result=ActionResult.FAILED, said=said, retryable=retryable)
+def failed(message: str, *, retryable: bool) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.FAILED, message=message, retryable=retryable)
 
 
-def not_now(said: str) -> ActionOutcome:
-    return ActionOutcome(result=ActionResult.FAILED, said=said, retryable=True, not_now=True)
+def not_now(message: str) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.FAILED, message=message, retryable=True, not_now=True)
 
 
 class Backend(Protocol):
@@ -72,7 +72,7 @@ class Backend(Protocol):
         ...
 
     @property
-    def looks_first(self) -> bool:
+    def reads_state_first(self) -> bool:
         """`perform` looks at the world and does only what is missing, so that twice is once. Where it does not, an
         action that may have run is performed again only if `did_run` says that it did not."""
         ...
@@ -89,10 +89,7 @@ class Scheduler(Backend, Protocol):
         """Every node it knows. Raises NoAnswer: an empty list would say that the fleet is gone."""
         ...
 
-    def running_jobs(self, node: str) -> frozenset[str]:
-        """Ids of what still runs or ends there. Raises NoAnswer: unknown is not empty."""
-        ...
-
-    def in_use(self, node: str) -> str:
-        """Why a repair step must not touch a node, looked at now; '' if it is drained and empty. Raises NoAnswer."""
+    def close_for_repair(self, action: Action) -> str:
+        """Closes a node so that nothing starts there during the step, even if an administrator resumes it. Then looks:
+        why the step must not begin, or '' if the node is drained and empty. Raises NoAnswer."""
         ...

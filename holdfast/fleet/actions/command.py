@@ -48,7 +48,7 @@ class Command:
         self._settings = settings
         self.verbs = frozenset(settings.commands)
 
-    looks_first = False
+    reads_state_first = False
 
     def did_run(self, action: Action) -> bool | None:
         check = self._settings.checks.get(action.verb)
@@ -81,8 +81,8 @@ class Command:
 
     def _run(self, command: Sequence[str]) -> ActionOutcome:
         answer = self._call(command)
-        said = f": {answer.message}" if answer.message else ""
+        message = f": {answer.message}" if answer.message else ""
         if answer.code == 0:
-            return done(f"{command[0]} succeeded{said}")
+            return done(f"{command[0]} succeeded{message}")
         retryable = answer.code in self._settings.retry_codes
-        return failed(f"{command[0]} ended with exit code {answer.code}{said}", retryable=retryable)
+        return failed(f"{command[0]} ended with exit code {answer.code}{message}", retryable=retryable)

@@ -45,10 +45,10 @@ class Webhook:
         self.name = name
         self._settings = settings
         self._where = http.shown(settings.url)
-        self._tls = http.tls(settings.ca_file, verify=True)
+        self._tls = http.tls_for(settings.url, settings.ca_file)
         self.verbs = settings.verbs
 
-    looks_first = False
+    reads_state_first = False
 
     def did_run(self, action: Action) -> bool | None:
         return False if self._settings.idempotent else None
@@ -80,9 +80,9 @@ class Webhook:
         return headers
 
     def _judge(self, reply: http.Reply) -> ActionOutcome:
-        said = f"{self._where} answered {reply.status}{': ' + reply.message if reply.message else ''}"
+        message = f"{self._where} answered {reply.status}{': ' + reply.message if reply.message else ''}"
         if 200 <= reply.status < 300:
-            return done(said)
+            return done(message)
         if 300 <= reply.status < 400:
-            return failed(f"{said}; redirects are not followed", retryable=False)
-        return failed(said, retryable=reply.retryable)
+            return failed(f"{message}; redirects are not followed", retryable=False)
+        return failed(message, retryable=reply.retryable)

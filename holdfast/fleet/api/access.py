@@ -17,14 +17,14 @@ LAST_SHARE = 1 / 3  # of a credential's life, in which its holder is asked to ge
 _READERS = frozenset({Role.VIEWER, Role.OPERATOR, Role.ADMIN})
 MAY = {
     "report": frozenset({Role.AGENT}),
-    "tell": frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN}),
+    "report signals": frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN}),
     "read": _READERS,
     "read own nodes": _READERS | {Role.JOB},
     "retest own nodes": frozenset({Role.JOB, Role.OPERATOR, Role.ADMIN}),
     "operate": frozenset({Role.OPERATOR, Role.ADMIN}),
     "administer": frozenset({Role.ADMIN}),
 }
-MOST_LOOKED_UP_AT_ONCE = 500
+MOST_PER_LOOKUP = 500
 Find = Callable[[str], Awaitable[Credential | None]]
 FindMany = Callable[[Sequence[str]], Mapping[str, Credential]]
 
@@ -39,6 +39,10 @@ class Caller:
     nodes: frozenset[str] = frozenset()
     """Of a job's token: its nodes by name."""
     job: str = ""
+    token_hash: str = ""
+    """Of the token that was shown; '' of who signed in otherwise."""
+    expires: float = float("inf")
+    is_session: bool = False
 
     def may_see(self, node: str, jobs: Collection[str]) -> bool:
         """Whether this node is the caller's business; `jobs` are those that hold it now."""
@@ -84,6 +88,9 @@ class Access:
             credential.vouched,
             frozenset(hostlist.expand(credential.nodes)) if credential.nodes else frozenset(),
             credential.job,
+            credential.token_hash,
+            credential.expires,
+            bool(credential.opened_with),
         )
 
     async def _credential(self, token: str) -> Credential | None:
@@ -135,7 +142,7 @@ class CredentialCache:
     async def _ask(self) -> None:
         try:
             while self._waiting:
-                asked = {hashed: self._waiting.pop(hashed) for hashed in list(self._waiting)[:MOST_LOOKED_UP_AT_ONCE]}
+                asked = {hashed: self._waiting.pop(hashed) for hashed in list(self._waiting)[:MOST_PER_LOOKUP]}
                 await self._answer(asked)
         finally:
             self._asking = None

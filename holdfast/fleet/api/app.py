@@ -15,7 +15,7 @@ from litestar.static_files import create_static_files_router
 from litestar.types import ControllerRouterHandler
 
 from holdfast import __version__
-from holdfast.fleet.api.guard import guard, on_http_error, on_mistake, on_problem, on_store_error
+from holdfast.fleet.api.guard import guard, on_deep_body, on_http_error, on_mistake, on_problem, on_store_error
 from holdfast.fleet.api.headers import guarded
 from holdfast.fleet.api.ingest import PATH, Ingest, Receive, Scope, Send
 from holdfast.fleet.api.metrics import exporter as metrics
@@ -99,6 +99,7 @@ def _litestar(service: Service) -> Litestar:
             Problem: on_problem,
             HTTPException: on_http_error,
             StoreError: on_store_error,
+            RecursionError: on_deep_body,
             Exception: on_mistake,
         },
         openapi_config=OpenAPIConfig(

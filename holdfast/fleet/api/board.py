@@ -15,6 +15,7 @@ from holdfast.fleet.decisions.breaker import breaker, spares_short
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.health import Health
 from holdfast.model.lifecycle import NodeState, Stage
+from holdfast.runtime import clock
 from holdfast.runtime.components import Components
 from holdfast.runtime.durations import Durations
 
@@ -31,7 +32,7 @@ class Watcher:
     def __init__(self) -> None:
         self.queue: asyncio.Queue[Message | None] = asyncio.Queue(MOST_WAITING)
 
-    def tell(self, message: Message) -> bool:
+    def publish(self, message: Message) -> bool:
         try:
             self.queue.put_nowait(message)
         except asyncio.QueueFull:
@@ -44,6 +45,7 @@ class Board:
         self.policy = policy
         self.demo = demo
         self.time_factor = time_factor
+        self.clock_began = clock.now()
         self.leading = False
         self.read = False  # before the store was read, no one can say which nodes there are
         self.leader = ""
@@ -61,17 +63,19 @@ class Board:
 
     # Written by the controller
 
-    def replace_all(self, lives: Iterable[NodeState], healths: Mapping[str, str], heard: Mapping[str, float]) -> None:
+    def replace_all(
+        self, lives: Iterable[NodeState], healths: Mapping[str, str], reported: Mapping[str, float]
+    ) -> None:
         self.read = True
         lives = list(lives)
         for name in self.views.keys() - {life.name for life in lives}:
             del self.views[name], self._lives[name]
         for life in lives:
             self.put(life, healths.get(life.name, "unknown"))
-        for name, at in heard.items():
-            self.heard(name, at)
+        for name, at in reported.items():
+            self.reported(name, at)
 
-    def heard(self, node: str, at: float) -> None:
+    def reported(self, node: str, at: float) -> None:
         view = self.views.get(node)
         if view is not None and view.last_report_at != at:
             self.views[node] = replace(view, last_report_at=at)
@@ -84,12 +88,12 @@ class Board:
         self._lives[life.name] = life
         self.views[life.name] = view
         if known != view:
-            self.tell("node", view)
+            self.publish("node", view)
 
     def forget(self, name: str) -> None:
         self.views.pop(name, None)
         self._lives.pop(name, None)
-        self.tell("forgotten", {"name": name})
+        self.publish("forgotten", {"name": name})
 
     def tested(self, seconds: float) -> None:
         """A full test was answered."""
@@ -97,23 +101,23 @@ class Board:
 
     def moved(self, step: TransitionView) -> None:
         self.steps[step.before, step.after] += 1
-        self.tell("transition", step)
+        self.publish("transition", step)
 
-    def tell(self, kind: str, what: object) -> None:
+    def publish(self, kind: str, what: object) -> None:
         if not self.watchers:
             return
         message = (kind, msgspec.json.encode(what))
-        for watcher in [one for one in self.watchers if not one.tell(message)]:
+        for watcher in [one for one in self.watchers if not one.publish(message)]:
             self.drop(watcher)
 
-    def tell_fleet(self) -> None:
+    def publish_fleet(self) -> None:
         """At most what changed: called every second or so."""
         if not self.watchers:
             return
         reported = msgspec.json.encode(self.fleet())
         if reported != self._fleet_sent:
             self._fleet_sent = reported
-            self.tell("fleet", msgspec.Raw(reported))
+            self.publish("fleet", msgspec.Raw(reported))
 
     # Read by the API
 
@@ -143,6 +147,7 @@ class Board:
             dry_run=self.policy.dry_run,
             demo=self.demo,
             time_factor=self.time_factor,
+            clock_began=self.clock_began,
         )
 
     def _pool(self, pool: str) -> PoolView:

@@ -1,7 +1,7 @@
 """HTTP connection limits: short headers, header and body timeouts, a cap per client.
 
 uvicorn waits for ever for a request that has begun. A slow client could so hold every descriptor of the controller.
-It also takes headers of any length, before anybody has said who they are: one client could take all memory.
+It also takes headers of any length, before any authentication: one client could take all memory.
 """
 
 import asyncio

@@ -90,6 +90,15 @@ def on_mistake(request: Request[Any, Any, Any], error: Exception) -> Response[by
     return _refusal(500, "the controller made a mistake of its own; its log says more", {})
 
 
+def on_deep_body(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:
+    """A body of many brackets, which anybody can send: a bad request, and no traceback in the log for each."""
+    if request.method in SAFE_METHODS:
+        return on_mistake(request, error)
+    sentence = "the body nests too deep"
+    _note(request, 400, sentence)
+    return _refusal(400, sentence, {})
+
+
 def _sentence(request: Request[Any, Any, Any], error: HTTPException) -> str:
     extra = error.extra if isinstance(error.extra, list) else []
     wrong = [(str(one.get("key", "")), str(one.get("message", ""))) for one in extra if isinstance(one, dict)]

@@ -14,7 +14,7 @@ from holdfast.fleet.store import StoreError
 from holdfast.fleet.store.errors import public
 from holdfast.model.records import AuditEntry
 from holdfast.model.wire.report import Report
-from holdfast.runtime import clock
+from holdfast.runtime import clock, codec
 
 log = logging.getLogger("holdfast.fleet.api")
 PATH = "/v1/reports"
@@ -24,24 +24,24 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_decoder = msgspec.json.Decoder(list[Report])
+_decoder = codec.decoder(list[Report])
 _encoder = msgspec.json.Encoder()
 
 
 class Ingest:
     def __init__(self, service: Service) -> None:
-        self._desk = service
+        self._service = service
         self._clocks = Clocks()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Caller | None = None
         try:
-            caller = await self._desk.access.caller(_token(scope), "report")
-            if not self._desk.board.leading:
-                raise elsewhere(self._desk.board.leader)
+            caller = await self._service.access.caller(_token(scope), "report")
+            if not self._service.board.leading:
+                raise elsewhere(self._service.board.leader)
             reports = decode(await _body(scope, receive))
             behind = self._clocks.seconds_behind(caller.name, _header(scope, HEADER), clock.now())
-            ack = await self._desk.take(caller, _on_our_clock(reports, behind))
+            ack = await self._service.take(caller, _on_our_clock(reports, behind))
         except Problem as problem:
             self._note(problem, caller, scope)
             await _answer(send, problem.status, ProblemBody(problem.sentence), headers_for(problem, PATH))
@@ -64,7 +64,7 @@ class Ingest:
         entry = AuditEntry(
             at=clock.now(), who=who, role=role, verb="report", target=PATH, outcome=outcome, reason=problem.sentence
         )
-        self._desk.note(entry)
+        self._service.note(entry)
 
 
 def decode(body: bytes) -> list[Report]:

@@ -2,24 +2,28 @@
 
 import base64
 import hashlib
+import json
 import secrets
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlencode
-
-import httpx
+from urllib.parse import quote_plus, urlencode
 
 from holdfast.fleet.actions.secret import Secret
 from holdfast.model.records import Role
-from holdfast.runtime.http import check_url
+from holdfast.runtime.errors import NoAnswer
+from holdfast.runtime.http import check_url, send, tls
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 """Signatures by a key of the provider. Not 'none', and not HMAC, whose key the client would share."""
 LEEWAY_SECONDS = 60
 DISCOVERY_SECONDS = 3_600.0
 EVERYONE = "*"
+MOST_BYTES = 1 << 20
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _STRONGEST_FIRST = (Role.ADMIN, Role.OPERATOR, Role.VIEWER)
 
 
@@ -86,7 +90,7 @@ class Person:
 
 
 def role_of(groups: frozenset[str], roles: OidcRoles) -> Role | None:
-    """The strongest that one of the groups has; None of a person whom no rule names."""
+    """The strongest that one of the groups has; None for a person that no rule names."""
     given = {Role.ADMIN: roles.admin, Role.OPERATOR: roles.operator, Role.VIEWER: roles.viewer}
     return next((role for role in _STRONGEST_FIRST if EVERYONE in given[role] or groups & set(given[role])), None)
 
@@ -114,6 +118,7 @@ class OidcClient:
     def __init__(self, settings: OidcSettings, redirect_uri: str) -> None:
         self.settings, self.redirect_uri = settings, redirect_uri
         self._known: tuple[float, dict[str, Any]] = (float("-inf"), {})
+        self._context: ssl.SSLContext | None = None
 
     def begin(self, attempt: SignInAttempt) -> str:
         """The address that the browser is sent to."""
@@ -147,14 +152,16 @@ class OidcClient:
             "client_id": self.settings.client_id,
             "code_verifier": attempt.verifier,
         }
-        auth = None
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
         if self.settings.client_secret is not None:
-            auth = (self.settings.client_id, self.settings.client_secret.read())
-        return self._json("POST", self._address("token_endpoint"), data=form, auth=auth)
+            # RFC 6749, 2.3.1: both are encoded as in a form before they become a user name and a password.
+            pair = f"{quote_plus(self.settings.client_id)}:{quote_plus(self.settings.client_secret.read())}"
+            headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        return self._json("POST", self._address("token_endpoint"), headers, urlencode(form).encode())
 
     def _userinfo(self, access_token: str, subject: str) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {access_token}"}
-        found = self._json("GET", self._address("userinfo_endpoint"), headers=headers)
+        found = self._json("GET", self._address("userinfo_endpoint"), headers)
         if found.get("sub") != subject:
             raise SignInRefused("the provider's user info is about somebody else")
         return found
@@ -204,14 +211,22 @@ class OidcClient:
         self._known = (time.monotonic(), known)
         return known
 
-    def _json(self, method: str, url: str, **more: Any) -> dict[str, Any]:
-        verify: Any = self.settings.ca_file or True
+    def _json(
+        self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes | None = None
+    ) -> dict[str, Any]:
+        """Bounded in bytes and in time: whoever is not signed in can have this asked."""
+        asked = {"Accept": "application/json", **headers}
         try:
-            reply = httpx.request(method, url, timeout=self.settings.timeout, trust_env=False, verify=verify, **more)
-            answer = reply.json()
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
+            reply = send(method, url, asked, body, self.settings.timeout, self._tls(), most_bytes=MOST_BYTES)
+            answer = json.loads(reply.body)
+        except (NoAnswer, OSError, ValueError, RecursionError) as error:
             raise SignInRefused(f"the identity provider does not answer: {error or type(error).__name__}") from None
-        if reply.status_code != 200 or not isinstance(answer, dict):
+        if reply.status != 200 or not isinstance(answer, dict):
             why = answer.get("error_description") or answer.get("error") if isinstance(answer, dict) else ""
-            raise SignInRefused(f"the identity provider answered {reply.status_code}: {str(why)[:200]}")
+            raise SignInRefused(f"the identity provider answered {reply.status}: {str(why)[:200]}")
         return answer
+
+    def _tls(self) -> ssl.SSLContext:
+        if self._context is None:
+            self._context = tls(self.settings.ca_file, verify=True)
+        return self._context

@@ -34,7 +34,7 @@ def busy(sentence: str, seconds: int = 2) -> Problem:
 
 
 def elsewhere(leader: str) -> Problem:
-    """Another controller leads: said with its address, if it has one. What was asked for is added by who knows it."""
+    """Another controller leads: answered with its address, if it has one. The caller adds the path."""
     if not leader:
         return busy("no controller leads at this moment; try again")
     return Problem(307, f"another controller leads: {leader}", {"Location": leader})

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.catalog import runbooks
-from holdfast.fleet.inbox.items import book_of
+from holdfast.fleet.inbox.incident_figures import runbook_of
 from holdfast.fleet.inbox.next_step import values
 from holdfast.formats.slurm import hostlist
 from holdfast.model.incident import Incident
@@ -19,7 +19,7 @@ class RunbookView:
     title: str
     shows: str = ""
     alike: str = ""
-    """What looks the same and is another thing."""
+    """Another fault with the same symptoms."""
     confirm: tuple[str, ...] = ()
     act: tuple[str, ...] = ()
     leave: str = ""
@@ -37,7 +37,7 @@ def of(found: Incident) -> RunbookView:
     jobs = sorted({one.subject.partition("/")[2] for one in account.losses}) if account else []
     victims = len(account.victims) if account else 0
     since = account.since if account else found.opened
-    return filled(book_of(found), found.subject, found.evidence, jobs, victims, since)
+    return filled(runbook_of(found), found.subject, found.evidence, jobs, victims, since)
 
 
 def filled(kind: str, cause: str, nodes: Sequence[str], jobs: Sequence[str], victims: int, since: float) -> RunbookView:
@@ -57,10 +57,10 @@ def filled(kind: str, cause: str, nodes: Sequence[str], jobs: Sequence[str], vic
 
 
 def view(name: str, names: Mapping[str, str]) -> RunbookView:
-    book = runbooks.find(name)
-    if book is None:
+    runbook = runbooks.find(name)
+    if runbook is None:
         return RunbookView(kind=name, title=name)
-    known = runbooks.fill(book, names)
+    known = runbooks.fill(runbook, names)
     return RunbookView(
         kind=known.name,
         title=known.title,

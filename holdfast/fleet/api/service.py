@@ -14,6 +14,7 @@ from holdfast.fleet.api.views.common import (
     EnrolRequest,
     NodeView,
     OperatorRequest,
+    OrdersView,
     TicketRequest,
     TokenMade,
     TokenRequest,
@@ -24,12 +25,14 @@ from holdfast.fleet.api.views.drills import DrillPlayback
 from holdfast.fleet.api.views.series import SignalWindow
 from holdfast.fleet.facility.promql_range import PromqlRange
 from holdfast.fleet.inbox.figures import FigureWindow
+from holdfast.fleet.inbox.incident_figures import IncidentFigures
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
 from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
 from holdfast.model.assets import AssetRecord
+from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.records import AuditEntry, PendingNode
 from holdfast.model.wire.order import Ack, Admission
@@ -73,6 +76,10 @@ class Service(Protocol):
 
     def admission(self, caller: Caller) -> Awaitable[Admission]: ...
 
+    def orders(self, node: str, most: int) -> Awaitable[OrdersView]:
+        """Open orders to agents, of one node or ('') of all."""
+        ...
+
     def operator_request(
         self, node: str, kind: EventKind, request: OperatorRequest, caller: Caller
     ) -> Awaitable[NodeView]: ...
@@ -84,7 +91,7 @@ class Service(Protocol):
     def note_ticket(self, node: str, ask: TicketRequest, caller: Caller) -> Awaitable[AssetRecord]: ...
 
     def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
-        """The last ones that were heard, oldest first, with the agent's time."""
+        """The latest ones, oldest first, with the agent's time."""
         ...
 
     def verdicts(self, node: str) -> Awaitable[tuple[VerdictView, ...]]: ...
@@ -142,6 +149,10 @@ class Service(Protocol):
 
     @property
     def currency(self) -> str: ...
+
+    def incident_figures(self, incident: Incident) -> IncidentFigures:
+        """How long it has lasted, whose it is and what it costs."""
+        ...
 
     def inbox(self) -> Awaitable[list[ItemView]]:
         """What waits for a person, worst first, with what operators did about it."""

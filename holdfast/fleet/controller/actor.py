@@ -93,26 +93,39 @@ class Actor:
         del self._queues[node]
 
     async def _work_on(self, stored: StoredAction) -> None:
-        said = await self._perform(stored)
-        if said is None:
+        performed = await self._close(stored)
+        if performed is None and stored.action.verb in self._backends.agent_verbs:
+            with suppress(Problem):  # another leads now, and claims it itself
+                await self._writer.ask(ReportWork(partial(claims.give, stored)))
+            return
+        performed = performed or await self._perform(stored)
+        if performed is None:
             log.warning("action %d is left to whoever leads now: our lease ran out", stored.id)
             return
-        log.info("%s %s: %s", stored.action.verb.value, stored.action.node, said.said)
+        log.info("%s %s: %s", stored.action.verb.value, stored.action.node, performed.message)
         try:
-            await self._writer.ask(ReportWork(partial(claims.end, stored, said)))
+            await self._writer.ask(ReportWork(partial(claims.end, stored, performed)))
         except Problem as problem:
             log.warning("what became of action %d is not stored: %s", stored.id, problem)
+
+    async def _close(self, stored: StoredAction) -> ActionOutcome | None:
+        """Before a repair step, in the last moment: an administrator may have resumed the node since it was confirmed
+        as drained. What speaks against the step, or None."""
+        scheduler, action = self._backends.scheduler, stored.action
+        if action.verb not in RESETS or scheduler is None or self._writer.dry_run(action.node):
+            return None
+        threads = self._threads_of(scheduler)
+        why = await asyncio.get_running_loop().run_in_executor(threads, self._close_if_leading, scheduler, action)
+        return not_now(why) if why else None
+
+    def _close_if_leading(self, scheduler: Scheduler, action: Action) -> str:
+        return close_for_repair(scheduler, action) if self._writer.leads_surely else "another controller leads"
 
     async def _perform(self, stored: StoredAction) -> ActionOutcome | None:
         backend = self._backends.of(stored.action.verb)
         dry_run = self._writer.dry_run(stored.action.node)
         loop = asyncio.get_running_loop()
-        scheduler = self._backends.scheduler
-        if stored.action.verb in RESETS and not dry_run and scheduler is not None:
-            look = loop.run_in_executor(self._threads_of(scheduler), in_use, scheduler, stored.action.node)
-            if why := await look:
-                return not_now(why)
-        if not backend.looks_first and not dry_run and not await self._begin(stored):
+        if not backend.reads_state_first and not dry_run and not await self._begin(stored):
             return None
         return await loop.run_in_executor(self._threads_of(backend), self._if_leading, backend, stored, dry_run)
 
@@ -129,7 +142,7 @@ class Actor:
         """Looked at in the last moment: a controller that was stopped for a while wakes in the middle of its work."""
         if not self._writer.leads_surely:
             return None
-        if stored.may_have_run and not backend.looks_first and not dry_run:
+        if stored.may_have_run and not backend.reads_state_first and not dry_run:
             resolved = resolve(backend, stored.action)
             if resolved is not None:
                 return resolved
@@ -141,10 +154,10 @@ class Actor:
         return self._threads[backend.name]
 
 
-def in_use(scheduler: Scheduler, node: str) -> str:
-    """Looked at in the last moment: an administrator may have resumed the node since it was confirmed as drained."""
+def close_for_repair(scheduler: Scheduler, action: Action) -> str:
+    """Why a repair step must not begin; '' if its node is closed and empty."""
     try:
-        return scheduler.in_use(node)
+        return scheduler.close_for_repair(action)
     except NoAnswer as error:
         return f"waits for {scheduler.name}: {error}"
 

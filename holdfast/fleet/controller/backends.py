@@ -26,12 +26,12 @@ _NEEDS_A_DOER = frozenset({Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.INSPEC
 class Record:
     """Stands where no back end is set up: the gate and people read the stage, so a cordon is done by being recorded.
 
-    A reset that no one can carry out did not happen, and is said to have failed.
+    A reset that no one can carry out did not happen, and is reported as failed.
     """
 
     name = RECORD
     verbs = frozenset(Verb)
-    looks_first = True
+    reads_state_first = True
 
     def did_run(self, action: Action) -> bool | None:
         return False
@@ -39,8 +39,8 @@ class Record:
     def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         if action.verb in _NEEDS_A_DOER:
             return failed(f"no back end is set up that can {action.verb.value}", retryable=False)
-        said = f"record {action.verb.value} of {action.node}: no back end is set up for it"
-        return would(said) if dry_run else done(f"recorded only: no back end is set up for {action.verb.value}")
+        message = f"record {action.verb.value} of {action.node}: no back end is set up for it"
+        return would(message) if dry_run else done(f"recorded only: no back end is set up for {action.verb.value}")
 
 
 class Simulated:
@@ -48,7 +48,7 @@ class Simulated:
 
     name = SIMULATED
     verbs = frozenset(Verb)
-    looks_first = True
+    reads_state_first = True
 
     def did_run(self, action: Action) -> bool | None:
         return False
@@ -85,7 +85,7 @@ class Backends:
         return self.slurm or self.kubernetes
 
     def of(self, verb: Verb) -> Backend:
-        """With a scheduler set up, what it can do is the scheduler's unless said otherwise."""
+        """With a scheduler set up, what it can do is the scheduler's unless configured otherwise."""
         name = self._by_verb.get(verb)
         if name is None:
             name = self.scheduler.name if self.scheduler is not None and verb in self.scheduler.verbs else RECORD

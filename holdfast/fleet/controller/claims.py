@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.fleet.actions.backend import ActionOutcome as Said
+from holdfast.fleet.actions.backend import ActionOutcome as ActionOutcome
 from holdfast.fleet.actions.backend import ActionResult
-from holdfast.fleet.controller.orders import AGENT_LEASE_SECONDS, fits
+from holdfast.fleet.api.views.common import OrdersView
+from holdfast.fleet.controller.orders import AGENT_LEASE_SECONDS, fits, order_view
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import RESETS, SCHEDULING
 from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, EventKind, NodeState, Stage, Verb
@@ -35,22 +36,29 @@ def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequenc
         elif life is None or not fits(action.verb, life):
             now = "forgotten" if life is None else life.stage.value
             _finish(transaction, stored, Outcome.ABANDONED, f"the node is {now} now")
-        elif (
-            action.verb in RESETS
-            and action.verb not in agent_verbs
-            and not transaction.fleet.may_reset(action.node, transaction.now)
-        ):
+        elif action.verb in RESETS and not transaction.fleet.may_reset(action.node, transaction.now):
             _put_off(transaction, stored, "waits: the scheduler has not confirmed that the node is drained and empty")
         elif action.verb is Verb.UNCORDON and transaction.now - action.at > STALE_SECONDS:
             _test_instead(transaction, stored)
         elif action.verb not in agent_verbs:
             due.append(_resting_on_its_test(stored, life))
         elif transaction.fleet.dry_run(action.node) and action.verb not in ALWAYS_DONE:
-            said = f"would order the agent of {action.node} to {action.verb.value}"
-            end(stored, Said(result=ActionResult.DONE, said=said, dry_run=True), transaction, ())
+            message = f"would order the agent of {action.node} to {action.verb.value}"
+            end(stored, ActionOutcome(result=ActionResult.DONE, message=message, dry_run=True), transaction, ())
+        elif action.verb in RESETS:
+            due.append(stored)  # the actor closes the node in its scheduler, then has the order given
         else:
             transaction.orders.give(stored)
     return due
+
+
+def give(stored: StoredAction, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    """An order for the node's agent, handed over with the answer to its next report."""
+    transaction.orders.give(stored)
+
+
+def open_orders(node: str, most: int, transaction: Transaction, fresh: Sequence[bool]) -> OrdersView:
+    return OrdersView(orders=tuple(order_view(one) for one in transaction.orders.open(node)[:most]))
 
 
 def admission(node: str, transaction: Transaction, fresh: Sequence[bool]) -> Admission:
@@ -89,28 +97,28 @@ def _test_instead(transaction: Transaction, stored: StoredAction) -> None:
     )
 
 
-def end(stored: StoredAction, said: Said, transaction: Transaction, fresh: Sequence[bool]) -> None:
+def end(stored: StoredAction, performed: ActionOutcome, transaction: Transaction, fresh: Sequence[bool]) -> None:
     """How it ended, into history and into the node's life. In a dry run the life goes on as if it had been done."""
-    if said.not_now:
-        _put_off(transaction, stored, said.said)
+    if performed.not_now:
+        _put_off(transaction, stored, performed.message)
         return
-    ok = said.result in (ActionResult.DONE, ActionResult.NOTHING_TO_DO)
+    ok = performed.result in (ActionResult.DONE, ActionResult.NOTHING_TO_DO)
     patient = stored.action.verb in SCHEDULING  # the scheduler may be away for hours, and the node must still be closed
-    if not ok and said.retryable and (patient or stored.attempts < MOST_ATTEMPTS):
+    if not ok and performed.retryable and (patient or stored.attempts < MOST_ATTEMPTS):
         if stored.attempts >= MOST_ATTEMPTS:
-            transaction.fleet.acted(stored.action.node, stored.action.verb, ok, said.said, transaction.now)
+            transaction.fleet.acted(stored.action.node, stored.action.verb, ok, performed.message, transaction.now)
         again = transaction.now + min(2.0 ** min(stored.attempts, 10), LONGEST_PAUSE)
         transaction.store.finish(
-            stored.id, Outcome.FAILED, said.said, transaction.epoch, transaction.now, retry_at=again
+            stored.id, Outcome.FAILED, performed.message, transaction.epoch, transaction.now, retry_at=again
         )
         return
-    outcome = Outcome.DRY_RUN if said.dry_run else Outcome.DONE if ok else Outcome.FAILED
-    outcome = Outcome.ABANDONED if said.uncertain else outcome
-    if _finish(transaction, stored, outcome, said.said):
-        if stored.action.verb in AUDITED and said.result is not ActionResult.NOTHING_TO_DO:
-            transaction.audit.append(_audited(stored, outcome, said.said, transaction.now))
+    outcome = Outcome.DRY_RUN if performed.dry_run else Outcome.DONE if ok else Outcome.FAILED
+    outcome = Outcome.ABANDONED if performed.uncertain else outcome
+    if _finish(transaction, stored, outcome, performed.message):
+        if stored.action.verb in AUDITED and performed.result is not ActionResult.NOTHING_TO_DO:
+            transaction.audit.append(_audited(stored, outcome, performed.message, transaction.now))
         transaction.decide(
-            transaction.fleet.acted(stored.action.node, stored.action.verb, ok, said.said, transaction.now)
+            transaction.fleet.acted(stored.action.node, stored.action.verb, ok, performed.message, transaction.now)
         )
 
 

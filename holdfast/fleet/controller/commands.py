@@ -19,7 +19,6 @@ from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.jobs.service import JobService, SeveralJobs, UnknownJob
 from holdfast.fleet.jobs.views import TrainingDetail
 from holdfast.fleet.probe_sessions import sessions as probe_sessions
-from holdfast.fleet.store import Store
 from holdfast.fleet.store.credentials import bound_hash, new_token, token_hash
 from holdfast.formats.slurm import hostlist
 from holdfast.model.assets import TICKET_STATES, AssetRecord, PartTicket
@@ -29,8 +28,9 @@ from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import OrderOutcome, Report
 
 SESSION_SECONDS = 12 * 3_600.0
+MOST_SESSIONS = 20  # of one person; the oldest end
+OIDC = ":oidc"  # no name and no hash: what opened a session that no token did
 PLANNED = "planned"  # the kind of document that announced work is stored as
-ASSETS = "assets"  # the kind of document that the asset record of a node is stored as
 MOST_PLACES = 16
 MOST_HOURS = 24 * 366 * 5
 MOST_USES = 1_000_000
@@ -52,7 +52,7 @@ def take(
 ) -> Ack:
     """Of one node, at least one. Only what is new is judged: a report sent twice must not count twice."""
     for report, is_new in zip(reports, fresh, strict=True):
-        transaction.heard.add(report.node)
+        transaction.reported.add(report.node)
         if not is_new:
             continue
         transaction.touched.add(report.node)
@@ -73,30 +73,25 @@ def take(
         lambda verb: verb in RESETS and not transaction.fleet.may_reset(life.name, transaction.now),
     )
     probes, cancelled = transaction.fleet.probing.orders_for(life, transaction.now)
-    tell_all = transaction.orders.continuity.broken(reports, transaction.store.has_all_before)
+    resend_all = transaction.orders.continuity.broken(reports, transaction.store.has_all_before)
     return Ack(
         accepted=tuple(fresh),
         orders=(*orders, *probes),
-        tell_all=tell_all,
+        resend_all=resend_all,
         cancel=cancelled,
         closed=transaction.fleet.closed(life.name),
         flush_seconds=transaction.fleet.unsaved.flush_seconds(life, transaction.now, transaction.fleet.policy),
     )
 
 
-def asset_record(store: Store, node: str) -> AssetRecord:
-    body = store.seam_document(ASSETS, node)
-    return msgspec.json.decode(body, type=AssetRecord) if body else AssetRecord()
-
-
 def _take_parts(report: Report, transaction: Transaction) -> None:
     node, now = report.node, transaction.now
     if node not in transaction.fleet.nodes:
         return
-    before = asset_record(transaction.store, node)
+    before = transaction.store.asset_record_in_batch(node)
     record, swaps = assets.take_parts(before, report.parts, now)
     if record != before:
-        _save_record(transaction, node, record)
+        transaction.store.save_asset_record(node, record, now)
     for swap in swaps:
         transaction.decide(transaction.fleet.part_replaced(node, swap.after.kind, swap.text, now))
         transaction.audit.append(_entry(transaction, node, Role.AGENT, "part_replaced", node, "done", swap.text))
@@ -108,8 +103,8 @@ def note_ticket(
     if node not in transaction.fleet.nodes:
         raise Problem(404, f"no node is called {node[:80]!r}")
     ticket = PartTicket(ask.ticket, ask.state, ask.part, by=caller.name, at=transaction.now, note=ask.note)
-    record = assets.note_ticket(asset_record(transaction.store, node), ticket)
-    _save_record(transaction, node, record)
+    record = assets.note_ticket(transaction.store.asset_record_in_batch(node), ticket)
+    transaction.store.save_asset_record(node, record, transaction.now)
     words = f"{ask.ticket} {ask.state}{f' for {ask.part}' if ask.part else ''}{f': {ask.note}' if ask.note else ''}"
     transaction.audit.append(_entry(transaction, caller.name, caller.role, "ticket", node, "done", words))
     return record
@@ -122,10 +117,6 @@ def check_ticket(ask: TicketRequest) -> None:
         raise Problem(400, f"state: expected one of {', '.join(TICKET_STATES)}, not {ask.state[:40]!r}")
     if len(ask.note) > LONGEST_REASON or len(ask.part) > LONGEST_JOB:
         raise Problem(400, f"note and part: expected at most {LONGEST_REASON} and {LONGEST_JOB} characters")
-
-
-def _save_record(transaction: Transaction, node: str, record: AssetRecord) -> None:
-    transaction.store.save_seam_documents(ASSETS, {node: msgspec.json.encode(record).decode()}, transaction.now)
 
 
 def show_training(trainings: JobService, name: str, transaction: Transaction, fresh: Sequence[bool]) -> TrainingDetail:
@@ -224,7 +215,6 @@ def forget_node(
     transaction.decide([LifecycleStep(node=life, transition=transition)])
     transaction.fleet.forget(node, transaction.now)
     transaction.forgotten.add(node)
-    transaction.store.remove_seam_document(ASSETS, node)
     transaction.audit.append(_entry(transaction, caller.name, caller.role, "forget", node, "done", request.reason))
 
 
@@ -290,15 +280,16 @@ def _check_bounds(ask: TokenRequest, demo: bool) -> None:
 
 
 def open_session(caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> tuple[str, float]:
-    """A browser's own credential, with the role of who signed in. Revoking the person's name ends it too."""
-    token = new_token()
-    expires = transaction.now + SESSION_SECONDS
-    transaction.store.add_credential(
-        Credential(
-            token_hash=token_hash(token), name=caller.name, role=caller.role, created=transaction.now, expires=expires
-        )
-    )
-    what = f"{caller.role.value} for {SESSION_SECONDS / 3600:g} h"
+    """A browser's own credential, with the role of who signed in. It ends with the token that opened it, and it opens
+    no other: a stolen cookie must not live longer than its sign-in. Revoking the person's name ends it too."""
+    if caller.is_session:
+        raise Problem(403, "a session opens no other session: sign in with a token", code="session")
+    token, now = new_token(), transaction.now
+    expires = min(now + SESSION_SECONDS, caller.expires)
+    opened = Credential(token_hash=token_hash(token), name=caller.name, role=caller.role, created=now, expires=expires)
+    transaction.store.add_credential(replace(opened, opened_with=caller.token_hash or OIDC))
+    transaction.store.limit_sessions(caller.name, MOST_SESSIONS, now)
+    what = f"{caller.role.value} for {(expires - now) / 3600:.3g} h"
     transaction.audit.append(_entry(transaction, caller.name, caller.role, "session open", caller.name, "done", what))
     return token, expires
 

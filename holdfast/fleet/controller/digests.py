@@ -2,12 +2,12 @@
 
 from collections import OrderedDict, deque
 
-MOST_NODES = 1_000  # of a larger fleet, those that were looked at last
+MOST_NODES = 1_000  # of a larger fleet, those that were requested last
 MOST_DIGESTS = 60
 
 
 class DigestHistory:
-    """The last digests of some nodes, for whoever looks at one: an hour of its GPUs, in memory and bounded."""
+    """The last digests of some nodes: an hour of their GPUs, in memory and bounded."""
 
     def __init__(self, most_nodes: int = MOST_NODES) -> None:
         self._most = most_nodes
@@ -19,12 +19,12 @@ class DigestHistory:
         self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS)).append((at, digest))
 
     def last(self, node: str) -> tuple[float, bytes] | None:
-        """Does not count as a look at the node."""
+        """Does not count as a request for the node."""
         found = self._kept.get(node)
         return found[-1] if found else None
 
     def of(self, node: str) -> tuple[tuple[float, bytes], ...]:
-        """Oldest first. Who is looked at is kept from now on; who was not for longest makes room."""
+        """Oldest first. A requested node is kept from now on; the least recently requested one makes room."""
         if node not in self._kept and len(self._kept) >= self._most:
             self._kept.popitem(last=False)
         found = self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS))

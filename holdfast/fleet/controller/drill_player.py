@@ -15,19 +15,19 @@ from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.views.drills import DrillRequest, DrillRunView
 from holdfast.lab.drills import player
 from holdfast.lab.drills.shipped import shipped
-from holdfast.runtime import child
+from holdfast.runtime import child, codec
 
 LIMIT_SECONDS = 300.0
 LONGEST_LINE = 8 << 20
 QUIET_SECONDS = 15.0
 MOST_WATCHERS = 50
-ChangeFilter = tuple[str, bytes]
+ServerEvent = tuple[str, bytes]
 
 
 class DrillPlayer:
     def __init__(self, limit_seconds: float = LIMIT_SECONDS) -> None:
         self._limit = limit_seconds
-        self._reported: list[ChangeFilter] = []
+        self._reported: list[ServerEvent] = []
         self._news = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
@@ -44,7 +44,7 @@ class DrillPlayer:
             state="playing", share=0.0, reason="",
         )  # fmt: skip
         self._reported = []
-        self._tell(run)
+        self._publish(run)
         self._task = asyncio.create_task(self._play(ask, number))
         return run
 
@@ -52,12 +52,12 @@ class DrillPlayer:
         if self.run is None or self.run.state != "playing":
             raise Problem(409, "no drill is played at this moment", code="no_drill")
         cancelled = replace(self.run, state="cancelled")
-        self._tell(cancelled)
+        self._publish(cancelled)
         if self._process is not None:
             _end(self._process)
         return cancelled
 
-    async def watch(self) -> AsyncIterator[ChangeFilter]:
+    async def watch(self) -> AsyncIterator[ServerEvent]:
         if self._watchers >= MOST_WATCHERS:
             raise Problem(503, f"{MOST_WATCHERS} watch already", {"Retry-After": "10"})
         self._watchers += 1
@@ -84,7 +84,7 @@ class DrillPlayer:
             async with asyncio.timeout(QUIET_SECONDS):
                 await self._news.wait()
 
-    def _tell(self, run: DrillRunView) -> None:
+    def _publish(self, run: DrillRunView) -> None:
         self.run = run
         self._put("run", msgspec.json.encode(run))
 
@@ -108,10 +108,10 @@ class DrillPlayer:
             assert process.stdout is not None and process.stderr is not None
             complaint = asyncio.create_task(process.stderr.read(LONGEST_LINE))
             async for line in process.stdout:
-                self._hear(number, line.rstrip())
-            said = (await complaint).decode("utf-8", "replace").strip().splitlines()
+                self._take_line(number, line.rstrip())
+            message = (await complaint).decode("utf-8", "replace").strip().splitlines()
             code = await process.wait()
-            self._fail(number, said[-1][:300] if said else f"its process ended with {code}")
+            self._fail(number, message[-1][:300] if message else f"its process ended with {code}")
         finally:
             _end(process)
 
@@ -119,20 +119,20 @@ class DrillPlayer:
         """Not cancelled, not over, and not another one in the meantime."""
         return self.run is not None and self.run.id == number and self.run.state == "playing"
 
-    def _hear(self, number: int, line: bytes) -> None:
+    def _take_line(self, number: int, line: bytes) -> None:
         """A share of the way, or the outcome."""
         if self.run is None or not self._is_played(number):
             return
-        said = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        if "share" in said:
-            self._tell(replace(self.run, share=msgspec.json.decode(said["share"], type=float)))
+        message = codec.decode(line, dict[str, msgspec.Raw])
+        if "share" in message:
+            self._publish(replace(self.run, share=codec.decode(message["share"], float)))
         else:
             self._put("outcome", line)
-            self._tell(replace(self.run, state="done", share=1.0))
+            self._publish(replace(self.run, state="done", share=1.0))
 
     def _fail(self, number: int, reason: str) -> None:
         if self.run is not None and self._is_played(number):
-            self._tell(replace(self.run, state="failed", reason=reason))
+            self._publish(replace(self.run, state="failed", reason=reason))
 
 
 async def _started(ask: DrillRequest) -> asyncio.subprocess.Process:

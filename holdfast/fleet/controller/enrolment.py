@@ -1,4 +1,4 @@
-"""Enrolment: a join token becomes a node credential. A node that nobody vouches for has no effect yet.
+"""Enrolment: a join token becomes a node credential. A node without an operator's approval has no effect yet.
 
 A stolen join token must not be a weapon against the fleet. It is bound to names or a network, it is for one node unless
 its maker says more, and a token for several nodes does not vouch for them: the scheduler does, if it knows the name at
@@ -135,7 +135,7 @@ def _wait(ask: EnrolRequest, address: str, credential: Credential, transaction: 
 
 def _admit(name: str, pool: str, place: Mapping[str, str], transaction: Transaction, *, twin: bool = False) -> None:
     transaction.decide(transaction.fleet.enrol(name, pool, place, transaction.now, twin))
-    transaction.heard.add(name)
+    transaction.reported.add(name)
     transaction.touched.add(name)
 
 

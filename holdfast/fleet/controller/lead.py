@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from holdfast.fleet.store import StaleEpoch, Store, StoreError
+from holdfast.model.records import Leader
 
 LEASE_SECONDS = 6.0
 RENEW_SECONDS = 2.0
 TRY_SECONDS = 1.0
+SILENT_SECONDS = RENEW_SECONDS + TRY_SECONDS  # a leader that did not renew for so long is probably dead
 WITHOUT_LEASE_SECONDS, YIELD_SECONDS = 60.0, 5.0
 
 
@@ -36,6 +38,7 @@ class Lead:
         self._without_lease_since = self._clock()
         self._next = 0.0
         self._until = 0.0
+        self._renewed: tuple[Leader | None, float] = (None, 0.0)  # the other's lease, and since when it is the same
         self.epoch: int | None = None
         self.leader = ""
 
@@ -52,9 +55,18 @@ class Lead:
             self.epoch = store.lead(self._holder, LEASE_SECONDS)
         self._until = asked + LEASE_SECONDS
         known = self.leader
-        self.leader = "" if self.epoch is not None else _address(store)
+        self.leader = "" if self.epoch is not None else self._other(store)
         self._next = self._clock() + (TRY_SECONDS if self.epoch is None else RENEW_SECONDS)
         return self.epoch != before or self.leader != known
+
+    def _other(self, store: Store) -> str:
+        """The address of who leads. None is named that has probably died: who is sent there would connect in vain, and
+        then again here, at the moment at which this controller takes over."""
+        found, now = store.current_leader(), self._clock()
+        if found != self._renewed[0]:
+            self._renewed = (found, now)
+        silent = now - self._renewed[1] > SILENT_SECONDS
+        return "" if found is None or silent else found.holder.partition("#")[0]
 
     def _may_lead(self) -> bool:
         """With the Lease. While its server does not answer, also without it, so that reports are stored: but we yield
@@ -116,8 +128,3 @@ class Lead:
 def _awake_or_not() -> float:
     """Goes on while this machine is suspended, unlike the monotonic clock."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-def _address(store: Store) -> str:
-    found = store.current_leader()
-    return found.holder.partition("#")[0] if found else ""

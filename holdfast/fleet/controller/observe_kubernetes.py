@@ -25,7 +25,7 @@ from holdfast.runtime.components import Components
 from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.controller")
-GATHER_SECONDS = 0.1  # changes come in swarms; one look takes them all
+GATHER_SECONDS = 0.1  # changes come in bursts; one read takes them all
 
 
 async def observe_kubernetes(
@@ -49,7 +49,7 @@ async def observe_kubernetes(
                     await changed.wait()
             await asyncio.sleep(GATHER_SECONDS)
             changed.clear()
-            seen = await _look(kubernetes, watched, seen, writer, store)
+            seen = await _poll(kubernetes, watched, seen, writer, store)
             if components is not None and seen.complaint:
                 components.failed("kubernetes", seen.complaint)
             elif components is not None:
@@ -63,7 +63,7 @@ def _wake(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
         loop.call_soon_threadsafe(changed.set)
 
 
-async def _look(
+async def _poll(
     kubernetes: Kubernetes,
     watched: WatchedObjects,
     seen: "KubernetesMemory",
@@ -72,17 +72,17 @@ async def _look(
 ) -> "KubernetesMemory":
     """What is remembered after it."""
     try:
-        began, look = clock.now(), watched.look()
+        began, snapshot = clock.now(), watched.snapshot()
         if store is not None:
-            await vouch_by_scheduler(statuses(look), "kubernetes", store, writer)
-        seen, ahead = await writer.ask(ReportWork(partial(seen.take, look, began)))
+            await vouch_by_scheduler(statuses(snapshot), "kubernetes", store, writer)
+        seen, ahead = await writer.ask(ReportWork(partial(seen.take, snapshot, began)))
         for action in ahead:
-            said = await asyncio.to_thread(kubernetes.perform, action, False)
-            await writer.ask(ReportWork(partial(_audit, action, said)))
-        for job in await asyncio.to_thread(kubernetes.start_again, look):
+            performed = await asyncio.to_thread(kubernetes.perform, action, False)
+            await writer.ask(ReportWork(partial(_audit, action, performed)))
+        for job in await asyncio.to_thread(kubernetes.start_again, snapshot):
             log.info("%s was suspended for a drain and starts again", job)
     except NoAnswer as error:
-        if str(error) != seen.complaint:  # once, however often we look in vain
+        if str(error) != seen.complaint:  # once, however often the read fails
             log.warning("Kubernetes does not answer: %s", error)
         return replace(seen, complaint=str(error))
     except Problem as problem:
@@ -92,32 +92,32 @@ async def _look(
 
 @dataclass(slots=True)
 class KubernetesMemory:
-    """What is remembered from look to look. `take` runs in the writer's thread."""
+    """State kept between reads. `take` runs in the writer's thread."""
 
     keeper: KubernetesReconciler = field(default_factory=KubernetesReconciler)
     jobs: dict[str, Job] = field(default_factory=dict)
     complaint: str = ""
 
     def take(
-        self, look: Snapshot, began: float, transaction: Transaction, fresh: Sequence[bool]
+        self, snapshot: Snapshot, began: float, transaction: Transaction, fresh: Sequence[bool]
     ) -> tuple["KubernetesMemory", list[Action]]:
         """What is remembered after it, and what is to be done at once, without a stage having changed.
 
         Another is remembered, for a batch that cannot be committed is tried again from this one.
         """
         after = KubernetesMemory(self.keeper.copy(), self.jobs)
-        return after, after._take(look, began, transaction)
+        return after, after._take(snapshot, began, transaction)
 
-    def _take(self, look: Snapshot, began: float, transaction: Transaction) -> list[Action]:
+    def _take(self, snapshot: Snapshot, began: float, transaction: Transaction) -> list[Action]:
         """Into states and history."""
-        transaction.decide(transaction.fleet.observe(statuses(look), transaction.now, began))
-        changed = self._changed_jobs(look, transaction.now)
+        transaction.decide(transaction.fleet.observe(statuses(snapshot), transaction.now, began))
+        changed = self._changed_jobs(snapshot, transaction.now)
         transaction.store.save_jobs(changed)
         transaction.fleet.note_jobs(changed)
-        for name in self.keeper.registered_anew(look, transaction.fleet.nodes):
+        for name in self.keeper.registered_anew(snapshot, transaction.fleet.nodes):
             reason = "its Node object in Kubernetes is not the one that was tested"
             transaction.decide(transaction.fleet.retest(name, reason, "kubernetes", transaction.now))
-        due = self.keeper.due(look, transaction.fleet.nodes, transaction.now, transaction.fleet.policy)
+        due = self.keeper.due(snapshot, transaction.fleet.nodes, transaction.now, transaction.fleet.policy)
         # In a dry run nothing is carried out, so everything would be missing for ever.
         due = [action for action in due if not transaction.fleet.dry_run(action.node)]
         # A cordon of a node that takes work would be abandoned, so it is carried out here.
@@ -125,9 +125,9 @@ class KubernetesMemory:
         transaction.decide([_reminded(transaction, action) for action in due if action not in ahead])
         return ahead
 
-    def _changed_jobs(self, look: Snapshot, now: float) -> list[Job]:
+    def _changed_jobs(self, snapshot: Snapshot, now: float) -> list[Job]:
         """Pods that ask for GPUs, where they changed; one that is gone was deleted, and ended by now at the latest."""
-        current = {pod.uid: pod.job for pod in look.pods if pod.is_gpu_work}
+        current = {pod.uid: pod.job for pod in snapshot.pods if pod.is_gpu_work}
         gone = [job for uid, job in self.jobs.items() if uid not in current and job.state.holds_nodes]
         changed = [job for uid, job in current.items() if self.jobs.get(uid) != job]
         self.jobs = current
@@ -144,10 +144,10 @@ def _reminded(transaction: Transaction, action: Action) -> LifecycleStep:
     return LifecycleStep(node=life, transition=transition, actions=(action,))
 
 
-def _audit(action: Action, said: ActionOutcome, transaction: Transaction, fresh: Sequence[bool]) -> None:
-    if said.result is ActionResult.NOTHING_TO_DO:
+def _audit(action: Action, performed: ActionOutcome, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    if performed.result is ActionResult.NOTHING_TO_DO:
         return
-    log.info("%s %s: %s", action.verb.value, action.node, said.said)
+    log.info("%s %s: %s", action.verb.value, action.node, performed.message)
     transaction.audit.append(
         AuditEntry(
             at=transaction.now,
@@ -155,7 +155,7 @@ def _audit(action: Action, said: ActionOutcome, transaction: Transaction, fresh:
             role="controller",
             verb=action.verb.value,
             target=action.node,
-            outcome=said.result.value,
-            reason=said.said,
+            outcome=performed.result.value,
+            reason=performed.message,
         )
     )

@@ -11,7 +11,7 @@ from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.enrolment import vouch_by_scheduler
 from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import Writer
-from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler
+from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler, ended_repairs
 from holdfast.fleet.store import Store
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage
@@ -22,7 +22,7 @@ from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.controller")
 FORGETFUL_SECONDS = 120.0  # Slurm itself remembers a job that ended for MinJobAge, 300 s unless the site says less
-FIRST_LOOK_BACK_SECONDS = 86_400.0
+FIRST_HISTORY_SECONDS = 86_400.0
 MOST_REMEMBERED = 100_000
 UNUSED = frozenset({Stage.READY, Stage.SPARE})
 
@@ -35,12 +35,13 @@ async def observe_slurm(
     accounting = Accounting(slurm)
     while True:
         try:
-            look = await asyncio.to_thread(slurm.look)
+            snapshot = await asyncio.to_thread(slurm.snapshot)
             if store is not None:
-                await vouch_by_scheduler(look.statuses, "slurm", store, writer)
-            missed = await asyncio.to_thread(accounting.missed, look.began)
-            seen = await writer.ask(ReportWork(partial(seen.take, look, missed)))
-            accounting.caught_up_at = look.began
+                await vouch_by_scheduler(snapshot.statuses, "slurm", store, writer)
+            missed = await asyncio.to_thread(accounting.missed, snapshot.began)
+            seen = await writer.ask(ReportWork(partial(seen.take, snapshot, missed)))
+            accounting.caught_up_at = snapshot.began
+            await asyncio.to_thread(slurm.end_reservations, seen.over)
             components.succeeded("slurm")
         except NoAnswer as error:
             components.failed("slurm", error)
@@ -53,7 +54,7 @@ async def observe_slurm(
 
 @dataclass(slots=True)
 class Accounting:
-    """What ended while no one looked for longer than Slurm itself remembers: sacct knows, where a site runs it."""
+    """Jobs that ended before Slurm's own memory begins: from sacct, where a site runs it."""
 
     slurm: Slurm
     caught_up_at: float | None = None
@@ -62,7 +63,7 @@ class Accounting:
     def missed(self, now: float) -> Sequence[Job]:
         if not self.kept or (self.caught_up_at is not None and now - self.caught_up_at < FORGETFUL_SECONDS):
             return ()
-        since = now - FIRST_LOOK_BACK_SECONDS if self.caught_up_at is None else self.caught_up_at
+        since = now - FIRST_HISTORY_SECONDS if self.caught_up_at is None else self.caught_up_at
         try:
             return self.slurm.accounted(since)
         except NoAnswer as error:
@@ -73,29 +74,31 @@ class Accounting:
 
 @dataclass(slots=True)
 class ObserverMemory:
-    """What is remembered from look to look. Used in the writer's thread only."""
+    """State kept between reads. Used in the writer's thread only."""
 
     keeper: SlurmReconciler = field(default_factory=SlurmReconciler)
     jobs: dict[str, Job] | None = None
-    waiting: tuple[Job, ...] = ()  # ended on a node whose stage changed since that look began
+    waiting: tuple[Job, ...] = ()  # ended on a node whose stage changed since that read began
+    over: tuple[str, ...] = ()  # reservations of repair steps that have ended
 
     def take(
-        self, look: SlurmSnapshot, missed: Sequence[Job], transaction: Transaction, fresh: Sequence[bool]
+        self, snapshot: SlurmSnapshot, missed: Sequence[Job], transaction: Transaction, fresh: Sequence[bool]
     ) -> "ObserverMemory":
         """What is remembered after it: another, for a batch that cannot be committed is tried again from this one."""
         after = ObserverMemory(self.keeper.copy(), self.jobs, self.waiting)
-        after._take(look, missed, transaction)
+        after._take(snapshot, missed, transaction)
         return after
 
-    def _take(self, look: SlurmSnapshot, missed: Sequence[Job], transaction: Transaction) -> None:
-        """Into lives and history. A node whose stage changed since the look began is left for the next one."""
+    def _take(self, snapshot: SlurmSnapshot, missed: Sequence[Job], transaction: Transaction) -> None:
+        """Into lives and history. A node whose stage changed since the read began is left for the next one."""
         lives = transaction.fleet.nodes
-        current = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
-        unsettled = {name for name, life in lives.items() if life.since >= look.began}
+        self.over = tuple(ended_repairs(snapshot.reserved, lives, snapshot.began))
+        current = [s for s in snapshot.statuses if s.node in lives and lives[s.node].since < snapshot.began]
+        unsettled = {name for name, life in lives.items() if life.since >= snapshot.began}
         known = self._known_jobs(transaction)
         reported = {
             job.id: job
-            for job in (*self.waiting, *missed, *look.jobs)
+            for job in (*self.waiting, *missed, *snapshot.jobs)
             if job.nodes and not job.in_prolog and known.get(job.id) != job
         }
         waiting = {id: job for id, job in reported.items() if _over(job) and not unsettled.isdisjoint(job.nodes)}
@@ -105,15 +108,15 @@ class ObserverMemory:
         self._remember(known, changed)
         transaction.decide(
             transaction.fleet.observe(
-                [_with(s, unseen[s.node]) for s in current if s.node in unseen], transaction.now, look.began
+                [_with(s, unseen[s.node]) for s in current if s.node in unseen], transaction.now, snapshot.began
             )
         )
-        transaction.decide(transaction.fleet.observe(current, transaction.now, look.began))
+        transaction.decide(transaction.fleet.observe(current, transaction.now, snapshot.began))
         transaction.store.save_jobs(changed)
         transaction.fleet.note_jobs(changed)
         for name, why in self.keeper.untested(current, lives):
             transaction.decide(transaction.fleet.retest(name, why, "slurm", transaction.now))
-        due = self.keeper.due(current, lives, look.began)
+        due = self.keeper.due(current, lives, snapshot.began)
         # In a dry run nothing is carried out, so everything would be missing for ever.
         transaction.decide(
             [_reminded(transaction, action) for action in due if not transaction.fleet.dry_run(action.node)]
@@ -122,7 +125,7 @@ class ObserverMemory:
     def _known_jobs(self, transaction: Transaction) -> dict[str, Job]:
         """Only what is new is passed on: the same thousand jobs are not written every few seconds."""
         if self.jobs is None:
-            known = transaction.store.jobs(None, transaction.now - FIRST_LOOK_BACK_SECONDS, MOST_REMEMBERED)
+            known = transaction.store.jobs(None, transaction.now - FIRST_HISTORY_SECONDS, MOST_REMEMBERED)
             self.jobs = {job.id: job for job in known if job.source == "slurm" and not job.step}
         return self.jobs
 
@@ -144,7 +147,7 @@ def _known_before(job: Job, known: Job | None) -> bool:
 
 
 def _unseen(changed: Sequence[Job], lives: Mapping[str, NodeState]) -> dict[str, frozenset[str]]:
-    """Jobs that came and went between two looks, by node: shorter than our interval, but they did use the node.
+    """Jobs that came and went between two reads, by node: shorter than our interval, but they did use the node.
 
     One that ended before a node on trial came to its stage says nothing new about it.
     """

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from holdfast.fleet.api.views.common import OrderView
 from holdfast.fleet.decisions.continuity import Continuity
 from holdfast.model.lifecycle import NodeState, Stage, Verb
 from holdfast.model.records import Outcome, StoredAction
@@ -70,6 +71,12 @@ class PendingOrders:
                 given.handed_over = now if given.handed_over is None else given.handed_over
         return tuple(orders)
 
+    def open(self, node: str = "") -> list[OpenOrder]:
+        """Of one node or of all, the oldest first."""
+        nodes = [self._open.get(node, {})] if node else list(self._open.values())
+        found = [given for waiting in nodes for given in waiting.values()]
+        return sorted(found, key=lambda given: (given.stored.action.at, given.stored.id))
+
     def is_of_another(self, node: str, number: int, key: str) -> bool:
         """Whether an answer is to an order of the same number from a store that was lost. Old agents tell no key."""
         given = self._open.get(node, {}).get(number)
@@ -82,3 +89,16 @@ class PendingOrders:
         if given is not None and not waiting:
             del self._open[node]
         return given
+
+
+def order_view(given: OpenOrder) -> OrderView:
+    action = given.stored.action
+    return OrderView(
+        id=given.stored.id,
+        node=action.node,
+        verb=action.verb,
+        reason=action.reason,
+        at=action.at,
+        handed_over_at=given.handed_over,
+        again_at=None if given.handed_over is None else given.due,
+    )

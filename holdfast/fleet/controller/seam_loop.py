@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import msgspec
-
 from holdfast import seams
 from holdfast.catalog import plausible, seam_kinds
 from holdfast.economics.costs.ledger import LossLedger
@@ -50,7 +48,7 @@ from holdfast.model.signal import Event
 from holdfast.model.topology import Topology, whole_of
 from holdfast.model.wire.progress import WINDOW_SECONDS
 from holdfast.model.wire.report import Report
-from holdfast.runtime import clock
+from holdfast.runtime import clock, codec
 from holdfast.seams.persistence import FindingMemory
 from holdfast.seams.planned import PlannedWork
 
@@ -63,7 +61,7 @@ FORGOTTEN_SECONDS = 86_400.0  # announced work is listed for a day after its end
 TAKE_OVER_SECONDS = 180.0
 AFTERMATH_SECONDS = 600.0  # for which a victim may still suffer from what is repaired
 SLOW_GPU, CLOCKS = "gpu.slow", ("gpu.clocks",)
-AGENTS_MAY_TELL = ("job/", "path/", "pool/")
+AGENTS_MAY_REPORT = ("job/", "path/", "pool/")
 AGENT_SHARE, SITE_SHARE = 512, 50_000  # subjects with their signals
 
 
@@ -88,7 +86,7 @@ class SeamWatch:
         self._ranks = SeamRanks()
         self._waiting: dict[str, float] = {}  # roots that claim what another one is open for, since when
         self._places: tuple[object, Topology] = ((), files.topology)
-        self._calm = Baseline()
+        self._baseline = Baseline()
         self._findings = FindingMemory()
         self._learned = LearnedBaseline()
         self._loaded = False
@@ -97,10 +95,10 @@ class SeamWatch:
         self._worked: dict[str, float] = {}  # hours since an operator acknowledged them
         self._announced: tuple[PlannedWorkView, ...] = ()
         self._planned: tuple[PlannedWork, ...] = ()
-        self._looked_at: float | None = None
+        self._evaluated_at: float | None = None
         self._trouble = ""
         self._subjects = (0, 0)
-        self._holes = TopologyGaps(self._began)
+        self._gaps = TopologyGaps(self._began)
         self._shares: dict[str, CallerQuota] = {}  # by caller: what it may still add to the window
 
     def _lived(self, at: float) -> float:
@@ -118,13 +116,13 @@ class SeamWatch:
         """As the last evaluation saw it."""
         return self._places[1]
 
-    # ChangeFilter by others
+    # Called for each report and each API request
 
-    def heard(self, report: Report) -> None:
+    def take_report(self, report: Report) -> None:
         at = self._lived(report.at)
         self.window.take_report(report, at)
-        for about, name, value in self._ranks.hear(report.node, report.progress):
-            self.window.put(at, about, name, value, WINDOW_SECONDS * self._factor)
+        for about, name, seconds in self._ranks.ingest(report.node, report.progress):
+            self.window.put(at, about, name, seconds * self._factor, WINDOW_SECONDS * self._factor)
 
     def reported(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         """An agent speaks for jobs and services, not for what it cannot see; a person or a site's program for all."""
@@ -132,7 +130,7 @@ class SeamWatch:
         if caller.role is Role.AGENT:
             own = f"node/{caller.name}/"
             for about in [one.subject for one in ask.signals] + [one.subject for one in ask.events]:
-                if not about.startswith((*AGENTS_MAY_TELL, own)):
+                if not about.startswith((*AGENTS_MAY_REPORT, own)):
                     raise Problem(403, f"the credential of {caller.name} cannot tell of {about[:80]!r}")
         known = self._shares.setdefault(
             caller.name, CallerQuota(AGENT_SHARE if caller.role is Role.AGENT else SITE_SHARE)
@@ -150,7 +148,7 @@ class SeamWatch:
                     one.value,
                     ask.cadence_seconds * self._factor,
                 )
-        self.window.hear(
+        self.window.add_events(
             Event(
                 kind=one.kind,
                 at=self._lived(now - one.age_seconds),
@@ -166,7 +164,7 @@ class SeamWatch:
         """Announced work that is not long over; `fresh` reads the store again."""
         if fresh or not self._loaded:
             known = [
-                msgspec.json.decode(body, type=PlannedWorkView)
+                codec.decode(body, PlannedWorkView)
                 for body in (await asyncio.to_thread(self._store.seam_documents, PLANNED)).values()
             ]
             now = clock.now()
@@ -194,23 +192,23 @@ class SeamWatch:
             sources=tuple(self.facility.views.values()),
             signals=self._subjects[0],
             subjects=self._subjects[1],
-            looked_at=self._looked_at,
+            evaluated_at=self._evaluated_at,
             trouble=self._trouble,
             planned=tuple(f"{cause} {kind}: {name}" for (cause, kind), name in self._findings.explained.items()),
-            gaps=self._holes.gaps[:MOST_GAPS],
-            more_gaps=max(0, len(self._holes.gaps) - MOST_GAPS),
+            gaps=self._gaps.gaps[:MOST_GAPS],
+            more_gaps=max(0, len(self._gaps.gaps) - MOST_GAPS),
         )
 
-    # The look
+    # Evaluation
 
     async def run(self, writer: Writer) -> None:
         while True:
-            await asyncio.sleep(self._settings.look_seconds / self._factor)
+            await asyncio.sleep(self._settings.evaluate_seconds / self._factor)
             if not self._board.leading:
                 self._known.clear()
                 continue
             try:
-                await self._look(writer)
+                await self._evaluate(writer)
                 self._trouble = ""
                 self._board.components.succeeded("seams")
             except Problem as problem:  # the writer has too much to do, or another leads
@@ -220,13 +218,13 @@ class SeamWatch:
                 self._board.components.failed("seams", error)
                 log.exception("an evaluation of the seams failed; the next is tried")
 
-    async def _look(self, writer: Writer) -> None:
+    async def _evaluate(self, writer: Writer) -> None:
         now = self._lived(clock.now())
         if not self._loaded:
             self._learned.load(await asyncio.to_thread(self._store.seam_documents, BASELINE))
             self._loaded = True
         if not self._known:
-            self._remember(await writer.ask(ReportWork(_standing)), now)
+            self._remember(await writer.ask(ReportWork(_open_incidents)), now)
         await self.planned(fresh=True)
         jobs = await asyncio.to_thread(self._store.jobs, None, clock.now(), MOST_JOBS)
         running = tuple(job for job in jobs if job.state is JobState.RUNNING)
@@ -239,7 +237,7 @@ class SeamWatch:
         worked = hours_worked(self._ids, records, clock.now())
         self._worked = {root: hours * self._factor for root, hours in worked.items()}
         over = self.take(found, panel, now)
-        open_ = await writer.ask(ReportWork(partial(_tell, self._due(before), over)))
+        open_ = await writer.ask(ReportWork(partial(_publish, self._due(before), over)))
         self.forget(over, panel)
         if not self._known and await asyncio.to_thread(self._learned.learn, panel):
             documents = await asyncio.to_thread(self._learned.documents)
@@ -247,8 +245,8 @@ class SeamWatch:
         self._ids = {one.subject: one.id for one in open_}
         self._alerts.stand(open_)
         nodes = [f"node/{name}" for name in self._board.views]
-        await asyncio.to_thread(self._holes.look, self._files.topology, topology, panel, nodes, clock.now())
-        self._looked_at = clock.now()
+        await asyncio.to_thread(self._gaps.update, self._files.topology, topology, panel, nodes, clock.now())
+        self._evaluated_at = clock.now()
 
     def _topology(self, jobs: Sequence[Job]) -> Topology:
         """Made anew only when a node moved or a job came or went: it is large, and remembers what it worked out."""
@@ -261,8 +259,9 @@ class SeamWatch:
 
     def judge(self, panel: Panel, topology: Topology) -> dict[str, Account]:
         found: dict[str, Account] = {}
-        looked = seams.explain(self._calm.window(panel), topology, calm=self._calm.panel or self._usual(panel))
-        for finding in self._findings.take(looked, topology, panel.now, self._planned):
+        past = self._baseline.panel or self._usual(panel)
+        findings = seams.explain(self._baseline.window(panel), topology, baseline=past)
+        for finding in self._findings.take(findings, topology, panel.now, self._planned):
             if finding.cause not in found:  # the surest first: one root, one incident
                 known = self._known.get(finding.cause)
                 found[finding.cause] = self._account(finding, panel, topology, known.account if known else None)
@@ -288,10 +287,10 @@ class SeamWatch:
 
     def forget(self, over: Collection[str], panel: Panel) -> None:
         for root in over:
-            self._calm.over(self._known.pop(root).account.since, panel.now)
+            self._baseline.over(self._known.pop(root).account.since, panel.now)
             self._ledger.close(root)
         since = [known.account.since for known in self._known.values()]
-        self._calm.keep(panel, since, self._learned.panel(panel) if since else None)
+        self._baseline.keep(panel, since, self._learned.panel(panel) if since else None)
 
     @property
     def open(self) -> dict[str, Account]:
@@ -384,15 +383,15 @@ def _store_documents(kind: str, documents: Mapping[str, str], transaction: Trans
     transaction.store.save_seam_documents(kind, documents, transaction.now)
 
 
-def _standing(transaction: Transaction, fresh: Sequence[bool]) -> list[Incident]:
+def _open_incidents(transaction: Transaction, fresh: Sequence[bool]) -> list[Incident]:
     return list(transaction.fleet.incidents.found_by_seams.values())
 
 
-def _tell(
+def _publish(
     due: dict[str, Account], over: dict[str, str], transaction: Transaction, fresh: Sequence[bool]
 ) -> list[Incident]:
     for root, reported in due.items():
         transaction.decide(transaction.fleet.found(root, reported, transaction.now))
     for root, why in over.items():
         transaction.fleet.incidents.over(root, transaction.now, why)
-    return _standing(transaction, fresh)
+    return _open_incidents(transaction, fresh)

@@ -22,7 +22,7 @@ class SeamSettings:
     """Of one column of the window."""
     minutes: float = 90.0
     """How far back the window reaches; all of it is in memory."""
-    look_seconds: float = 30.0
+    evaluate_seconds: float = 30.0
     close_seconds: float = 300.0
     """An incident ends when its finding has been gone for so long."""
 
@@ -31,8 +31,8 @@ class SeamSettings:
             raise ValueError("seams.step_seconds: expected 1 to 300")
         if not 10 <= self.minutes <= 24 * 60:
             raise ValueError("seams.minutes: expected 10 to 1440")
-        if self.look_seconds < 1 or self.close_seconds < self.look_seconds:
-            raise ValueError("seams: expected look_seconds of at least 1, and close_seconds of at least look_seconds")
+        if self.evaluate_seconds < 1 or self.close_seconds < self.evaluate_seconds:
+            raise ValueError("seams: expected evaluate_seconds >= 1 and close_seconds >= evaluate_seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,11 +50,12 @@ from holdfast.fleet.notifications.outbox import Outbox
 from holdfast.fleet.policy import file as policy_file
 from holdfast.fleet.store import Store, StoreError
 from holdfast.model.settings import SettingsError
+from holdfast.runtime import clock
 
 log = logging.getLogger("holdfast.fleet.controller")
 BACKLOG = 4_096
 LONGEST_DIFFERENCE = 900
-GARBAGE = (50_000, 20, 50)  # a look at all that 12,500 connections hold takes long, and finds next to nothing
+GARBAGE = (50_000, 20, 50)  # a full collection over 12,500 connections takes long, and finds next to nothing
 SWITCH_SECONDS = 0.0005  # the writer asks the store often and briefly; each time it waits so long behind the event loop
 
 
@@ -63,6 +64,10 @@ Loop = Callable[[], Awaitable[None]]
 
 class Taken(StoreError):
     """Another controller of this machine has the file."""
+
+
+class WildClock(StoreError):
+    """The machine's clock is far ahead of everything stored."""
 
 
 def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> None:
@@ -79,6 +84,7 @@ def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> 
         store = Store.open(settings.base.store)
         lock = _only_one(settings.base.store)
         try:
+            _refuse_wild_clock(store, settings.base)
             if settings.base.admin_token_file:
                 bootstrap.admin_token(store, Path(settings.base.admin_token_file))
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -87,6 +93,22 @@ def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> 
             store.close()
             if lock is not None:
                 os.close(lock)
+
+
+def _refuse_wild_clock(store: Store, base: Listening) -> None:
+    """A controller that starts in another year finds every credential expired, forgets history and people's tokens, and
+    stores times that it must then continue from. Nothing is harmed while it waits: agents keep their reports."""
+    ahead = clock.now() - max(store.heartbeats().values(), default=clock.now())
+    if not base.demo and ahead > base.longest_stop_days * 86_400:
+        raise WildClock(
+            f"the machine's clock is {ahead / 86_400:.0f} days ahead of the newest stored report; correct it, or set "
+            f"longest_stop_days if the controller was stopped that long (now {base.longest_stop_days:g})"
+        )
+
+
+def reads_without_token(base: Listening, host: str) -> bool:
+    """Only in a demo on the machine of whoever started it, never on a network."""
+    return base.demo and ipaddress.ip_address(host).is_loopback
 
 
 class _Process:
@@ -112,8 +134,7 @@ class _Process:
     async def run(self, ready: Callable[[str], None] | None) -> None:
         base = self._settings.base
         console = base.console or str(static_directory() or "")
-        # Reading without a token is for a demo on the machine of whoever started it, never for a network.
-        anonymous = base.demo and ipaddress.ip_address(self._listener.getsockname()[0]).is_loopback
+        anonymous = reads_without_token(base, self._listener.getsockname()[0])
         service = ControllerService(
             self._store, self._board, console, anonymous=anonymous, new_nodes_per_hour=base.new_nodes_per_hour
         )
@@ -122,7 +143,7 @@ class _Process:
             self._store,
             self._board.policy,
             self._lead,
-            service.tell,
+            service.publish,
             scheduled=scheduled,
             components=self._board.components,
         )

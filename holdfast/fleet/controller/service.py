@@ -18,6 +18,7 @@ from holdfast.fleet.api.views.common import (
     EnrolRequest,
     NodeView,
     OperatorRequest,
+    OrdersView,
     TicketRequest,
     TokenMade,
     TokenRequest,
@@ -33,6 +34,7 @@ from holdfast.fleet.controller.transaction import News, ReportWork
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.facility.promql_range import PromqlRange
 from holdfast.fleet.inbox.figures import FigureWindow
+from holdfast.fleet.inbox.incident_figures import IncidentFigures
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
 from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
@@ -41,6 +43,7 @@ from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
 from holdfast.model.assets import AssetRecord
+from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind
 from holdfast.model.records import AuditEntry, PendingNode, Role, Transition
 from holdfast.model.wire.order import Ack, Admission
@@ -72,7 +75,7 @@ class ControllerService:
         self.items = InboxService(self)
         self.figures = FigureWindow(board.time_factor)
         self._digests = DigestHistory()
-        self._trainings = JobService()
+        self._trainings = JobService(board.time_factor)
         self._new_nodes = enrolment.NewNodes(0 if board.demo else new_nodes_per_hour)
         self._loop = asyncio.get_running_loop()
         self._minute = 0
@@ -96,7 +99,7 @@ class ControllerService:
             if new and report.digest:
                 self._digests.add(report.node, report.at, report.digest)
             if new and self.seams is not None:
-                self.seams.heard(report)
+                self.seams.take_report(report)
         return replace(ack, renew=True) if caller.expires_soon else ack
 
     async def enrol(self, ask: EnrolRequest, address: str) -> Enrolled:
@@ -112,6 +115,10 @@ class ControllerService:
     async def admission(self, caller: Caller) -> Admission:
         answer: Admission = await self._ask(partial(claims.admission, caller.name))
         return answer
+
+    async def orders(self, node: str, most: int) -> OrdersView:
+        found: OrdersView = await self._ask(partial(claims.open_orders, node, most))
+        return found
 
     async def renew(self, caller: Caller) -> Enrolled:
         if not caller.vouched:
@@ -141,7 +148,7 @@ class ControllerService:
         return record
 
     def asset_record(self, node: str) -> AssetRecord:
-        return commands.asset_record(self.store, node)
+        return self.store.asset_record(node)
 
     def _require_own(self, node: str, kind: EventKind, caller: Caller) -> None:
         """A job may have its own nodes tested. It takes none out of service: a user's word is no fault of a node."""
@@ -245,6 +252,9 @@ class ControllerService:
         await self._ask(partial(commands.close_session, token))
         self.access.forget()
 
+    def incident_figures(self, incident: Incident) -> IncidentFigures:
+        return self.items.figures(incident)
+
     async def inbox(self) -> list[ItemView]:
         return await self.items.views()
 
@@ -277,9 +287,9 @@ class ControllerService:
             raise Problem(503, "the controller is starting", {"Retry-After": "1"})
         return await self.writer.ask(ReportWork(do, reports))
 
-    # ChangeFilter by the writer
+    # Called by the writer
 
-    def tell(self, news: News) -> None:
+    def publish(self, news: News) -> None:
         """Called in the writer's thread; once per batch, so that many answers cost one wake-up."""
         self._loop.call_soon_threadsafe(self._show, news)
 
@@ -304,8 +314,8 @@ class ControllerService:
         else:
             for life, health in news.lives:
                 board.put(life, health)
-        for node in news.heard:
-            board.heard(node, news.now)
+        for node in news.reported:
+            board.reported(node, news.now)
         board.outcomes.update(news.ended)
         if news.commit_seconds:
             board.commits.add(news.commit_seconds)
@@ -319,7 +329,7 @@ class ControllerService:
         if news.incidents or any(_left_service(step.transition) for step in news.steps):
             self.items.forget()
         for incident in news.incidents:
-            board.tell("incident", incident)
+            board.publish("incident", incident)
 
 
 def _left_service(moved: Transition) -> bool:

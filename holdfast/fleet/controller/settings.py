@@ -49,9 +49,11 @@ class Listening:
     console: str = ""
     """Directory of the console's files; '' is the one that came with us."""
     observe_seconds: float = 3.0
-    """How often the scheduler is looked at."""
+    """How often the scheduler is read."""
     retain_days: float = 90.0
     """How long events and other history are kept."""
+    longest_stop_days: float = 30.0
+    """How long the controller may have been stopped. A clock that is further ahead of the newest report is refused."""
     connections_per_address: int = 0
     """How many connections one address may hold; 0 is half of what this process may open."""
     new_nodes_per_hour: int = 500

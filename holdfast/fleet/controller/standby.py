@@ -27,7 +27,7 @@ FORGOTTEN_AT_ONCE = 2_000
 
 async def show_fleet(board: Board) -> None:
     while True:
-        board.tell_fleet()
+        board.publish_fleet()
         await asyncio.sleep(1.0)
 
 
@@ -45,7 +45,7 @@ async def read_while_another_leads(board: Board, store: Store) -> None:
             else:
                 if not board.leading:
                     healths = copy.healths(board.policy, clock.now())
-                    board.replace_all(copy.nodes.values(), healths, copy.heard)
+                    board.replace_all(copy.nodes.values(), healths, copy.last_report_at)
         await asyncio.sleep(READ_SECONDS)
 
 
@@ -57,7 +57,7 @@ class FleetCopy:
         self._marks: NewestRows | None = None
         self._verdict: dict[str, str] = {}  # by node: its health, if its agent is not silent
         self.nodes: dict[str, NodeState] = {}
-        self.heard: dict[str, float] = {}
+        self.last_report_at: dict[str, float] = {}
         self.read_whole = 0
 
     def read(self, policy: Policy) -> None:
@@ -77,18 +77,18 @@ class FleetCopy:
                 self._verdict.pop(name, None)
             self._put(policy, self._store.nodes_of(chosen), self._store.verdicts_of(chosen))
         self._marks = marks
-        self.heard = self._store.heartbeats()
+        self.last_report_at = self._store.heartbeats()
 
     def _put(self, policy: Policy, nodes: Sequence[NodeState], verdicts: Mapping[str, Sequence[VerdictChange]]) -> None:
         part = Fleet(policy, nodes, verdicts)
-        part.heard.update(dict.fromkeys(part.nodes, 0.0))
+        part.last_report_at.update(dict.fromkeys(part.nodes, 0.0))
         self.nodes |= part.nodes
         self._verdict |= {name: part.health(name, 0.0) for name in part.nodes}
 
     def healths(self, policy: Policy, now: float) -> dict[str, str]:
         silent = Health.UNKNOWN.value
         return {
-            name: silent if now - self.heard.get(name, 0.0) > policy.silent_seconds else health
+            name: silent if now - self.last_report_at.get(name, 0.0) > policy.silent_seconds else health
             for name, health in self._verdict.items()
         }
 

@@ -26,7 +26,7 @@ class Transaction:
     steps: list[LifecycleStep] = field(default_factory=list)
     audit: list[AuditEntry] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)  # nodes whose health may have changed
-    heard: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
     incidents: list[Incident] = field(default_factory=list)
     ended: list[tuple[str, str]] = field(default_factory=list)  # actions: verb, outcome
     forgotten: set[str] = field(default_factory=set)  # nodes to be deleted when everything else is written
@@ -57,7 +57,7 @@ class News:
     lives: list[tuple[NodeState, str]] = field(default_factory=list)
     steps: Sequence[LifecycleStep] = ()
     incidents: Sequence[Incident] = ()
-    heard: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
     forgotten: set[str] = field(default_factory=set)
     ended: Sequence[tuple[str, str]] = ()
     commit_seconds: float = 0.0

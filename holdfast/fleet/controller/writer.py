@@ -37,8 +37,8 @@ MOST_CHANGES_IN_BATCH = 5_000  # a first report has 44 verdicts: a commit must n
 ENOUGH_FAILURES = 3
 TICK_SECONDS = 1.0
 COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commit, which costs more than a report
-JOBS_LOOK_BACK_SECONDS = 365 * 86_400.0  # deaths of jobs fade by half in this time
-MOST_JOBS_LOOKED_AT = 50_000
+JOB_HISTORY_SECONDS = 365 * 86_400.0  # deaths of jobs fade by half in this time
+MOST_JOBS_READ = 50_000
 PROBE_KEY_BYTES = 16
 CLOCK_TOLERATED_SECONDS = 60.0
 SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
@@ -54,15 +54,15 @@ class Writer:
         store: Store,
         policy: Policy,
         lead: Lead,
-        tell: Callable[[News], None],
+        on_news: Callable[[News], None],
         *,
         scheduled: bool = False,
         clock: SteadyClock = clock.now,
         components: Components | None = None,
     ) -> None:
-        """`tell` is called in this thread with what every batch changed."""
+        """`on_news` is called in this thread with what every batch changed."""
         self.policy = policy  # replaced whole on a reload, taken up by the next batch
-        self._store, self._lead, self._tell, self._clock = store, lead, tell, clock
+        self._store, self._lead, self._on_news, self._clock = store, lead, on_news, clock
         self._scheduled = scheduled
         self._components = components or Components()
         self._queue: queue.SimpleQueue[ReportWork] = queue.SimpleQueue()
@@ -136,11 +136,10 @@ class Writer:
             self._say_who_leads()
         if self._lead.epoch is not None and self._fleet is None:
             self._store.adopt(self._lead.epoch)
-            with self._lead.renewed(self._store):
-                self._fleet = self._load()
+            self._fleet = self._loaded()
             self._orders = PendingOrders()
-            self._tell_everything(self._fleet)
-        self._store.look_ahead(self._clock())
+            self._publish_everything(self._fleet)
+        self._store.prepare(self._clock())
         batch = self._gather()
         if self._fleet is None or self._lead.epoch is None:
             self._refuse(batch, elsewhere(self._lead.leader))
@@ -178,7 +177,9 @@ class Writer:
         self._next_commit = time.monotonic() + COMMIT_SECONDS
         return [first, *self._waiting_now()]
 
-    def _write(self, batch: list[ReportWork], fleet: Fleet, epoch: int) -> None:
+    def _write(self, batch: list[ReportWork], fleet: Fleet, epoch: int, *, again: bool = True) -> None:
+        """A batch that a store refuses is tried again: most fail for a moment only, and a commit for each piece of work
+        would outlast the lease."""
         began = time.monotonic()
         try:
             transaction, results = self._attempt(batch, fleet, epoch)
@@ -194,8 +195,12 @@ class Writer:
                 if not isinstance(error, StoreError):
                     raise ComponentError(batch[0].component, error) from error
                 raise
-            log.warning("a batch of %d failed (%s); each is tried alone", len(batch), error)
-            self._alone(batch, epoch)
+            again = again and isinstance(error, StoreError)
+            log.warning("a batch of %d failed (%s); %s tried", len(batch), error, "it is again" if again else "each is")
+            if again:
+                self._write(batch, self._loaded_for(batch), epoch, again=False)
+            else:
+                self._alone(batch, epoch)
             return
         self._publish(transaction, batch, results, time.monotonic() - began)
         for component in {"store", "writer", *(work.component for work in batch)}:
@@ -207,8 +212,9 @@ class Writer:
         failed = 0
         for number, work in enumerate(batch):
             try:
-                self._fleet = self._fleet or self._load()
-                self._write([work], self._fleet, epoch)
+                if self._lead.keep(self._store):
+                    raise StaleEpoch(epoch, self._lead.epoch)
+                self._write([work], self._fleet or self._loaded_for([work]), epoch)
                 failed = 0
             except StaleEpoch:
                 self._refuse(batch[number:], busy("another controller took the lead; try again", 1))
@@ -224,6 +230,21 @@ class Writer:
                     why = public(error) if isinstance(error, StoreError) else "a mistake of our own"
                     self._refuse(batch[number:], busy(f"could not be stored: {why}"))
                     return
+
+    def _loaded(self) -> Fleet:
+        """The fleet as it is stored. The lease is renewed meanwhile: that may take longer than a lease."""
+        with self._lead.renewed(self._store):
+            return self._load()
+
+    def _loaded_for(self, batch: Sequence[ReportWork]) -> Fleet:
+        """What an attempt decided and could not store is forgotten. Whoever waits is answered, also if that fails."""
+        self._fleet = None
+        try:
+            self._fleet = self._loaded()
+        except StoreError as error:
+            self._refuse(batch, busy(f"could not be stored: {public(error)}"))
+            raise
+        return self._fleet
 
     def _attempt(self, batch: list[ReportWork], fleet: Fleet, epoch: int) -> tuple[Transaction, list[Any]]:
         transaction = Transaction(self._store, fleet, self._orders, epoch, self._clock())
@@ -247,13 +268,13 @@ class Writer:
         if now >= self._next_sweep:
             self._next_sweep = now + SWEEP_SECONDS
             touched = fleet.nodes.keys()
-        self._tell(
+        self._on_news(
             News(
                 answers=[(w.future, r) for w, r in zip(batch, results, strict=True) if w.future is not None],
                 lives=self._reported.changed(fleet, touched, now),
                 steps=transaction.steps,
                 incidents=transaction.incidents,
-                heard=transaction.heard,
+                reported=transaction.reported,
                 forgotten=transaction.forgotten,
                 ended=transaction.ended,
                 commit_seconds=seconds,
@@ -266,15 +287,15 @@ class Writer:
     def _refuse(self, batch: Sequence[ReportWork], why: Exception) -> None:
         answers = [(work.future, why) for work in batch if work.future is not None]
         if answers:
-            self._tell(News(answers=answers, leader=self._lead.leader, leading=self._fleet is not None))
+            self._on_news(News(answers=answers, leader=self._lead.leader, leading=self._fleet is not None))
 
     def _say_who_leads(self) -> None:
         log.info("this controller %s", "leads" if self._lead.epoch is not None else "stands by")
-        self._tell(News(leader=self._lead.leader, leading=self._lead.epoch is not None))
+        self._on_news(News(leader=self._lead.leader, leading=self._lead.epoch is not None))
 
-    def _tell_everything(self, fleet: Fleet) -> None:
+    def _publish_everything(self, fleet: Fleet) -> None:
         now, self._reported = self._clock(), ChangeFilter()
-        self._tell(
+        self._on_news(
             News(
                 lives=self._reported.changed(fleet, fleet.nodes, now),
                 now=now,
@@ -295,9 +316,11 @@ class Writer:
             scheduled=self._scheduled,
             new_key=partial(token_hex, PROBE_KEY_BYTES),
         )
-        fleet.heard.update(self._store.heartbeats())
-        self._continue_from(max([*fleet.heard.values(), *(node.since for node in fleet.nodes.values())], default=0.0))
-        fleet.note_jobs(self._store.jobs(None, self._clock() - JOBS_LOOK_BACK_SECONDS, MOST_JOBS_LOOKED_AT))
+        fleet.last_report_at.update(self._store.heartbeats())
+        self._continue_from(
+            max([*fleet.last_report_at.values(), *(node.since for node in fleet.nodes.values())], default=0.0)
+        )
+        fleet.note_jobs(self._store.jobs(None, self._clock() - JOB_HISTORY_SECONDS, MOST_JOBS_READ))
         return fleet
 
     def _continue_from(self, newest: float) -> None:

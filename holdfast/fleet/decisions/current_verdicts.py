@@ -2,17 +2,18 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from holdfast.model.health import Health, worst
+from holdfast.model.health import Health
 from holdfast.model.wire.report import ReportMark, VerdictChange, is_current
 
-KNOWN = {one.value: one for one in (Health.PASS, Health.DEGRADED, Health.FAIL, Health.UNKNOWN)}
+Sent = tuple[str | None, int]  # session and number of the report
 _FAIL, _UNKNOWN, _DEGRADED = Health.FAIL.value, Health.UNKNOWN.value, Health.DEGRADED.value
 
 
 class CurrentVerdicts:
     def __init__(self, verdicts: Mapping[str, Iterable[VerdictChange]]) -> None:
         self._of = {name: {change.check: change for change in changes} for name, changes in verdicts.items()}
-        self._sent: dict[tuple[str, str], ReportMark] = {}  # by node and check; not of stored verdicts
+        self._sent: dict[str, dict[str, Sent]] = {}  # by node and check; not of stored verdicts
+        self._last_sent: Sent = (None, 0)
         self._failing: dict[str, dict[str, VerdictChange]] = {}
         self._blind: dict[str, dict[str, VerdictChange]] = {}
         self._degraded: dict[str, dict[str, VerdictChange]] = {}
@@ -24,12 +25,14 @@ class CurrentVerdicts:
     def take(self, name: str, change: VerdictChange, session: str = "", seq: int = 0) -> bool:
         """False for a change that is older than the current verdict: late reports never undo newer ones."""
         known = self._of.setdefault(name, {})
-        before, sent = known.get(change.check), ReportMark(session, seq, change.at)
+        before, sent = known.get(change.check), self._sent.setdefault(name, {})
         if before is not None:
-            last = self._sent.get((name, change.check), ReportMark(None, 0, before.at))
-            if not is_current(sent, last):
+            last = ReportMark(*sent.get(change.check, (None, 0)), before.at)
+            if not is_current(ReportMark(session, seq, change.at), last):
                 return False
-        self._sent[name, change.check] = sent
+        if self._last_sent != (session, seq):
+            self._last_sent = (session, seq)
+        sent[change.check] = self._last_sent  # one object for all verdicts of a report: a fleet has half a million
         known[change.check] = change
         self._index(name, change)
         return True
@@ -44,8 +47,8 @@ class CurrentVerdicts:
                     del index[name]
 
     def forget(self, name: str) -> None:
-        for check in self._of.pop(name, {}):
-            self._sent.pop((name, check), None)
+        self._of.pop(name, None)
+        self._sent.pop(name, None)
         for _, index in self._indexes:
             index.pop(name, None)
 
@@ -62,9 +65,12 @@ class CurrentVerdicts:
         return list(self._of.get(name, {}).values())
 
     def health(self, name: str) -> Health:
-        """The worst of its verdicts; pass for a node without any."""
-        known = [KNOWN[one.after] for one in self._of.get(name, {}).values() if one.after in KNOWN]
-        return worst(known or [Health.PASS])
+        """The worst of its verdicts, by the indexes: asked for every report. Unknown for a node without any."""
+        if name in self._failing:
+            return Health.FAIL
+        if name in self._blind or not self._of.get(name):
+            return Health.UNKNOWN
+        return Health.DEGRADED if name in self._degraded else Health.PASS
 
     def failing(self, name: str, shadow: Collection[str] = ()) -> VerdictChange | None:
         """The first failing check of a node, without those in shadow mode."""

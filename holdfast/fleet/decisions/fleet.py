@@ -50,7 +50,7 @@ class Fleet:
         self.unsaved = Unsaved()
         self._timers = Timers(self._state, self.unsaved)
         self.nodes = self._state.nodes
-        self.heard = self._state.heard
+        self.last_report_at = self._state.last_report_at
         self.incidents = self._state.incidents
         self.probing = Probing(self._state, new_key, proofs)
         self._fingerprints = Fingerprints()
@@ -82,7 +82,7 @@ class Fleet:
 
     def health(self, node: str, now: float) -> str:
         """The worst of its current verdicts; unknown while its agent is silent, fail if its scheduler lost it."""
-        if now - self.heard.get(node, 0.0) > self.policy.silent_seconds:
+        if now - self.last_report_at.get(node, 0.0) > self.policy.silent_seconds:
             return Health.UNKNOWN.value
         view = self._state.views.get(node)
         if view is not None and view.status.down and self.nodes[node].stage in EXPECTED_UP:
@@ -103,7 +103,7 @@ class Fleet:
         if name not in self.nodes:
             return []
         self._timers.begin(now)
-        self.heard[name] = max(now, self.heard.get(name, 0.0))
+        self.last_report_at[name] = max(now, self.last_report_at.get(name, 0.0))
         self.unsaved.take(report)
         self.incidents.close(f"node/{name}", now, "the agent reports again")
         self._state.guards.recovered(name, SILENT)
@@ -115,7 +115,7 @@ class Fleet:
         return steps
 
     def observe(self, statuses: Sequence[NodeStatus], now: float, began: float | None = None) -> list[LifecycleStep]:
-        """The scheduler's view, from a look that began at `began`: jobs that started or ended, empty nodes.
+        """The scheduler's view, from a read that began at `began`: jobs that started or ended, empty nodes.
 
         On a node that takes no work a prolog refuses every job, so one in its prolog or epilog has not used the node.
         If it did run all the same, it is noticed while it runs or when it is over.
@@ -160,7 +160,7 @@ class Fleet:
         state = self._state
         state.guards.forget(state.nodes.pop(name))
         state.current.forget(name)
-        state.heard.pop(name, None)
+        state.last_report_at.pop(name, None)
         state.views.pop(name, None)
         subject = f"node/{name}"
         for one in [one for one in self.incidents.open if one == subject or one.startswith(f"{subject}/")]:

@@ -143,7 +143,7 @@ class RepeatOffenders:
         """Jobs that ended by failure count for every node they ran on, once."""
         for job in jobs:
             key = f"{job.source}/{job.id}"
-            if not _tells_of_nodes(job) or job.end is None or job.step or key in self._known:
+            if not _names_nodes(job) or job.end is None or job.step or key in self._known:
                 continue
             self._known.add(key)
             for name in job.nodes:
@@ -178,7 +178,7 @@ class RepeatOffenders:
         self._reckoned_at = now
 
 
-def _tells_of_nodes(job: Job) -> bool:
+def _names_nodes(job: Job) -> bool:
     """A job that fails on one node is its user's own crash as likely as not."""
     return job.state is JobState.NODE_FAILED or (job.state is JobState.FAILED and len(job.nodes) > 1)
 

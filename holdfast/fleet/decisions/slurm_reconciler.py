@@ -27,7 +27,7 @@ class SlurmReconciler:
         return SlurmReconciler(dict(self._missing), dict(self._up_since))
 
     def due(self, statuses: Iterable[NodeStatus], lives: Mapping[str, NodeState], now: float) -> list[Action]:
-        """`now` is when the look began. Each reminder waits twice as long as the one before it."""
+        """`now` is when the read began. Each reminder waits twice as long as the one before it."""
         before, self._missing = self._missing, {}
         due = []
         for status in statuses:
@@ -75,6 +75,16 @@ def _first(action: Action, life: NodeState, now: float) -> float:
     return max(life.since, life.held_since) + AGAIN_SECONDS
 
 
+def ended_repairs(reserved: Mapping[str, str], lives: Mapping[str, NodeState], began: float) -> list[str]:
+    """Reservations of repair steps that are over, by a read that began then. A step that has just begun keeps its own:
+    its node may have come to its stage after the read."""
+    return [
+        name
+        for name, node in reserved.items()
+        if node not in lives or (lives[node].stage is not Stage.RESETTING and lives[node].since < began)
+    ]
+
+
 def marked_since_test(status: NodeStatus, life: NodeState) -> bool:
     """A mark that was seen before the test began is only an undrain that has not been done yet."""
     return status.marked_at is not None and (life.tested_at is None or status.marked_at > life.tested_at)
@@ -87,7 +97,8 @@ def _reminder(status: NodeStatus, life: NodeState, now: float) -> Action | None:
         if lift and not status.down:
             return Action(node=status.node, verb=Verb.UNCORDON, reason=life.reason, at=now)
         return None
-    if not status.accepts_work:
+    # A reservation, or a slurmd that does not answer, closes a node only for a while: what is closed is drained.
+    if status.cordoned or status.down or not status.known:
         return None
     reason = f"{life.stage.value}, but Slurm would start work here"
     if life.cause and life.stage in OUT_OF_SERVICE:

@@ -9,7 +9,9 @@ from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Ver
 from holdfast.model.records import LifecycleStep
 
 _H, _S = EventKind, Stage
-LOOKED_AT_SECONDS = 30.0  # after its work a node is tested when its scheduler was looked at again, or after so long
+SCHEDULER_WAIT_SECONDS = (
+    30.0  # after its work a node is tested when its scheduler was looked at again, or after so long
+)
 HELD_RETEST_SECONDS = 600.0  # a node held on trial is tried again so often, or it would wait for the world to change
 IDLE = (_S.READY, _S.SPARE)
 SETTLED = (*IDLE, _S.ALLOCATED, _S.REMOVED)
@@ -18,7 +20,7 @@ SETTLED = (*IDLE, _S.ALLOCATED, _S.REMOVED)
 class Timers:
     def __init__(self, state: VerdictState, unsaved: Unsaved) -> None:
         self._state, self._unsaved = state, unsaved
-        self._began: float | None = None  # silence counts from here: before, we were not there to hear
+        self._began: float | None = None  # silence counts from here: before, this controller did not run
         self._alarmed: set[str] = set()  # nodes whose blindness was reported
 
     def begin(self, now: float) -> None:
@@ -44,7 +46,7 @@ class Timers:
 
     def _silent(self, name: str, now: float) -> bool:
         began = now if self._began is None else self._began
-        return now - max(self._state.heard.get(name, now), began) > self._state.policy.silent_seconds
+        return now - max(self._state.last_report_at.get(name, now), began) > self._state.policy.silent_seconds
 
     def _stirring(self, now: float) -> list[NodeState]:
         """Nodes that time may bring something to. Most of a large fleet is well, and not looked at more than this."""
@@ -65,13 +67,13 @@ class Timers:
 
     def _note_silence(self, now: float) -> None:
         state = self._state
-        for name in state.nodes.keys() - state.heard.keys():
-            state.heard[name] = now
+        for name in state.nodes.keys() - state.last_report_at.keys():
+            state.last_report_at[name] = now
         since = now - state.policy.silent_seconds
         silent = [
             name
             for name in state.nodes
-            if state.heard[name] < since and self._silent(name, now)
+            if state.last_report_at[name] < since and self._silent(name, now)
             if planned(state.nodes[name], now, state.policy) is None
         ]
         state.guards.failed_together(silent, SILENT, now, state.policy)
@@ -83,7 +85,7 @@ class Timers:
         if parent := state.incidents.explaining(name) or state.incidents.root_of(name, (SILENT,)):
             state.incidents.close(subject, now, f"absorbed by {parent}", absorbed=True)
         elif subject not in state.incidents.open:
-            reason = f"the agent of {name} has not reported for {now - state.heard[name]:.0f} s"
+            reason = f"the agent of {name} has not reported for {now - state.last_report_at[name]:.0f} s"
             state.incidents.raise_(subject, SILENT, reason, now)
 
     def _next_for(self, node: NodeState, now: float) -> list[LifecycleStep]:
@@ -108,7 +110,7 @@ class Timers:
 
     def _next_of_stage(self, node: NodeState, held: bool, now: float) -> list[LifecycleStep]:
         state, name = self._state, node.name
-        if node.stage is _S.CLEANING and state.scheduled and now - node.since < LOOKED_AT_SECONDS:
+        if node.stage is _S.CLEANING and state.scheduled and now - node.since < SCHEDULER_WAIT_SECONDS:
             return []
         if node.stage is _S.CLEANING:
             return self.cleaned(node, now)
@@ -185,7 +187,7 @@ class Timers:
         since = self._state.current.blind_since(node.name)
         if since is None:
             return []
-        if now - since > self._state.policy.of(node.pool).blind_seconds and node.name not in self._alarmed:
+        if now - since > self._state.policy.of(node.pool).unknown_seconds and node.name not in self._alarmed:
             self._alarmed.add(node.name)
             event = NodeEvent(kind=_H.BLIND, reason="a check has been unknown too long")
             return self._state.step(node.name, event, now)

@@ -32,7 +32,7 @@ VIEW_SECONDS = 60.0  # an older view of the scheduler confirms nothing
 
 @dataclass(frozen=True, slots=True)
 class SchedulerView:
-    """A node as its scheduler showed it in a look that began at `began`."""
+    """A node as its scheduler showed it in a read that began at `began`."""
 
     began: float
     status: NodeStatus
@@ -51,7 +51,7 @@ class VerdictState:
         """`scheduled`: a scheduler shows when a node is empty; without one, no known job means that it is."""
         self.policy = policy
         self.nodes = {node.name: node for node in nodes}
-        self.heard: dict[str, float] = {}
+        self.last_report_at: dict[str, float] = {}
         self.scheduled = scheduled
         self.views: dict[str, SchedulerView] = {}
         self._repeated: dict[str, tuple[str, str]] = {}  # nodes whose repeated degradation is a failure: check, reason

@@ -38,7 +38,7 @@ def get_object(
         pair = f"{user}:{_secret(password_file) if password_file else ''}"
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     try:
-        context = http.tls("", verify) if url.startswith("https:") else None
+        context = http.tls_for(url, verify=verify)
         reply = http.send("GET", url, headers, None, timeout, context, most_bytes=MOST_BYTES + 1)
     except NoAnswer as error:
         raise CannotRead(str(error), unreachable=True) from None

@@ -84,11 +84,11 @@ class ModbusSource:
         try:
             if not client.connect():
                 return self._blind(now, f"{self.settings.address} cannot be reached")
-            return self._look(client, now)
+            return self._read(client, now)
         finally:
             client.close()
 
-    def _look(self, client: Any, now: float) -> Reading:
+    def _read(self, client: Any, now: float) -> Reading:
         builder = ReadingBuilder()
         for place, one in enumerate(self.settings.register):
             about = one.subject or self.settings.subject

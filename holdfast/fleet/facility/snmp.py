@@ -86,7 +86,7 @@ class SnmpSource:
         self.carries = tuple(dict.fromkeys(one.signal for one in settings.oid if one.signal))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._engine: Any = None  # kept with its loop: making one costs a second of a CPU
-        self._last: dict[str, str] = {}  # OID -> what it said last, of those whose change is an event
+        self._last: dict[str, str] = {}  # OID -> its last value, for those whose change is an event
 
     def read(self, now: float) -> Reading:
         try:
@@ -117,8 +117,8 @@ class SnmpSource:
         try:
             number = float(value.prettyPrint()) * one.scale + one.offset
         except (ValueError, AttributeError):
-            said = type(value).__name__
-            builder.miss(about, f"{one.oid}: expected a number, the device says {said}", one.signal)
+            answer = type(value).__name__
+            builder.miss(about, f"{one.oid}: expected a number, the device says {answer}", one.signal)
             return
         if why := plausible.absurd(one.signal, number, one.least, one.most):
             builder.miss(about, f"{one.oid}: {why}; a broken sensor, or another scale", one.signal)
@@ -126,13 +126,13 @@ class SnmpSource:
             builder.add(about, one.signal, number)
 
     def _changed(self, one: SnmpOid, value: Any, now: float) -> list[Event]:
-        said = str(value.prettyPrint())[:200] if hasattr(value, "prettyPrint") else ""
+        answer = str(value.prettyPrint())[:200] if hasattr(value, "prettyPrint") else ""
         before = self._last.get(one.oid)
-        self._last[one.oid] = said
-        if before is None or before == said:
+        self._last[one.oid] = answer
+        if before is None or before == answer:
             return []
         about = one.subject or self.settings.subject
-        return [Event(kind=one.event, at=now, text=f"{one.oid} went from {before} to {said}", subject=about)]
+        return [Event(kind=one.event, at=now, text=f"{one.oid} went from {before} to {answer}", subject=about)]
 
     async def _ask(self, who: Any) -> tuple[dict[str, Any], str]:
         """Values by OID, or why there is none at all. A device may leave some out, or send others: its order is not

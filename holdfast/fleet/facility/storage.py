@@ -105,12 +105,12 @@ class StorageSource:
         return self._reported(child, now)
 
     def _reported(self, child: subprocess.Popen[bytes], now: float) -> Reading:
-        said, complaint = _words(child.stdout), _words(child.stderr)
+        output, complaint = _words(child.stdout), _words(child.stderr)
         if child.returncode != 0:
             last = complaint.strip().rsplit("\n", 1)[-1] or f"ended with code {child.returncode}"
             return self._blind(now, f"{self.settings.path}: {last}")
         builder = ReadingBuilder()
-        for name, value in zip((LATENCY, METADATA, USED), json.loads(said), strict=True):
+        for name, value in zip((LATENCY, METADATA, USED), json.loads(output), strict=True):
             why = "the mount does not tell it" if value is None else plausible.absurd(name, value)
             if why:
                 builder.miss(self.settings.subject, why, name)

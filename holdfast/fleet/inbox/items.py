@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from holdfast.catalog import runbooks, seam_kinds
+from holdfast.catalog import runbooks
 from holdfast.economics.costs.finding import Prices
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.inbox.figures import is_lost
-from holdfast.fleet.inbox.next_step import MOST_COMMANDS, SHARED, Remedy, WaitsFor, of_cause, of_node, owner_of_place
+from holdfast.fleet.inbox.incident_figures import IncidentFigures, incident_figures, runbook_of
+from holdfast.fleet.inbox.next_step import MOST_COMMANDS, SHARED, Remedy, WaitsFor, of_cause, of_node
 from holdfast.fleet.jobs.views import TrainingView
 from holdfast.model import command_line
 from holdfast.model.incident import Incident
@@ -21,13 +22,12 @@ from holdfast.model.wire.report import VerdictChange
 
 GROUP_AT = 4  # so many open incidents of one kind are one item
 ALWAYS_GROUPED = "sensor."
-SLOW_PATH, JOB_DIED = "fleet.slow_path", "job.unknown"
+JOB_DIED = "job.unknown"
 DIED = frozenset({JobState.FAILED, JobState.NODE_FAILED, JobState.OUT_OF_MEMORY})
 CAUSE_OF = {JobState.OUT_OF_MEMORY: "host.oom", JobState.NODE_FAILED: "host.other"}
 GONE = "gone"
 MOST_MEMBERS = 1_000
 HOUR = 3600.0
-_OWN_CAUSE = ("node", "pool", "fabric")  # their incidents are not about what nodes share
 
 
 class ItemKind(StrEnum):
@@ -138,7 +138,7 @@ def _of_node(node: NodeState, sources: Sources) -> Item:
 def _of_incidents(sources: Sources) -> list[Item]:
     by_kind: dict[str, list[Incident]] = {}
     for incident in sources.incidents:
-        by_kind.setdefault(book_of(incident), []).append(incident)
+        by_kind.setdefault(runbook_of(incident), []).append(incident)
     found = []
     for kind, members in by_kind.items():
         if len(members) > 1 and (len(members) >= GROUP_AT or kind.startswith(ALWAYS_GROUPED)):
@@ -148,29 +148,21 @@ def _of_incidents(sources: Sources) -> list[Item]:
     return found
 
 
-def book_of(incident: Incident) -> str:
-    """The runbook of an incident. Nodes that fail together have what they share for a cause, not their check; so has a
-    path that probes find slow."""
-    if incident.subject.startswith("fabric/trunk/"):
-        return SLOW_PATH
-    own = incident.cause in seam_kinds.kinds() or incident.subject.partition("/")[0] in _OWN_CAUSE
-    return incident.cause if own else SHARED
-
-
 def _of_incident(incident: Incident, sources: Sources) -> Item:
-    if book_of(incident) == SHARED:
+    if runbook_of(incident) == SHARED:
         return _of_shared_cause(incident, sources)
     account = incident.account
-    book, remedy = _remedy(incident)
+    runbook, remedy = _remedy(incident)
     bill = account.bill if account is not None else None
-    owner = (account.owners[0] if account and account.owners else "") or remedy.owner
+    figures = _figures(incident, sources)
+    owner = figures.owner
     return Item(
         key=f"incident/{incident.id}",
         kind=ItemKind.INCIDENT,
         subject=incident.subject,
-        title=f"{incident.subject}: {book.title if book else incident.cause}",
+        title=f"{incident.subject}: {runbook.title if runbook else incident.cause}",
         detail=(account.sentence if account else "") or incident.reason,
-        since=account.since if account is not None else incident.opened,
+        since=figures.began,
         severity=Severity.CRITICAL if bill is not None and bill.gpu_hours_per_hour > 0 else Severity.WARNING,
         owner=owner,
         on_call=account.on_call.get(owner, "") if account is not None else "",
@@ -179,9 +171,9 @@ def _of_incident(incident: Incident, sources: Sources) -> Item:
         commands=remedy.commands[:MOST_COMMANDS],
         members=incident.evidence[:MOST_MEMBERS],
         gpus_lost=bill.gpu_hours_per_hour if bill is not None else None,
-        cost_so_far=bill.total_so_far if bill is not None else None,
+        cost_so_far=figures.cost,
         cost_per_hour=bill.cost_per_hour if bill is not None else None,
-        currency=bill.currency if bill is not None else "USD",
+        currency=figures.currency,
     )
 
 
@@ -193,33 +185,37 @@ def _of_shared_cause(incident: Incident, sources: Sources) -> Item:
     known = [gpus for name in failing if (gpus := sources.gpus(name)) is not None]
     lost = float(sum(known)) if known or not failing else None
     hourly = lost * sources.prices.gpu_hour if lost is not None else None
-    hours = sources.time_factor * max(0.0, sources.now - incident.opened) / HOUR
+    figures = _figures(incident, sources)
     return Item(
         key=f"incident/{incident.id}",
         kind=ItemKind.INCIDENT,
         subject=incident.subject,
         title=f"{incident.subject}: {len(members)} nodes behind it fail together",
         detail=incident.reason,
-        since=incident.opened,
+        since=figures.began,
         severity=Severity.CRITICAL if lost else Severity.WARNING,
-        owner=owner_of_place(incident.subject),
+        owner=figures.owner,
         remedy=f"repair {incident.subject}; leave its nodes in service",
         runbook=remedy.runbook,
         commands=remedy.commands[:MOST_COMMANDS],
         members=incident.evidence[:MOST_MEMBERS],
         gpus_lost=lost,
-        cost_so_far=hourly * hours if hourly is not None else None,
+        cost_so_far=figures.cost,
         cost_per_hour=hourly,
-        currency=sources.prices.currency,
+        currency=figures.currency,
     )
 
 
+def _figures(incident: Incident, sources: Sources) -> IncidentFigures:
+    return incident_figures(incident, sources.gpus, sources.prices, sources.now, sources.time_factor)
+
+
 def _remedy(incident: Incident) -> tuple[runbooks.Runbook | None, Remedy]:
-    name = book_of(incident)
+    name = runbook_of(incident)
     node = incident.subject.split("/")[1] if incident.subject.startswith("node/") else ""
     found = of_cause(name, node, (incident.subject,))
     names = {"cause": incident.subject, "name": incident.subject.partition("/")[2]}
-    names |= {"nodes": ", ".join(incident.evidence[:8]) or "its nodes", "jobs": "its jobs"}
+    names |= {"nodes": ", ".join(incident.evidence[:8]) or "its nodes", "jobs": _jobs(incident)}
 
     def filled(text: str) -> str:
         for word, value in names.items():
@@ -230,17 +226,22 @@ def _remedy(incident: Incident) -> tuple[runbooks.Runbook | None, Remedy]:
     return runbooks.find(name), replace(found, text=filled(found.text), commands=commands)
 
 
+def _jobs(incident: Incident) -> str:
+    losses = incident.account.losses if incident.account is not None else ()
+    return ", ".join(one.subject.removeprefix("job/") for one in losses[:8]) or "its jobs"
+
+
 def _group(kind: str, members: Sequence[Incident], sources: Sources) -> Item:
     """One item for all of a kind. Its key has no time: more members do not make it another item."""
     single = [_of_incident(one, sources) for one in members]
     worst = min(single, key=_rank)
-    book = runbooks.find(kind)
+    runbook = runbooks.find(kind)
     subjects = tuple(sorted(one.subject for one in single))
     return replace(
         worst,
         key=f"group/{kind}",
         subject=kind,
-        title=f"{len(members)} times: {book.title if book else kind}",
+        title=f"{len(members)} times: {runbook.title if runbook else kind}",
         detail=f"{_places(subjects)}. First: {worst.detail}",
         since=min(one.since for one in single),
         members=subjects[:MOST_MEMBERS],

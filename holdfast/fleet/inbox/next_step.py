@@ -60,28 +60,28 @@ class Remedy:
 def of_verdict(change: VerdictChange, node: str = "") -> Remedy:
     """What the agent said; of an agent that says nothing, the check's own. A verdict that is not bad asks for nothing,
     but one that could not be given has a runbook too."""
-    book = runbooks.find(change.check)
-    name = book.name if book else ""
+    runbook = runbooks.find(change.check)
+    name = runbook.name if runbook else ""
     if change.after not in BAD:
         return Remedy(text="", owner="", runbook=name)
     check = BY_NAME.get(change.check)
     return Remedy(
-        text=change.remedy or (check.remedy if check else "") or _first_act(book, node, change.subjects),
-        owner=change.owner or (check.owner if check else "") or (book.owner if book else ""),
+        text=change.remedy or (check.remedy if check else "") or _first_act(runbook, node, change.subjects),
+        owner=change.owner or (check.owner if check else "") or (runbook.owner if runbook else ""),
         runbook=name,
-        commands=_commands(book, node, change.subjects),
+        commands=_commands(runbook, node, change.subjects),
     )
 
 
 def of_cause(cause: str, node: str = "", subjects: Sequence[str] = ()) -> Remedy:
     """Of a check or of a cause that `holdfast diagnose` names."""
-    book = runbooks.find(cause)
+    runbook = runbooks.find(cause)
     check = BY_NAME.get(cause)
     return Remedy(
-        text=(check.remedy if check else "") or _first_act(book, node, subjects),
-        owner=(check.owner if check else "") or (book.owner if book else ""),
-        runbook=book.name if book else "",
-        commands=_commands(book, node, subjects),
+        text=(check.remedy if check else "") or _first_act(runbook, node, subjects),
+        owner=(check.owner if check else "") or (runbook.owner if runbook else ""),
+        runbook=runbook.name if runbook else "",
+        commands=_commands(runbook, node, subjects),
     )
 
 
@@ -137,14 +137,14 @@ def _reaches(incident: Incident, node: str) -> bool:
 
 
 def _of_affected(worst: VerdictChange, incident: Incident) -> NextStep:
-    account, book = incident.account, runbooks.find(incident.cause)
-    title = f" ({book.title})" if book else ""
+    account, runbook = incident.account, runbooks.find(incident.cause)
+    title = f" ({runbook.title})" if runbook else ""
     return NextStep(
         text=f"Part of {incident.subject}{title}. Leave the node in service and follow the runbook of that incident.",
         waits_for=WaitsFor.INCIDENT,
         check=worst.check,
         owner=account.owners[0] if account is not None and account.owners else owner_of_place(incident.subject),
-        runbook=book.name if book else SHARED,
+        runbook=runbook.name if runbook else SHARED,
         commands=(f"holdfast incident show {operand(incident.id)}",),
     )
 
@@ -191,11 +191,11 @@ def _worst(node: NodeState, verdicts: Sequence[VerdictChange]) -> VerdictChange 
     return min(bad, key=lambda one: (one.check != node.cause, _WORST[one.after], -one.at, one.check), default=None)
 
 
-def _first_act(book: runbooks.Runbook | None, node: str, subjects: Sequence[str]) -> str:
-    if book is None or not book.act:
+def _first_act(runbook: runbooks.Runbook | None, node: str, subjects: Sequence[str]) -> str:
+    if runbook is None or not runbook.act:
         return ""
-    return runbooks.fill(book, values(node, subjects, book.name)).act[0].replace("`", "")
+    return runbooks.fill(runbook, values(node, subjects, runbook.name)).act[0].replace("`", "")
 
 
-def _commands(book: runbooks.Runbook | None, node: str, subjects: Sequence[str]) -> tuple[str, ...]:
-    return runbooks.fill(book, values(node, subjects, book.name)).commands if book is not None else ()
+def _commands(runbook: runbooks.Runbook | None, node: str, subjects: Sequence[str]) -> tuple[str, ...]:
+    return runbooks.fill(runbook, values(node, subjects, runbook.name)).commands if runbook is not None else ()

@@ -58,7 +58,7 @@ def account(
 
 
 def continued(before: Account, now: float, context: BusinessContext) -> Account:
-    """The account of an incident that was not found at this look and is not over: its bill goes on as it was."""
+    """The account of an incident that this evaluation did not find and that is not over: its bill goes on as it was."""
     lasted = max(before.lasted_seconds, now - before.since)
     priced = bill(before.losses, context.prices, lasted / 3600, context.horizon_hours)
     return replace(before, lasted_seconds=lasted, bill=priced)

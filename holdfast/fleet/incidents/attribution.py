@@ -19,7 +19,7 @@ PAUSE_SECONDS = 300.0  # a job that reports no step for longer stands still; a c
 STANDS = 0.01  # of its usual throughput
 
 
-def course_of(subject: str, loss: Loss, since: float, panel: Panel) -> LossCourse | None:
+def losses_of(subject: str, loss: Loss, since: float, panel: Panel) -> LossCourse | None:
     """What one job or path lost, column by column; None where nothing of it is measured."""
     ratio, stall = panel.row("job_throughput_ratio", subject), panel.row("pool_stall_ratio", subject)
     count = len(panel.times)
@@ -36,7 +36,7 @@ def course_of(subject: str, loss: Loss, since: float, panel: Panel) -> LossCours
         usual = loss.usual if loss.usual is not None else _before(row, since, panel) if row is not None else None
         if row is None or not usual:
             return None
-        down = _standing(row, panel, subject)
+        down = _stopped(row, panel, subject)
         with np.errstate(divide="ignore", invalid="ignore"):
             slow = np.where(np.isfinite(row), np.clip(1.0 - usual / row, 0.0, 1.0), 0.0)
         slow = np.where(down, 0.0, slow)
@@ -70,7 +70,7 @@ def attributed(
     courses: dict[str, LossCourse] = {}
     for one in accounts.values():
         for loss in one.losses:
-            course = course_of(loss.subject, loss, one.since, panel) if loss.subject not in courses else None
+            course = losses_of(loss.subject, loss, one.since, panel) if loss.subject not in courses else None
             if course is not None:
                 courses[loss.subject] = course
     ledger.attribute(courses, claims)
@@ -129,7 +129,7 @@ def _before(row: Values, since: float, panel: Panel) -> float | None:
     return float(np.median(seen)) if len(seen) else None
 
 
-def _standing(row: Values, panel: Panel, subject: str) -> Mask:
+def _stopped(row: Values, panel: Panel, subject: str) -> Mask:
     """Columns without a step for longer than a pause explains, while the job is there."""
     down = np.zeros(len(row), np.bool_)
     running = {f"job/{job.id}" for job in panel.jobs}
@@ -152,10 +152,10 @@ def _redone(subject: str, panel: Panel) -> list[tuple[float, float]]:
     row = panel.row("job_checkpoint_interval_seconds", subject)
     seen = row[np.isfinite(row)] if row is not None else np.empty(0)
     half = float(np.median(seen)) / 2 if len(seen) else 0.0
-    said = [one for one in panel.events_of("job_restarted") if one.subject == subject]
-    for event in said:
+    restarts = [one for one in panel.events_of("job_restarted") if one.subject == subject]
+    for event in restarts:
         lost = event.detail.get("lost_seconds")
         found.append((event.at, (float(lost) if isinstance(lost, int | float) else half) / HOUR))
-    if not said:
+    if not restarts:
         found += [(event.at, half / HOUR) for event in panel.events_of("job_failed") if event.subject == subject]
     return [(at, hours) for at, hours in found if hours > 0]

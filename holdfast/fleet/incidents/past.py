@@ -53,13 +53,13 @@ def sentence(
 
 
 def past(subject: str, account: Account) -> str:
-    """'cdu/c2: coolant flow is low; it cost run llama 41 GPU-hours (96 USD) in 12 min; facilities on call: ...'"""
+    """'cdu/c2: coolant flow is low; in 12 min it cost run llama 41 GPU-hours, 96 USD in all; facilities on call: x'"""
     title = seam_kinds.kind(account.kind).title
     lasted = _lasting(account.lasted_seconds)
     names = ", ".join(called(one.subject) for one in account.losses if one.share_so_far)
     if names and account.bill.gpu_hours:
-        price = f" ({account.bill.total_so_far:,.0f} {account.bill.currency})" if account.bill.layers else ""
-        cost = f"it cost {names} {account.bill.gpu_hours:.3g} GPU-hours{price} in {lasted}"
+        price = f", {account.bill.total_so_far:,.0f} {account.bill.currency} in all" if account.bill.layers else ""
+        cost = f"in {lasted} it cost {names} {account.bill.gpu_hours:.3g} GPU-hours{price}"
     elif account.losses:
         reached = ", ".join(called(one.subject) for one in account.losses)
         cost = f"it lasted {lasted} and reached {reached}, whose loss was not measured"

@@ -9,7 +9,7 @@ from holdfast.model.wire.progress import RankWindow
 
 MOST_RANKS = 200_000
 MOST_RANKS_OF_USER = 100_000
-HELD_SECONDS = 600.0  # a job's name is its user's until nothing was heard of it for so long
+HELD_SECONDS = 600.0  # a job's name is its user's until no report of it came for so long
 Signal = tuple[str, str, float]  # subject, name, value
 
 
@@ -22,7 +22,7 @@ class SeamRanks:
         self._counts: Counter[str] = Counter()  # ranks by user
         self.version = 0
 
-    def hear(self, node: str, windows: Iterable[RankWindow]) -> Iterator[Signal]:
+    def ingest(self, node: str, windows: Iterable[RankWindow]) -> Iterator[Signal]:
         for window in windows:
             job = subject.job(window.job)
             rank = f"{job}/rank/{window.rank}"

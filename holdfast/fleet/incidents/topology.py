@@ -51,7 +51,7 @@ class TopologyGaps:
         self._seen: frozenset[Subject] = frozenset()
         self.gaps: tuple[str, ...] = ()
 
-    def look(self, written: Topology, whole: Topology, panel: Panel, nodes: Collection[Subject], now: float) -> None:
+    def update(self, written: Topology, whole: Topology, panel: Panel, nodes: Collection[Subject], now: float) -> None:
         """`written` is the file's, `whole` with what nodes and jobs report."""
         if now - self._began < SETTLES_SECONDS:
             return

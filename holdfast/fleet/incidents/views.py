@@ -45,9 +45,9 @@ class SeamsView:
     signals: int = 0
     """Kinds of signals in the window."""
     subjects: int = 0
-    looked_at: float | None = None
+    evaluated_at: float | None = None
     trouble: str = ""
-    """Why the last look came to nothing."""
+    """Why the last evaluation failed."""
     planned: tuple[str, ...] = ()
     """Findings that announced work accounts for now: 'cdu/c2 cooling.flow_low: filter change'."""
     gaps: tuple[str, ...] = ()

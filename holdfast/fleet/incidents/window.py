@@ -97,7 +97,7 @@ class SeamWindow:
         for signal in reading.signals:
             if isinstance(signal.value, int | float):
                 self.put(at, signal.subject, signal.name, float(signal.value), cadence)
-        self.hear(reading.events)
+        self.add_events(reading.events)
 
     def take_report(self, report: Report, at: float) -> None:
         """A node's digest and events, at the time on our clock."""
@@ -105,9 +105,9 @@ class SeamWindow:
             for (index, name), value in digest.unpack(report.digest).items():
                 if name in DIGEST_SIGNALS:
                     self.put(at, subject.gpu(report.node, index), name, value, DIGEST_SECONDS)
-        self.hear(report.events)
+        self.add_events(report.events)
 
-    def hear(self, events: Iterable[Event]) -> None:
+    def add_events(self, events: Iterable[Event]) -> None:
         self._events.extend(events)
 
     def signals(self, about: str) -> list[str]:

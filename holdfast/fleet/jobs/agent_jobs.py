@@ -14,7 +14,7 @@ class AgentJobs:
 
     def __init__(self) -> None:
         self._epoch: int | None = None
-        self._latest: dict[str, tuple[str, int]] = {}  # node -> session and number of what it said last of its jobs
+        self._latest: dict[str, tuple[str, int]] = {}  # node -> session and number of its last report about jobs
         self._known: dict[str, Job] = {}
 
     def take(self, report: Report, transaction: JobTransaction) -> None:

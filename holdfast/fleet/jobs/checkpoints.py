@@ -12,10 +12,10 @@ MOST_TROUBLES = 16
 NO_KEEPER = "no checkpoint keeper reports it: it does not use Checkpoint, or its keepers cannot reach an agent"
 
 
-def where(heard: Sequence[KeeperState], now: float) -> CheckpointsView:
-    fresh, left_out = _of_one_run([one for one in heard if one.fresh(now)])
+def where(keepers: Sequence[KeeperState], now: float) -> CheckpointsView:
+    fresh, left_out = _of_one_run([one for one in keepers if one.fresh(now)])
     if not fresh:
-        return CheckpointsView(unknown=_silence(heard))
+        return CheckpointsView(unknown=_silence(keepers))
     holds = [one.keeping.holds for one in fresh]
     world = max(one.world for one in holds)
     committed = max(one.committed_step for one in holds)
@@ -90,16 +90,16 @@ def _troubles(fresh: Sequence[KeeperState], left_out: Sequence[KeeperState], wor
     troubles = [f"{one.keeping.holds.node}: {text}" for one in fresh for text in one.keeping.holds.troubles]
     unreceived = world - len({rank for one in fresh for rank in one.keeping.holds.ranks})
     if unreceived > 0:
-        troubles.insert(0, f"the keepers of {unreceived} of {world} ranks are not heard: what they hold is not known")
+        troubles.insert(0, f"the keepers of {unreceived} of {world} ranks do not report: what they hold is not known")
     troubles += [
         f"{one.keeping.holds.node}: its keeper is not part of this run and holds an earlier one's" for one in left_out
     ]
     return tuple(troubles[:MOST_TROUBLES])
 
 
-def _silence(heard: Sequence[KeeperState]) -> str:
-    if not heard:
+def _silence(keepers: Sequence[KeeperState]) -> str:
+    if not keepers:
         return NO_KEEPER
-    stored = max((step.step for one in heard for step in one.keeping.holds.steps if step.stored), default=-1)
+    stored = max((step.step for one in keepers for step in one.keeping.holds.steps if step.stored), default=-1)
     last = f"the newest that they reported in storage was step {stored}" if stored >= 0 else "none was in storage then"
-    return f"its keepers are not heard any more; {last}"
+    return f"its keepers no longer report; {last}"

@@ -19,7 +19,7 @@ class KeeperState:
     node: str
     keeping: KeeperReport
     at: float
-    gone: bool = False  # its agent does not hear it any more
+    gone: bool = False  # its agent no longer receives its reports
 
     def fresh(self, now: float) -> bool:
         return not self.gone and now - self.at <= FRESH_SECONDS

@@ -118,7 +118,7 @@ def _common(job: PassiveJob, now: float) -> dict[str, Any]:
         "reason": "" if health is Health.PASS else job.verdict.summary(),
         "nodes": tuple(sorted(job.nodes)),
         "world": sum(job.gpus.values()),
-        "ranks_heard": 0,
+        "ranks_reporting": 0,
         "attempt": 1,
         "last_report_at": job.last_report_at,
         "step": -1,

@@ -109,7 +109,7 @@ class JobRecord:
         return rank
 
     def _speaks(self, number: int, now: float) -> bool:
-        """One rank speaks for all: the lowest that is heard. Not all ranks need tell their progress."""
+        """One rank represents the job: the lowest one that reports. Not all ranks need to."""
         known = self.ranks.get(self._speaker)
         if known is None or known.attempt != self.attempt or now - known.last_report_at > TOGETHER_SECONDS:
             self._speaker = number

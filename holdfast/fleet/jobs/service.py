@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from holdfast.fleet.jobs.checkpoints import where
+from holdfast.fleet.jobs.fleet_time import in_fleet_time
 from holdfast.fleet.jobs.hardware import Digest
 from holdfast.fleet.jobs.incidents import Explaining, explaining, with_incidents
 from holdfast.fleet.jobs.keepers import JobKeepers
@@ -42,7 +43,8 @@ class SeveralJobs(LookupError):
 class JobService:
     """Belongs to the writer's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, time_factor: float = 1.0) -> None:
+        self._time_factor = time_factor
         self._jobs: dict[Key, JobVerdicts] = {}
         self._digests: dict[str, Digest] = {}
         self._reported_at: dict[str, float] = {}  # by node: when a job on it last reported progress
@@ -143,13 +145,15 @@ class JobService:
         self._restore(transaction)
         reporting = [summary(job, transaction.now, self._where(job, transaction.now)) for job in self._jobs.values()]
         open_ = list(transaction.fleet.incidents.open.values())
-        shown = [with_incidents(one, open_) for one in reporting + self._passive.list(transaction.now)]
+        in_time = [in_fleet_time(one, self._time_factor) for one in reporting + self._passive.list(transaction.now)]
+        shown = [with_incidents(one, open_) for one in in_time]
         return TrainingsView(jobs=tuple(sorted(shown, key=lambda view: (-view.last_report_at, view.job))))
 
     def show(self, name: str, transaction: JobTransaction) -> TrainingDetail:
         """`name` alone, or `owner:name` where several users have a job of that name. Raises UnknownJob, SeveralJobs."""
         self._restore(transaction)
-        return with_incidents(self._detail(name, transaction.now), transaction.fleet.incidents.open.values())
+        view = in_fleet_time(self._detail(name, transaction.now), self._time_factor)
+        return with_incidents(view, transaction.fleet.incidents.open.values())
 
     def _detail(self, name: str, now: float) -> TrainingDetail:
         found = [key for key in self._jobs if name in (key[0], f"{key[1]}:{key[0]}")]

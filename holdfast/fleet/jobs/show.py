@@ -141,7 +141,7 @@ def _common(job: JobVerdicts, now: float, kept: CheckpointsView) -> dict[str, An
         "reason": _reason(job.verdicts),
         "nodes": tuple(sorted({rank.node for rank in ranks})),
         "world": record.world,
-        "ranks_heard": len(ranks),
+        "ranks_reporting": len(ranks),
         "attempt": record.attempt + 1,
         "last_report_at": record.last_report_at,
         "step": accounts.step,

@@ -39,6 +39,9 @@ class _Stored(msgspec.Struct):
     usual: dict[str, list[float]]
 
 
+_decoder = msgspec.json.Decoder(_Stored)
+
+
 def dump(job: JobVerdicts) -> str:
     record = job.record
     stored = _Stored(
@@ -58,7 +61,7 @@ def dump(job: JobVerdicts) -> str:
 def restore(name: str, owner: str, text: str) -> JobVerdicts:
     """Raises ValueError where the text is none of ours, such as another version's."""
     try:
-        stored = msgspec.json.decode(text, type=_Stored)
+        stored = _decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from error
     record = JobRecord(name, owner, accounts=_recount(stored.counted))

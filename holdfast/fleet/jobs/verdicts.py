@@ -51,7 +51,7 @@ class JobVerdicts:
         self._add(now, [*self._of_the_job(ranks, digests), *self._links(ranks)])
         self._add(now, self._of_ranks(ranks, verdicts, digests, explained))
         self._ask(now)
-        if self._remember_since(now):  # now that it is known whom to look at, say why and since when
+        if self._remember_since(now):  # now that the slow ranks are known, add why and since when
             self._add(now, self._of_ranks(ranks, verdicts, digests, explained))
             self._ask(now)
 

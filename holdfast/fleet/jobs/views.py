@@ -22,7 +22,7 @@ class TrainingView:
     reason: str
     nodes: tuple[str, ...]
     world: int
-    ranks_heard: int
+    ranks_reporting: int
     attempt: int
     last_report_at: float
     step: int
@@ -80,7 +80,7 @@ class CheckpointsView:
     replicas: int = 0
     """Nodes that hold each rank's part."""
     keepers: int = 0
-    """Heard lately."""
+    """Reported lately."""
     committed_step: int = -1
     """The newest of which every rank's part is on that many nodes."""
     stored_step: int = -1
@@ -106,7 +106,7 @@ class RestartView:
     gpu_hours: float
     nodes: tuple[str, ...] = ()
     """Of the attempt that died."""
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     """What happened to its nodes shortly before: the nearest to a diagnosis without its logs."""
 
 
@@ -161,7 +161,7 @@ class TrainingDetail(TrainingView):
     verdicts: tuple[Mapping[str, Any], ...]
     trouble: str
     unreceived_steps: int
-    """Steps that ranks made and could not tell."""
+    """Steps that ranks made and could not report."""
     ranks: tuple[RankView, ...] = ()
     """The slowest first, where there are more than can be shown."""
     ranks_left_out: int = 0

@@ -59,7 +59,7 @@ class AlertSettings:
 
 @dataclass(slots=True)
 class _Post:
-    """One thing to say to one address, until it is said or given up."""
+    """One message to one address, kept until it is delivered or given up."""
 
     hook: AlertHook
     key: str
@@ -81,13 +81,13 @@ class Alerts:
     def stand(self, open_: Sequence[Incident]) -> None:
         """How the seams' incidents stand now; what is new against the last time is reported."""
         now = time.time()  # Alertmanager compares it with its own clock
-        standing = {one.subject: one for one in open_}
-        for root in self._reported.keys() - standing.keys():
+        current = {one.subject: one for one in open_}
+        for root in self._reported.keys() - current.keys():
             (_, severity), known = self._reported.pop(root)
             self._repeated.pop(root, None)
             self._alertmanagers(root, [alert(known, severity, now, self.settings.runbooks)])
             self._hooks("closed", known)
-        for root, incident in standing.items():
+        for root, incident in current.items():
             self._stands(root, incident, now)
 
     def _stands(self, root: str, incident: Incident, now: float) -> None:
@@ -163,7 +163,7 @@ def _deliver(post: _Post) -> tuple[str, bool]:
         if post.hook.signing_key is not None:
             key = post.hook.signing_key.read().encode()
             headers["X-Holdfast-Signature"] = f"sha256={hmac.new(key, post.body, hashlib.sha256).hexdigest()}"
-        tls = http.tls(post.hook.ca_file, verify=True)
+        tls = http.tls_for(post.hook.url, post.hook.ca_file)
         reply = http.send("POST", post.hook.url, headers, post.body, post.hook.timeout, tls)
     except NoAnswer as error:
         return str(error), not error.retryable

@@ -75,7 +75,7 @@ def deliver(channel: Channel, note: Notification) -> tuple[str, bool]:
         if request is None:
             return "", True
         headers = {**request.headers, "User-Agent": "holdfast"}
-        reply = http.send("POST", request.url, headers, request.body, channel.timeout, http.tls("", verify=True))
+        reply = http.send("POST", request.url, headers, request.body, channel.timeout, http.tls_for(request.url))
     except NoAnswer as error:
         return str(error), not error.retryable
     except Exception as error:  # a channel must never end the controller

@@ -22,7 +22,7 @@ _POSITIVE = (
     "shared_seconds",
     "offence_seconds",
     "silent_seconds",
-    "blind_seconds",
+    "unknown_seconds",
     "suite_seconds",
     "reset_seconds",
 )

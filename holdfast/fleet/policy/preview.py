@@ -87,7 +87,7 @@ def _tested(node: NodeState, since: float, policy: Policy, stage: Stage) -> Node
 
 def _let_follow(fleet: Fleet, steps: list[LifecycleStep], now: float, found: Preview) -> None:
     for name in fleet.nodes:
-        fleet.heard[name] = now
+        fleet.last_report_at[name] = now
     for _ in range(MOST_ROUNDS):
         steps += fleet.tick(now)
         if not steps:

@@ -50,7 +50,7 @@ def replay(file: str, since_seconds: float, store_url: str) -> Replay:
 def _read_only(store_url: str) -> Iterator[Store]:
     """A preview must not migrate the schema under a controller of another version."""
     try:
-        store = Store.look_at(store_url)
+        store = Store.open_read_only(store_url)
         try:
             yield store
         finally:

@@ -210,7 +210,7 @@ class Probing:
         return self._reports(name, now) and planned(node, now, self._state.policy) is None
 
     def _reports(self, name: str, now: float) -> bool:
-        return now - self._state.heard.get(name, 0.0) <= self._state.policy.silent_seconds
+        return now - self._state.last_report_at.get(name, 0.0) <= self._state.policy.silent_seconds
 
     def _backs_off(self, name: str, now: float) -> bool:
         at, _ = self.troubles.get(name, (float("-inf"), ""))

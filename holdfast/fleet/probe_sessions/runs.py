@@ -21,6 +21,8 @@ MOST_ENDED = 16
 MOST_NODES = 128
 SET_UP = "set-up failed"
 
+_decoder = msgspec.json.Decoder(SweepReport)
+
 
 @dataclass(slots=True, eq=False)
 class ProbeRun:
@@ -146,13 +148,13 @@ class ProbeRuns:
         if run.ended is None:
             self._end(run, now, None)
 
-    def tick(self, heard: Callable[[str], bool], timeout: float, now: float) -> None:
+    def tick(self, reports: Callable[[str], bool], timeout: float, now: float) -> None:
         """Workloads come first: a node that is needed leaves at once. So does a leader whose agent is silent."""
         for run in set(self._of.values()):
             for name in [one for one in run.nodes if one not in run.unable]:
                 if self._needed(name):
                     self._release(run, name, now)
-                elif name == run.leader and not heard(name):
+                elif name == run.leader and not reports(name):
                     self._drop(run, name, "it led and its agent is silent", now)
             no_leader_came = not run.leader and now - run.waits_since > timeout
             if run.ended is None and (no_leader_came or now - run.since > LONGEST_RUN_SECONDS):
@@ -182,7 +184,7 @@ class ProbeRuns:
 
 def _decode(document: str) -> SweepReport | None:
     try:
-        return msgspec.json.decode(document, type=SweepReport)
+        return _decoder.decode(document)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 

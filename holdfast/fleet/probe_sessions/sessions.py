@@ -16,7 +16,7 @@ from holdfast.model.wire.report import OrderOutcome
 
 VERB = "probe"
 DAY_SECONDS = 86_400.0
-GRACE_SECONDS = 30.0  # an answer may still be on its way when the agents' patience is over
+GRACE_SECONDS = 30.0  # an answer may still be on its way when the agents' timeout is over
 NewKey = Callable[[], str]
 """Makes the secret of one session or run, that only its participants know."""
 

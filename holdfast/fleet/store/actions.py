@@ -1,15 +1,15 @@
 """Actions from proposal to outcome. The leader claims each; a new leader may claim what a dead one left.
 
-An action whose back end cannot be looked at is marked as begun before it is performed. One that was begun and not ended
+An action whose back end cannot be read is marked as begun before it is performed. One that was begun and not ended
 may have run: whoever claims it next is reported so, and does not simply perform it again.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, func, select, text, update
 
-from holdfast.fleet.store.bulk import Rows, insert_into, insert_many
+from holdfast.fleet.store.bulk import Rows, as_document, given, insert_into, insert_many
 from holdfast.fleet.store.engine import clock
 from holdfast.fleet.store.errors import StoreError
 from holdfast.fleet.store.leadership import fence
@@ -29,15 +29,38 @@ _take = (
         due_at=bindparam("until"),
     )
 )
+_NEW = ("key", "node", "verb", "cause", "reason", "at", "state", "attempts", "due_at", "detail")
+# On PostgreSQL all rows are one parameter: one for each value costs the client six times as much.
+_propose_many = text(
+    f"INSERT INTO actions ({', '.join(_NEW)}) SELECT * FROM {given(actions, _NEW, 'given')} "
+    "ON CONFLICT (key) DO NOTHING RETURNING id, node, attempts, at"
+)
+_take_many = text(
+    f"UPDATE actions SET state = '{Outcome.CLAIMED.value}', attempts = actions.attempts + 1, claimed_epoch = :epoch, "
+    f"due_at = new.due_at FROM {given(actions, ('id', 'due_at'), 'new')} WHERE actions.id = new.id"
+)
+
+
+def open_by_verb(connection: Connection) -> dict[tuple[str, ...], float]:
+    """How many are proposed or claimed, by (verb, state)."""
+    asked = select(actions.c.verb, actions.c.state, func.count()).where(actions.c.state.in_(_OPEN))
+    return {
+        (verb, state): count
+        for verb, state, count in connection.execute(asked.group_by(actions.c.verb, actions.c.state))
+    }
 
 
 def propose(connection: Connection, proposed: Sequence[Action], epoch: int) -> None:
     """An action whose key is known is the same action: it is not proposed again."""
     if not proposed:
         return
-    insert = insert_into(connection, actions).on_conflict_do_nothing(index_elements=["key"])
-    reported = insert.returning(actions.c.id, actions.c.node, actions.c.attempts, actions.c.at)
-    new = connection.execute(reported, [_row(action) for action in proposed]).mappings()
+    rows = [_row(action) for action in proposed]
+    if connection.dialect.name == "postgresql":
+        new = connection.execute(_propose_many, as_document(rows)).mappings()
+    else:
+        insert = insert_into(connection, actions).on_conflict_do_nothing(index_elements=["key"])
+        returned = (actions.c.id, actions.c.node, actions.c.attempts, actions.c.at)
+        new = connection.execute(insert.returning(*returned), rows).mappings()
     note(connection, [_step(row, Outcome.PROPOSED, "", epoch, row["at"]) for row in new])
 
 
@@ -65,8 +88,11 @@ def claim(
     for row in claimed:
         row |= {"state": Outcome.CLAIMED.value, "attempts": row["attempts"] + 1}
     ends = {verb.value: moment + leases.get(verb, lease_seconds) for verb in Verb}
-    taken = [{"one": row["id"], "until": ends[row["verb"]], "epoch": epoch} for row in claimed]
-    connection.execute(_take, taken)
+    if connection.dialect.name == "postgresql":
+        taken = [{"id": row["id"], "due_at": ends[row["verb"]]} for row in claimed]
+        connection.execute(_take_many, {**as_document(taken), "epoch": epoch})
+    else:
+        connection.execute(_take, [{"one": row["id"], "until": ends[row["verb"]], "epoch": epoch} for row in claimed])
     note(connection, [_step(row, Outcome.CLAIMED, "", epoch, moment) for row in claimed])
     return [_stored(row) for row in claimed]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, or_, select, update
 
 from holdfast.fleet.store.schema import credentials, join_tokens, pending, sessions
 from holdfast.fleet.store.text import clean, decode, encode
@@ -50,8 +50,10 @@ def every_join_token(connection: Connection) -> list[JoinToken]:
 
 
 def revoke(connection: Connection, name_or_hash: str, now: float) -> int:
-    """All credentials of a node or user, or the one with this hash; how many ended."""
-    meant = or_(credentials.c.name == clean(name_or_hash), credentials.c.token_hash == clean(name_or_hash))
+    """All credentials of a node or user, or the one with this hash and the sessions it opened; how many ended."""
+    wanted = clean(name_or_hash)
+    opened = and_(credentials.c.opened_with != "", credentials.c.opened_with == wanted)
+    meant = or_(credentials.c.name == wanted, credentials.c.token_hash == wanted, opened)
     ended = update(credentials).where(meant, credentials.c.revoked.is_(None)).values(revoked=now)
     connection.execute(
         delete(pending).where(or_(pending.c.name == clean(name_or_hash), pending.c.token_hash == clean(name_or_hash)))
@@ -88,7 +90,16 @@ def join_token(connection: Connection, hashed: str) -> JoinToken | None:
 
 def limit(connection: Connection, node: str, most: int, now: float) -> int:
     """Revoke all but the newest credentials of a node; how many ended."""
-    mine = (credentials.c.name == clean(node), credentials.c.role == Role.AGENT.value, credentials.c.revoked.is_(None))
+    return _keep_newest(connection, node, credentials.c.role == Role.AGENT.value, most, now)
+
+
+def limit_sessions(connection: Connection, name: str, most: int, now: float) -> int:
+    """End all but the newest sessions of a user; how many ended."""
+    return _keep_newest(connection, name, credentials.c.opened_with != "", most, now)
+
+
+def _keep_newest(connection: Connection, name: str, kind: ColumnElement[bool], most: int, now: float) -> int:
+    mine = (credentials.c.name == clean(name), kind, credentials.c.revoked.is_(None))
     newest = select(credentials.c.token_hash).where(*mine).order_by(credentials.c.created.desc()).limit(most)
     ended = update(credentials).where(*mine, credentials.c.token_hash.not_in(newest.scalar_subquery()))
     return connection.execute(ended.values(revoked=now)).rowcount
@@ -134,5 +145,6 @@ def _credential(row: Any) -> Credential:
         revoked=row.revoked,
         nodes=row.nodes,
         job=row.job,
+        opened_with=row.opened_with,
         vouched=bool(row.vouched),
     )

@@ -23,6 +23,7 @@ class Kept:
         self._where = writer.url.render_as_string(hide_password=True)
         self._make_partitions_at = 0.0
         self._joined: Connection | None = None
+        self._spoiled: StoreError | None = None
         self._steps: Rows = []
 
     @classmethod
@@ -42,7 +43,7 @@ class Kept:
         return opened
 
     @classmethod
-    def look_at(cls, url: str) -> Self:
+    def open_read_only(cls, url: str) -> Self:
         """For questions alone: nothing is made or brought up to date. Raises StoreError where the schema is another."""
         with one_sentence(url.rpartition("@")[2]):
             parsed = engine.parse(url)
@@ -62,12 +63,17 @@ class Kept:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All that is written inside is one commit, or nothing of it is written. For the one writing thread."""
+        """All that is written inside is one commit, or nothing of it is written. For the one writing thread.
+
+        Both engines may undo the whole transaction when a statement fails, and their COMMIT then says nothing: whoever
+        inside went on after an error would have what came before acknowledged and lost."""
         with self._writing() as connection:
-            self._joined, self._steps = connection, []
+            self._joined, self._steps, self._spoiled = connection, [], None
             try:
                 yield
                 actions.note(connection, self._steps)
+                if self._spoiled is not None:
+                    raise self._spoiled
             finally:
                 self._joined = None
 
@@ -75,8 +81,12 @@ class Kept:
     def _writing(self) -> Iterator[Connection]:
         """Committed when the block is left, and only then; inside `together`, with all the rest."""
         if self._joined is not None:
-            with one_sentence(self._where):
-                yield self._joined
+            try:
+                with one_sentence(self._where):
+                    yield self._joined
+            except StoreError as error:
+                self._spoiled = error
+                raise
             return
         with one_sentence(self._where), self._writer.begin() as connection:
             connection.info.pop(leadership.FENCED, None)
@@ -87,7 +97,7 @@ class Kept:
         with one_sentence(self._where), self._reader.begin() as connection:
             yield connection
 
-    def look_ahead(self, now: float) -> None:
+    def prepare(self, now: float) -> None:
         """Prepare the coming weeks when it is time to, outside any batch. They are prepared well before they begin,
         and there is a default partition: failing here loses nothing."""
         if now < self._make_partitions_at:

@@ -1,5 +1,6 @@
 """SQLite and PostgreSQL engines: durability settings and timeouts."""
 
+import errno
 import os
 from typing import Any
 
@@ -79,16 +80,25 @@ def _sqlite(url: URL, *, read_only: bool, **pool: int) -> Engine:
 
 
 def must_be_there(url: URL) -> None:
-    """For who only looks: SQLite would make an empty file of any name."""
+    """For readers: SQLite would make an empty file of any name."""
     if url.get_backend_name() == "sqlite" and not os.path.exists(url.database or ""):
         raise StoreError(f"store {url.database}: there is no such file")
 
 
 def make_private(url: URL) -> None:
-    """The file holds token hashes: only its owner reads it."""
+    """The file holds token hashes: only its owner reads it.
+
+    A file that is there is not opened, not even to look: closing it would drop the locks that SQLite holds on it for
+    this whole process. Another process that ends would then delete the log of a store in use, and what is committed
+    and acknowledged afterwards would be lost."""
     if url.get_backend_name() != "sqlite" or url.database is None:
         return
     try:
-        os.close(os.open(url.database, os.O_RDWR | os.O_CREAT, 0o600))
+        os.close(os.open(url.database, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        if os.path.isdir(url.database):
+            raise StoreError(f"store {url.database}: {os.strerror(errno.EISDIR)}") from None
+        if not os.access(url.database, os.R_OK | os.W_OK):
+            raise StoreError(f"store {url.database}: {os.strerror(errno.EACCES)}") from None
     except OSError as error:
         raise StoreError(f"store {url.database}: {error.strerror}") from error

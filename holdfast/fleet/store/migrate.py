@@ -34,7 +34,7 @@ def migrate(connection: Connection) -> None:
 
 
 def must_be_current(connection: Connection) -> None:
-    """For who only looks: nothing is changed. Raises StoreError where the schema is another."""
+    """For readers: nothing is changed. Raises StoreError where the schema is another."""
     known = ScriptDirectory.from_config(config(connection))
     found = MigrationContext.configure(connection).get_current_revision()
     _refuse_newer(connection, known, found)

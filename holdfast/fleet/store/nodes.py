@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, select
 from holdfast.fleet.store import actions, credentials
 from holdfast.fleet.store.bulk import insert_many
 from holdfast.fleet.store.leadership import fence
-from holdfast.fleet.store.schema import nodes, sessions, transitions, verdicts
+from holdfast.fleet.store.schema import asset_records, nodes, sessions, transitions, verdicts
 from holdfast.fleet.store.text import clean, decode, encode
 from holdfast.model.lifecycle import NodeEvent, NodeState, Stage
 from holdfast.model.records import LifecycleStep, Transition
@@ -41,12 +41,13 @@ def nodes_of(connection: Connection, names: Sequence[str]) -> list[NodeState]:
 
 
 def forget(connection: Connection, names: Sequence[str], now: float) -> None:
-    """Deletes nodes with their verdicts, sessions and credentials. Their history goes when it is old."""
+    """Deletes nodes with their verdicts, sessions, asset records and credentials. Their history goes when it is old."""
     for start in range(0, len(names), NAMES_AT_ONCE):
         some = [clean(name) for name in names[start : start + NAMES_AT_ONCE]]
         connection.execute(delete(nodes).where(nodes.c.name.in_(some)))
         connection.execute(delete(verdicts).where(verdicts.c.node.in_(some)))
         connection.execute(delete(sessions).where(sessions.c.node.in_(some)))
+        connection.execute(delete(asset_records).where(asset_records.c.node.in_(some)))
         for name in some:
             credentials.revoke(connection, name, now)
 

@@ -160,7 +160,7 @@ def _sent(row: dict[str, Any]) -> ReportMark:
 
 
 def heartbeats(connection: Connection) -> dict[str, float]:
-    """When each node was last heard of, by the controller's clock."""
+    """Time of each node's last report, by the controller's clock."""
     asked = select(sessions.c.node, func.max(sessions.c.heartbeat_at)).group_by(sessions.c.node)
     return {node: beat for node, beat in connection.execute(asked) if beat is not None}
 

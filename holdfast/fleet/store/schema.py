@@ -42,7 +42,7 @@ def _by_node_and_time(table: str) -> Index:
     return Index(f"{table}_story", "node", "at", "id")
 
 
-# What agents said. `stored_at` is the controller's clock: partitions and retention go by it, an agent's may be wrong.
+# Agents' reports. `stored_at` is the controller's clock: partitions and retention go by it, an agent's may be wrong.
 sessions = Table("sessions", metadata, _text("node", key=True), _text("session", key=True), _text("seen"),
                  _time("stored_at"), _time("heartbeat_at", nullable=True))  # fmt: skip
 events = Table("events", metadata, _id(), _time("stored_at"), _text("node"), _time("at"), _text("kind"),
@@ -88,6 +88,7 @@ trainings = Table("trainings", metadata, _text("name", key=True), _text("owner",
                   _text("body"))  # fmt: skip
 seam_documents = Table("seam_documents", metadata, _text("kind", key=True), _text("name", key=True), _time("at"),
                        _text("body"))  # fmt: skip
+asset_records = Table("asset_records", metadata, _text("node", key=True), _time("at"), _text("body"))
 incidents = Table("incidents", metadata, _text("id", key=True), _time("opened"), _text("subject"), _text("parent"),
                   _text("cause"), _text("reason"), _text("evidence"), _text("state"), _time("closed", nullable=True),
                   Column("account", Text, nullable=True), Index("incidents_opened", "opened"))  # fmt: skip
@@ -98,7 +99,7 @@ audit = Table("audit", metadata, _id(), _time("at"), _text("who"), _text("role")
               _text("outcome"), _text("reason"), Index("audit_at", "at"))  # fmt: skip
 credentials = Table("credentials", metadata, _text("token_hash", key=True), _text("name"), _text("role"),
                     _time("created"), _time("expires"), _time("revoked", nullable=True), _added("nodes"), _added("job"),
-                    Index("credentials_name", "name"))  # fmt: skip
+                    _added("opened_with"), Index("credentials_name", "name"))  # fmt: skip
 join_tokens = Table("join_tokens", metadata, _text("token_hash", key=True), _time("created"), _time("expires"),
                     Column("uses_left", Integer, nullable=False), _text("created_by"),
                     _time("revoked", nullable=True), _added("nodes"), _added("network"),

@@ -1,4 +1,4 @@
-"""Documents by kind and name: learned baselines, announced work, the asset record of each node."""
+"""Documents by kind and name: learned baselines, announced work."""
 
 from collections.abc import Mapping
 
@@ -16,12 +16,6 @@ def save(connection: Connection, kind: str, documents: Mapping[str, str], at: fl
 def load(connection: Connection, kind: str) -> dict[str, str]:
     asked = select(seam_documents.c.name, seam_documents.c.body).where(seam_documents.c.kind == kind)
     return {row.name: row.body for row in connection.execute(asked.order_by(seam_documents.c.name))}
-
-
-def one(connection: Connection, kind: str, name: str) -> str:
-    """'' where there is none."""
-    mine = (seam_documents.c.kind == kind) & (seam_documents.c.name == name)
-    return connection.execute(select(seam_documents.c.body).where(mine)).scalar_one_or_none() or ""
 
 
 def remove(connection: Connection, kind: str, name: str) -> bool:

@@ -6,6 +6,7 @@ from sqlalchemy import Engine
 
 from holdfast.fleet.store import (
     actions,
+    asset_records,
     credentials,
     inbox,
     leadership,
@@ -18,6 +19,7 @@ from holdfast.fleet.store import (
 from holdfast.fleet.store import nodes as lives
 from holdfast.fleet.store.database import Kept
 from holdfast.fleet.store.story import story
+from holdfast.model.assets import AssetRecord
 from holdfast.model.inbox import ItemNote, ItemRecord
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job
@@ -53,7 +55,7 @@ class Store(Kept):
     def record(self, reports_: Sequence[Report], now: float) -> list[bool]:
         """Store many reports in one commit; for each whether it was new. When this returns they are safe."""
         if self._joined is None:
-            self.look_ahead(now)
+            self.prepare(now)
         with self._writing() as connection:
             return reports.record(connection, reports_, now, self._sessions)
 
@@ -164,6 +166,11 @@ class Store(Kept):
                 self._steps += steps  # noted together when the batch ends
             return bool(steps)
 
+    def open_actions(self) -> dict[tuple[str, ...], float]:
+        """How many are proposed or claimed, by (verb, state)."""
+        with self._reading() as connection:
+            return actions.open_by_verb(connection)
+
     def actions(self, node: str | None = None, most: int = 100) -> list[StoredAction]:
         with self._reading() as connection:
             return actions.latest(connection, node, most)
@@ -220,13 +227,22 @@ class Store(Kept):
         with self._reading() as connection:
             return seam_documents.load(connection, kind)
 
-    def seam_document(self, kind: str, name: str) -> str:
-        with self._reading() as connection:
-            return seam_documents.one(connection, kind, name)
-
     def remove_seam_document(self, kind: str, name: str) -> bool:
         with self._writing() as connection:
             return seam_documents.remove(connection, kind, name)
+
+    def save_asset_record(self, node: str, record: AssetRecord, at: float) -> None:
+        with self._writing() as connection:
+            asset_records.save(connection, node, record, at)
+
+    def asset_record(self, node: str) -> AssetRecord:
+        with self._reading() as connection:
+            return asset_records.of(connection, node)
+
+    def asset_record_in_batch(self, node: str) -> AssetRecord:
+        """Asked by the writer: with what its batch has saved so far."""
+        with self._writing() as connection:
+            return asset_records.of(connection, node)
 
     def save_proofs(self, reported: Sequence[Proof]) -> None:
         with self._writing() as connection:
@@ -309,6 +325,10 @@ class Store(Kept):
     def limit_credentials(self, node: str, most: int, now: float) -> int:
         with self._writing() as connection:
             return credentials.limit(connection, node, most, now)
+
+    def limit_sessions(self, name: str, most: int, now: float) -> int:
+        with self._writing() as connection:
+            return credentials.limit_sessions(connection, name, most, now)
 
     def add_pending(self, one: PendingNode) -> None:
         with self._writing() as connection:

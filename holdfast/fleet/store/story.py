@@ -23,7 +23,7 @@ class Chapter:
     """One table's part. Of things at the same moment, the consequence comes after (in time) what led to it."""
 
     table: Table
-    tell: Callable[[Any], StoryLine]
+    to_line: Callable[[Any], StoryLine]
 
 
 def story(connection: Connection, node: str, limit: int, before: str) -> StoryPage:
@@ -47,7 +47,7 @@ def _read(
         asked = asked.where(_older(table, number, place))
     asked = asked.order_by(table.c.at.desc(), table.c.id.desc()).limit(most)
     for row in connection.execute(asked).all():
-        yield (row.at, number, row.id), chapter.tell(row)
+        yield (row.at, number, row.id), chapter.to_line(row)
 
 
 def _select(table: Table) -> Select[Any]:
@@ -79,14 +79,14 @@ def _parse(cursor: str) -> Place:
     return place
 
 
-def _tell_event(row: Any) -> StoryLine:
+def _event_line(row: Any) -> StoryLine:
     body = decode(row.body, dict)
     return StoryLine(
         at=row.at, kind="event", what=row.kind, reason=body.get("text", ""), detail={**body, "twin": row.twin}
     )
 
 
-def _tell_verdict(row: Any) -> StoryLine:
+def _verdict_line(row: Any) -> StoryLine:
     detail = {"check": row.check_name, "before": row.before, "after": row.after, "twin": row.twin}
     what = f"{row.check_name}: {row.before or 'first verdict'} -> {row.after}"
     return StoryLine(
@@ -94,13 +94,13 @@ def _tell_verdict(row: Any) -> StoryLine:
     )
 
 
-def _tell_transition(row: Any) -> StoryLine:
+def _transition_line(row: Any) -> StoryLine:
     detail = {"before": row.from_stage, "after": row.to_stage, "epoch": row.epoch, **decode(row.body, dict)}
     what = f"{row.from_stage} -> {row.to_stage}" if row.from_stage != row.to_stage else f"stays {row.to_stage}"
     return StoryLine(at=row.at, kind="transition", what=what, reason=row.reason, detail=detail)
 
 
-def _tell_action(row: Any) -> StoryLine:
+def _action_line(row: Any) -> StoryLine:
     detail = {"action": row.action, "verb": row.verb, "state": row.state, "attempt": row.attempt, "epoch": row.epoch}
     return StoryLine(
         at=row.at,
@@ -112,8 +112,8 @@ def _tell_action(row: Any) -> StoryLine:
 
 
 CHAPTERS = (
-    Chapter(events, _tell_event),
-    Chapter(verdict_changes, _tell_verdict),
-    Chapter(transitions, _tell_transition),
-    Chapter(action_steps, _tell_action),
+    Chapter(events, _event_line),
+    Chapter(verdict_changes, _verdict_line),
+    Chapter(transitions, _transition_line),
+    Chapter(action_steps, _action_line),
 )

@@ -4,6 +4,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from holdfast.runtime import codec
+
 T = TypeVar("T")
 
 
@@ -18,16 +20,16 @@ def encode(value: object) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        return msgspec.json.encode(_mended(msgspec.to_builtins(value))).decode()
+        return msgspec.json.encode(_repaired(msgspec.to_builtins(value))).decode()
 
 
 def decode(body: str, into: type[T]) -> T:
-    return msgspec.json.decode(body, type=into)
+    return codec.decode(body, into)
 
 
-def _mended(value: Any) -> Any:
+def _repaired(value: Any) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {_mended(key): _mended(held) for key, held in value.items()}
-    return [_mended(held) for held in value] if isinstance(value, (list, tuple)) else value
+        return {_repaired(key): _repaired(held) for key, held in value.items()}
+    return [_repaired(held) for held in value] if isinstance(value, (list, tuple)) else value

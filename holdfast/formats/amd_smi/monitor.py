@@ -1,7 +1,8 @@
-"""`amd-smi monitor`: a table with any set of columns, values with units."""
+"""`amd-smi monitor` (a table with any set of columns) and `amd-smi` alone (a box with two lines for each GPU)."""
 
 import re
 
+from holdfast.formats.pci.address import normal
 from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
 
 _HEAD = re.compile(
@@ -9,6 +10,13 @@ _HEAD = re.compile(
 )
 _CELL = re.compile(r"N/A|\d+(?:\.\d+)?(?:/\s*\d+(?:\.\d+)?)?(?:\s?(?:W|°C|C|MHz|%|GB|MB|V|Mb/s))?(?=\s|$)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_BOX = re.compile(
+    r"^\|\s*(?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(?P<model>\S.*?)\s*\|\s*"
+    r"(?:N/A|[\d.]+ ?%)\s+"
+    r"(?P<heat>N/A|[\d.]+) ?(?:°?C)?\s+(?P<errors>N/A|\d+)\s+(?P<power>N/A|[\d.]+)(?:/(?P<cap>[\d.]+))? ?W?\s*\|\s*\n"
+    r"\|\s*(?P<gpu>\d+)\s[^|\n]*\|\s*(?P<busy>N/A|[\d.]+) ?%?",
+    re.MULTILINE,
+)
 _SIGNALS = {
     "POWER": ("gpu_power_watts", 1.0),
     "PWR_CAP": ("gpu_power_limit_watts", 1.0),
@@ -20,6 +28,18 @@ _SIGNALS = {
     "SINGLE_ECC": ("gpu_ecc_volatile_corrected_total", 1.0),
     "DOUBLE_ECC": ("gpu_ecc_volatile_uncorrected_total", 1.0),
 }
+
+
+def read_box(text: str) -> ToolOutput | None:
+    output = ToolOutput("amd-smi alone")
+    for row in _BOX.finditer(text):
+        place = f"gpu/{int(row['gpu'])}"
+        output.add(place, "gpu_pci_address", normal(row["address"].lower()))
+        output.add(place, "gpu_model", row["model"])
+        cells = {"POWER": row["power"], "PWR_CAP": row["cap"] or "N/A", "GPU_T": row["heat"]}
+        _take(output, place, cells | {"GFX%": row["busy"], "DOUBLE_ECC": row["errors"]})
+    output.lines = len(output.present)
+    return output if output.present else None
 
 
 def read(text: str) -> ToolOutput | None:

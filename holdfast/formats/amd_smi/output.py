@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 from holdfast.formats import json_document
 from holdfast.formats.nvidia_smi.values import key
 from holdfast.formats.pci.address import normal
-from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
+from holdfast.formats.tool_output import NODE, NOT_SUPPORTED, ToolOutput
 from holdfast.model.signal import Value
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LINE = re.compile(r"^(\s*)([A-Za-z][\w /()%.-]*?)\s*:\s*(.*?)\s*$")
+_HEAD = re.compile(r"^GPU: \d+\s*$", re.MULTILINE)
+_EXCERPT = re.compile(r"^\s*(?:TOTAL_)?UNCORRECTABLE_COUNT: ", re.MULTILINE)
 _ROCM = re.compile(r"^GPU\[(\d+)\]\s*:\s*(.*?):\s*(.*?)\s*$", re.MULTILINE)
 _UNITS = {
     "mb": 1e6,
@@ -86,8 +88,8 @@ _FIELDS = (
     _Field("gpu_clock_memory_hertz", ("clock.mem0.clk", "clock.mem.clk")),
     _Field("gpu_clock_sm_max_hertz", ("clock.gfx0.maxclk",)),
     _Field("gpu_clock_memory_max_hertz", ("clock.mem0.maxclk",)),
-    _Field("gpu_ecc_volatile_corrected_total", ("ecc.totalcorrectablecount",)),
-    _Field("gpu_ecc_volatile_uncorrected_total", ("ecc.totaluncorrectablecount",)),
+    _Field("gpu_ecc_volatile_corrected_total", ("ecc.totalcorrectablecount", "totalcorrectablecount")),
+    _Field("gpu_ecc_volatile_uncorrected_total", ("ecc.totaluncorrectablecount", "totaluncorrectablecount")),
     _Field("gpu_pcie_width_lanes", ("pcie.width", "pcie.currentlanes")),
     _Field("gpu_pcie_max_width_lanes", ("bus.maxpciewidth",)),
     _Field("gpu_pcie_replay_total", ("pcie.replaycount", "pciereplaycount")),
@@ -97,11 +99,35 @@ _FIELDS = (
 _CONCISE = re.compile(
     r"^(\d+)\s.*?(?:(\d+(?:\.\d+)?)\s?(?:°C|c)|N/A)\s+(?:(\d+(?:\.\d+)?)W|N/A)\s(.*?)(\d+)%\s*$", re.MULTILINE
 )
-_CAP = re.compile(r"(\d+(?:\.\d+)?)W")
+_NO_GPU = re.compile(
+    r"^\s*(?:WARNING|ERROR): No (?:AMD )?GPUs? (?:specified|found|detected).*$", re.MULTILINE | re.IGNORECASE
+)
+_UNABLE = re.compile(r"^\s*(?:ERROR|WARNING):?\s+GPU\s?\[(\d+)\]\s*:\s*(Unable to \S.*?)\.?\s*$", re.MULTILINE)
+_CAP = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)W")
 
 
 def read(text: str) -> ToolOutput | None:
-    return _json(text) or _amd_text(text) or _rocm_text(text) or _rocm_table(text)
+    output = _json(text) or _amd_text(text) or _rocm_text(text) or _rocm_table(text)
+    return _failures(output, text)
+
+
+def _failures(output: ToolOutput | None, text: str) -> ToolOutput | None:
+    """What rocm-smi prints where it has no value: no GPU at all, or a GPU that it cannot read."""
+    failed: dict[int, list[str]] = {}
+    for number, what in _UNABLE.findall(text):
+        failed.setdefault(int(number), []).append(what)
+    none = _NO_GPU.search(text)
+    if not failed and (none is None or output is not None):
+        return output
+    output = output or ToolOutput("rocm-smi")
+    for number, calls in failed.items():
+        output.see(f"gpu/{number}")
+        what = calls[0] + (f" and {len(calls) - 1} more" if len(calls) > 1 else "")
+        output.complain(f"gpu/{number}", what, fails=False, remedy="see the kernel log of amdgpu; reset the GPU")
+    if not failed:
+        output.complain(NODE, "rocm-smi finds no AMD GPU", remedy="look for amdgpu in the kernel log and in lspci")
+    output.lines = len(output.complaints)
+    return output
 
 
 def _json(text: str) -> ToolOutput | None:
@@ -136,6 +162,9 @@ def _flat(value: Any, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 def _amd_text(text: str) -> ToolOutput | None:
     gpus: dict[int, Fields] = {}
     number, above = -1, list[tuple[int, str]]()
+    if _EXCERPT.search(text) and not _HEAD.search(text):  # one GPU's values without the line that names it
+        number, gpus = 0, {0: {}}
+        text = "\n".join(f"    {line}" for line in text.splitlines())
     for line in text.splitlines():
         if head := re.match(r"^GPU: (\d+)\s*$", line):
             number, above = int(head[1]), []
@@ -215,7 +244,11 @@ def _errors(output: ToolOutput, place: str, found: Fields) -> None:
         path for path in found if path.endswith("uncorrectablecount") and path.startswith("eccblocks.") and count(path)
     ]
     old = [path for path in found if re.fullmatch(r"\w+uncorrectableerrors?", path) and count(path)]
-    total = count("ecc.totaluncorrectablecount") or sum(count(path) for path in (*blocks, *old))
+    total = (
+        count("ecc.totaluncorrectablecount")
+        or count("totaluncorrectablecount")
+        or sum(count(path) for path in (*blocks, *old))
+    )
     if total:
         where = ", ".join(path.removeprefix("eccblocks.").partition(".")[0] for path in (*blocks, *old))
         output.complain(

@@ -32,8 +32,8 @@ def read(text: str) -> ToolOutput | None:
 def _status(output: ToolOutput, name: str, status: Any) -> None:
     if not isinstance(status, dict) or status.get("State") in _GONE:
         return
-    said = {field.lower(): str(value) for field, value in status.items()}  # HealthRollUp in older services
+    document = {field.lower(): str(value) for field, value in status.items()}  # HealthRollUp in older services
     for field, what in (("health", name), ("healthrollup", f"a part of {name}")):
-        if (fails := _WORSE.get(said.get(field, "").lower())) is not None:
-            output.complain(NODE, f"{what} is {said[field]}", fails=fails, remedy="inspect this part of the server")
+        if (fails := _WORSE.get(document.get(field, "").lower())) is not None:
+            output.complain(NODE, f"{what} is {document[field]}", fails=fails, remedy="inspect this part of the server")
             return

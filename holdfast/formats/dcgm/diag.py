@@ -11,7 +11,7 @@ def parse(text: str) -> Diagnostic:
     """What the diagnostic found. Text without any result is a diagnostic that did not run, with its last words."""
     found = dcgm_diag_json.parse(text) or dcgm_diag_table.parse(text)
     if found is None:
-        return Diagnostic(error=_last_words(text) or "dcgmi said nothing", complete=False)
+        return Diagnostic(error=_last_words(text) or "dcgmi printed nothing", complete=False)
     if not found.results and not found.error:
         return replace(found, error=_error_line(text) or "the diagnostic holds no result")
     return found

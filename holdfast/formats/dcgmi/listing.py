@@ -2,6 +2,7 @@
 
 import re
 
+from holdfast.catalog import xid
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _FOUND = re.compile(r"^\s*(\d+) GPUs? found\.\s*$", re.MULTILINE)
@@ -15,7 +16,9 @@ _SIGNALS = {
     "GPUTL": ("gpu_utilization_ratio", 0.01),
     "SMCLK": ("gpu_clock_sm_hertz", 1e6),
     "MMCLK": ("gpu_clock_memory_hertz", 1e6),
+    "EDVTL": ("gpu_ecc_volatile_uncorrected_total", 1.0),
 }
+GRAVE_ACTIONS = ("restart_node", "drain_and_reset", "reset_gpu", "drain_p2p")
 
 
 def read_discovery(text: str) -> ToolOutput | None:
@@ -48,8 +51,21 @@ def read_dmon(text: str) -> ToolOutput | None:
         place = f"gpu/{int(number)}"
         output.see(place)
         for column, cell in zip(head[1].split(), cells, strict=False):
-            if column in _SIGNALS and re.fullmatch(r"\d+(?:\.\d+)?", cell):
+            if not re.fullmatch(r"\d+(?:\.\d+)?", cell):
+                continue
+            if column in _SIGNALS:
                 signal, factor = _SIGNALS[column]
                 output.add(place, signal, float(cell) * factor)
+            elif column == "XIDER" and float(cell):
+                last_xid(output, place, int(float(cell)))
     output.lines = len(latest)
     return output if latest else None
+
+
+def last_xid(output: ToolOutput, place: str, code: int) -> None:
+    """DCGM keeps the last Xid of a GPU, without its time: grave ones fail, an application's own is no fault."""
+    fact = xid.find(code)
+    if fact.action not in ("ignore", "restart_app"):
+        grave = fact.known and not fact.not_alone and fact.action in GRAVE_ACTIONS
+        text = f"the last Xid is {fact.code}: {fact.meaning}"
+        output.complain(place, text, fails=grave, remedy=fact.action.replace("_", " "))

@@ -15,6 +15,7 @@ _COUNTERS = {
     "replay": "gpu_nvlink_replay_errors_total",
     "recovery": "gpu_nvlink_recovery_errors_total",
 }
+_OVERALL = re.compile(r"^\|\s*Overall Health\s*[|:]", re.MULTILINE)
 _GOOD = ("healthy", "pass", "ok")
 _BAD = ("failure", "fail", "warning", "warn", "unhealthy")
 
@@ -73,7 +74,7 @@ def _errors(text: str) -> ToolOutput | None:
 
 
 def read_health(text: str) -> ToolOutput | None:
-    if "Health Monitor Report" not in text:
+    if "Health Monitor Report" not in text and not _OVERALL.search(text):
         return None
     output = ToolOutput("dcgmi health -c")
     if text.lstrip().startswith("{"):

@@ -8,9 +8,12 @@ from holdfast.formats.tool_output import ToolOutput
 _FLAG = re.compile(
     r"^\s*([A-Z][\w /()-]*? (?:alarm|warning)(?: +\(Chan(?:nel)? \d+\))?)\s*:\s*(On|Off|on|off)\b", re.MULTILINE
 )
+_FLAGS = re.compile(r"^\s*(Alarm|Warning) flags?\s*:\s*(\S.*?)\s*$", re.MULTILINE)
+_NONE = re.compile(r"(?i)none|no|off|n/a|-|0x0+|0")
 _MODULE = re.compile(
     r"^\s*(?:Identifier\s*:\s*0x|Module temperature\s*:|Laser (?:bias current|output power)\b.*:|Vendor PN\s*:)", re.M
 )
+_JSON = re.compile(r'"(?:identifier_description|laser_\w+_(?:alarm|warning)|Module \w+ (?:high|low) alarm)"')
 _COMMAND = re.compile(r"ethtool\s+(?:-m\s+)?(\w\S*)\s*$", re.MULTILINE)
 _SETTINGS = re.compile(r"^Settings for (\S+?):\s*$", re.MULTILINE)
 _LINK = re.compile(r"^\s*Link detected:\s*(yes|no)(?:\s*\((.*?)\))?", re.MULTILINE)
@@ -20,9 +23,10 @@ CHECK = "clean or replace cable and transceiver"
 
 def read_module(text: str) -> ToolOutput | None:
     flags = [(" ".join(name.split()), state.lower() == "on") for name, state in _FLAG.findall(text)]
-    if not flags and not (len(_MODULE.findall(text)) >= 2 or "identifier_description" in text):
+    if not flags and not (len(_MODULE.findall(text)) >= 2 or _JSON.search(text)):
         return None
     flags += _json_flags(text)
+    flags += [(f"{what} ({kind.lower()})", True) for kind, what in _FLAGS.findall(text) if not _NONE.fullmatch(what)]
     output = ToolOutput("ethtool -m")
     command = _COMMAND.search(text)
     place = f"nic/{command[1] if command else 'unknown'}/1"

@@ -10,19 +10,24 @@ _BARE = re.compile(
     r"^\s*(?:#\s*)?((?:rx|tx|port\.|hw_|bw_|pps_|conntrack_|linklocal_|link_)[\w.]*):[ \t]*\d+\s*(?:#.*|←.*)?$",
     re.MULTILINE,
 )
-_LINE = re.compile(r"^\s*(?:\[(\d+)\]:\s*)?([A-Za-z][\w.\-\[\] ]*?)\s*:\s*(\d+)\s*(?:#.*)?$", re.MULTILINE)
+_LINE = re.compile(
+    r"^\s*(?:(?:\[(\d+)\]|((?:[rt]x)?q(?:ueue)?[-_]?\d+)):\s*)?([A-Za-z][\w.\-\[\] ]*?)\s*:\s*(\d+)\s*(?:#.*)?$",
+    re.MULTILINE,
+)
 _ALLOWANCE = re.compile(r"(?:bw_in|bw_out|pps|conntrack|linklocal)_allowance_exceeded$")
 _PHYSICAL = re.compile(
-    r"(?:^|_)(?:crc|fcs|symbol|align|jabber|undersize_bad|bad_fcs|corrected_bits_uncorrectable|in_range_len|runt)_?"
-    r"(?:err|errs|error|errors|frames)?(?:_phy|_rx|_cnt|_count)?$|rx_(?:crc|fcs|symbol)_\w*err\w*|rx_symbol_err_phy|rx_crc_errors_phy"
+    r"(?:^|_)(?:crc|fcs|symbol|align|jabber|undersize_bad|bad_fcs|corrected_bits_uncorrectable|in_range(?:_len)?|runt)_?"
+    r"(?:err|errs|error|errors|frames|events)?(?:_phy|_rx|_cnt|_count)?$|rx_(?:crc|fcs|symbol)_\w*err\w*|rx_symbol_err_phy|rx_crc_errors_phy"
     r"|rx_pcs_symbol_err_phy|uncorrect\w*_codewords|rx_err_lane_\d+_phy|rx_bad_crc|fec_uncorrected\w*"
 )
 _DISCARDS = re.compile(
-    r"(?:rx|tx)_(?:discards(?:_phy)?|missed_errors|no_buffer_count|out_of_buffer|dropped|drops|over_errors|fifo_errors|buff_alloc_err)$"
+    r"(?:rx|tx)_(?:prio\d_)?(?:discards(?:_phy)?|missed_errors|no_buffer_count|out_of_buffer|dropped|drops|over_errors|fifo_errors|buff_alloc_err"
+    r"|drops_no_\w+|no_?bufs?(?:fers?)?|\w*fifo_overflow_drops?)$"
 )
 _LINK_DOWN = re.compile(r"link_down_events(?:_phy)?$|^link_down$|^port\.link_down_events_phy$")
 _PCI = re.compile(r"(?:rx|tx)_pci_signal_integrity$")
-_PACKETS = ("rx_packets_phy", "rx_packets", "port.rx_unicast", "rx_ucast_packets", "rx_total_pkts", "rx_frames")
+_PACKETS = ("rx_packets_phy", "rx_packets", "port.rx_unicast", "rx_ucast_packets", "rx_total_pkts", "rx_frames",
+            *(f"rx_prio{number}_packets" for number in range(8)))  # fmt: skip
 MOSTLY = 0.8
 FEW_DISCARDS, MANY_ERRORS, FEW_LINK_DOWNS = 1e-4, 1e-6, 2
 
@@ -36,13 +41,16 @@ def read(text: str) -> ToolOutput | None:
     output = ToolOutput("ethtool -S")
     place = f"nic/{name}/1"
     counts: dict[str, int] = {}
-    for lane, counter, value in _LINE.findall(text[head.end() if head else 0 :]):
-        counts[counter + (f" {lane}" if lane else "")] = int(value)
+    received: dict[str, int] = {}
+    for lane, queue, counter, value in _LINE.findall(text[head.end() if head else 0 :]):
+        counts[" ".join(filter(None, (counter, lane or queue)))] = int(value)
+        if queue and counter in ("rx_pkts", "rx_packets", "packets") and not queue.startswith("tx"):
+            received[queue] = int(value)
     if not counts:
         return None
     output.see(place)
     output.lines = len(counts)
-    packets = max((counts[one] for one in _PACKETS if one in counts), default=0)
+    packets = max((counts[one] for one in _PACKETS if one in counts), default=sum(received.values()))
     for counter, count in counts.items():
         _judge(output, place, counter, count, packets)
     return output

@@ -85,7 +85,7 @@ def _one(output: ToolOutput, place: str, port: Port, up: int) -> None:
         output.miss(place, "port_state", f"{output.tool} prints {port['state']!r}")
         return
     expected = state == 4.0 or (up > 0 and bool(port.get("ca type") or output.tool == "ibstatus"))
-    if expected:  # a port that nobody uses is not a part of the node
+    if expected:  # an unused port is not a part of the node
         output.see(place)
     output.add(place, "port_state", state)
     output.add(place, "port_up", float(state == 4.0))

@@ -66,18 +66,18 @@ def read_diagnet(text: str) -> ToolOutput | None:
     if "ibdiagnet" not in text and "-I- Stage" not in text and not ("Warnings" in text and "Discovery" in text):
         return None
     output = ToolOutput("ibdiagnet")
-    said = _DIAGNET.findall(text)
+    messages = _DIAGNET.findall(text)
     stages = [(name.strip(), int(warnings), int(errors)) for name, warnings, errors in _STAGE.findall(text)]
-    if not said and not stages:
+    if not messages and not stages:
         return None
-    for kind, message in said[:MOST]:
+    for kind, message in messages[:MOST]:
         place = f"switch/{_named(message)}" if _named(message) else ""
         output.complain(place, message, fails=kind == "E")
-    if not said:
+    if not messages:
         for name, warnings, errors in stages:
             if warnings or errors:
                 output.complain("", f"{name}: {errors} errors, {warnings} warnings", fails=bool(errors))
-    output.lines = len(stages) or len(said)
+    output.lines = len(stages) or len(messages)
     return output
 
 

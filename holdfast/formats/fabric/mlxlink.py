@@ -52,11 +52,13 @@ def _plain(value: Any) -> str:
 
 def _judge(output: ToolOutput, place: str, fields: dict[str, str]) -> None:
     state = fields.get("state", "")
-    said = fields.get("recommendation", "")
+    recommendation = fields.get("recommendation", "")
     if state and state.lower().replace(" ", "") not in _UP:
-        output.complain(place, f"port is {state}: {said or 'no reason given'}", remedy="check cable and switch port")
-    elif said.lower().rstrip(".") not in _FINE:
-        output.complain(place, f"mlxlink reports: {said}", fails=False, remedy=CHECK)
+        output.complain(
+            place, f"port is {state}: {recommendation or 'no reason given'}", remedy="check cable and switch port"
+        )
+    elif recommendation.lower().rstrip(".") not in _FINE:
+        output.complain(place, f"mlxlink reports: {recommendation}", fails=False, remedy=CHECK)
     for name in ("effective physical ber", "symbol ber"):
         if (rate := _rate(fields.get(name, ""))) is not None and rate > MOST_EFFECTIVE_RATE:
             output.complain(place, f"{name.upper()} is {rate:.0e}, above {MOST_EFFECTIVE_RATE:.0e}", fails=False,

@@ -9,9 +9,13 @@ from holdfast.formats.tool_output import NODE, ToolOutput
 _DOMAIN = re.compile(r"^\s*Domain State:\s*(\w+)", re.MULTILINE)
 _NODE = re.compile(r"^\s*Node #(\d+)\s+\*?\s*-?\s*(\S+)\s+\*?\s*- (\w+)", re.MULTILINE)
 _LOG = re.compile(
-    r"^(?:\S+ \S+ \S+ \S+ [\w-]+(?:\[\d+\])?: )?\[\w{3} \d+ \d{4} [\d:]+\] \[(\w+)\s*\] \[tid \d+\]\s*(.*?)\s*$",
+    r"^(?:\S+ \S+ \S+ \S+ [\w-]+(?:\[\d+\])?: )?\[\w{3} \d+ \d{4} [\d:]+\] \[(\w+)\s*\](?: \[tid \d+\])?\s*(.*?)\s*$",
     re.MULTILINE,
 )
+_JOURNAL = re.compile(
+    r"^(?:.{0,120}\s)?(?:nv-fabricmanager|nvidia-imex(?:-daemon)?)\[\d+\]: (?!\[)(.*?)\s*$", re.MULTILINE
+)
+_BAD = re.compile(r"(?i)\b(?:error|failed|failure|fatal|abort\w*|mismatch|unable|cannot|timed out)\b|don't match")
 _SUBNET_MANAGER = re.compile(
     r"^(?:\w{3} \d+ [\d:]+ \d+ \[[0-9A-F]+\]|\S+T[\d:.]+\S* .*?opensm\S*) .*?(ERR [0-9A-F]{4}): (.*?)\s*$", re.MULTILINE
 )
@@ -20,7 +24,7 @@ _SUBNET_LOG = re.compile(
 )
 _STOPS = re.compile(
     r"(?i)aborting|fatal error|failed to (?:initialize|start|configure|train)|exiting|no nvswitch|not ready to"
-    r"|version mismatch"
+    r"|version mismatch|NVSwitch driver failed|don't match"
 )
 _HARMLESS = re.compile(r"(?i)^detected NVSwitch")  # an event: the SXid check judges it
 _NUMBERS = re.compile(r"\b(?:0x[0-9a-f]+|\d+)\b")
@@ -63,6 +67,7 @@ def _imex_json(text: str) -> tuple[str, list[tuple[str, str, str]]]:
 def read_log(text: str) -> ToolOutput | None:
     """Errors of a service, each kind once. What it reports of an NVSwitch is an event and judged as one."""
     lines = _LOG.findall(text)
+    lines += [("ERROR" if _BAD.search(message) else "INFO", message) for message in _JOURNAL.findall(text)]
     if not lines:
         return None
     output = ToolOutput("fabric manager or IMEX log")

@@ -1,5 +1,5 @@
 """Port states as `rdma link`, `ibv_devinfo` and `ibdev2netdev` print them. None of them names the kind of adapter, so
-that a port that is down beside others that are up may be one that nobody uses: degraded, not failed."""
+that a port that is down beside others that are up may be unused: degraded, not failed."""
 
 import re
 
@@ -52,11 +52,19 @@ def _devinfo(text: str) -> ToolOutput | None:
 
 
 def _netdev(text: str) -> ToolOutput | None:
+    """It shows the state of the interface. An InfiniBand port works without: if none is up, Down says nothing."""
+    found = _NETDEV.findall(text)
+    has_addresses = any(state == "Up" and interface.startswith("ib") for _, _, interface, state in found)
     ports = {
         (device, number): {
             "state": "Active" if state == "Up" else "Down",
             "link layer": "InfiniBand" if interface.startswith("ib") else "Ethernet",
         }
-        for device, number, interface, state in _NETDEV.findall(text)
+        for device, number, interface, state in found
+        if has_addresses or not interface.startswith("ib")
     }
-    return ibstat.output_of("ibdev2netdev", ports)
+    output = ibstat.output_of("ibdev2netdev", ports) or (ToolOutput("ibdev2netdev") if found else None)
+    for device, number, interface, _ in found:
+        if output is not None and (device, number) not in ports:
+            output.doubt(f"nic/{device}/{number}", f"Down is the state of {interface}, not of the port: see ibstat")
+    return output

@@ -17,7 +17,12 @@ _JOB = re.compile(rf"^Job for (?P<unit>{_NEEDED}[\w.@-]*\.service) failed becaus
 _STATUS = re.compile(rf"^\s*[●×○*]\s+(?P<unit>{_NEEDED}[\w.@-]*\.service)\b.*$", re.MULTILINE)
 _ACTIVE = re.compile(r"^\s*Active: (\w+)(?: \(([^)]*)\))?", re.MULTILINE)
 _STARTED = re.compile(rf"systemd\[\d+\]: (?:Started|Stopped|Starting) .*|{_NEEDED}[\w.-]*\[\d+\]: ")
-_HOST_ENGINE = re.compile(r"^\d{4}-\d\d-\d\d [\d:.]+ (\w+)\s+\[\d+:\d+\] (.*?) \[/\S+:\d+\]", re.MULTILINE)
+_HOST_ENGINE = re.compile(
+    r"^(?:\d{4}-\d\d-\d\d [\d:.]+ )?(FATAL|CRITICAL|ERROR|WARN|WARNING|INFO|DEBUG|VERB)\s+\[\d+:\d+\] "
+    r"(.*?)(?: \[/\S+:\d+\].*)?$",
+    re.MULTILINE,
+)
+_HEALTH = re.compile(r"\[\[Health\]\] Detected an? (\w+) in health system (\w+): '?(.*)")
 REMEDY = "see why with journalctl -u, then start the service"
 
 
@@ -45,7 +50,7 @@ def read_services(text: str) -> ToolOutput | None:
 
 
 def read_host_engine(text: str) -> ToolOutput | None:
-    """It logs errors on healthy nodes too: only what ends it is a complaint."""
+    """It logs errors on healthy nodes too: only what ends it, and what its health system found, is a complaint."""
     lines = _HOST_ENGINE.findall(text)
     if not lines:
         return None
@@ -53,4 +58,8 @@ def read_host_engine(text: str) -> ToolOutput | None:
     output.lines = len(lines)
     for message in dict.fromkeys(message for level, message in lines if level in ("FATAL", "CRITICAL")):
         output.complain(NODE, message, remedy="look at nv-hostengine's log")
+    for kind, system, message in dict.fromkeys(found.groups() for _, line in lines if (found := _HEALTH.match(line))):
+        gpu = re.search(r"\bGPU (\d+)\b", message)
+        place = f"gpu/{int(gpu[1])}" if gpu else NODE
+        output.complain(place, f"{system} {kind.lower()}: {message.rstrip(chr(39))}", fails="warn" not in kind.lower())
     return output

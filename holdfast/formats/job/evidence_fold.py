@@ -5,7 +5,7 @@ from dataclasses import replace
 from holdfast.model.evidence import Evidence
 
 MAX_DISTINCT = 20_000
-_TELLS_APART = (
+_DISTINGUISHING = (
     "seq",
     "op",
     "status",
@@ -31,7 +31,7 @@ class EvidenceFold:
 
     def add(self, evidence: Evidence) -> Key:
         event = evidence.event
-        reported = tuple(event.detail.get(name) for name in _TELLS_APART)
+        reported = tuple(event.detail.get(name) for name in _DISTINGUISHING)
         key: Key = (
             event.kind,
             event.code,
@@ -58,7 +58,7 @@ class EvidenceFold:
         self._last[key] = (line, self._last[key][1])
 
     def take(self) -> list[Evidence]:
-        """In order of first sight; `last_line` tells where it was said last."""
+        """In order of first sight; `last_line` is its last occurrence."""
         return [self._with_end(key, evidence) for key, evidence in self._kept.items()]
 
     def _with_end(self, key: Key, evidence: Evidence) -> Evidence:

@@ -16,8 +16,12 @@ _NEAR_BYTES = 2000
 _NEAR_STAMPS = 3
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b")
+_TICKS = re.compile(
+    r"\s{0,8}`{1,3}(?P<inside>[^`]{8,}?)`{0,3}\s*$|(?P<open>[^`]{8,})`{1,3}\s*$"
+)  # a copied line, marked as code
 _BARE_ANSI = re.compile(r"\[\d{1,3}m")  # of which a copy lost the escape character
 _LINK = re.compile(r"\[([^\]]{1,200})\]\(https?://[^)]{1,300}\)")  # which a web page made of a file name or an address
+_LOGFMT = re.compile(r"(?<=: )time=\"[^\"]{1,40}\" level=\w{1,8} msg=\"")  # another program's line inside this one
 _BAR = re.compile(
     r"(?!Loading checkpoint)[^\n]{0,300}?(?:it/s|s/it)[^\]]{0,200}\](?=\[rank|[A-Z\[])"
 )  # a progress bar without its line end
@@ -28,7 +32,21 @@ _DAY_ONLY = r"(?P<day_of_year>\d\d[-/]\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)"
 _LEVEL = r"(?P<severity>INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|FATAL|SUCCESS)"
 STAMP = re.compile(rf"(?<![\d:]){_ISO}|(?<!\w){_GLOG}|(?<!\d){_CLOCK_ONLY}")
 
-_LEVELS = {"I": "I", "D": "I", "V": "I", "S": "I", "W": "W", "E": "E", "C": "E", "F": "E"}
+_LEVELS = {
+    "I": "I",
+    "D": "I",
+    "V": "I",
+    "S": "I",
+    "W": "W",
+    "E": "E",
+    "C": "E",
+    "F": "E",
+    "i": "I",
+    "d": "I",
+    "w": "W",
+    "e": "E",
+    "f": "E",
+}
 
 _PREFIXES = tuple(
     re.compile(pattern)
@@ -36,7 +54,8 @@ _PREFIXES = tuple(
         r"\s*\[rank ?(?P<rank>\d{1,6})\]:? ?",
         r"\s*\[\d{1,9}\] (?=\[)",
         r"\[(?P<rank>\d{1,6})\] (?=[\w.-]+:\d+:\d+ \[)",
-        r"\s*> +(?=\S)",
+        r"\s*>(?: +(?=\S)|(?=\[ ?\s*\d))",
+        r"\*\*[^*\n]{1,40}\*\*:? ?(?=\S)",
         r"\[(?:default|trainer|worker|node)_?(?P<local>\d{1,4})\]:? ?",
         r"\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",
         r"\((?P<actor>[\w:.-]+)(?: rank=(?P<rank>\d{1,6}))? pid=\d+(?:, ip=(?P<host>[\w.:-]+))?[^)]*\) ?",
@@ -45,6 +64,8 @@ _PREFIXES = tuple(
         r"(?P<host>[a-z0-9][a-z0-9.-]*-\d{1,6}) (?:pytorch|tensorflow|trainer|training|worker|main|mpi|app) ",
         rf"\[{_ISO} (?:TP|DP|PP|EP)(?P<local>\d{{1,4}})[^\]]{{0,20}}\] ?",
         rf"\[[A-Z]+\|[\w./]+:\d+\] {_ISO} >> ?",
+        rf"\[{_ISO} (?P<level>[DIWECF]) \d{{1,8}} \d{{1,8}}\] ?(?:\(\w[\w.]{{0,40}}\) )?",
+        rf"\[NeMo (?P<level>[DIWE]) {_ISO} (?P<place>[\w.<>-]+:\d+)\] ?",
         rf"[\[(]?{_ISO}[\])]?(?:[:,|]| -)? ?",
         rf"\[?{_GLOG}(?: +\d+)? (?P<place>[\w./<>-]+:\d+)\] ?",
         rf"[\[(]?{_CLOCK_ONLY}[\])]?(?:[:,|]| -)? ?",
@@ -56,9 +77,11 @@ _PREFIXES = tuple(
         r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r" {0,3}(?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r"\*{3} (?=[A-Z]\w*(?:Error|Exception): )",
-        rf"\[?{_LEVEL}\]?:? ?(?:\|)? ?(?=\S)",
+        rf"\[?{_LEVEL}\]?:? ?(?:\||- )? ?(?=\S)",
         rf"[\w.-]{{1,80}} (?:-|\|) {_LEVEL} (?:-|\|) ?",
         r"\d{1,3}(?:\.\d{2,3}){2,3} (?P<level>[IWEFD]) (?=\S)",
+        r"(?P<level>[IWEF]) (?P<place>[\w./<>-]+:\d+)\] ?",
+        r'time="[^"]{1,40}" level=(?P<level>[dwief])\w{1,8} msg="',
         r"std(?:out|err) \| ",
         r"(?:std(?:out|err)|stderr|E|F): ",
         r"std(?:out|err) [FP] ",
@@ -71,6 +94,7 @@ _PREFIXES = tuple(
         r"\[(?P<level>[IWEF]) [\w./]+:\d+\] ?",
     )
 )
+_PYTHON_WARNING = re.compile(r"\S{1,300}\.py:\d{1,6}: [A-Z]\w*Warning: ")
 _RANK_INSIDE = re.compile(
     r"\[(?:PG [^\]]*)?[Rr]ank:? ?(\d{1,6})\]|\(rank (\d{1,6})\)|\bRankID:(\d{1,6})|\bglobal_rank:? ?(\d{1,6})"
     r"|\bRank (\d{1,6}): found"
@@ -103,7 +127,9 @@ def _decoded(raw: bytes) -> JobLine:
         if shorter is None:
             break
         line = shorter
-    if line.rank is None and (match := _RANK_INSIDE.search(line.text)):
+    if not line.level and "Warning: " in line.text and _PYTHON_WARNING.match(line.text):
+        line = line._replace(level="W")
+    if line.rank is None and "ank" in line.text and (match := _RANK_INSIDE.search(line.text)):
         line = line._replace(rank=int(next(group for group in match.groups() if group)))
     return line
 
@@ -130,8 +156,13 @@ def _cleaned(text: str) -> str:
         text = _ANSI.sub("", text)
     if "m" in text and text.lstrip().startswith("["):
         text = _BARE_ANSI.sub("", text)
+    if ' msg="' in text:
+        text = _LOGFMT.sub("", text)
     if "](http" in text:
         text = _LINK.sub(r"\1", text)
+    if text.rstrip().endswith("`") or text.lstrip().startswith("`"):
+        ticks = _TICKS.match(text)
+        text = ticks["inside"] or ticks["open"] if ticks else text
     if "/it" in text or "it/s" in text:
         bar = _BAR.match(text)
         text = text[bar.end() :] if bar else text

@@ -7,7 +7,7 @@ from functools import cache
 
 from holdfast.catalog import failed_calls, job_errors, job_messages, job_problems
 from holdfast.formats.job import message as job_message
-from holdfast.formats.job import python_exceptions, tail, training_steps
+from holdfast.formats.job import python_exceptions, quoted, tail, training_steps
 from holdfast.formats.job.evidence_fold import EvidenceFold, Key
 from holdfast.formats.job.line import JobLine, decode, is_binary, near_stamp
 from holdfast.formats.job.step_series import StepSeries
@@ -35,7 +35,7 @@ _FEWEST_READ, _BYTES_A_READ = 500, 300  # lines read in full of a block: so many
 _MESSAGE_LINES = 4
 _ADVICE_BYTES = 800
 _ADVICE_WORDS = (b"try using", b"Try ", b"Please ", b"Solution:", b"Hint:", b"hint:", b"onsider ")
-_STAMP_LINES = 20  # that take their time from one look above them
+_STAMP_LINES = 20  # lines that share one search for a time above them
 _DIGITS = re.compile(rb"\d+")
 
 
@@ -86,12 +86,18 @@ class JobLog:
             for event in folder.take()
         ]
         known = [*kernel, *self._found.take()]
-        end = None if any(one.role not in ("note", "hint") for one in known) else tail.look(self._above, self._lines)
+        roles = {one.role for one in known} - {"note", "hint"}
+        end = None if roles - {"effect"} else self._end(alone=not roles)
         found = [self._placed_in_run(one) for one in (*known, *([end] if end else []))]
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
 
+    def _end(self, *, alone: bool) -> Evidence | None:
+        """What a short text quotes, then what the end of a log says that holds no known line (`alone`)."""
+        reported = None if self._steps_read else quoted.find(self._above, self._lines, _read_alone)
+        return reported or (tail.find(self._above, self._lines) if alone else None)
+
     def _scan(self, block: bytes) -> None:
-        block = training_steps.joined(block)
+        block = _unquoted(training_steps.joined(block))
         hits, seen = _finder().find(block)
         kernel: Hits = {}
         prefixes: dict[int, Prefix] = {}
@@ -136,7 +142,7 @@ class JobLog:
             return 0
         context = _Context(self._above, block, start)
         line = decode(block[start:end], number)
-        if is_binary(block[start:end], line.text):
+        if is_binary(block[start:end], line.text) or failed_calls.is_calm(line.text):
             return 1
         context.rows = job_problems.with_keywords(words)
         if python_exceptions.looks_like_one(line):
@@ -259,6 +265,7 @@ class _Context:
         return self._block[end + 1 : line_end(self._block, end + 1)][:400]
 
 
+_QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")
 _GOES_ON_BELOW = re.compile(r"[:=]\s*$")  # a message whose text, value or list stands on the next line
 Reader = Callable[[JobLine, _Context], Evidence | None]
 _LAST_ERROR = "Last error:"
@@ -266,6 +273,21 @@ _LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line
 _SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # which name ranks, hosts and codes
 _BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
 _CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")  # of several readers' one line
+
+
+def _unquoted(block: bytes) -> bytes:
+    """Lines of a kernel log that a report quotes; other readers know the mark themselves."""
+    return _QUOTED_KERNEL.sub(b"", block) if b"> [" in block else block
+
+
+def _read_alone(line: JobLine) -> Evidence | None:
+    """What a line means without those around it."""
+    raw = line.text.encode()
+    context = _Context(b"", raw, 0)
+    context.rows = None
+    ended = raw + b"\n"  # some keywords end a line
+    readers = dict.fromkeys(reader for word, all_of in _readers().items() if word in ended for reader in all_of)
+    return min((found for reader in readers if (found := reader(line, context))), key=_clearness, default=None)
 
 
 def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
@@ -303,8 +325,8 @@ def _last_error(line: JobLine, context: _Context) -> Evidence | None:
     if line.text.strip() != _LAST_ERROR:
         return None
     below = decode(context.next_line(), line.number + 1)
-    said = below._replace(nccl=True, level="E", host=below.host or line.host, at=below.at or line.at)
-    return job_message.of_nccl(said)
+    reported = below._replace(nccl=True, level="E", host=below.host or line.host, at=below.at or line.at)
+    return job_message.of_nccl(reported)
 
 
 def _of_group(group: job_messages.JobMessageGroup) -> Reader:

@@ -8,6 +8,7 @@ from math import isfinite
 from holdfast.catalog import failed_calls, job_errors, job_problems
 from holdfast.catalog.job_errors import Meaning, of_cuda, of_kernel_event
 from holdfast.catalog.job_messages import JobMessage, JobMessageGroup, groups
+from holdfast.catalog.regex_words import WordedPattern
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.python_exceptions import Raised
 from holdfast.formats.job.step_series import SeriesFinding, StepSeries
@@ -44,6 +45,12 @@ _OPTION = re.compile(  # a help text, or a list of what one may try
     r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)|\s{0,8}\d{1,2}\. "
     r"(?:[Ss]et|[Tt]ry|[Uu]se|[Dd]isable|[Ii]ncrease|[Rr]educe|[Dd]ecrease)\b"
 )
+_SPOKEN = re.compile(
+    r"[^'\"`]{0,200}\b(?:[Ff]ailure|[Ff]ailed|[Ee]rror)\b[^'\"`]{0,60}['\"`]$"
+    r"|.{0,400}\bexception occurred ?: ?\(?['\"]$"
+)  # an error, put into quotes
+_SETTING = re.compile(r"[(, ]\w{2,60}=[^=,\n]{0,200},")  # of a line that prints all the settings of a program
+_MANY_SETTINGS = 3
 _SOURCE_PLACE = re.compile(r"[\w./-]{1,300}\.(?:c|cc|cpp|cu|h|hpp):\d+: ")
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
@@ -114,10 +121,8 @@ def _placed_evidence(
 
 def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = None) -> Evidence | None:
     """A line that shows a known problem; words that are only quoted, or prose about errors, show none."""
-    if line.level == "I":
-        return None
     found = job_problems.find(_with_place(line)[:_LONGEST_PROBLEM], rows, raised=False)
-    if found is None or _is_talk(line, found[0].match):
+    if found is None or (line.level == "I" and not found[0].warned) or _is_talk(line, found[0].match):
         return None
     problem, parts = found
     role = "hint" if line.level == "W" and not problem.warned else problem.role
@@ -140,9 +145,10 @@ def of_nccl(line: JobLine) -> Evidence | None:
 
 def of_failed_call(line: JobLine) -> Evidence | None:
     """A line that names a failed call by its error, whatever the call is."""
-    if line.level == "I" or not _ERROR_MARK.search(line.text) or _is_quoted(line, 0) or _GOES_ON.search(line.text):
+    text = line.text[:_LONGEST_PROBLEM]
+    if line.level == "I" or not _ERROR_MARK.search(text) or _is_quoted(line, 0) or _GOES_ON.search(line.text):
         return None
-    found = failed_calls.meaning(line.text[:_LONGEST_PROBLEM])
+    found = failed_calls.meaning(text)
     if found is None:
         return None
     role = "hint" if line.level == "W" else found.role
@@ -152,7 +158,7 @@ def of_failed_call(line: JobLine) -> Evidence | None:
     return _placed_evidence("call", found.error, line, Meaning(role, found.cause), detail)
 
 
-def _is_talk(line: JobLine, regex: re.Pattern[str]) -> bool:
+def _is_talk(line: JobLine, regex: WordedPattern) -> bool:
     """Whether the words stand in source code, a quotation or a help text instead of a message."""
     if line.nccl:
         return False
@@ -167,7 +173,11 @@ def _is_talk(line: JobLine, regex: re.Pattern[str]) -> bool:
 def _is_quoted(line: JobLine, at: int) -> bool:
     if _SOURCE_PLACE.match(line.text):  # a library quotes its own message after the place in its source
         return False
+    if _SPOKEN.match(line.text[:at]):
+        return False
     if _CODE.match(line.text) or _OPTION.match(line.text) or len(_QUOTES.findall(line.text, 0, at)) % 2:
+        return True
+    if len(_SETTING.findall(line.text, 0, at)) >= _MANY_SETTINGS and not _ERROR_MARK.search(line.text[:at]):
         return True
     return line.text.startswith(_DEEP) and not _ERROR_MARK.search(line.text)
 
@@ -203,7 +213,8 @@ def of_kernel(event: Event, host: str = "") -> Evidence:
 
 
 _WELL_AGAIN = 5  # steps that were numbers afterwards; one where only a gradient was not: the scale was too high
-_OF_FINDING = {"nan": "job.nan", "spike": "job.loss_spike", "slow": "job.slowdown"}
+_OF_FINDING = {"nan": "job.nan", "spike": "job.loss_spike", "norm": "job.loss_spike", "slow": "job.slowdown"}
+_SMALL_DROP = 1.35  # a step that takes longer by less than this is reported with less confidence
 
 
 def of_steps(finding: SeriesFinding, series: StepSeries) -> Evidence:
@@ -216,10 +227,13 @@ def of_steps(finding: SeriesFinding, series: StepSeries) -> Evidence:
     }  # fmt: skip
     if first.step is not None:
         detail["step"] = float(first.step)
+    if finding.code == "norm":
+        detail["problem"] = "gradient_norm"
     at = f"step {first.step}" if first.step is not None else f"line {first.line}"
     detail["says"] = {
         "nan": f"loss or gradient is not a number from {at} on",
         "spike": f"loss jumps from {finding.before:.4g} to {finding.value:.4g} at {at}",
+        "norm": f"the norm of the gradients jumps from {finding.before:.4g} to {finding.value:.4g} at {at}",
         "slow": f"a step takes {finding.value / (finding.before or 1.0):.2f} times as long from {at} on",
     }[finding.code]
     event = Event(
@@ -228,7 +242,10 @@ def of_steps(finding: SeriesFinding, series: StepSeries) -> Evidence:
     needed = 1 if first.loss is not None and isfinite(first.loss) else _WELL_AGAIN
     if not sure and series.steps_after(first.line) >= finding.steps + needed:
         return Evidence(event=event)  # a skipped step, or a first one before the scale was found
-    return Evidence(event=event, role="strong" if sure else "weak", cause=_OF_FINDING[finding.code])
+    role = "strong" if sure else "weak"
+    if finding.code == "norm" or (finding.code == "slow" and finding.value < _SMALL_DROP * finding.before):
+        role = "likely" if finding.to_the_end else "weak"
+    return Evidence(event=event, role=role, cause=_OF_FINDING[finding.code])
 
 
 def _shown(step: TrainingStep) -> str:

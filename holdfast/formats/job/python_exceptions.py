@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
+from holdfast.catalog import regex_words
 from holdfast.formats.job.line import JobLine
 
 KEYWORDS = (
@@ -14,11 +16,12 @@ KEYWORDS = (
 _LINE = re.compile(
     r"(?P<indent>\s{0,12})(?P<type>(?:[A-Za-z_]\w*\.)*"
     r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*|(?<=\.)\w+(?:Error|Exception)"
-    r"|Exception|OutOfResources|Unsupported|NoSuchKey|StopIteration|(?<=\.exceptions\.)[A-Z]\w+))"
+    r"|nccl(?:System|Internal|Remote|UnhandledCuda)Error|Exception|OutOfResources|Unsupported|NoSuchKey|StopIteration|(?<=\.exceptions\.)[A-Z]\w+))"
     r"(?:: ?(?P<message>.*))?$"
 )
+_NAMES = regex_words.words_of(_LINE)
 _LAUNCHER_MESSAGE = re.compile(
-    r'\s*"message": "(?P<said>[A-Z]\w{1,80}: .*?)",?$'
+    r'\s*"message": "(?P<text>[A-Z]\w{1,80}: .*?)",?$'
 )  # what torchrun's error file says, printed
 _ANY_CLASS = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
@@ -26,7 +29,7 @@ _FOREIGN = re.compile(r"(?:site|dist)-packages/|/lib(?:64)?/python\d[\d.]*/|^<")
 _LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<name>\w+)")
 _MARKS = re.compile(r"[\s^~]*$")  # below a line of code
 _BELOW_A_FRAME = 6  # lines of code, carets and notes between the last frame and the exception
-_ERROR_SAID_ABOVE = "Traceback (most recent call last)"
+_TRACEBACK = "Traceback (most recent call last)"
 _BOX = "\N{BOX DRAWINGS LIGHT ARC UP AND RIGHT}"  # rich draws a box around a traceback
 _FOLLOWS = {
     "During handling of the above exception": "handling",
@@ -34,6 +37,11 @@ _FOLLOWS = {
 }
 _IGNORED = ("Exception ignored in", "--- Logging error ---", "Error in atexit", "Error in sys.excepthook")
 _WARNING = re.compile(r"Warning\b")
+
+
+@lru_cache(maxsize=256)  # each line above an exception is looked at again for the next one
+def _found(text: str) -> re.Match[str] | None:
+    return _LINE.match(text) if not _NAMES or any(word in text for word in _NAMES) else None
 
 
 class Raised(NamedTuple):
@@ -54,14 +62,12 @@ class Raised(NamedTuple):
 def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
     """`above`: the lines before it, nearest last."""
     reported = _LAUNCHER_MESSAGE.match(line.text) if above and above[-1].text.strip() == '"message": {' else None
-    match = _LINE.match(reported["said"] if reported else line.text)
+    match = _found(reported["text"] if reported else line.text)
     if match is None or _WARNING.search(match["type"]):
         return None
     same = [one for one in above if one.stream == line.stream]
     near = same[-_BELOW_A_FRAME:]
-    framed = bool(reported) or any(
-        _FRAME.match(one.text) or _ERROR_SAID_ABOVE in one.text or _BOX in one.text for one in near
-    )
+    framed = bool(reported) or any(_FRAME.match(one.text) or _TRACEBACK in one.text or _BOX in one.text for one in near)
     if match["indent"] and not framed:  # a launcher's table indents a whole traceback; else it is a list or a dict
         return None
     return _raised(match["type"], match["message"] or "", framed=framed, above=same)
@@ -73,7 +79,7 @@ def find_by_place(lines: Sequence[JobLine]) -> tuple[JobLine, Raised] | None:
         line = lines[place]
         match = _ANY_CLASS.match(line.text)
         above = [one for one in lines[:place] if one.stream == line.stream]
-        if not match or _LINE.match(line.text) or _is_ignored(above):
+        if not match or _found(line.text) or _is_ignored(above):
             continue
         if len(above) > 1 and (_FRAME.match(above[-1].text) or _is_code_of_frame(above)):
             return line, _raised(match["type"], match["message"] or "", framed=True, above=above)
@@ -107,7 +113,7 @@ def _code(above: Sequence[JobLine]) -> str:
 
 
 def looks_like_one(line: JobLine) -> bool:
-    return bool(_LINE.match(line.text))
+    return bool(_found(line.text))
 
 
 def is_ignored(line: JobLine, above: Sequence[JobLine]) -> bool:
@@ -120,7 +126,7 @@ def _is_ignored(above: Sequence[JobLine]) -> bool:
     for one in reversed(above):
         if one.text.removeprefix("^C").startswith(_IGNORED):
             return True
-        if _LINE.match(one.text):
+        if _found(one.text):
             return False
     return False
 
@@ -131,7 +137,7 @@ def _chained(above: Sequence[JobLine]) -> str:
         for words, how in _FOLLOWS.items():
             if words in one.text:
                 return how
-        if _LINE.match(one.text):
+        if _found(one.text):
             return ""
     return ""
 

@@ -14,10 +14,11 @@ _FEW = 10
 _EVERY = 8  # steps after which what is usual is looked at again
 _FEW_PACES = 6
 _SURE = 3  # steps that must agree before a jump is one
+_NORM_FACTOR = 10.0
 
 
 class SeriesFinding(NamedTuple):
-    code: str  # nan, spike, slow
+    code: str  # nan, spike, norm, slow
     first: TrainingStep
     steps: int  # that showed it
     before: float  # what was usual
@@ -39,6 +40,8 @@ class StepSeries:
         self._limit = math.inf
         self._since_limit = 0
         self._pace = StepPace()
+        self._norms: deque[float] = deque(maxlen=_RECENT)
+        self._norm = _Run("norm")
 
     def add(self, step: TrainingStep) -> None:
         if step.step is None and self.last is not None and self.last.step is not None:
@@ -52,6 +55,8 @@ class StepSeries:
             self._judge_loss(step)
         if step.seconds is not None:
             self._pace.add(step)
+        if step.norm is not None:
+            self._judge_norm(step, step.norm)
 
     def _keep(self, step: TrainingStep) -> None:
         self._kept.append((step.line, step.step or 0))
@@ -82,16 +87,24 @@ class StepSeries:
     def _judge_loss(self, step: TrainingStep) -> None:
         loss = step.loss if step.loss is not None else 0.0
         if not math.isfinite(loss) or step.norm_is_nan:
-            self._nan.tell(step, True, self._usual, loss)
+            self._nan.update(step, True, self._usual, loss)
             return
-        self._nan.tell(step, False, 0.0, loss)
+        self._nan.update(step, False, 0.0, loss)
         jumped = loss > self._limit
-        self._spike.tell(step, jumped, self._usual, loss)
+        self._spike.update(step, jumped, self._usual, loss)
         if not jumped or self._spike.steps > _RECENT:
             self._losses.append(loss)
             self._since_limit += 1
             if self._since_limit >= _EVERY or len(self._losses) <= _FEW:
                 self._set_limit()
+
+    def _judge_norm(self, step: TrainingStep, norm: float) -> None:
+        """Gradients far above any of the last steps; clipping hides one, not several in a row."""
+        usual = median(self._norms) if len(self._norms) >= _FEW else 0.0
+        jumped = usual > 0 and norm > _NORM_FACTOR * usual and norm > 2 * max(self._norms)
+        self._norm.update(step, jumped, usual, norm)
+        if not jumped:
+            self._norms.append(norm)
 
     def _set_limit(self) -> None:
         """Above which a loss is a jump: well over the recent median, and over the noise around it."""
@@ -104,8 +117,14 @@ class StepSeries:
         self._limit = max(factor * self._usual, self._usual + max(10 * spread, 0.2)) if self._usual > 0 else math.inf
 
     def findings(self) -> list[SeriesFinding]:
-        found = [self._nan.finding(1), self._spike.finding(_SURE), self._pace.finding()]
+        found = [self._not_a_number(), self._spike.finding(_SURE), self._norm.finding(_SURE), self._pace.finding()]
         return [one for one in found if one]
+
+    def _not_a_number(self) -> SeriesFinding | None:
+        """A gradient norm that is finite again at the next steps was a step that mixed precision skipped."""
+        found = self._nan.finding(1)
+        skipped = found and not found.to_the_end and found.steps < _SURE and math.isfinite(found.value)
+        return None if skipped else found
 
 
 class _Run:
@@ -121,7 +140,7 @@ class _Run:
     def steps(self) -> int:
         return self._now.steps if self._now else 0
 
-    def tell(self, step: TrainingStep, shows: bool, usual: float, value: float) -> None:
+    def update(self, step: TrainingStep, shows: bool, usual: float, value: float) -> None:
         if shows and self._now:
             self._now = self._now._replace(steps=self._now.steps + 1)
             self._misses = 0
@@ -148,6 +167,9 @@ class StepPace:
 
     WINDOW = 20
     FACTOR = 1.35
+    LEAST = 1.04  # the smallest change that is reported, of a run whose steps take the same time to a fraction of that
+    NOISE = 8.0
+    QUIET_WINDOWS = 3
 
     def __init__(self) -> None:
         self._window: list[TrainingStep] = []
@@ -155,6 +177,7 @@ class StepPace:
         self._slow: SeriesFinding | None = None
         self._slow_windows = 0
         self._early: list[TrainingStep] = []  # of a log too short for windows
+        self._spreads: deque[float] = deque(maxlen=_RECENT)  # of the windows that were usual, as shares
 
     def add(self, step: TrainingStep) -> None:
         if len(self._early) < 3 * self.WINDOW:
@@ -164,18 +187,27 @@ class StepPace:
             return
         pace = median(one.seconds or 0.0 for one in self._window)
         usual = median(self._medians) if self._medians else 0.0
-        if self._medians and pace > self.FACTOR * usual:
+        if self._medians and pace > self._limit() * usual:
             self._slow_windows += 1
             first = self._slow.first if self._slow else self._window[0]
             self._slow = SeriesFinding("slow", first, self._slow_windows * self.WINDOW, usual, pace, True)
         else:
             self._medians.append(pace)
+            self._spreads.append(median(abs((one.seconds or 0.0) - pace) for one in self._window) / (pace or 1.0))
             if self._slow and self._slow_windows < 2:
                 self._slow = None
             elif self._slow:
                 self._slow = self._slow._replace(to_the_end=False)
             self._slow_windows = 0
         self._window = []
+
+    def _limit(self) -> float:
+        """How much slower is slow: a twentieth where steps are even, a third where they are not or little is known."""
+        if len(self._medians) < self.QUIET_WINDOWS:
+            return self.FACTOR
+        drift = (max(self._medians) - min(self._medians)) / (median(self._medians) or 1.0)
+        noise = max(self.NOISE * median(self._spreads), 2 * drift)
+        return min(max(self.LEAST, 1.0 + noise), self.FACTOR)
 
     def finding(self) -> SeriesFinding | None:
         if len(self._early) < 3 * self.WINDOW:
@@ -190,7 +222,8 @@ class StepPace:
             return None
         for cut in range(_FEW_PACES, len(paces) - _FEW_PACES + 1):
             before, after = paces[:cut], paces[cut:]
-            if min(after) > self.FACTOR * max(before):
+            even = max(before) <= self.LEAST * min(before)
+            if min(after) > (self.LEAST if even and cut >= _FEW and len(after) >= _FEW else self.FACTOR) * max(before):
                 first = self._early[1 + cut]
                 return SeriesFinding("slow", first, len(after), median(before), median(after), True)
         return None

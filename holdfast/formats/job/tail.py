@@ -14,7 +14,16 @@ from holdfast.model.signal import Event, Value
 MOST_LINES = 40
 _LAST_WORDS = 2  # lines at the very end that may say it without the word error
 _TRACEBACK = "Traceback (most recent call last)"
-_FRAME = re.compile(r'\s*File "[^"]{1,500}", line \d{1,9}')
+_FRAME = re.compile(  # the last one may be cut itself; a notebook writes them in its own way
+    r'\s*File "[^"]{1,500}(?:", line \d{1,9}|$)|File \S{1,300}:\d{1,9}, in |(?:Cell )?In ?\[\d{1,6}\], (?:in <|line \d)'
+)
+_NOTEBOOK_HEAD = re.compile(
+    r"(?P<type>[A-Z]\w{2,60}(?:Error|Exception|Interrupt)) {3,}Traceback \(most recent call last\)"
+)
+_NOTEBOOK_FRAME = re.compile(r"(?:Cell )?In ?\[\d{1,6}\],? (?:in )?.{0,40}line:? ?(?P<line>\d{1,6})")
+_BETWEEN = re.compile(r"[\s~^]*$|`{3,}\s*$|\d{1,5}:\s*$|-{1,5}> ?\d|\.\.\.")
+_NATIVE_FRAME = re.compile(r"(?:^|\s)(?:frame )?#\d{1,3}:? +(?P<function>[\w:~]{3,120})")
+_NATIVE = 2  # frames of compiled code that a backtrace has
 _ERROR = re.compile(
     r"(?:[\w./\\\[\]@()-]{1,80}:? ){0,4}?"
     r"(?:FATAL|[Ff]atal(?: error)?|ERROR|CRITICAL|[Ee]rror|[Pp]anic|Failure|FAILED|terminate)"
@@ -31,15 +40,28 @@ _NO_ERROR = re.compile(
     r"|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,
 )
+_TITLE = re.compile(r"#{1,4} {1,4}(?P<text>\S.{8,400})")  # of a report
+_LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # which announces what follows
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
 
 
-def look(text: bytes, last_line: int) -> Evidence | None:
+def find(text: bytes, last_line: int) -> Evidence | None:
     """`text`: the end of the log; `last_line`: the number of its last line."""
     raw = text.rstrip(b"\n").split(b"\n")
     lines = [decode(one[-2000:], last_line - len(raw) + 1 + place) for place, one in enumerate(raw)][-MOST_LINES:]
     spoken = [one for one in lines if one.text.strip()]
-    return _cut_traceback(spoken) or _unnamed_class(spoken) or _last_error(spoken)
+    return _cut_traceback(spoken) or _native_frames(spoken) or _unnamed_class(spoken) or _last_error(spoken)
+
+
+def _native_frames(lines: Sequence[JobLine]) -> Evidence | None:
+    """A backtrace of compiled code at the very end, without the message that stands above it."""
+    frames = [match for one in lines[-_NATIVE:] if (match := _NATIVE_FRAME.search(one.text))]
+    if len(frames) < _NATIVE or _last_error(lines):
+        return None
+    inner = next((one["function"] for one in frames if "unknown" not in one["function"]), "")
+    cause = failed_calls.cause_of_error(" ".join(one["function"] for one in frames))
+    first = next(one for one in lines if _NATIVE_FRAME.search(one.text))
+    return _evidence(first._replace(text="Traceback"), "traceback", cause, {"where": printable(inner)} if inner else {})
 
 
 def _unnamed_class(lines: Sequence[JobLine]) -> Evidence | None:
@@ -50,15 +72,37 @@ def _unnamed_class(lines: Sequence[JobLine]) -> Evidence | None:
 
 def _cut_traceback(lines: Sequence[JobLine]) -> Evidence | None:
     """Frames at the very end: whoever copied the log left out what was raised."""
-    ends_inside = any(_FRAME.match(one.text) or one.text.startswith(_TRACEBACK) for one in lines[-3:])
-    if not ends_inside or not lines[-1].text.startswith((" ", "\t", _TRACEBACK)):
+    frames = [place for place, one in enumerate(lines) if _FRAME.match(one.text) or _is_head(one)]
+    if not frames or not all(_is_inside(one.text) for one in lines[frames[-1] + 1 :]):
         return None
-    began = next(one for one in lines if _FRAME.match(one.text) or one.text.startswith(_TRACEBACK))
-    place = where(lines)
+    began = next(one for one in lines if _FRAME.match(one.text) or _is_head(one))
+    place = where(lines) or _cell(lines)
     before = [one for one in lines if one.number < began.number]
-    told = _last_error(before)
+    error = _last_error(before)
+    kind = next((match["type"] for one in reversed(lines) if (match := _NOTEBOOK_HEAD.match(one.text))), "")
+    text = error.event.text if error else _title(before) or (f"Traceback of a {kind}" if kind else "Traceback")
     detail: dict[str, Value] = {"where": printable(place)} if place else {}
-    return _evidence(began._replace(text=told.event.text if told else began.text), "traceback", "job.exception", detail)
+    return _evidence(began._replace(text=text), "traceback", "job.exception", detail)
+
+
+def _title(before: Sequence[JobLine]) -> str:
+    """What the title of a report says went wrong."""
+    found = [match["text"] for one in before if (match := _TITLE.match(one.text)) and _FAILED.search(match["text"])]
+    return found[0] if found else ""
+
+
+def _is_head(line: JobLine) -> bool:
+    return line.text.startswith(_TRACEBACK) or bool(_NOTEBOOK_HEAD.match(line.text))
+
+
+def _is_inside(text: str) -> bool:
+    """Source lines, marks below them, and what a copy leaves at its end."""
+    return text.startswith((" ", "\t")) or bool(_BETWEEN.match(text))
+
+
+def _cell(lines: Sequence[JobLine]) -> str:
+    found = [match for one in lines if (match := _NOTEBOOK_FRAME.match(one.text))]
+    return f"line {found[0]['line']} of the cell" if found else ""
 
 
 def _last_error(lines: Sequence[JobLine]) -> Evidence | None:
@@ -76,7 +120,7 @@ def _last_error(lines: Sequence[JobLine]) -> Evidence | None:
 
 
 def _is_error(line: JobLine) -> bool:
-    if line.level in ("I", "W") or not _may_be_said(line):
+    if line.level in ("I", "W") or not _may_report(line):
         return False
     if line.nccl:  # which goes on after many of its warnings
         return False
@@ -85,12 +129,19 @@ def _is_error(line: JobLine) -> bool:
 
 
 def _may_be_error(line: JobLine) -> bool:
-    return line.level not in ("I", "W") and _may_be_said(line) and bool(_FAILED.search(line.text))
+    return line.level not in ("I", "W") and _may_report(line) and bool(_FAILED.search(line.text))
 
 
-def _may_be_said(line: JobLine) -> bool:
+def is_doubtful(text: str) -> bool:
+    """Whether a sentence speaks of an error that did not happen, or that does no harm."""
+    return bool(_NO_ERROR.search(text))
+
+
+def _may_report(line: JobLine) -> bool:
     text = line.text
-    return not (is_code(text) or _PROSE.match(text) or _NO_ERROR.search(text) or failed_calls.is_harmless(text))
+    return not (
+        is_code(text) or _PROSE.match(text) or _LABEL.match(text) or is_doubtful(text) or failed_calls.is_harmless(text)
+    )
 
 
 def _evidence(line: JobLine, code: str, cause: str, detail: dict[str, Value]) -> Evidence:

@@ -35,6 +35,10 @@ _OTHER_LOSS = re.compile(
 _MEANT = re.compile(rb"reduced_train_loss['\"]?[:=] ?(?P<loss>\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?)")
 """NeMo's bar has a running mean beside it that is no number for whole runs that are well."""
 _NORM_NAN = re.compile(rb"grad[_ ]?norm['\"]?\s*[:=]?\s*['\"]?[-+]?(?:nan|inf)\b", re.IGNORECASE)
+_NORM = re.compile(
+    rb"(?:grad(?:ient)?[_ ]?norm|gnorm|(?<![\w-])norm)['\"]?\s*[:=]?\s*['\"]?"
+    rb"(\d{1,12}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?)(?![\w.%])"
+)
 _PACES = tuple(  # (a word of the line, the number beside it, what it makes seconds)
     (word, re.compile(regex), unit)
     for word, regex, unit in (
@@ -111,6 +115,7 @@ class TrainingStep(NamedTuple):
     seconds: float | None  # that one step took; per sample of the batch where the batch is reported
     norm_is_nan: bool = False
     raw: bytes = b""
+    norm: float | None = None  # of the gradients
 
 
 _SPEAKER = re.compile(
@@ -153,13 +158,15 @@ def parse(raw: bytes, number: int) -> TrainingStep | None:
     step = _STEP.search(raw) or _BAR.search(raw) or _EPOCH.search(raw)
     if step is None and not raw.lstrip().startswith((b"{", b"[", b"\x1b")) and b"'loss'" not in raw:
         return None
+    norm = _NORM.search(raw) if b"norm" in raw else None
     return TrainingStep(
         number,
         int(step[step.lastindex or 1]) if step else None,
         _number(loss["loss"]) if loss else None,
         pace,
-        b"norm" in raw and bool(_NORM_NAN.search(raw, raw.find(b"norm") - 5)),
+        b"norm" in raw and bool(_NORM_NAN.search(raw, max(raw.find(b"norm") - 5, 0))),
         raw,
+        _number(norm[1]) if norm else None,
     )
 
 

@@ -78,7 +78,7 @@ class FirmwareErrors:
         return None
 
     def settle(self) -> list[Event]:
-        """What has been reported far enough; a record that has not said yet what it is about goes on waiting."""
+        """What has been reported far enough; a record whose subject is not known yet keeps waiting."""
         if self._record and not (self._device or (self._section and self._section.lower() != _PCIE)):
             return []
         return self.finish()
@@ -147,10 +147,10 @@ class FirmwareErrors:
 
     def _reported(self) -> KernelLine:
         """The record in one line."""
-        said = [f"event severity: {self._record_word}"]
-        said += [f"section_type: {self._section}"] if self._section else []
-        said += [f"device_id: {self._device}"] if self._device else []
-        return (self._record or KernelLine(""))._replace(text=f"[Hardware Error]: {', '.join(said)}")
+        fields = [f"event severity: {self._record_word}"]
+        fields += [f"section_type: {self._section}"] if self._section else []
+        fields += [f"device_id: {self._device}"] if self._device else []
+        return (self._record or KernelLine(""))._replace(text=f"[Hardware Error]: {', '.join(fields)}")
 
 
 def _pcie_event(line: KernelLine, device: str, severity: str, bits: int) -> Event:

@@ -57,12 +57,12 @@ class EventFolder:
     def _key(self, event: Event) -> Key:
         key = key_of(event)
         span = int(event.at // self._span) if self._span else 0
-        key = (*key[:5], f"{span} {self._turn(event)} {key[5]}")
+        key = (*key[:5], f"{span} {self._phase(event)} {key[5]}")
         if key not in self._first and len(self._first) >= MAX_DISTINCT:
             key = (*key[:5], "")
         return key
 
-    def _turn(self, event: Event) -> int:
+    def _phase(self, event: Event) -> int:
         """Down, up, down are three events, however alike the first and the last; so are a fault, its end, the fault."""
         ended = self._faults_ended.get(event.device, 0)
         if ends_a_fault(event):
@@ -70,10 +70,10 @@ class EventFolder:
         if (state := state_of(event)) is None:
             return ended
         what, now = state
-        before, turn = self._states.get((what, event.device), (now, 0))
-        turn += before != now
-        self._states[what, event.device] = (now, turn)
-        return turn
+        before, phase = self._states.get((what, event.device), (now, 0))
+        phase += before != now
+        self._states[what, event.device] = (now, phase)
+        return phase
 
     def extend(self, events: Iterable[Event]) -> None:
         for event in events:

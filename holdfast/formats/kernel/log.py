@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 
 from holdfast.catalog import kernel_messages
 from holdfast.catalog.xid import find as xid_fact
@@ -192,12 +193,11 @@ class KernelLog:
             **{word: [self._firmware.feed] for word in firmware_error.KEYWORDS},
             **{register: [self._lspci.feed] for register in _LSPCI_REGISTERS},
         }
-        for group in kernel_messages.groups():
-            recogniser = _group_recogniser(group)
-            if group.kind == _SEGFAULT:
+        for kind, keywords, recogniser in _group_recognisers():
+            if kind == _SEGFAULT:
                 self._of_programs.add(recogniser)
-            for keyword in group.keywords:
-                found.setdefault(keyword.encode(), []).append(recogniser)
+            for keyword in keywords:
+                found.setdefault(keyword, []).append(recogniser)
         return {keyword: tuple(recognisers) for keyword, recognisers in found.items()}
 
 
@@ -230,8 +230,13 @@ def _says_the_same_again(event: Event) -> bool:
     return state_of(event) is None and not cascade
 
 
-def _group_recogniser(group: kernel_messages.KernelMessageGroup) -> Recogniser:
-    return lambda line: known_message.find(group, line)
+@cache
+def _group_recognisers() -> list[tuple[str, tuple[bytes, ...], Recogniser]]:
+    """Kind, keywords and reader of every group of the catalog; they keep no state, so that all logs share them."""
+    return [
+        (group.kind, tuple(map(str.encode, group.keywords)), partial(known_message.find, group))
+        for group in kernel_messages.groups()
+    ]
 
 
 def _header_before(block: bytes, end: int) -> bytes:

@@ -1,6 +1,7 @@
 """What `kubectl` prints about nodes: `get nodes`, `describe node`, and both as JSON."""
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,10 +15,19 @@ _CONDITION = re.compile(r"^\s+(\w+)\s+(True|False|Unknown)\s+(.*)$", re.MULTILIN
 _FIELD = re.compile(r"^\s*(Unschedulable|Taints):\s*(.*?)\s*$", re.MULTILINE)
 _SECTION = re.compile(r"^(Conditions|Capacity|Allocatable):\s*\n((?:[ \t]+\S.*\n?)*)", re.MULTILINE)
 _GPUS = re.compile(r"^\s*((?:nvidia|amd)\.com/(?:gpu|mig-\S+?)):\s*(\d+)", re.MULTILINE)
+_TABLE = re.compile(r"^\s*Type\s+Status\s+LastHeartbeatTime\s", re.MULTILINE)
+_DATED = re.compile(r"^\s*(\w+)\s+(True|False|Unknown)\s+(\w{3}, \d.*?[+-]\d{4}\s+\w{3}, \d.*)$", re.MULTILINE)
+_OF_NODE = re.compile(r"\bdescribe (?:node|no)[ /](\S+)")
+_YAML = re.compile(r"^(?P<indent> *)conditions:\s*$", re.MULTILINE)
+_YAML_ITEM = re.compile(r"^ *- ", re.MULTILINE)
+_YAML_FIELD = re.compile(r"^[ -]*(type|status|reason|message):[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.MULTILINE)
+_YAML_NAME = re.compile(r"^(?:metadata:\n)(?:[ ]+.*\n)*?[ ]{2,4}name:[ ]*(\S+)", re.MULTILINE)
+UNNAMED = "unknown"  # an excerpt without the name of its node
 _BAD = re.compile(
     r"Pressure|Unavailable|Deadlock|Readonly|Problem|Fail|Fault|Error|Unhealthy|Corrupt|Frequent|Hang|XID", re.I
 )
 _GOOD = re.compile(r"Ready|Healthy|OK$|Available$")
+CORDONED = "SchedulingDisabled: somebody cordoned it"
 REMEDY = "see `kubectl describe node` and the kubelet's log; repair the node, then uncordon it"
 
 
@@ -32,8 +42,53 @@ def read(text: str) -> ToolOutput | None:
             _take_state(output, name, ready=state.startswith("Ready"), cordoned="SchedulingDisabled" in state)
     for item in _items(json_document.find(text)):
         _take_object(output, item)
+    if not output.present:
+        _take_excerpt(output, text)
     output.lines = len(output.present)
     return output if output.present else None
+
+
+def _take_excerpt(output: ToolOutput, text: str) -> None:
+    """Conditions or GPU counts that were copied without what stands above them, or a node as YAML."""
+    sections = dict(_SECTION.findall(text))
+    capacity, allocatable = (dict(_GPUS.findall(sections.get(name, ""))) for name in ("Capacity", "Allocatable"))
+    if capacity and allocatable:
+        output.see(f"node/{UNNAMED}")
+        _take_gpus(output, f"node/{UNNAMED}", capacity, allocatable)
+    named = _OF_NODE.search(text)
+    if not _TABLE.search(text):
+        for kind, status, rest in _DATED.findall(text):
+            words = " ".join(re.split(r"\s{2,}", rest.strip())[2:])
+            _take_one(output, named[1] if named else UNNAMED, {"type": kind, "status": status, "message": words})
+    if head := _TABLE.search(text):
+        for kind, status, rest in _CONDITION.findall(textwrap.indent(text[head.end() :], " ")):
+            words = " ".join(re.split(r"\s{2,}", rest.strip())[2:])
+            _take_one(output, UNNAMED, {"type": kind, "status": status, "message": words})
+    for _, entry in json_document.walk(json_document.find(text)):
+        conditions = entry.get("conditions")
+        for one in conditions if isinstance(conditions, list) else ():
+            if isinstance(one, Mapping) and {"type", "status", "lastTransitionTime"} <= set(one):
+                _take_one(output, str(entry.get("nodeName") or UNNAMED), one)
+    if (start := _YAML.search(text)) and "lastHeartbeatTime:" in text:
+        _take_yaml(output, text, start.end())
+
+
+def _take_yaml(output: ToolOutput, text: str, start: int) -> None:
+    named = _YAML_NAME.search(text)
+    name = named[1] if named else UNNAMED
+    for item in _YAML_ITEM.split(text[start:])[1:]:
+        fields = dict(_YAML_FIELD.findall(item))
+        if "type" in fields and "status" in fields:
+            _take_one(output, name, fields)
+    if output.present and re.search(r"^ *unschedulable: true\s*$", text, re.MULTILINE):
+        output.complain(f"node/{name}", CORDONED, fails=False, remedy=REMEDY)
+
+
+def _take_one(output: ToolOutput, node: str, condition: Mapping[str, Any]) -> None:
+    place = f"node/{node}"
+    output.see(place)
+    words = f"{condition.get('reason', '')} {condition.get('message', '')}"
+    _take_condition(output, place, str(condition["type"]), str(condition["status"]), words)
 
 
 def _items(document: Any) -> Iterator[Mapping[str, Any]]:
@@ -53,7 +108,7 @@ def _take_state(output: ToolOutput, name: str, *, ready: bool, cordoned: bool) -
     if not ready:
         output.complain(place, "NotReady", remedy=REMEDY)
     if cordoned:
-        output.complain(place, "SchedulingDisabled: somebody cordoned it", fails=False, remedy=REMEDY)
+        output.complain(place, CORDONED, fails=False, remedy=REMEDY)
 
 
 def _take_description(output: ToolOutput, name: str, text: str) -> None:
@@ -64,7 +119,7 @@ def _take_description(output: ToolOutput, name: str, text: str) -> None:
     for kind, status, rest in _CONDITION.findall(sections.get("Conditions", "")):
         _take_condition(output, place, kind, status, " ".join(re.split(r"\s{2,}", rest.strip())[2:]))
     if fields.get("Unschedulable") == "true":
-        output.complain(place, "SchedulingDisabled: somebody cordoned it", fails=False, remedy=REMEDY)
+        output.complain(place, CORDONED, fails=False, remedy=REMEDY)
     if "Conditions" not in sections:
         output.doubt(place, "the description has no conditions: it breaks off")
     counts = [dict(_GPUS.findall(sections.get(name, ""))) for name in ("Capacity", "Allocatable")]
@@ -80,7 +135,7 @@ def _take_object(output: ToolOutput, item: Mapping[str, Any]) -> None:
             words = f"{one.get('reason', '')} {one.get('message', '')}"
             _take_condition(output, place, str(one.get("type", "")), str(one.get("status", "")), words)
     if (item.get("spec") or {}).get("unschedulable") is True:
-        output.complain(place, "SchedulingDisabled: somebody cordoned it", fails=False, remedy=REMEDY)
+        output.complain(place, CORDONED, fails=False, remedy=REMEDY)
     counts = [
         {str(k): str(v) for k, v in (status.get(name) or {}).items() if _GPUS.match(f"{k}: {v}")}
         for name in ("capacity", "allocatable")

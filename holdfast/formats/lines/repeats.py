@@ -34,18 +34,18 @@ class Repeats:
         """The message remembered last, again behind a prefix of usual length."""
         if self._last is None or len(raw) - len(self._ending) > _LONGEST_PREFIX or not raw.endswith(self._ending):
             return False
-        if _shape(raw, self._ending) != self._head:  # another writer said the same
+        if _shape(raw, self._ending) != self._head:  # another writer wrote the same
             return False
-        self._tell(self._last, raw, number)
+        self._add(self._last, raw, number)
         return True
 
     def is_known(self, line: KernelLine, raw: bytes) -> bool:
         repeated = self._by_message.get(line.text)
         if repeated is not None:
-            self._tell(repeated, raw, line.number)
+            self._add(repeated, raw, line.number)
         return repeated is not None
 
-    def _tell(self, repeated: _Repeated, raw: bytes, number: int) -> None:
+    def _add(self, repeated: _Repeated, raw: bytes, number: int) -> None:
         repeated.again.append((raw, number))
         self._new[id(repeated)] = repeated
 
@@ -56,7 +56,7 @@ class Repeats:
         self._head = _shape(raw, self._ending)
 
     def forget(self) -> None:
-        """From here on, what was said before is said anew."""
+        """Forget earlier lines: repeats of them are reported again."""
         self._by_message, self._last = {}, None
 
     def news(self) -> Iterator[tuple[Event, KernelLine]]:

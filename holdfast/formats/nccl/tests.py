@@ -43,9 +43,9 @@ def network_of(line: str) -> str:
     return str(found[1] or found[2] or found[3]) if found else ""
 
 
-def network_among(said: Iterable[str]) -> str:
-    """Of what several ranks said: one that fell back to TCP is as slow as if all had."""
-    named = [one for one in said if one]
+def network_among(notes: Iterable[str]) -> str:
+    """Over all ranks: one that fell back to TCP is as slow as if all had."""
+    named = [one for one in notes if one]
     return SOCKET if SOCKET in named else named[0] if named else ""
 
 

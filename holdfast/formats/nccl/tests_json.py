@@ -20,18 +20,18 @@ _SIDES = ("out_of_place", "in_place")
 
 def parse(text: str) -> Sweep:
     try:
-        said: Any = json.loads(text)
+        document: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         return Sweep(trouble=f"the JSON cannot be read: {error}")
-    results = said.get("results") if isinstance(said, dict) else None
+    results = document.get("results") if isinstance(document, dict) else None
     if not isinstance(results, list):
         return Sweep(trouble="the JSON has no list of results")
     rows = tuple(row for one in results if (row := _row(_table(one))) is not None)
-    devices = _tables(_table(said.get("config")).get("devices"))
+    devices = _tables(_table(document.get("config")).get("devices"))
     models = [model for device in devices if (model := _text(device, "device_info"))]
-    average = number(_table(said.get("average_bus_bandwidth")).get("bandwidth"))
-    counted = [number(_table(said.get(name)).get("count")) for name in ("out_of_bounds", "bitwise_mismatches")]
-    arguments = said.get("args")
+    average = number(_table(document.get("average_bus_bandwidth")).get("bandwidth"))
+    counted = [number(_table(document.get(name)).get("count")) for name in ("out_of_bounds", "bitwise_mismatches")]
+    arguments = document.get("args")
     program = str(arguments[0]) if isinstance(arguments, list) and arguments else ""
     return Sweep(
         rows=rows,
@@ -40,20 +40,20 @@ def parse(text: str) -> Sweep:
         hosts=tuple(dict.fromkeys(host for device in devices if (host := _text(device, "hostname")))),
         model=models[0] if models else "",
         average_busbw_bytes_per_second=None if average is None else average * GIGABYTE,
-        complete="end_time" in said,
+        complete="end_time" in document,
         damage=damage(*counted),
-        trouble=_trouble(said, rows),
+        trouble=_trouble(document, rows),
     )
 
 
-def _trouble(said: Mapping[str, Any], rows: tuple[NcclTestRow, ...]) -> str:
-    errors = said.get("errors")
+def _trouble(document: Mapping[str, Any], rows: tuple[NcclTestRow, ...]) -> str:
+    errors = document.get("errors")
     reported = [str(one) for one in errors if one] if isinstance(errors, list) else []
     if reported:
         return reported[0]
     if not rows:
         return NO_ROW
-    return "" if "end_time" in said else f"the JSON ends after {rows[-1].bytes} bytes without an end_time"
+    return "" if "end_time" in document else f"the JSON ends after {rows[-1].bytes} bytes without an end_time"
 
 
 def _row(table: Mapping[str, Any]) -> NcclTestRow | None:

@@ -65,9 +65,9 @@ def operation_of(text: str, rows: Sequence[NcclTestRow]) -> str:
 
 
 def damage(out_of_bounds: float | None, other_bits: float | None) -> str:
-    said = []
+    notes = []
     if out_of_bounds:
-        said.append(f"{out_of_bounds:.0f} values out of bounds")
+        notes.append(f"{out_of_bounds:.0f} values out of bounds")
     if other_bits:
-        said.append(f"{other_bits:.0f} results with other bits when repeated")
-    return " and ".join(said)
+        notes.append(f"{other_bits:.0f} results with other bits when repeated")
+    return " and ".join(notes)

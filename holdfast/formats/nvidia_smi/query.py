@@ -10,6 +10,12 @@ from holdfast.formats.tool_output import NODE, ToolOutput
 
 MARK = "NVSMI LOG"
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
+_EXCERPT = re.compile(
+    r"^\s*(?:Remapped Rows|Retired Pages|ECC Errors|ECC Mode|Clocks (?:Throttle|Event) Reasons|FB Memory Usage"
+    r"|(?:GPU )?Power Readings|Temperature|Max Clocks|Fabric|PCI|GPU Link Info|GPU Operation Mode|Utilization)"
+    r"\s*\n\s+\S[^:\n]*?(?:\s{2,}: |\n\s+\S[^:\n]*?\s{2,}: )",
+    re.MULTILINE,
+)
 _LINE = re.compile(r"^(\s*)([^:]*?)\s*(?::(?: (.*))?)?$")
 _PROCESS_KEYS = ("processid", "pid")
 _HANDLE = re.compile(
@@ -20,6 +26,7 @@ _NO_DRIVER = re.compile(
     r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.*", re.IGNORECASE
 )
 _NVML = re.compile(r"Failed to initialize NVML: (.*)", re.IGNORECASE)
+_INFOROM = re.compile(r"WARNING: infoROM is corrupted at gpu\s+([0-9A-Fa-f:.]{7,})", re.IGNORECASE)
 _NO_DEVICES = re.compile(r"^No devices were found", re.IGNORECASE | re.MULTILINE)
 Fields = dict[str, str]
 
@@ -28,6 +35,8 @@ def read_text(text: str) -> ToolOutput | None:
     """None where this is no output of `nvidia-smi -q`."""
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if _GPU.match(line)]
+    if not starts and (section := _EXCERPT.search(text)):
+        return _excerpt(text[section.start() :].lstrip("\n").splitlines())
     if not starts or not any(" : " in line for line in lines[starts[0] : starts[0] + 200]):
         return None
     output = ToolOutput("nvidia-smi -q")
@@ -42,6 +51,13 @@ def read_text(text: str) -> ToolOutput | None:
     for number, (address, found_fields) in enumerate(gpus.items()):
         _gpu(output, number, address, found_fields)
     return output
+
+
+def _excerpt(lines: list[str]) -> ToolOutput | None:
+    """Sections that were copied without the line that names their GPU."""
+    output = ToolOutput("nvidia-smi -q")
+    values.take(output, "gpu/0", _block([f"    {line}" for line in lines if line.strip() != "[...]"]))
+    return output if output.signals else None
 
 
 def _block(lines: list[str]) -> Fields:
@@ -119,10 +135,13 @@ def read_failure(text: str) -> ToolOutput | None:
         output.complain(
             NODE, "nvidia-smi finds no GPU", remedy="look for Xid 79 in the kernel log and for the GPUs in lspci"
         )
-    for address, said in _HANDLE.findall(text):
+    for address in dict.fromkeys(_INFOROM.findall(text)):
+        why = f"GPU {values.address_of(address)}: its infoROM is corrupted"
+        output.complain(NODE, why, fails=False, remedy="reset the GPU; replace it if the warning returns")
+    for address, problem in _HANDLE.findall(text):
         output.complain(
             NODE,
-            f"GPU {values.address_of(address)}: {said}",
+            f"GPU {values.address_of(address)}: {problem}",
             remedy="drain the node and reboot it; then replace the GPU",
         )
     return output if output.complaints else None

@@ -24,9 +24,27 @@ _KNOWN = {path.replace(".", "") for field in FIELDS for path in field.paths} | {
 }
 _FIRST = re.compile(r"\s*\"?[a-z][\w.]*(?: \[[^\]]*\])?\"?\s*[,;\t]")
 _WIDTHS = (",", ";", "\t")
+_COMMAND = re.compile(r"--query-gpu[= ]\"?([\w.,]+).*?--format[= ]\"?csv\S*noheader\S*")
+_NOTE = re.compile(r"(?<!\s)\s+(?:<[=-]|#|←|//).*$")  # what somebody wrote beside a row
 
 
 def read(text: str) -> ToolOutput | None:
+    return _with_header(text) or _by_command(text)
+
+
+def _by_command(text: str) -> ToolOutput | None:
+    """Rows without a header, behind the command that names their columns."""
+    for command in _COMMAND.finditer(text):
+        columns = [_column(cell) for cell in command[1].split(",")]
+        lines = [_NOTE.sub("", line) for line in text[command.end() :].splitlines()[1:]]
+        above = next((number for number, line in enumerate(lines) if line.strip()), 0)
+        end = next((number for number, line in enumerate(lines[above:], above) if not line.strip()), len(lines))
+        if _known(columns) and (output := _rows(columns, lines[above:end], ",", units=False)):
+            return output
+    return None
+
+
+def _with_header(text: str) -> ToolOutput | None:
     lines = [line for line in text.splitlines() if line.strip()]
     for number, line in enumerate(lines[:5000]):
         if not _FIRST.match(line):
@@ -46,8 +64,11 @@ def _column(cell: str) -> str:
 
 
 def _is_header(columns: list[str]) -> bool:
-    known = [column for column in columns if column.replace(".", "") in _KNOWN]
-    return len(known) >= max(2, len(columns) // 3)
+    return _known(columns) >= max(2, len(columns) // 3)
+
+
+def _known(columns: list[str]) -> int:
+    return sum(column.replace(".", "") in _KNOWN for column in columns)
 
 
 def _rows(columns: list[str], lines: list[str], delimiter: str, units: bool) -> ToolOutput | None:

@@ -2,6 +2,7 @@
 
 import re
 
+from holdfast.catalog.gpus import gpu_model
 from holdfast.formats.nvidia_smi import values
 from holdfast.formats.tool_output import NODE, ToolOutput
 
@@ -13,14 +14,19 @@ _SECOND = re.compile(
     r"^\|\s*(N/A|\d+%|ERR!)\s+(\d+C|N/A|ERR!)\s+(P\d+|N/A|ERR!)\s+(\S+)\s*/\s*(\S+)\s*\|\s*(\S+)\s*/\s*(\S+)\s*\|\s*(\S+)\s+"
 )
 _NVLINK_GPU = re.compile(r"^\s*GPU (\d+): (.*?)(?: \(UUID: (.*?)\))?\s*$")
-_LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
+_BY_ADDRESS = re.compile(r"^\s*GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
+_LINK = re.compile(r"^\s+Link (\d+): ([^:]*?)\s*$")
+_COUNTED = re.compile(r"^\s+Link (\d+): ([^:]+?): (\S+)(?: \S+)?\s*$")  # NVLink 5 counts more kinds
 _C2C = re.compile(r"^\s+C2C Link (\d+): (.*?)\s*$")  # between a GPU and its Grace CPU
+_CUT_RATE = re.compile(r"[1-9][\d.]*(?: G?B?/?)?")  # the last line of a text that breaks off
 _CUT = re.compile(r"^\s*(?:\.\.\.|…|\[\.\.\.\]|--More--)\s*$")
 _RATE = re.compile(r"[\d.]+ GB/s|<active>|active", re.IGNORECASE)
 _DRIVER_MODELS = ("WDDM", "TCC", "MCDM")  # of Windows, in the place of persistence mode
 _ALL_INACTIVE = re.compile(r"^\s*NVML: Unable to retrieve NVLink information as all links are inActive")
 _ON_A_BASEBOARD = re.compile(r"SXM|HBM3|HGX|B200|B300")  # without a bridge a card in a slot has no link, and needs none
 _ERRORS = re.compile(r"^\s+Link (\d+): (Replay|Recovery|CRC FLIT|CRC|Data CRC)\w* Errors?: (\d+)", re.IGNORECASE)
+_HARMLESS = re.compile(r"(?i)FEC Errors|packets|bytes|blocks|successful|BER\b|raw|discard", re.IGNORECASE)
+_FAULT = re.compile(r"(?i)errors?$|events?$|recover|overrun|malformed")
 _COUNTERS = {
     "replay": "gpu_nvlink_replay_errors_total",
     "recovery": "gpu_nvlink_recovery_errors_total",
@@ -57,32 +63,81 @@ def read_summary(text: str) -> ToolOutput | None:
 
 def read_nvlink(text: str) -> ToolOutput | None:
     """States and speeds (`-s`), and error counters (`-e`); the same GPU may come in both."""
-    output = ToolOutput("nvidia-smi nvlink")
-    links: dict[str, dict[int, bool]] = {}
-    counts: dict[tuple[str, str], float] = {}
-    place = model = ""
-    for line in text.splitlines():
+    return _NvlinkText().read(text)
+
+
+class _NvlinkText:
+    def __init__(self) -> None:
+        self.output = ToolOutput("nvidia-smi nvlink")
+        self.links: dict[str, dict[int, bool]] = {}
+        self.counts: dict[tuple[str, str], float] = {}
+        self.faults: dict[str, list[tuple[str, str, str]]] = {}
+        self.addresses: list[str] = []
+        self.place = self.model = ""
+
+    def read(self, text: str) -> ToolOutput | None:
+        for line in text.splitlines():
+            if not self._take_head(line) and self.place:
+                self._take_line(line)
+        if not self.links and not self.counts and not self.output.present:
+            return None
+        self._drop_the_cut()
+        _report_links(self.output, self.links, self.counts)
+        for place, counted in self.faults.items():
+            _report_faults(self.output, place, counted)
+        return self.output
+
+    def _drop_the_cut(self) -> None:
+        """The tool lists every link, those that are down too: where the last list is short, the text breaks off. A link
+        that the part before the cut shows as down is down all the same."""
+        model = gpu_model(self.model)
+        listed = self.links.get(self.place, {})
+        if model is None or model.nvlink_optional or not listed or not all(listed.values()):
+            return
+        if len(listed) < model.nvlink_lanes:
+            del self.links[self.place]
+            self.output.doubt(self.place, f"the list of its NVLinks breaks off after {len(listed)}")
+            self.output.see(self.place)
+
+    def _take_head(self, line: str) -> bool:
         if gpu := _NVLINK_GPU.match(line):
-            place = f"gpu/{int(gpu[1])}"
-            model, uuid = gpu[2], gpu[3]
-            output.add(place, "gpu_model", model)
-            if uuid:
-                output.add(place, "gpu_uuid", uuid)
-        elif place in links and _CUT.match(line):
-            del links[place]
-            output.doubt(place, "the list of its NVLinks breaks off")
-            place = ""
-        elif place and _inactive_or_c2c(output, place, model, line):
-            continue
-        elif place and (errors := _ERRORS.match(line)):
+            self.place, self.model = f"gpu/{int(gpu[1])}", gpu[2]
+            self.output.add(self.place, "gpu_model", self.model)
+            if gpu[3]:
+                self.output.add(self.place, "gpu_uuid", gpu[3])
+        elif address := _BY_ADDRESS.match(line):
+            self.place, self.model = f"gpu/{len(self.addresses)}", ""
+            self.addresses.append(values.address_of(address[1]))
+            self.output.add(self.place, "gpu_pci_address", self.addresses[-1])
+        else:
+            return False
+        return True
+
+    def _take_line(self, line: str) -> None:
+        place = self.place
+        if place in self.links and _CUT.match(line):
+            del self.links[place]
+            self.output.doubt(place, "the list of its NVLinks breaks off")
+            self.place = ""
+        elif _inactive_or_c2c(self.output, place, self.model, line):
+            pass
+        elif errors := _ERRORS.match(line):
             signal = _COUNTERS["crc" if "crc" in errors[2].lower() else errors[2].lower()]
-            counts[place, signal] = counts.get((place, signal), 0.0) + float(errors[3])
-        elif place and (link := _LINK.match(line)):
-            links.setdefault(place, {})[int(link[1])] = bool(_RATE.fullmatch(link[2]))
-    if not links and not counts and not output.present:
-        return None
-    _tell_links(output, links, counts)
-    return output
+            self.counts[place, signal] = self.counts.get((place, signal), 0.0) + float(errors[3])
+        elif counted := _COUNTED.match(line):
+            self.output.see(place)
+            self.faults.setdefault(place, []).append((counted[1], counted[2], counted[3]))
+        elif link := _LINK.match(line):
+            self.links.setdefault(place, {})[int(link[1])] = bool(
+                _RATE.fullmatch(link[2]) or _CUT_RATE.fullmatch(link[2])
+            )
+
+
+def _report_faults(output: ToolOutput, place: str, counted: list[tuple[str, str, str]]) -> None:
+    """What NVLink 5 counts: a link that recovered is worse for a while, one that could not recover is lost."""
+    for link, name, value in counted:
+        if value.isdigit() and int(value) and _FAULT.search(name) and not _HARMLESS.search(name):
+            output.complain(place, f"NVLink {link}: {name} {value}", fails="failed" in name.lower())
 
 
 def _inactive_or_c2c(output: ToolOutput, place: str, model: str, line: str) -> bool:
@@ -102,11 +157,15 @@ def _inactive_or_c2c(output: ToolOutput, place: str, model: str, line: str) -> b
     return True
 
 
-def _tell_links(output: ToolOutput, links: dict[str, dict[int, bool]], counts: dict[tuple[str, str], float]) -> None:
+def _report_links(output: ToolOutput, links: dict[str, dict[int, bool]], counts: dict[tuple[str, str], float]) -> None:
     for place, states in links.items():
         output.see(place)
         output.add(place, "gpu_nvlink_active_lanes", float(sum(states.values())))
-        output.add(place, "gpu_nvlink_down_links", ",".join(str(number) for number, up in states.items() if not up))
+        down = ",".join(str(number) for number, up in states.items() if not up)
+        output.add(place, "gpu_nvlink_down_links", down)
+        if down and len(links) == 1 and any(states.values()):
+            text = f"some of its NVLinks are inactive ({down}); no other GPU is shown to compare with"
+            output.complain(place, text, fails=False, remedy="compare with its siblings; reset the GPUs of the node")
     for (place, name), count in counts.items():
         output.see(place)
         output.add(place, name, count)

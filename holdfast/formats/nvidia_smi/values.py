@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from holdfast.catalog.gpus import gpu_model
 from holdfast.formats.pci.address import normal
 from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
 from holdfast.model.signal import Value
@@ -348,6 +349,8 @@ def take(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
             continue
         _one(output, place, field, given)
     _sum_sram(output, place, found)
+    _ecc_is_on(output, place)
+    _pcie_link(output, place, found)
     _reasons(output, place, found)
     _state(output, place, found)
 
@@ -391,6 +394,35 @@ def _sum_sram(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
             output.add(place, name, sum(counts))
 
 
+def _ecc_is_on(output: ToolOutput, place: str) -> None:
+    """A table that counts errors and does not print the mode: without ECC there is nothing to count."""
+    known = {name for where, name, _ in output.signals if where == place}
+    counted = any(name.startswith("gpu_ecc_volatile_uncorrected") for name in known)
+    if counted and "gpu_ecc_mode" not in known and (place, "gpu_ecc_mode") not in output.absent:
+        output.add(place, "gpu_ecc_mode", 1.0)
+
+
+def _pcie_link(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
+    """Narrower than GPU and slot can be, or slower while it works. A GPU that rests may do both to save power, and the
+    slots of a desktop may have fewer lanes than its card: only models of servers are called narrow."""
+    own = {name: value for where, name, value in output.signals if where == place}
+    now = {name: value for name, value in own.items() if isinstance(value, float)}
+    width, able = now.get("gpu_pcie_width_lanes", 0.0), now.get("gpu_pcie_max_width_lanes", 0.0)
+    speed, fastest = now.get("gpu_pcie_generation", 0.0), now.get("gpu_pcie_max_generation", 0.0)
+    known = "gpu_model" in own and gpu_model(str(own["gpu_model"])) is not None
+    if "gpu_model" in own and not known:
+        return
+    awake = re.fullmatch(r"P?[0-2]", (found.get("performancestate") or found.get("pstate") or "P0").strip())
+    if 0 < width < able and awake and known:
+        text = f"its PCIe link has {width:.0f} of {able:.0f} lanes"
+        output.complain(place, text, fails=False, remedy="reboot once; if it stays, reseat the card or its riser")
+    elif 0 < width < able:
+        output.doubt(place, f"its PCIe link has {width:.0f} of {able:.0f} lanes: see whether it stays so under load")
+    if 0 < speed < fastest and awake and known and now.get("gpu_utilization_ratio", 0.0) > 0.0:
+        text = f"its PCIe link runs at generation {speed:.0f} of {fastest:.0f} while it works"
+        output.complain(place, text, fails=False, remedy="reboot once; if it stays, reseat the card or its riser")
+
+
 def _reasons(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
     mask, seen = 0, False
     for path, text in found.items():
@@ -422,9 +454,10 @@ def _state(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
     sick = sorted(path for path, text in found.items() if key(text) in _SICK)
     if sick and not lost:
         shown = ", ".join(sick[:4]) + (f" and {len(sick) - 4} more" if len(sick) > 4 else "")
+        what = "some calls to the GPU fail" if 2 * len(sick) < len(found) else "the GPU does not answer the driver"
         output.complain(
             place,
-            f"the GPU does not answer the driver: nvidia-smi prints an error for {shown}",
+            f"{what}: nvidia-smi prints an error instead of {shown}",
             remedy="drain the node, reset the GPU; reboot if it still does not answer",
         )
 

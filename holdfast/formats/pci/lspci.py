@@ -8,13 +8,14 @@ import re
 from holdfast.formats.kernel import aer
 from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.pci import address as pci_address
+from holdfast.formats.tool_output import NODE, ToolOutput
 from holdfast.model.signal import Event
 
 HEADER = re.compile(rb"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S")
 _HEADER = re.compile(r"(?P<device>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?P<title>.*)")
 _SPEED = re.compile(r"Speed (\d+(?:\.\d+)?)GT/s")
 _WIDTH = re.compile(r"Width x(\d+)")
-_SET = re.compile(r"(\w+)\+")
+_SET = re.compile(r"(?<!\w)(\w+)\+")
 _KERNEL_NAMES = {"AdvNonFatalErr": "NonFatalErr"}  # where lspci and the kernel have two names for one bit
 _CARRIES_TRAINING = re.compile(
     r"3D controller|VGA.*NVIDIA|Infiniband|Mellanox|Non-Volatile memory|NVIDIA", re.IGNORECASE
@@ -106,3 +107,26 @@ class Lspci:
 def _link(text: str) -> tuple[float, int] | None:
     speed, width = _SPEED.search(text), _WIDTH.search(text)
     return (float(speed[1]), int(width[1][:4])) if speed and width else None
+
+
+_EXCERPT = re.compile(r"^\s*(LnkCap|LnkSta):\s*(.*)$", re.MULTILINE)
+
+
+def read_excerpt(text: str) -> ToolOutput | None:
+    """Lines about a link without the line that names its device. A narrow link is one; a slow one may save power."""
+    lines = _EXCERPT.findall(text)
+    if re.search(_HEADER.pattern, text) or not any(name == "LnkSta" for name, _ in lines):
+        return None
+    output, capable = ToolOutput("lspci excerpt"), None
+    for name, rest in lines:
+        link = _link(rest)
+        if name == "LnkCap":
+            capable = link
+        elif link and (f"x{link[1]} (downgraded)" in rest or (capable and link[1] < capable[1])):
+            able = f" of x{capable[1]}" if capable else ""
+            output.complain(NODE, f"a PCIe link has width x{link[1]}{able}; the device is not named", fails=False,
+                            remedy="reseat the device or its riser")  # fmt: skip
+        elif link and ("downgraded" in rest or (capable and link[0] < capable[0])):
+            output.doubt(NODE, f"a PCIe link runs at {link[0]} GT/s, below what it could: idle devices do so too")
+    output.lines = len(lines)
+    return output

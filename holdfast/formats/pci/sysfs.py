@@ -9,7 +9,6 @@ _AER_LINE = re.compile(r"([A-Za-z][\w -]*?) (\d{1,20})")  # older kernels print 
 _HEX = re.compile(r"0x[0-9a-f]{1,8}")
 _NVIDIA = 0x10DE
 _AMD = 0x1002
-GENERATION_SPEEDS = {1: 2.5e9, 2: 5e9, 3: 8e9, 4: 16e9, 5: 32e9, 6: 64e9, 7: 128e9}
 
 
 def address(text: str) -> str:

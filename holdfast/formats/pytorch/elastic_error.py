@@ -14,8 +14,8 @@ def is_one(head: bytes) -> bool:
 def as_text(raw: bytes) -> bytes:
     """The traceback as the worker would have printed it, and the message where there is none. NotAnErrorFile else."""
     try:
-        said = msgspec.json.decode(raw)["message"]
-        message, stack = str(said["message"]), str(said["extraInfo"]["py_callstack"])
+        document = msgspec.json.decode(raw)["message"]
+        message, stack = str(document["message"]), str(document["extraInfo"]["py_callstack"])
     except (msgspec.DecodeError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotAnErrorFile(str(error)) from None
     last = message.partition("\n")[0]

@@ -14,7 +14,7 @@ from holdfast.formats.pytorch import plain_pickle
 RECENT_PER_GROUP = 8  # finished operations kept of each group: enough to compare shapes at the point of the hang
 MOST_PENDING = 2_000
 _POINT_TO_POINT = re.compile(r"(send|recv) (\d+)(->|<-)(\d+)")
-_RANK_IN_NAME = re.compile(r"(\d+)(?:\.(?:json|pkl|pickle|pt))?$")
+_RANK_IN_NAME = re.compile(r"(?<!\d)(\d+)(?:\.(?:json|pkl|pickle|pt))?$")
 
 
 class NotADump(ValueError):

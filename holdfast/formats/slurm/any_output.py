@@ -4,6 +4,7 @@ A table without a header is read by what its columns hold: one has states, one h
 """
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -16,10 +17,14 @@ _HOST = re.compile(r"[a-zA-Z][\w.-]*(?:\[[\d,-]+\][\w.-]*)*(?:,[a-zA-Z][\w.-]*(?
 _STATE = re.compile(r"[a-zA-Z_+@]+[*~#!%$@^+-]?")
 _DELIMITERS = ("|", ";", "\t", ",", None)
 _HEADER = re.compile(r"\b(?:STATE|HOSTNAMES?|NODELIST|PARTITION|NODENAME)\b")
+_TABLE_HEAD = re.compile(r"^[ \t]*(?:PARTITION|NODELIST|HOSTNAMES|NODENAME)\b[^\n]*\bSTATE\b[^\n]*$", re.MULTILINE)
 _JOB_HEADER = re.compile(r"\bJOBID|\bJOBIDRAW|\bJOBNAME\b")
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}\s*$")
 _REASONS = re.compile(r"REASON\s+USER\s+TIMESTAMP\s+(?:STATE\s+)?NODELIST")
 _REASON_ROW = re.compile(r"(.*?)\s+\S+\s+\d{4}-\d\d-\d\dT[\d:]+\s+(?:[a-z*~#!%$@^-]+\s+)?(\S+)\s*$")
+_REASONS_ALONE = re.compile(r"REASON\s+NODELIST\s*$")
+_REASON_ALONE_ROW = re.compile(r"(\S.*?)\s{2,}(\S+)\s*$")
+_ERROR = re.compile(r"^\s*(?:\w+: )?(?:error|usage|fatal)\b:?", re.IGNORECASE | re.MULTILINE)
 _ENOUGH = 0.9
 _KNOWN = {flag.lower() for flag in fields.FLAGS} | {
     "idle",
@@ -68,17 +73,31 @@ def _nodes(text: str) -> list[SlurmNode] | None:
     if _JOB_HEADER.search(first):
         return None
     if _REASONS.match(first):
+        return _reasons(lines[1:])
+    if lines and all(_REASON_ROW.fullmatch(line) for line in lines):  # `sinfo -R -h`
         return _reasons(lines)
+    if _REASONS_ALONE.match(first):
+        return _reasons(lines[1:], _REASON_ALONE_ROW)
     if _HEADER.search(first) and (found := nodes.from_table("\n".join(lines))):
         return found
-    return _guessed(text)
+    return _guessed(text) or _inside(text)
 
 
-def _reasons(lines: Sequence[str]) -> list[SlurmNode]:
+def _inside(text: str) -> list[SlurmNode] | None:
+    """A table of sinfo with something above it: from its header to the next empty line, what does not fit left out."""
+    head = _TABLE_HEAD.search(text)
+    if head is None:
+        return None
+    body = text[head.start() :].lstrip("\n").partition("\n\n")[0]
+    lines = [line for line in textwrap.dedent(body).splitlines() if len(line.split()) >= len(head[0].split())]
+    return nodes.from_table("\n".join(lines)) or None
+
+
+def _reasons(lines: Sequence[str], shape: re.Pattern[str] = _REASON_ROW) -> list[SlurmNode]:
     """`sinfo -R` lists nodes that are down, drained or failing, with the reason and without the state."""
     found = []
-    for line in lines[1:]:
-        if row := _REASON_ROW.match(line):
+    for line in lines:
+        if row := shape.match(line):
             try:
                 names = hostlist.expand(row[2])
             except ValueError:
@@ -101,6 +120,8 @@ def _tables(text: str) -> Iterator[tuple[list[list[str]], list[tuple[str, ...]]]
 
 def _guessed(text: str) -> list[SlurmNode] | None:
     """None unless nearly every line has a host name and a state in the same two columns."""
+    if _ERROR.search(text):  # a tool that failed, in words that look like a host and a state
+        return None
     for rows, columns in _tables(text):
         state = next((n for n, column in enumerate(columns) if _share(column, _is_state) >= _ENOUGH), None)
         host = _host_column(columns, state)

@@ -7,6 +7,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 MOST_NAMES = 1 << 20  # a list that says more than this is a mistake or an attack
 _DIGITS_AT_END = re.compile(r"(?s)(.*?)([0-9]*)\Z")  # [0-9], for \d would also take the digits of other scripts
@@ -16,6 +17,19 @@ _NO_NAMES = frozenset({"", "(null)", "N/A", "None", "None assigned"})
 
 class NotAHostlist(ValueError):
     """The text is not a hostlist; the message says where it breaks."""
+
+
+class _Run(NamedTuple):
+    """A text, or the numbers from this one on, as wide as it is."""
+
+    first: str
+    size: int = 1
+
+    def texts(self) -> Iterable[str]:
+        if self.size == 1:
+            return (self.first,)
+        low = int(self.first)
+        return (f"{number:0{len(self.first)}d}" for number in range(low, low + self.size))
 
 
 def expand(text: str) -> list[str]:
@@ -100,30 +114,30 @@ def _names(part: str) -> Iterator[str]:
     """All names of one comma-free part; several brackets (r[1-2]n[1-4]) multiply, the last one runs fastest."""
     if not part or any(c.isspace() or c in "()" for c in part):
         raise NotAHostlist(f"{part[:60]!r} is not a node name")
-    pieces: list[list[str]] = []
+    pieces: list[list[_Run]] = []
     rest = part
     while rest:
         before, bracket, rest = rest.partition("[")
-        pieces.append([before])
+        pieces.append([_Run(before)])
         if bracket:
             inside, _, rest = rest.partition("]")
             pieces.append(_numbers(inside))
-    if math.prod(len(piece) for piece in pieces) > MOST_NAMES:
-        raise NotAHostlist(f"more than {MOST_NAMES} names in {part[:60]!r}")
-    return map("".join, itertools.product(*pieces))
+    if math.prod(sum(run.size for run in piece) for piece in pieces) > MOST_NAMES:
+        raise NotAHostlist(f"more than {MOST_NAMES} names in {part[:60]!r}")  # before any of them is made
+    return map("".join, itertools.product(*([text for run in piece for text in run.texts()] for piece in pieces)))
 
 
-def _numbers(inside: str) -> list[str]:
-    numbers: list[str] = []
+def _numbers(inside: str) -> list[_Run]:
+    runs: list[_Run] = []
     for piece in inside.split(","):
         low, dash, high = piece.partition("-")
         high = high if dash else low
         if not _is_number(low) or not _is_number(high):
             raise NotAHostlist(f"[{inside[:60]}] is not a list of numbers")
-        if int(high) < int(low) or int(high) - int(low) + len(numbers) >= MOST_NAMES:
-            raise NotAHostlist(f"[{piece}] does not run upwards, or there are more than {MOST_NAMES} names")
-        numbers += (f"{number:0{len(low)}d}" for number in range(int(low), int(high) + 1))
-    return numbers
+        if int(high) < int(low):
+            raise NotAHostlist(f"[{piece}] does not run upwards")
+        runs.append(_Run(low, int(high) - int(low) + 1))
+    return runs
 
 
 def _is_number(text: str) -> bool:

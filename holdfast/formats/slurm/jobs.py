@@ -48,8 +48,10 @@ def job_state(words: Iterable[str]) -> JobState:
     return known[0] if known else _S.UNKNOWN
 
 
-def in_prolog(words: Iterable[str]) -> bool:
-    return any(word.split()[0].upper() in ("CONFIGURING", "CF") for word in words if word.split())
+def in_prolog(words: Iterable[str], reason: str = "") -> bool:
+    """Some versions show it as the state CONFIGURING, others as RUNNING for the reason Prolog."""
+    shown = any(word.split()[0].upper() in ("CONFIGURING", "CF") for word in words if word.split())
+    return shown or reason.strip().upper() == "PROLOG"
 
 
 # ---------------------------------------------------------------- tables
@@ -57,6 +59,7 @@ def in_prolog(words: Iterable[str]) -> bool:
 _COLUMNS = {
     "jobidraw": "raw",
     "jobid": "shown",
+    "reason": "reason",
     "account": "account",
     "user": "user",
     "username": "user",
@@ -110,7 +113,7 @@ def _from_cells(cells: Mapping[str, str]) -> Job | None:
         start=slurm.time(cells.get("start", "")),
         end=slurm.time(cells.get("end", "")),
         state=state,
-        prolog=in_prolog([cells.get("state", "")]),
+        prolog=in_prolog([cells.get("state", "")], cells.get("reason", "")),
         exit_code=_exit_code(cells.get("exit_code", "")),
     )
 
@@ -150,7 +153,7 @@ def _from_block(block: str) -> Job | None:
         start=slurm.time(pairs.get("StartTime", "")),
         end=slurm.time(pairs.get("EndTime", "")),
         state=job_state([pairs["JobState"]]),
-        prolog=in_prolog([pairs["JobState"]]),
+        prolog=in_prolog([pairs["JobState"]], pairs.get("Reason", "")),
         exit_code=_exit_code(pairs.get("ExitCode", "")),
     )
 
@@ -183,7 +186,7 @@ def _from_entry(entry: slurm_json.Entry) -> Job | None:
         start=slurm_json.time(entry, "start_time") or slurm_json.time(times, "start"),
         end=slurm_json.time(entry, "end_time") or slurm_json.time(times, "end"),
         state=job_state(state),
-        prolog=in_prolog(state),
+        prolog=in_prolog(state, slurm_json.text(entry, "state_reason")),
         exit_code=_exit_code_text(entry),
     )
 

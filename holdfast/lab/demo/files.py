@@ -45,6 +45,7 @@ facilities = "Ada, pager 41"
 training = "Grace, pager 17"
 network = "Radia, pager 23"
 hardware = "Lynn, pager 8"
+storage = "Margo, pager 31"
 """
 DAYS_TO_RELEASE = 45
 LARGE_FLEET_NODES = 500
@@ -66,6 +67,6 @@ def write(state: Path, nodes: int) -> SeamSettings:
     return SeamSettings(
         topology=str(state / "topology.toml"),
         business_context=str(state / "business.toml"),
-        look_seconds=every,
+        evaluate_seconds=every,
         close_seconds=max(CLOSE_SECONDS, every),
     )

@@ -1,8 +1,10 @@
 """Runs many drills: shipped ones, or random ones with a confusion matrix."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from math import inf
 from statistics import median
 from typing import Any, TypeVar
 
@@ -17,11 +19,11 @@ from holdfast.lab.drills.score import verdict
 from holdfast.lab.drills.stage import stage
 from holdfast.lab.drills.subjects import KnownSubjects
 from holdfast.lab.drills.wide import play as wide
-from holdfast.lab.drills.wide import situations
 from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.model.refusal import Refusal
 
 Task = tuple[int, str, bool]
+AT_ONCE = 40  # draws
 
 
 Outcome = dict[str, Any]
@@ -101,15 +103,25 @@ def _refuse_kind(kind: str) -> None:
         raise Refusal(f"--kind: there is no kind {kind!r}; {KnownSubjects.near(kind, (*drawable(), CALM))}")
 
 
-def fuzz_wide(draws: int, first: int, processes: int, family: str, advance: Advance = _ignore) -> list[Outcome]:
-    """Plants drawn wide, of one family of `wide.laws.FAMILIES`."""
-    return list(_spread(wide.play, wide.tasks(draws, first, family), processes, advance))
+def fuzz_wide(
+    draws: int, first: int, processes: int, family: str, advance: Advance = _ignore, seconds: float = inf
+) -> list[Outcome]:
+    """Plants drawn wide, of one family of `wide.laws.FAMILIES`. After `seconds` no further ones are begun: those played
+    are a sample of all, for every kind comes in turn."""
+    todo = wide.tasks(draws, first, family)
+    found: list[Outcome] = []
+    ends = time.monotonic() + seconds
+    for place in range(0, len(todo), AT_ONCE):
+        if time.monotonic() > ends:
+            break
+        found += _spread(wide.play, todo[place : place + AT_ONCE], processes, advance)
+    return found
 
 
 def wide_summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     faulty = [one for one in outcomes if one["kind"] in FAULTS]
-    calm = [one for one in outcomes if one["kind"] in situations.CALM]
-    other = [one for one in outcomes if one["kind"] in situations.UNDOCUMENTED]
+    calm = [one for one in outcomes if one["kind"].startswith(("calm.", "planned."))]
+    other = [one for one in outcomes if one["kind"].startswith("unknown.")]
     right, silent = sum(one["score"]["top1"] for one in faulty), sum(not one["score"]["false_findings"] for one in calm)
     wrong = sum(one["confidently_wrong"] for one in outcomes)
     times = [one["score"]["detect_seconds"] for one in faulty if one["score"]["detect_seconds"] is not None]

@@ -25,9 +25,9 @@ def upper_bound(hits: int, of: int) -> float:
 
 
 def matrix(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
-    """Rows are the truth, columns what was said."""
+    """Rows are the true kinds, columns the reported ones."""
     counted = Counter(pairs)
     rows: dict[str, dict[str, int]] = {}
-    for (truth, said), many in sorted(counted.items()):
-        rows.setdefault(truth, {})[said] = many
+    for (truth, found), many in sorted(counted.items()):
+        rows.setdefault(truth, {})[found] = many
     return rows

@@ -28,7 +28,7 @@ LONGEST = 12 * 3600.0
 
 
 class Reader:
-    """Goes through the whole file and keeps what is wrong, so that it is all said at once."""
+    """Goes through the whole file and keeps what is wrong, so that all errors are reported at once."""
 
     def __init__(self, document: Document) -> None:
         self._document = document

@@ -20,8 +20,8 @@ def judge(drill: Recorded) -> tuple[ScoredMoment, ...]:
         seen = drill.panel.until(float(moment)).last(WINDOW_SECONDS)
         known = past if seen.times[0] > drill.panel.times[0] else None  # as a controller remembers its baseline
         found = seams.explain(seen, drill.topology, seams.ALL, known)
-        said = watch.take(found, drill.topology, float(moment), drill.planned)
-        judged.append(ScoredMoment(float(moment), tuple(sorted(said, key=lambda one: -one.confidence))))
+        findings = watch.take(found, drill.topology, float(moment), drill.planned)
+        judged.append(ScoredMoment(float(moment), tuple(sorted(findings, key=lambda one: -one.confidence))))
     return tuple(judged)
 
 

@@ -12,7 +12,7 @@ LEAST_STEP = 0.001  # between two knots: a surer word never means less
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredFinding:
-    """One finding of one drill, as it was last said."""
+    """One finding of one drill, as last reported."""
 
     raw: float  # before it was calibrated
     confidence: float
@@ -24,26 +24,35 @@ class Band:
     low: float
     high: float
     claims: int
-    said: float  # confidence on average
+    mean_confidence: float  # confidence on average
     right: int
 
     def as_json(self) -> dict[str, float | int]:
         least, most = wilson(self.right, self.claims)
         return {
-            "from": self.low, "to": self.high, "findings": self.claims, "said": round(self.said, 3),
-            "right": self.right, "right_low": round(least, 3), "right_high": round(most, 3),
+            "from": self.low, "to": self.high, "findings": self.claims,
+            "mean_confidence": round(self.mean_confidence, 3), "right": self.right,
+            "right_low": round(least, 3), "right_high": round(most, 3),
         }  # fmt: skip
 
 
 def bands(claims: Iterable[ScoredFinding]) -> list[Band]:
-    """By what was said; without bands in which nothing was."""
+    """By confidence; bands without findings are left out."""
     found = []
     everything = list(claims)
     for low, high in pairwise(EDGES):
         mine = [one for one in everything if low <= one.confidence < high or (high == 1.0 and one.confidence == 1.0)]
         if mine:
-            said = sum(one.confidence for one in mine) / len(mine)
-            found.append(Band(low=low, high=high, claims=len(mine), said=said, right=sum(one.right for one in mine)))
+            mean_confidence = sum(one.confidence for one in mine) / len(mine)
+            found.append(
+                Band(
+                    low=low,
+                    high=high,
+                    claims=len(mine),
+                    mean_confidence=mean_confidence,
+                    right=sum(one.right for one in mine),
+                )
+            )
     return found
 
 

@@ -59,7 +59,7 @@ def score(
     first_alert: float | None = None,
     tolerated: frozenset[Named] = frozenset(),
 ) -> Score:
-    """`tolerated`: what may be said and need not be."""
+    """`tolerated`: findings that are neither required nor wrong."""
     made_up = _made_up(truths, judged) - tolerated
     seen = {truth.named: _first(judged, truth.named) for truth in truths}
     late = [_delay(truth, seen[truth.named]) for truth in truths]
@@ -75,7 +75,7 @@ def score(
 
 
 def first_seen(judged: Iterable[ScoredMoment]) -> dict[Named, tuple[float, Finding]]:
-    """Each cause and kind once: when it was first found, and as it was last said."""
+    """Each cause and kind once: when it was first found, and its last form."""
     found: dict[Named, tuple[float, Finding]] = {}
     for moment in judged:
         for finding in moment.findings:
@@ -85,7 +85,7 @@ def first_seen(judged: Iterable[ScoredMoment]) -> dict[Named, tuple[float, Findi
 
 
 def verdict(truth: Truth, judged: Sequence[ScoredMoment]) -> Named | None:
-    """What was said first, at the last moment at which the fault was there: for a confusion matrix."""
+    """The top finding, at the last moment at which the fault was there: for a confusion matrix."""
     last = _last(judged, truth)
     if last is None or not last.findings:
         return None

@@ -24,11 +24,11 @@ def shipped() -> dict[str, Shipped]:
 
 
 def _shipped(name: str, text: str) -> Shipped:
-    said = tomllib.loads(text)
+    document = tomllib.loads(text)
     return Shipped(
         name=name,
-        title=str(said.get("title", name)),
-        about=str(said.get("about", "")),
-        pair=str(said.get("pair", "")),
-        nodes=int(said["fleet"]["nodes"]),
+        title=str(document.get("title", name)),
+        about=str(document.get("about", "")),
+        pair=str(document.get("pair", "")),
+        nodes=int(document["fleet"]["nodes"]),
     )

@@ -107,6 +107,12 @@ def port_flap(at: Breakage) -> None:
         at.add(f"{net}/carrier_changes", 1)
 
 
+def port_rate(at: Breakage) -> None:
+    gigabits, _, words = at.port.rate.partition(" ")
+    rate = at.value or f"{int(gigabits) // 2} {words}"
+    at.write(f"sys/{at.port.path}/rate", f"{rate}\n")
+
+
 def port_missing(at: Breakage) -> None:
     at.take_away(f"sys/class/infiniband/{at.port.name}")
     at.take_away(f"sys/{at.port.function.path}/infiniband")
@@ -158,6 +164,22 @@ def amd_lost(at: Breakage) -> None:
     at.take_away(f"sys/bus/pci/devices/{at.node.gpu_functions()[at.gpu].address}")
 
 
+def amd_hang(at: Breakage) -> None:
+    at.make_hang(f"sys/{at.node.gpu_functions()[at.gpu].path}/gpu_metrics")
+
+
+def amd_hot_inlet(at: Breakage) -> None:
+    for function in at.node.gpu_functions():
+        hwmon = f"sys/{function.path}/hwmon/{sysfs_amdgpu.HWMON}"
+        at.write(f"{hwmon}/temp2_input", f"{at.count()}000\n")
+        at.write(f"{hwmon}/temp3_input", f"{at.count() - 4}000\n")
+
+
+def amd_clock_stuck(at: Breakage) -> None:
+    at.write(f"sys/{at.node.gpu_functions()[at.gpu].path}/gpu_busy_percent", "100\n")
+    _metrics(at, sysfs_amdgpu.metrics(at.node.model, gfxclk=[at.count()] * 8, gfx_activity=100))
+
+
 def amd_not_responding(at: Breakage) -> None:
     here = f"sys/{at.node.gpu_functions()[at.gpu].path}"
     at.take_away(f"{here}/hwmon")
@@ -179,6 +201,7 @@ ACTS: dict[str, Callable[[Breakage], None]] = {
         port_down,
         port_flap,
         port_missing,
+        port_rate,
         port_errors,
         gpu_process,
         not_supported,
@@ -187,6 +210,9 @@ ACTS: dict[str, Callable[[Breakage], None]] = {
         amd_throttle,
         amd_lost,
         amd_not_responding,
+        amd_hang,
+        amd_clock_stuck,
+        amd_hot_inlet,
         acts_host.read_only,
         acts_host.governor,
         acts_host.module_missing,

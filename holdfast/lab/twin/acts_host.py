@@ -5,7 +5,7 @@ import os
 from holdfast.lab.twin import procfs
 from holdfast.lab.twin.breakage import Breakage
 from holdfast.lab.twin.procfs import TwinProcess
-from holdfast.lab.twin.sysfs_host import MODULES
+from holdfast.lab.twin.sysfs_host import modules, required_modules
 
 FIRST_ZOMBIE_PID = 60000
 STUCK_PID = 52001
@@ -27,8 +27,10 @@ def governor(at: Breakage) -> None:
 
 
 def module_missing(at: Breakage) -> None:
-    at.take_away(f"sys/module/{at.value}")
-    at.write("proc/modules", procfs.modules_text(tuple(name for name in MODULES if name != at.value)))
+    loaded = modules(at.node.model)
+    missing = at.value if at.value in loaded else required_modules(at.node.model)[0]
+    at.take_away(f"sys/module/{missing}")
+    at.write("proc/modules", procfs.modules_text(tuple(name for name in loaded if name != missing)))
 
 
 def zombies(at: Breakage) -> None:

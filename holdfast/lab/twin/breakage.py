@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ LARGEST_VALUE = 1e9
 class Undo:
     """How to mend one injected fault; kept on disk until it is cleared."""
 
-    files: dict[str, str] = field(default_factory=dict)  # path -> what it said before
+    files: dict[str, str] = field(default_factory=dict)  # path -> its content before
     binary: dict[str, str] = field(default_factory=dict)  # the same of files that are no text
     moved: dict[str, str] = field(default_factory=dict)  # where it was -> where it is kept
     made: list[str] = field(default_factory=list)
@@ -91,6 +92,11 @@ class Breakage:
             os.rename(place, self.node.directory / kept)
             self.undo.moved[path] = kept
 
+    def make_hang(self, path: str) -> None:
+        """Whoever reads this file waits, as for a device that does not answer; clearing lets them go."""
+        self.take_away(path)
+        os.mkfifo(self.node.directory / path)
+
     def make(self, path: str) -> None:
         """Remember a directory that did not exist before; clearing removes it."""
         if path not in self.undo.made:
@@ -119,6 +125,7 @@ def mend(node: TwinNode, undo: Undo, *, keep_lines: bool = False) -> None:
     for path in undo.made:
         shutil.rmtree(node.directory / path, ignore_errors=True)
     for path, kept in undo.moved.items():
+        _let_readers_go(node.directory / path)
         os.rename(node.directory / kept, node.directory / path)
     for path, text in undo.files.items():
         write_in_place(node.directory / path, text)
@@ -132,6 +139,14 @@ def mend(node: TwinNode, undo: Undo, *, keep_lines: bool = False) -> None:
         setattr(node.state, name, getattr(NvmlState(), name))
     if undo.lines and not keep_lines:
         kmsg.take_back(node.kernel_log, undo.lines)
+
+
+def _let_readers_go(place: Path) -> None:
+    """A pipe that stands for a hanging file: a writer that leaves ends the wait of its readers."""
+    if place.is_fifo():
+        with suppress(OSError):  # no one reads
+            os.close(os.open(place, os.O_WRONLY | os.O_NONBLOCK))
+        place.unlink()
 
 
 class Journal:

@@ -1,4 +1,4 @@
-"""Faults of faults.toml: what each breaks, and which checks it should turn."""
+"""Faults of faults.toml: what each breaks, and which checks it should change."""
 
 import tomllib
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 from holdfast.lab.twin.error import TwinError
+from holdfast.lab.twin.hardware import Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,17 +14,18 @@ class Fault:
     name: str
     on: str  # gpu, port or node
     breaks: str
-    turns: tuple[str, ...]
+    expects: tuple[str, ...]
     blinds: str = ""
-    needs: str = ""  # what has to watch before it shows; '' where one look is enough
+    needs: str = ""  # what has to watch before it shows; '' where one reading is enough
     default: str = ""
     act: str = ""
     gpu: dict[str, int | str] = field(default_factory=dict)
     driver: dict[str, int | str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     kernel: tuple[str, ...] = ()
-    vendor: str = "nvidia"  # the make of GPU, or the fabric, that a node needs to have it
-    recovery: tuple[str, ...] = ()  # said when cleared; without it, clearing takes the kernel lines back
+    vendor: str = "nvidia"  # the make of GPU, or the fabric, that a node needs to have it; `any` for every GPU
+    of_the_driver: bool = False  # NVIDIA's driver or its library, which other nodes do not have
+    recovery: tuple[str, ...] = ()  # written when cleared; without it, clearing takes the kernel lines back
 
 
 def all_faults(vendor: str = "") -> dict[str, Fault]:
@@ -31,12 +33,26 @@ def all_faults(vendor: str = "") -> dict[str, Fault]:
     return {name: found for name, found in _every().items() if vendor in ("", found.vendor)}
 
 
+def faults_of(model: Model) -> dict[str, Fault]:
+    """What can break in a node of this model. Ports, disks and the host break on every node."""
+    has = {model.vendor, model.fabric, ANY, *([GRACE] if model.c2c_links else ())}
+    return {name: found for name, found in _every().items() if _fits(found, has)}
+
+
+def _fits(found: Fault, has: set[str]) -> bool:
+    return found.vendor in has or (found.on != "gpu" and found.vendor == "nvidia" and not found.of_the_driver)
+
+
+ANY = "any"
+GRACE = "grace"  # GPUs on a board with their CPU
+
+
 @cache
 def _every() -> dict[str, Fault]:
     tables = tomllib.loads(files("holdfast.lab.twin").joinpath("faults.toml").read_text(encoding="utf-8"))
     found = {}
     for name, table in tables.items():
-        for key in ("turns", "kernel", "recovery"):
+        for key in ("expects", "kernel", "recovery"):
             table[key] = tuple(table.get(key, ()))
         found[name] = Fault(name=name, **table)
     return found

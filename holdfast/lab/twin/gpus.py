@@ -92,6 +92,7 @@ def _memory(gpu: Gpu, model: Model) -> None:
 def _wires(gpu: Gpu, model: Model, node: str) -> None:
     gpu.pcie_generation = gpu.pcie_max_generation = model.pcie_generation
     gpu.pcie_width = gpu.pcie_max_width = 16
+    gpu.c2c_links = model.c2c_links
     gpu.link_count = min(model.nvlinks, MAX_LINKS)
     for number in range(gpu.link_count):
         link = gpu.link[number]

@@ -48,6 +48,7 @@ class Model:
     hca_firmware: str
     cpus: int
     unsupported: list[str]
+    c2c_links: int = 0  # between a GPU and the CPU of its board
     vendor: str = "nvidia"
     fabric: str = "infiniband"  # or roce_mlx5, roce_bnxt, roce_ionic, efa
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.lab.twin.acts import ACTS
 from holdfast.lab.twin.breakage import Breakage, Journal, Undo, mend
 from holdfast.lab.twin.error import TwinError
-from holdfast.lab.twin.fault import Fault, fault
+from holdfast.lab.twin.fault import Fault, fault, faults_of
 from holdfast.lab.twin.node import TwinNode, open_node
 from holdfast.lab.twin.pci import of_role
 from holdfast.lab.twin.sysfs_infiniband import TwinRdmaPort
@@ -30,7 +30,7 @@ def inject(
     node = _opened(node)
     what = fault(name)
     has = {node.model.vendor, node.model.fabric}
-    if what.vendor not in has and (what.on == "gpu" or what.vendor != "nvidia"):
+    if name not in faults_of(node.model):
         raise TwinError(f"{name} is a fault of {what.vendor}; this node has {', '.join(sorted(has))}")
     journal = Journal(node)
     entries = journal.read()
@@ -69,15 +69,15 @@ def clear(node: TwinNode | str | Path, name: str, *, gpu: int = 0, port: str = "
     if what.recovery:
         node.say(list(what.recovery), at)
     elif undo.lines:
-        _tell_repair(node, what, gpu, at)
+        _report_repair(node, what, gpu, at)
     journal.write(entries)
     return what
 
 
-def _tell_repair(node: TwinNode, what: Fault, gpu: int, at: float) -> None:
-    """What the kernel said cannot be unsaid to a running agent: give it the word that a repairer would give."""
-    mended = subject.gpu(node.name, gpu) if what.on == "gpu" else subject.node(node.name)
-    mark = {"at": at, "subject": mended, "reason": f"twin: {what.name} cleared"}
+def _report_repair(node: TwinNode, what: Fault, gpu: int, at: float) -> None:
+    """A running agent has already read the kernel's lines, so write the repair mark that an operator would write."""
+    repaired = subject.gpu(node.name, gpu) if what.on == "gpu" else subject.node(node.name)
+    mark = {"at": at, "subject": repaired, "reason": f"twin: {what.name} cleared"}
     append(node.directory / "state" / "repairs.jsonl", json.dumps(mark) + "\n")
 
 

@@ -5,6 +5,13 @@ from dataclasses import dataclass
 from holdfast.lab.twin.hardware import Model
 
 AMD, NVIDIA, MELLANOX, INTEL, BROADCOM, SAMSUNG = 0x1002, 0x10DE, 0x15B3, 0x8086, 0x1000, 0x144D
+RAILS_OF = {  # fabric -> the maker of its adapters, as PCI numbers them
+    "infiniband": MELLANOX,
+    "roce_mlx5": MELLANOX,
+    "roce_bnxt": 0x14E4,
+    "roce_ionic": 0x1DD8,
+    "efa": 0x1D0F,
+}
 CLASS_BRIDGE, CLASS_GPU, CLASS_NVSWITCH = 0x060400, 0x030200, 0x068000
 CLASS_ACCELERATOR = 0x120000
 CLASS_INFINIBAND, CLASS_ETHERNET, CLASS_NVME = 0x020700, 0x020000, 0x010802
@@ -93,7 +100,7 @@ def _leaf(model: Model, at: Address, above: tuple[Address, ...], role: str, gene
         "gpu": (AMD, model.pci_device, CLASS_ACCELERATOR)
         if model.vendor == "amd"
         else (NVIDIA, model.pci_device, CLASS_GPU),
-        "port": (MELLANOX, model.hca_device, CLASS_INFINIBAND),
+        "port": (RAILS_OF[model.fabric], model.hca_device, CLASS_INFINIBAND),
         "storage": (MELLANOX, model.hca_device, CLASS_ETHERNET),
         "nvme": (SAMSUNG, 0xA824, CLASS_NVME),
         "nvswitch": (NVIDIA, model.nvswitch_device, CLASS_NVSWITCH),

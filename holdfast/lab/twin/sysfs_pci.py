@@ -44,8 +44,11 @@ def aer_text(severity: str, counts: dict[str, int] | None = None) -> str:
     return "\n".join([*lines, f"TOTAL_ERR_{_TOTALS[severity]} {sum(counts.values())}"]) + "\n"
 
 
+_OF_VENDOR = {AMD: "amdgpu", 0x14E4: "bnxt_en", 0x1DD8: "ionic", 0x1D0F: "efa"}
+
+
 def driver_of(function: Function) -> str:
-    return "amdgpu" if function.vendor == AMD else _DRIVERS[function.role]
+    return _OF_VENDOR.get(function.vendor, _DRIVERS[function.role])
 
 
 def write(tree: Tree, model: Model) -> None:

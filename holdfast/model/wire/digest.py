@@ -20,12 +20,12 @@ SIGNALS = (
 )
 _FORMAT = struct.Struct(f"<B{GPUS * len(SIGNALS)}f")
 _LARGEST = 3.4e38
-Look = Callable[[Subject, str], float | None]
+ReadSignal = Callable[[Subject, str], float | None]
 
 
-def pack(node: str, look: Look) -> bytes:
+def pack(node: str, read: ReadSignal) -> bytes:
     """GPU by GPU, each signal in the order of SIGNALS; what is not known is not a number."""
-    found = [look(gpu(node, index), name) for index in range(GPUS) for name in SIGNALS]
+    found = [read(gpu(node, index), name) for index in range(GPUS) for name in SIGNALS]
     return _FORMAT.pack(VERSION, *(_single(value) for value in found))
 
 

@@ -61,7 +61,7 @@ class Holdings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeeperReport:
-    """A keeper of one job, as the agent of its node heard it."""
+    """A keeper of one job, as it reported to its node's agent."""
 
     job: str
     owner: str  # the user who reports, by the kernel's word

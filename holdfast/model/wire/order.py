@@ -34,7 +34,7 @@ class Ack:
 
     accepted: tuple[bool, ...]
     orders: tuple[Order, ...] = ()
-    tell_all: bool = False
+    resend_all: bool = False
     """The store lacks earlier reports of this agent: it sends every current verdict again."""
     cancel: tuple[int, ...] = ()
     """Orders to stop: probes on a node that is needed."""

@@ -29,7 +29,7 @@ class SweepRequest:
     pair_bytes: int = 8 << 20
     longest_seconds: float = 10.0
     timeout_seconds: float = 120.0
-    fabric: str = ""  # whose limits tell which sizes are worth another look
+    fabric: str = ""  # its limits decide which sizes are measured again
 
     def __post_init__(self) -> None:
         for holds, what, expected in (
@@ -104,7 +104,7 @@ class ProbePolicy:
     bytes: int = 256 << 20
     """Payload of a session."""
     timeout_seconds: float = 90.0
-    """A session that has not ended by then is given up: agents hear of it with their heartbeat, 30 s apart."""
+    """A session that has not ended by then is given up. Agents learn of it with their heartbeat, every 30 s."""
     port: int = 29_477
     """On which the first of a pair listens. A node is in one pair at a time."""
 

@@ -38,7 +38,7 @@ class RankWindow:
     gpu: int | None = None
     group: str = ""  # ranks of one group do the same work
     links: Mapping[str, float] = field(default_factory=dict)  # middle seconds in each named communication of a step
-    ended: str = ""  # closed: it said so; gone: its process went without a word
+    ended: str = ""  # closed: it reported its end; gone: its process ended without a report
     dropped: int = 0  # steps that were never reported, so far
 
     def __post_init__(self) -> None:

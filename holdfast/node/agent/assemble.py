@@ -14,6 +14,7 @@ from holdfast.node.agent.optional import ACTIVE_PREFIX, left_out
 from holdfast.node.probes.active.probes import PROBES
 from holdfast.node.probes.active.source import ActiveSource
 from holdfast.node.sources.fabric.counters import InfinibandCountersSource
+from holdfast.node.sources.fabric.ethtool import EthtoolSource
 from holdfast.node.sources.fabric.infiniband import InfinibandSource
 from holdfast.node.sources.fabric.subnet import IbFabricSource
 from holdfast.node.sources.gpu.amdgpu import AmdGpuSource
@@ -172,6 +173,7 @@ _FACTORIES: dict[str, Callable[[Settings], Source]] = {
     "kmsg": lambda s: KmsgSource(node_name(s), s.roots.kmsg, proc=s.roots.proc, sys=s.roots.sys),
     "infiniband": lambda s: InfinibandSource(node_name(s), s.roots.sys, _excluded(s, "infiniband"), _ledger(s)),
     "infiniband_counters": lambda s: InfinibandCountersSource(node_name(s), s.roots.sys, _excluded(s, "infiniband")),
+    "ethtool": lambda s: EthtoolSource(node_name(s), s.roots.sys, _excluded(s, "infiniband")),
     "pcie": lambda s: PcieSource(node_name(s), s.roots.sys, _excluded(s, "pcie")),
     "host": lambda s: HostSource(node_name(s), s.roots.sys, s.roots.proc, s.agent.mounts, s.agent.modules),
     "clock": lambda s: ClockSource(node_name(s), s.roots.timex),

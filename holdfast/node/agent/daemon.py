@@ -70,7 +70,7 @@ class Agent:
             self._reporting.start()
         server = serve(self, self.settings.agent.listen) if self.settings.agent.listen else None
         try:
-            threads.run_contained("judging", self._turn_until_stopped, pause=self._stop.wait)
+            threads.run_contained("judging", self._evaluate_until_stopped, pause=self._stop.wait)
         finally:
             self.runner.stop()
             if self._reporting:
@@ -86,12 +86,12 @@ class Agent:
         self._stop.set()
         self.runner.readings.put(Reading(source="agent", at=self.clock.now()))
 
-    def _turn_until_stopped(self) -> bool:
+    def _evaluate_until_stopped(self) -> bool:
         if not self._stop.is_set():
-            self._turn()
+            self._evaluate_once()
         return not self._stop.is_set()
 
-    def _turn(self) -> None:
+    def _evaluate_once(self) -> None:
         """Take what has arrived, judge what it may have changed, publish what did change."""
         arrived = self._arrivals()
         self.runner.report_silence()
@@ -101,7 +101,7 @@ class Agent:
                 self._unreceived.discard(reading.source)
                 self.node.take(reading)
                 if self._reporting:
-                    self._reporting.hear(reading)
+                    self._reporting.record(reading)
             if now - self._self_at >= SELF_SECONDS:
                 self._self_at = now
                 self.node.take(self._about_itself(now))
@@ -110,12 +110,12 @@ class Agent:
             changes = self.node.judge(now)
         if self._jobs:
             events = [event for reading in arrived for event in reading.events]
-            job_news.tell(self._jobs, events, self.node.history.inventory, now)
+            job_news.forward(self._jobs, events, self.node.history.inventory, now)
         if self._reporting:
-            self._reporting.tell(changes)
-        self._publish([reported for change in changes if (reported := self._worth_telling(change))], now)
+            self._reporting.add(changes)
+        self._publish([reported for change in changes if (reported := self._worth_storing(change))], now)
 
-    def _worth_telling(self, change: CheckChange) -> CheckChange | None:
+    def _worth_storing(self, change: CheckChange) -> CheckChange | None:
         """After a start every verdict is new; reported is only what differs from what was last kept of it."""
         if change.before:
             return change

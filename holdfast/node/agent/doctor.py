@@ -15,7 +15,7 @@ from holdfast.model.verdict import Verdict
 from holdfast.node.agent.assemble import questions
 from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.node import Node
-from holdfast.node.agent.once import look_at
+from holdfast.node.agent.once import check_node
 from holdfast.node.agent.optional import torch_missing
 from holdfast.node.sources.gpu.dcgm import DcgmDiagSource
 
@@ -46,7 +46,7 @@ class DoctorReport:
 
 
 def diagnose(settings: Settings) -> DoctorReport:
-    node = _look(settings)
+    node = _read_once(settings)
     verdicts = node.verdicts
     blind = node.history.blind_sources()
     foreign = of_another_vendor(blind, any(kind(subject) == "gpu" for subject, *_ in node.history.latest()))
@@ -66,7 +66,7 @@ def of_another_vendor(blind: Collection[str], gpus_seen: bool) -> set[str]:
     return set(_NVIDIA if _NVIDIA[0] in blind else (_AMD,)) & set(blind)
 
 
-def _look(settings: Settings) -> Node:
+def _read_once(settings: Settings) -> Node:
     """Runs the checks of every stage, but no diagnostic: whether DCGM could run one is enough here."""
     settings = replace(settings, probes=replace(settings.probes, active=False))
     asked = dict.fromkeys(
@@ -74,7 +74,7 @@ def _look(settings: Settings) -> Node:
     )
     if found := shutil.which(settings.roots.dcgmi):
         asked.pop(_DIAGNOSTIC_CHECK, None)
-    node = look_at(replace(settings, stages={**settings.stages, _STAGE: tuple(asked)}), _STAGE)
+    node = check_node(replace(settings, stages={**settings.stages, _STAGE: tuple(asked)}), _STAGE)
     if not found:
         reason = f"the DCGM diagnostic cannot run: {settings.roots.dcgmi} is not installed"
         node.history.promise(DcgmDiagSource.name, DcgmDiagSource.carries)

@@ -98,7 +98,7 @@ def _routes(agent: Served) -> dict[str, Callable[[], Any]]:
 
 
 def serve(agent: Served, listen: str) -> ThreadingHTTPServer | None:
-    """Listen in a thread. A taken port is said and survived: the verdict file and the judgement do not need it."""
+    """Listen in a thread. A taken port is logged, and the agent goes on: its verdicts do not need it."""
     host, _, port = listen.rpartition(":")
     registry = CollectorRegistry()
     registry.register(_Metrics(agent))

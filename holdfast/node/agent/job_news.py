@@ -10,15 +10,15 @@ from holdfast.node.sources.jobs.socket import JobSocketSource
 
 KINDS = ("xid", "gpu_lost", "uvm", "sxid", "mce", "edac")
 HARMLESS = ("correctable", "info")
-OLD_SECONDS = 600.0  # what a kernel said before is read again by an agent that starts
+OLD_SECONDS = 600.0  # an agent that starts reads old kernel lines again
 
 
-def tell(socket: JobSocketSource, events: Iterable[Event], inventory: Inventory, now: float) -> None:
+def forward(socket: JobSocketSource, events: Iterable[Event], inventory: Inventory, now: float) -> None:
     for event in events:
         at = event.at or now
         if _counts(event) and now - at < OLD_SECONDS:
             subject = event.subject or inventory.subject_of(event.device)
-            socket.tell(job_orders.happened(at, _words(event, subject)), _gpu(subject), at)
+            socket.send(job_orders.happened(at, _words(event, subject)), _gpu(subject), at)
 
 
 def _counts(event: Event) -> bool:

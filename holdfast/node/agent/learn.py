@@ -14,7 +14,7 @@ from holdfast.model.signal import Signal
 from holdfast.model.verdict import Verdict
 from holdfast.node.agent.assemble import refuse_unknown_parts
 from holdfast.node.agent.node import Node
-from holdfast.node.agent.once import look_at
+from holdfast.node.agent.once import check_node
 from holdfast.node.agent.state import write_atomically
 
 MOST_NAMED = 5
@@ -39,7 +39,7 @@ def learn(settings: Settings, path: Path, lacks: Sequence[str], *, identities: b
     parts = manifests.with_implied(lacks)
     refuse_unknown_parts(parts, "--lacks")
     # The new manifest cannot be read yet, and an old one must not affect what is learned.
-    node = look_at(replace(settings, agent=replace(settings.agent, manifest="")), "passive")
+    node = check_node(replace(settings, agent=replace(settings.agent, manifest="")), "passive")
     if not force and (why := _unhealthy(node, set(parts))):
         advice = "repair it, name what it --lacks, or use --force"
         raise Refusal(f"this node is not healthy, so nothing is learned from it; {advice}: {why}", exit_code=1)

@@ -93,11 +93,11 @@ class Node:
         verdict = disabled(question.check, question.off) if question.off else self._judged(question, now)
         before = self.verdicts.get(name)
         self.verdicts[name] = verdict
-        if before is not None and _standing(before) == _standing(verdict):
+        if before is not None and _key(before) == _key(verdict):
             return None
         return _change(verdict, before.state if before else "", now)
 
-    def standing(self, now: float) -> list[CheckChange]:
+    def current_verdicts(self, now: float) -> list[CheckChange]:
         """Every verdict as if it were the first, for somebody who has forgotten."""
         return [_change(verdict, "", now) for verdict in self.verdicts.values()]
 
@@ -147,7 +147,7 @@ def _change(verdict: Verdict, before: str, now: float) -> CheckChange:
     )
 
 
-def _standing(verdict: Verdict) -> tuple[str, frozenset[tuple[Subject, Health]]]:
+def _key(verdict: Verdict) -> tuple[str, frozenset[tuple[Subject, Health]]]:
     """What counts as a change: health per subject, not the numbers in the sentence."""
     return verdict.state, frozenset((row.subject, row.health) for row in verdict.rows)
 

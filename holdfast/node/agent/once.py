@@ -25,15 +25,17 @@ log = logging.getLogger("holdfast.node.agent")
 
 LEAST_JITTER_SECONDS = 5.0  # how much later than planned a thread may run on a busy node
 
-Tell = Callable[[str, str], None]  # the probe that runs, and what it is at
+Notify = Callable[[str, str], None]  # the probe that runs, and what it is at
 
 
-def look(settings: Settings) -> History:
+def read_passive(settings: Settings) -> History:
     """Read everything once and remember it."""
-    return look_at(settings, stage="passive").history
+    return check_node(settings, stage="passive").history
 
 
-def look_at(settings: Settings, stage: str, seconds: float = 0.0, tell: Tell = lambda probe, words: None) -> Node:
+def check_node(
+    settings: Settings, stage: str, seconds: float = 0.0, notify: Notify = lambda probe, words: None
+) -> Node:
     """Read everything once (twice, `seconds` apart, for rates) and judge it as this stage asks."""
     clock = AgentClock()
     results = results_file(settings)
@@ -42,7 +44,7 @@ def look_at(settings: Settings, stage: str, seconds: float = 0.0, tell: Tell = l
     chosen = sources(settings, stage)
     # Everything is judged when the slowest has answered: what the quick ones read must not be stale by then.
     prepare(node, chosen, timeout=sum(sorted(source.deadline for source in chosen)[-3:]) + seconds)
-    for reading in _readings(chosen, clock, seconds, tell):
+    for reading in _readings(chosen, clock, seconds, notify):
         node.take(reading)
     _compare_with_past(node, results, clock.now())
     node.judge(clock.now())
@@ -66,12 +68,12 @@ def _compare_with_past(node: Node, path: str, now: float) -> None:
         log.warning("results of this run are not kept: %s", trouble)
 
 
-def _readings(chosen: Sequence[Source], clock: AgentClock, seconds: float, tell: Tell) -> list[Reading]:
+def _readings(chosen: Sequence[Source], clock: AgentClock, seconds: float, notify: Notify) -> list[Reading]:
     quick = [source for source in chosen if source.name not in COSTLY]
     costly = [source for source in chosen if source.name in COSTLY]
     readings = _read_all(quick, clock)
     for source in costly:
-        readings += _read_costly(source, clock, tell)
+        readings += _read_costly(source, clock, notify)
     if seconds > 0:
         threading.Event().wait(seconds)
     if costly or seconds > 0:
@@ -79,12 +81,12 @@ def _readings(chosen: Sequence[Source], clock: AgentClock, seconds: float, tell:
     return readings
 
 
-def _read_costly(source: Source, clock: AgentClock, tell: Tell) -> list[Reading]:
+def _read_costly(source: Source, clock: AgentClock, notify: Notify) -> list[Reading]:
     if not isinstance(source, ActiveSource):
-        tell(source.name, "")
+        notify(source.name, "")
         return _read_all([source], clock)
-    source.tell = tell
-    tell(source.name, "are loaded")
+    source.notify = notify
+    notify(source.name, "are loaded")
     try:
         return _read_all([source], clock)
     finally:

@@ -12,7 +12,7 @@ from holdfast.model.settings import Settings
 from holdfast.node.agent.census import Census
 
 ACTIVE_PREFIX = "probe."  # checks of what the active probes measure
-NOBODY_ASKS = "and neither the configuration nor the manifest asks for it"
+NOT_REQUIRED = "and neither the configuration nor the manifest asks for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def left_out(settings: Settings, check: str, stage: str, census: Callable[[Setti
     command = tool.command(settings)
     if shutil.which(command) or any(tool.expected_by in values for values in census(settings).expect.values()):
         return ""
-    return f"{command} is not installed, {NOBODY_ASKS}"
+    return f"{command} is not installed, {NOT_REQUIRED}"
 
 
 def _inactive(settings: Settings, asked: bool) -> str:
@@ -49,7 +49,7 @@ def _inactive(settings: Settings, asked: bool) -> str:
         return ""
     if settings.agent.twin:
         return "the node is simulated; [probes] active = true runs them on this CPU all the same"
-    return f"{missing}, {NOBODY_ASKS}" if (missing := torch_missing(settings)) else ""
+    return f"{missing}, {NOT_REQUIRED}" if (missing := torch_missing(settings)) else ""
 
 
 def torch_missing(settings: Settings) -> str:

@@ -12,6 +12,7 @@ from typing import IO, Any
 import msgspec
 
 from holdfast.node.agent.node import CheckChange
+from holdfast.runtime import codec
 
 log = logging.getLogger("holdfast.node.agent")
 
@@ -67,7 +68,7 @@ class ChangeLog:
             return
         for line in lines:
             try:
-                change = msgspec.json.decode(line, type=CheckChange)
+                change = codec.decode(line, CheckChange)
             except (msgspec.DecodeError, RecursionError):
                 self.skipped_lines += 1
                 continue
@@ -98,11 +99,11 @@ class ChangeLog:
             with self._path.open("ab") as file:
                 file.write(b"".join(b"\n" + msgspec.json.encode(asdict(change)) for change in self._unwritten))
         except OSError as error:
-            self._tell(f"{self._path}: {error.strerror}")
+            self._report_trouble(f"{self._path}: {error.strerror}")
             return
         self._lines += len(self._unwritten)
         self._unwritten.clear()
-        self._tell("")
+        self._report_trouble("")
 
     def _forget(self, now: float) -> None:
         while self.changes and self.changes[0].at < now - KEEP_SECONDS:
@@ -112,9 +113,9 @@ class ChangeLog:
     def _rewrite(self) -> None:
         body = b"\n".join(msgspec.json.encode(asdict(change)) for change in self.changes)
         self._lines = len(self.changes)
-        self._tell(write_atomically(self._path, body))
+        self._report_trouble(write_atomically(self._path, body))
 
-    def _tell(self, trouble: str) -> None:
+    def _report_trouble(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:
             log.warning("verdict changes stay in memory: %s", trouble)
         self.trouble = trouble

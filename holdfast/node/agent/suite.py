@@ -21,10 +21,11 @@ from holdfast.model.verdict import Verdict
 from holdfast.model.wire.probe import Fingerprint
 from holdfast.model.wire.report import LONGEST_NAME
 from holdfast.node.agent.node import Node
-from holdfast.node.agent.once import look_at
+from holdfast.node.agent.once import check_node
 from holdfast.node.checks.probe.fingerprint import DIGEST, KEY, UNSTABLE
+from holdfast.runtime import codec
 
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 
 class SuiteResult(msgspec.Struct, frozen=True):
@@ -36,7 +37,7 @@ class SuiteResult(msgspec.Struct, frozen=True):
 
 
 def run(settings: Settings) -> SuiteResult:
-    node = look_at(settings, "bootstrap")
+    node = check_node(settings, "bootstrap")
     cause, _, reason = node.reason().partition(": ")
     if node.health is Health.PASS:
         cause, reason = "", coverage(node.verdicts.values())
@@ -61,14 +62,14 @@ def coverage(verdicts: Collection[Verdict]) -> str:
 
 
 def _end_with_agent() -> None:
-    """No one hears the answer of a suite whose agent is gone, and the node is needed for others."""
+    """A suite ends with its agent: its result has no reader, and the node is needed for others."""
     agent = os.getppid()
     while os.getppid() == agent:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":
     threading.Thread(target=_end_with_agent, daemon=True).start()
-    sys.stdout.buffer.write(msgspec.json.encode(run(msgspec.json.decode(sys.argv[1], type=Settings))))
+    sys.stdout.buffer.write(msgspec.json.encode(run(codec.decode(sys.argv[1], Settings))))
     sys.stdout.flush()

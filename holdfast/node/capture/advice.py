@@ -44,7 +44,11 @@ LOOKALIKES = (
     ),
     Lookalike(r"\A\s*[\[{]", "JSON of a tool that is not known", "save the tool's text output"),
 )
-KNOWN = "see `docs/formats.md` for what is read"
+KNOWN = (
+    "read are outputs of nvidia-smi, dcgmi, dcgm-exporter, nvidia-bug-report, amd-smi, rocm-smi, the kernel log, "
+    "lspci, InfiniBand tools, mlxlink, ethtool, rdma, NVOS and NMX, fabric manager, IMEX, ipmitool, Redfish, "
+    "nvme, smartctl, Slurm, kubectl, nccl-tests and bundles of `holdfast capture`; docs/formats.md has all"
+)
 MOST_CHARACTERS = 200_000
 
 
@@ -53,4 +57,4 @@ def of(texts: Sequence[str]) -> str:
     for one in LOOKALIKES:
         if re.search(one.pattern, text):
             return f"not recognised: it looks like {one.looks_like}; {one.instead} ({KNOWN})"
-    return f"not recognised; use a bundle of `holdfast capture`, or output of nvidia-smi, dcgmi or amd-smi ({KNOWN})"
+    return f"not recognised: {KNOWN}"

@@ -20,6 +20,7 @@ from holdfast.node.agent.census import Census
 from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.once import fresh_seconds
 from holdfast.node.capture.judge import FileVerdict
+from holdfast.runtime import codec
 
 HEAD, READINGS, CENSUS = "bundle.json", "readings.jsonl", "census.json"
 FORMAT = 1
@@ -86,13 +87,11 @@ def load(path: Path) -> Bundle:
 def parse(head_text: bytes, readings_text: bytes, census_text: bytes, where: str) -> Bundle:
     """Somebody else wrote it: whatever is in it, it is a bundle or a Refusal."""
     try:
-        head = msgspec.json.decode(head_text, type=dict[str, Any])
+        head = codec.decode(head_text, dict[str, Any])
         if head.get("format") != FORMAT:
             raise Refusal(f"{where}: a bundle of format {head.get('format')!r}; this version reads format {FORMAT}")
-        readings = [
-            msgspec.json.decode(line, type=RecordedReading) for line in readings_text.splitlines() if line.strip()
-        ]
-        census = msgspec.json.decode(census_text, type=dict[str, Any])
+        readings = [codec.decode(line, RecordedReading) for line in readings_text.splitlines() if line.strip()]
+        census = codec.decode(census_text, dict[str, Any])
         return Bundle(str(head["node"]), float(head["captured_at"]), readings, census, head)
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise Refusal(f"{where}: the bundle cannot be read: {error}") from None

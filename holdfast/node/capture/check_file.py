@@ -18,12 +18,20 @@ def check_file(path: str, settings: Settings, stage: str = "passive") -> FileVer
     if bundle.is_bundle(where):
         return bundle.judge(bundle.load(where), settings, stage)
     name = settings.node or NAME
-    outputs: dict[str, list[ToolOutput]] = {name: list(sysfs_tree.outputs(where))}
-    texts = [text for _, text in files.texts(where)]
-    for text in texts:
+    tree = list(sysfs_tree.outputs(where))
+    outputs: dict[str, list[ToolOutput]] = {name: list(tree)}
+    texts = list(files.texts(where))
+    not_read: list[str] = []
+    for file, text in texts:
+        found_here = False
         for host, part in (plain_text.by_host(text) or {name: text}).items():
-            outputs.setdefault(host, []).extend(readers.read(part))
+            found = readers.read(part)
+            found_here = found_here or bool(found)
+            outputs.setdefault(host, []).extend(found)
+        not_read += readers.unread_commands(text) if found_here else [file]
     judged = [judge_outputs(found, host, settings) for host, found in outputs.items() if found]
     if not judged:
-        raise Refusal(f"{path}: {advice.of(texts)}", UNRECOGNISED)
-    return judged[0] if len(judged) == 1 else merged(judged)
+        raise Refusal(f"{path}: {advice.of([text for _, text in texts])}", UNRECOGNISED)
+    answer = judged[0] if len(judged) == 1 else merged(judged)
+    answer.not_read = [] if tree else not_read  # of a copy of /sys few files are meant to be read
+    return answer

@@ -2,15 +2,17 @@
 
 import re
 
-from holdfast.catalog import xid
 from holdfast.catalog.dcgm import fields as dcgm_fields
 from holdfast.formats.dcgm import diag as dcgm_diag
 from holdfast.formats.dcgm import exporter as dcgm_exporter
 from holdfast.formats.dcgm.diag_result import CONFIGURATION_SEVERITY, FAIL, WARN
+from holdfast.formats.dcgmi.listing import last_xid
 from holdfast.formats.fabric import subnet
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.formats.nccl import tests as nccl_tests
 from holdfast.formats.tool_output import NODE, NOT_SUPPORTED, ToolOutput
+from holdfast.model.signal import Event
+from holdfast.node.capture.plain_text import unwrapped
 
 _KERNEL_LINE = re.compile(
     r"^(?:\s*\[\s*\+?\d+\.\d+\]|\[\w{2,4}\.? \w{3,5}\.? +\d|<\d+>|\d+,\d+,\d+,|.{0,80}\bkernel: "
@@ -31,7 +33,6 @@ _DIAGNOSTIC = re.compile(
 )
 _OFF_THE_BUS = re.compile(r"^(\S+) (.*(?:NVIDIA|AMD/ATI|Mellanox|Non-Volatile).*) \(rev ff\)", re.MULTILINE)
 _FABRIC_MANAGER = re.compile(r"^\[\w{3} \d+ \d{4} [\d:]+\] \[\w+\s*\] \[tid \d+\]", re.MULTILINE)
-GRAVE_ACTIONS = ("restart_node", "drain_and_reset", "reset_gpu", "drain_p2p")
 _AS_NVML = {
     "dcgm_clock_sm_hertz": "gpu_clock_sm_hertz",
     "dcgm_clock_memory_hertz": "gpu_clock_memory_hertz",
@@ -53,13 +54,14 @@ _OSU = re.compile(r"^# OSU (?:MPI|UPC|OpenSHMEM|XCCL|NCCL)\S* .*(?:Latency|Bandw
 _PERFTEST_ERROR = re.compile(
     r"^.*(?:Completion with error|Couldn't connect|Unable to Connect|Failed to modify QP).*$", re.M
 )
-_QUOTED = re.compile(r"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): \d|SXid \(PCI:|amdgpu.*uncorrectable")
+_QUOTED = re.compile(r"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): \d|SXid \(PCI:|amdgpu.*\d (?:new )?uncorrectable")
+_OOM_KILLER = re.compile(r"(\S{1,64}) invoked oom-killer: gfp_mask=0x")
 LEAST_LINES = 0.2  # of a text that is a kernel log
 
 
 def kernel(text: str) -> ToolOutput | None:
-    log = KernelLog(shipped=True)
-    events = log.feed(text.encode("utf-8", "replace")) + log.finish()
+    whole = unwrapped(text)
+    events = _events(text) if whole == text else max(_events(text), _events(whole), key=len)
     total = max(1, sum(1 for line in text.splitlines() if line.strip()))
     marked = len(_KERNEL_LINE.findall(text))
     is_log = marked >= LEAST_LINES * total or bool(_LSPCI.search(text)) or bool(_FABRIC_MANAGER.search(text))
@@ -73,9 +75,21 @@ def kernel(text: str) -> ToolOutput | None:
             output.complain(f"pci/{address}", why, remedy="power-cycle the node; reseat or replace the part")
     if not events and (quoted := len(_QUOTED.findall(text))):
         output.doubt(NODE, f"{quoted} lines quote errors of a driver and are no lines of the kernel: give its own log")
+    if (killer := _OOM_KILLER.search(text)) and not any(event.kind == "oom" for event in events):
+        output.complain(
+            NODE,
+            f"memory ran out: {killer[1]} invoked the OOM killer; the log does not say what it ended",
+            fails=False,
+            remedy="give jobs memory limits",
+        )
     if output.tool == "kernel log":
         output.add(NODE, "kmsg_records_total", float(total))
     return output
+
+
+def _events(text: str) -> list[Event]:
+    log = KernelLog(shipped=True)
+    return log.feed(text.encode("utf-8", "replace")) + log.finish()
 
 
 def diagnostic(text: str) -> ToolOutput | None:
@@ -115,7 +129,7 @@ def exporter(text: str) -> ToolOutput | None:
         output.see(place)
         if model := sample.labels.get("modelName"):
             output.add(place, "gpu_model", model)
-        if sample.name == "DCGM_EXP_XID_ERRORS_COUNT" and sample.value and sample.labels.get("xid", "").isdigit():
+        if "_XID_ERRORS_" in sample.name and sample.value and sample.labels.get("xid", "").isdigit():
             _judge_sample(output, place, "dcgm_last_xid", float(sample.labels["xid"]))
         field = dcgm_fields().get(sample.name)
         if field is None:
@@ -132,11 +146,7 @@ def exporter(text: str) -> ToolOutput | None:
 def _judge_sample(output: ToolOutput, place: str, signal: str, value: float) -> None:
     """What a scrape says that no check reads from one reading."""
     if signal == "dcgm_last_xid" and value:
-        fact = xid.find(int(value))
-        if fact.action not in ("ignore", "restart_app"):
-            grave = fact.known and not fact.not_alone and fact.action in GRAVE_ACTIONS
-            text = f"the last Xid is {fact.code}: {fact.meaning}"
-            output.complain(place, text, fails=grave, remedy=fact.action.replace("_", " "))
+        last_xid(output, place, int(value))
     elif signal == "dcgm_ecc_volatile_uncorrected_total" and value:
         output.complain(
             place, f"{value:.0f} uncorrected memory errors since the driver was loaded", remedy="reset the GPU"
@@ -167,6 +177,8 @@ def collectives(text: str) -> ToolOutput | None:
     wrong = sum(row.wrong or 0 for row in found.rows)
     if wrong or found.damage:
         output.complain(NODE, found.damage or f"{wrong} wrong results", remedy="find the GPU: dcgmi diag -r 3")
+    elif found.trouble.startswith("the output breaks off"):  # of the test, or of what was copied of it
+        output.doubt(NODE, found.trouble)
     elif found.trouble:
         output.complain(NODE, found.trouble, fails=False)
     return output

@@ -19,7 +19,8 @@ from holdfast.node.agent.census import Census
 from holdfast.node.agent.node import Node, Question
 
 REPORT = "file.report"
-LOOKS_BACK_SECONDS = 20 * 3600.0  # a file is judged as of its end: what is older counts as this old
+HISTORY_SECONDS = 20 * 3600.0  # a file is judged as of its end: what is older counts as this old
+GPU_MODEL = "gpu_model"
 SOMETIME = 1.0e9
 FRESH_SECONDS = 7 * 86400.0
 
@@ -32,6 +33,7 @@ class FileVerdict:
     tools: list[str]
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)  # checks that need what is not there
+    not_read: list[str] = field(default_factory=list)  # files, or commands of a session, that no reader recognises
 
     @property
     def health(self) -> Health:
@@ -47,13 +49,17 @@ def judge_outputs(outputs: Sequence[ToolOutput], name: str, settings: Settings) 
         key[1] for one in readings for key in one.absent
     }
     kinds = {event.kind for event in events}
-    asked = [one for one in _questions(settings) if _is_answerable(one, seen, kinds)]
+    if any(place.startswith("gpu/") for output in outputs for place in output.present):
+        seen.add(GPU_MODEL)  # checks of GPUs name it for "there is one"; an excerpt may not tell which
+    questions_there = _questions(settings)
+    asked = [one for one in questions_there if _is_answerable(one, seen, kinds)]
     node = Node(Census(node=name), asked)
     for reading in readings:
         node.history.expect_freshness(reading.source, FRESH_SECONDS)
         node.take(reading)
     node.judge(now)
     judged = FileVerdict(name, [output.tool for output in outputs])
+    judged.left_out = [one.check.name for one in questions_there if one not in asked]
     errors = {why for one in readings for why in one.absent.values() if why != NOT_SUPPORTED}
     for check, verdict in node.verdicts.items():
         rows = tuple(row for row in verdict.rows if not _is_not_there(row, errors))
@@ -101,7 +107,7 @@ def _subject(name: str, place: str) -> Subject:
 
 def _dated(event: Event, now: float) -> Event:
     """A text without times is as of now."""
-    return replace(event, at=min(max(event.at, now - LOOKS_BACK_SECONDS), now) if event.at else now)
+    return replace(event, at=min(max(event.at, now - HISTORY_SECONDS), now) if event.at else now)
 
 
 def _health(complaint: Complaint) -> Health:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_EMPHASIS = re.compile(r"^[_*]{1,3}(?=\[ *\d+\.\d+\]|[A-Z][a-z]{2} +\d+ \d\d:)", re.MULTILINE)  # of Markdown
 _QUOTE = re.compile(r"^(?:> ?)+", re.MULTILINE)
 MOSTLY = 0.6  # of the lines are quoted: a letter, and not a log with a prompt in it
 NEARLY_ALL = 0.9  # of the lines begin with a prefix
@@ -17,6 +18,7 @@ _PROMPT = re.compile(
     r"^(?:\([\w.-]+\) ?)?(?:\[[\w.-]+@[\w.-]+ [^\]\n]*\][#$]|[\w.-]+@[\w.-]+:[^\s#$]*[#$]|[$#](?= [a-z])) ?.*\n",
     re.MULTILINE,
 )
+_KERNEL_TIME = re.compile(r"\[ *\d+\.\d+\]|\w{3} +\d+ [\d:]{8} \S+ kernel: ")
 _HOST = r"[A-Za-z0-9](?:[\w.-]*[\w-])?"
 _PREFIXED = re.compile(rf"(?P<host>{_HOST}(?:\.txt|\.log|\.out)?): ?(?P<rest>.*)")
 _HEADINGS = (
@@ -24,6 +26,9 @@ _HEADINGS = (
     re.compile(rf"^(?P<host>{_HOST}) \| (?:CHANGED|SUCCESS|FAILED)[^\n]*>>\n", re.MULTILINE),  # ansible
     re.compile(r"^==> (?:\S*/)?(?P<host>[^\s/]+) <==\n", re.MULTILINE),  # head and tail of several files
 )
+_FENCED = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<inner>.*?)^[ \t]*(?P=fence)[ \t]*$", re.M | re.S)
+_INLINE = re.compile(r"`([^`\n]{20,})`")
+MOST_BLOCKS = 50
 _NOISE = (
     re.compile(r"\[(?:pod/)?[\w./-]+\] ?"),  # kubectl logs --prefix
     re.compile(r"[\w.-]+ +\| ?"),  # docker compose
@@ -31,11 +36,12 @@ _NOISE = (
     re.compile(r"(?:\[?(?:INFO|DEBUG|WARN|WARNING|ERROR)\]?\s*[-:|]\s*)+"),
     re.compile(r"(?:\d{1,3}\.){3}\d{1,3}: "),  # talosctl, pdsh
     re.compile(r"\s*\d+[:\t] ?"),  # grep -n, cat -n
+    re.compile(r"\+(?![-=+]) ?"),  # a diff that adds the text
 )
 
 
 def plain(text: str) -> str:
-    text = _COLOUR.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    text = _EMPHASIS.sub("", _COLOUR.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and sum(line.startswith(">") for line in lines) >= MOSTLY * len(lines):
         text = _QUOTE.sub("", text)
@@ -46,10 +52,40 @@ def plain(text: str) -> str:
     return textwrap.dedent(text) if lines and all(line[0] in " \t" for line in lines) else text
 
 
-def by_command(text: str) -> list[str]:
-    """What each command of a terminal session printed. Empty without a prompt."""
-    parts = _PROMPT.split(text)
-    return [part for part in parts if part.strip()] if len(parts) > 1 else []
+def unwrapped(text: str) -> str:
+    """A kernel log that a mail program or a terminal has wrapped: what does not begin with a time belongs to the line
+    above. The same text unless at least every third line begins with one."""
+    lines = textwrap.dedent(text).splitlines()
+    begins = [bool(_KERNEL_TIME.match(line)) for line in lines]
+    if not any(begins) or 3 * sum(begins) < len(lines) or all(begins):
+        return text
+    joined: list[str] = []
+    for line, new in zip(lines, begins, strict=True):
+        if new or not joined or not line.strip() or not joined[-1]:
+            joined.append(line.rstrip())
+        else:
+            joined[-1] = f"{joined[-1]} {line.strip()}"
+    return "\n".join(joined) + "\n"
+
+
+def by_command(text: str) -> list[tuple[str, str]]:
+    """Each command of a terminal session and what it printed. Empty without a prompt; '' for what stands above."""
+    prompts = list(_PROMPT.finditer(text))
+    if not prompts:
+        return []
+    ends = [*(prompt.start() for prompt in prompts[1:]), len(text)]
+    parts = [("", text[: prompts[0].start()])]
+    parts += [(one[0].strip(), text[one.end() : end]) for one, end in zip(prompts, ends, strict=True)]
+    return [(command, part) for command, part in parts if part.strip()]
+
+
+def blocks(text: str) -> list[str]:
+    """What a letter or an issue holds between its words: fenced code, each paragraph, and what is quoted in a line."""
+    fenced = [found["inner"] for found in _FENCED.finditer(text)]
+    parts = fenced or [part for part in re.split(r"\n\s*\n", text) if part.strip()]
+    parts = [part for part in parts if part.strip()][:MOST_BLOCKS]
+    quoted = _INLINE.findall(_FENCED.sub("", text))
+    return [*(parts if len(parts) > 1 or fenced else ()), *(["\n".join(quoted)] if quoted else ())]
 
 
 def by_host(text: str) -> dict[str, str]:

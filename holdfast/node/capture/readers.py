@@ -14,16 +14,26 @@ from holdfast.formats.dcgmi import listing as dcgmi_listing
 from holdfast.formats.dcgmi import tables as dcgmi
 from holdfast.formats.ethtool import module as transceiver
 from holdfast.formats.ethtool import statistics as ethtool
-from holdfast.formats.fabric import ibstat, links, mlxlink, nvlink_domain, rdma_ports, rdma_statistics
+from holdfast.formats.fabric import (
+    ibstat,
+    links,
+    mlxlink,
+    nvlink_domain,
+    nvlink_switch,
+    rdma_ports,
+    rdma_statistics,
+    subnet_dumps,
+)
 from holdfast.formats.host import memory, services
 from holdfast.formats.kubernetes import kubectl
 from holdfast.formats.nvidia_smi import listing, query, query_csv, tables
+from holdfast.formats.pci import lspci
 from holdfast.formats.prometheus import amd_exporter, node_exporter
 from holdfast.formats.slurm import any_output as slurm
 from holdfast.formats.storage import disks
 from holdfast.formats.tool_output import NODE, ToolOutput
 from holdfast.node.capture import glue
-from holdfast.node.capture.plain_text import by_command, plain, without_prefixes
+from holdfast.node.capture.plain_text import blocks, by_command, plain, without_prefixes
 
 
 class FileFormat(NamedTuple):
@@ -68,6 +78,7 @@ FORMATS = (
         glue.kernel,
     ),
     FileFormat("lspci", "-vvv", "PCIe link width and speed, AER status", glue.kernel),
+    FileFormat("lspci excerpt", "LnkCap and LnkSta alone", "a narrow link", lspci.read_excerpt, alone=True),
     FileFormat("dcgmi diag", "DCGM 2 to 4, table and JSON", "every result", glue.diagnostic),
     FileFormat("dcgmi health", "-c, table and JSON", "every failure and warning", dcgmi.read_health),
     FileFormat("dcgmi nvlink", "-s and -e", "NVLink lanes and errors", dcgmi.read_nvlink),
@@ -82,6 +93,9 @@ FORMATS = (
     ),
     FileFormat(
         "rocm-smi", "JSON and `GPU[n]` lines", "uncorrectable errors, the GPU checks of its fields", amd_smi.read
+    ),
+    FileFormat(
+        "amd-smi alone", "the box of ROCm 6.4 and 7", "temperature, power, uncorrectable errors", monitor.read_box
     ),
     FileFormat("amd-smi monitor", "any columns", "temperature, power, uncorrectable errors", monitor.read),
     FileFormat(
@@ -105,6 +119,12 @@ FORMATS = (
         nvlink_domain.read_log,
     ),
     FileFormat(
+        "NVOS and NMX",
+        "`nv show` of NVOS 25, tables and JSON; NMX-C and NMX-M as JSON",
+        "health of switch trays, NMX's applications, partitions, GPUs and events",
+        nvlink_switch.read,
+    ),
+    FileFormat(
         "kubectl nodes",
         "get nodes, describe node, JSON",
         "nodes that are not ready or cordoned, conditions, GPUs that are not allocatable",
@@ -126,6 +146,10 @@ FORMATS = (
     FileFormat("opensm log", "also of NVLink's subnet manager", "every error", nvlink_domain.read_subnet_manager),
     FileFormat("iblinkinfo", "by node and -l", "links that are down or slower than they could be", links.read_linkinfo),
     FileFormat("ibdiagnet", "log and summary of version 2", "every error and warning", links.read_diagnet),
+    FileFormat(
+        "ibdiagnet2.pm", "counters in hex or decimal, extended or not", "physical error counters", subnet_dumps.read
+    ),
+    FileFormat("unhealthy ports", "the dump of opensm and UFM", "every port that it lists", subnet_dumps.read),
     FileFormat("ibqueryerrors", "infiniband-diags", "ports above its thresholds", links.read_counters),
     FileFormat("perfquery", "infiniband-diags", "physical error counters", links.read_counters),
     FileFormat("ibportstate", "ibportstate and smpquery portinfo", "port state, width and speed", links.read_port_info),
@@ -161,18 +185,40 @@ FORMATS = (
 )
 
 
+MOST_SESSION_CHARACTERS = 1 << 20
+
+
 def read(text: str) -> list[ToolOutput]:
     """What the readers find in a text; several where a file holds the output of several tools."""
     text = plain(text)
     found = _read(text)
-    for part in by_command(text):
-        for tool, output in _read(part).items():
-            found.setdefault(tool, output)
+    for _, part in by_command(text):
+        _join(found, _read(part))
     if not any(_says_something(one) for one in found.values()) and (bare := without_prefixes(text)) != text:
         found = _read(plain(bare)) or found
+    if not any(_says_something(one) for one in found.values()) and len(text) <= MOST_SESSION_CHARACTERS:
+        for part in blocks(text):
+            _join(found, _read(plain(part)))
     if len(found) > 1 and "kernel log" in found and not found["kernel log"].events:
         del found["kernel log"]  # lines with a time in brackets are in other texts too
     return list(found.values())
+
+
+def _join(found: dict[str, ToolOutput], more: dict[str, ToolOutput]) -> None:
+    """Of two outputs of a tool the first counts, unless only the other reports something."""
+    for tool, output in more.items():
+        if tool not in found or (_reports(output) and not _reports(found[tool])):
+            found[tool] = output
+
+
+def _reports(output: ToolOutput) -> bool:
+    return bool(output.complaints or output.events)
+
+
+def unread_commands(text: str) -> list[str]:
+    """The commands of a terminal session whose output no reader recognises."""
+    parts = by_command(plain(text)) if len(text) <= MOST_SESSION_CHARACTERS else []
+    return [command for command, part in parts if command and not _read(part)]
 
 
 def _says_something(output: ToolOutput) -> bool:

@@ -16,30 +16,61 @@ _SECRET_NAME = (
     r"|auth(?:orization)?)[\w.-]*"
 )
 _SECRET = re.compile(rf"(?i)(\b{_SECRET_NAME}[\"']?\s*[=:]\s*[\"']?(?:bearer\s+|basic\s+)?)([^\s\"',;&]+)")
+_SECRET_OPTION = re.compile(
+    rf"(?i)((?:^|\s)(?:--{_SECRET_NAME}[ =]|sshpass\s+-p\s*|(?:-u|--user)\s+[\w.@-]+:))([^\s\"']+)", re.MULTILINE
+)
+_SIGNATURE = re.compile(r"(?i)([?&](?:sig|signature|x-amz-\w+|token|key|code)=)([^&\s\"']+)")
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})")
 _KNOWN_SECRET = re.compile(
     r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|"
-    r"xox[abpr]-[A-Za-z0-9-]{10,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*|nvapi-[A-Za-z0-9_-]{16,})"
+    r"glpat-[\w-]{16,}|AIza[\w-]{30,}|dckr_pat_[\w-]{16,}|npm_[A-Za-z0-9]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|"
+    r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*|nvapi-[A-Za-z0-9_-]{16,})"
 )
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _URL_LOGIN = re.compile(r"(://)[^/\s:@]+:[^/\s@]+(@)")
 _MAIL = re.compile(r"\b[\w.+-]+@[A-Za-z][\w-]*(?:\.[\w-]+)*\b")  # also a login such as builder@host
-_IPV4 = re.compile(r"(?<![\d.])(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}(?![\d.])")
+_IPV4 = re.compile(r"(?<![\d.])(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}(?!\d|\.\d)")
 _MAYBE_IPV6 = re.compile(r"(?<![\w:])(?=[0-9a-fA-F:]*:[0-9a-fA-F:]*:)[0-9a-fA-F:]{3,39}(?![\w:])")
 _MAC = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{2}[:-]){5}(?:[0-9a-fA-F]{2}[:-]){0,14}[0-9a-fA-F]{2}(?![\w:])")
+_DOTTED_MAC = re.compile(r"(?<![\w.])[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}(?![\w.])")
+_NAMED_ADDRESS = re.compile(
+    r"(?i)(\b(?:mac|\w*guid|lladdr|hwaddr)[\"']?\s*[:=]\s*[\"']?)((?:[0-9a-f]{12}|[0-9a-f]{16})\b)"
+)
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
 _GUID = re.compile(r"\b0x[0-9a-fA-F]{16}\b|(?<![\w:])[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}(?![\w:])")
 _SERIAL = re.compile(
     r"(?i)\b((?:(?:product|board|chassis|inforom|asic)?[ _]?serial|s/n|service tag|asset tag)"
-    r"(?:[ _]?(?:number|no\.?|num))?[\"']?\s*[:=|]\s*[\"']?)([\w-]{4,})"
+    r"(?:[ _]?(?:number|no\.?|num))?[\"']?\s*[:=|>]\s*[\"']?)([\w-]{4,})"
 )
 _HOME = re.compile(r"(/(?:home|users|Users|root/home|gpfs/home|export/home|scratch/users?)/)([A-Za-z0-9_.-]+)")
 _USER = re.compile(
-    r"(?i)\b((?:user(?:name|id)?|uid|owner|login|logname|sudo_user|by)\s*[=:]\s*[\"']?)([A-Za-z_][\w.-]*)(?:\((\d+)\))?"
+    r"(?i)\b((?:user(?:_?name|_?id)?|uid|owner|login|logname|sudo_user|by|group(?:_?name|_?id)?|account|acct|wckey|project"
+    r"|job_?name)[\"']?\s*[=:]\s*[\"']?)([A-Za-z_][\w.@-]*)(?:\((\d+)\))?"
+)
+_NUMBERED = re.compile(r"(\b[ug]id=\d+\(|(?<=[,=])\d+\(|\(user )([A-Za-z_][\w.-]*)(?=\))")
+_PROCESS = re.compile(r"^(\s*)([A-Za-z_][\w.+-]*)(?=\s+\d+\s+\d+\.\d\s+\d+\.\d\s+\d+\s+\d+\s)", re.MULTILINE)  # ps aux
+_PATH_FIELD = re.compile(r"\b((?:WorkDir|StdErr|StdOut|StdIn|Command|SubmitLine|Comment|AdminComment)=)(\S+)")
+_PATH = re.compile(
+    r"(?<![\w./-])(/(?!(?:usr|lib\d*|bin|sbin|etc|sys|proc|dev|run|opt|boot|var|tmp|snap|nix|root|home|users|Users)/)"
+    r"[\w.-]+/)((?:[\w.@+-]+/)+)(?=[\w.@+-])"
+)
+_HOST_FIELD = re.compile(
+    r"(?i)\b((?:_?(?:host|node)_?name|node_?addr|node_?host_?name|\w*node_?list|batch_?host|alloc_?node|node|host)"
+    r"[\"']?\s*=\s*[\"']?|\b_?hostname[\"']?\s*:\s*[\"']?)([A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.,\[\]-]*)?)"
+)
+_HOSTS = (  # what stands before a host's name, the name, what stands behind it
+    re.compile(r"^(Linux )(\S+)( \d+\.\d+)", re.MULTILINE),  # uname -a
+    re.compile(r"(Hostname set to <)([^>]+)(>)"),
+    re.compile(r"^(\s*)([A-Za-z][\w.-]*)(:\d+:\d+ \[\d+\] NCCL )", re.MULTILINE),
+    re.compile(r"(\bnfs:? server )([A-Za-z][\w.-]*)([: ])"),
+    re.compile(r"(\bip=(?:[^\s:]*:){4})([A-Za-z][\w.-]*)(:)"),  # of the kernel's command line
+    re.compile(r"(\\\\)([A-Za-z][\w.-]*)(\\)"),  # a share of Windows
+    re.compile(r"(\b)(ip-\d{1,3}(?:-\d{1,3}){3})(\b)"),  # AWS
 )
 _LOGIN = re.compile(
     r"((?:Accepted|Failed|Postponed) \S+ for (?:invalid user )?|Accepted for |session (?:opened|closed) for user "
-    r"|sudo:\s+)([A-Za-z_][\w.-]*)"
+    r"|sudo:\s+|(?:of|for) user (?!space|mode|program|process|namespace|application|data)|CRON\[\d+\]: \()"
+    r"([A-Za-z_][\w-]*(?:\.[\w-]+)*)"
 )
 _DOMAIN = re.compile(
     r"(?<![\w.@/-])(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+(?:com|org|net|edu|gov|mil|int|info|io|ai|dev|cloud"
@@ -54,6 +85,7 @@ _SYSLOG_HOST = re.compile(
 )
 KEPT_ADDRESSES = frozenset({"127.0.0.1", "0.0.0.0", "255.255.255.255", "::1", "::"})
 SERIAL_SIGNALS = ("_serial", "_uuid", "_guid", "_board_id")
+KEPT_HOSTS = frozenset({"localhost", "none", "null", "unknown", "true", "false", "captured"})
 KEPT_USERS = frozenset({"root", "nobody", "unknown", "none", "null", "true", "false"})
 
 
@@ -62,33 +94,51 @@ class Redactor:
 
     def __init__(self, key: bytes, names: Iterable[str] = (), users: Iterable[str] = ()) -> None:
         self._key = key
-        self._names = {name: f"host-{self._digest(name, 6)}" for name in _each_form(names)}
-        self._users = {name: f"user-{self._digest(name, 6)}" for name in users if name and name not in KEPT_USERS}
+        self._names = {name.lower(): f"host-{self._digest(name, 6)}" for name in _each_form(names)}
+        users = (name.lower() for name in users if name)
+        self._users = {name: f"user-{self._digest(name, 6)}" for name in users if name not in KEPT_USERS}
         self._words = _pattern([*self._names, *self._users])
 
     def _digest(self, text: str, length: int = 8) -> str:
         return hmac.new(self._key, text.lower().encode(), hashlib.sha256).hexdigest()[:length]
 
     def name(self, name: str) -> str:
-        return self._names.get(name) or f"host-{self._digest(name, 6)}"
+        return self._names.get(name.lower()) or f"host-{self._digest(name, 6)}"
+
+    def _host(self, name: str) -> str:
+        return name if name.startswith("host-") or name.lower() in KEPT_HOSTS else self.name(name)
+
+    def _word(self, word: str) -> str:
+        return self._names.get(word) or self._users[word]
 
     def text(self, text: str) -> str:
         text = _KEY_BLOCK.sub("[private key]", text)
         text = _URL_LOGIN.sub(r"\1[login]\2", text)
         text = _SECRET.sub(r"\1[secret]", text)
+        text = _SECRET_OPTION.sub(r"\1[secret]", text)
+        text = _SIGNATURE.sub(r"\1[secret]", text)
         text = _BEARER.sub(r"\1 [secret]", text)
         text = _KNOWN_SECRET.sub("[secret]", text)
         text = _SERIAL.sub(lambda found: found[1] + self._serial(found[2]), text)
         text = _SYSLOG_HOST.sub(lambda found: found[1] + self.name(found[2]) + found[3], text)
+        for hosts in _HOSTS:
+            text = hosts.sub(lambda found: found[1] + self.name(found[2]) + found[3], text)
+        text = _HOST_FIELD.sub(lambda found: found[1] + self._host(found[2]), text)
+        text = _PATH_FIELD.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}", text)
+        text = _PATH.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}/", text)
         text = _HOME.sub(lambda found: found[1] + self._user(found[2]), text)
+        for users in (_NUMBERED, _PROCESS):
+            text = users.sub(lambda found: found[1] + self._user(found[2]), text)
         text = _LOGIN.sub(lambda found: found[1] + self._user(found[2]), text)
         text = _USER.sub(self._named_user, text)
         if self._words is not None:
-            text = self._words.sub(lambda found: self._names.get(found[0]) or self._users[found[0]], text)
+            text = self._words.sub(lambda found: self._word(found[0].lower()), text)
         text = _MAIL.sub(lambda found: f"mail-{self._digest(found[0], 6)}", text)
         text = _DOMAIN.sub(self._domain, text)
         text = _UUID.sub(lambda found: self._uuid(found[0]), text)
         text = _GUID.sub(lambda found: self._guid(found[0]), text)
+        text = _NAMED_ADDRESS.sub(lambda found: f"{found[1]}mac-{self._digest(found[2], 8)}", text)
+        text = _DOTTED_MAC.sub(lambda found: f"mac-{self._digest(found[0], 8)}", text)
         text = _MAC.sub(lambda found: f"mac-{self._digest(found[0], 8)}", text)
         text = _IPV4.sub(lambda found: self._address(found[0]), text)
         return _MAYBE_IPV6.sub(self._ipv6, text)
@@ -105,7 +155,9 @@ class Redactor:
         return text if text.lower() in ("n/a", "none", "unknown", "[n/a]") else f"sn-{self._digest(text)}"
 
     def _user(self, name: str) -> str:
-        return name if name in KEPT_USERS else self._users.get(name) or f"user-{self._digest(name, 6)}"
+        if name.lower() in KEPT_USERS or name.startswith("user-"):
+            return name
+        return self._users.get(name.lower()) or f"user-{self._digest(name, 6)}"
 
     def _named_user(self, found: re.Match[str]) -> str:
         return found[1] + self._user(found[2]) + (f"({found[3]})" if found[3] else "")
@@ -142,4 +194,4 @@ def _pattern(words: list[str]) -> re.Pattern[str] | None:
     if not words:
         return None
     ordered = sorted(words, key=len, reverse=True)
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, ordered))})(?![A-Za-z0-9])")
+    return re.compile(rf"(?i)(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, ordered))})(?![A-Za-z0-9])")

@@ -47,7 +47,7 @@ class Check:
             failure_class=verdict.failure_class or self.failure_class,
         )
         if full.health in (Health.FAIL, Health.DEGRADED):
-            return full
+            return replace(full, remedy=_with_the_tools_of(window, full))
         return replace(full, failure_class=None, remedy=verdict.remedy, owner=verdict.owner)
 
     def _never_pass_blind(self, window: Window, row: Row) -> Row:
@@ -70,6 +70,25 @@ class Check:
             if window.value(subject, name) is None and window.value(window.node, name) is None
         ]
         return "; ".join(dict.fromkeys(reasons))
+
+
+AMD_TOOLS = {
+    "nvidia-smi --gpu-reset": "amd-smi reset --gpureset",
+    "nvidia-smi -rgc, -rac": "amd-smi reset --clocks",
+    "nvidia-smi -pl": "amd-smi set --power-cap",
+    "nvidia-bug-report.sh": "the kernel log and `amd-smi metric`",
+    "(nvidia-smi -e 1) ": "in the firmware's settings ",
+}  # one question, several vendors: a remedy names the tools of the GPU that it is about
+
+
+def _with_the_tools_of(window: Window, verdict: Verdict) -> str:
+    bad = (row.subject for row in verdict.rows if row.health is verdict.health)
+    if not any(str(window.value(subject, "gpu_model") or "").startswith("AMD") for subject in bad):
+        return verdict.remedy
+    remedy = verdict.remedy
+    for nvidia, amd in AMD_TOOLS.items():
+        remedy = remedy.replace(nvidia, amd)
+    return remedy
 
 
 def disabled(check: Check, why: str) -> Verdict:

@@ -1,4 +1,4 @@
-"""What a single look cannot tell. A check that judges growth or duration says so instead of a bare pass."""
+"""Limits of a single reading. A check that judges growth or duration says so instead of a bare pass."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from holdfast.model.health import Health
 from holdfast.model.verdict import Row
 from holdfast.model.window import Run
 
-ONE_LOOK = "one look: rates are not judged"
+ONE_READING = "one reading: rates are not judged"
 
 
 def seconds_seen(runs: Sequence[Run]) -> float:
@@ -16,9 +16,9 @@ def seconds_seen(runs: Sequence[Run]) -> float:
 
 def not_judged(row: Row) -> Row:
     """A pass that only means that nothing speaks against the subject yet."""
-    return replace(row, reason=row.reason or ONE_LOOK) if row.health is Health.PASS else row
+    return replace(row, reason=row.reason or ONE_READING) if row.health is Health.PASS else row
 
 
 def evidence_of_one_reading(rows: Iterable[Row]) -> tuple[str, ...]:
     """One line of evidence for however many subjects were seen only once."""
-    return (ONE_LOOK,) if any(ONE_LOOK in row.reason for row in rows) else ()
+    return (ONE_READING,) if any(ONE_READING in row.reason for row in rows) else ()

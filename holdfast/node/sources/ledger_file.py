@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.node.sources.open_files import said
+from holdfast.node.sources.open_files import error_text
 
 _MAX_BYTES = 16 << 20  # a file larger than this is not one of ours; its end is still read
 
@@ -37,7 +37,7 @@ class LedgerFile:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            self.trouble = f"cannot read {self._path}: {said(error)}"
+            self.trouble = f"cannot read {self._path}: {error_text(error)}"
             self._readable = False
             return []
         self._torn = not raw.endswith(b"\n")
@@ -63,7 +63,7 @@ class LedgerFile:
                 os.close(descriptor)
         except OSError as error:
             self._torn = self._lost_lines = True
-            self.trouble = f"cannot write {self._path}: {said(error)}"
+            self.trouble = f"cannot write {self._path}: {error_text(error)}"
             return
         self._torn = written < len(line)
         self._lost_lines |= self._torn
@@ -93,7 +93,7 @@ class LedgerFile:
                 os.fsync(file.fileno())
             os.replace(beside, self._path)
         except OSError as error:
-            self.trouble = f"cannot write {self._path}: {said(error)}"
+            self.trouble = f"cannot write {self._path}: {error_text(error)}"
             return
         self.trouble = ""
         self._torn = self._lost_lines = False

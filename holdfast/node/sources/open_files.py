@@ -36,7 +36,7 @@ class OpenFile:
         try:
             return self.read()
         except OSError as error:
-            return said(error)
+            return error_text(error)
 
     def refresh(self) -> None:
         """Let go of a file that was replaced by another of the same name."""
@@ -73,10 +73,10 @@ class CounterFile(OpenFile):
         try:
             raw = self.read()
         except OSError as error:
-            self._refused_why = said(error) if error.errno in _REFUSED else ""
+            self._refused_why = error_text(error) if error.errno in _REFUSED else ""
             self._refused_at = now
             self.close()
-            return said(error)
+            return error_text(error)
         self._refused_why = ""
         return raw
 
@@ -86,7 +86,7 @@ def close_all(files: Iterable[OpenFile]) -> None:
         file.close()
 
 
-def said(error: OSError) -> str:
+def error_text(error: OSError) -> str:
     """An operating-system error in a few words: 'permission denied'."""
     return (error.strerror or str(error)).lower()
 

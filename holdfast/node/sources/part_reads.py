@@ -13,13 +13,13 @@ from collections.abc import Callable, Hashable, Mapping
 class PartReads:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._turn = 0  # counts abandoned reads
+        self._generation = 0  # counts abandoned reads
         self._under_way: tuple[Hashable, float] | None = None
         self._stuck: dict[Hashable, float] = {}  # part -> since when
 
     def run(self, calls: Mapping[Hashable, Callable[[], None]]) -> bool:
         """Whether this read may go on: not after it was left behind, with another thread in its place."""
-        turn = self._turn
+        generation = self._generation
         for part, call in calls.items():
             with self._lock:
                 if part in self._stuck:
@@ -27,7 +27,7 @@ class PartReads:
                 self._under_way = part, time.monotonic()
             call()
             with self._lock:
-                if self._turn != turn:
+                if self._generation != generation:
                     self._stuck.pop(part, None)
                     return False
                 self._under_way = None
@@ -40,7 +40,7 @@ class PartReads:
                 return False
             part, since = self._under_way
             self._stuck[part], self._under_way = since, None
-            self._turn += 1
+            self._generation += 1
             return True
 
     def hanging(self, part: Hashable) -> float | None:

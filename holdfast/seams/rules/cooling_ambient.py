@@ -11,9 +11,8 @@ from holdfast.seams.seam import Seam
 AMBIENT = "ambient_celsius"
 AIR = "node_inlet_celsius"
 SUPPLY = "cdu_supply_celsius"
-OF_NO_DAY = 4.0  # weather and doors move a room by less every day; then only what suffers makes it a cause
+OF_NO_DAY = 5.0  # weather and doors move a room by less every day; then only what suffers makes it a cause
 EVERY_DAY = 0.0
-MOST = 0.5
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -30,8 +29,9 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
         air, supply = scene.seen(AIR) & under, scene.seen(SUPPLY) & under
         followers = {**scene.rose(AIR), **scene.rose(SUPPLY)}
         weigh.companions(one, "air into its nodes", followers, air or supply)
-        hot = weigh.warms(scene, one, scene.nodes_under(room, COOLS), expected=sign.now - sign.before >= 8.0)
-        if sign.now - sign.before < OF_NO_DAY and hot < MOST:
+        nodes = scene.nodes_under(room, COOLS)
+        weigh.warms(scene, one, nodes, expected=sign.now - sign.before >= 8.0)
+        if sign.now - sign.before < OF_NO_DAY and not weigh.suffers(scene, nodes):
             one.most = EVERY_DAY
         yield one
 

@@ -26,6 +26,7 @@ TO_BE_SEEN = 0.0  # a fan that fails warms its GPUs within minutes; before, it i
 COOLER_CELSIUS = 3.0
 LEAST_RISE_CELSIUS = 5.0  # of a node whose fans are not measured: a fan that fails warms it by more
 AS_OTHERS = 0.5
+HOT_BY_CHANCE = 0.5  # of the nodes whose fans seem to stop: for another reason
 FEW = 0.5  # of the working nodes of a rack: more are the rack's affair
 
 
@@ -59,7 +60,9 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 def _misread(scene: Scene, slower: Mapping[Subject, Symptom]) -> dict[Subject, Symptom]:
     """Fans of several nodes that stopped in the same minutes while no GPU of theirs got hotter: no one believes it."""
     stopped = {node: sign for node, sign in slower.items() if sign.now <= STOPPED}
-    if len(stopped) < SEVERAL or any(node in scene.hot for node in stopped):
+    stopped = {node: sign for node, sign in stopped.items() if node not in scene.hot or sign.now == 0.0}
+    hot = sum(1 for node in stopped if node in scene.hot)
+    if len(stopped) < SEVERAL or hot > HOT_BY_CHANCE * len(stopped):
         return {}
     since = [sign.since for sign in stopped.values()]
     return stopped if max(since) - min(since) <= weigh.SLACK_SECONDS else {}

@@ -7,7 +7,7 @@ from holdfast.model.subject import Subject
 from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
-from holdfast.seams.rules.cooling_plant import EVERY_DAY, MOST, OF_NO_DAY, WARMS_FROM, together
+from holdfast.seams.rules.cooling_plant import EVERY_DAY, OF_NO_DAY, WARMS_FROM, together
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -58,8 +58,9 @@ def _asked_for_less(scene: Scene, one: CauseCandidate, sign: Symptom) -> None:
     rise = weigh.unexplained_rise(scene, nodes)
     if (heat := _heat_carried(scene, sign.subject)) is not None and 1 - heat >= weigh.AS_MUCH * lost:
         one.doubt(5.0, "its return is no warmer: it carries less heat away because less is made")
-    elif lost < WARMS_FROM and rise is not None and rise < weigh.LEAST_RISE_CELSIUS:
+    elif lost < WARMS_FROM and (rise is None or rise < weigh.LEAST_RISE_CELSIUS):
         one.doubt(4.0, "no GPU that it cools is warmer: its control may ask for less")
+        one.most = EVERY_DAY
 
 
 def _heat_carried(scene: Scene, cdu: Subject) -> float | None:
@@ -75,9 +76,9 @@ def _supply(scene: Scene, cdu: Subject) -> CauseCandidate:
     one = _candidate(scene, cdu, "cooling.supply_warm", SUPPLY)
     one.speaks(2.0, weigh.moved_text(sign, " °C"))
     weigh.companions(one, "coolant into its racks", scene.rose(INLET), scene.seen(INLET) & _racks(scene, cdu))
-    warmer = sign.now - sign.before
-    hot = weigh.warms(scene, one, scene.nodes_under(cdu, COOLS), warmer >= SUPPLY_WARMS_FROM)
-    if warmer < OF_NO_DAY and hot < MOST:
+    warmer, nodes = sign.now - sign.before, scene.nodes_under(cdu, COOLS)
+    weigh.warms(scene, one, nodes, warmer >= SUPPLY_WARMS_FROM)
+    if warmer < OF_NO_DAY and not weigh.suffers(scene, nodes):
         one.most = EVERY_DAY
     rooms = [scene.rose(AMBIENT)[up] for up in scene.topology.up(cdu, ("cools",)) if up in scene.rose(AMBIENT)]
     if rooms:

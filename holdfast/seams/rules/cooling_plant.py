@@ -15,7 +15,7 @@ FLOW = "cdu_flow_litres_per_minute"
 SUPPLY = "cdu_supply_celsius"
 AMBIENT = "ambient_celsius"
 NEARLY_ALL = 0.8
-OF_NO_DAY = 3.0  # degrees: set points, weather and free cooling move a supply by less every day
+OF_NO_DAY = 4.0  # degrees: set points, weather and free cooling move a supply by less every day
 EVERY_DAY = 0.0
 WARMS_FROM = 0.3  # a smaller loss of flow need not show in the chips
 MOST = 0.5
@@ -46,7 +46,7 @@ def _every_day(scene: Scene, parent: Subject, signs: list[Symptom], hot: float) 
     """Set points, weather and load move all units of a hall together every day; a fault moves them further."""
     size = [sign.now - sign.before if sign.signal == SUPPLY else weigh.fall(sign) for sign in signs]
     if signs[0].signal == SUPPLY:
-        return hot < MOST and median(size) < OF_NO_DAY
+        return median(size) < OF_NO_DAY and not weigh.suffers(scene, scene.nodes_under(parent, COOLS))
     if weigh.follows_load(scene, scene.nodes_under(parent, COOLS), median(size)):
         return True
     return hot < MOST and median(size) < WARMS_FROM

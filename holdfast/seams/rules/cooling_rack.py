@@ -1,6 +1,6 @@
 """Is the loop of one rack blocked, while the unit and the racks beside it are well?"""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -21,6 +21,8 @@ BEGINS = 0.3  # of this rack's own rise
 PRESSURE = "cdu_differential_pressure_pascals"
 WARMS_FROM = 0.35
 MOST_OF_IT = 0.7
+SHOWS_WITHIN_SECONDS = 900.0
+LEAST_RISE_CELSIUS = 5.0  # of a rack whose flow is not measured: a loop that is blocked warms it by more
 WITHOUT_INSTRUMENT = 1.2  # confidence 0.77: what a pattern alone can carry
 
 
@@ -50,11 +52,25 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
     elif any(unit in scene.rose(PRESSURE) for unit in units):
         one.speaks(1.0, "the pressure of its unit rose")
     nodes = scene.nodes_under(rack, COOLS)
+    confirmed = bool(siblings) and len(fallen) < 0.5 * len(siblings)
+    confirmed = confirmed or any(unit in scene.rose(PRESSURE) for unit in units)
     hotter = weigh.warms(scene, one, nodes, weigh.fall(sign) >= WARMS_FROM)
     rise = weigh.unexplained_rise(scene, nodes)
+    if weigh.follows_load(scene, nodes, weigh.fall(sign)):
+        one.doubt(5.0, "the load that it cools fell as much and no GPU is slowed: its valve lets less through")
+        one.most = EVERY_DAY
+    elif not confirmed and not (hotter >= weigh.FEW and _in_time(scene, sign, nodes)):
+        one.most = EVERY_DAY
+        one.unknown.append(f"{rack}: nothing but its flow meter shows it")
     if not hotter and weigh.fall(sign) < WARMS_FROM and rise is not None and rise < weigh.LEAST_RISE_CELSIUS:
         one.doubt(4.0, "no GPU that it cools is warmer: its valve may let less through")
     return one
+
+
+def _in_time(scene: Scene, sign: Symptom, nodes: Collection[Subject]) -> bool:
+    """Did its GPUs get hot soon after? A valve that closed a little long before has not warmed them."""
+    first = min((scene.hot[node].since for node in nodes if node in scene.hot), default=np.inf)
+    return weigh.fall(sign) >= WARMS_FROM or first - sign.since <= SHOWS_WITHIN_SECONDS
 
 
 def _falling(scene: Scene, rack: Subject, beside: float) -> bool:
@@ -83,6 +99,9 @@ def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
         one.speaks(1.0, "the racks beside it are not hotter")
     if any(node in scene.fell(FAN) for node in nodes):
         one.doubt(3.0, "fans of its nodes turn slower")
+    rise, others = weigh.unexplained_rise(scene, nodes), weigh.unexplained_rise(scene, scene.loaded - nodes)
+    if rise is not None and (rise < LEAST_RISE_CELSIUS or (others or 0.0) >= BEGINS * rise):
+        one.doubt(3.0, "it is little warmer than its power explains, or the other nodes are warmer too")
     for unit in (place for place in scene.topology.up(rack, ("cools",)) if place in scene.fell(UNIT_FLOW)):
         if weigh.follows_load(scene, scene.nodes_under(unit, COOLS), weigh.fall(scene.fell(UNIT_FLOW)[unit])):
             one.doubt(3.0, f"{unit} delivers less because the load behind it fell")

@@ -16,7 +16,6 @@ METERS = {
 }
 NEARLY_ALL = 0.8
 ELSEWHERE = 0.1  # of the hot nodes: more have something else in common
-BEGINS_CELSIUS = 1.0
 WITHOUT_INSTRUMENT = 1.6  # confidence 0.83: only a pattern, but one that fits exactly
 
 

@@ -24,6 +24,8 @@ SPREADS = 5.0  # of the other ranks' own change
 MOST = 0.6  # of a node's ranks
 GPU_SHOWS_SECONDS = 180.0  # three readings of an agent, once a minute: before, the GPU itself may be the slow one
 TO_BE_SEEN = 0.0
+LIMIT_CELSIUS = 70.0
+NEAR_CELSIUS = 3.0
 FEW = 0.1  # of a job's ranks: more have something in common
 
 
@@ -59,10 +61,22 @@ def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> CauseCandidate:
         one.speaks(1.0, "the other GPUs of its node are as fast as ever")
     if gpu in scene.moved(HEAT):
         one.doubt(1.0, "it is hotter than before")
+    if _at_its_limit(scene, gpu):
+        one.doubt(4.0, "it is as hot as GPUs get here: it slows down to stay so")
+        one.most = TO_BE_SEEN
     ranks = [place for place in scene.down(gpu, CARRIES) if place in scene.rose(COMPUTE)]
     if ranks:
         one.speaks(1.0, weigh.moved_text(scene.moved(COMPUTE)[ranks[0]], " s"))
     return one
+
+
+def _at_its_limit(scene: Scene, gpu: Subject) -> bool:
+    """Is it among the hottest GPUs, where several are as hot? One that is slow by itself draws less and is cooler."""
+    table = scene.moves(HEAT)
+    now, mine = table.recent[table.seen], scene.recent(HEAT, gpu)
+    if mine != mine or len(now) < 2 or mine < LIMIT_CELSIUS:
+        return False
+    return mine >= float(now.max()) - NEAR_CELSIUS
 
 
 def _nodes_of(scene: Scene, job: Subject, signs: list[Symptom]) -> dict[Subject, list[Symptom]]:

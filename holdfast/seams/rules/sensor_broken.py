@@ -11,17 +11,20 @@ from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.instruments import Lie, lies, silences
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
+from holdfast.seams.silent_together import PARENTS, SHARED, merged
 
+# Confidence 0.7, below a job that is slow: it is a matter of upkeep, and of many instruments one is always odd.
+ONE_INSTRUMENT = 0.8
+SEVERAL_READINGS = 2.4  # confidence 0.92: that several stop together is no chance
 TOGETHER_SECONDS = 60.0
 PHASE_SECONDS = 150.0  # readings of one device are not all due at the same moment
 NEARLY_ALL = 0.8
-SHARED = ("cools", "powers", "connects")
-PARENTS = ("rack", "cdu", "loop", "room", "switch", "psu", "feed")
+MOST_TOLD = 8
 NOWHERE = frozenset({"nowhere"})  # of a job whose nodes are not known
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
-    found = list(lies(dict(scene.panel.tables), scene.panel.times))
+    found = [lie for lie in lies(dict(scene.panel.tables), scene.panel.times) if not _rests(scene, lie)]
     for lie in found:
         scene.distrust(lie.signal, lie.subject)
     lost = [lie for lie in found if lie.kind == "lost"]
@@ -29,14 +32,21 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for prefix, mine in silent.items():
         yield _clock(prefix, mine)
     left = [lie for lie in lost if lie.subject.partition("/")[0] not in silent]
-    for place, mine in grouped(scene, left).items():
+    for place, mine in merged(scene, grouped(scene, left)).items():
         yield _silent(place, mine)
     broken: dict[tuple[Subject, str], list[Lie]] = defaultdict(list)
     for lie in found:
         if lie.kind != "lost":
-            broken[lie.subject, lie.kind].append(lie)
-    for (subject, how), mine in broken.items():
-        yield _broken(subject, how, mine)
+            broken[whole_of(lie.subject) or lie.subject, lie.kind].append(lie)
+    for (whole, how), mine in broken.items():
+        several = len({lie.subject for lie in mine}) > 1
+        yield _broken(whole if several else mine[0].subject, how, mine)
+
+
+def _rests(scene: Scene, lie: Lie) -> bool:
+    """What belongs to a node that has nothing to do rests with it."""
+    node = whole_of(lie.subject) or lie.subject
+    return lie.kind == "stuck" and kind(node) == "node" and node not in scene.loaded
 
 
 def grouped(scene: Scene, lost: Sequence[Lie]) -> dict[Subject, list[Lie]]:
@@ -106,6 +116,7 @@ def _silent(place: Subject, mine: Sequence[Lie]) -> CauseCandidate:
     )
     of = len({lie.subject for lie in mine})
     one.speaks(4.0, f"all {len(mine)} readings of {of} things that belong to {place} stopped together")
+    one.most = ONE_INSTRUMENT if all(lie.doubtful for lie in mine) else SEVERAL_READINGS
     one.unknown.append(f"{place}: what happens there now")
     return one
 
@@ -114,13 +125,14 @@ def _broken(subject: Subject, kind: str, mine: Sequence[Lie]) -> CauseCandidate:
     one = CauseCandidate(
         cause=subject,
         kind=f"sensor.{kind}",
-        signs=[Symptom(subject, lie.signal, lie.since, float("nan"), float("nan")) for lie in mine],
-        reach=frozenset({subject}),
+        signs=[Symptom(lie.subject, lie.signal, lie.since, float("nan"), float("nan")) for lie in mine],
+        reach=frozenset({subject, *(lie.subject for lie in mine)}),
         explains=frozenset(),
         proven=True,
     )
-    one.speaks(4.0, "; ".join(f"{subject} {lie.signal} says {lie.says}" for lie in mine))
-    one.unknown += [f"{subject} {lie.signal}: not known while its instrument is broken" for lie in mine]
+    one.speaks(4.0, "; ".join(f"{lie.subject} {lie.signal} says {lie.says}" for lie in mine[:MOST_TOLD]))
+    one.unknown += [f"{lie.subject} {lie.signal}: not known while its instrument is broken" for lie in mine[:MOST_TOLD]]
+    one.most = ONE_INSTRUMENT
     return one
 
 

@@ -13,14 +13,17 @@ from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.moved import Moves, baseline_columns, median, moves, recent_columns, resolution
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
+from holdfast.seams.work import IDLE_UNKNOWN
 
 AGREES = 0.3  # of its own change: witnesses that moved so much at least do not contradict it
 LASTS_SECONDS = 120.0
 WITNESSES_MAY_LAG_SECONDS = 300.0
 SEEN_BY_DRIVERS = frozenset({"node_power_watts", "fan_speed_ratio"})
 """Their witnesses' word comes once a minute and holds for some: work may have begun that they do not tell yet."""
-ALONE_IN_EARNEST = 1.2  # a chip may really be hot alone, a host really busy: confidence 0.77 at most
-MAY_BE_SO = frozenset({"gpu_temperature_celsius", "gpu_power_watts", "node_power_watts", "fan_speed_ratio"})
+MOST = 0.8  # confidence 0.7, below a job that is slow: it is a matter of upkeep, and what is odd may be so
+STEPS = 3.0  # of its own resolution: less is one reading that was rounded the other way
+TOGETHER = 0.5  # of its move: peers that moved so much with it
+FEW = 0.1  # of its peers
 LEAST_RISE = {
     "gpu_temperature_celsius": 8.0,
     "gpu_power_watts": 80.0,
@@ -28,6 +31,7 @@ LEAST_RISE = {
     "fan_speed_ratio": 0.1,  # one that falls is a fan that fails
 }
 FLOW = "litres_per_minute"
+HEAT, POWER = "gpu_temperature_celsius", "gpu_power_watts"
 CELSIUS = "celsius"
 
 PEERS_STRAY = 4.0
@@ -35,6 +39,8 @@ LEAST_PEERS = 5
 TWICE = 2.0
 MAY_FOLLOW = frozenset({("ambient_celsius", "cdu_supply_celsius"), ("ambient_celsius", "gpu_temperature_celsius")})
 """A liquid loop holds its supply whatever the room does: if it moves it agrees, if not it says nothing."""
+OF_LOAD = {"cdu_return_celsius": frozenset({"rack_power_watts", "gpu_power_watts"})}
+"""It moves with the load; where no one measures the load, no one can say that it moved alone."""
 MANY = 8  # that move together are no lone instrument
 Witness = tuple[str, Callable[[Scene, Subject], frozenset[Subject]]]
 
@@ -52,13 +58,14 @@ def _wandering(scene: Scene, signal: str) -> Iterator[CauseCandidate]:
     if not table.subjects:
         return
     found = moves(table, scene.panel.times, fact)
-    signs, beyond = found.symptoms(), _beyond_peers(found)
+    signs, beyond, alone = found.symptoms(), _beyond_peers(found), _no_peer_moved(found)
     if len(signs) > max(MANY, min(0.2 * len(table.subjects), 8 * MANY)):
         return
     lasts = WITNESSES_MAY_LAG_SECONDS if signal in SEEN_BY_DRIVERS else LASTS_SECONDS
     for sign in signs:
         small = sign.now - sign.before < LEAST_RISE.get(signal, -np.inf) or not beyond(sign)
-        if small or (signal, sign.subject) in scene.distrusted or scene.now - sign.since < lasts:
+        small = small or abs(sign.now - sign.before) < STEPS * _coarseness(scene, signal, frozenset({sign.subject}))
+        if small or not alone(sign) or (signal, sign.subject) in scene.distrusted or scene.now - sign.since < lasts:
             continue
         if (one := _alone(scene, sign, WITNESSES[signal])) is not None:
             yield one
@@ -79,21 +86,38 @@ def _beyond_peers(found: Moves) -> Callable[[Symptom], bool]:
 
     def beyond(sign: Symptom) -> bool:
         size, base = abs(sign.now - sign.before), max(abs(sign.before), 1e-9)
-        least = 0.0 if fact.name in LEAST_RISE else TWICE * fact.least_ratio * base
+        least = 0.0 if fact.name in LEAST_RISE else TWICE * max(fact.least_absolute, fact.least_ratio * base)
         return size >= least and size / base >= usual
 
     return beyond
 
 
+def _no_peer_moved(found: Moves) -> Callable[[Symptom], bool]:
+    """Is it alone among instruments of its kind? What several of them show together is no instrument's own doing."""
+    change = np.where(found.seen, found.recent - found.center, 0.0)
+    if found.signal.least_ratio > 0:
+        change = change / np.maximum(np.abs(found.center), 1e-9)
+    place = {subject: row for row, subject in enumerate(found.subjects)}
+
+    def alone(sign: Symptom) -> bool:
+        mine = float(change[place[sign.subject]])
+        with_it = int((change * np.sign(mine) >= TOGETHER * abs(mine)).sum()) - 1
+        return with_it < max(1.0, FEW * (int(found.seen.sum()) - 1))
+
+    return alone
+
+
 def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> CauseCandidate | None:
     """None where a witness moved too, or where none of them could have been seen to."""
-    reported = []
+    reported, steady = [], set()
     for signal, who in witnesses:
         change = _change(scene, signal, who(scene, sign.subject), sign.since)
         if change is None:
             continue
         same = _unit(signal) == _unit(sign.signal)
         least = AGREES * abs(sign.now - sign.before) if same else 0.5 * _least(signal, change)
+        if sign.signal == HEAT and signal == POWER:
+            least = max(least, _power_for(scene, sign, change))
         # What gets colder does not agree with what gets warmer; flows do: what one branch loses the others get.
         warmer = same and _unit(signal) == CELSIUS
         way = np.sign(sign.now - sign.before)
@@ -105,7 +129,8 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Cause
             continue  # too coarse to have shown it
         if not same or abs(sign.now - sign.before) >= _least(signal, change):
             reported.append(f"{signal} of {change.seen} beside it is as ever")
-    if not reported:
+            steady.add(signal)
+    if not reported or (sign.signal in OF_LOAD and not OF_LOAD[sign.signal] & steady):
         return None
     one = CauseCandidate(
         cause=sign.subject,
@@ -114,13 +139,19 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Cause
         reach=frozenset({sign.subject}),
         explains=frozenset({signals()[sign.signal].family}),
         proven=True,
-        most=ALONE_IN_EARNEST if sign.signal in MAY_BE_SO else 4.0,
+        most=MOST,
     )
     one.speaks(3.0, f"{sign.subject} {sign.signal} went from {sign.before:.4g} to {sign.now:.4g} alone")
     for words in reported:
         one.speaks(0.5, words)
     one.unknown.append(f"{sign.subject} {sign.signal}: not known while its instrument drifts")
     return one
+
+
+def _power_for(scene: Scene, sign: Symptom, change: "DriftChange") -> float:
+    """Watts by which a GPU's power must have moved to explain a part of what its sensor says."""
+    degrees = max(sign.before - scene.coolant, 1.0)
+    return AGREES * abs(sign.now - sign.before) / degrees * abs(change.usual) / IDLE_UNKNOWN
 
 
 class DriftChange(NamedTuple):
@@ -170,6 +201,11 @@ def _gpus_under(scene: Scene, place: Subject) -> frozenset[Subject]:
     return frozenset(gpu for node in nodes for gpu in scene.gpus_of.get(node, ()))
 
 
+def _all_gpus_under(scene: Scene, place: Subject) -> frozenset[Subject]:
+    """Also of nodes at rest: a return is warm by all the heat that is made."""
+    return frozenset(gpu for node in scene.nodes_under(place, ("cools",)) for gpu in scene.gpus_of.get(node, ()))
+
+
 def _gpus_in(scene: Scene, node: Subject) -> frozenset[Subject]:
     return frozenset(scene.gpus_of.get(node, ()))
 
@@ -212,6 +248,7 @@ WITNESSES: dict[str, tuple[Witness, ...]] = {
         ("cdu_flow_litres_per_minute", _itself),
         ("cdu_supply_celsius", _itself),
         ("rack_power_watts", _of_unit),
+        ("gpu_power_watts", _all_gpus_under),
     ),
     "cdu_differential_pressure_pascals": (
         ("cdu_flow_litres_per_minute", _itself),

@@ -19,10 +19,10 @@ _POLL_SECONDS = 0.2
 _RAS_TIMEOUT_SECONDS = 3.0
 
 
-def stacks(looks: Sequence[StackCapture], file: Path) -> None:
+def stacks(captures: Sequence[StackCapture], file: Path) -> None:
     """Where every rank stood, for a person."""
     with suppress(OSError):
-        file.write_bytes(msgspec.json.format(msgspec.json.encode(looks)) + b"\n")
+        file.write_bytes(msgspec.json.format(msgspec.json.encode(captures)) + b"\n")
 
 
 def ask_for_dumps(folder: Path, timeout_seconds: float = DUMP_SECONDS) -> int:

@@ -25,14 +25,14 @@ class KernelWatch:
         self.blind = self._source.read(now).blind
         self._events: list[Event] = []
 
-    def look(self, now: float) -> list[Event]:
-        """Whatever came since the last look."""
+    def capture(self, now: float) -> list[Event]:
+        """Everything since the last call."""
         new = list(self._source.read(now).events)
         self._events += new
         return new
 
     def evidence(self, now: float) -> list[Evidence]:
-        self.look(now)
+        self.capture(now)
         return [replace(of_kernel(event, self._node), file=self._path) for event in self._events]
 
     def close(self) -> None:
@@ -54,9 +54,9 @@ def of_log(log: Path, node: str, until: int | None) -> list[Evidence]:
 def of_exit(exit_code: int, log: Path, node: str, at: float, command: Sequence[str]) -> Evidence:
     """The command's own end. A launcher that says which worker ended how says more; this is what a bare program has."""
     detail: dict[str, Value] = {"exit": float(exit_code)}
-    said = f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
+    how = f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
     event = Event(
-        kind="exit", code="command", at=at, text=f"{Path(command[0]).name} ended with {said}", detail=detail, line=0
+        kind="exit", code="command", at=at, text=f"{Path(command[0]).name} ended with {how}", detail=detail, line=0
     )
     return Evidence(event=event, file=str(log), host=node, role="exit")
 
@@ -71,8 +71,8 @@ def of_dumps(folder: Path) -> list[Evidence]:
             folder.rmdir()
         return []
     read = {found.rank: (found, file) for file, found in dump_files.read_all(files) if not isinstance(found, str)}
-    standings = collectives.standings([dump for dump, _ in read.values()])
-    return dump_evidence.evidence(standings, {rank: str(file) for rank, (_, file) in read.items()})
+    collective_states = collectives.collective_states([dump for dump, _ in read.values()])
+    return dump_evidence.evidence(collective_states, {rank: str(file) for rank, (_, file) in read.items()})
 
 
 def _host(reported: str, node: str) -> str:

@@ -11,12 +11,12 @@ _NAMED = 8
 _OWN_LIBRARY = ("torch", "python3", "<frozen")
 
 
-def evidence(looks: Sequence[StackCapture], at: float) -> list[Evidence]:
+def evidence(captures: Sequence[StackCapture], at: float) -> list[Evidence]:
     """Of the ranks that differ from the majority; nothing where there is no majority or no one differs."""
-    found = [_stopped(one, at) for one in looks if one.state == "T"]
-    found += [_blocked(one, at) for one in looks if one.state == "D"]
-    alive = [one for one in looks if one.state not in ("T", "D", "X")]
-    usual = _majority(alive, len(looks))
+    found = [_stopped(one, at) for one in captures if one.state == "T"]
+    found += [_blocked(one, at) for one in captures if one.state == "D"]
+    alive = [one for one in captures if one.state not in ("T", "D", "X")]
+    usual = _majority(alive, len(captures))
     if usual is not None:
         odd = [one for one in alive if _place(one) != _place(usual) and one.frames]
         alike = [one for one in alive if _place(one) == _place(usual)]
@@ -24,18 +24,18 @@ def evidence(looks: Sequence[StackCapture], at: float) -> list[Evidence]:
     return found
 
 
-def _majority(looks: Sequence[StackCapture], of: int) -> StackCapture | None:
-    counts = Counter(_place(one) for one in looks if one.frames)
+def _majority(captures: Sequence[StackCapture], of: int) -> StackCapture | None:
+    counts = Counter(_place(one) for one in captures if one.frames)
     if not counts:
         return None
     place, count = counts.most_common(1)[0]
-    return next(one for one in looks if _place(one) == place) if 2 * count > of or count == of - 1 else None
+    return next(one for one in captures if _place(one) == place) if 2 * count > of or count == of - 1 else None
 
 
-def _place(look: StackCapture) -> str:
+def _place(capture: StackCapture) -> str:
     """Where in the program: the innermost frame that is not a library's, with the call it is in."""
-    own = [frame for frame in look.frames if not _is_library(frame)]
-    return f"{look.frames[0].partition(' ')[0]} {own[0] if own else ''}" if look.frames else ""
+    own = [frame for frame in capture.frames if not _is_library(frame)]
+    return f"{capture.frames[0].partition(' ')[0]} {own[0] if own else ''}" if capture.frames else ""
 
 
 def _is_library(frame: str) -> bool:
@@ -69,7 +69,7 @@ def _reported(one: StackCapture) -> str:
     return inner if own in ("", inner) else f"{inner.partition(' ')[0]}, called from {own}"
 
 
-def _ranks(looks: Sequence[StackCapture]) -> str:
-    names = sorted(one.rank for one in looks)
+def _ranks(captures: Sequence[StackCapture]) -> str:
+    names = sorted(one.rank for one in captures)
     shown = ", ".join(map(str, names[:_NAMED])) + (" and others" if len(names) > _NAMED else "")
     return f"rank{'s' * (len(names) > 1)} {shown}"

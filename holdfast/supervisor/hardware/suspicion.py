@@ -56,7 +56,7 @@ class Suspicion:
         return [*self._found.values()]
 
     def _check_kernel(self, now: float) -> None:
-        found = [of_kernel(event, self._node) for event in self._kernel.look(time.time())]
+        found = [of_kernel(event, self._node) for event in self._kernel.capture(time.time())]
         for one in found:
             if one.role == "strong" and one.cause.startswith("gpu."):
                 self._add(f"{one.event.kind} {one.event.code or ''} of {self._node}".replace("  ", " "), now)

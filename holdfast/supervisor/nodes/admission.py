@@ -11,6 +11,7 @@ from collections.abc import Callable
 import msgspec
 from torch._C._distributed_c10d import TCPStore
 
+from holdfast.runtime import codec
 from holdfast.supervisor.nodes.signed import Signer
 
 _MOST_CLAIMS = 4096  # anybody who reaches the store can raise the count
@@ -29,8 +30,8 @@ def new_nonce() -> str:
 class LeaderAdmission:
     """The leader's side. One thread calls `step`; others read `names`."""
 
-    def __init__(self, signer: Signer, session: str, tell: Callable[[str], None]) -> None:
-        self._signer, self._session, self._tell = signer, session, tell
+    def __init__(self, signer: Signer, session: str, notify: Callable[[str], None]) -> None:
+        self._signer, self._session, self._notify = signer, session, notify
         self._open: dict[int, NodeClaim | None] = {}
         self._seen = 0
         self.names: tuple[str, ...] = ()
@@ -54,9 +55,9 @@ class LeaderAdmission:
         if opened is None:
             del self._open[number]
             store.set(f"refused/{number}", "")
-            self._tell("a node with another job secret asked to join and was refused")
+            self._notify("a node with another job secret asked to join and was refused")
             return
-        claim = msgspec.json.decode(opened, type=NodeClaim)
+        claim = codec.decode(opened, NodeClaim)
         welcome = f"welcome/{claim.nonce}"
         store.set(welcome, self._signer.seal(welcome, self._session.encode()))
         self._open[number] = claim

@@ -13,6 +13,7 @@ import msgspec
 from torch._C._distributed_c10d import TCPStore
 from torch.distributed import DistError
 
+from holdfast.runtime import codec
 from holdfast.runtime.listener import listen
 from holdfast.supervisor.nodes.admission import LeaderAdmission, NodeClaim, new_nonce
 from holdfast.supervisor.nodes.rendezvous import AttemptMembers, LeaderLost
@@ -48,7 +49,7 @@ class StoreTimeouts:
 class C10dRendezvous:
     def __init__(
         self, node: str, store: str, secret: bytes, size: Size, timeout: StoreTimeouts, *, leads: bool,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.leads = leads
         self._node, self._size, self._timeout = node, size, timeout
@@ -57,7 +58,7 @@ class C10dRendezvous:
         self._claim_signer = Signer(secret)
         session = new_nonce() if leads else ""
         self._signer = self._claim_signer.of_session(session)
-        self._admission = LeaderAdmission(self._claim_signer, session, tell)
+        self._admission = LeaderAdmission(self._claim_signer, session, notify)
         self._store = self._connect(server=leads)
         self._thread = PatientThread()  # a store behind a dead link never answers, whatever its timeout
         self._heartbeats: dict[str, tuple[bytes, float]] = {}
@@ -141,12 +142,12 @@ class C10dRendezvous:
         while True:
             found = self._get(f"plan/{after + 1}", self._signer)
             if found is not None:
-                return msgspec.json.decode(found, type=AttemptPlan)
+                return codec.decode(found, AttemptPlan)
             time.sleep(self._timeout.poll_seconds)
 
     def ended_elsewhere(self, number: int) -> AttemptEnd | None:
         found = self._get(f"end/{number}", self._signer)
-        end = msgspec.json.decode(found, type=AttemptEnd) if found is not None else None
+        end = codec.decode(found, AttemptEnd) if found is not None else None
         return end if end is not None and end.node != self._node else None
 
     def announce_end(self, number: int, end: AttemptEnd) -> None:
@@ -174,7 +175,7 @@ class C10dRendezvous:
             for name in list(waiting):
                 report = self._get(f"report/{number}/{name}", self._signer)
                 if report is not None:
-                    found.append(msgspec.json.decode(report, type=AttemptReport))
+                    found.append(codec.decode(report, AttemptReport))
                     waiting.remove(name)
             lost = self.lost(waiting)
             waiting = [name for name in waiting if name not in lost]

@@ -15,14 +15,14 @@ _LONGEST_REASON = 500
 
 
 class ControllerFleet:
-    def __init__(self, client: Client, tell: Callable[[str], None]) -> None:
-        self._client, self._tell = client, tell
+    def __init__(self, client: Client, notify: Callable[[str], None]) -> None:
+        self._client, self._notify = client, notify
 
     def unfit(self) -> dict[str, str]:
         try:
             nodes = self._client.get("/v1/nodes")["nodes"]
         except Refusal as why:
-            self._tell(f"goes on without the controller: {why}")
+            self._notify(f"goes on without the controller: {why}")
             return {}
         return {
             node["name"]: f"{node['stage']}, {node['reason']}"
@@ -36,7 +36,7 @@ class ControllerFleet:
             try:
                 page = history.of_node(self._client, node, _PAGE)
             except Refusal as why:
-                self._tell(f"{node}: nothing from the controller: {why}")
+                self._notify(f"{node}: nothing from the controller: {why}")
                 continue
             entries = [entry for entry in page["entries"] if entry["at"] >= since]
             found += fleet_evidence.of_story(node, entries[::-1])
@@ -52,8 +52,8 @@ class ControllerFleet:
         for node in nodes:
             try:
                 self._client.post(node_path(node, verb), {"reason": reason[:_LONGEST_REASON]})
-                self._tell(f"the controller was asked to {verb} {node}")
+                self._notify(f"the controller was asked to {verb} {node}")
             except Refusal as why:
-                self._tell(f"the controller did not {verb} {node}: {why}")
+                self._notify(f"the controller did not {verb} {node}: {why}")
                 if why.code == "job_role" and verb != "retest":  # a job's token: it doubts, an operator's blames
                     self._post("retest", [node], reason)

@@ -9,26 +9,26 @@ from holdfast.supervisor.here import Here
 from holdfast.supervisor.nodes.rendezvous import FollowerRendezvous
 from holdfast.supervisor.options import RunOptions
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
-def follow(options: RunOptions, rendezvous: FollowerRendezvous, tell: Tell) -> int:
+def follow(options: RunOptions, rendezvous: FollowerRendezvous, notify: Notify) -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     processes.adopt_orphans()
     rendezvous.assemble()
-    here = Here(options, rendezvous, RunAccounts(time.monotonic()), tell)
+    here = Here(options, rendezvous, RunAccounts(time.monotonic()), notify)
     number = 0
     while True:
         plan = rendezvous.next_plan(number)
         number = plan.number
         if plan.finished:
-            tell(plan.reason)
+            notify(plan.reason)
             return plan.exit_code
         if options.node in plan.excluded:
-            tell(f"{options.node} is excluded from the job")
+            notify(f"{options.node} is excluded from the job")
             return 0
         if options.node not in plan.members:
-            tell(f"{options.node} waits as a spare")
+            notify(f"{options.node} waits as a spare")
             continue
         report = here.attempt(plan)
         rendezvous.send_report(number, report)

@@ -18,7 +18,7 @@ class AttemptReport:
     first_step: int | None = None
     last_step: int | None = None
     evidence: tuple[Evidence, ...] = ()
-    looks: tuple[StackCapture, ...] = ()
+    captures: tuple[StackCapture, ...] = ()
     unseen: tuple[str, ...] = ()
 
 

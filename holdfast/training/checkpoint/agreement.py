@@ -1,5 +1,6 @@
 """Agreement of ranks: every rank sends a few plain values and receives all. No pickle, no GPU."""
 
+import os
 from typing import Any
 
 import torch
@@ -13,6 +14,12 @@ class Circle:
 
     def __init__(self) -> None:
         together = dist.is_available() and dist.is_initialized()
+        others = os.environ.get("WORLD_SIZE", "")
+        if not together and others.isdecimal() and int(others) > 1:  # each would take itself for rank 0 of one
+            raise RuntimeError(
+                f"a launcher started {others} ranks (WORLD_SIZE), and torch.distributed is not initialised: call "
+                "init_process_group before Checkpoint"
+            )
         self.rank = dist.get_rank() if together else 0
         self.world = dist.get_world_size() if together else 1
         self._group: Any = dist.new_group(backend="gloo") if together and self.world > 1 else None

@@ -1,10 +1,12 @@
 """Checkpoints for trainers that write their own: what Hugging Face's Trainer or Lightning saves goes to the keepers.
 
+    memory = memory_folder("/checkpoints/llama")
+    arguments = TrainingArguments(output_dir=str(memory), ...)
     ckpt = Checkpoint(dir="/checkpoints/llama")
-    trainer = Trainer(..., callbacks=[transformers(ckpt)])
-    trainer.train(resume_from_checkpoint=resume(ckpt, "/dev/shm/llama"))
+    trainer = Trainer(..., args=arguments, callbacks=[transformers(ckpt)])
+    trainer.train(resume_from_checkpoint=resume(ckpt, memory))
 
-Let the trainer write to a folder in memory (/dev/shm): the copy that survives is the keepers'.
+The trainer writes to a folder in memory: the copy that survives is the keepers'.
 """
 
 import mmap
@@ -17,8 +19,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from holdfast.runtime.job_secret import only_mine
 from holdfast.training.checkpoint.agreement import Circle
 from holdfast.training.checkpoint.checkpoint import Checkpoint
+from holdfast.training.checkpoint.keeper.site import job_name, memory_path, node_name, socket_path
 from holdfast.training.checkpoint.parts import Random
 from holdfast.training.checkpoint.position import set_epoch
 
@@ -82,6 +86,15 @@ def _inside(folder: Path, name: str) -> Path:
         raise ValueError(f"{name}: not a file of the folder")
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def memory_folder(dir: str | Path, job: str = "") -> Path:
+    """A folder in memory (/dev/shm) for the files that trainers of this job write on this node; `dir` and `job` as for
+    `Checkpoint`. It goes when the node's keeper ends; `holdfast job clean` removes that of a keeper that was killed."""
+    folder = memory_path(socket_path(job_name(job, Path(dir)), Path(dir), node_name()))
+    folder.mkdir(mode=0o700, exist_ok=True)
+    only_mine(folder)  # everyone may write to /dev/shm: another user's folder of this name is refused
+    return folder
 
 
 def resume(ckpt: Checkpoint, folder: str | Path) -> str | None:

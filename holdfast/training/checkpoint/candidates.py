@@ -57,5 +57,5 @@ def sources(found: Sequence[Found], rank: int, candidate: StepCandidate, reader:
         if any((copy.rank, copy.step, copy.attempt) == wanted for copy in one.held):
             places[one.node] = "" if one.node == own else one.address
     others = [address for node, address in sorted(places.items()) if node != own]
-    turn = rank % len(others) if others else 0
-    return ([""] if own in places else []) + others[turn:] + others[:turn]
+    offset = rank % len(others) if others else 0
+    return ([""] if own in places else []) + others[offset:] + others[:offset]

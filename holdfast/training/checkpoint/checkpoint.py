@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from holdfast.training.checkpoint import untrusted_steps as suspects
+from holdfast.training.checkpoint import untrusted_steps as untrusted
 from holdfast.training.checkpoint.agreement import Circle
 from holdfast.training.checkpoint.candidates import Found, StepCandidate, candidates, sources
 from holdfast.training.checkpoint.device.device import GpuMemory
@@ -24,9 +24,10 @@ from holdfast.training.checkpoint.format.encoding import encode
 from holdfast.training.checkpoint.format.message import EncodingError
 from holdfast.training.checkpoint.keeper.peers import PeerRefused
 from holdfast.training.checkpoint.keeper.placement import KeeperNode, Placement, chance_of_recovery, place
-from holdfast.training.checkpoint.keeper.site import node_name
+from holdfast.training.checkpoint.keeper.site import job_name, node_name
 from holdfast.training.checkpoint.keeper_client import ANSWER_SECONDS, Held, Keeper
 from holdfast.training.checkpoint.membership import SAVE_SECONDS, Membership
+from holdfast.training.checkpoint.parts import forgotten_scaler
 from holdfast.training.checkpoint.position import Position, untracked_loader
 from holdfast.training.checkpoint.reshard import Resharding, describe, per_rank
 from holdfast.training.checkpoint.restore import (
@@ -42,7 +43,7 @@ from holdfast.training.checkpoint.restore import (
 from holdfast.training.checkpoint.storage import storage
 from holdfast.training.checkpoint.storage.target import target_of
 from holdfast.training.checkpoint.troubles import Troubles
-from holdfast.training.checkpoint.untrusted_steps import FILE as SUSPECTS
+from holdfast.training.checkpoint.untrusted_steps import FILE as UNTRUSTED_FILE
 from holdfast.training.checkpoint.untrusted_steps import trusted
 from holdfast.training.launch import lifetime
 
@@ -73,7 +74,7 @@ class Checkpoint:
     ) -> None:
         self.folder = Path(dir)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.job = job or os.environ.get("HOLDFAST_JOB") or self.folder.resolve().name
+        self.job = job_name(job, self.folder)
         self.every_steps, self.storage_every, self.timeout_seconds = every_steps, storage_every, timeout_seconds
         self.loaded_from = ""  # GPU memory, own memory, partner or storage, after `load`
         self._troubles = Troubles()
@@ -87,7 +88,7 @@ class Checkpoint:
         self._gpu = GpuMemory(gpu_bytes, self._say)
         self._members: dict[str, Any] = {}
         self._loaded: StepCandidate | None = None
-        self._untracked: str | None = None  # why the data's order is not in the state; None before the first save
+        self._untracked: list[str] | None = None  # what was forgotten in the state; None before the first save
         self._replicas, self._here = (
             replicas,
             KeeperNode(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group),
@@ -119,7 +120,7 @@ class Checkpoint:
             self._say("save", f"step {step} was not kept: {why}")
             return False
         finally:
-            self._troubles.hear(self._keeper.troubles)
+            self._troubles.update(self._keeper.troubles)
         self._troubles.forget("save", "keeper")
         lifetime.saved()
         return True
@@ -131,9 +132,9 @@ class Checkpoint:
         self._just_met, self._loaded, self.loaded_from = False, None, ""
         rows = candidates(self._found)
         self._refuse_remains_of_another_world(rows)
-        if rows and not (rows := trusted(rows, self._suspects)):
+        if rows and not (rows := trusted(rows, self._untrusted)):
             raise LoadRefused(
-                f"every saved step is suspect: {self.folder / SUSPECTS} says why; remove it to load one nevertheless"
+                f"every saved step is suspect: {self.folder / UNTRUSTED_FILE} says why; remove it to load one"
             )
         for candidate in rows:
             if self._take(candidate, state):
@@ -168,7 +169,7 @@ class Checkpoint:
 
     def _mark(self, since: int, until: int, runs: set[str], tier: str, why: str) -> None:
         try:
-            suspects.note(self.folder, suspects.UntrustedStep(since, until, tuple(sorted(runs)), tier, why))
+            untrusted.note(self.folder, untrusted.UntrustedStep(since, until, tuple(sorted(runs)), tier, why))
         except OSError as error:
             self._say("distrust", f"steps {since} to {until} are suspect and could not be marked: {error}")
 
@@ -176,9 +177,9 @@ class Checkpoint:
         """What was no number so soon after a load came with it: next time the next tier is asked, and no one for what
         this run saved since."""
         if self._loaded is not None and 0 <= step - self._loaded.step <= SOON_STEPS:
-            tier = suspects.STORAGE if self.loaded_from.startswith("storage") else suspects.MEMORY
-            self.distrust(self._loaded.step if tier == suspects.STORAGE else 0, step, why, tier)
-            self._mark(self._loaded.step + 1, step, {self._members["attempt"]}, suspects.ANY, why)
+            tier = untrusted.STORAGE if self.loaded_from.startswith("storage") else untrusted.MEMORY
+            self.distrust(self._loaded.step if tier == untrusted.STORAGE else 0, step, why, tier)
+            self._mark(self._loaded.step + 1, step, {self._members["attempt"]}, untrusted.ANY, why)
 
     def communicating(self, now: bool) -> None:
         """This rank uses the network now, or no more: its keeper sends in between. `Progress.watch` calls it."""
@@ -189,7 +190,7 @@ class Checkpoint:
         self._keeper.close()
 
     def _meet(self) -> None:
-        """Say what is here, hear of all others, and come to the same placement and name for this run."""
+        """Exchange what each rank has; all agree on the same placement and name for this run."""
         here = self._here
         held: list[Held] = []
         refusal = ""
@@ -202,19 +203,19 @@ class Checkpoint:
         about = self._keeper.about
         stored = self._stored_shards() if self.circle.rank == 0 else []
         mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
-        marked = [suspects.to_row(one) for one in suspects.noted(self.folder)] if self.circle.rank == 0 else []
-        heard = self.circle.share([*mine, secrets.token_hex(8), marked, refusal])
-        if refusals := [row[8] for row in heard if row[8]]:  # going on would save over what another run needs
+        marked = [untrusted.to_row(one) for one in untrusted.noted(self.folder)] if self.circle.rank == 0 else []
+        rows = self.circle.share([*mine, secrets.token_hex(8), marked, refusal])
+        if refusals := [row[8] for row in rows if row[8]]:  # going on would save over what another run needs
             raise LoadRefused("; ".join(refusals[:3]))
-        self._suspects = [suspects.of_row(row) for row in heard[0][7]]
-        self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in heard]
-        nodes = {row[0]: KeeperNode(row[0], row[1], row[2]) for row in heard}
+        self._untrusted = [untrusted.of_row(row) for row in rows[0][7]]
+        self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in rows]
+        nodes = {row[0]: KeeperNode(row[0], row[1], row[2]) for row in rows}
         self.placement: Placement = place(list(nodes.values()), self._replicas)
         self._members = {
-            "attempt": heard[0][6],
+            "attempt": rows[0][6],
             "addresses": {one.node: one.address for one in self._found if one.address},
             "partners": self.placement.partners(here.name),
-            "counter": next((row[0] for row in heard if row[3]), heard[0][0]),  # one that has a keeper
+            "counter": next((row[0] for row in rows if row[3]), rows[0][0]),  # one that has a keeper
             "stores": bool(self.storage_every),
         }
         self._membership.meet()
@@ -304,7 +305,7 @@ class Checkpoint:
 
     def _say_notes(self, got: shard.Shard) -> None:
         for note in got.notes:
-            self._say("data", f"reported when the step was saved: {note}")
+            self._say(_subject(note), f"reported when the step was saved: {note}")
 
     def _take_resharded(self, candidate: StepCandidate, state: State) -> bool:
         rank, world = self.circle.rank, self.circle.world
@@ -407,13 +408,14 @@ class Checkpoint:
         return got
 
     def _data_notes(self, state: State) -> list[str]:
-        """What the copy does not hold of the data's order; said when it is saved, and again when it is loaded."""
+        """What the copy should hold and does not; logged when it is saved and when it is loaded."""
         if self._untracked is None:
-            self._untracked = untracked_loader(state.values())
+            found = (untracked_loader(state.values()), forgotten_scaler(state.values()))
+            self._untracked = [note for note in found if note]
         positions = [part.problem for part in state.values() if isinstance(part, Position) and part.problem]
-        notes = [*positions, *([self._untracked] if self._untracked else [])]
+        notes = [*positions, *self._untracked]
         for note in notes:
-            self._say("data", note)
+            self._say(_subject(note), note)
         return notes
 
     def _stored_shards(self) -> list[tuple[int, str, int, list[int]]]:
@@ -431,6 +433,11 @@ class Checkpoint:
 
     def _say_damaged(self, sentence: str) -> None:
         self._say(f"storage {sentence.partition(':')[0]}", sentence)
+
+
+def _subject(note: str) -> str:
+    """What a note is about: one of the data must not hide one of the loss scale."""
+    return "loss scale" if "GradScaler" in note else "data"
 
 
 def _row(copy: Held) -> list[object]:

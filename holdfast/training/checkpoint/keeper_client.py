@@ -1,23 +1,28 @@
 """A rank's client of its keeper: finds or starts it, and maps its buffers."""
 
 import os
+import select
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.training.checkpoint.keeper import next_buffer
+from holdfast.training.checkpoint.keeper.deference import wake
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.peers import PeerRefused, checked_row
 from holdfast.training.checkpoint.keeper.site import node_name, socket_path
-from holdfast.training.checkpoint.keeper.wire import Message, WireError, receive, send
+from holdfast.training.checkpoint.keeper.wire import Message, WireError, receive, same_user, send
 
 START_SECONDS = 30.0
 ANSWER_SECONDS = 60.0
-ROOM_SECONDS = 5.0  # a save waits for it, beside its patience
+ROOM_SECONDS = 5.0  # a save waits for it, beyond its timeout
 GPU_SECONDS = 30.0  # the first buffer takes a CUDA context
-SLOWEST_BYTES_PER_SECOND = 500e6  # what was handed over last is hashed before the next question is heard
+SLOWEST_BYTES_PER_SECOND = 500e6  # the last copy is hashed before the next question is read
 OF_A_RANK = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE"})  # by these a process is known as one that trains
 OUTLIVES_ATTEMPTS = "HOLDFAST_OUTLIVES_ATTEMPTS"
 
@@ -55,7 +60,9 @@ class Keeper:
     _last_save: str = ""  # why it was not kept although it was handed over
     _buffers: dict[int, Pages] = field(default_factory=dict)
     _borrowed: dict[tuple[int, int], int] = field(default_factory=dict)  # buffers of other ranks' copies
-    _mark: Pages | None = None  # one byte that says whether this rank communicates now
+    _mark: Pages | None = None  # memory shared with the keeper: says that this rank communicates, and offers a buffer
+    _pid: int = 0  # of the keeper
+    _newest: int | None = None  # step that was handed over last
 
     def attach(self, start_seconds: float = START_SECONDS, answer_seconds: float = ANSWER_SECONDS) -> list[Held]:
         """Connect and say who we are; what the keeper holds is the answer. Where there is no keeper, start one."""
@@ -85,6 +92,7 @@ class Keeper:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(answer_seconds)
         self._socket.connect(str(path))
+        self._pid = same_user(self._socket)
         hello = {"do": "attach", "job": self.job, "rank": self.rank, "world": self.world, "pid": os.getpid()}
         fds: list[int] = []
         self.about = self._ask(hello, fds, answer_seconds)
@@ -102,16 +110,28 @@ class Keeper:
 
     def join(self, order: Message, answer_seconds: float = ANSWER_SECONDS) -> None:
         self._ask({"do": "join", **order}, answer_seconds=answer_seconds)
+        self._newest = int(order["step"])
 
     def reserve(self, size: int, timeout_seconds: float, step: int | None = None) -> tuple[int, Pages]:
-        """A buffer for this rank's copy of the step, if that is one that still can count."""
+        """A buffer for this rank's copy of the step, if that is one that still can count. One that was offered is taken
+        without a question; only a step that this process has not saved before cannot be committed yet."""
+        ready = next_buffer.offered(self._mark) if self._mark is not None else None
+        pages = self._buffers.get(-1 if ready is None else ready)
+        if self._mark and pages and ready is not None and pages.size >= size and self._is_new(step):
+            self._receive()
+            next_buffer.take(self._mark)
+            return ready, pages
         order = {"do": "reserve", "size": size, "timeout": timeout_seconds, "step": step}
         answer, pages = self._ask_pages(order, timeout_seconds + ROOM_SECONDS + size / SLOWEST_BYTES_PER_SECOND)
         return answer["buffer"], pages
 
+    def _is_new(self, step: int | None) -> bool:
+        return step is not None and self._newest is not None and step > self._newest
+
     def seal(self, order: Message) -> None:
         """Hand the buffer over. The answer is read before the next question: the hash is not waited for."""
         self._say({"do": "seal", **order})
+        self._newest = int(order["step"])
 
     def fetch(self, step: int, address: str = "", rank: int | None = None) -> tuple[Held, Pages]:
         """A copy of a step, this rank's if no other is named, of this node's memory or through it from another's."""
@@ -129,6 +149,7 @@ class Keeper:
     def land(self, order: Message) -> None:
         """The buffer in GPU memory is filled: the keeper takes it to host memory, and no one waits for that."""
         self._say({"do": "land", **order})
+        self._newest = int(order["step"])
 
     def fetch_gpu(self, step: int) -> Message:
         return self._ask({"do": "fetch_gpu", "step": step})
@@ -156,7 +177,7 @@ class Keeper:
         self._borrowed.clear()
         if self._mark is not None:
             self._mark.close()
-        self._socket, self._owed, self._mark = None, 0, None
+        self._socket, self._owed, self._mark, self._newest = None, 0, None, None
 
     def _say(self, message: Message) -> None:
         if self._socket is None:
@@ -164,22 +185,54 @@ class Keeper:
         send(self._socket, message)
         self._owed += 1
 
+    def _receive(self) -> None:
+        """Answers that are there already, of copies handed over before; no one waits for one that is not."""
+        assert self._socket is not None
+        self._socket.settimeout(ANSWER_SECONDS)
+        poller = select.poll()
+        poller.register(self._socket, select.POLLIN)
+        while poller.poll(0):  # also where it hung up: before a copy is made for it
+            self._last_save = str(self._read(None).get("error", ""))
+        self._add_last_save()
+
+    def _add_last_save(self) -> None:
+        if self._last_save:
+            self.troubles["last save"] = self._last_save
+
+    def _read(self, fds: list[int] | None) -> Message:
+        assert self._socket is not None
+        answer = receive(self._socket, fds)
+        self._owed -= 1
+        self.troubles = answer.get("troubles", {})
+        return answer
+
     def _ask(self, message: Message, fds: list[int] | None = None, answer_seconds: float = ANSWER_SECONDS) -> Message:
         self._say(message)
         assert self._socket is not None
         self._socket.settimeout(answer_seconds)
-        while True:
-            answer = receive(self._socket, fds)
-            self._owed -= 1
-            self.troubles = answer.get("troubles", {})
-            if not self._owed:
-                break
-            self._last_save = str(answer.get("error", ""))
-        if self._last_save:
-            self.troubles["last save"] = self._last_save
+        with self._awaiting():
+            while True:
+                answer = self._read(fds)
+                if not self._owed:
+                    break
+                self._last_save = str(answer.get("error", ""))
+        self._add_last_save()
         if "error" in answer:
             raise PeerRefused(str(answer["error"]))
         return answer
+
+    @contextmanager
+    def _awaiting(self) -> Iterator[None]:
+        """The keeper yields to training on busy processors, but not to a rank that waits for it."""
+        mark = self._mark
+        if mark is not None:
+            mark.map[next_buffer.WAITS] = 1
+        wake(self._pid)
+        try:
+            yield
+        finally:
+            if mark is not None:
+                mark.map[next_buffer.WAITS] = 0
 
     def _ask_pages(self, message: Message, answer_seconds: float = ANSWER_SECONDS) -> tuple[Message, Pages]:
         fds: list[int] = []

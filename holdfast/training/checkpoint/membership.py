@@ -6,7 +6,7 @@ from holdfast.training.checkpoint.keeper.wire import Message, WireError
 from holdfast.training.checkpoint.keeper_client import ANSWER_SECONDS, START_SECONDS, Held, Keeper
 
 SAVE_SECONDS = 5.0  # for a keeper to be started, or to answer, while the training waits
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 30.0, 600.0  # between two looks for one that is not to be had
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 30.0, 600.0  # between two attempts to find one
 
 
 class Membership:
@@ -19,7 +19,7 @@ class Membership:
         self._known_at = ""  # where the keepers of the other nodes look for ours
 
     def attach(self, start_seconds: float = START_SECONDS, answer_seconds: float = ANSWER_SECONDS) -> list[Held]:
-        """Find the keeper or start one. A failure makes the next look later than the last was: each costs a wait."""
+        """Find the keeper or start one. Each failure delays the next attempt further: each costs a wait."""
         self._joined = False
         try:
             held = self._keeper.attach(start_seconds, answer_seconds)

@@ -1,8 +1,9 @@
 """Parts of a training state that are easy to forget: random generators, sharded models and their optimizers."""
 
+import gc
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,29 @@ class Random:
             random.seed(seed)
             np.random.seed(seed % 2**32)
             torch.manual_seed(seed)
+
+
+def forgotten_scaler(parts: Iterable[object]) -> str:
+    """That mixed precision is in use and its loss scale is in none of these parts; "" otherwise.
+
+    Only where the state has an optimizer: a trainer that saves files keeps the scale in them.
+    """
+    parts = list(parts)
+    if not any(isinstance(part, torch.optim.Optimizer | Parallel) for part in parts):
+        return ""
+    if any(isinstance(part, torch.amp.GradScaler) or _is_scale(part) for part in parts):
+        return ""
+    if not any(issubclass(type(one), torch.amp.GradScaler) and one._scale is not None for one in gc.get_objects()):
+        return ""
+    return (
+        "a GradScaler is in use and the state does not hold it: after a load the loss scale begins anew, and steps are "
+        "skipped or rounded differently; put the scaler into the state"
+    )
+
+
+def _is_scale(part: object) -> bool:
+    """What the scaler's own `state_dict` gives."""
+    return isinstance(part, dict) and "_growth_tracker" in part
 
 
 class Parallel:

@@ -277,7 +277,9 @@ def set_epoch(loader: Any, epoch: int) -> None:
     """Of the first part of the loader that can be found: the same epoch gives the same order after a restart."""
     sampler = getattr(loader, "sampler", None)
     batch_sampler = getattr(loader, "batch_sampler", None)
-    for part in (sampler, batch_sampler, getattr(batch_sampler, "sampler", None), getattr(loader, "dataset", None)):
+    inner, data = getattr(batch_sampler, "sampler", None), getattr(loader, "dataset", None)
+    stream = None if isinstance(loader, DataLoader) else loader  # a data set that is read without a loader
+    for part in (sampler, batch_sampler, inner, data, stream):
         setter = getattr(part, "set_epoch", None)
         if callable(setter):
             setter(epoch)
@@ -318,12 +320,25 @@ def _restore(generators: Sequence[Any], states: Sequence[Any]) -> None:
 
 
 def _is_stateful(loader: Any) -> bool:
-    """Whether it saves its position itself. torchdata 0.11 skips too far at the second restart of a stream whose data
-    set has no state: such a stream is replayed instead."""
+    """Whether it saves its position itself. Two kinds of streams are replayed instead: torchdata 0.11 skips too far at
+    the second restart of one whose data set has no state, and the state of a shuffled stream of Hugging Face lacks what
+    is in its shuffle buffer."""
     stream = getattr(loader, "dataset", None)
     if isinstance(stream, IterableDataset) and not hasattr(stream, "state_dict"):
         return False
+    if getattr(loader, "use_stateful_dataloader", True) is False:  # Accelerate's has the methods all the same
+        return False
+    if _has_shuffle_buffer(getattr(loader if stream is None else stream, "_ex_iterable", None)):
+        return False
     return callable(getattr(loader, "state_dict", None)) and callable(getattr(loader, "load_state_dict", None))
+
+
+def _has_shuffle_buffer(examples: Any) -> bool:
+    """Whether a stream of the package datasets, which is made of streams in streams, is shuffled by a buffer."""
+    if examples is None:
+        return False
+    inner = [getattr(examples, "ex_iterable", None), *(getattr(examples, "ex_iterables", None) or ())]
+    return type(examples).__name__ == "BufferShuffledExamplesIterable" or any(map(_has_shuffle_buffer, inner))
 
 
 def _batch_size(loader: Any) -> int:

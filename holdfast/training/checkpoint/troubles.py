@@ -18,8 +18,8 @@ class Troubles:
         for one in what:
             self._own.pop(one, None)
 
-    def hear(self, reported: dict[str, str]) -> None:
-        """What the keeper says no more is mended."""
+    def update(self, reported: dict[str, str]) -> None:
+        """A trouble that the keeper no longer reports is over."""
         _log_new(reported, self._reported)
         self._reported = dict(reported)
 
@@ -27,7 +27,7 @@ class Troubles:
         return {**self._reported, **self._own}
 
 
-def _log_new(said: dict[str, str], known: dict[str, str]) -> None:
-    for what, sentence in said.items():
+def _log_new(reported: dict[str, str], known: dict[str, str]) -> None:
+    for what, sentence in reported.items():
         if known.get(what) != sentence:
             LOG.warning("%s: %s", what, sentence)

@@ -20,16 +20,16 @@ class UntrustedStep:
     why: str
 
 
-def note(folder: Path, suspect: UntrustedStep) -> None:
+def note(folder: Path, step: UntrustedStep) -> None:
     with open(folder / FILE, "a") as file:
-        file.write(json.dumps(asdict(suspect)) + "\n")
+        file.write(json.dumps(asdict(step)) + "\n")
 
 
 def noted(folder: Path) -> list[UntrustedStep]:
     """What was written there; a line that says nothing is passed over."""
     path = folder / FILE
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-    return [suspect for line in lines if (suspect := _read(line)) is not None]
+    return [step for line in lines if (step := _read(line)) is not None]
 
 
 def _read(line: str) -> UntrustedStep | None:
@@ -47,15 +47,15 @@ def of_row(row: Sequence[object]) -> UntrustedStep:
     raise ValueError("not a suspect step")
 
 
-def to_row(suspect: UntrustedStep) -> list[object]:
-    return [suspect.since, suspect.until, list(suspect.runs), suspect.tier, suspect.why]
+def to_row(step: UntrustedStep) -> list[object]:
+    return [step.since, step.until, list(step.runs), step.tier, step.why]
 
 
-def trusted(rows: Iterable[StepCandidate], suspects: Sequence[UntrustedStep]) -> list[StepCandidate]:
+def trusted(rows: Iterable[StepCandidate], untrusted: Sequence[UntrustedStep]) -> list[StepCandidate]:
     """What may be loaded, and from where."""
     left = []
     for row in rows:
-        against = {one.tier for one in suspects if one.since <= row.step <= one.until and row.attempt in one.runs}
+        against = {one.tier for one in untrusted if one.since <= row.step <= one.until and row.attempt in one.runs}
         kept = replace(
             row,
             in_memory=frozenset() if against & {ANY, MEMORY} else row.in_memory,

@@ -35,17 +35,17 @@ class Checksums:
         self._layers = list(layers)
         self._chosen: nn.Linear | None = None
         self._name = ""
-        self._turn = 0
+        self._next = 0
         self._seen: list[dict[str, torch.Tensor]] = []
         self._kind = torch.float32
         self.unknown = ""  # why a layer could not be looked at
-        self._hooks = [layer.register_forward_hook(self._look) for _, layer in self._layers]
+        self._hooks = [layer.register_forward_hook(self._sample) for _, layer in self._layers]
 
     def begin(self) -> None:
         """Look at the next layer in the coming step."""
         if self._layers:
-            self._name, self._chosen = self._layers[self._turn % len(self._layers)]
-            self._turn += 1
+            self._name, self._chosen = self._layers[self._next % len(self._layers)]
+            self._next += 1
 
     def worst(self) -> ChecksumReading | None:
         """What was seen of the layer looked at, None where that is nothing; waits for the device."""
@@ -61,7 +61,7 @@ class Checksums:
         for hook in self._hooks:
             hook.remove()
 
-    def _look(self, layer: nn.Module, inputs: Any, output: Any) -> None:
+    def _sample(self, layer: nn.Module, inputs: Any, output: Any) -> None:
         if layer is not self._chosen or not isinstance(layer, nn.Linear) or not isinstance(output, torch.Tensor):
             return
         if isinstance(layer.weight, DTensor):

@@ -48,8 +48,8 @@ class Distrusting(Protocol):
     def not_a_number(self, step: int, why: str) -> None: ...
 
 
-class Telling(Protocol):
-    """What hears of errors of this rank's hardware; a Progress is one."""
+class HardwareReports(Protocol):
+    """Receives errors of this rank's hardware; a Progress is one."""
 
     def happened(self) -> list[tuple[float, str]]: ...
 
@@ -66,7 +66,7 @@ class Guard:
         layers: list[str] | None = None,  # names of the Linear layers to check in turn; all if not given
         checkpoint: Distrusting | None = None,  # is reported which of its steps are suspect
         replica: str = "",  # ranks with different names are not expected to hold the same
-        progress: Telling | None = None,  # tells of errors that the agent of the node saw
+        progress: HardwareReports | None = None,  # tells of errors that the agent of the node saw
         evidence: str | Path = "",  # folder for what a finding stands on; the checkpoint's if not given
     ) -> None:
         self._model, self._optimizer, self._checkpoint, self._replica = model, optimizer, checkpoint, replica
@@ -108,12 +108,12 @@ class Guard:
         # At the first step too: who finds a difference later must not doubt all that was saved before this run.
         if self.vote_every and (first or step % self.vote_every == 0):
             found += self._vote(step)
-        return [new for finding in hardware + found if (new := self._tell(finding)) is not None]
+        return [new for finding in hardware + found if (new := self._notify(finding)) is not None]
 
     def event(self, when: float, what: str) -> GuardFinding:
         """The hardware of this rank reported an error at `when` (Unix time): steps that ended since are suspect."""
         finding = self._hardware(when, what)
-        return self._tell(finding) or finding
+        return self._notify(finding) or finding
 
     def _hardware(self, when: float, what: str) -> GuardFinding:
         at = bisect_left([ended for _, ended in self._ended], when)
@@ -146,7 +146,7 @@ class Guard:
                 self._later.put(step, name, value)
         found = []
         for of_step, name, value in self._later.arrived():
-            wrong = self._series[name].look(value)
+            wrong = self._series[name].judge(value)
             if wrong:
                 kind = (
                     GuardFindingKind.JUMP
@@ -160,33 +160,33 @@ class Guard:
     def _sums(self, step: int) -> list[GuardFinding]:
         found = []
         if step % self.checksum_every == 0:
-            look = self._checksums.worst()
+            worst = self._checksums.worst()
             if self._checksums.unknown:
                 self.unknown["checksum"] = self._checksums.unknown
-            if look is not None and look.error > 1.0:
-                since = self._sound.get(look.shape, self._before) + 1
-                what, sure = wrong_product(look.name, look.error, look.precision)
-                self._product = {"layer": look.name, "weight_shape": look.shape, **look.product}
+            if worst is not None and worst.error > 1.0:
+                since = self._sound.get(worst.shape, self._before) + 1
+                what, sure = wrong_product(worst.name, worst.error, worst.precision)
+                self._product = {"layer": worst.name, "weight_shape": worst.shape, **worst.product}
                 found.append(
                     GuardFinding(GuardFindingKind.CHECKSUM, step, since, (self._circle.rank,), True, what, sure)
                 )
-            elif look is not None:
-                self._sound[look.shape] = step
+            elif worst is not None:
+                self._sound[worst.shape] = step
         if (step + 1) % self.checksum_every == 0:
             self._checksums.begin()
         return found
 
     def _vote(self, step: int) -> list[GuardFinding]:
-        """Compare with the replicas, and hear what the others found meanwhile."""
+        """Compare with the replicas, and collect what the others found meanwhile."""
         ballot = {
             f"{self._replica}{bucket}": value for bucket, value in digests(held(self._model, self._optimizer)).items()
         }
-        heard = self._circle.share([ballot, [finding_row(finding) for finding in self._unreported]])
+        gathered = self._circle.share([ballot, [finding_row(finding) for finding in self._unreported]])
         self._unreported.clear()
-        result = count([row[0] for row in heard])
+        result = count([row[0] for row in gathered])
         if result.unknown:
             self.unknown["vote"] = result.unknown
-        others = [finding_of(row) for rank, (_, rows) in enumerate(heard) if rank != self._circle.rank for row in rows]
+        others = [finding_of(row) for at, (_, rows) in enumerate(gathered) if at != self._circle.rank for row in rows]
         if result.minority:
             others.append(self._differ(step, result))
         elif not result.unknown:
@@ -205,7 +205,7 @@ class Guard:
             GuardFindingKind.REPLICA, step, self.last_good + 1, result.minority, result.named, what, sure
         )
 
-    def _tell(self, finding: GuardFinding) -> GuardFinding | None:
+    def _notify(self, finding: GuardFinding) -> GuardFinding | None:
         """Announce an event once, by the rank it is about and by rank 0; mark its steps each time."""
         new = self._events.add(finding)
         if new is not None:

@@ -11,7 +11,7 @@ SPREADS = 20.0  # and so many times its usual distance from the median
 
 
 class JumpSeries:
-    """`look` tells what is wrong with the newest value; values that are wrong do not become the measure of others."""
+    """`judge` tells what is wrong with the newest value; values that are wrong do not become the measure of others."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -19,7 +19,7 @@ class JumpSeries:
         self._limit = math.inf
         self._high = 0  # values above the limit, one after the other
 
-    def look(self, value: float) -> str:
+    def judge(self, value: float) -> str:
         if not math.isfinite(value):
             return f"{self.name} is {value}"
         if value > self._limit:

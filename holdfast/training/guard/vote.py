@@ -14,7 +14,7 @@ class VoteResult:
     minority: tuple[int, ...] = ()
     named: bool = False
     buckets: tuple[str, ...] = ()  # where they differ
-    unknown: str = ""  # why nothing can be said of some of it
+    unknown: str = ""  # why some of it could not be compared
 
 
 def count(ballots: Sequence[Ballot]) -> VoteResult:

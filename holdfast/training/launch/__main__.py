@@ -28,7 +28,7 @@ def main() -> int:
     nodes = LauncherNodes(
         given.nnodes, given.node_rank, given.master_addr, given.master_port if given.nnodes > 1 else 0
     )
-    return Launcher(options, nodes, _tell).run()
+    return Launcher(options, nodes, _notify).run()
 
 
 def _parse() -> argparse.Namespace:
@@ -58,7 +58,7 @@ def _pet(name: str, default: str) -> str:
     return os.environ.get(f"PET_{name}", default)
 
 
-def _tell(sentence: str) -> None:
+def _notify(sentence: str) -> None:
     sys.stderr.write(f"holdfast: {sentence}\n")
     sys.stderr.flush()
 

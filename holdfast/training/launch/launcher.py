@@ -25,7 +25,7 @@ FRUITLESS = 2  # generations in a row without a save
 OF_A_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # without them a process waits as a standby
 WORKER = (sys.executable, "-P", "-m", "holdfast.training.launch.worker")
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Process:
 class Launcher:
     options: Options
     nodes: LauncherNodes
-    tell: Tell
+    notify: Notify
     _processes: list[Process] = field(default_factory=list)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     _generation: Generation | None = None
@@ -71,10 +71,10 @@ class Launcher:
                 pass
             return code
         except NodeLost as why:
-            self.tell(f"the run ends: {why}")
+            self.notify(f"the run ends: {why}")
             return 1
         except RuntimeError as error:  # of the store: the launcher of node 0 is gone
-            self.tell(f"the run ends: node 0 cannot be reached: {error}")
+            self.notify(f"the run ends: node 0 cannot be reached: {error}")
             return 1
         finally:
             self._end_all()
@@ -171,11 +171,11 @@ class Launcher:
             return None
         if code > 0:
             self.nodes.give_up(f"rank {rank} ended with exit code {code}")
-            self.tell(f"rank {rank} ended with exit code {code}: the run ends")
+            self.notify(f"rank {rank} ended with exit code {code}: the run ends")
             return code
         assert self._generation is not None
         name = signal.Signals(-code).name
-        self.tell(f"rank {rank} was ended by {name}: the others stay, and another process takes its place")
+        self.notify(f"rank {rank} was ended by {name}: the others stay, and another process takes its place")
         self.nodes.lose(self._generation.number)
         return None
 
@@ -199,7 +199,7 @@ class Launcher:
         for message in map(json.loads, lines):
             process.running = int(message.get("running", process.running))
             if "warm" in message and process.local_rank is None:
-                self.tell("a standby is ready")
+                self.notify("a standby is ready")
             if self._generation is not None and message.get("saved") == self._generation.number:
                 self._saved = True
 
@@ -210,7 +210,7 @@ class Launcher:
         for process in self._processes:
             late = time.monotonic() - process.asked_at > self.options.leave_seconds
             if 0 < process.running < self._generation.number and late:
-                self.tell(f"process {process.popen.pid} did not leave the script in {self.options.leave_seconds:g} s")
+                self.notify(f"process {process.popen.pid} did not leave the script in {self.options.leave_seconds:g} s")
                 process.asked_at = time.monotonic()
                 process.popen.kill()
 

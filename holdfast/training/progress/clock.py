@@ -1,10 +1,7 @@
 """Timestamps inside a step: on a CPU at once, on a GPU by events without waiting."""
 
 import time
-from collections.abc import Callable
 from typing import Any, Protocol
-
-Resolve = Callable[[], float | None]  # seconds on one steady scale, or None while the device has not come there
 
 
 class Marker(Protocol):

@@ -82,7 +82,7 @@ class Progress:
 
     @property
     def refused(self) -> str:
-        """Why the agent does not want to hear this rank, '' if it does or is not there."""
+        """Why the agent refuses this rank, '' if it does not or is not there."""
         return self._sender.refused
 
     def happened(self) -> list[tuple[float, str]]:

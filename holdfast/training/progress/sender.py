@@ -47,7 +47,7 @@ class Sender:
         self.saved_step = -1
         self._reported: tuple[int, bool] = (-1, False)
         self._introduced = False  # does the file say who wrote it?
-        self.refused = ""  # why the agent does not want to hear us
+        self.refused = ""  # why the agent refuses us
         self.happened: deque[tuple[float, str]] = deque(maxlen=MOST_HAPPENED)  # errors of the hardware, as it reported
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="holdfast-progress", daemon=True)
@@ -69,7 +69,7 @@ class Sender:
             self._write(self._hello)
         while not self._stop.wait(SEND_EVERY_SECONDS):
             self._flush()
-            self._hear()
+            self._receive()
         self._flush()
         self._deliver(Ended(time.time()))
         if self._line is not None:
@@ -84,9 +84,9 @@ class Sender:
             self._waiting.popleft()
             rows.append(row)
         if rows or self._reported != (self.saved_step, self.split):
-            self._tell(rows)
+            self._notify(rows)
 
-    def _tell(self, rows: list[ProgressStep]) -> None:
+    def _notify(self, rows: list[ProgressStep]) -> None:
         self._reported = (self.saved_step, self.split)
         for start in range(0, len(rows) or 1, MOST_ROWS // 4):
             part = rows[start : start + MOST_ROWS // 4]
@@ -123,7 +123,7 @@ class Sender:
         self._line = line
         return True
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         """What the agent says by itself; it is never waited for."""
         with contextlib.suppress(OSError):
             while self._line is not None and select.select([self._line], [], [], 0)[0]:

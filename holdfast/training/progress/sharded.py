@@ -1,7 +1,7 @@
 """Waiting time under FSDP2, whose collectives run inside forward and backward: each is timed.
 
 On a CPU a collective is waited for where it is called. On a GPU the call returns at once and the device waits later, in
-torch's own code: there the waiting cannot be distinguished from here, and that is said.
+torch's own code: there the waiting cannot be measured, and the report says so.
 """
 
 from collections.abc import Callable

@@ -36,7 +36,7 @@ class StandIn:
 
         self._server = HTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def says(self, allowed: object, reason: str = "") -> None:
         self.body = json.dumps({"node": "n1", "allowed": allowed, "reason": reason}).encode()
@@ -133,3 +133,22 @@ def test_a_standby_names_the_leader_and_a_wrong_setting_is_no_answer(tmp_path: P
             admission.closed(config(tmp_path, url))
     with pytest.raises(admission.AdmissionUnanswered, match="cannot be asked"):
         admission.closed(str(tmp_path / "missing.toml"))
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_the_next_controller_is_asked_where_the_first_gives_no_answer(
+    tmp_path: Path, controller: StandIn, busy: bool
+) -> None:
+    controller.status = 503
+    other = StandIn()
+    try:
+        other.says(False, "quarantined")
+        file = Path(config(tmp_path, controller.url if busy else "http://127.0.0.1:1"))
+        named = file.read_text()
+        file.write_text(f'{named}standby_urls = ["{other.url}"]\n')
+        assert admission.closed(str(file)) == "quarantined"
+        file.write_text(f'{named}standby_urls = "{other.url}"\n')
+        with pytest.raises(admission.AdmissionUnanswered):
+            admission.closed(str(file))
+    finally:
+        other.close()

@@ -9,7 +9,7 @@ from holdfast.cli.app import run
 from holdfast.model import manifest
 from holdfast.model.health import Health
 from holdfast.node.agent.assemble import load_settings
-from holdfast.node.agent.once import look_at
+from holdfast.node.agent.once import check_node
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_healthy_node_is_learned_and_then_equals_its_manifest(config: Path, tm
     learned = manifest.parse((tmp_path / "manifest.toml").read_text(), "m")
     assert learned.expect["node"]["host_kernel_version"] == "5.15.0-89-generic"
     assert {"gpu", "rdma", "pci", "nvlink"} <= set(learned.lacks)
-    node = look_at(load_settings(str(config)), "bootstrap")
+    node = check_node(load_settings(str(config)), "bootstrap")
     assert node.verdicts["node.inventory"].health is Health.PASS
     assert node.verdicts["node.firmware"].health in (Health.PASS, Health.NOT_APPLICABLE)
 
@@ -56,7 +56,7 @@ def test_a_healthy_node_is_learned_and_then_equals_its_manifest(config: Path, tm
 def test_what_changed_since_is_told(config: Path, tmp_path: Path) -> None:
     run(["node", "learn", "--config", str(config), *LACKING])
     (tmp_path / "proc/meminfo").write_text("MemTotal: 500000 kB\nMemAvailable: 400000 kB\n")
-    verdict = look_at(load_settings(str(config)), "bootstrap").verdicts["node.inventory"]
+    verdict = check_node(load_settings(str(config)), "bootstrap").verdicts["node.inventory"]
     assert verdict.health is Health.FAIL
     assert "host_memory_total_bytes is 512000000" in verdict.summary()
 

@@ -9,7 +9,7 @@ from holdfast.cli.app import run
 from holdfast.model.health import Health
 from holdfast.model.verdict import Verdict
 from holdfast.node.agent.assemble import load_settings
-from holdfast.node.agent.once import look_at
+from holdfast.node.agent.once import check_node
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,7 +29,7 @@ def twin(tmp_path: Path) -> Path:
 
 
 def verdicts(twin: Path) -> dict[str, Verdict]:
-    return look_at(load_settings(str(twin / "holdfast.toml")), "bootstrap").verdicts
+    return check_node(load_settings(str(twin / "holdfast.toml")), "bootstrap").verdicts
 
 
 def failing(verdict: Verdict) -> list[str]:

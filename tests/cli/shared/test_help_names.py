@@ -36,8 +36,15 @@ def test_whom_an_incident_concerns() -> None:
 
 
 def test_a_restart_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    restart = {"at": 0.0, "gpu_hours": 1.0, "down_seconds": 60.0, "lost_steps": 4, "from_step": -1, "said": ["n1: Xid"]}
-    _restarts([restart, {**restart, "from_step": 9, "said": []}], console())
+    restart = {
+        "at": 0.0,
+        "gpu_hours": 1.0,
+        "down_seconds": 60.0,
+        "lost_steps": 4,
+        "from_step": -1,
+        "notes": ["n1: Xid"],
+    }
+    _restarts([restart, {**restart, "from_step": 9, "notes": []}], console())
     said = capsys.readouterr().out
     assert "4 steps made again from the beginning\n  n1: Xid\n" in said
     assert "from step 9\n  no node of it left service before" in said

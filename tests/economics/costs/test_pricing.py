@@ -119,8 +119,8 @@ def test_the_largest_claim_comes_first_and_then_by_name() -> None:
 
 
 def test_an_outage_tells_what_was_seen_where_it_was() -> None:
-    assert Outage(node="n1", begin=0, end=1, what="gpu.lost", seen="GPU 3").said == "gpu.lost: GPU 3"
-    assert Outage(node="n1", begin=0, end=1, what="gpu.lost").said == "gpu.lost"
+    assert Outage(node="n1", begin=0, end=1, what="gpu.lost", seen="GPU 3").description == "gpu.lost: GPU 3"
+    assert Outage(node="n1", begin=0, end=1, what="gpu.lost").description == "gpu.lost"
 
 
 def test_extras_are_paid_and_credits_paid_back() -> None:

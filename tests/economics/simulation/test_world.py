@@ -14,13 +14,13 @@ from holdfast.economics.simulation.scenario import (
     Cluster,
     Effect,
     Hazard,
-    Part,
     PlannedMaintenance,
     Repair,
     RestartStages,
     Scenario,
     SimulatedDomain,
     SimulatedJob,
+    SparePart,
 )
 from holdfast.economics.simulation.spread import Spread, SpreadKind, fixed
 
@@ -96,7 +96,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
             time=draw(spreads),
             test_misses=draw(st.floats(0, 0.9)),
             relapse=draw(spreads),
-            parts=(Part(name="gpu", stock=draw(st.integers(0, 2)), lead=draw(spreads)),),
+            parts=(SparePart(name="gpu", stock=draw(st.integers(0, 2)), lead=draw(spreads)),),
         ),
         maintenance=tuple(
             draw(
@@ -228,7 +228,7 @@ def test_too_few_crews_make_jobs_wait(simulated: Any) -> None:
 
 def test_parts_that_are_not_there_are_waited_for(simulated: Any) -> None:
     hazard = Hazard(name="gpu", rate=1.0, swap=1.0, part="baseboard")
-    late = Repair(parts=(Part(name="baseboard", stock=1, lead=fixed(20 * DAY)),))
+    late = Repair(parts=(SparePart(name="baseboard", stock=1, lead=fixed(20 * DAY)),))
     scenario = replace(PLAIN, hazards=(hazard,), repair=late)
     assert simulated(scenario).figures["repairs"] <= 4
     assert simulated(replace(scenario, repair=replace(late, parts=()))).figures["repairs"] > 20

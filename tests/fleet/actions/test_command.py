@@ -19,12 +19,12 @@ def command(code: str, *arguments: str, **more: object) -> Command:
 def test_placeholders_become_arguments_and_nothing_else() -> None:
     outcome = command("import sys; print(sys.argv[1:])", "{node}", "{reason}").perform(ACTION, dry_run=False)
     assert outcome.result is ActionResult.DONE
-    assert "['n1', 'force; $(touch /tmp/x)']" in outcome.said
+    assert "['n1', 'force; $(touch /tmp/x)']" in outcome.message
 
 
 def test_a_dry_run_runs_nothing(tmp_path: Path) -> None:
     outcome = command(f"open({str(tmp_path / 'ran')!r}, 'w')", "{node}").perform(ACTION, dry_run=True)
-    assert outcome.dry_run and outcome.said.startswith("would run: ") and outcome.said.endswith(" n1")
+    assert outcome.dry_run and outcome.message.startswith("would run: ") and outcome.message.endswith(" n1")
     assert not (tmp_path / "ran").exists()
 
 
@@ -44,7 +44,7 @@ def test_the_environment_is_bare_but_for_what_is_named(monkeypatch: pytest.Monke
     monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
     monkeypatch.setenv("IPMI_USER", "admin")
     code = "import os; print(os.environ.get('DATABASE_URL'), os.environ.get('IPMI_USER'))"
-    assert "None admin" in command(code, keep=("IPMI_USER",)).perform(ACTION, dry_run=False).said
+    assert "None admin" in command(code, keep=("IPMI_USER",)).perform(ACTION, dry_run=False).message
 
 
 def test_other_verbs_and_strange_nodes_are_refused() -> None:
@@ -61,7 +61,7 @@ def test_a_command_that_is_not_there_is_said() -> None:
     missing = Command(CommandSettings(commands={Verb.REBOOT: ["no_such_command"]}))
     outcome = missing.perform(ACTION, dry_run=False)
     assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, False)
-    assert "no_such_command is not installed here" in outcome.said
+    assert "no_such_command is not installed here" in outcome.message
 
 
 @pytest.mark.parametrize("wrong", ["reboot {node}", [], [""], ["reboot", "{host}"]])

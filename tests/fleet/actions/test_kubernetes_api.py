@@ -67,8 +67,8 @@ def test_a_bad_answer_is_a_sentence(
     says(peer, lambda path, query: (status, body))
     outcome = Kubernetes(settings).perform(CORDON, False)
     assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
-    assert said in outcome.said
-    assert "secret-token" not in outcome.said
+    assert said in outcome.message
+    assert "secret-token" not in outcome.message
 
 
 def test_a_long_list_comes_page_by_page(peer: Peer, settings: KubernetesSettings) -> None:

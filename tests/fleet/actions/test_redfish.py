@@ -97,7 +97,7 @@ def test_basic_authentication_where_it_is_asked_for(bmc: Bmc) -> None:
 
 def test_a_dry_run_only_reads(bmc: Bmc) -> None:
     outcome = bmc.restart(dry_run=True)
-    assert outcome.dry_run and f"would post PowerCycle to {RESET}" in outcome.said
+    assert outcome.dry_run and f"would post PowerCycle to {RESET}" in outcome.message
     assert bmc.resets == []
 
 
@@ -117,7 +117,7 @@ def test_what_is_allowed_may_stand_on_a_page_of_its_own(bmc: Bmc) -> None:
 
 def test_nothing_that_is_not_allowed_is_tried(bmc: Bmc) -> None:
     outcome = bmc.restart(reset_types=("ForceRestart",))
-    assert outcome.result is ActionResult.REFUSED and "On, PowerCycle" in outcome.said
+    assert outcome.result is ActionResult.REFUSED and "On, PowerCycle" in outcome.message
     assert bmc.resets == []
 
 
@@ -133,7 +133,7 @@ def test_power_that_does_not_come_back_is_a_failure_worth_another_try(bmc: Bmc) 
     bmc.states = ["On", "Off"]
     outcome = bmc.restart(settle_seconds=30.0, poll_seconds=3.0)
     assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, True)
-    assert "Off" in outcome.said
+    assert "Off" in outcome.message
 
 
 @pytest.mark.parametrize(("status", "retryable"), [(400, False), (403, False), (503, True)])
@@ -141,7 +141,7 @@ def test_a_refusal_of_the_bmc_is_passed_on(bmc: Bmc, status: int, retryable: boo
     bmc.reset_status = status
     outcome = bmc.restart()
     assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
-    assert "not now" in outcome.said and "pw-of-the-bmc" not in outcome.said
+    assert "not now" in outcome.message and "pw-of-the-bmc" not in outcome.message
     assert bmc.peer.seen[-1].method == "DELETE", "it logs out all the same"
 
 
@@ -155,7 +155,7 @@ def test_of_several_systems_the_one_that_is_meant_must_be_named(bmc: Bmc) -> Non
     bmc.pages["/redfish/v1/Systems"] = {
         "Members": [{"@odata.id": SYSTEM}, {"@odata.id": f"{SYSTEM[:-1]}HGX_Baseboard_0"}]
     }
-    assert "name the one that is meant" in bmc.restart().said
+    assert "name the one that is meant" in bmc.restart().message
     assert bmc.restart(system="1").result is ActionResult.DONE
 
 
@@ -221,7 +221,7 @@ def answers(url: str) -> bool:
 def test_the_emulator_restarts_a_system_and_it_is_on_again(emulator: str, tmp_path: Path, kind: str) -> None:
     more = settings(emulator, tmp_path, session=False, reset_types=(kind,), poll_seconds=0.3, settle_seconds=20.0)
     rehearsal = Redfish(more).perform(ACTION, dry_run=True)
-    assert rehearsal.dry_run and f"would post {kind}" in rehearsal.said and "which is On" in rehearsal.said
+    assert rehearsal.dry_run and f"would post {kind}" in rehearsal.message and "which is On" in rehearsal.message
     outcome = Redfish(more).perform(ACTION, dry_run=False)
     assert outcome.result is ActionResult.DONE, outcome
 
@@ -230,4 +230,4 @@ def test_the_emulator_restarts_a_system_and_it_is_on_again(emulator: str, tmp_pa
 def test_the_emulator_knows_a_wrong_password(emulator: str, tmp_path: Path) -> None:
     outcome = Redfish(settings(emulator, tmp_path, session=False, user="eve")).perform(ACTION, dry_run=False)
     assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, False)
-    assert "401" in outcome.said
+    assert "401" in outcome.message

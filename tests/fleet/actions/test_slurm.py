@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.fleet.actions.backend import ActionOutcome, ActionResult
 from holdfast.fleet.actions.slurm.backend import Slurm, SlurmSettings
+from holdfast.fleet.actions.slurm.commands import SlurmCommands
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.runtime.errors import NoAnswer
 
@@ -53,6 +54,9 @@ class Commands:
 
     def backend(self, timeout: float = 20.0, **environ: str) -> Slurm:
         return Slurm(SlurmSettings(timeout=timeout), {"PATH": f"{self.root}:/usr/bin:/bin", **environ})
+
+    def slurm(self, **environ: str) -> SlurmCommands:
+        return SlurmCommands(20.0, {"PATH": f"{self.root}:/usr/bin:/bin", **environ})
 
     def do(self, verb: Verb, timeout: float = 20.0) -> ActionOutcome:
         action = Action(node="g1", verb=verb, reason="gone", cause="gpu.xid", at=1.0)
@@ -110,7 +114,7 @@ def test_a_node_that_is_down_under_our_drain_keeps_both(commands: Commands) -> N
 def test_an_operator_who_drains_at_the_same_moment_keeps_the_node(commands: Commands) -> None:
     commands.shows(IDLE, THEIRS)
     outcome = commands.do(Verb.DRAIN)
-    assert outcome.result is ActionResult.NOTHING_TO_DO and "ana: fan" in outcome.said
+    assert outcome.result is ActionResult.NOTHING_TO_DO and "ana: fan" in outcome.message
 
 
 def test_an_operator_who_drains_while_we_lift_ours_keeps_the_node(commands: Commands) -> None:
@@ -136,7 +140,7 @@ def test_what_scontrol_complains_of_decides_whether_to_try_again(
     commands.shows(IDLE)
     outcome = commands.do(Verb.DRAIN)
     assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
-    assert said in outcome.said
+    assert said in outcome.message
 
 
 @pytest.mark.parametrize("shown", ["", "garbage", "NodeName=other State=IDLE\n"])
@@ -147,7 +151,7 @@ def test_a_node_whose_state_is_not_told_is_not_touched(commands: Commands, shown
 
 
 NODES = {"nodes": [{"name": "g1", "state": ["MIXED", "DRAIN"], "reason": "holdfast: x", "reason_set_by_user": "root"}]}
-SQUEUE = "7|6_1|ml|ana|RUNNING|2026-01-01T00:00:00|NONE|0|cpu=4,gres/gpu=8|g1|\n"
+SQUEUE = "7|6_1|ml|ana|RUNNING|None|2026-01-01T00:00:00|NONE|0|cpu=4,gres/gpu=8|g1|\n"
 
 
 def test_a_newer_slurm_tells_in_json_and_is_asked_the_same_way_again(commands: Commands) -> None:
@@ -160,7 +164,7 @@ def test_a_newer_slurm_tells_in_json_and_is_asked_the_same_way_again(commands: C
         assert (status.node, status.cordoned, status.ours, status.busy) == ("g1", True, True, True)
         assert status.jobs == {"7"}
     assert commands.calls("s") == ["scontrol", "scontrol"]
-    [job] = backend.look().jobs
+    [job] = backend.snapshot().jobs
     assert (job.id, job.shown_as, job.gpus, job.user) == ("7", "6_1", 8, "ana")
 
 
@@ -178,13 +182,13 @@ def test_a_queue_that_cannot_be_told_as_a_table_is_read_as_json(commands: Comman
         {"jobs": [entry, {**entry, "job_id": 8, "nodes": "g3"}, {**entry, "job_id": 9, "job_state": "PENDING"}]}
     )
     commands.write("squeue", f"case \"$*\" in *json*) echo '{jobs}';; *) echo 'Invalid job format' >&2; exit 1;; esac")
-    assert commands.backend().running_jobs("g1") == {"7"}
+    assert [job.id for job in commands.slurm().jobs("g1")] == ["7"]
 
 
 def test_a_queue_that_cannot_be_read_at_all_is_not_an_empty_one(commands: Commands) -> None:
     commands.write("squeue", "echo 'something else'")
     with pytest.raises(NoAnswer):
-        commands.backend().running_jobs("g1")
+        commands.slurm().jobs("g1")
 
 
 def test_a_slurm_without_nodes_is_not_an_empty_fleet(commands: Commands) -> None:
@@ -197,7 +201,7 @@ def test_a_slurm_without_nodes_is_not_an_empty_fleet(commands: Commands) -> None
 def test_a_site_s_own_formats_and_time_zone_do_not_reach_slurm(commands: Commands) -> None:
     commands.write("squeue", f"env > {commands.root}/env")
     environ = {"SQUEUE_FORMAT": "%i", "SLURM_TIME_FORMAT": "relative", "TZ": "Asia/Tokyo", "SLURM_CONF": "/here"}
-    commands.backend(**environ).running_jobs("g1")
+    commands.slurm(**environ).jobs("g1")
     seen = (commands.root / "env").read_text().splitlines()
     assert "TZ=UTC" in seen and "SLURM_CONF=/here" in seen
     assert not any(line.startswith(("SQUEUE_", "SLURM_TIME")) for line in seen)

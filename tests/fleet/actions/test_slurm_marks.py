@@ -20,7 +20,7 @@ def marked(why: str, at: float | None) -> SlurmNode:
 
 def test_a_mark_counts_from_when_it_was_first_seen_whatever_time_slurm_tells() -> None:
     marks = SlurmMarks()
-    marks.look([IDLE], 100.0)
+    marks.observe([IDLE], 100.0)
     for told in (50.0, 100.0, 5_000.0, None):
         assert marks.seen(marked(f"job of {told}", told), 103.0) == 103.0
         assert marks.seen(marked(f"job of {told}", told), 104.0) == 103.0
@@ -77,7 +77,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def the_answer_is_read(self) -> None:
         assert self.shown is not None
-        self.marks.look([self.shown], self.now)
+        self.marks.observe([self.shown], self.now)
         self.shown = None
 
     @rule()
@@ -106,7 +106,7 @@ class Life(RuleBasedStateMachine):
     def teardown(self) -> None:
         """However it came here: a look, and a test after it, and the node returns."""
         self.now += 1.0
-        self.marks.look([self.node], self.now)
+        self.marks.observe([self.node], self.now)
         self.now += 0.001
         if self.mark is not None:
             since = self.marks.seen(self.node, self.now)

@@ -24,8 +24,8 @@ def test_posts_the_body_with_the_key_of_the_action(peer: Any) -> None:
     peer.answer = lambda request: (201, {}, b"TICKET-7")
     body = {"fields": {"summary": "{node}: {reason}", "labels": ["{cause}", "gpu"], "priority": 2}}
     outcome = hook(f"{peer.url}/issue?token=abc", body=body).perform(ACTION, dry_run=False)
-    assert outcome.result is ActionResult.DONE and "201: TICKET-7" in outcome.said
-    assert "abc" not in outcome.said, "tokens stand in queries"
+    assert outcome.result is ActionResult.DONE and "201: TICKET-7" in outcome.message
+    assert "abc" not in outcome.message, "tokens stand in queries"
     [request] = peer.seen
     assert (request.method, request.path) == ("POST", "/issue?token=abc")
     assert request.json == {"fields": {"summary": "n1: gpu 3 is gone", "labels": ["gpu.xid", "gpu"], "priority": 2}}
@@ -56,7 +56,7 @@ def test_signs_what_it_sends(peer: Any, tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_dry_run_sends_nothing(peer: Any) -> None:
     outcome = hook(peer.url).perform(ACTION, dry_run=True)
-    assert outcome.dry_run and '"node": "n1"' in outcome.said
+    assert outcome.dry_run and '"node": "n1"' in outcome.message
     assert peer.seen == []
 
 
@@ -67,7 +67,7 @@ def test_statuses_decide_whether_to_try_again(peer: Any, status: int, retryable:
     peer.answer = lambda request: (status, {}, b"no")
     outcome = hook(peer.url).perform(ACTION, dry_run=False)
     assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
-    assert f"{status}: no" in outcome.said
+    assert f"{status}: no" in outcome.message
 
 
 def test_a_redirect_is_not_followed(peer: Any) -> None:

@@ -1,6 +1,6 @@
 """Why an attempt died: what happened to its own nodes while it ran."""
 
-from holdfast.fleet.api.routes.jobs import _said
+from holdfast.fleet.api.routes.jobs import _notes
 from holdfast.fleet.jobs.views import RestartView
 from holdfast.model.lifecycle import EventKind, NodeEvent, Stage
 from holdfast.model.records import Transition
@@ -17,8 +17,8 @@ DEATH = RestartView(at=1_000.0, down_seconds=60.0, from_step=-1, lost_steps=4, r
 
 def test_what_happened_before_the_attempt_began_is_not_why_it_died() -> None:
     steps = [left("n1", 850.0), left("n1", 930.0), left("n9", 930.0), left("n1", 1_100.0)]
-    assert _said(DEATH, 900.0, ["n1"], steps) == ("n1: Xid 119, 2 s before",)
-    assert len(_said(DEATH, 0.0, ["n1"], steps)) == 2
+    assert _notes(DEATH, 900.0, ["n1"], steps) == ("n1: Xid 119, 2 s before",)
+    assert len(_notes(DEATH, 0.0, ["n1"], steps)) == 2
 
 
 def fails(node: str, at: float) -> Transition:
@@ -28,8 +28,8 @@ def fails(node: str, at: float) -> Transition:
 
 
 def test_a_node_that_fails_and_leaves_later_is_why_it_died() -> None:
-    assert _said(DEATH, 900.0, ["n1"], [fails("n1", 930.0), left("n1", 1_050.0)]) == ("n1: Xid 119, 2 s before",)
-    assert _said(DEATH, 900.0, ["n1"], [fails("n1", 930.0)]) == ("n1: gpu.xid fails",)
-    assert _said(DEATH, 900.0, ["n1"], [fails("n1", 930.0), left("n1", 1_500.0)]) == ("n1: gpu.xid fails",)
-    assert _said(DEATH, 900.0, ["n1"], [fails("n1", 1_010.0), left("n1", 1_050.0)]) == ()
-    assert _said(DEATH, 900.0, ["n1"], [fails("n9", 930.0)]) == ()
+    assert _notes(DEATH, 900.0, ["n1"], [fails("n1", 930.0), left("n1", 1_050.0)]) == ("n1: Xid 119, 2 s before",)
+    assert _notes(DEATH, 900.0, ["n1"], [fails("n1", 930.0)]) == ("n1: gpu.xid fails",)
+    assert _notes(DEATH, 900.0, ["n1"], [fails("n1", 930.0), left("n1", 1_500.0)]) == ("n1: gpu.xid fails",)
+    assert _notes(DEATH, 900.0, ["n1"], [fails("n1", 1_010.0), left("n1", 1_050.0)]) == ()
+    assert _notes(DEATH, 900.0, ["n1"], [fails("n9", 930.0)]) == ()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,12 @@ def test_metrics_tell_how_long_commits_take_and_how_actions_ended(controller: "C
     assert told["holdfast_test_seconds_count",] >= 1
 
 
+def test_metrics_count_actions_that_are_not_ended(controller: "Controller") -> None:
+    agent = controller.enrol("asked")
+    agent.ordered("retest")
+    assert _metrics(controller)["holdfast_actions_open", "claimed", "retest"] >= 1
+
+
 def test_the_nodes_are_read_in_pages_and_a_removed_one_is_forgotten(controller: "Controller") -> None:
     for name in ("paged1", "paged2", "paged3"):
         controller.enrol(name, pool="paged")
@@ -110,6 +117,32 @@ def test_it_is_not_ready_without_store_or_scheduler(
     assert (reply.status_code, sorted(reply.content.missing)) == (503 if missing else 200, missing)
 
 
+def test_what_is_missing_names_no_host_and_many_questions_are_one() -> None:
+    """Who asks shows no token: strangers neither learn where the database is nor take the threads that read it."""
+    asked, over = list[int](), threading.Event()
+
+    def current_leader() -> None:
+        asked.append(1)
+        over.wait()
+        raise StoreError("store postgresql+psycopg://holdfast@db7.secret:5432/x: connection refused")
+
+    components = Components()
+    components.failed("slurm", "slurmctld at ctl1.secret does not answer")
+    components.failed("store", "store postgresql+psycopg://holdfast@db7.secret: it is away")
+    board = SimpleNamespace(components=components, read=True)
+    service: Any = SimpleNamespace(board=board, store=SimpleNamespace(current_leader=current_leader))
+
+    async def ask() -> list[Any]:
+        questions = [asyncio.create_task(readyz.fn(service)) for _ in range(50)]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(over.set)
+        return await asyncio.gather(*questions)
+
+    replies = asyncio.run(ask())
+    assert {reply.status_code for reply in replies} == {503} and len(asked) == 1
+    assert "secret" not in str([reply.content for reply in replies])
+
+
 def _metrics(controller: "Controller") -> dict[tuple[str, ...], float]:
     """By name and the values of the labels in the order of their names, as Prometheus's own reader takes them."""
     families = text_string_to_metric_families(controller.ask("GET", "/metrics").text)
@@ -123,7 +156,16 @@ def _metrics(controller: "Controller") -> dict[tuple[str, ...], float]:
 def test_the_document_lists_every_path_of_the_contract(controller: "Controller") -> None:
     document = controller.get("/schema/openapi.json", token="")
     wanted = {"/v1/nodes", "/v1/nodes/{name}", "/v1/nodes/{name}/story", "/v1/nodes/{name}/quarantine", "/v1/fleet"}
-    wanted |= {"/v1/enrol", "/v1/reports", "/v1/incidents", "/v1/actions", "/v1/transitions", "/v1/jobs", "/v1/audit"}
+    wanted |= {
+        "/v1/enrol",
+        "/v1/reports",
+        "/v1/incidents",
+        "/v1/actions",
+        "/v1/orders",
+        "/v1/transitions",
+        "/v1/jobs",
+        "/v1/audit",
+    }
     assert wanted <= set(document["paths"])
     view = document["components"]["schemas"]["NodeView"]
     assert {"name", "stage", "health", "last_report_at", "twin"} <= set(view["properties"])

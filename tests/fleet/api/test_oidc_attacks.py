@@ -1,18 +1,23 @@
 """ID tokens and documents that a provider, or somebody between, could send: none signs anybody in."""
 
+import asyncio
 import json
+import socket
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
 
+from holdfast.fleet.api import oidc
 from holdfast.fleet.api.oidc import OidcClient, OidcRoles, OidcSettings, SignInAttempt, SignInRefused
+from holdfast.fleet.api.routes import session
 from holdfast.model.records import Role
+from holdfast.runtime.http import Reply
 
 ISSUER = "https://id.example"
 OURS, OTHER = generate_private_key(SECP256R1()), generate_private_key(SECP256R1())
@@ -63,11 +68,11 @@ def client(monkeypatch: pytest.MonkeyPatch, token: str, keys: Any = None, **docu
         f"{ISSUER}/keys": {"keys": [jwk()]} if keys is None else keys,
     }
 
-    def answer(method: str, url: str, **more: Any) -> httpx.Response:
+    def answer(method: str, url: str, *more: Any, **named: Any) -> Reply:
         found = answers[url]
-        return httpx.Response(200, content=found if isinstance(found, bytes) else json.dumps(found).encode())
+        return Reply(200, {}, found if isinstance(found, bytes) else json.dumps(found).encode())
 
-    monkeypatch.setattr(httpx, "request", answer)
+    monkeypatch.setattr(oidc, "send", answer)
     settings = OidcSettings(issuer=ISSUER, client_id="holdfast", roles=OidcRoles(operator=("sre",)))
     return OidcClient(settings, "http://x/callback")
 
@@ -133,3 +138,45 @@ def test_an_odd_document_is_refused(document: Any, monkeypatch: pytest.MonkeyPat
 def test_the_browser_is_sent_to_a_web_address_only(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SignInRefused):
         client(monkeypatch, "", authorization_endpoint="javascript:alert(1)").begin(ATTEMPT)
+
+
+@pytest.mark.parametrize("piece", [b"[" * 65_536, b" "], ids=["an endless answer", "a byte now and then"])
+def test_a_provider_without_end_is_given_up(piece: bytes) -> None:
+    """Strangers can have the provider asked: its answers are bounded in bytes and in time."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = server.accept()
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        try:
+            while True:
+                connection.sendall(piece)
+                if len(piece) == 1:
+                    time.sleep(0.01)
+        except OSError:
+            return
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    settings = OidcSettings(
+        issuer=f"http://127.0.0.1:{server.getsockname()[1]}", client_id="x", roles=OidcRoles(viewer=("*",)), timeout=0.1
+    )
+    with pytest.raises(SignInRefused, match="does not answer"):
+        OidcClient(settings, "http://x/callback").begin(ATTEMPT)
+    thread.join()
+    server.close()
+
+
+def test_sign_ins_that_hang_take_no_thread_of_the_store() -> None:
+    async def attack() -> None:
+        over = threading.Event()
+        strangers = [asyncio.create_task(session._at_the_provider(over.wait)) for _ in range(session.MOST_AT_ONCE)]
+        await asyncio.sleep(0)
+        with pytest.raises(session.TooManySignIns):
+            await session._at_the_provider(over.wait)
+        assert await asyncio.to_thread(lambda: "the store is read") == "the store is read"
+        over.set()
+        assert all(await asyncio.gather(*strangers))
+        assert await session._at_the_provider(lambda: 1) == 1
+
+    asyncio.run(attack())

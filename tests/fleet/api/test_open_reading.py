@@ -6,6 +6,8 @@ import pytest
 
 from holdfast.fleet.api.access import MAY, Access
 from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.server import reads_without_token
+from holdfast.fleet.controller.settings import Listening
 from holdfast.model.records import Credential, Role
 
 
@@ -27,3 +29,18 @@ def test_who_brings_no_token_may_what_a_viewer_may(right: str) -> None:
 def test_where_reading_is_not_open_a_token_is_asked_for(right: str) -> None:
     with pytest.raises(Problem):
         asyncio.run(Access(_no_one).caller("", right))
+
+
+@pytest.mark.parametrize(
+    ("demo", "host", "open_"),
+    [
+        (True, "127.0.0.1", True),
+        (True, "::1", True),
+        (True, "0.0.0.0", False),
+        (True, "::", False),
+        (True, "10.1.2.3", False),
+        (False, "127.0.0.1", False),
+    ],
+)
+def test_only_a_demo_on_loopback_is_open(demo: bool, host: str, open_: bool) -> None:
+    assert reads_without_token(Listening(demo=demo), host) is open_

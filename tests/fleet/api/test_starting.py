@@ -31,9 +31,9 @@ def refusal(asked: Any) -> int:
 def test_before_the_store_is_read_an_unknown_node_is_a_503() -> None:
     board = Board(Policy())
     service: Any = SimpleNamespace(board=board)
-    assert refusal(nodes.tell_story.fn(service, REQUEST, "n1")) == 503
+    assert refusal(nodes.node_history.fn(service, REQUEST, "n1")) == 503
     board.replace_all([NodeState(name="n1")], {}, {})
-    assert refusal(nodes.tell_story.fn(service, REQUEST, "n2")) == 404
+    assert refusal(nodes.node_history.fn(service, REQUEST, "n2")) == 404
 
 
 def test_the_routes_use_no_deprecated_declaration() -> None:

@@ -77,9 +77,14 @@ class Controller:
     http: httpx.Client
 
     def get(self, path: str, token: str | None = None, **query: Any) -> Any:
-        reply = self.ask("GET", path, token, params=query)
+        """A controller that has just begun to lead answers 503 until it has read its store: every client asks again."""
+        reply = until(lambda: self._answer(path, token, query), f"{path}: the controller has read its store")
         assert reply.status_code == 200, reply.text
         return reply.json()
+
+    def _answer(self, path: str, token: str | None, query: Any) -> httpx.Response | None:
+        reply = self.ask("GET", path, token, params=query)
+        return None if reply.status_code == 503 and "has not read its store" in reply.text else reply
 
     def post(self, path: str, body: Any, token: str | None = None) -> httpx.Response:
         return self.ask("POST", path, token, json=body)
@@ -112,11 +117,7 @@ class Controller:
         return stage
 
     def reaches(self, name: str, stage: str) -> None:
-        until(lambda: self.has_read(name) and self.stage(name) == stage, f"{name} is {stage}")
-
-    def has_read(self, name: str) -> bool:
-        """A controller that has just begun to lead answers 503 until it has read its store."""
-        return self.ask("GET", f"/v1/nodes/{name}").status_code != 503
+        until(lambda: self.stage(name) == stage, f"{name} is {stage}")
 
     def story(self, name: str) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = self.get(f"/v1/nodes/{name}/story", limit=500)["entries"]
@@ -140,7 +141,12 @@ class Controller:
         return made
 
 
-def start(config: Path, verify: ssl.SSLContext | bool = True, environ: Mapping[str, str] = os.environ) -> Controller:
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # to read this machine's takes longer than most tests
+
+
+def start(
+    config: Path, verify: ssl.SSLContext = NO_CERTIFICATES, environ: Mapping[str, str] = os.environ
+) -> Controller:
     log = config.with_suffix(".log")
     process: Forked | subprocess.Popen[str]
     if HALF["quick"] and can_fork(environ):
@@ -168,7 +174,7 @@ def running(
     store: str = "",
     leads: bool = True,
     environ: Mapping[str, str] = os.environ,
-    verify: ssl.SSLContext | bool = True,
+    verify: ssl.SSLContext = NO_CERTIFICATES,
 ) -> Iterator[Controller]:
     """Ended by the time the block is left, however it is left."""
     directory.mkdir(exist_ok=True)

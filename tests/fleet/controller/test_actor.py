@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.fleet.actions.backend import ActionResult, done
+from holdfast.fleet.controller import claims
 from holdfast.fleet.controller.actor import Actor
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.records import Outcome, StoredAction
@@ -15,7 +16,7 @@ from holdfast.runtime.errors import NoAnswer
 class Mistaken:
     """Back ends that make a mistake where nobody expects one."""
 
-    scheduler = None
+    scheduler, agent_verbs = None, frozenset[Verb]()
 
     def of(self, verb: Verb) -> Any:
         raise LookupError(verb)
@@ -43,7 +44,7 @@ def test_a_mistake_does_not_stop_the_work_of_a_node_for_good(caplog: pytest.LogC
 class Unseen:
     """A back end that cannot be looked at: a command or a web hook."""
 
-    name, verbs, looks_first = "unseen", frozenset(Verb), False
+    name, verbs, reads_state_first = "unseen", frozenset(Verb), False
 
     def __init__(self, did_run: bool | Exception | None) -> None:
         self.answer, self.performed = did_run, 0
@@ -82,7 +83,7 @@ class Shown:
     def __init__(self, shown: str | NoAnswer) -> None:
         self.shown = shown
 
-    def in_use(self, node: str) -> str:
+    def close_for_repair(self, action: Action) -> str:
         if isinstance(self.shown, NoAnswer):
             raise self.shown
         return self.shown
@@ -90,7 +91,7 @@ class Shown:
 
 def performed(backend: Unseen, one: StoredAction, begins: bool = True, shown: Any = None) -> Any:
     class Only:
-        scheduler = shown
+        scheduler, agent_verbs = shown, frozenset[Verb]()
 
         def of(self, verb: Verb) -> Any:
             return backend
@@ -98,7 +99,7 @@ def performed(backend: Unseen, one: StoredAction, begins: bool = True, shown: An
     async def run() -> Any:
         actor = Actor(Leading(begins), Only())  # type: ignore[arg-type]
         try:
-            return await actor._perform(one)
+            return await actor._close(one) or await actor._perform(one)
         finally:
             actor.stop()
 
@@ -135,3 +136,32 @@ def test_a_repair_step_looks_at_the_scheduler_in_the_last_moment(verb: Verb, sho
     waits = verb in (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT) and shown != ""
     assert backend.performed == (not waits)
     assert outcome.not_now == waits
+
+
+@pytest.mark.parametrize("shown", ["", "n1 is IDLE in Slurm, not drained and empty"])
+def test_an_agent_gets_a_repair_step_only_when_its_node_is_closed(shown: str) -> None:
+    class ByAgents:
+        scheduler, agent_verbs = Shown(shown), frozenset({Verb.RESET_GPU})
+
+    writer = Asked()
+
+    async def run() -> None:
+        actor = Actor(writer, ByAgents())  # type: ignore[arg-type]
+        action = Action(node="n1", verb=Verb.RESET_GPU, reason="", at=1.0)
+        await actor._work_on(StoredAction(id=1, action=action, state=Outcome.CLAIMED, attempts=1))
+        actor.stop()
+
+    asyncio.run(run())
+    assert writer.asked_for == [claims.end if shown else claims.give]
+
+
+class Asked(Leading):
+    """Which commands the writer got."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked_for: list[Any] = []
+
+    async def ask(self, work: Any) -> bool:
+        self.asked_for.append(work.do.func)
+        return True

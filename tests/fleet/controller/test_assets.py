@@ -54,6 +54,17 @@ def test_a_swap_is_noticed_audited_and_followed_by_a_test(controller: Controller
     assert controller.stage("n1") == "ready"
 
 
+def test_two_swaps_in_reports_that_come_together_are_both_noticed(controller: Controller) -> None:
+    """A spool is sent whole: the second report is compared with what the first one said."""
+    agent = controller.ready_node("n5")
+    agent.send(agent.next(heartbeat=True, parts=parts(gpu_0="A")))
+    agent.send(agent.next(heartbeat=True, parts=parts(gpu_0="B")), agent.next(heartbeat=True, parts=parts(gpu_0="C")))
+    record = ask(controller, "node", "assets", "n5")
+    assert [one["part"]["serial"] for one in record["earlier"]] == ["A", "B"]
+    assert [one["part"]["serial"] for one in record["parts"]] == ["C"]
+    assert len(controller.audited(verb="part_replaced", target="n5")) == 2
+
+
 def test_the_same_parts_again_change_nothing(controller: Controller) -> None:
     agent = controller.ready_node("n2")
     for _ in range(3):

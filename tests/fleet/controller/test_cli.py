@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from holdfast.cli.app import run
+from tests.waiting import until
 
 from .running import Controller, running
 
@@ -50,6 +52,26 @@ def test_the_audit_log_is_told_and_given_as_json(capsys: pytest.CaptureFixture[s
     assert run(["audit", "--since", "1h", "--json"]) == 0
     entries = json.loads(capsys.readouterr().out)["entries"]
     assert {"n01", "n02"} <= {entry["target"] for entry in entries if entry["verb"] == "enrol"}
+
+
+def test_orders_that_wait_for_an_agent_are_listed(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+    """The agent of a new node is asked to test it: first it waits for a report, then for the answer."""
+    agent = controller.enrol("asked1")
+    until(lambda: listed("asked1", capsys), "the order is laid ready", 30)
+    [order] = listed("asked1", capsys)
+    assert (order["verb"], order["handed_over_at"], order["again_at"]) == ("retest", None, None)
+    agent.ordered("retest")
+    [order] = listed("asked1", capsys)
+    assert order["handed_over_at"] < order["again_at"]
+    assert run(["order", "list"]) == 0
+    assert "retest" in capsys.readouterr().out
+    assert listed("nobody", capsys) == []
+
+
+def listed(node: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert run(["order", "list", "--node", node, "--json"]) == 0
+    orders: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["orders"]
+    return orders
 
 
 def test_more_than_the_policy_allows_is_taken_out_only_with_force(

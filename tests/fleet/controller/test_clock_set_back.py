@@ -32,12 +32,12 @@ async def silent_after(store: Store, machine: Machine, *, set_back: bool) -> Boa
     board = Board(Policy())
     service = ControllerService(store, board)
     clock = machine.clock()
-    writer = Writer(store, Policy(), Lead("test", ""), service.tell, clock=clock, components=board.components)
+    writer = Writer(store, Policy(), Lead("test", ""), service.publish, clock=clock, components=board.components)
     writer.start()
 
     def enrol(transaction: object, fresh: object) -> None:
         transaction.decide(transaction.fleet.enrol("n1", "p", {}, transaction.now))  # type: ignore[attr-defined]
-        transaction.fleet.heard["n1"] = transaction.now  # type: ignore[attr-defined]
+        transaction.fleet.last_report_at["n1"] = transaction.now  # type: ignore[attr-defined]
 
     try:
         await writer.ask(ReportWork(enrol))

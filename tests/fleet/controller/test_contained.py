@@ -179,7 +179,7 @@ def hook() -> Iterator[tuple[str, list[dict[str, str]]]]:
         def log_message(self, *_: object) -> None: ...
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=listening.serve_forever, daemon=True).start()
+    Thread(target=listening.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{listening.server_port}/hook", taken
     listening.shutdown()
     listening.server_close()
@@ -278,7 +278,7 @@ def test_what_keeps_failing_is_an_incident_until_it_works(tmp_path: Path) -> Non
     async def run() -> None:
         board = Board(Policy())
         service = ControllerService(store, board)
-        writer = Writer(store, Policy(), Lead("test", ""), service.tell, components=board.components)
+        writer = Writer(store, Policy(), Lead("test", ""), service.publish, components=board.components)
         rounds: asyncio.Queue[None] = asyncio.Queue()
 
         async def round_by_round(_: float) -> None:
@@ -318,7 +318,7 @@ def test_timers_that_raise_are_reported_and_reports_are_still_taken(
     async def run() -> None:
         board = Board(Policy())
         service = ControllerService(store, board)
-        writer = Writer(store, Policy(), Lead("test", ""), service.tell, components=board.components)
+        writer = Writer(store, Policy(), Lead("test", ""), service.publish, components=board.components)
         writer.start()
         until(lambda: any(one.name == "timers" for one in board.components.failing), "the timers fail")
         assert await writer.ask(ReportWork(lambda transaction, fresh: 7)) == 7

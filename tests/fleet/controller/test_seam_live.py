@@ -131,7 +131,7 @@ time_factor = {FACTOR}
 topology = "{directory}/topology.toml"
 facility = "{directory}/facility.toml"
 business_context = "{directory}/business_context.toml"
-look_seconds = 60
+evaluate_seconds = 60
 [alerts]
 alertmanagers = ["{manager}"]
 repeat_seconds = 2

@@ -60,7 +60,7 @@ def test_a_drain_made_before_ours_is_never_touched(site: Site, note: str) -> Non
     agent.verdict(cause, "pass")
     agent.pass_test()
     assert "not by us" in ended(site.controller, node, "uncordon")["detail"]
-    assert (slurm.state(node), slurm.reason(node)) == ("drain", note)
+    slurm.eventually(lambda: (slurm.state(node), slurm.reason(node)) == ("drain", note))  # our reservation is over
     slurm.update(node, "resume")
 
 
@@ -75,7 +75,7 @@ def test_who_takes_our_drain_over_keeps_it(site: Site, note: str) -> None:
     agent.verdict(cause, "pass")
     agent.pass_test()
     assert "not by us" in ended(site.controller, node, "uncordon")["detail"]
-    assert (slurm.state(node), slurm.reason(node)) == ("drain", note)
+    slurm.eventually(lambda: (slurm.state(node), slurm.reason(node)) == ("drain", note))  # our reservation is over
     slurm.update(node, "resume")
 
 
@@ -90,7 +90,7 @@ def test_a_drain_made_after_ours_outlives_a_job_and_a_test(site: Site, note: str
     finish.touch()
     agent.pass_test()
     assert "not by us" in ended(site.controller, node, "uncordon")["detail"]
-    assert (slurm.state(node), slurm.reason(node)) == ("drain", note)
+    slurm.eventually(lambda: (slurm.state(node), slurm.reason(node)) == ("drain", note))  # our reservation is over
     assert site.controller.stage(node) == "ready"
     slurm.update(node, "resume")
 

@@ -27,6 +27,7 @@ RESET = """\
 #!/bin/sh
 export SLURM_CONF={root}/slurm.conf PATH=/usr/sbin:/usr/bin:/bin
 scontrol -o show node "$1" >> {root}/resets
+while test -e {root}/slow; do sleep 0.1; done
 """
 CONTROLLER = """\
 [actions]
@@ -116,6 +117,24 @@ def test_with_slurmctld_away_nothing_is_reset_before_slurm_shows_the_node_draine
     site.slurm.eventually(lambda: resets(site, "node2"), within=90)
     for line in resets(site, "node1") + resets(site, "node2"):
         assert "State=IDLE+DRAIN" in line, line
+
+
+def test_a_node_resumed_by_hand_during_its_reset_is_given_to_no_job_before_it_is_tested(site: Site) -> None:
+    slow = site.slurm.root / "slow"
+    slow.touch()
+    site.testers["node1"].agent.verdict("gpu.lost", "fail", "GPU 3 is gone")
+    site.slurm.eventually(lambda: resets(site, "node1"), within=90)
+    began = time.time()
+    site.slurm.update("node1", "resume")
+    job = site.timed("-w", "node1")
+    site.slurm.eventually(lambda: "ReqNodeNotAvail" in site.slurm.run("squeue", "-h", "-j", job, "-o", "%r"))
+    assert "holdfast_node1_" in site.slurm.run("scontrol", "-o", "show", "reservation")
+    site.testers["node1"].agent.verdict("gpu.lost", "pass")
+    slow.unlink()
+    site.slurm.eventually(lambda: site.slurm.job(job) == "COMPLETED", within=90)
+    assert site.tested_between("node1", began, site.times(job)["node1"]["begin"])
+    site.slurm.eventually(lambda: "No reservations" in site.slurm.run("scontrol", "show", "reservation"))
+    assert len(resets(site, "node1")) == 1
 
 
 def resets(site: Site, node: str) -> list[str]:

@@ -53,6 +53,22 @@ def test_the_lease_is_renewed_while_the_fleet_is_loaded(store: Store, monkeypatc
     assert lead.epoch is not None
 
 
+def test_a_leader_that_stopped_renewing_is_named_no_more(store: Store) -> None:
+    epoch = store.lead("https://one#1", 60.0)
+    assert epoch is not None
+    now = 100.0
+    waits = Lead("2", "https://two", clock=lambda: now)
+    named = []
+    for _ in range(5):
+        waits.keep(store)
+        named.append(waits.leader)
+        now += lead_module.TRY_SECONDS
+    assert named == ["https://one"] * 4 + [""], "it may be late once, not longer"
+    assert store.renew(epoch, 61.0)
+    waits.keep(store)
+    assert waits.leader == "https://one"
+
+
 def test_a_lead_that_was_lost_while_loading_is_noticed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lead_module, "RENEW_SECONDS", 0.002)
     lead, asked = Lead("one", "here"), threading.Event()

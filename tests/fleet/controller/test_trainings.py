@@ -84,13 +84,13 @@ def test_a_rank_that_loses_its_processor_is_named_and_not_those_that_wait_for_it
         patiently(lambda: _ended(controller), "all ranks closed")
         ended = job(controller, "show", "llama", "--json")
         listed = job(controller, "list", "--json")["jobs"]
-    assert f"rank {SLOW} = node n1 GPU {SLOW}" in found["reason"] and "% slow since" in found["reason"]
+    assert f"rank {SLOW} = node n1 GPU {SLOW}" in found["reason"] and "% slow; " in found["reason"]
     [slow] = [one for one in found["slow"] if one["check"] == "job.slow_ranks"]
     assert slow["ratio"] > 0.1 and "% longer than its peers" in slow["reason"]
     assert ended["step"] > 0 and ended["tokens_per_second"] is None and ended["restarts"] == []
     assert sum(ended["gpu_hours"].values()) == pytest.approx(ended["elapsed_seconds"] * RANKS / 3600)
     assert ended["exposure"]["steps"] <= 10 and ended["exposure"]["gpu_hours"] >= 0
-    assert [(one["job"], one["ranks_heard"]) for one in listed] == [("llama", RANKS)]
+    assert [(one["job"], one["ranks_reporting"]) for one in listed] == [("llama", RANKS)]
     assert job(controller, "show", "nobody", "--json").returncode != 0
 
 

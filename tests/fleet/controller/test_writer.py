@@ -19,7 +19,7 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.jobs.service import JobService
 from holdfast.fleet.store import Store, StoreError
 from holdfast.model.incident import Incident
-from holdfast.model.records import AuditEntry
+from holdfast.model.records import AuditEntry, LifecycleStep
 from holdfast.model.wire.report import Report
 from tests.stores import new_store
 
@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def wired(store: Store) -> Writer:
     service = ControllerService(store, Board(Policy()))
-    service.writer = Writer(store, Policy(), Lead("test", ""), service.tell)
+    service.writer = Writer(store, Policy(), Lead("test", ""), service.publish)
     return service.writer
 
 
@@ -76,6 +76,47 @@ def test_work_that_fails_keeps_nobody_else_out(store: Store, error: Exception) -
     assert isinstance(failed, Problem if isinstance(error, StoreError) else RuntimeError)
     assert sorted(one.verb for one in store.audit()) == ["first", "last"]
     assert store.record([report], 2.0) == [False]
+
+
+def test_a_store_that_fails_for_a_moment_takes_the_whole_batch_at_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts, transit = [], store.transit_all
+
+    def fails_once(steps: Sequence[LifecycleStep], epoch: int) -> None:
+        attempts.append(len(store.audit()))
+        if len(attempts) == 1:
+            raise StoreError("terminating connection due to idle-in-transaction timeout")
+        transit(steps, epoch)
+
+    monkeypatch.setattr(store, "transit_all", fails_once)
+    works = [ReportWork(partial(commands.note, entry(str(number)))) for number in range(20)]
+
+    async def scenario() -> list[Any]:
+        return await answers(wired(store), works)
+
+    assert asyncio.run(scenario()) == [None] * 20
+    assert len(store.audit()) == 20
+    assert attempts[:2] == [0, 0]
+    assert all(stored in (0, 20) for stored in attempts), "never one by one"
+
+
+def test_everyone_is_answered_where_the_fleet_cannot_be_read_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise StoreError("away")
+
+    def away(transaction: Transaction, fresh: Sequence[bool]) -> None:
+        monkeypatch.setattr(store, "nodes", fails)
+        raise StoreError("away")
+
+    works = [ReportWork(away), *(ReportWork(partial(commands.note, entry("x"))) for _ in range(4))]
+
+    async def scenario() -> list[Any]:
+        return await answers(wired(store), works)
+
+    assert [one.status for one in asyncio.run(scenario())] == [503] * 5
 
 
 def test_a_wish_that_is_refused_leaves_the_rest_of_its_batch_alone(store: Store) -> None:

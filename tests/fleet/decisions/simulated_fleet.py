@@ -77,18 +77,18 @@ class SimulatedFleet:
     def passes(self, seconds: float = 1.0) -> None:
         """Time, in which every agent beats that is not quiet."""
         self.now += seconds
-        self.fleet.heard.update({name: self.now for name in self.fleet.nodes if name not in self.quiet})
+        self.fleet.last_report_at.update({name: self.now for name in self.fleet.nodes if name not in self.quiet})
         self.steps += self.fleet.tick(self.now)
 
     def restarts(self, proofs: Sequence[Proof] = ()) -> None:
         """Another fleet from what the store holds: nodes, standing verdicts and open incidents."""
         self._store()
         old = self.fleet
-        standing = {name: old.verdicts(name) for name in old.nodes}
+        state = {name: old.verdicts(name) for name in old.nodes}
         self.fleet = Fleet(
-            old.policy, old.nodes.values(), standing, incidents=self.stored.values(), proofs=proofs, new_key=_keys()
+            old.policy, old.nodes.values(), state, incidents=self.stored.values(), proofs=proofs, new_key=_keys()
         )
-        self.fleet.heard.update(old.heard)
+        self.fleet.last_report_at.update(old.last_report_at)
 
     def incidents(self, state: IncidentState = IncidentState.OPEN) -> dict[str, Incident]:
         self._store()

@@ -41,7 +41,7 @@ def test_the_worst_verdict_is_the_nodes_health_and_what_is_not_asked_is_none() -
         {"n1": [change(1.0, "degraded"), change(1.0, "not_applicable", "a"), change(1.0, "pass", "b")]}
     )
     assert made.health("n1") is Health.DEGRADED
-    assert made.health("stranger") is Health.PASS
+    assert made.health("stranger") is Health.UNKNOWN
     assert CurrentVerdicts({"n1": [change(1.0, "not_applicable")]}).health("n1") is Health.PASS
 
 

@@ -287,15 +287,21 @@ def alone(stage: Stage = Stage.READY, **more: object) -> Fleet:
 @pytest.mark.parametrize(("ago", "health"), [(120.0, "pass"), (120.1, "unknown")])
 def test_a_node_is_unknown_after_two_minutes_of_silence(ago: float, health: str) -> None:
     fleet = alone()
-    fleet.heard["n0"] = 1000.0
+    fleet.take(changed("pass", at=1000.0), 1000.0)
     assert fleet.health("n0", 1000.0 + ago) == health
+
+
+def test_a_node_without_a_verdict_is_unknown_though_its_agent_reports() -> None:
+    fleet = alone()
+    fleet.take(Report(node="n0", session="s", seq=1, at=1000.0, heartbeat=True), 1000.0)
+    assert fleet.health("n0", 1000.0) == "unknown"
 
 
 def test_a_late_report_does_not_make_a_node_unreceived() -> None:
     fleet = alone()
-    fleet.heard["n0"] = 1000.0
+    fleet.last_report_at["n0"] = 1000.0
     fleet.take(Report(node="n0", session="s", seq=1, at=900.0), 900.0)
-    assert fleet.heard["n0"] == 1000.0
+    assert fleet.last_report_at["n0"] == 1000.0
 
 
 @pytest.mark.parametrize(
@@ -475,7 +481,7 @@ def test_a_node_is_cleaned_not_in_the_look_that_showed_its_work_gone() -> None:
 
 def test_a_node_that_its_scheduler_has_lost_is_not_healthy_and_an_incident() -> None:
     fleet = Fleet(POLICY, [NodeState(name="n0", stage=Stage.READY, tested_at=1.0, tested_suite="1")], scheduled=True)
-    fleet.heard["n0"] = 5.0
+    fleet.take(changed("pass"), 5.0)
     lost = replace(sees(), down=True, accepts_work=False, state="DOWN+NOT_RESPONDING", note="Not responding")
     assert fleet.health("n0", 5.0) == "pass"
     fleet.observe([lost], 5.0)
@@ -502,9 +508,9 @@ def test_a_removed_node_that_enrols_again_stays_removed() -> None:
 def test_a_node_was_heard_when_it_last_reported() -> None:
     fleet = Fleet(POLICY, new_key=lambda: "key")
     fleet.enrol("n1", "default", {}, 0.0)
-    for seq, (now, heard) in enumerate(((0.25, 0.25), (9.0, 9.0), (5.0, 9.0)), 1):
+    for seq, (now, last_report_at) in enumerate(((0.25, 0.25), (9.0, 9.0), (5.0, 9.0)), 1):
         fleet.take(Report(node="n1", session="s", seq=seq, at=now), now)
-        assert fleet.heard["n1"] == heard
+        assert fleet.last_report_at["n1"] == last_report_at
 
 
 @pytest.mark.parametrize(("began", "at"), [(None, 50.0), (40.0, 40.0)])

@@ -279,6 +279,14 @@ def test_the_third_degradation_by_one_check_is_a_failure() -> None:
     assert at(S.READY, H.DEGRADED, event={"cause": "gpu.ecc"}, degradations=other)[0].stage is S.READY
 
 
+@pytest.mark.parametrize("policy", [POLICY, Policy(service_degraded=OnDegraded.FAIL)])
+def test_an_agent_whose_disk_is_full_again_and_again_takes_no_node_out(policy: Policy) -> None:
+    """A tenant can fill a disk. What the agent says of itself is no fault of the node."""
+    past = tuple(Offence(at=50.0 - n, cause="agent.state") for n in range(1, 9))
+    moved, actions, _ = at(S.READY, H.DEGRADED, policy, {"cause": "agent.state"}, degradations=past)
+    assert moved.stage is S.READY and Verb.DRAIN not in actions
+
+
 def test_old_degradations_are_forgotten() -> None:
     short = replace(POLICY, offence_seconds=10.0)
     assert degraded(2, short, ago=10.0) is S.DRAINING

@@ -208,3 +208,13 @@ def test_a_job_on_a_node_that_takes_none_withdraws_its_test(stage: Stage, tested
     node = NodeState(name="n1", stage=stage, tested_at=tested_at, tested_suite="7")
     started = noted(node, H.JOB_STARTED, job="a")
     assert (started.tested_at, started.tested_suite) == ((5.0, "7") if kept else (None, ""))
+
+
+def test_a_removed_node_is_not_held_and_one_that_an_operator_releases_no_longer() -> None:
+    removed = NodeState(name="n1", stage=Stage.REMOVED, cause=OPERATOR, reason="sold")
+    assert noted(removed, H.HELD, holder="feed/f0", reason="the feed is out") == removed
+    ours = NodeState(name="n1", stage=Stage.QUARANTINED, cause=OPERATOR, reason="a look at the fan")
+    released = noted(noted(ours, H.HELD, holder="feed/f0", reason="the feed is out"), H.RELEASE)
+    assert (released.held, released.held_since) == ("", 0.0)
+    failed = NodeState(name="n1", stage=Stage.QUARANTINED, cause="gpu.xid", held="feed/f0", held_since=5.0)
+    assert noted(failed, H.RELEASE).held == "feed/f0", "what holds a failed node outlasts its release"

@@ -37,7 +37,7 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
         ("service_unknown", OnUnknown.TICKET),
         ("service_degraded", OnDegraded.CHOOSE_LAST),
         ("silent_seconds", 2 * MINUTE),
-        ("blind_seconds", 10 * MINUTE),
+        ("unknown_seconds", 10 * MINUTE),
         ("spares", 0),
     ],
 )

@@ -48,26 +48,26 @@ def test_the_cache_answers_as_the_machine(story: list[tuple[EventKey, float]], p
     recall = Recall(policy)
     for _ in range(2):  # the second time all is known already
         life = NodeState(name="n1", stage=stage, tested_at=-1.0, tested_suite=policy.suite)
-        course, now = recall.begin(stage), 0.0
-        for heard, gap in story:
+        history, now = recall.begin(stage), 0.0
+        for event_key, gap in story:
             now += gap
-            kind, cause, job, spare = heard
+            kind, cause, job, spare = event_key
             event = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)
             life, actions, _ = machine.step(life, event, now, policy)
-            step = recall.step(course, heard, now)
+            step = recall.step(history, event_key, now)
             since = now - policy.offence_seconds
             recent, degraded = ([o for o in some if o.at >= since] for some in (life.offences, life.degradations))
-            standing = course.standing
+            state = history.state
             known = [
                 [o for o, at in zip(some, when, strict=True) if at >= since]
                 for some, when in (
-                    (standing.life.offences, course.offences),
-                    (standing.life.degradations, course.degradations),
+                    (state.life.offences, history.offences),
+                    (state.life.degradations, history.degradations),
                 )
             ]
-            assert comparable(standing.life, *known) == comparable(life, recent, degraded)
+            assert comparable(state.life, *known) == comparable(life, recent, degraded)
             assert step.verbs == tuple(action.verb for action in actions)
-            assert standing.may_repair == machine.may_repair(life, policy)
+            assert state.may_repair == machine.may_repair(life, policy)
 
 
 def test_a_question_is_asked_of_the_machine_once() -> None:
@@ -75,64 +75,64 @@ def test_a_question_is_asked_of_the_machine_once() -> None:
     one, other = recall.begin(Stage.READY), recall.begin(Stage.READY)
     failed: EventKey = (EventKind.FAILED, "gpu", "", False)
     assert recall.step(one, failed, 5.0) is recall.step(other, failed, 900.0)
-    assert one.standing is other.standing
+    assert one.state is other.state
     assert (one.offences, other.offences) == ([5.0], [900.0])
 
 
 def test_a_step_tells_whether_the_pool_counts_the_node_differently() -> None:
     recall = Recall(Policy())
-    course = recall.begin(Stage.READY)
-    degraded = recall.step(course, (EventKind.DEGRADED, "gpu", "", False), 1.0)
+    history = recall.begin(Stage.READY)
+    degraded = recall.step(history, (EventKind.DEGRADED, "gpu", "", False), 1.0)
     assert (degraded.recount, degraded.offences, degraded.degradations) == (False, (), (None,))
-    assert course.degradations == [1.0]
-    failed = recall.step(course, (EventKind.FAILED, "gpu", "", False), 2.0)
+    assert history.degradations == [1.0]
+    failed = recall.step(history, (EventKind.FAILED, "gpu", "", False), 2.0)
     assert (failed.recount, failed.offences, failed.degradations) == (True, (None,), (0,))
-    assert course.offences == [2.0]
-    emptied = recall.step(course, (EventKind.EMPTIED, "gpu", "", False), 3.0)
+    assert history.offences == [2.0]
+    emptied = recall.step(history, (EventKind.EMPTIED, "gpu", "", False), 3.0)
     assert (emptied.recount, emptied.offences) == (False, (0,))
-    assert (course.offences, course.degradations) == ([2.0], [1.0])
+    assert (history.offences, history.degradations) == ([2.0], [1.0])
     spare = recall.begin(Stage.SPARE)
     assert recall.step(spare, (EventKind.PROMOTED, "", "", False), 4.0).recount
 
 
 def test_only_an_offence_makes_the_course_forget() -> None:
     recall = Recall(Policy(offence_seconds=10.0))
-    course = recall.begin(Stage.READY)
-    recall.step(course, (EventKind.DEGRADED, "gpu", "", False), 0.0)
-    recall.step(course, (EventKind.RECOVERED, "gpu", "", False), 50.0)
-    assert course.degradations == [0.0]
-    recall.step(course, (EventKind.DEGRADED, "nvlink", "", False), 60.0)
-    assert course.degradations == [60.0]
-    assert [one.cause for one in course.standing.life.degradations] == ["nvlink"]
+    history = recall.begin(Stage.READY)
+    recall.step(history, (EventKind.DEGRADED, "gpu", "", False), 0.0)
+    recall.step(history, (EventKind.RECOVERED, "gpu", "", False), 50.0)
+    assert history.degradations == [0.0]
+    recall.step(history, (EventKind.DEGRADED, "nvlink", "", False), 60.0)
+    assert history.degradations == [60.0]
+    assert [one.cause for one in history.state.life.degradations] == ["nvlink"]
 
 
 def test_what_is_just_recent_enough_is_kept() -> None:
     recall = Recall(Policy(offence_seconds=10.0))
-    course = recall.begin(Stage.READY)
+    history = recall.begin(Stage.READY)
     for at, cause in ((0.0, "gpu"), (10.0, "nvlink")):
-        recall.step(course, (EventKind.DEGRADED, cause, "", False), at)
-    assert course.degradations == [0.0, 10.0]
-    recall.step(course, (EventKind.DEGRADED, "gpu", "", False), 10.5)
-    assert course.degradations == [10.0, 10.5]
-    recall.step(course, (EventKind.DEGRADED, "nvlink", "", False), 20.5)
-    assert course.degradations == [10.5, 20.5]
+        recall.step(history, (EventKind.DEGRADED, cause, "", False), at)
+    assert history.degradations == [0.0, 10.0]
+    recall.step(history, (EventKind.DEGRADED, "gpu", "", False), 10.5)
+    assert history.degradations == [10.0, 10.5]
+    recall.step(history, (EventKind.DEGRADED, "nvlink", "", False), 20.5)
+    assert history.degradations == [10.5, 20.5]
 
 
 def test_a_course_begins_where_another_began() -> None:
     recall = Recall(Policy())
-    assert recall.begin(Stage.READY).standing is recall.begin(Stage.READY).standing
-    assert recall.begin(Stage.READY).standing is not recall.begin(Stage.SPARE).standing
+    assert recall.begin(Stage.READY).state is recall.begin(Stage.READY).state
+    assert recall.begin(Stage.READY).state is not recall.begin(Stage.SPARE).state
 
 
-def heard(kind: EventKind, cause: str = "gpu") -> EventKey:
+def event_key(kind: EventKind, cause: str = "gpu") -> EventKey:
     return kind, cause, "a", False
 
 
 def after(recall: Recall, stage: Stage, *kinds: EventKind) -> OffenceHistory:
-    course = recall.begin(stage)
+    history = recall.begin(stage)
     for at, kind in enumerate(kinds, 1):
-        recall.step(course, heard(kind), float(at))
-    return course
+        recall.step(history, event_key(kind), float(at))
+    return history
 
 
 H = EventKind
@@ -155,16 +155,16 @@ TO_WORK_AND_BACK = (H.JOB_STARTED, H.JOB_ENDED, H.CLEANED, H.TEST_PASSED)
 def test_without_times_a_state_still_tells_tested_used_and_which_was_last(
     kinds: tuple[EventKind, ...], tested: bool, used: bool, fresh: bool
 ) -> None:
-    life = after(Recall(Policy()), Stage.READY, *kinds).standing.life
+    life = after(Recall(Policy()), Stage.READY, *kinds).state.life
     assert (life.tested_at is not None, life.used_until is not None, life.freshly_tested) == (tested, used, fresh)
 
 
 def test_equal_states_are_one_however_they_were_reached() -> None:
     recall = Recall(Policy())
     nothing = recall.begin(Stage.READY)
-    recall.step(nothing, heard(H.CLEANED), 1.0)
-    assert nothing.standing is recall.begin(Stage.READY).standing
-    once, twice = (after(recall, Stage.READY, *TO_WORK_AND_BACK * times).standing for times in (1, 2))
+    recall.step(nothing, event_key(H.CLEANED), 1.0)
+    assert nothing.state is recall.begin(Stage.READY).state
+    once, twice = (after(recall, Stage.READY, *TO_WORK_AND_BACK * times).state for times in (1, 2))
     assert once is twice
 
 
@@ -179,11 +179,11 @@ def test_a_shortened_state_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None
     recall = Recall(Policy(offence_seconds=10.0))
     counts = []
     for _ in range(2):
-        course = recall.begin(Stage.READY)
+        history = recall.begin(Stage.READY)
         made.clear()
         for at in (0.0, 60.0):
-            recall.step(course, heard(H.DEGRADED, f"at {at}"), at)
-        assert course.degradations == [60.0]
+            recall.step(history, event_key(H.DEGRADED, f"at {at}"), at)
+        assert history.degradations == [60.0]
         counts.append(len(made))
     assert counts[0] > 0 == counts[1]
 
@@ -193,27 +193,27 @@ def test_a_shortened_state_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_a_failure_forgets_older_failures_of_a_course_that_was_never_degraded(now: float, kept: list[float]) -> None:
     recall = Recall(Policy(offence_seconds=10.0))
-    course = recall.begin(Stage.READY)
+    history = recall.begin(Stage.READY)
     for at, kind in ((1.0, H.FAILED), (1.5, H.EMPTIED), (1.6, H.RELEASE), (2.0, H.TEST_FAILED)):
-        recall.step(course, heard(kind), at)
-    recall.step(course, heard(H.FAILED), now)  # a quarantined node: nothing new
-    assert course.offences == kept
-    assert len(course.standing.life.offences) == len(kept)
+        recall.step(history, event_key(kind), at)
+    recall.step(history, event_key(H.FAILED), now)  # a quarantined node: nothing new
+    assert history.offences == kept
+    assert len(history.state.life.offences) == len(kept)
 
 
 def test_a_course_holds_as_many_times_as_the_node_holds_offences() -> None:
     recall = Recall(Policy(service_degraded=OnDegraded.NOTHING))
-    course = recall.begin(Stage.READY)
+    history = recall.begin(Stage.READY)
     for at in range(40):
-        recall.step(course, heard(H.DEGRADED, f"check {at % 2}"), float(at))
-    assert course.degradations == [float(at) for at in range(7, 40)]
-    assert len(course.standing.life.degradations) == 33
+        recall.step(history, event_key(H.DEGRADED, f"check {at % 2}"), float(at))
+    assert history.degradations == [float(at) for at in range(7, 40)]
+    assert len(history.state.life.degradations) == 33
     failing = recall.begin(Stage.TESTING)
     for at in range(40):
-        recall.step(failing, heard(H.TEST_FAILED), float(at))
-        recall.step(failing, heard(H.RELEASE), float(at))
+        recall.step(failing, event_key(H.TEST_FAILED), float(at))
+        recall.step(failing, event_key(H.RELEASE), float(at))
     assert failing.offences == [float(at) for at in range(7, 40)]
-    assert len(failing.standing.life.offences) == 33
+    assert len(failing.state.life.offences) == 33
 
 
 @pytest.mark.parametrize(
@@ -231,4 +231,4 @@ def test_a_course_holds_as_many_times_as_the_node_holds_offences() -> None:
 )
 def test_what_changes_how_the_pool_counts_a_node(stage: Stage, kind: EventKind, recount: bool) -> None:
     recall = Recall(Policy())
-    assert recall.step(recall.begin(stage), heard(kind), 1.0).recount is recount
+    assert recall.step(recall.begin(stage), event_key(kind), 1.0).recount is recount

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.fleet.decisions.slurm_reconciler import AGAIN_SECONDS, SlurmReconciler
+from holdfast.fleet.decisions.slurm_reconciler import AGAIN_SECONDS, SlurmReconciler, ended_repairs
 from holdfast.model.lifecycle import NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
 
@@ -116,3 +116,22 @@ def test_at_the_first_look_the_start_is_held_against_the_last_test() -> None:
         "it may have been 90.9, and the test began at 90.0"
     )
     assert untested(SlurmReconciler(), replace(OPEN, up_since=85.0)) == []
+
+
+def test_a_closed_node_is_drained_although_a_reservation_or_silence_keeps_work_off_for_now() -> None:
+    resetting = replace(READY, stage=Stage.RESETTING, cause="gpu.xid", since=100.0)
+    resumed = replace(OPEN, accepts_work=False)
+    assert due(SlurmReconciler(), resumed, resetting, 1000.0) == [Verb.DRAIN]
+    assert due(SlurmReconciler(), replace(resumed, down=True), resetting, 1000.0) == []
+    assert due(SlurmReconciler(), replace(resumed, known=False), resetting, 1000.0) == []
+
+
+@pytest.mark.parametrize("stage", list(Stage))
+def test_a_reservation_ends_with_its_repair_step_and_not_before(stage: Stage) -> None:
+    lives = {"n1": replace(READY, stage=stage, since=100.0)}
+    ended = [] if stage is Stage.RESETTING else ["holdfast_n1_7"]
+    assert ended_repairs({"holdfast_n1_7": "n1"}, lives, began=100.1) == ended
+    assert ended_repairs({"holdfast_n1_7": "n1"}, lives, began=100.0) == [], "its stage is newer than the look"
+    assert ended_repairs({"holdfast_n2_7": "n2"}, lives, began=100.0) == ["holdfast_n2_7"], (
+        "of a node that is forgotten"
+    )

@@ -36,7 +36,7 @@ class Clock:
 
     def tick(self, at: float = NOW, quiet: tuple[str, ...] = ()) -> dict[str, list[Verb]]:
         """What is done to whom."""
-        self.state.heard.update({name: at for name in self.state.nodes if name not in quiet})
+        self.state.last_report_at.update({name: at for name in self.state.nodes if name not in quiet})
         done: dict[str, list[Verb]] = {}
         for step in self.pace.tick(at):
             done.setdefault(step.node.name, []).extend(action.verb for action in step.actions)
@@ -65,7 +65,7 @@ def test_an_agent_is_silent_after_two_minutes(quiet_for: float, reported: bool) 
 
 def test_silence_counts_from_when_we_began_to_listen() -> None:
     clock = Clock()
-    clock.state.heard["n0"] = 1.0
+    clock.state.last_report_at["n0"] = 1.0
     clock.tick(quiet=("n0",))
     clock.tick(NOW + 120.0, quiet=("n0",))
     assert not clock.state.incidents.open
@@ -90,7 +90,7 @@ def test_the_silence_of_a_whole_leaf_is_the_leafs() -> None:
     everyone = tuple(f"n{number}" for number in range(8))
     clock.tick(NOW + 130.0, quiet=("n0",))
     for name in everyone[1:]:
-        clock.state.heard[name] = NOW
+        clock.state.last_report_at[name] = NOW
     clock.tick(NOW + 140.0, quiet=everyone)
     assert list(clock.state.incidents.open) == ["leaf/l0"]
     closed = [one for one in clock.state.incidents.take_changed() if one.subject == "node/n0"]

@@ -138,9 +138,9 @@ class AnyFleet(RuleBasedStateMachine):
         """From what the store holds, which is what the steps said."""
         old = self.fleet
         self.keep_incidents()
-        standing = {name: old.verdicts(name) for name in NAMES}
-        self.fleet = Fleet(old.policy, self.lives.values(), standing, incidents=self.stored.values())
-        self.fleet.heard.update(old.heard)
+        state = {name: old.verdicts(name) for name in NAMES}
+        self.fleet = Fleet(old.policy, self.lives.values(), state, incidents=self.stored.values())
+        self.fleet.last_report_at.update(old.last_report_at)
         assert self.fleet.nodes == old.nodes
 
     # How it is taken

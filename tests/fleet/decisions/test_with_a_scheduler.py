@@ -15,7 +15,7 @@ from holdfast.fleet.controller.orders import fits
 from holdfast.fleet.decisions.fleet import RESETS, SCHEDULING, Fleet
 from holdfast.fleet.decisions.lifecycle.machine import needs_operator
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler
+from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler, ended_repairs
 from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, EventKind, Stage, Verb
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import LifecycleStep
@@ -40,6 +40,11 @@ class Machine:
     tested: bool = False  # the mark on the node: used by a job, or taken by a failure
     fails: bool = False
     by_operator: bool = False  # quarantined by an operator, and not released
+    reserved: set[str] = field(default_factory=set)  # our reservations: nothing new starts
+
+    @property
+    def open(self) -> bool:
+        return self.known and not (self.drained or self.down or self.reserved)
 
 
 class WithAScheduler(RuleBasedStateMachine):
@@ -51,6 +56,7 @@ class WithAScheduler(RuleBasedStateMachine):
         self.machines = {name: Machine() for name in NAMES}
         self.away = False
         self.todo: list[Action] = []
+        self.repairing: dict[str, Action] = {}  # hardware is being touched
         self.count = 0
 
     @initialize()
@@ -107,8 +113,9 @@ class WithAScheduler(RuleBasedStateMachine):
     def a_job_comes(self, name: str) -> None:
         """It starts wherever the scheduler lets it and the prolog does not refuse."""
         machine = self.machines[name]
-        if machine.drained or machine.down or not machine.known or self.away:
+        if not machine.open or self.away:
             return
+        assert name not in self.repairing, "the scheduler has the node under repair to give"
         if not self.prolog(name):
             machine.drained, machine.ours = True, True  # the gate drains with our note before it refuses
             return
@@ -124,8 +131,9 @@ class WithAScheduler(RuleBasedStateMachine):
     def a_job_comes_with_a_slow_prolog(self, name: str) -> None:
         """The scheduler shows the job as running while its prolog has yet to ask: the controller sees it first."""
         machine = self.machines[name]
-        if machine.drained or machine.down or not machine.known or self.away:
+        if not machine.open or self.away:
             return
+        assert name not in self.repairing, "the scheduler has the node under repair to give"
         closed = self.fleet.closed(name)
         self.count += 1
         job = f"j{self.count}"
@@ -193,13 +201,15 @@ class WithAScheduler(RuleBasedStateMachine):
         settled = [one for one in statuses if self.fleet.nodes[one.node].since < self.now]
         self.take(self.fleet.observe(settled, self.now, self.now))
         self.todo += self.keeper.due(settled, self.fleet.nodes, self.now)
+        reserved = {one: name for name, machine in self.machines.items() for one in machine.reserved}
+        for one in ended_repairs(reserved, self.fleet.nodes, self.now):
+            self.machines[reserved[one]].reserved.discard(one)
 
     def status(self, name: str) -> NodeStatus:
         machine = self.machines[name]
-        accepts = machine.known and not machine.drained and not machine.down
         return NodeStatus(
             node=name,
-            accepts_work=accepts,
+            accepts_work=machine.open,
             cordoned=machine.drained,
             down=machine.down,
             busy=bool(machine.jobs) and machine.known,
@@ -208,11 +218,11 @@ class WithAScheduler(RuleBasedStateMachine):
             jobs=frozenset(machine.jobs) if machine.known else frozenset(),
         )
 
-    @rule(count=st.integers(1, 5), ok=st.booleans())
-    def works(self, count: int, ok: bool) -> None:
-        self.work(count, ok)
+    @rule(count=st.integers(1, 5))
+    def works(self, count: int) -> None:
+        self.work(count)
 
-    def work(self, count: int, ok: bool = True) -> None:
+    def work(self, count: int) -> None:
         """The oldest actions. One that the scheduler does not take is tried again, for ever."""
         waiting: list[Action] = []
         for _ in range(min(count, len(self.todo))):
@@ -220,21 +230,37 @@ class WithAScheduler(RuleBasedStateMachine):
             if not fits(action.verb, self.fleet.nodes[action.node]):
                 continue
             if action.verb in RESETS:
-                if not self.fleet.may_reset(action.node, self.now):
+                if action.node in self.repairing:
+                    continue  # what is done to one node is done in order
+                if not self.fleet.may_reset(action.node, self.now) or not self.close_for_repair(action):
                     waiting.append(action)
                     continue
-                self.reset(action, ok)
+                self.repairing[action.node] = action
             elif action.verb in SCHEDULING:
                 waiting += [] if self.schedule(action) else [action]
         self.todo = waiting + self.todo
 
-    def reset(self, action: Action, ok: bool) -> None:
+    def close_for_repair(self, action: Action) -> bool:
+        """As the back end does it: reserve, drain, look."""
         machine = self.machines[action.node]
-        assert machine.drained, (action, machine)
+        if self.away:
+            return False
+        machine.reserved.add(action.key)
+        if not machine.drained:
+            machine.drained, machine.ours = True, True
+        return machine.known and not machine.jobs
+
+    @rule(ok=st.booleans())
+    def a_repair_step_ends(self, ok: bool) -> None:
+        """Long after the look that allowed it: an administrator may have resumed the node meanwhile."""
+        if not self.repairing:
+            return
+        name = next(iter(self.repairing))
+        machine, action = self.machines[name], self.repairing.pop(name)
+        assert machine.drained or machine.reserved, (action, machine)
         assert not machine.jobs, (action, machine)
-        assert not machine.by_operator, (action, machine)
         machine.tested = False
-        self.take(self.fleet.acted(action.node, action.verb, ok, "done", self.now))
+        self.take(self.fleet.acted(name, action.verb, ok, "done", self.now))
 
     def schedule(self, action: Action) -> bool:
         machine = self.machines[action.node]
@@ -251,7 +277,7 @@ class WithAScheduler(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1.0, 10.0, 35.0, 70.0, 700.0]))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
-        self.fleet.heard.update(dict.fromkeys(NAMES, self.now))
+        self.fleet.last_report_at.update(dict.fromkeys(NAMES, self.now))
         self.take(self.fleet.tick(self.now))
 
     @rule(name=nodes, kind=st.sampled_from([EventKind.QUARANTINE, EventKind.RELEASE, EventKind.RETEST]))
@@ -274,12 +300,27 @@ class WithAScheduler(RuleBasedStateMachine):
         self.scheduler_goes()
         self.turns_bad(name, "gpu.lost", "fail")
         self.time_passes(waits)
-        self.works(5, True)
+        self.works(5)
         self.scheduler_returns()
         for _ in range(3):
             self.looks()
             self.time_passes(1.0)
-            self.works(5, True)
+            self.works(5)
+
+    @rule(name=nodes, looks=st.booleans())
+    def is_resumed_by_hand_during_its_repair(self, name: str, looks: bool) -> None:
+        """Out of service, empty, and a step begins, if nothing holds it. Then comes the administrator, and a job."""
+        self.turns_bad(name, "gpu.lost", "fail")
+        for _ in range(4):
+            self.time_passes(35.0)
+            self.looks()
+            self.time_passes(1.0)
+            self.work(len(self.todo))
+        self.an_administrator(name, "resume")
+        if looks:
+            self.looks()
+        self.a_job_comes_with_a_slow_prolog(name)
+        self.a_repair_step_ends(ok=True)
 
     # ------------------------------------------------ how it must end
 
@@ -298,6 +339,8 @@ class WithAScheduler(RuleBasedStateMachine):
             self.looks()
             self.time_passes(1.0)
             self.work(len(self.todo))
+            while self.repairing:
+                self.a_repair_step_ends(ok=True)
             for name in NAMES:
                 if self.fleet.nodes[name].stage is Stage.TESTING and self.fleet.nodes[name].asked_at is not None:
                     self.test(name, "pass")
@@ -305,6 +348,7 @@ class WithAScheduler(RuleBasedStateMachine):
             state = self.fleet.nodes[name]
             assert state.takes_work or needs_operator(state, POLICY), (state, machine)
             assert not (state.takes_work and machine.drained and machine.ours), (state, machine)
+            assert not machine.reserved, (state, machine)
             assert machine.drained or state.takes_work, (state, machine)
             assert not (state.takes_work and state.held), state
 

@@ -136,7 +136,7 @@ def test_every_incident_is_in_exactly_one_item_and_every_item_has_its_next_step(
 
 
 def test_a_shared_cause_has_an_owner_and_the_price_of_the_nodes_that_fail() -> None:
-    """A node that is only degraded works on: its GPUs are not lost."""
+    """A node that is only degraded now works on: its GPUs are not lost now. So far, all that failed together count."""
     failing = NodeState(name="n1", stage=Stage.READY, held="leaf/l3", tested_at=None)
     degraded = NodeState(name="n2", stage=Stage.ALLOCATED, held="leaf/l3", tested_at=NOW - 60)
     other = NodeState(name="n3", stage=Stage.READY, held="leaf/l4", tested_at=None)
@@ -153,7 +153,7 @@ def test_a_shared_cause_has_an_owner_and_the_price_of_the_nodes_that_fail() -> N
     (item,) = items(sources)
     assert item.title == "leaf/l3: 2 nodes behind it fail together"
     assert (item.owner, item.severity) == ("network", Severity.CRITICAL)
-    assert (item.gpus_lost, item.cost_per_hour, item.cost_so_far) == (8.0, 16.0, 8.0)
+    assert (item.gpus_lost, item.cost_per_hour, item.cost_so_far) == (8.0, 16.0, 16.0)
     assert item.remedy == "repair leaf/l3; leave its nodes in service"
 
 

@@ -95,7 +95,7 @@ def test_the_fleet_adds_places_jobs_and_ranks() -> None:
         job="llama", owner="uid-1", rank=3, world=8, session="s", began=0, at=5, steps=4, seconds=8.0, gpu=1,
         split=True, own_seconds=1.5, wait_seconds=1.0,
     )  # fmt: skip
-    told = {(about, name): value for about, name, value in ranks.hear("n2", [window])}
+    told = {(about, name): value for about, name, value in ranks.ingest("n2", [window])}
     assert told["job/llama", "job_step_seconds"] == 2.0
     assert told["job/llama/rank/3", "rank_compute_seconds"] == 1.5
     job = Job(id="77", source="slurm", nodes=("n1",), state=JobState.RUNNING)

@@ -48,14 +48,14 @@ def test_the_window_has_a_limit_over_all_signals(monkeypatch: pytest.MonkeyPatch
 
 def test_another_users_rank_does_not_replace_the_victims() -> None:
     ranks = SeamRanks()
-    list(ranks.hear("n1", [window("llama", "uid-1", 3)]))
+    list(ranks.ingest("n1", [window("llama", "uid-1", 3)]))
     before = ranks.edges()
-    assert list(ranks.hear("n9", [window("llama", "uid-2", 3, at=101.0)])) == [], "no signal of another's job"
-    assert list(ranks.hear("n9", [window("llama", "uid-2", 3, at=102.0, ended="closed")])) == []
+    assert list(ranks.ingest("n9", [window("llama", "uid-2", 3, at=101.0)])) == [], "no signal of another's job"
+    assert list(ranks.ingest("n9", [window("llama", "uid-2", 3, at=102.0, ended="closed")])) == []
     assert ranks.edges() == before
-    assert list(ranks.hear("n1", [window("llama", "uid-1", 3, at=103.0)]))
+    assert list(ranks.ingest("n1", [window("llama", "uid-1", 3, at=103.0)]))
     later = 103.0 + HELD_SECONDS
-    assert list(ranks.hear("n9", [window("llama", "uid-2", 3, at=later)])), "the name is free again"
+    assert list(ranks.ingest("n9", [window("llama", "uid-2", 3, at=later)])), "the name is free again"
     assert "node/n9" in str(ranks.edges())
     assert "node/n1" not in str(ranks.edges())
 
@@ -63,10 +63,10 @@ def test_another_users_rank_does_not_replace_the_victims() -> None:
 def test_one_user_has_no_more_than_its_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.fleet.incidents.ranks.MOST_RANKS_OF_USER", 5)
     ranks = SeamRanks()
-    list(ranks.hear("n1", [window("flood", "uid-1", rank) for rank in range(50)]))
-    list(ranks.hear("n2", [window("victim", "uid-2", rank) for rank in range(3)]))
+    list(ranks.ingest("n1", [window("flood", "uid-1", rank) for rank in range(50)]))
+    list(ranks.ingest("n2", [window("victim", "uid-2", rank) for rank in range(3)]))
     assert len([edge for edge in ranks.edges() if "/rank/" in str(edge)]) == 8
-    list(ranks.hear("n1", [window("flood", "uid-1", 0, ended="closed"), window("flood", "uid-1", 7)]))
+    list(ranks.ingest("n1", [window("flood", "uid-1", 0, ended="closed"), window("flood", "uid-1", 7)]))
     assert len([edge for edge in ranks.edges() if "/rank/" in str(edge)]) == 8
 
 

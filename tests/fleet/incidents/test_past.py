@@ -23,15 +23,15 @@ def loss(subject: str = "job/llama", share: float | None = 0.2) -> Loss:
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        (account(loss(), gpu_hours=41.0, cost=96.4), "it cost run llama 41 GPU-hours (96 USD) in 12 min"),
-        (account(loss(), gpu_hours=41.0), "it cost run llama 41 GPU-hours in 12 min"),
+        (account(loss(), gpu_hours=41.0, cost=96.4), "in 12 min it cost run llama 41 GPU-hours, 96 USD in all"),
+        (account(loss(), gpu_hours=41.0), "in 12 min it cost run llama 41 GPU-hours"),
         (account(loss()), "it lasted 12 min and reached run llama, whose loss was not measured"),
         (
             account(loss(share=None), gpu_hours=41.0),
             "it lasted 12 min and reached run llama, whose loss was not measured",
         ),
         (account(), "it lasted 12 min and no job had slowed"),
-        (account(loss(), loss("job/b", None), gpu_hours=1.0), "it cost run llama 1 GPU-hours in 12 min"),
+        (account(loss(), loss("job/b", None), gpu_hours=1.0), "in 12 min it cost run llama 1 GPU-hours"),
     ],
 )
 def test_what_it_cost_or_that_nobody_knows(told: Account, said: str) -> None:

@@ -15,7 +15,7 @@ PANEL = Panel(np.arange(2.0), {"gpu_temperature_celsius": table({"node/n1/gpu/0"
 
 def test_nothing_is_said_before_everybody_had_the_time_to_report() -> None:
     gaps = TopologyGaps(began=100.0)
-    gaps.look(TOPOLOGY, TOPOLOGY, PANEL, ["node/n1"], 100.0 + SETTLES_SECONDS - 1)
+    gaps.update(TOPOLOGY, TOPOLOGY, PANEL, ["node/n1"], 100.0 + SETTLES_SECONDS - 1)
     assert gaps.gaps == ()
 
 
@@ -23,7 +23,7 @@ def test_strangers_and_unplaced_are_said_and_logged_once(caplog: pytest.LogCaptu
     gaps = TopologyGaps(began=0.0)
     with caplog.at_level(logging.WARNING, "holdfast.fleet.controller"):
         for now in (1000.0, 1030.0):
-            gaps.look(TOPOLOGY, TOPOLOGY, PANEL, ["node/n1", "node/n2"], now)
+            gaps.update(TOPOLOGY, TOPOLOGY, PANEL, ["node/n1", "node/n2"], now)
     assert gaps.gaps == ("no source reports node/x2; did you mean node/n2?", "node/n2 is in no edge")
     assert len(caplog.records) == 1 and "node/n2 is in no edge" in caplog.text
 
@@ -31,5 +31,5 @@ def test_strangers_and_unplaced_are_said_and_logged_once(caplog: pytest.LogCaptu
 def test_what_nodes_told_of_their_place_counts() -> None:
     gaps = TopologyGaps(began=0.0)
     whole = Topology((*TOPOLOGY.edges, Edge("cools", "rack/r1", "node/n2")))
-    gaps.look(TOPOLOGY, whole, PANEL, ["node/n1", "node/n2", "node/x2"], 1000.0)
+    gaps.update(TOPOLOGY, whole, PANEL, ["node/n1", "node/n2", "node/x2"], 1000.0)
     assert gaps.gaps == ()

@@ -172,14 +172,14 @@ def test_a_node_that_is_not_heard_leaves_its_ranks_unknown_and_is_no_proof_of_st
     site.now += 60.0
     kept = site.kept
     assert (kept.keepers, kept.stored_step) == (1, -1)
-    assert kept.troubles[0] == "the keepers of 2 of 4 ranks are not heard: what they hold is not known"
+    assert kept.troubles[0] == "the keepers of 2 of 4 ranks do not report: what they hold is not known"
 
 
 def test_keepers_that_left_are_unknown_with_what_they_said_last(site: Site):
     two_nodes(site)
     for node in (0, 1):
         site.hear(node, step=14)
-    assert "not heard any more" in site.kept.unknown and "step 8" in site.kept.unknown
+    assert "no longer report" in site.kept.unknown and "step 8" in site.kept.unknown
     site.now += 4_000.0
     for node in (0, 1):
         site.hear(node, step=15)

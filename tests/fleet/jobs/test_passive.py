@@ -29,7 +29,7 @@ def test_a_job_is_put_together_from_its_nodes() -> None:
     (view,) = digested().list(180.0)
     assert (view.job, view.nodes, view.world, view.last_report_at) == ("4711", ("n1", "n2"), 8, 180.0)
     assert (view.health, view.reason, view.state, view.reports_progress) == (Health.PASS, "", "running", False)
-    assert (view.ranks_heard, view.attempt, view.step) == (0, 1, -1)
+    assert (view.ranks_reporting, view.attempt, view.step) == (0, 1, -1)
 
 
 def test_a_slow_gpu_is_told_with_by_how_much() -> None:

@@ -72,7 +72,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 def test_a_job_is_put_together_from_its_nodes(site: Site):
     site.run(12)
     shown = site.show()
-    assert (shown.world, shown.ranks_heard, shown.nodes) == (32, 32, ("n0", "n1", "n2", "n3"))
+    assert (shown.world, shown.ranks_reporting, shown.nodes) == (32, 32, ("n0", "n1", "n2", "n3"))
     assert (shown.state, shown.health, shown.step, shown.loss) == ("running", "pass", 96, 2.0)
     assert shown.tokens_per_second == pytest.approx(32 * 1024 * 8 / 10)
     assert sum(shown.gpu_hours.values()) == pytest.approx(shown.elapsed_seconds * 32 / 3600)

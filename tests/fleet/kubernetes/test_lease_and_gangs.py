@@ -104,12 +104,12 @@ def test_a_jobset_is_suspended_for_a_drain_and_starts_again(cluster: Cluster, no
     cluster.add_pod("train-0", node, gpus=8, labels={"jobset.sigs.k8s.io/jobset-name": "train"})
     backend = cluster.backend(requeue=("JobSet",))
     outcome = backend.perform(drain(node), False)
-    assert "suspended JobSet default/train" in outcome.said
+    assert "suspended JobSet default/train" in outcome.message
     assert cluster.ask("GET", f"{JOBSETS}/train")["spec"]["suspend"] is True
     assert cluster.pods(node) == {"train-0"}, "the JobSet controller ends its pods, not we"
-    assert backend.start_again(backend.look()) == []
+    assert backend.start_again(backend.snapshot()) == []
     cluster.end("train-0")
-    assert backend.start_again(backend.look()) == ["JobSet default/train"]
+    assert backend.start_again(backend.snapshot()) == ["JobSet default/train"]
     found = cluster.ask("GET", f"{JOBSETS}/train")
     assert found["spec"]["suspend"] is False
     assert "holdfast/suspended" not in found["metadata"].get("labels", {})
@@ -133,7 +133,7 @@ def test_a_claim_counts_its_allocated_gpus(cluster: Cluster) -> None:
         watched.start()
         try:
             until(lambda: _sees(watched), "both are seen")
-            found = next(one for one in watched.look().nodes if one.name == name)
+            found = next(one for one in watched.snapshot().nodes if one.name == name)
             assert found.gpus == 8
             assert {one.name: one.gpus for one in watched.claims.held()} == {"c": 4}
         finally:
@@ -144,6 +144,6 @@ def test_a_claim_counts_its_allocated_gpus(cluster: Cluster) -> None:
 
 def _sees(watched: Any) -> bool:
     try:
-        return bool(watched.look().nodes and watched.claims.held() and watched.slices.held())
+        return bool(watched.snapshot().nodes and watched.claims.held() and watched.slices.held())
     except Exception:  # noqa: BLE001  not read yet
         return False

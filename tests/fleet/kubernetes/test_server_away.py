@@ -28,7 +28,7 @@ def test_a_killed_server_is_a_failure_worth_another_try_and_never_an_empty_fleet
         try:
             said = backend.perform(last, False)
             assert (said.result, said.retryable) == (ActionResult.FAILED, True)
-            assert "cannot be reached" in said.said
+            assert "cannot be reached" in said.message
             with pytest.raises(NoAnswer):
                 backend.observe()
             agent = controller.enrol(node)

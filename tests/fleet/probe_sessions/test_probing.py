@@ -10,6 +10,7 @@ pytest.importorskip("sqlalchemy")
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.probe_sessions.probing import CHECK
+from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import Stage
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.order import Order
@@ -119,6 +120,40 @@ def test_a_slow_trunk_is_one_incident_and_nobody_is_quarantined(seed: int) -> No
     assert site.incidents() == {}, "mended, and seen to be"
 
 
+@pytest.mark.parametrize("seed", [5, 9, 17, *range(100, 100 + draws(0, 60))])  # the first three once did otherwise
+def test_a_trunk_that_is_slow_for_a_while_in_a_busy_fleet_takes_no_node_and_opens_once(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few nodes are idle at a time, so one may have met others over this trunk only; and it is mended meanwhile."""
+    chance = random.Random(seed)
+    site = Site(count=chance.choice((12, 24, 24, 32)), per_leaf=chance.choice((4, 6, 8)), seed=seed)
+    site.goes_on(chance.randrange(10, 80))
+    leaves = sorted({node.place["leaf"] for node in site.fleet.nodes.values()})
+    if len(leaves) < 3:
+        return  # between two leaves a trunk and its ends look the same
+    ends = chance.sample(leaves, 2)
+    idle, busy = site.fleet.probing._idle, set[str]()
+    monkeypatch.setattr(site.fleet.probing, "_idle", lambda name, now: name not in busy and idle(name, now))
+    opened = set[str]()
+
+    def go_on(beats: int) -> None:
+        for beat in range(beats):
+            if beat % 40 == 0:
+                busy.clear()
+                share = chance.uniform(0.4, 0.85)
+                busy.update(chance.sample(sorted(site.fleet.nodes), int(len(site.fleet.nodes) * share)))
+            site.beats()
+            opened.update(one.id for state in IncidentState for one in site.incidents(state).values())
+
+    site.slow_trunks[frozenset(ends)] = chance.uniform(0.1, 0.35)
+    go_on(chance.randrange(60, 900))
+    site.slow_trunks.clear()
+    go_on(900)
+    assert [step.transition.node for step in site.steps if step.transition.event.cause == CHECK] == []
+    assert len(opened) <= 1
+    assert site.incidents() == {}, "mended, and seen to be"
+
+
 def test_a_repaired_node_starts_with_nothing_against_it_and_is_proven_first() -> None:
     site = Site()
     site.goes_on(60)
@@ -220,7 +255,7 @@ def test_the_one_who_leads_may_say_that_the_other_could_not_and_its_word_alone_i
 @pytest.mark.parametrize(("silent", "idle"), [(0.0, True), (120.0, True), (120.5, False)])
 def test_who_is_silent_takes_no_part(silent: float, idle: bool) -> None:
     site = Site(count=2)
-    assert site.fleet.probing._idle("n0", site.fleet.heard["n0"] + silent) is idle
+    assert site.fleet.probing._idle("n0", site.fleet.last_report_at["n0"] + silent) is idle
     assert not site.fleet.probing._idle("nobody", site.now)
 
 

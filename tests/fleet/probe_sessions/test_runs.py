@@ -158,7 +158,7 @@ def test_a_run_that_nobody_comes_to_and_one_that_is_stopped_end_with_everybody_u
     site.ordered("n1")
     for _ in range(4):
         site.now += LONGEST_RUN_SECONDS / 3
-        site.fleet.heard.update(dict.fromkeys(("n1", "n2"), site.now))
+        site.fleet.last_report_at.update(dict.fromkeys(("n1", "n2"), site.now))
         site.fleet.tick(site.now)
     assert run.ended is not None
 
@@ -168,7 +168,7 @@ def test_a_leader_that_is_heard_no_more_is_replaced_and_what_was_proven_before_i
     run = site.begins("n1", "n2", "n3")
     site.ordered("n1")
     site.now += POLICY.silent_seconds + 1.0
-    site.fleet.heard.update(dict.fromkeys(("n2", "n3"), site.now))
+    site.fleet.last_report_at.update(dict.fromkeys(("n2", "n3"), site.now))
     site.fleet.tick(site.now)
     assert run.unable["n1"] == "set-up failed: it led and its agent is silent"
     assert site.ordered("n3").probe is not None
@@ -179,7 +179,7 @@ def test_a_leader_that_is_heard_no_more_is_replaced_and_what_was_proven_before_i
 def test_nodes_of_a_run_are_in_no_meeting_meanwhile() -> None:
     site = Site(replace(POLICY, probes=replace(POLICY.probes, enabled=True, share=1.0)))
     site.now += 10.0
-    site.fleet.heard.update(dict.fromkeys(site.fleet.nodes, site.now))
+    site.fleet.last_report_at.update(dict.fromkeys(site.fleet.nodes, site.now))
     site.fleet.tick(site.now)
     met = site.fleet.probing.sessions.running()[0].nodes
     order = site.ordered(met[0])

@@ -12,7 +12,6 @@ from holdfast.fleet.actions.backend import ActionOutcome, ActionResult
 from holdfast.fleet.actions.slurm.backend import Slurm, SlurmSettings
 from holdfast.formats.slurm import jobs as slurm_jobs
 from holdfast.formats.slurm import nodes as slurm_nodes
-from holdfast.formats.slurm.hostlist import compress
 from holdfast.model.job import JobState
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.runtime.errors import NoAnswer
@@ -79,11 +78,11 @@ def test_uncordon_returns_our_node_and_is_done_once(site: Site) -> None:
 def test_a_dry_run_says_the_command_and_changes_nothing(site: Site) -> None:
     said = site.do(Verb.DRAIN, dry=True)
     assert said.dry_run and said.result is ActionResult.DONE
-    assert "scontrol update nodename=node1 state=drain" in said.said
+    assert "scontrol update nodename=node1 state=drain" in said.message
     assert site.slurm.state("node1") == "idle"
     site.do(Verb.DRAIN)
-    assert "state=undrain" in site.do(Verb.UNCORDON, dry=True).said
-    assert "weight=100000" in site.do(Verb.CHOOSE_LAST, node="node2", dry=True).said
+    assert "state=undrain" in site.do(Verb.UNCORDON, dry=True).message
+    assert "weight=100000" in site.do(Verb.CHOOSE_LAST, node="node2", dry=True).message
     assert site.slurm.state("node1") == "drain"
     assert "Weight=1 " in site.shown("node2")
 
@@ -110,7 +109,7 @@ def test_a_person_who_takes_over_our_drain_keeps_it(site: Site) -> None:
     site.do(Verb.DRAIN)
     site.slurm.update("node1", "drain", "NHC: check_hw_ib")
     refusal = site.do(Verb.UNCORDON)
-    assert refusal.result is ActionResult.REFUSED and "NHC: check_hw_ib" in refusal.said
+    assert refusal.result is ActionResult.REFUSED and "NHC: check_hw_ib" in refusal.message
     assert site.slurm.state("node1") == "drain"
 
 
@@ -150,7 +149,7 @@ def test_a_mark_newer_than_the_test_is_not_lifted_by_its_uncordon(site: Site) ->
     site.slurm.update("node1", "drain", "holdfast: untested: job 7 ended here")
     late = Action(node="node1", verb=Verb.UNCORDON, reason="passed", at=time.time() + 1, tested_at=began)
     left = site.backend.perform(late, dry_run=False)
-    assert left.result is ActionResult.NOTHING_TO_DO and "marked after the test" in left.said
+    assert left.result is ActionResult.NOTHING_TO_DO and "marked after the test" in left.message
     assert site.slurm.state("node1") == "drain"
     spare = replace(late, verb=Verb.CORDON, cause="spare")
     assert site.backend.perform(spare, dry_run=False).result is ActionResult.NOTHING_TO_DO
@@ -183,7 +182,7 @@ def test_a_job_that_came_and_went_is_told_with_its_end_nodes_and_exit_code(site:
     killed = site.run_until_told("node3")
     site.slurm.run("scancel", killed)
     site.slurm.eventually(lambda: site.slurm.run("squeue", "-h") == "")
-    told = {job.id: job for job in site.backend.look().jobs}
+    told = {job.id: job for job in site.backend.snapshot().jobs}
     assert [told[one].state for one in (good, bad, killed)] == [
         JobState.COMPLETED,
         JobState.FAILED,
@@ -210,10 +209,9 @@ def test_a_site_without_accounting_says_so_and_asking_again_would_not_help(site:
 def test_draining_lets_a_running_job_finish_and_nothing_follows_it(site: Site) -> None:
     job = site.run_until_told("node3")
     drained = site.do(Verb.DRAIN, node="node3")
-    assert drained.result is ActionResult.DONE and "finishes first" in drained.said
+    assert drained.result is ActionResult.DONE and "finishes first" in drained.message
     assert site.slurm.state("node3") == "drng"
-    assert site.backend.running_jobs("node3") == {job}
-    [running] = [one for one in site.backend.look().jobs if one.state.holds_nodes]
+    [running] = [one for one in site.backend.snapshot().jobs if one.state.holds_nodes]
     assert (running.id, running.nodes, running.state, running.end) == (job, ("node3",), JobState.RUNNING, None)
     assert running.start is not None and running.user
     [status] = [one for one in site.backend.observe() if one.node == "node3"]
@@ -222,7 +220,8 @@ def test_draining_lets_a_running_job_finish_and_nothing_follows_it(site: Site) -
     site.tell()
     site.slurm.eventually(lambda: site.slurm.job(job) == "COMPLETED" and site.slurm.state("node3") == "drain")
     assert (site.slurm.root / f"out.{job}").read_text() == "ran\n"
-    assert site.backend.running_jobs("node3") == frozenset()
+    [status] = [one for one in site.backend.observe() if one.node == "node3"]
+    assert not status.busy
     assert site.slurm.job(follower) == "PENDING"
 
 
@@ -250,41 +249,11 @@ def test_the_scheduler_takes_a_node_chosen_last_only_when_no_other_is_free(site:
     site.do(Verb.CHOOSE_NORMALLY, node="node1")
 
 
-def test_a_job_sent_elsewhere_keeps_off_the_bad_node(site: Site) -> None:
-    job = site.slurm.run("sbatch", "--parsable", "-o", "/dev/null", "--exclude=node3", "--wrap", "sleep 30")
-    site.slurm.eventually(lambda: site.slurm.job(job) == "RUNNING")
-    node = site.slurm.run("squeue", "-h", "-j", job, "-o", "%N")
-    assert "requeuehold" in site.backend.requeue(job, [node], dry_run=True).said
-    assert site.slurm.job(job) == "RUNNING"
-    assert site.backend.requeue(job, [node], dry_run=False).result is ActionResult.DONE
-    site.slurm.eventually(lambda: site.slurm.job(job) == "PENDING")
-    shown = site.slurm.run("scontrol", "show", "job", job)
-    assert "Priority=0 " not in shown, "it waits, and is not held"
-    assert f"ExcNodeList={compress([node, 'node3'])}\n" in shown
-    assert site.backend.requeue(job, [node], dry_run=False).result is ActionResult.NOTHING_TO_DO
-
-
-def test_a_job_that_has_ended_is_not_run_a_second_time(site: Site) -> None:
-    job = site.slurm.submit("node2", "true")
-    site.slurm.eventually(lambda: site.slurm.job(job) == "COMPLETED")
-    assert site.backend.requeue(job, ["node2"], dry_run=False).result is ActionResult.REFUSED
-    assert site.slurm.job(job) == "COMPLETED"
-
-
-def test_a_job_its_owner_holds_stays_held(site: Site) -> None:
-    job = site.slurm.run("sbatch", "--parsable", "-o", "/dev/null", "--hold", "--wrap", "sleep 30")
-    assert site.backend.requeue(job, ["node2"], dry_run=False).result is ActionResult.DONE
-    shown = site.slurm.run("scontrol", "show", "job", job)
-    assert "Reason=JobHeldUser" in shown and "ExcNodeList=node2\n" in shown
-
-
 def test_what_slurm_does_not_know_is_refused(site: Site) -> None:
     assert site.do(Verb.DRAIN, node="nosuch").result is ActionResult.REFUSED
     assert site.do(Verb.DRAIN, node="ALL").result is ActionResult.REFUSED
     assert site.do(Verb.DRAIN, node="node[1-3]").result is ActionResult.REFUSED
     assert site.do(Verb.REBOOT).result is ActionResult.REFUSED
-    assert site.backend.requeue("999999", [], dry_run=False).result is ActionResult.FAILED
-    assert site.backend.requeue("1; rm", [], dry_run=False).result is ActionResult.REFUSED
 
 
 def test_the_three_ways_of_reading_nodes_agree(site: Site) -> None:
@@ -305,5 +274,3 @@ def test_a_slurm_that_does_not_answer_is_no_empty_fleet(site: Site) -> None:
     assert outcome.result is ActionResult.FAILED and outcome.retryable
     with pytest.raises(NoAnswer):
         away.observe()
-    with pytest.raises(NoAnswer):
-        away.running_jobs("node1")

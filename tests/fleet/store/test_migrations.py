@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import msgspec
 from alembic import command
 from sqlalchemy import create_engine, text
 
 from holdfast.fleet.store import Store
 from holdfast.fleet.store.migrate import config
+from holdfast.model.assets import AssetRecord, Part, PartTime
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage
 from holdfast.model.records import LifecycleStep, Transition
 
@@ -40,3 +42,23 @@ def test_repair_steps_and_events_of_an_earlier_store_survive_their_new_names(tmp
         assert [one.event for one in again.transitions(0.0, 10)] == [event]
     finally:
         again.close()
+
+
+def test_asset_records_move_from_the_documents_of_seams_to_a_table_of_their_own(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/one.db"
+    record = AssetRecord(parts=(PartTime(Part("gpu/1", "B", "H100"), 5.0),))
+    with create_engine(url).connect() as connection:
+        command.upgrade(config(connection), "0008")
+        rows = [("assets", "n1", msgspec.json.encode(record).decode()), ("planned", "work", "{}")]
+        for kind, name, body in rows:
+            values = {"kind": kind, "name": name, "body": body}
+            connection.execute(text("INSERT INTO seam_documents VALUES (:kind, :name, 7.0, :body)"), values)
+        connection.commit()
+    store = Store.open(url)
+    try:
+        assert store.asset_record("n1") == record
+        assert store.asset_record("n2") == AssetRecord()
+        assert store.seam_documents("assets") == {}
+        assert store.seam_documents("planned") == {"work": "{}"}
+    finally:
+        store.close()

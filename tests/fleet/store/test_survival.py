@@ -41,19 +41,19 @@ def interrupted_writer(
     command = [sys.executable, WRITER, url, session, str(per_commit)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
-    heard = [int(process.stdout.readline()) for _ in range(acknowledgements)]
+    acknowledged = [int(process.stdout.readline()) for _ in range(acknowledgements)]
     interrupt(process)
     rest = process.stdout.read()
     assert process.wait() != 0
-    return heard + [int(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
+    return acknowledged + [int(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def lose_nothing(url: str, times: int, interrupt: Callable[[subprocess.Popen[str]], object]) -> None:
     chance = random.Random(times)
     safe = Counter[str]()
     for time in range(times):
-        heard = interrupted_writer(url, f"s{time}", chance.randint(1, 40), chance.randint(1, 120), interrupt)
-        safe.update(f"s{time} {seq}" for seq in heard)
+        acknowledged = interrupted_writer(url, f"s{time}", chance.randint(1, 40), chance.randint(1, 120), interrupt)
+        safe.update(f"s{time} {seq}" for seq in acknowledged)
     store = Store.open(url)
     found = stored(store)
     assert not safe - found

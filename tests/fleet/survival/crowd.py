@@ -1,5 +1,6 @@
 """Simulated agents over HTTP, and an operator: nodes report, fail and recover while processes are killed."""
 
+import json
 import random
 import threading
 import time
@@ -33,7 +34,8 @@ class Member(threading.Thread):
         super().__init__(daemon=True)
         self.name, self.fails, self.pause = name, fails, pause
         self.broken, self.calm = False, True
-        self.acknowledged: set[int] = set()
+        self.acknowledged: dict[int, str] = {}  # by number: when, and by whom, so that a lost one can be traced
+        self.lines: set[int] = set()  # numbers of reports with an event
         self.tally: Counter[str] = Counter()
         self._urls, self._which = list(urls), 0
         self._chance, self._ended = random.Random(name), threading.Event()
@@ -64,7 +66,8 @@ class Member(threading.Thread):
         elif self.fails and not self.broken and self._chance.random() < 0.05:
             self._turn("pass", "fail", "gpu 3: Xid 79")
         else:
-            self._say(heartbeat=True, events=[{"kind": "xid", "at": time.time(), "text": f"line {self._seq}"}])
+            self.lines.add(self._seq + 1)
+            self._say(heartbeat=True, events=[{"kind": "xid", "at": time.time(), "text": f"line {self._seq + 1}"}])
 
     def _turn(self, before: str, after: str, reason: str) -> None:
         self.broken = after == "fail"
@@ -90,7 +93,8 @@ class Member(threading.Thread):
         if reply.status_code != 200:
             self._which = (self._which + 1) % len(self._urls)
             return
-        self.acknowledged |= {report["seq"] for report in batch}
+        told = f"{time.strftime('%H:%M:%S')} by {self._urls[self._which]}"
+        self.acknowledged |= {report["seq"]: told for report in batch}
         del self._waiting[: len(batch)]
         for order in reply.json()["orders"]:
             self._answer(order)
@@ -188,12 +192,30 @@ class Crowd:
         acknowledged = sum(len(one.acknowledged) for one in self.members)
         return {"reports_acknowledged": acknowledged, "operator_commands": self.operator.commands, "answers": dict(met)}
 
-    def lost(self, store: str) -> int:
-        """How many acknowledged reports the store does not hold."""
-        acknowledged = {one.name: set(one.acknowledged) for one in self.members}  # they go on while the store is read
+    def lost(self, store: str) -> list[str]:
+        """The acknowledged reports that the store does not hold: node, number, when and by whom acknowledged.
+
+        Members go on meanwhile. What they were told is copied before the store is read: what is acknowledged later than
+        that read cannot be in it."""
+        acknowledged = {one.name: dict(one.acknowledged) for one in self.members}
         engine = create_engine(store)
         with engine.connect() as connection:
             rows = connection.execute(text("SELECT node, seen FROM sessions WHERE session = 's1'")).all()
         engine.dispose()
         seen = {node: StoredSequence(numbers) for node, numbers in rows}
-        return sum(name not in seen or seen[name].add(seq) for name, found in acknowledged.items() for seq in found)
+        return [
+            f"{name} {seq} {told}"
+            for name, found in acknowledged.items()
+            for seq, told in found.items()
+            if name not in seen or seen[name].add(seq)
+        ]
+
+    def events_lost(self, store: str) -> list[str]:
+        """The events of acknowledged reports that are not stored once: a number alone proves no content."""
+        expected = {f"{one.name} line {seq}" for one in self.members for seq in one.lines & set(one.acknowledged)}
+        engine = create_engine(store)
+        with engine.connect() as connection:
+            rows = connection.execute(text("SELECT node, body FROM events WHERE kind = 'xid'")).all()
+        engine.dispose()
+        found = Counter(f"{node} {json.loads(body)['text']}" for node, body in rows)
+        return [one for one in sorted(expected) if found[one] != 1]

@@ -131,11 +131,14 @@ class World:
         return config
 
     def leader(self) -> Controller:
+        """Who leads and has read its store: before that it answers no question about nodes."""
+
         def look() -> Controller | None:
             living = (one for one in self.controllers if one.process.poll() is None)
-            return next((one for one in living if one.get("/healthz", "")["leading"]), None)
+            leading = (one for one in living if one.get("/healthz", "")["leading"])
+            return next((one for one in leading if one.ask("GET", "/v1/nodes/nobody").status_code == 404), None)
 
-        found: Controller = until(look, "one of them leads")
+        found: Controller = until(look, "one of them leads and has read its store")
         return found
 
     def add_agent(self, more: str = "", wrapper: Sequence[str] = ()) -> LivingAgent:

@@ -102,7 +102,7 @@ def test_a_runtime_error_is_told() -> None:
 def test_no_diagnostic_at_all_is_an_error_in_its_own_words() -> None:
     said = "Error: unable to establish a connection to the specified host: localhost\nError: Unable to connect\n"
     assert parse(said).error == "Error: unable to establish a connection to the specified host: localhost"
-    assert parse("").error == "dcgmi said nothing"
+    assert parse("").error == "dcgmi printed nothing"
     assert parse('{"DCGM Diagnostic": {}}').error == "the diagnostic holds no result"
 
 

@@ -195,3 +195,30 @@ def test_the_line_below_last_error_is_what_nccl_reported() -> None:
         b"[rank7]: Last error:\n[rank7]: Cuda failure 217 'peer access is not supported between these two devices'\n"
     )
     assert "nccl_peer_access" in [one.word("problem") for one in log.finish()]
+
+
+def test_what_a_sentence_quotes_is_doubted() -> None:
+    assert reported("we get `Memory access fault by GPU node-1 on address 0x7f` after a day") == [
+        ("weak", "job.illegal_access")
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "it may fail with `RuntimeError: CUDA error: device-side assert triggered` otherwise",
+        "INFO 07-25 06:50:45 config.py:7] set `RuntimeError: CUDA out of memory` aside",
+        '{"text": "they wrote RuntimeError: CUDA error: unknown error"}',
+    ],
+)
+def test_what_only_may_happen_is_not_quoted(line: str) -> None:
+    assert reported(line) == []
+
+
+def test_a_long_text_quotes_data() -> None:
+    lines = [f"line {n}" for n in range(70)]
+    assert reported(*lines, "we get `Memory access fault by GPU node-1 on address 0x7f`") == []
+
+
+def test_a_run_with_steps_quotes_data() -> None:
+    assert reported(*STEPS, "sample: we get `Memory access fault by GPU node-1 on address 0x7f`") == []

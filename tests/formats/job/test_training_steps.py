@@ -137,3 +137,48 @@ def test_what_is_not_wrapped_stays_as_it_is() -> None:
 def test_a_throughput_is_the_pace_of_a_step(line: str, seconds: float) -> None:
     step = training_steps.parse(line.encode(), 1)
     assert step is not None and step.seconds == pytest.approx(seconds)
+
+
+def pace(change: float, *, noise: float = 0.0, steps: int = 240, at: int = 120) -> list[str]:
+    wave = (1.0, 0.5, -0.7, -1.0, 0.3)
+    seconds = [(change if n >= at else 1.0) * (1.0 + noise * wave[n % 5]) for n in range(steps)]
+    return [one.code for one in series([3.0] * steps, seconds).findings()]
+
+
+@pytest.mark.parametrize(("change", "noise", "told"), [
+    (1.05, 0.002, ["slow"]), (1.03, 0.002, []), (1.10, 0.03, []), (1.40, 0.03, ["slow"]), (1.0, 0.2, []),
+])  # fmt: skip
+def test_a_small_drop_is_told_where_steps_are_even(change: float, noise: float, told: list[str]) -> None:
+    assert pace(change, noise=noise) == told
+
+
+@pytest.mark.parametrize(("change", "told"), [(1.06, ["slow"]), (1.02, [])])
+def test_a_small_drop_of_a_short_log(change: float, told: list[str]) -> None:
+    assert pace(change, steps=30, at=15) == told
+
+
+def norms(*values: float) -> list[str]:
+    found = StepSeries()
+    for number, norm in enumerate(values):
+        found.add(TrainingStep(number + 1, number, 3.0, None, norm=norm))
+    return [one.code for one in found.findings()]
+
+
+def test_gradients_that_jump() -> None:
+    usual = [0.8, 1.0, 1.2] * 10
+    assert norms(*usual, 50.0, 60.0, 55.0, *usual) == ["norm"]
+    assert norms(*usual, 50.0, *usual) == []
+    assert norms(*usual, 6.0, 6.0, 6.0, 6.0) == []
+
+
+@pytest.mark.parametrize(("line", "norm"), [
+    ("{'loss': 2.0, 'grad_norm': 0.9, 'epoch': 0.1}", 0.9),
+    (" iteration 5/ 9 | lm loss: 2.7E+00 | grad norm: 1.234 |", 1.234),
+    ("step: 10  loss:  7.1  grad_norm: 1.2", 1.2),
+    ("step  100/19560 | loss 5.123 | norm 1.5 | lr 2e-4", 1.5),
+    ("step 5 loss 2.0 layer_norm_eps: 4.0", None),
+])  # fmt: skip
+def test_the_norm_of_a_line(line: str, norm: float | None) -> None:
+    found = parse(line.encode(), 1)
+    assert found is not None
+    assert found.norm == norm

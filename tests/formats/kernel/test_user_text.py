@@ -5,12 +5,13 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.catalog import kernel_messages
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.signal import Event
+from tests.counts import draws
 from tests.formats.kernel.samples import SAMPLES
 
 PROGRAM = {"segfault", "oom"}  # about the program that the line names, as the kernel means it
@@ -99,6 +100,7 @@ def test_a_short_name_is_no_message_either(where: str, name: str) -> None:
     assert [event for event in found(HIDDEN[where](name)) if event.kind not in PROGRAM] == []
 
 
+@settings(max_examples=draws(3, settings.default.max_examples))  # there are eighty patterns
 @given(st.data())
 @pytest.mark.parametrize("message", [one for group in kernel_messages.groups() for one in group.messages])
 def test_no_pattern_fits_into_the_name_of_a_process(

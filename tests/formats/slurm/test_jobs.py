@@ -212,3 +212,13 @@ def test_exit_codes_of_every_json(reported: object, code: str) -> None:
 def test_exit_codes_in_tables_and_none_while_it_runs() -> None:
     table = "JobIDRaw|State|ExitCode|NodeList\n7|FAILED|1:0|n1\n8|RUNNING|0:0|n1\n9|COMPLETED|x|n1\n"
     assert [job.exit_code for job in from_table(table).whole] == ["1:0", "", ""]
+
+
+def test_a_job_whose_prolog_runs_is_known_by_its_state_or_by_its_reason() -> None:
+    """22.05 shows RUNNING for the reason Prolog until the prologs of all its nodes have ended."""
+    table = "JobIDRaw|State|Reason\n1|RUNNING|Prolog\n2|RUNNING|None\n3|CONFIGURING|None\n4|PENDING|Prolog\n"
+    assert [job.in_prolog for job in from_table(table).whole] == [True, False, True, False]
+    shown = "JobId=7 JobName=x\n   JobState=RUNNING Reason={}\n"
+    assert [job.in_prolog for why in ("Prolog", "None") for job in from_scontrol(shown.format(why))] == [True, False]
+    jobs = [{"job_id": 1, "job_state": "RUNNING", "state_reason": why} for why in ("Prolog", "None")]
+    assert [job.in_prolog for job in from_json(json.dumps({"jobs": jobs})) or ()] == [True, False]

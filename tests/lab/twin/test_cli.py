@@ -52,7 +52,7 @@ def test_time_passes_by_command(tmp_path: Path) -> None:
 def test_the_list_of_faults_says_what_each_breaks_and_turns() -> None:
     listed = {row["fault"]: row for row in json.loads(RUN.invoke(app, ["faults", "--json"]).stdout)}
     assert listed.keys() == all_faults().keys()
-    assert listed["port_down"]["turns"] == ["fabric.port_down"]
+    assert listed["port_down"]["expects"] == ["fabric.port_down"]
     assert "gpu.thermal_gradient" in RUN.invoke(app, ["faults"], env={"COLUMNS": "250"}).stdout
 
 

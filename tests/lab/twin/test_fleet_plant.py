@@ -21,7 +21,7 @@ from holdfast.fleet.store import Store
 from holdfast.formats.topology.file import read
 from holdfast.lab.twin.fleet.kinds import FleetScenario, scenario
 from holdfast.lab.twin.fleet.orders import Order
-from holdfast.lab.twin.fleet.progress import Teller
+from holdfast.lab.twin.fleet.progress import ProgressReporter
 from holdfast.lab.twin.fleet.simulation import NodeUpdate, Simulation
 from holdfast.lab.twin.fleet.site import topology
 from holdfast.lab.twin.fleet.wire import SimulatedAgent
@@ -111,7 +111,7 @@ def test_the_seams_find_the_pump_and_the_slow_gpu_and_nothing_else() -> None:
     window, ranks = SeamWindow(lambda: now[0]), SeamRanks()
     agents = [SimulatedAgent(node) for node in simulation.nodes]
     for agent in agents:
-        agent.teller = Teller()
+        agent.progress = ProgressReporter()
     found: dict[str, str] = {}
     for at, told in moments(simulation, 1300.0):
         now[0] = BEGAN + at
@@ -135,7 +135,7 @@ def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatc
     watch = SeamWatch(SeamSettings(), files, Alerts(AlertSettings()), Store.open(f"sqlite:///{tmp_path}/s.db"), board)
     ranks, agents = SeamRanks(), [SimulatedAgent(node) for node in simulation.nodes]
     for agent in agents:
-        agent.teller = Teller()
+        agent.progress = ProgressReporter()
     found: list[tuple[str, str]] = []
     for at, told in moments(simulation, 9720.0):
         now[0] = BEGAN + at
@@ -162,7 +162,7 @@ def _take(
     for _, body in agent.waiting:
         report = msgspec.json.decode(body, type=Report)
         window.take_report(report, report.at * SPEED)
-        for about, name, value in ranks.hear(report.node, report.progress):
+        for about, name, value in ranks.ingest(report.node, report.progress):
             window.put(report.at * SPEED, about, name, value, 10 * SPEED)
     agent.waiting.clear()
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from holdfast.fleet.jobs.record import JobRecord
 from holdfast.lab.twin.fleet.kinds import scenario
-from holdfast.lab.twin.fleet.progress import Teller
+from holdfast.lab.twin.fleet.progress import ProgressReporter
 from holdfast.lab.twin.fleet.simulation import Simulation
 from holdfast.model.wire.progress import RankWindow
 
@@ -21,7 +21,7 @@ def told(hours: float, nodes: int = 24) -> list[tuple[str, float, RankWindow]]:
     simulation = Simulation(scenario("demo"), nodes, seed=3)
     for node in simulation.nodes:
         node.open = True
-    tellers = {node.name: Teller() for node in simulation.nodes}
+    tellers = {node.name: ProgressReporter() for node in simulation.nodes}
     found = []
     for beat in range(int(hours * 3600 / HEARTBEAT)):
         now = beat * HEARTBEAT

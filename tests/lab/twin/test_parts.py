@@ -1,6 +1,7 @@
 """The twin's parts that need no compiler: data that must agree with the rest, and files changed in place."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from holdfast.node.agent.assemble import SOURCES
 
 
 def test_every_check_that_a_fault_says_it_turns_exists() -> None:
-    assert {name for fault in all_faults().values() for name in fault.turns} <= checks.BY_NAME.keys()
+    assert {name for fault in all_faults().values() for name in fault.expects} <= checks.BY_NAME.keys()
     assert {fault.blinds for fault in all_faults().values() if fault.blinds} <= SOURCES
 
 
@@ -81,3 +82,9 @@ def test_a_line_taken_back_keeps_its_length_and_number(tmp_path: Path) -> None:
     kmsg.take_back(path, ["Xid (PCI:0000:1b:00): 79"])
     assert path.stat().st_size == size
     assert b"Xid" not in path.read_bytes() and path.read_bytes().startswith(b"3,1,5,-;twin: taken back ")
+
+
+def test_the_reference_of_commands_lists_every_model() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    told = re.sub(r"\s+", " ", page.partition("holdfast twin node")[2])[:2000]
+    assert [name for name in model_names() if name not in told] == []

@@ -159,11 +159,11 @@ def test_a_crowd_of_silent_clients_does_not_fill_the_agent_with_threads(agent: R
     host, port = agent.address().removeprefix("http://").split(":")
     tasks = Path(f"/proc/{agent.process.pid}/task")
     before = len(list(tasks.iterdir()))
-    crowd = [socket.create_connection((host, int(port)), timeout=5) for _ in range(60)]
+    crowd = [socket.create_connection((host, int(port)), timeout=5) for _ in range(200)]
     threads = len(list(tasks.iterdir()))
     for client in crowd:
         client.close()
-    assert threads - before < 30
+    assert threads - before < 100  # 200 without a limit; readers of devices may start meanwhile
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (package prometheus) is not installed")

@@ -11,7 +11,7 @@ from holdfast.lab.twin.inject import inject
 from holdfast.lab.twin.node import make_node, open_node
 from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.agent.assemble import load_settings, node_name
-from holdfast.node.agent.once import look_at
+from holdfast.node.agent.once import check_node
 from holdfast.node.agent.orders.gpu_reset import DriverGate, reset_gpu
 from holdfast.node.agent.orders.gpu_situation import situation
 from holdfast.node.agent.orders.handler import Order
@@ -40,7 +40,7 @@ def tool(home: Path, script: str) -> str:
 
 def perform(home: Path, script: str = "") -> OrderOutcome:
     settings = load_settings(str(home / "holdfast.toml"))
-    node, now = look_at(settings, "passive"), time.time()
+    node, now = check_node(settings, "passive"), time.time()
     action = reset_gpu(
         settings,
         node_name(settings),

@@ -19,40 +19,40 @@ def reading(*jobs: str, at: float = 10.0, source: str = "jobs", blind: str = "")
 
 def test_a_named_job_is_told_with_its_start_and_gpus() -> None:
     here = JobsHere(lambda: 0.0)
-    assert here.hear(reading("8012"))
+    assert here.record(reading("8012"))
     assert here.seen() == (JobSeen(id="8012", start=5.0, gpus=3),)
-    assert not here.hear(reading("8012")), "the same again is no news"
-    assert here.hear(reading())
+    assert not here.record(reading("8012")), "the same again is no news"
+    assert here.record(reading())
     assert here.seen() == ()
 
 
 def test_a_plain_process_may_be_a_daemon_and_is_no_job() -> None:
     here = JobsHere(lambda: 0.0)
-    assert not here.hear(reading("pid-77"))
+    assert not here.record(reading("pid-77"))
     assert here.seen() == ()
 
 
 def test_who_cannot_see_says_nothing() -> None:
     here = JobsHere(lambda: 0.0)
-    here.hear(reading("8012"))
-    assert not here.hear(reading(blind="it is unknown which processes hold GPUs"))
+    here.record(reading("8012"))
+    assert not here.record(reading(blind="it is unknown which processes hold GPUs"))
     assert here.seen() is None
-    here.hear(Reading(source="jobs", at=1.0, absent={(node("n1"), "jobs_running"): "another PID namespace?"}))
+    here.record(Reading(source="jobs", at=1.0, absent={(node("n1"), "jobs_running"): "another PID namespace?"}))
     assert here.seen() is None
 
 
 def test_other_sources_do_not_matter() -> None:
     here = JobsHere(lambda: 0.0)
-    assert not here.hear(reading("8012", source="nvml"))
+    assert not here.record(reading("8012", source="nvml"))
     assert here.seen() is None
 
 
 def test_what_the_suite_runs_is_no_job_nor_is_what_was_read_before_it_ended() -> None:
     here = JobsHere(lambda: 20.0)
     with here.testing():
-        here.hear(reading("container-diag", at=15.0))
+        here.record(reading("container-diag", at=15.0))
         assert here.seen() is None
-    here.hear(reading("container-diag", at=19.0))
+    here.record(reading("container-diag", at=19.0))
     assert here.seen() is None
-    here.hear(reading(at=21.0))
+    here.record(reading(at=21.0))
     assert here.seen() == ()

@@ -12,7 +12,7 @@ from holdfast.model import subject
 from holdfast.model.health import Health
 from holdfast.node.agent.assemble import load_settings
 from holdfast.node.agent.node import Node
-from holdfast.node.agent.once import look_at
+from holdfast.node.agent.once import check_node
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[twin.TwinNode]:
 
 
 def look(home: twin.TwinNode, stage: str = "passive") -> Node:
-    return look_at(load_settings(str(home.directory / "holdfast.toml")), stage=stage)
+    return check_node(load_settings(str(home.directory / "holdfast.toml")), stage=stage)
 
 
 @pytest.mark.parametrize("name", [name for name in twin.all_faults("nvidia") if name not in HANGS])
@@ -38,7 +38,7 @@ def test_a_fault_that_needs_nothing_shows_in_one_look_and_the_others_say_what_th
     seen = look(home).verdicts
     twin.clear(home, name)
     turned = {check for check, verdict in seen.items() if verdict.health in BAD}
-    assert turned == (set() if fault.needs else set(fault.turns)), fault.needs
+    assert turned == (set() if fault.needs else set(fault.expects)), fault.needs
 
 
 JUDGED_BY_GROWTH = {"fabric.errors", "nvlink.errors", "pcie.aer", "pcie.replay", "gpu.throttle"}
@@ -48,10 +48,10 @@ def test_checks_that_judge_growth_pass_one_look_with_the_word_that_they_did_not_
     verdicts = look(home).verdicts
     for name in JUDGED_BY_GROWTH:
         assert verdicts[name].health is Health.PASS
-        assert "one look: rates are not judged" in verdicts[name].evidence
-        assert {row.reason for row in verdicts[name].rows} == {"one look: rates are not judged"}
-    assert any("one look" in said for said in verdicts["fabric.port_down"].evidence)
-    assert any("one look" in said for said in verdicts["host.processes"].evidence)
+        assert "one reading: rates are not judged" in verdicts[name].evidence
+        assert {row.reason for row in verdicts[name].rows} == {"one reading: rates are not judged"}
+    assert any("one reading" in said for said in verdicts["fabric.port_down"].evidence)
+    assert any("one reading" in said for said in verdicts["host.processes"].evidence)
 
 
 def test_a_missing_port_shows_in_one_look_when_a_manifest_lists_it(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from holdfast.model.settings import ControllerSettings, SettingsError, parse
 from holdfast.model.signal import Reading
 from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.agent.assemble import load_settings, node_name
-from holdfast.node.agent.once import look_at
+from holdfast.node.agent.once import check_node
 from holdfast.node.agent.orders.gpu_reset import DriverGate, GatedSource, reset_gpu
 from holdfast.node.agent.orders.gpu_situation import GpuSituation
 from holdfast.node.agent.orders.handler import (
@@ -160,7 +160,7 @@ class TestRetest:
         settings = load_settings(str(tmp_path / "n01" / "holdfast.toml"))
         outcome = self.order(tmp_path / "n01")
         assert outcome.ok
-        assert outcome.health == look_at(settings, "bootstrap").health.value
+        assert outcome.health == check_node(settings, "bootstrap").health.value
         assert (outcome.began, outcome.suite) == (NOW, "1")
 
     def test_it_names_the_suite_that_ran_not_the_one_that_was_asked_for(self, tmp_path: Path) -> None:

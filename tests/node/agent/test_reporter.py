@@ -13,9 +13,10 @@ from holdfast.model.wire.keeper import HeldStep, Holdings, KeeperReport
 from holdfast.model.wire.report import OrderOutcome, Report
 from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.orders.handler import Order
-from holdfast.node.agent.reporting.connection import ControllerLink
+from holdfast.node.agent.reporting.backoff import LONGEST_SECONDS
+from holdfast.node.agent.reporting.connection import ControllerLink, LinkDown
 from holdfast.node.agent.reporting.enrolment import Enrolment
-from holdfast.node.agent.reporting.reporter import HEARTBEAT_SECONDS, LONGEST_PAUSE_SECONDS, Reporter
+from holdfast.node.agent.reporting.reporter import HEARTBEAT_SECONDS, Reporter
 from holdfast.node.agent.reporting.spool import Spool
 from tests.node.agent.service import FakeController, service
 
@@ -52,7 +53,7 @@ class Bench:
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
-        self.reporter.turn(0.0)
+        self.reporter.step(0.0)
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_a_change_goes_at_once_and_a_heartbeat_every_thirty_seconds_with_a_diges
     bench: Bench, at: FakeController
 ) -> None:
     bench.pass_time(0)
-    bench.reporter.tell([change()], [XID])
+    bench.reporter.add([change()], [XID])
     bench.pass_time(1)
     reported = at.received[-1]
     assert reported["changes"][0]["check"] == "gpu.xid"
@@ -102,12 +103,12 @@ def test_hours_without_a_controller_lose_no_change_and_the_dropped_heartbeats_ar
         url = gone.url
     bench = Bench(tmp_path, url)
     for hour in range(6):
-        bench.reporter.tell([change(f"check.{hour}")])
+        bench.reporter.add([change(f"check.{hour}")])
         for _ in range(120):
             bench.pass_time(30)
     port = int(url.rpartition(":")[2])
     with service(port) as back:
-        bench.pass_time(LONGEST_PAUSE_SECONDS)
+        bench.pass_time(LONGEST_SECONDS)
         assert [c["check"] for report in back.received for c in report["changes"]] == [f"check.{h}" for h in range(6)]
         [dropped] = [event for report in back.received for event in report["events"]]
         assert dropped["kind"] == "spool_dropped"
@@ -121,7 +122,7 @@ def test_an_answer_that_was_lost_makes_the_report_come_again_with_the_same_name(
 ) -> None:
     bench.pass_time(0)
     at.refuse_with = 503
-    bench.reporter.tell([change()])
+    bench.reporter.add([change()])
     bench.pass_time(1)
     assert len(bench.spool) == 1
     at.refuse_with = 0
@@ -132,7 +133,7 @@ def test_an_answer_that_was_lost_makes_the_report_come_again_with_the_same_name(
 def test_what_a_killed_agent_left_is_sent_by_the_next_under_its_old_name(tmp_path: Path, at: FakeController) -> None:
     first = Bench(tmp_path, at.url)
     at.refuse_with = 500
-    first.reporter.tell([change()])
+    first.reporter.add([change()])
     first.pass_time(0)
     at.refuse_with = 0
     Bench(tmp_path, at.url, session="s2").pass_time(0)
@@ -144,7 +145,7 @@ def test_what_a_killed_agent_left_is_sent_by_the_next_under_its_old_name(tmp_pat
 def test_a_credential_that_expired_is_replaced_and_nothing_is_lost(bench: Bench, at: FakeController) -> None:
     bench.pass_time(0)
     at.credentials.clear()
-    bench.reporter.tell([change()])
+    bench.reporter.add([change()])
     bench.pass_time(1)
     assert len(at.enrolled) == 2
     assert at.received[-1]["changes"]
@@ -156,12 +157,12 @@ def test_without_a_join_token_an_expired_credential_is_said_once(
     (tmp_path / "credential").write_text("expired\n")
     bench = Bench(tmp_path, at.url, token="")
     for _ in range(5):
-        bench.pass_time(LONGEST_PAUSE_SECONDS)
+        bench.pass_time(LONGEST_SECONDS)
     said = [record.message for record in caplog.records if "no join token is configured" in record.message]
     assert len(said) == 1
     at.credentials.add("renewed")
     (tmp_path / "credential").write_text("renewed\n")
-    bench.pass_time(LONGEST_PAUSE_SECONDS)
+    bench.pass_time(LONGEST_SECONDS)
     assert at.received, "an operator put a new one there"
 
 
@@ -188,6 +189,40 @@ def test_a_standby_that_names_the_leader_is_followed(tmp_path: Path, at: FakeCon
         assert standby.requests == asked, "the leader is remembered"
 
 
+def test_a_dead_controller_is_left_for_the_next_that_is_configured(tmp_path: Path, at: FakeController) -> None:
+    with service() as gone:
+        url = gone.url
+    link = ControllerLink(url, standby_urls=(at.url,))
+    with pytest.raises(LinkDown):
+        link.post("/v1/reports", b"[]")
+    assert link.post("/v1/reports", b"[]").status == 401, "the other one answers"
+    assert link.post("/v1/reports", b"[]").status == 401
+    assert at.connections == 1, "and stays in use"
+
+
+def test_a_leader_that_died_is_asked_for_again_where_it_was_named(at: FakeController) -> None:
+    with service() as gone:
+        dead = gone.url
+    at.leader = dead
+    link = ControllerLink(at.url, standby_urls=(dead,))
+    with pytest.raises(LinkDown):
+        link.post("/v1/reports", b"[]")
+    at.leader = ""
+    assert link.post("/v1/reports", b"[]").status == 401
+
+
+def test_a_controller_that_takes_nothing_is_left_after_three_refusals(at: FakeController) -> None:
+    at.refuse_with = 503
+    at.credentials.add("of-n1")
+    with service() as other:
+        link = ControllerLink(at.url, standby_urls=(other.url,))
+        assert [link.post("/v1/reports", b"[]", "of-n1").status for _ in range(4)] == [503, 503, 503, 401]
+        alone = ControllerLink(at.url)
+        before = at.connections
+        assert [alone.post("/v1/reports", b"[]", "of-n1").status for _ in range(4)] == [503] * 4
+        assert at.connections == before + 1, "where there is no other, the connection is kept"
+
+
 def test_credentials_never_follow_a_redirect_out_of_tls() -> None:
     link = ControllerLink("https://controller.example:1")
     assert not link._follow("http://controller.example:2/v1/reports")
@@ -209,7 +244,7 @@ def test_pauses_grow_and_differ_from_agent_to_agent(tmp_path: Path, at: FakeCont
                 tried.append(bench.now)
         gaps = [later - earlier for earlier, later in pairwise(tried)]
         assert gaps[0] <= 2
-        assert 30 <= gaps[-1] <= LONGEST_PAUSE_SECONDS + 1
+        assert 30 <= gaps[-1] <= LONGEST_SECONDS + 1
         moments.append(tried)
     assert moments[0] != moments[1]
 
@@ -218,10 +253,10 @@ def test_one_report_that_the_controller_cannot_take_does_not_block_the_others(be
     bench.pass_time(0)
     at.refuse_with = 503
     for number in range(3):
-        bench.reporter.tell([change(f"check.{number}")])
+        bench.reporter.add([change(f"check.{number}")])
         bench.pass_time(1)
     at.refuse_with, at.bad_seqs = 0, {3}
-    bench.pass_time(LONGEST_PAUSE_SECONDS)
+    bench.pass_time(LONGEST_SECONDS)
     assert {c["check"] for report in at.received for c in report["changes"]} == {"check.0", "check.2"}
     assert any(event["kind"] == "spool_dropped" for report in at.received for event in report["events"])
 
@@ -265,7 +300,7 @@ def test_what_keepers_hold_is_told_with_every_report_and_can_be_read(bench: Benc
 
 def test_odd_and_endless_kernel_lines_still_make_a_report(bench: Bench, at: FakeController) -> None:
     odd = Event(kind="xid", at=float("nan"), text="\udcff" * 100_000, detail={"a": float("inf"), "b": "\ud800"})
-    bench.reporter.tell([], [odd] * 250)
+    bench.reporter.add([], [odd] * 250)
     bench.pass_time(0)
     assert sum(len(report["events"]) for report in at.received) == 250
 
@@ -277,7 +312,7 @@ def test_the_wait_ends_with_the_next_heartbeat(bench: Bench) -> None:
 
 def test_it_runs_on_its_own_thread_and_stops(bench: Bench, at: FakeController) -> None:
     bench.reporter.start()
-    bench.reporter.tell([change()])
+    bench.reporter.add([change()])
     with at.changed:
         assert at.changed.wait_for(lambda: any(report["changes"] for report in at.received), timeout=60)
     bench.reporter.stop()
@@ -292,7 +327,7 @@ def test_it_runs_on_its_own_thread_and_stops(bench: Bench, at: FakeController) -
 )
 def test_an_event_that_cannot_be_reported_is_given_up_alone(tmp_path: Path, at: FakeController, bad: Event) -> None:
     bench = Bench(tmp_path, at.url)
-    bench.reporter.tell([change()], [bad, XID])
+    bench.reporter.add([change()], [bad, XID])
     bench.pass_time(0.0)
     assert [one["code"] for report in at.received for one in report["events"]] == [79]
     assert [one["check"] for report in at.received for one in report["changes"]] == ["gpu.xid"]
@@ -301,7 +336,7 @@ def test_an_event_that_cannot_be_reported_is_given_up_alone(tmp_path: Path, at: 
 @pytest.mark.parametrize("odd", [Event(kind="x", at=1e300, text="", count=10**30, detail={"a": 10**400, "b": 1.0})])
 def test_odd_numbers_of_an_event_are_brought_within_bounds(tmp_path: Path, at: FakeController, odd: Event) -> None:
     bench = Bench(tmp_path, at.url)
-    bench.reporter.tell((), [odd])
+    bench.reporter.add((), [odd])
     bench.pass_time(0.0)
     (event,) = [one for report in at.received for one in report["events"]]
     assert (event["at"], event["count"], event["detail"]) == (0.0, 2**53 - 1, {"b": 1.0})
@@ -310,7 +345,7 @@ def test_odd_numbers_of_an_event_are_brought_within_bounds(tmp_path: Path, at: F
 def test_jobs_that_cannot_be_reported_do_not_make_the_node_silent(tmp_path: Path, at: FakeController) -> None:
     bench = Bench(tmp_path, at.url)
     bench.unsaved = ("j" * 300,)
-    bench.reporter.tell([change()])
+    bench.reporter.add([change()])
     bench.pass_time(0.0)
     assert [one["check"] for report in at.received for one in report["changes"]] == ["gpu.xid"]
     bench.unsaved = ("llama",)

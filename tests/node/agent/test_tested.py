@@ -63,12 +63,12 @@ def test_failing_verdicts_are_looked_at_again_before_the_mark_of_a_pass(
     monkeypatch.setattr(process, "run", lambda *_: process.CommandResult(0, out, ""))
     marks: list[bool] = []
 
-    def look_again() -> bool:
+    def refresh() -> bool:
         marks.append((tmp_path / "verdict.tested").exists())
         return True
 
     settings = Settings(agent=AgentSettings(verdict_file=str(tmp_path / "verdict.json")))
-    outcome = retest(settings, look_again).perform(Order(id=1, verb="retest", suite="1"), 0.0)
+    outcome = retest(settings, refresh).perform(Order(id=1, verb="retest", suite="1"), 0.0)
     assert outcome.health == found.value
     assert marks == [False] * looks
     assert (tmp_path / "verdict.tested").exists() == bool(looks)

@@ -88,9 +88,9 @@ def test_a_fault_turns_exactly_its_checks_and_clearing_it_turns_them_back(watche
     place = _place(fault)
     twin.inject(watched.twin, name, now=watched.now, pause=lambda s: watched.live(s, 1.0), **place)  # type: ignore[arg-type]
     watched.live(2 * step, step)
-    watched.live_until(set(fault.turns), at_most=480, step=step)
+    watched.live_until(set(fault.expects), at_most=480, step=step)
     found = watched.bad()
-    assert set(found) == set(fault.turns)
+    assert set(found) == set(fault.expects)
     for check in found:
         verdict = watched.node.verdicts[check]
         assert verdict.remedy and verdict.owner and verdict.failure_class, verdict

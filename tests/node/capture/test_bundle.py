@@ -10,7 +10,7 @@ from holdfast.lab import twin
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import Settings
 from holdfast.node.agent.assemble import load_settings
-from holdfast.node.agent.once import look_at
+from holdfast.node.agent.once import check_node
 from holdfast.node.capture import bundle, collect
 from holdfast.node.capture.check_file import check_file
 from tests.counts import draws
@@ -40,7 +40,7 @@ def healthy(tmp_path_factory):
 
 def test_a_healthy_twin_is_judged_from_its_bundle_as_it_is_live(healthy):
     settings, done = healthy
-    live = look_at(settings, "passive")
+    live = check_node(settings, "passive")
     found = check_file(str(done.path), Settings())
     assert states(found.verdicts) == states(live.verdicts)
     assert found.health is live.health
@@ -60,7 +60,7 @@ def test_replay_in_virtual_time_keeps_every_verdict(healthy):
 def test_what_is_broken_is_judged_from_the_bundle_as_it_is_live(node, tmp_path, fault):
     twin.inject(node, fault, pause=lambda seconds: None)
     settings, done = captured(node, tmp_path / "b.tar.gz")
-    live = look_at(settings, "passive")
+    live = check_node(settings, "passive")
     loaded = bundle.load(done.path)
     assert states(bundle.judge(loaded, Settings()).verdicts) == states(live.verdicts)
     replayed, _ = bundle.replay(loaded, Settings(), draws(40, 120))

@@ -203,8 +203,13 @@ def test_every_format_has_a_case_here():
         "perfquery",
         "ibnetdiscover",
         "ibportstate",  # test_node_lists.py
+        "NVOS and NMX",  # test_switch_and_excerpts.py
         "kubectl nodes",
         "ras-mc-ctl",
         "Slurm jobs",
+        "amd-smi alone",  # test_pasted_excerpts.py
+        "ibdiagnet2.pm",
+        "unhealthy ports",
+        "lspci excerpt",
     }
     assert untested <= elsewhere

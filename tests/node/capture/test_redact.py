@@ -56,6 +56,42 @@ def test_no_name_of_this_machine_survives(name, around):
         ("GPU UUID : GPU-5269b708-678a-b1a8-60f0-c90406537486", "5269b708"),
         ("link/infiniband 00:00:10:49:fe:80:00:00:00:00:00:00:50:6b:4b:03:00:5c:27:40 brd", "50:6b:4b:03"),
         ("login01.hpc.example.edu said", "example.edu"),
+        ("NodeName=a17 Arch=x86_64 NodeAddr=b18 NodeHostName=c19", "a17"),
+        ("NodeName=a17 Arch=x86_64 NodeAddr=b18 NodeHostName=c19", "b18"),
+        ("NodeName=a17 Arch=x86_64 NodeAddr=b18 NodeHostName=c19", "c19"),
+        ("   NodeList=rack7n[1-4,9] BatchHost=rack7n1", "rack7n"),
+        ('TEMP{gpu="0",Hostname="frontier123"} 40', "frontier123"),
+        ('{"_HOSTNAME":"frontier123"}', "frontier123"),
+        (" Static hostname: frontier123", "frontier123"),
+        ("frontier123:1234:1256 [0] NCCL INFO Bootstrap", "frontier123"),
+        ("Linux rack7n1 6.1.0-18-amd64 #1 SMP", "rack7n1"),
+        ("systemd[1]: Hostname set to <rack7n1>.", "rack7n1"),
+        ("ip=10.1.2.4::10.1.2.1:255.255.255.0:rack7n1:eth0:off", "rack7n1"),
+        ("nfs: server filer01 not responding", "filer01"),
+        (r"CIFS: \\filer01\share", "filer01"),
+        ("ip-10-1-2-3 is up", "10-1-2-3"),
+        ("from 10.1.2.3.", "10.1.2.3"),
+        ("GroupId=mylab(2001) Account=acme_ai JobName=new_llm", "mylab"),
+        ("GroupId=mylab(2001) Account=acme_ai JobName=new_llm", "acme_ai"),
+        ("GroupId=mylab(2001) Account=acme_ai JobName=new_llm", "new_llm"),
+        ('{"account": "acme_ai", "user_name": "carol"}', "acme_ai"),
+        ('{"account": "acme_ai", "user_name": "carol"}', "carol"),
+        ("uid=1001(zoe) gid=2002(mylab) groups=2002(mylab),7(lp)", "zoe"),
+        ("uid=1001(zoe) gid=2002(mylab) groups=2002(mylab),7(lp)", "mylab"),
+        ("zoe   4242  99.0  1.2 123456 7890 ?  Rl 10:00 1:00 python", "zoe"),
+        ("systemd-logind[1]: New session 3 of user zoe.", "zoe"),
+        ("CRON[77]: (zoe) CMD (run)", "zoe"),
+        ("python[4242] (user zoe)", "zoe"),
+        ("|  4242      C   /data/zoe/venv/bin/python   1000MiB |", "zoe"),
+        ("WorkDir=/lustre/zoe", "zoe"),
+        ("train.py --hf-token abcdefgh12345 --x 1", "abcdefgh12345"),
+        ("curl -u alice:hunter2secret http://x", "hunter2secret"),
+        ("sshpass -p hunter2secret ssh n1", "hunter2secret"),
+        ("glpat-abcdefghij1234567890", "glpat-abcdefghij1234567890"),
+        ("https://store/c?sv=1&sig=abc%2Fdef123456", "abc%2Fdef123456"),
+        ("<serial>1650000000001</serial>", "1650000000001"),
+        ("Base MAC:  00007cfe90fae7c0", "00007cfe90fae7c0"),
+        ("hwaddr 0c42.a11d.d12a", "0c42.a11d.d12a"),
     ],
 )
 def test_secrets_users_serials_and_hosts_do_not_survive(text, gone):
@@ -91,3 +127,21 @@ def test_a_pseudonym_is_equal_within_a_bundle_and_leads_nowhere():
 def test_no_text_breaks_it(text):
     redactor = Redactor(KEY, ["n17"], ["jane"])
     redactor.text(text)
+
+
+@pytest.mark.parametrize("text", ["GPU17 rebooted", "gpu17.Example.org", "GPU17_ETH0"])
+def test_a_name_is_found_in_any_spelling(text):
+    assert "gpu17" not in Redactor(KEY, ["gpu17.example.org"]).text(text).lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BUG for user space",
+        "/usr/lib/x86_64-linux-gnu/libcuda.so",
+        "/sys/bus/pci/devices/0000:b3:00.0/vendor",
+        "node=0",
+    ],
+)
+def test_words_of_the_system_stay(text):
+    assert Redactor(KEY, ["gpu17"], ["zoe"]).text(text) == text

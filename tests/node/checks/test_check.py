@@ -91,7 +91,7 @@ TOLD = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
 @pytest.mark.parametrize("check", ALL, ids=lambda check: check.name)
 def test_operators_are_told_how_far_a_check_looks_back_and_its_limits(check: Check) -> None:
     told = TOLD[check.name]
-    assert f"- looks back: {check.span:g} s\n" in told
+    assert f"- history: {check.span:g} s\n" in told
     stages = [stage for stage in STAGES if re.search(rf"stages: .*\b{stage}\b", told)]
     assert stages == [stage for stage, names in STAGES.items() if check.name in names]
     assert dict(re.findall(r"`(\w+) = ([^`]+)`", told)) == {key: f"{value:g}" for key, value in check.limits.items()}
@@ -150,11 +150,11 @@ def test_how_long_something_was_watched(looks: list[tuple[float, float]], second
 
 def test_one_look_speaks_for_passes_only() -> None:
     passed, failed = Row("node/n1", Health.PASS), Row("node/n1", Health.FAIL, reason="hot")
-    assert single_reading.not_judged(passed).reason == single_reading.ONE_LOOK
+    assert single_reading.not_judged(passed).reason == single_reading.ONE_READING
     assert single_reading.not_judged(Row("node/n1", Health.PASS, reason="cold")).reason == "cold"
     assert single_reading.not_judged(failed) is failed
     both = [failed, single_reading.not_judged(passed)]
-    assert single_reading.evidence_of_one_reading(both) == (single_reading.ONE_LOOK,)
+    assert single_reading.evidence_of_one_reading(both) == (single_reading.ONE_READING,)
     assert single_reading.evidence_of_one_reading([failed]) == ()
 
 

@@ -39,7 +39,7 @@ class Subnet:
     console: int
     environment: dict[str, str]
 
-    def tell(self, words: str) -> None:
+    def command(self, words: str) -> None:
         os.write(self.console, f"{words}\n".encode())
 
     def ask(self, *words: str) -> str:

@@ -12,6 +12,7 @@ from holdfast.node.probes.isolation import bands
 from holdfast.node.probes.isolation.bands import Datagrams, PairExchange, judge
 from holdfast.node.probes.isolation.isolation import Measured, leaf_parts, learn, suspects
 from holdfast.node.probes.sweep.channel import no_answer
+from holdfast.node.probes.sweep.pairs import Pairs
 from holdfast.node.probes.sweep.report import finding, mtu_findings
 from tests.counts import draws
 
@@ -315,3 +316,76 @@ def test_a_part_over_which_some_pairs_are_as_fast_as_all_others_is_not_named(see
         return 0.5 if (one, other) in fast else 6.0 if crosses(one, other) else 1.0
 
     assert ("trunk/east+west", "bandwidth at 64 KiB") not in names(judge(small(seed, slow), [], PARTS))
+
+
+def starved(seed, *, busy_host="", slow_host="", waited=0.3):
+    """Every pair twice on machines whose CPUs decide: a busy moment slows some exchanges of a host a great deal, in one
+    of the two rounds. A fault is there in both."""
+    chance = random.Random(seed)
+    found = []
+    for number in range(2):
+        for one, other in combinations(HOSTS, 2):
+            rate = 2e8 * chance.lognormvariate(0.0, 0.15)
+            if busy_host in (one, other) and number == 1:
+                rate /= chance.uniform(2.0, 4.0)
+            if slow_host in (one, other):
+                rate = 5e6 * chance.lognormvariate(0.0, 0.1)
+            latencies = tuple(1e-3 * chance.lognormvariate(0.0, 0.2) for _ in range(50))
+            waits = tuple(waited * value for value in latencies)
+            rates = {1 << 20: rate}
+            found.append(PairExchange(one=one, other=other, bytes_per_second=rates, latencies=latencies, waits=waits))
+    return found
+
+
+@settings(max_examples=draws(10, 25), deadline=None)
+@given(st.integers(0, 10_000))
+def test_where_cpus_are_short_one_slow_round_blames_no_host(seed):
+    assert names(judge(starved(seed, busy_host="h2"), [], PARTS)) == []
+
+
+@settings(max_examples=draws(10, 25), deadline=None)
+@given(st.integers(0, 10_000))
+def test_and_a_host_that_is_slow_in_both_is_still_named(seed):
+    found = names(judge(starved(seed, slow_host="h4"), [], PARTS))
+    assert [part for part, _ in found] == ["node/h4"]
+
+
+def test_with_cpus_to_spare_every_round_counts():
+    assert not bands._cpus_decide(starved(1, waited=0.05))
+    assert bands._cpus_decide(starved(1, waited=0.1))
+    assert not bands._cpus_decide([])
+
+
+@settings(max_examples=draws(10, 25), deadline=None)
+@given(st.integers(0, 10_000))
+def test_of_few_hosts_one_slow_round_blames_no_host_even_with_cpus_to_spare(seed):
+    assert names(judge(starved(seed, busy_host="h2", waited=0.02), [], PARTS)) == []
+    found = names(judge(starved(seed, slow_host="h4", waited=0.02), [], PARTS))
+    assert [part for part, _ in found] == ["node/h4"]
+
+
+@settings(max_examples=draws(10, 25), deadline=None)
+@given(st.integers(0, 10_000))
+def test_where_cpus_are_short_the_fastest_try_counts(seed):
+    """The usual try of one host is slow in both rounds: its fastest one is as fast as any, unless its link is slow."""
+    chance = random.Random(seed)
+
+    def tries(one, fastest):
+        usual = {1 << 20: 2e7 if "h2" in (one.one, one.other) else one.bytes_per_second[1 << 20]}
+        best = {1 << 20: fastest if "h2" in (one.one, one.other) else 2.5e8 * chance.lognormvariate(0.0, 0.1)}
+        return replace(one, bytes_per_second=usual, best_bytes_per_second=best)
+
+    assert names(judge([tries(one, 2.5e8) for one in starved(seed)], [], PARTS)) == []
+    assert [part for part, _ in names(judge([tries(one, 5e6) for one in starved(seed)], [], PARTS))] == ["node/h2"]
+    spare = [tries(one, 2.5e8) for one in starved(seed, waited=0.02)]
+    assert [part for part, _ in names(judge(spare, [], PARTS))] == ["node/h2"], (
+        "with CPUs to spare the usual try counts"
+    )
+
+
+def test_a_try_is_over_when_it_is_over_at_both_ends():
+    rows = [[0.4, 0.1, 0.2], [0.1, 0.5, 0.3]]
+    answers = [{"rows": [{"bytes": 60, "seconds": seconds}]} for seconds in rows]
+    found = Pairs(None, {}, 1.0, {})._exchange_of("h1", "h2", "", answers)
+    assert found.bytes_per_second == {60: 60 / 0.3}
+    assert found.best_bytes_per_second == {60: 60 / 0.3}, "0.4, 0.5 and 0.3 seconds"

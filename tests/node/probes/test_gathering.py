@@ -35,7 +35,7 @@ def come(name: str, port: int, key: str = KEY, tries: int | None = None) -> sock
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(gathering, "POLL_SECONDS", 0.01)
 
 
 def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
@@ -52,8 +52,8 @@ def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
     assert (lines["n2"].host.address, lines["n2"].host.leaf) == ("127.0.0.1", "l1")
     lines["n2"].ask({"do": "port"})
     with ends["n2"].makefile("rw") as file:
-        assert json.loads(file.readline()) == {"do": "port", "seat": 0}
-        file.write('greetings\n[1]\n{"seat": 7}\n{"port": 5}\n')
+        assert json.loads(file.readline()) == {"do": "port", "slot": 0}
+        file.write('greetings\n[1]\n{"slot": 7}\n{"port": 5}\n')
         file.flush()
     assert lines["n2"].answer(TIMEOUT) == {"port": 5}
     ends["n3"].shutdown(socket.SHUT_RDWR)

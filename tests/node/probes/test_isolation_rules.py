@@ -358,3 +358,10 @@ def test_a_rail_hangs_on_its_own_leaf_where_that_is_known(place, leaf):
     parts = leaf_parts({"a": "x", "a#1": "z", "b": "y"})
     assert tuple(parts(place, place)) == (f"leaf/{leaf}",)
     assert tuple(parts(place, "unknown")) == ()
+
+
+def test_a_way_that_one_rail_alone_was_measured_over_is_not_put_down_to_a_node():
+    """The host's other rails are fast, so nothing speaks against the host."""
+    leaves = {"h0#0": "x", "h1#0": "y", "h2#0": "y", "h3#0": "y"}
+    first = judged(*rails(1, 4), leaves=leaves)[0]
+    assert (first.part, first.same_as) == ("trunk/x+y", ())

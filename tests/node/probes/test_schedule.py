@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from holdfast.model.wire.probe import ProbePolicy, Proof
 from holdfast.node.probes.isolation.coverage import Coverage
-from holdfast.node.probes.isolation.schedule import PlannedSession, ProbeSituation, plan, seats
+from holdfast.node.probes.isolation.schedule import PlannedSession, ProbeSituation, plan, slots
 
 HOUR = 3_600.0
 FAST = 100e9
@@ -86,7 +86,7 @@ def test_the_budget_is_never_exceeded_and_nobody_is_taken_who_is_wanted(
         assert not wanted & set(taken)
         at_it = [node for node in days.held if node not in wanted]
         # Who is at it already may finish when fewer are idle than before; no one new is taken then.
-        assert not made or len(at_it) <= seats(len(names) - len(wanted), share)
+        assert not made or len(at_it) <= slots(len(names) - len(wanted), share)
         assert all(spent <= policy.seconds_per_day for spent in days.spent_today().values())
 
 

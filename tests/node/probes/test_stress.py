@@ -32,7 +32,7 @@ def test_the_one_that_falls_behind_comes_first_with_its_drift():
     assert {one.drift for one in others} == {0.0}
 
 
-BESIDE = "[x]\nturn = [{{ do = 'beside', train = [{{ do = 'pause', seconds = 1 }}], serve = [{}] }}]"
+BESIDE = "[x]\nphases = [{{ do = 'beside', train = [{{ do = 'pause', seconds = 1 }}], serve = [{}] }}]"
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_inference_runs_beside_training_and_its_mistakes_are_heard():
     turn()
     with pytest.raises(ZeroDivisionError):
         _beside([], [lambda: 1 // 0], "cpu")()
-    assert "beside" in {phase["do"] for phase in shipped()["agentic"].turn}
+    assert "beside" in {phase["do"] for phase in shipped()["agentic"].phases}
 
 
 def test_every_promised_profile_is_there_and_well_formed():
@@ -56,11 +56,11 @@ def test_every_promised_profile_is_there_and_well_formed():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[x]\nturn = []", "a list of phases"),
-        ('[x]\nturn = [{ do = "fly" }]', "expected do = one of"),
-        ('[x]\nturn = [{ do = "pause" }]', "needs seconds"),
-        ('[x]\nturn = [{ do = "pause", seconds = -1 }]', "positive number"),
-        ('[x]\nturn = [{ do = "beside", train = [] }]', "beside needs serve and train"),
+        ("[x]\nphases = []", "a list of phases"),
+        ('[x]\nphases = [{ do = "fly" }]', "expected do = one of"),
+        ('[x]\nphases = [{ do = "pause" }]', "needs seconds"),
+        ('[x]\nphases = [{ do = "pause", seconds = -1 }]', "positive number"),
+        ('[x]\nphases = [{ do = "beside", train = [] }]', "beside needs serve and train"),
         (BESIDE.format("{ do = 'fly' }"), "expected do = one of"),
         (BESIDE.format("{ do = 'broadcast', mebibytes = 1, times = 1 }"), "by itself"),
         (BESIDE.format("3"), "by itself"),
@@ -136,7 +136,7 @@ def test_what_all_do_together_goes_on_without_one_that_died_and_it_is_told(tmp_p
     pytest.importorskip("torch", reason="torch is not installed")
     phases = '{ do = "decode", side = 64, times = 1 }, { do = "broadcast", mebibytes = 0.1, times = 1 }'
     phases += ', { do = "all_to_all", mebibytes = 0.1, times = 1 }, { do = "pause", seconds = 0.02 }'
-    (tmp_path / "mine.toml").write_text(f"[tiny]\nturn = [{phases}]\n")
+    (tmp_path / "mine.toml").write_text(f"[tiny]\nphases = [{phases}]\n")
     process = subprocess.Popen(
         [HOLDFAST, "probe", "stress", "--profile", "tiny", "--file", str(tmp_path / "mine.toml"), "--seconds", "6"]
         + ["--workers", "3", "--json"],
@@ -149,16 +149,16 @@ def test_what_all_do_together_goes_on_without_one_that_died_and_it_is_told(tmp_p
     os.kill(pids[1], 9)
     out, _ = process.communicate(timeout=180)
     document = json.loads(out)
-    (dead,) = document["unheard"].items()
+    (dead,) = document["not_reported"].items()
     assert dead[0].endswith("/worker/1") and dead[1] == "its worker was ended by signal 9"
-    assert len(document["devices"]) == 2 and all(one["last_turns_per_second"] > 0 for one in document["devices"])
+    assert len(document["devices"]) == 2 and all(one["last_iterations_per_second"] > 0 for one in document["devices"])
     assert process.returncode == 2
 
 
 @pytest.mark.slow
 def test_many_hosts_are_loaded_at_once_and_one_that_cannot_is_told_apart(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
-    (tmp_path / "mine.toml").write_text('[tiny]\nturn = [{ do = "pause", seconds = 0.05 }]\n')
+    (tmp_path / "mine.toml").write_text('[tiny]\nphases = [{ do = "pause", seconds = 0.05 }]\n')
     (tmp_path / "hosts").write_text(
         "a 127.0.0.1\nb 127.0.0.1\nc 127.0.0.1 sh -c 'echo no route to host >&2; exit 255'\n"
     )
@@ -171,5 +171,5 @@ def test_many_hosts_are_loaded_at_once_and_one_that_cannot_is_told_apart(tmp_pat
     )
     document = json.loads(done.stdout)
     assert {one["subject"] for one in document["devices"]} == {"node/a/worker/0", "node/b/worker/0"}
-    assert document["unheard"] == {"c": "set-up failed: no route to host"}
+    assert document["not_reported"] == {"c": "set-up failed: no route to host"}
     assert done.returncode == 2

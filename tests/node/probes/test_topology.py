@@ -127,7 +127,7 @@ def test_a_limited_trunk_is_named_with_what_its_switch_ports_counted(tmp_path, w
     (tmp_path / "ib").mkdir()
     with fabric(tmp_path) as made, subnet(tmp_path / "ib", [*cables, ("east", 9, "west", 9)]) as switches:
         made.limit_trunk()
-        switches.tell('PerformanceSet "east"[9] PortCounters.SymbolErrorCounter=77')
+        switches.command('PerformanceSet "east"[9] PortCounters.SymbolErrorCounter=77')
         done = subprocess.run(
             [HOLDFAST, "probe", "run", "--json", "--hosts", str(made.hosts), "--largest", "1KiB"]
             + ["--pair-bytes", "2MiB", "--topology", "ib", *words],

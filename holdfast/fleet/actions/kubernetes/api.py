@@ -67,7 +67,7 @@ class KubernetesApi:
         asked["allowWatchBookmarks"] = "true"
         waiting = httpx.Timeout(self._settings.timeout, read=seconds + self._settings.timeout)
         with (
-            _said_plainly(access.server, self._settings.timeout),
+            _plain_errors(access.server, self._settings.timeout),
             client.stream(
                 "GET", access.server + path, params=asked, headers=_headers(access), timeout=waiting
             ) as reply,
@@ -101,7 +101,7 @@ class KubernetesApi:
         if body is not None:
             headers["Content-Type"] = kind
             content = json.dumps(body).encode()
-        with _said_plainly(access.server, self._settings.timeout):
+        with _plain_errors(access.server, self._settings.timeout):
             reply = client.request(method, access.server + path, params=query, headers=headers, content=content)
         return _answer(reply, method, path)
 
@@ -119,7 +119,7 @@ def _headers(access: KubernetesAccess) -> dict[str, str]:
 
 
 @contextmanager
-def _said_plainly(server: str, timeout: float) -> Iterator[None]:
+def _plain_errors(server: str, timeout: float) -> Iterator[None]:
     try:
         yield
     except httpx.TimeoutException:
@@ -132,10 +132,10 @@ def _answer(reply: httpx.Response, method: str, path: str) -> Mapping[str, Any]:
     if reply.is_success:
         return _object(reply.content, f"{method} {path}")
     try:
-        said = words.word(_object(reply.content, path), "message")
+        message = words.word(_object(reply.content, path), "message")
     except NoAnswer:
-        said = reply.text[:200]
-    why = " ".join(said.split()) or f"{method} {path}"
+        message = reply.text[:200]
+    why = " ".join(message.split()) or f"{method} {path}"
     raise ApiRefused(reply.status_code, f"Kubernetes refused ({reply.status_code}): {why}")
 
 

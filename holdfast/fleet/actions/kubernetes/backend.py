@@ -1,6 +1,6 @@
 """Kubernetes back end: our taint and cordon, eviction within disruption budgets, node conditions and events.
 
-The API server refuses a change made for an older version of the node (409), so we look again and never overwrite what
+The API server refuses a change made for an older version of the node (409), so we read again and never overwrite what
 somebody did meanwhile.
 """
 
@@ -41,7 +41,7 @@ Plan = Callable[[KubernetesNode], marks.Change | None]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is said on the node about an action: its condition, and the kind of its event."""
+    """How an action shows on the node: its condition, and the kind of its event."""
 
     status: str
     reason: str
@@ -76,7 +76,7 @@ class Kubernetes:
         }
         self.verbs = frozenset(self._handlers)
 
-    looks_first = True
+    reads_state_first = True
 
     def did_run(self, action: Action) -> bool | None:
         return False
@@ -98,7 +98,7 @@ class Kubernetes:
 
     # ------------------------------------------------------------ looking
 
-    def look(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         nodes = [self._read_node(item) for item in self._api.everything(_NODES)]
         pods = [self._read_pod(item) for item in self._api.everything(_PODS, **_BOUND)]
         return Snapshot(tuple(one for one in nodes if one), tuple(one for one in pods if one))
@@ -123,20 +123,22 @@ class Kubernetes:
         return self._gangs.start_again(snapshot.pods)
 
     def observe(self) -> list[NodeStatus]:
-        return statuses(self.look())
+        return statuses(self.snapshot())
 
-    def running_jobs(self, node: str) -> frozenset[str]:
-        return frozenset(pod.uid for pod in self._pods(node) if pod.holds_node)
-
-    def in_use(self, node: str) -> str:
+    def close_for_repair(self, action: Action) -> str:
+        """Our taint and cordon, made anew where somebody lifted them. `kubectl uncordon` leaves the taint, which lets
+        in only pods that tolerate it. Then read the node: the read shows what the scheduler placed before."""
         try:
-            seen = Snapshot((self._node(node),), tuple(self._pods(node)))
+            node = self._node(action.node)
+            self._change(node, partial(marks.hold, cause=action.cause, note=_note(action), cordon=True))
+            seen = Snapshot((self._node(node.name),), tuple(self._pods(node.name)))
         except ApiRefused as error:
             if error.status != NOT_FOUND:
                 raise
-            return f"Kubernetes knows no node {node}"
+            return f"Kubernetes knows no node {action.node}"
         [status] = statuses(seen)
-        return "" if status.drained_and_empty else f"{node} is {status.state} in Kubernetes, not drained and empty"
+        closed = status.drained_and_empty and seen.nodes[0].untested
+        return "" if closed else f"{action.node} is {status.state} in Kubernetes, not drained and empty"
 
     def _node(self, name: str) -> KubernetesNode:
         found = self._read_node(self._api.get(f"{_NODES}/{name}"))
@@ -159,13 +161,13 @@ class Kubernetes:
     def _close(self, action: Action, node: KubernetesNode, dry_run: bool) -> ActionOutcome:
         """A node that only waits for its test gets the taint; one that failed is cordoned too, and drained if asked."""
         cordon = action.verb is Verb.DRAIN or bool(action.cause)
-        note = words.note(action.cause, action.reason)
+        note = _note(action)
         plan = partial(marks.hold, cause=action.cause, note=note, cordon=cordon)
         leaving = [pod for pod in self._pods(node.name) if pod.holds_node] if action.verb is Verb.DRAIN else []
         if dry_run:
             return _would(action, node, plan(node), leaving)
         changed = self._change(node, plan)
-        reported = self._tell(action, OUT_OF_SERVICE if cordon else UNTESTED, note)
+        reported = self._notify(action, OUT_OF_SERVICE if cordon else UNTESTED, note)
         how = f"{node.name} takes no new work ({'cordon and ' if cordon else ''}taint {words.UNTESTED}: {note})"
         if cordon and node.unschedulable and not node.closed_by_us:
             how += "; the cordon made by another stays theirs"
@@ -176,7 +178,7 @@ class Kubernetes:
         how += f"; suspended {', '.join(suspended.names)}, to start elsewhere" if suspended.names else ""
         leaving = [pod for pod in leaving if pod.uid not in suspended.pods]
         sent = self._eviction.send_away(leaving)
-        how += f"; {sent.said}" if leaving else ""
+        how += f"; {sent.message}" if leaving else ""
         if sent.held:
             return failed(how, retryable=True)
         if not (changed or reported.changed or sent.evicted or suspended.names):
@@ -208,7 +210,7 @@ class Kubernetes:
         if dry_run:
             return _would(action, node, marks.release(node), [])
         changed = self._change(node, marks.release)
-        reported = self._tell(action, PASSED, words.note("", action.reason))
+        reported = self._notify(action, PASSED, words.note("", action.reason))
         if not (changed or reported.changed):
             return nothing_to_do(f"nothing of ours keeps {node.name} from work{stays}{reported.complaint}")
         return done(f"lifted our marks from {node.name}{stays or ': it takes work'}{reported.complaint}")
@@ -239,7 +241,7 @@ class Kubernetes:
                 node = self._node(node.name)
         raise NoAnswer(f"{node.name} was changed by others {_ATTEMPTS} times while we tried", retryable=True)
 
-    def _tell(self, action: Action, notice: Notice, message: str) -> NoticeResult:
+    def _notify(self, action: Action, notice: Notice, message: str) -> NoticeResult:
         """The condition and an event. A server that forbids them has still done what matters."""
         node = self._node(action.node)
         change = marks.condition(node, notice.status, notice.reason, message, action.at)
@@ -263,6 +265,10 @@ class Kubernetes:
         except ApiRefused as error:
             if error.status != CONFLICT:
                 raise
+
+
+def _note(action: Action) -> str:
+    return words.note(action.cause, action.reason)
 
 
 def _would(

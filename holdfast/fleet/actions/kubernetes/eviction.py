@@ -18,7 +18,7 @@ class SentAway:
     """Not now: each with the server's reason."""
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         parts = [f"evicted {_named(self.evicted)}" if self.evicted else "", _held(self.held) if self.held else ""]
         return "; ".join(part for part in parts if part) or "what ran there is ending"
 

@@ -145,6 +145,6 @@ class WatchedObjects:
         for mirror in self._all:
             mirror.stop()
 
-    def look(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """Raises NoAnswer while one of them has lost its watch."""
         return Snapshot(self.nodes.held(), self.pods.held()).counted(self.claims.held(), self.slices.held())

@@ -60,7 +60,7 @@ class Redfish:
         self._sleep = sleep
         self._tls = http.tls(settings.ca_file, settings.verify_tls)
 
-    looks_first = False
+    reads_state_first = False
 
     def did_run(self, action: Action) -> bool | None:
         """By the BMC's own record of its last reset, where it has one."""

@@ -68,8 +68,8 @@ class RedfishSession:
         headers = {**self._headers, "Content-Type": "application/json"} if body is not None else self._headers
         reply = http.send(method, self._base + path, headers, body, self._timeout, self._tls)
         if not 200 <= reply.status < 300:
-            said = f": {_message(reply)}" if _message(reply) else ""
-            raise NoAnswer(f"{self._base}{path} answered {reply.status}{said}", retryable=reply.retryable)
+            message = f": {_message(reply)}" if _message(reply) else ""
+            raise NoAnswer(f"{self._base}{path} answered {reply.status}{message}", retryable=reply.retryable)
         return reply
 
 

@@ -1,21 +1,19 @@
 """Slurm back end: drains with our own reason, lifts only our own drains, sets node weight, requeues a job.
 
 Manners: a note without our prefix is somebody else's, and so is the drain that carries it. Slurm has no
-compare-and-set, so we look at the node right before each change and once more after it.
+compare-and-set, so we read the node right before each change and once more after it.
 """
 
-import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from holdfast.fleet.actions.backend import ActionOutcome, done, failed, nothing_to_do, refused, would
 from holdfast.fleet.actions.slurm import preference as slurm_preference
+from holdfast.fleet.actions.slurm import reservations
 from holdfast.fleet.actions.slurm.commands import SlurmCommands
 from holdfast.fleet.actions.slurm.marks import SlurmMarks
 from holdfast.formats.slurm import fields as slurm
-from holdfast.formats.slurm import hostlist
-from holdfast.formats.slurm import jobs as slurm_jobs
 from holdfast.formats.slurm.nodes import SlurmNode
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, Verb
@@ -23,7 +21,6 @@ from holdfast.model.node_status import NodeStatus
 from holdfast.runtime import clock
 from holdfast.runtime.errors import NoAnswer
 
-_JOB = re.compile(r"[0-9]+(_[0-9]+)?")
 # Slurm's own notes on a node it lost; ours says more, and keeps the node out when it comes back by itself.
 _LOST = ("Not responding", "Node unexpectedly rebooted")
 
@@ -36,6 +33,8 @@ class SlurmSettings:
     """Weight of a node to be chosen last (lower ones are taken first). None: weights are left alone."""
     last_feature: str = ""
     """A feature put on such a node, for sites that place by features. '': none."""
+    reserve: bool = True
+    """A maintenance reservation around each repair step, so that a resume by hand opens nothing meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,8 @@ class SlurmSnapshot:
     statuses: Sequence[NodeStatus]
     jobs: Sequence[Job]
     """Those that hold nodes, and those that ended lately."""
+    reserved: Mapping[str, str] = field(default_factory=dict)
+    """Our reservations around repair steps, each with its node."""
 
 
 class Slurm:
@@ -64,7 +65,7 @@ class Slurm:
         }
         self.verbs = frozenset(self._handlers)
 
-    looks_first = True
+    reads_state_first = True
 
     def did_run(self, action: Action) -> bool | None:
         return False
@@ -85,19 +86,19 @@ class Slurm:
 
     # ------------------------------------------------------------ looking
 
-    def look(self) -> SlurmSnapshot:
+    def snapshot(self) -> SlurmSnapshot:
         """Nodes before jobs: a node that looks empty while a job is starting there then shows the job."""
         began = clock.now()
         nodes = self._commands.nodes()
         shown_at = clock.now()
-        self._marks.look(nodes, shown_at)
+        self._marks.observe(nodes, shown_at)
         jobs = self._commands.jobs(ended=True)
         held: dict[str, list[Job]] = {}
         for job in jobs:
             for name in job.nodes if job.state.holds_nodes else ():
                 held.setdefault(name, []).append(job)
         statuses = [self._status(node, held.get(node.name, ()), shown_at) for node in nodes]
-        return SlurmSnapshot(began, statuses, jobs)
+        return SlurmSnapshot(began, statuses, jobs, reservations.ours(self._commands, nodes))
 
     def _status(self, node: SlurmNode, held: Sequence[Job], shown_at: float) -> NodeStatus:
         passing = frozenset(job.id for job in held if job.in_prolog or job.state is JobState.ENDING)
@@ -120,17 +121,24 @@ class Slurm:
         )
 
     def observe(self) -> list[NodeStatus]:
-        return list(self.look().statuses)
+        return list(self.snapshot().statuses)
 
-    def running_jobs(self, node: str) -> frozenset[str]:
-        return frozenset(job.id for job in self._commands.jobs(node))
-
-    def in_use(self, node: str) -> str:
-        shown = self._commands.node(node)
+    def close_for_repair(self, action: Action) -> str:
+        """Reserve, drain, read, in this order: see `reservations`."""
+        if not slurm.ONE_NODE.fullmatch(action.node):
+            return f"{action.node!r} is not the name of one node"
+        shown = self._commands.node(action.node)
         if shown is None:
-            return f"Slurm knows no node {node}"
-        status = self._status(shown, self._commands.jobs(node), clock.now())
-        return "" if status.drained_and_empty else f"{node} is {status.state} in Slurm, not drained and empty"
+            return f"Slurm knows no node {action.node}"
+        if self._settings.reserve:
+            reservations.reserve(self._commands, action)
+        if not shown.drained:
+            self._commands.ask(*_update(shown, state="drain", reason=slurm.note(action.cause, action.reason)))
+        status = self._status(self._again(shown), self._commands.jobs(action.node), clock.now())
+        return "" if status.drained_and_empty else f"{action.node} is {status.state} in Slurm, not drained and empty"
+
+    def end_reservations(self, names: Iterable[str]) -> None:
+        reservations.end(self._commands, names)
 
     def accounted(self, since: float) -> list[Job]:
         """What ran since then, where the site keeps an accounting. Raises NoAnswer where it does not."""
@@ -174,7 +182,7 @@ class Slurm:
             return nothing_to_do(f"{node.name} was marked after the test that this is about began: {node.reason}")
         if dry_run:
             return would(f"lift our drain of {node.name}: {_shown(_update(node, state='undrain'))}")
-        # Not 'resume', which would also lift a DOWN that came between our look and this.
+        # Not 'resume', which would also lift a DOWN that came between our read and this.
         self._commands.ask(*_update(node, state="undrain"))
         after = self._again(node)
         if self._marked_since(after, action):
@@ -209,57 +217,6 @@ class Slurm:
         if after is None:
             raise NoAnswer(f"{node.name} left Slurm meanwhile", retryable=False)
         return after
-
-    # ------------------------------------------------------------ jobs
-
-    def requeue(self, job: str, without: Sequence[str], dry_run: bool) -> ActionOutcome:
-        """Send a job back to the queue and keep it off some nodes. Held meanwhile, so that it cannot start there."""
-        if not _JOB.fullmatch(job):
-            return refused(f"{job!r} is not the id of one job")
-        try:
-            shown = self._commands.job(job)
-            before = set(_excluded(shown))
-            excluded = before | set(without)
-            off = f"keeps off {hostlist.compress(excluded) or 'no node'}"
-            state = next((one.state for one in slurm_jobs.from_scontrol(shown)), JobState.UNKNOWN)
-            if state is JobState.WAITING and excluded == before:
-                return nothing_to_do(f"job {job} waits already, and {off}")
-            if state is JobState.ENDING:
-                return failed(f"job {job} is ending; what becomes of it is not known yet", retryable=True)
-            if state not in (JobState.WAITING, JobState.RUNNING, JobState.SUSPENDED):
-                return refused(f"job {job} is {state.value}: to requeue it would run it a second time")
-            commands = _requeueing(job, excluded, state is JobState.WAITING)
-            if dry_run:
-                return would(f"requeue job {job}: {'; '.join(map(_shown, commands))}")
-            self._requeue(commands)
-            return done(f"job {job} goes back to the queue, and {off}")
-        except NoAnswer as error:
-            return failed(str(error), retryable=error.retryable)
-        except hostlist.NotAHostlist as error:
-            return refused(str(error))
-
-    def _requeue(self, commands: Sequence[Sequence[str]]) -> None:
-        for number, command in enumerate(commands):
-            try:
-                self._commands.ask(*command)
-            except NoAnswer:
-                if number:  # a job must not stay held because keeping it off a node failed
-                    self._commands.ask(*commands[-1])
-                raise
-
-
-def _requeueing(job: str, excluded: set[str], waiting: bool) -> list[Sequence[str]]:
-    """A job that waits is not held by us: releasing it could undo the hold of its owner."""
-    keep_off = ("scontrol", "update", f"jobid={job}", f"excnodelist={hostlist.compress(excluded)}")
-    if waiting:
-        return [keep_off]
-    between = [keep_off] if excluded else []
-    return [("scontrol", "requeuehold", job), *between, ("scontrol", "release", job)]
-
-
-def _excluded(shown: str) -> list[str]:
-    found = re.search(r"\bExcNodeList=(\S+)", shown)
-    return hostlist.expand(found[1]) if found else []
 
 
 def _update(node: SlurmNode, **changes: str) -> tuple[str, ...]:

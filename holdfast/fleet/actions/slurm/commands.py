@@ -22,7 +22,18 @@ _SITE_FORMATS = (
 _HOLDING = "RUNNING,COMPLETING,SUSPENDED,STOPPED,CONFIGURING,RESIZING,SIGNALING,STAGE_OUT"
 _ENDED = "COMPLETED,FAILED,CANCELLED,TIMEOUT,NODE_FAIL,PREEMPTED,OUT_OF_MEMORY,BOOT_FAIL,DEADLINE"
 _TIMES = ("StartTime", "EndTime")
-_COLUMNS = ("JobID", "JobArrayID", "Account", "UserName", "State", *_TIMES, "exit_code", "tres-alloc", "NodeList")
+_COLUMNS = (
+    "JobID",
+    "JobArrayID",
+    "Account",
+    "UserName",
+    "State",
+    "Reason",
+    *_TIMES,
+    "exit_code",
+    "tres-alloc",
+    "NodeList",
+)
 _NAMES = ("JobIDRaw", "JobID", *_COLUMNS[2:])
 _ACCOUNTED = ("JobIDRaw", "JobID", "Account", "User", "State", "Start", "End", "ExitCode", "AllocTRES", "NodeList")
 
@@ -44,9 +55,11 @@ class SlurmCommands:
         binary = process.find(command[0], self._environ.get("PATH", ""))
         answer = process.run((binary, *command[1:]), self._environ, self._timeout)
         if answer.code != 0:
-            said = answer.message or f"exit code {answer.code}"
-            final = any(word in said.lower() for word in _FINAL) and not any(word in said.lower() for word in _PASSING)
-            raise NoAnswer(f"{' '.join(command[:2])}: {said}", retryable=not final)
+            message = answer.message or f"exit code {answer.code}"
+            final = any(word in message.lower() for word in _FINAL) and not any(
+                word in message.lower() for word in _PASSING
+            )
+            raise NoAnswer(f"{' '.join(command[:2])}: {message}", retryable=not final)
         return answer.out
 
     def node(self, name: str) -> SlurmNode | None:
@@ -106,7 +119,3 @@ class SlurmCommands:
         begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(since))
         text = self.ask("sacct", "-a", "-X", "-P", "-n", "-S", begin, "-o", ",".join(_ACCOUNTED))
         return slurm_jobs.from_table(text, _ACCOUNTED, delimiter="|").whole
-
-    def job(self, job: str) -> str:
-        """What scontrol shows of a job."""
-        return self.ask("scontrol", "show", "job", job)

@@ -25,11 +25,13 @@ async def metrics(service: Asked) -> Response[str]:
     """For Prometheus."""
     incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, None)
     jobs = await job_metrics.running(service)
+    actions = await asyncio.to_thread(service.store.open_actions)
     reported = (
         *_fleet(service.board),
         *incident_metrics.incidents(incidents),
         *job_metrics.jobs(jobs),
         *_controller(service),
+        gauge("holdfast_actions_open", "Actions that are not ended, by state.", ("verb", "state"), actions),
     )
     return Response(as_text(reported), media_type=CONTENT_TYPE)
 

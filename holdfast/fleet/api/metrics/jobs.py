@@ -16,7 +16,7 @@ _CODES = {Health.PASS: 0, Health.DEGRADED: 1, Health.FAIL: 2, Health.UNKNOWN: 3,
 _VALUES: tuple[tuple[str, str, Callable[[TrainingDetail], float | None]], ...] = (
     ("health", "0 pass, 1 degraded, 2 fail, 3 unknown.", lambda one: _CODES[one.health]),
     ("ranks", "Ranks that the job has.", lambda one: one.world),
-    ("ranks_heard", "Ranks that reported their progress lately.", lambda one: one.ranks_heard),
+    ("ranks_reporting", "Ranks that reported their progress lately.", lambda one: one.ranks_reporting),
     ("step", "The last step that was made.", lambda one: one.step),
     ("step_seconds", "What a step takes now.", lambda one: one.step_seconds),
     ("usual_step_seconds", "What a step usually takes.", lambda one: one.usual_step_seconds),
@@ -40,7 +40,7 @@ def _step(number: int) -> float | None:
 
 
 async def running(service: Service) -> list[TrainingDetail]:
-    """Of jobs that tell their progress and have not ended, those heard last; none where no one leads here."""
+    """Jobs with progress that have not ended, the most recent reports; none if this controller does not lead."""
     if not service.board.leading:
         return []
     try:

@@ -19,6 +19,7 @@ from holdfast.fleet.api.views.common import (
     FleetView,
     IncidentsView,
     JobsView,
+    OrdersView,
     PendingView,
     Revoked,
     RevokeRequest,
@@ -27,7 +28,7 @@ from holdfast.fleet.api.views.common import (
     TransitionsView,
     VouchRequest,
 )
-from holdfast.fleet.api.views.show import action_view, transition_view
+from holdfast.fleet.api.views.show import action_view, incident_view, transition_view
 from holdfast.fleet.probe_sessions.views import ProbesView
 from holdfast.model.incident import IncidentState
 from holdfast.model.records import PendingNode
@@ -51,7 +52,8 @@ async def list_incidents(
     service: Asked, only: FromQuery[IncidentState | None] = None, limit: Most = 100
 ) -> IncidentsView:
     """Newest first."""
-    return IncidentsView(incidents=tuple(await asyncio.to_thread(service.store.incidents, only, limit)))
+    found = await asyncio.to_thread(service.store.incidents, only, limit)
+    return IncidentsView(incidents=tuple(incident_view(one, service.incident_figures(one)) for one in found))
 
 
 @get("/v1/actions", opt=READ, tags=["fleet"])
@@ -59,6 +61,12 @@ async def list_actions(service: Asked, node: FromQuery[str] = "", limit: Most = 
     """Newest first."""
     found = await asyncio.to_thread(service.store.actions, node or None, limit)
     return ActionsView(actions=tuple(action_view(one) for one in found))
+
+
+@get("/v1/orders", opt=READ, tags=["fleet"])
+async def list_orders(service: Asked, node: FromQuery[str] = "", limit: Most = 1_000) -> OrdersView:
+    """What agents are asked to do and have not answered, oldest first. Only the leader knows."""
+    return await service.orders(node, limit)
 
 
 @get("/v1/transitions", opt=READ, tags=["fleet"])
@@ -142,6 +150,7 @@ ROUTES = [
     show_fleet,
     list_incidents,
     list_actions,
+    list_orders,
     list_transitions,
     list_jobs,
     show_probes,

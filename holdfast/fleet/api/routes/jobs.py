@@ -16,13 +16,13 @@ READ = {"right": "read"}
 HOLD_SECONDS = 120.0  # for what holds a failing node in service at first
 BEFORE_SECONDS = 300.0
 MOST_STEPS = 10_000
-MOST_SAID = 8
+MOST_NOTES = 8
 MOST_DEATHS = 20
 
 
 @get("/v1/trainings", opt=READ, tags=["jobs"])
 async def list_trainings(service: Asked) -> TrainingsView:
-    """Jobs whose ranks tell their progress, last heard first."""
+    """Jobs whose ranks report progress, the most recent report first."""
     return await service.trainings()
 
 
@@ -37,7 +37,7 @@ async def show_training(service: Asked, name: FromPath[str]) -> TrainingDetail:
     earlier = job.restarts[: -len(deaths)]
     began = [earlier[-1].at if earlier else job.began or 0.0, *(one.at for one in deaths)]
     explained = tuple(
-        replace(one, said=_said(one, start, one.nodes or job.nodes, steps))
+        replace(one, notes=_notes(one, start, one.nodes or job.nodes, steps))
         for one, start in zip(deaths, began, strict=False)
     )
     return replace(job, restarts=job.restarts[:-MOST_DEATHS] + explained)
@@ -47,7 +47,7 @@ def _before(death: RestartView) -> float:
     return death.at - death.down_seconds - BEFORE_SECONDS
 
 
-def _said(death: RestartView, began: float, nodes: Sequence[str], steps: Sequence[Transition]) -> tuple[str, ...]:
+def _notes(death: RestartView, began: float, nodes: Sequence[str], steps: Sequence[Transition]) -> tuple[str, ...]:
     """Nodes of the attempt that left service while it ran or until the next began, and not long before it died. What
     was seconds ago when a node left was so before that, and not before today."""
     left = [
@@ -57,11 +57,11 @@ def _said(death: RestartView, began: float, nodes: Sequence[str], steps: Sequenc
     failed = {one.node: one for one in steps if one.node in nodes and one.event.failed and first <= one.at <= death.at}
     # A node that fails waits for its neighbours before it leaves: it may leave when the next attempt runs already.
     near = [one for one in left if first <= one.at <= death.at + (HOLD_SECONDS if one.node in failed else 0.0)]
-    said = [f"{one.node}: {one.reason.replace(' s ago', ' s before')}" for one in near]
-    said += [
+    notes = [f"{one.node}: {one.reason.replace(' s ago', ' s before')}" for one in near]
+    notes += [
         f"{name}: {one.event.cause} fails" for name, one in failed.items() if all(name != its.node for its in near)
     ]
-    return tuple(said)[:MOST_SAID]
+    return tuple(notes)[:MOST_NOTES]
 
 
 ROUTES = [list_trainings, show_training]

@@ -12,11 +12,14 @@ from holdfast.fleet.api.board import Board, Watcher
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked
 from holdfast.fleet.store import StoreError
+from holdfast.fleet.store.errors import public
+from holdfast.model.records import Leader
 from holdfast.runtime.components import ComponentView
 
 MOST_WATCHERS = 200
 STORE_SECONDS = 5.0  # shorter than the time-out of a readiness probe should be
 NEEDED = ("store", "slurm", "kubernetes")  # components without which nothing is decided or done
+_asking: dict[int, "asyncio.Task[Leader | None]"] = {}
 QUIET_SECONDS = 15.0  # a comment now and then, so that a dead connection is noticed
 
 
@@ -32,7 +35,7 @@ class Alive:
 class Ready:
     ready: bool
     missing: Mapping[str, str]
-    """What does not answer, and why: store, slurm, kubernetes, fleet."""
+    """What does not answer: store, slurm, kubernetes, fleet. It is open to all, so that it names no host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +54,28 @@ async def healthz(service: Asked) -> Alive:
 @get("/readyz", tags=["live"])
 async def readyz(service: Asked) -> Response[Ready]:
     """200 while the store and the scheduler answer and the fleet was read; else 503, with what is missing."""
-    failing = {one.name: one.error for one in service.board.components.failing}
-    missing = {name: failing[name] for name in NEEDED if name in failing}
+    failing = {one.name for one in service.board.components.failing}
+    missing = {name: "it fails; /v1/components says why" for name in NEEDED if name in failing}
     if not service.board.read:
         missing["fleet"] = "the store has not been read yet"
     try:
         async with asyncio.timeout(STORE_SECONDS):
-            await asyncio.to_thread(service.store.current_leader)
-    except (StoreError, TimeoutError) as error:
-        missing["store"] = str(error) or f"no answer within {STORE_SECONDS:g} s"
+            await asyncio.shield(_asked(service))
+    except StoreError as error:
+        missing["store"] = public(error)
+    except TimeoutError:
+        missing["store"] = f"no answer within {STORE_SECONDS:g} s"
     return Response(Ready(ready=not missing, missing=missing), status_code=503 if missing else 200)
+
+
+def _asked(service: Asked) -> "asyncio.Task[Leader | None]":
+    """One question to the store for all who ask at once: they need no token, and must not take all threads."""
+    under_way = _asking.get(id(service))
+    if under_way is None:
+        under_way = asyncio.create_task(asyncio.to_thread(service.store.current_leader))
+        _asking[id(service)] = under_way
+        under_way.add_done_callback(lambda done: _asking.pop(id(service), None) and done.exception())
+    return under_way
 
 
 @get("/v1/components", opt={"right": "read"}, tags=["live"])

@@ -76,7 +76,7 @@ async def _next_step(service: Service, name: str) -> NextStep | None:
 
 
 @get("/v1/nodes/{name:str}/story", opt=OWN, tags=["nodes"])
-async def tell_story(
+async def node_history(
     service: Asked, request: Request[Any, Any, Any], name: FromPath[str], limit: Limit = 50, before: Before = ""
 ) -> StoryView:
     """How a node came where it is: transitions, verdicts, events and actions, newest first."""
@@ -128,7 +128,7 @@ def _operator_route(kind: EventKind, words: str) -> Any:
 ROUTES = [
     list_nodes,
     show_node,
-    tell_story,
+    node_history,
     forget_node,
     *operator_actions.ROUTES,
     _operator_route(EventKind.QUARANTINE, "Take a node out of service; what runs there finishes first."),

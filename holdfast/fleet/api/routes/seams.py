@@ -11,14 +11,17 @@ from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.runbook import RunbookView
 from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.views.common import IncidentView
+from holdfast.fleet.api.views.show import incident_view
 from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
 from holdfast.model.incident import Incident
 
 
 @get("/v1/incidents/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
-async def show_incident(service: Asked, wanted: FromPath[str]) -> Incident:
+async def show_incident(service: Asked, wanted: FromPath[str]) -> IncidentView:
     """One incident, by its id or as the newest of a subject; one that a seam found has an account."""
-    return await _incident(service, wanted)
+    found = await _incident(service, wanted)
+    return incident_view(found, service.incident_figures(found))
 
 
 @get("/v1/runbooks/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
@@ -41,7 +44,7 @@ async def list_seams(service: Asked) -> SeamsView:
     return service.seams_view()
 
 
-@post("/v1/signals", opt={"right": "tell"}, status_code=200, tags=["agents"])
+@post("/v1/signals", opt={"right": "report signals"}, status_code=200, tags=["agents"])
 async def receive_signals(
     service: Asked, request: Request[Any, Any, Any], data: JSONBody[SignalsRequest]
 ) -> SignalsTaken:

@@ -2,8 +2,11 @@
 
 import asyncio
 import base64
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -17,13 +20,21 @@ from holdfast.fleet.api.guard import SESSION_COOKIE, cookie_token, refuse_cross_
 from holdfast.fleet.api.oidc import SignInAttempt, SignInRefused
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked
-from holdfast.runtime import clock
+from holdfast.runtime import clock, codec
 
 ATTEMPT_COOKIE = "holdfast_sign_in"
 ATTEMPT_SECONDS = 600
 ATTEMPT_PATH = "/v1/session"
 LONGEST_BACK = 500
+MOST_AT_ONCE = 8
 Asker = Request[Any, Any, Any]
+T = TypeVar("T")
+_threads = ThreadPoolExecutor(MOST_AT_ONCE, "sign-in")
+_asking: set[object] = set()
+
+
+class TooManySignIns(Exception):
+    """So many are under way that another one must wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +70,9 @@ async def show_session(service: Asked, request: Asker) -> SessionView:
 async def open_session(service: Asked, request: Asker, data: JSONBody[SessionRequest]) -> Response[SessionView]:
     """A session for who holds a token. The cookie holds a secret of its own, not the token."""
     refuse_cross_site(request)
-    caller = await service.access.caller(data.token.strip(), "read")
+    if not (token := data.token.strip()):
+        raise Problem(400, "token: expected the token to sign in with")
+    caller = await service.access.caller(token, "read")
     return Response(_view(service, caller), cookies=[await _cookie(service, request, caller)])
 
 
@@ -80,9 +93,11 @@ async def begin_oidc(service: Asked, request: Asker, back: FromQuery[str] = "") 
         raise Problem(404, "[oidc] is not in this controller's configuration")
     attempt = SignInAttempt.new(back[:LONGEST_BACK])
     try:
-        address = await asyncio.to_thread(client.begin, attempt)
+        address = await _at_the_provider(partial(client.begin, attempt))
     except SignInRefused as error:
         raise Problem(502, str(error)) from None
+    except TooManySignIns as error:
+        raise Problem(503, str(error), {"Retry-After": "10"}) from None
     packed = base64.urlsafe_b64encode(msgspec.json.encode(attempt)).decode()
     # Lax: the provider sends the browser back from another site, and this cookie must come along.
     cookie = Cookie(
@@ -109,13 +124,26 @@ async def finish_oidc(service: Asked, request: Asker) -> Redirect:
     if error or not code:
         return _failed(f"the identity provider refused: {error[:200] or 'no code'}", spent)
     try:
-        person = await asyncio.to_thread(client.finish, attempt, code, state)
-    except SignInRefused as refusal:
+        person = await _at_the_provider(partial(client.finish, attempt, code, state))
+    except (SignInRefused, TooManySignIns) as refusal:
         return _failed(str(refusal), spent)
     caller = Caller(person.name, person.role)
     cookies = [spent, await _cookie(service, request, caller)]
     # Only a place on our own page: the fragment never leaves it.
     return Redirect(f"/#/{quote(attempt.back.lstrip('#/'), safe='/?=&:@%')}", cookies=cookies, status_code=302)
+
+
+async def _at_the_provider(ask: Callable[[], T]) -> T:
+    """In threads of its own, a few at once. No caller is signed in yet: strangers and a slow provider must not take the
+    threads in which the store is read."""
+    if len(_asking) >= MOST_AT_ONCE:
+        raise TooManySignIns("too many people sign in at this moment; try again")
+    mine = object()
+    _asking.add(mine)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_threads, ask)
+    finally:
+        _asking.discard(mine)
 
 
 def _failed(why: str, *cookies: Cookie) -> Redirect:
@@ -124,7 +152,7 @@ def _failed(why: str, *cookies: Cookie) -> Redirect:
 
 def _attempt(packed: str) -> SignInAttempt | None:
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(packed), type=SignInAttempt)
+        return codec.decode(base64.urlsafe_b64decode(packed), SignInAttempt)
     except (ValueError, msgspec.MsgspecError, RecursionError):
         return None
 

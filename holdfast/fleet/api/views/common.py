@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.fleet.inbox.incident_figures import IncidentFigures
 from holdfast.fleet.inbox.next_step import NextStep
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import EventKind, Stage, Verb
 from holdfast.model.records import AuditEntry, Outcome, PendingNode, Role
-from holdfast.model.wire.report import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +109,9 @@ class FleetView:
     dry_run: bool
     demo: bool
     time_factor: float
+    """How much faster than the clock a simulated fleet lives; 1 for every other."""
+    clock_began: float
+    """When its clock and the controller's were the same; from there on its own runs `time_factor` times as fast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +151,37 @@ class ActionsView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OrderView:
+    """What a node's agent is asked to do and has not answered yet."""
+
+    id: int
+    """Of the action that it carries out."""
+    node: str
+    verb: Verb
+    reason: str
+    at: float
+    """When it was decided."""
+    handed_over_at: float | None
+    """When the agent first got it, with the answer to a report; null while it has not reported since."""
+    again_at: float | None
+    """When it is handed over again if no answer comes: the acknowledgement may be lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrdersView:
+    orders: tuple[OrderView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentView(Incident):
+    """An incident with the figures that every view shows of it."""
+
+    figures: IncidentFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentsView:
-    incidents: tuple[Incident, ...]
+    incidents: tuple[IncidentView, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +285,3 @@ class RevokeRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revoked:
     revoked: int
-
-
-Reports = list[Report]

@@ -1,7 +1,18 @@
 """Converts store records to API types."""
 
-from holdfast.fleet.api.views.common import ActionView, StoryEntry, StoryView, TransitionView, VerdictView
+from dataclasses import fields
+
+from holdfast.fleet.api.views.common import (
+    ActionView,
+    IncidentView,
+    StoryEntry,
+    StoryView,
+    TransitionView,
+    VerdictView,
+)
+from holdfast.fleet.inbox.incident_figures import IncidentFigures
 from holdfast.fleet.inbox.next_step import of_verdict
+from holdfast.model.incident import Incident
 from holdfast.model.records import StoredAction, StoryPage, Transition
 from holdfast.model.wire.report import VerdictChange
 
@@ -32,6 +43,10 @@ def transition_view(step: Transition) -> TransitionView:
         evidence=step.event.evidence,
         by=step.event.by,
     )
+
+
+def incident_view(incident: Incident, figures: IncidentFigures) -> IncidentView:
+    return IncidentView(**{one.name: getattr(incident, one.name) for one in fields(incident)}, figures=figures)
 
 
 def action_view(stored: StoredAction) -> ActionView:

@@ -12,9 +12,10 @@ from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.views.parts import gpus_of
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.inbox import states
+from holdfast.fleet.inbox.incident_figures import IncidentFigures, incident_figures
 from holdfast.fleet.inbox.items import Sources, items, waits
 from holdfast.fleet.inbox.states import BadCommand, ItemCommand, ItemView
-from holdfast.model.incident import IncidentState
+from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.records import AuditEntry
 from holdfast.runtime import clock
 
@@ -62,7 +63,7 @@ class InboxService:
         await ask(partial(_act, command, caller))
         self.forget()
         changed = await self._known(command.item)
-        self._service.board.tell("inbox", changed)
+        self._service.board.publish("inbox", changed)
         return changed
 
     async def _known(self, key: str) -> ItemView:
@@ -96,6 +97,9 @@ class InboxService:
             now=now,
             time_factor=board.time_factor,
         )
+
+    def figures(self, incident: Incident) -> IncidentFigures:
+        return incident_figures(incident, self.gpus, self.prices, clock.now(), self._service.board.time_factor)
 
     def gpus(self, node: str) -> int | None:
         """How many GPUs the node's agent last reported; None where it has not."""

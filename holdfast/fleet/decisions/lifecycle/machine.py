@@ -14,6 +14,7 @@ from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, St
 
 _S, _H, _V = Stage, EventKind, Verb
 SPARE_CAUSE = "spare"
+OF_THE_AGENT = frozenset({"agent.state"})  # checks about the agent itself, not about the node
 CLOSING = frozenset({Verb.CORDON, Verb.DRAIN})
 
 
@@ -61,8 +62,11 @@ def _reason(node: NodeState, event: NodeEvent, move: Move) -> str:
 
 
 def as_failure(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeEvent:
-    """Degraded too often, or at all under `service_degraded = "fail"`, is a failure."""
+    """Degraded too often, or at all under `service_degraded = "fail"`, is a failure. Not of what the agent says of
+    itself: whoever can fill its disk three times would take a healthy node out."""
     if event.kind is not _H.DEGRADED or node.stage not in IN_SERVICE or node.degraded_by == event.cause:
+        return event
+    if event.cause in OF_THE_AGENT:
         return event
     since = now - policy.offence_seconds
     times = 1 + sum(one.cause == event.cause and one.at >= since for one in node.degradations)

@@ -99,6 +99,8 @@ def _repairing(node: NodeState, event: NodeEvent, now: float, policy: Policy) ->
 
 def _held(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
     """For a node under test it also means that the test was answered."""
+    if (node.stage, event.kind) not in TABLE:
+        return node
     if event.failed:
         node = _untested(node)
     if node.held == event.holder:
@@ -137,7 +139,12 @@ def _by_an_operator(node: NodeState, event: NodeEvent, now: float, policy: Polic
 
 
 def _brought_back(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    return changed(node, leaving=False) if node.leaving and (node.stage, event.kind) in TABLE else node
+    """Out of an operator's hands it is tested, whatever held it meanwhile: its test finds what still fails."""
+    if (node.stage, event.kind) not in TABLE:
+        return node
+    if node.held and _is_an_operators(node):
+        node = changed(node, held="", held_since=0.0)
+    return changed(node, leaving=False) if node.leaving else node
 
 
 _NOTES: dict[EventKind, Callable[[NodeState, NodeEvent, float, Policy], NodeState]] = {

@@ -10,7 +10,7 @@ from holdfast.model.wire.probe import ProbePolicy
 
 
 class OnUnknownTest(StrEnum):
-    """What a full test that could not see enough leads to. It never admits."""
+    """What follows an unknown full test. The node is never admitted."""
 
     RETEST = "retest"  # again, up to `inconclusive_tests`, then an operator
     OPERATOR = "operator"  # a ticket for an operator at once
@@ -44,9 +44,9 @@ class Policy:
     suite: str = "1"
     """Version of the full suite. A node tested by another version counts as untested."""
     suite_seconds: float = 3600.0
-    """A test not answered within this is unknown, and asked for again. The agent has its own, shorter budget."""
+    """A test without a result within this time is unknown and requested again. The agent's own limit is shorter."""
     reset_seconds: float = 3600.0
-    """A node that is not back from a reset within this counts as not repaired; an inspection may take longer."""
+    """A reset that takes longer counts as failed. An inspection may take longer."""
     flush_seconds: float = 120.0
     """A node is released when training state in its memory is in storage, or after this time. 0: no wait."""
     drain: OnDrain = OnDrain.FINISH
@@ -54,50 +54,50 @@ class Policy:
     drain_seconds: float = 86_400.0
     """A node that drains for longer is an incident. With drain = "finish" its work is evicted then."""
     checkpoint_seconds: float = 600.0
-    """With drain = "checkpoint": so long work has for its checkpoint, then it is evicted."""
+    """With drain = "checkpoint": time for a checkpoint before running work is evicted."""
     repair_steps: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
     """Repair steps, one after another while the same cause comes back."""
     automatic_repair_steps: int = 2
     """After this many repair steps for the same cause an operator decides."""
     inconclusive_tests: int = 3
-    """After this many unknown test results in a row an operator decides; it is no hardware fault."""
+    """After this many unknown test results in a row an operator decides. It does not count as a hardware fault."""
     breaker_share: float = 0.10
     """Share of a pool that may be out of service before quarantines stop."""
     breaker_nodes: int = 8
-    """The same as an absolute number; the smaller of the two holds, but never less than one node."""
+    """The same as a number of nodes. The smaller of the two applies, but at least one node."""
     shared_nodes: int = 4
-    """So many nodes behind one parent failing together are the parent's incident."""
+    """If at least this many nodes behind one parent fail together, the incident is the parent's."""
     shared_seconds: float = 120.0
-    """How close together 'together' is; and how long fewer must fail before the shared cause is over."""
+    """Failures within this time count as together. The shared cause ends when fewer fail for this long."""
     shared_share: float = 0.5
-    """And at least this share of the parent's nodes."""
+    """At least this share of the parent's nodes must fail, too."""
     shared_first_seconds: float = 30.0
-    """A node that fails takes no new work at once. If it shares a parent with others, its drain waits so long for them,
-    so that a broken leaf drains none of its nodes. 0: the first failure is drained at once."""
+    """A failing node takes no new work at once. If it shares a parent with others, its drain waits this long for
+    them, so that a broken leaf drains none of its nodes. 0: the first failure is drained at once."""
     shared_wait_seconds: float = 60.0
-    """The same if others behind a parent of it fail too: so long the pattern has to show. 0: no wait."""
+    """The same wait if other nodes behind one of its parents fail too. 0: no wait."""
     offence_seconds: float = 30 * 86400.0
-    """How far back offences are counted; in the score old ones fade."""
+    """Offences count for this long. In the score, older ones weigh less."""
     repeat_offences: int = 3
     """A node with more offences than this starts one repair step later."""
     repeat_offender_score: float = 3.0
-    """So does a score from history of at least this, if it is four times the fleet's usual one. 0: no score."""
+    """So does a node with at least this score, if that is four times the fleet's usual score. 0: no score."""
     degraded_repeats: int = 3
     """A node degraded this often by the same check within `offence_seconds` is drained."""
     bootstrap_unknown: OnUnknownTest = OnUnknownTest.RETEST
-    """After a full test that could not see enough: retest, or operator for a ticket at once. It never admits."""
+    """After an unknown full test: retest, or operator (a ticket at once). The node is never admitted."""
     bootstrap_degraded: OnDegraded = OnDegraded.CHOOSE_LAST
-    """After a full test that found a node degraded: choose_last and nothing admit it, fail does not."""
+    """After a degraded full test: choose_last or nothing (the node is admitted), or fail (it is not)."""
     service_unknown: OnUnknown = OnUnknown.TICKET
-    """A check unknown for `blind_seconds` in service: ticket, or nothing. Never a drain."""
+    """A check unknown for `unknown_seconds` in service: ticket, or nothing. Never a drain."""
     service_degraded: OnDegraded = OnDegraded.CHOOSE_LAST
     """A check degraded in service: choose_last, nothing, or fail, which drains."""
     shadow_checks: frozenset[str] = frozenset()
     """Checks that are recorded but change nothing."""
     silent_seconds: float = 120.0
-    """An agent not heard for so long is unknown and an incident; never a quarantine by itself."""
-    blind_seconds: float = 600.0
-    """A verdict unknown for so long in service is an alarm; never a drain."""
+    """After this long without a report, an agent is unknown and an incident; never a quarantine by itself."""
+    unknown_seconds: float = 600.0
+    """A check that is unknown for this long in service is an alarm, never a drain."""
     spares: int = 0
     """Tested nodes to hold back per pool; one is promoted for every node that leaves."""
     maintenance: tuple[Maintenance, ...] = ()

@@ -45,7 +45,7 @@ class CachedStep:
 class OffenceHistory:
     """One node: its timeless state, and the times of the offences in it."""
 
-    standing: TimelessState
+    state: TimelessState
     offences: list[float] = field(default_factory=list)
     degradations: list[float] = field(default_factory=list)
 
@@ -54,66 +54,66 @@ class Recall:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._offence_seconds = policy.of(POOL).offence_seconds
-        self._standings: dict[object, TimelessState] = {}
+        self._states: dict[object, TimelessState] = {}
 
     def begin(self, stage: Stage) -> OffenceHistory:
         """A node that has just been tested and never failed."""
         tested = NodeState(name="", pool=POOL, stage=stage, tested_at=FRESH, tested_suite=self._policy.suite)
-        return OffenceHistory(self._standing(tested))
+        return OffenceHistory(self._state_of(tested))
 
-    def step(self, course: OffenceHistory, event: EventKey, now: float) -> CachedStep:
+    def step(self, history: OffenceHistory, event: EventKey, now: float) -> CachedStep:
         """What machine.step says. The course goes on from there; times never go back."""
         if event[0] in COUNTED:
-            self._forget(course, now)
-        standing = course.standing
-        found = standing.steps.get(event)
+            self._forget(history, now)
+        state = history.state
+        found = state.steps.get(event)
         if found is None:
-            found = standing.steps[event] = self._compute(standing, event)
-        course.standing = found.after
-        course.offences = [now if one is None else course.offences[one] for one in found.offences]
-        course.degradations = [now if one is None else course.degradations[one] for one in found.degradations]
+            found = state.steps[event] = self._compute(state, event)
+        history.state = found.after
+        history.offences = [now if one is None else history.offences[one] for one in found.offences]
+        history.degradations = [now if one is None else history.degradations[one] for one in found.degradations]
         return found
 
-    def _compute(self, standing: TimelessState, key: EventKey) -> CachedStep:
+    def _compute(self, state: TimelessState, key: EventKey) -> CachedStep:
         kind, cause, job, spare = key
         event = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)
-        before = standing.life
+        before = state.life
         after, actions, _ = machine.step(before, event, NOW, self._policy)
         return CachedStep(
-            self._standing(after),
+            self._state_of(after),
             tuple(action.verb for action in actions),
             recount=_as_counted(before) != _as_counted(after),
             offences=_kept(before.offences, after.offences),
             degradations=_kept(before.degradations, after.degradations),
         )
 
-    def _forget(self, course: OffenceHistory, now: float) -> None:
+    def _forget(self, history: OffenceHistory, now: float) -> None:
         """Offences that are too old to count."""
         since = now - self._offence_seconds
-        course.offences = [at for at in course.offences if at >= since]
-        course.degradations = [at for at in course.degradations if at >= since]
-        course.standing = self._with_last(course.standing, len(course.offences), len(course.degradations))
+        history.offences = [at for at in history.offences if at >= since]
+        history.degradations = [at for at in history.degradations if at >= since]
+        history.state = self._with_last(history.state, len(history.offences), len(history.degradations))
 
-    def _with_last(self, standing: TimelessState, offences: int, degradations: int) -> TimelessState:
+    def _with_last(self, state: TimelessState, offences: int, degradations: int) -> TimelessState:
         """The same, remembering only so many."""
-        found = standing.shorter.get((offences, degradations))
+        found = state.shorter.get((offences, degradations))
         if found is None:
-            life = standing.life
+            life = state.life
             kept = changed(
                 life,
                 offences=life.offences[len(life.offences) - offences :],
                 degradations=life.degradations[len(life.degradations) - degradations :],
             )
-            found = standing.shorter[offences, degradations] = self._standing(kept)
+            found = state.shorter[offences, degradations] = self._state_of(kept)
         return found
 
-    def _standing(self, life: NodeState) -> TimelessState:
+    def _state_of(self, life: NodeState) -> TimelessState:
         bare = _without_times(life)
         key = _key(bare)
-        found = self._standings.get(key)
+        found = self._states.get(key)
         if found is None:
             able = machine.may_repair(bare, self._policy)
-            found = self._standings[key] = TimelessState(bare, bare.stage, able)
+            found = self._states[key] = TimelessState(bare, bare.stage, able)
         return found
 
 

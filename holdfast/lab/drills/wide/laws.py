@@ -1,18 +1,21 @@
 """Families of plants and their laws: control loops, meters, topologies, power, storage and workloads.
 
-`tuned` and `other` are the families that limits and confidence were set on. `unseen` shares no law with them and is
-kept out of tuning.
+`tuned`, `other`, `third` and `fourth` are the families that limits and confidence were set on. `unseen` (unseen.py)
+shares no cooling law, meter or noise with them and is kept out of tuning.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+from holdfast.lab.drills.wide import fourth, unseen
 
 if TYPE_CHECKING:
     from holdfast.lab.drills.wide.site import Floats, SiteJob
 
-FAMILIES = ("tuned", "other", "unseen")
+FAMILIES = ("tuned", "other", "third", "fourth", "unseen")
 COOLING = ("fixed", "delta_t", "variable_pump", "free", "rear_door", "immersion")
 FABRIC = ("fat_tree", "three_tier", "dual_plane", "dragonfly")
 POWER = ("2n", "catcher", "bess")
@@ -20,10 +23,44 @@ STORAGE = ("parallel", "object", "nvme_cache")
 MIX = ("large", "many_small", "inference", "mixed")
 SMALL_JOB_NODES = 3
 PUMP_PERIOD, FREE_PERIOD = 1100.0, 1500.0
-UNSEEN_COOLING = ("reset", "staged", "economizer", "tank")
-UNSEEN_METERS = ("plain", "deadband", "averaged", "late")
-UNSEEN_WORK = ("steady", "phases", "ramps")
+THIRD_COOLING = ("reset", "staged", "economizer", "tank")
+THIRD_METERS = ("plain", "deadband", "averaged", "late")
+THIRD_WORK = ("steady", "phases", "ramps")
 TANK_PERIOD = 7200.0
+
+
+class OwnRanges(Protocol):
+    @property
+    def cadences(self) -> tuple[float, ...]: ...
+    @property
+    def degrees(self) -> tuple[float, ...]: ...
+
+
+class OwnLaws(Protocol):
+    """A module with the laws of one family."""
+
+    @property
+    def COOLING(self) -> tuple[str, ...]: ...
+    @property
+    def METERS(self) -> tuple[str, ...]: ...
+    @property
+    def WORK(self) -> tuple[str, ...]: ...
+    @property
+    def ranges(self) -> Callable[[int], OwnRanges]: ...
+    def supply(self, cooling: str, times: "Floats", units: int, slope: float, turn: float, seed: int) -> "Floats": ...
+    def flow(self, cooling: str, times: "Floats", power: "Floats", turn: float) -> "Floats": ...
+    def valves(self, cooling: str, load: "Floats") -> "Floats": ...
+    def work(self, how: str, times: "Floats", number: int, turn: float, seed: int) -> "Floats": ...
+    def shape(self, times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats": ...
+    def returns(self, since: "Floats", seed: int) -> "Floats": ...
+    def noise(self, shape: tuple[int, ...], step: float, seed: int, rng: np.random.Generator) -> "Floats": ...
+    def gains(self, rows: int, seed: int, rng: np.random.Generator) -> "Floats": ...
+    def reported(self, meters: str, values: "Floats", step: float) -> "Floats": ...
+    def due(self, meters: str, values: "Floats", every: int, seed: int, rng: np.random.Generator) -> "Floats": ...
+    def holds(self, meters: str) -> int: ...
+
+
+OWN: dict[str, OwnLaws] = {"fourth": fourth, "unseen": unseen}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +74,8 @@ class Laws:
     work: str = "steady"  # how a job's power moves while its steps take as long as ever
     slope: float = 0.0  # degrees an hour that free cooling follows the weather by
     turn: float = 0.0  # when the economizer changes its mode, as a share of the time; period of phases
+    own: OwnLaws | None = None  # of a family with a module of its own
+    seed: int = 0  # of its ranges
 
     @property
     def unmetered(self) -> tuple[str, ...]:
@@ -48,7 +87,7 @@ class Laws:
         return without.get(self.cooling, ()) + (("storage_metadata",) if self.storage == "object" else ())
 
 
-def draw_laws(rng: np.random.Generator, family: str) -> Laws:
+def draw_laws(rng: np.random.Generator, family: str, seed: int = 0) -> Laws:
     def one(among: tuple[str, ...]) -> str:
         return str(rng.choice(among))
 
@@ -59,9 +98,15 @@ def draw_laws(rng: np.random.Generator, family: str) -> Laws:
             cooling=one(COOLING), fabric=one(FABRIC), power=one(POWER), storage=one(STORAGE), mix=one(MIX),
             slope=float(rng.uniform(-2.0, 2.0)),
         )  # fmt: skip
+    if (own := OWN.get(family)) is not None:
+        return Laws(
+            cooling=one(own.COOLING), mix=one(("interleaved", "scattered", "large", "many_small")),
+            meters=one(own.METERS), work=one(own.WORK), slope=float(rng.uniform(-1.8, 1.8)),
+            turn=float(rng.uniform(0.1, 0.9)), own=own, seed=seed,
+        )  # fmt: skip
     return Laws(
-        cooling=one(UNSEEN_COOLING), power="sagging", mix=one(("scattered", "scattered", "large")),
-        meters=one(UNSEEN_METERS), work=one(UNSEEN_WORK), slope=float(rng.uniform(0.8, 2.4)),
+        cooling=one(THIRD_COOLING), power="sagging", mix=one(("scattered", "scattered", "large")),
+        meters=one(THIRD_METERS), work=one(THIRD_WORK), slope=float(rng.uniform(0.8, 2.4)),
         turn=float(rng.uniform(0.2, 0.9)),
     )  # fmt: skip
 
@@ -96,6 +141,8 @@ def works(laws: Laws, drawn: "tuple[SiteJob, ...]", lasts: float, rng: np.random
 
 def flow_asked(laws: Laws, times: "Floats", power: "Floats") -> "Floats":
     """What a unit's control asks of its pump, as a share of the usual; `power`: of the racks behind each unit."""
+    if laws.own is not None:
+        return laws.own.flow(laws.cooling, times, power, laws.turn)
     if laws.cooling == "delta_t":
         first = np.median(power[:, : max(3, power.shape[1] // 4)], axis=1, keepdims=True)
         return np.clip(power / np.maximum(first, 1e-9), 0.45, 1.25)
@@ -110,6 +157,8 @@ def flow_asked(laws: Laws, times: "Floats", power: "Floats") -> "Floats":
 
 def supply_follows(laws: Laws, times: "Floats", load: "Floats") -> "Floats":
     """Degrees by which each unit's supply moves while all is well; `load`: of its racks, as a share of the usual."""
+    if laws.own is not None:
+        return laws.own.supply(laws.cooling, times, len(load), laws.slope, laws.turn, laws.seed)
     still = np.zeros((len(load), len(times)))
     if laws.cooling == "free":  # the weather, and fan stages
         return still + laws.slope * times / 3600 + 0.4 * np.sign(np.sin(2 * np.pi * times / FREE_PERIOD))
@@ -124,6 +173,8 @@ def supply_follows(laws: Laws, times: "Floats", load: "Floats") -> "Floats":
 
 def work_moves(laws: Laws, times: "Floats", number: int) -> "Floats":
     """How a job's power moves by itself: phases of generation and training, or a batch size that grows."""
+    if laws.own is not None:
+        return laws.own.work(laws.work, times, number, laws.turn, laws.seed)
     if laws.work == "phases":
         period = 240 + 700 * laws.turn
         return np.where((times + 97.0 * number) % period < period / 2, 1.0, 0.8)
@@ -134,6 +185,8 @@ def work_moves(laws: Laws, times: "Floats", number: int) -> "Floats":
 
 def reported(laws: Laws, values: "Floats", step: float) -> "Floats":
     """What a facility's meter makes of the truth: the mean of minutes, only changes that matter, or all of it late."""
+    if laws.own is not None:
+        return laws.own.reported(laws.meters, values, step)
     if laws.meters == "averaged":
         width = max(1, round(180 / step))
         sums = np.cumsum(np.concatenate([values[:, :1].repeat(width, axis=1), values], axis=1), axis=1)

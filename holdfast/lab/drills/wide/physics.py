@@ -78,6 +78,8 @@ def _heat(course: Course, clock: Floats, draw: Floats) -> tuple[Truths, Floats]:
     of_rack = np.bincount(site.rack_of, minlength=len(site.racks)).astype(float)
     whole = np.bincount(site.cdu_of, of_rack, len(site.cdus))
     wide = of_rack[:, None] * course.opened
+    if site.laws.own is not None:
+        wide = wide * site.laws.own.valves(site.laws.cooling, _load_of_racks(course, clock, draw))
     opened = np.stack([wide[site.cdu_of == unit].sum(axis=0) for unit in range(len(site.cdus))]) / whole[:, None]
     opened = np.maximum(opened, 0.02)
     asked = _asked(course, clock, draw)
@@ -125,6 +127,15 @@ def _behind(course: Course, clock: Floats, draw: Floats) -> Floats:
     unit = site.cdu_of[site.rack_of[site.node_of_gpu]]
     watts = draw * clock ** site.constants["clock_power"]
     return np.stack([watts[unit == place].sum(axis=0) for place in range(len(site.cdus))])
+
+
+def _load_of_racks(course: Course, clock: Floats, draw: Floats) -> Floats:
+    """As a share of its first quarter, smoothed as a valve follows it."""
+    site = course.site
+    rack, watts = site.rack_of[site.node_of_gpu], draw * clock ** site.constants["clock_power"]
+    each = np.stack([watts[rack == place].sum(axis=0) for place in range(len(site.racks))])
+    usual = np.median(each[:, : max(3, each.shape[1] // 4)], axis=1, keepdims=True)
+    return lagged(each / np.maximum(usual, 1e-9), site.step, 120.0)
 
 
 def _load_share(course: Course, clock: Floats, draw: Floats) -> Floats:

@@ -11,10 +11,11 @@ from holdfast.lab.drills.reliability import ScoredFinding
 from holdfast.lab.drills.score import ScoredMoment, first_seen, score, verdict
 from holdfast.lab.drills.wide.course import Course
 from holdfast.lab.drills.wide.faults import FAULTS
+from holdfast.lab.drills.wide.more_situations import MORE_CALM, MORE_UNDOCUMENTED
 from holdfast.lab.drills.wide.physics import truth
 from holdfast.lab.drills.wide.readings import jobs_of, read
 from holdfast.lab.drills.wide.site import draw_site
-from holdfast.lab.drills.wide.situations import CALM, SERVING, SITUATIONS, UNDOCUMENTED
+from holdfast.lab.drills.wide.situations import CALM, MORE_SITUATIONS, SERVING, SITUATIONS, UNDOCUMENTED
 from holdfast.lab.drills.wide.stager import Situation, Stager
 from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Topology
@@ -31,6 +32,8 @@ GAP_SECONDS = 200.0
 def tasks(draws: int, first: int, family: str) -> list[Task]:
     """Half of them faults; of the other half most are calm or planned, the rest undocumented."""
     faults, calm, other = list(FAULTS), list(CALM), list(UNDOCUMENTED)
+    if family in MORE_SITUATIONS:
+        calm, other = [*calm, *MORE_CALM], [*other, *MORE_UNDOCUMENTED]
     found = []
     for number in range(draws):
         if number % 2 == 0:
@@ -38,7 +41,7 @@ def tasks(draws: int, first: int, family: str) -> list[Task]:
         elif number % 10 == 9:
             kind = other[number // 10 % len(other)]
         else:
-            kind = calm[number // 2 % len(calm)]
+            kind = calm[(number // 2 - number // 10) % len(calm)]
         found.append((first + number, kind, family))
     return found
 

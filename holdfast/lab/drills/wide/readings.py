@@ -47,7 +47,7 @@ EXACT = ("gpu_clock_event_reasons", "gpu_power_limit_watts", "rack_power_limit_w
 WHITE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
     "tuned": lambda rng, shape: rng.standard_normal(shape),
     "other": lambda rng, shape: rng.laplace(size=shape) / 1.41,
-    "unseen": lambda rng, shape: rng.standard_t(4, size=shape) / 1.41,
+    "third": lambda rng, shape: rng.standard_t(4, size=shape) / 1.41,
 }
 RESOLUTION = {
     "celsius": (0.1, 0.5, 1.0, 1.0), "minute": (0.1, 1.0), "pascals": (100.0, 1000.0), "watts": (1.0, 10.0),
@@ -56,15 +56,17 @@ RESOLUTION = {
 
 
 def read(
-    course: Course, said: Truths, needed: Collection[str], unmetered: Collection[str], jobs: tuple[Job, ...]
+    course: Course, truths: Truths, needed: Collection[str], unmetered: Collection[str], jobs: tuple[Job, ...]
 ) -> Panel:
     """`needed`: meters without which no one could tell. `unmetered`: families of meters that this site has not."""
     site, times = course.site, course.times
     rng = np.random.default_rng([site.seed, 5, FAMILIES.index(site.family)])
     facility, telemetry, runtime = (float(rng.choice([1, 5, 10, 15, 30, 60])) for _ in range(3))
     gpu = float(rng.choice([10, 15, 30, 60, 60]))
+    if (own := site.laws.own) is not None:
+        facility, telemetry, runtime, gpu = (float(rng.choice(own.ranges(site.seed).cadences)) for _ in range(4))
     tables = {}
-    for name, (subjects, values) in said.items():
+    for name, (subjects, values) in truths.items():
         metered = name in ALWAYS or name in needed or rng.random() < METERED.get(name, 0.7)
         if not metered or any(name.startswith(prefix) for prefix in unmetered) or not subjects:
             continue
@@ -79,16 +81,16 @@ def read(
 
 
 def instrument(course: Course, name: str, values: Floats, cadence: float, rng: np.random.Generator) -> Values:
-    site, k = course.site, course.site.constants
+    site, k, own = course.site, course.site.constants, course.site.laws.own
     unit = name.rpartition("_")[2]
     relative, absolute = BY_NAME.get(name) or NOISE.get(unit, (0.02, 0.0))
     found = values.astype(float)
     if name.startswith(FACILITY) and name not in EXACT:
         found = reported(site.laws, found, site.step)
     if name not in EXACT:
-        white = WHITE[site.family](rng, found.shape)
-        slow = _wandering(found.shape, site.step, rng)
-        noise = np.sqrt(1 - k["slow_noise"] ** 2) * white + k["slow_noise"] * slow
+        noise = _noise(course, found.shape, rng)
+        if own is not None and unit in ("minute", "pascals", "watts"):
+            found = found * own.gains(len(found), site.seed, rng)
         noise = noise + (rng.random(found.shape) < k["outliers"]) * 6 * rng.standard_normal(found.shape)
         found = found + (np.abs(found) * relative + absolute) * k["noise"] * noise
         if name.endswith(("_ratio", "_seconds", "_share", "_second", "_watts", "_minute")):
@@ -96,18 +98,36 @@ def instrument(course: Course, name: str, values: Floats, cadence: float, rng: n
         if name.endswith(("utilization_ratio", "_share")):
             found = np.minimum(found, 1.0)
     steps = RESOLUTION.get(unit, ())
+    if unit == "celsius" and own is not None:
+        steps = own.ranges(site.seed).degrees
     if steps and name not in EXACT:
         width = float(rng.choice(steps))
         if unit == "minute" and float(np.nanmedian(np.abs(found))) < 20:
             width = 0.1
         found = np.round(found / width) * width
-    every = max(1, round(cadence / site.step))
-    if every > 1:
-        phase = rng.integers(0, every, (found.shape[0], 1))
-        due = (np.arange(found.shape[1])[None, :] + phase) % every == 0
-        found = np.where(due, found, np.nan)
-    wait = max(1, round(max(cadence, site.step) * HELD_CADENCES / site.step))
+    found = _as_due(course, found, max(1, round(cadence / site.step)), rng)
+    slowest = cadence * (own.holds(site.laws.meters) if own is not None else 1)
+    wait = max(1, round(max(slowest, site.step) * HELD_CADENCES / site.step))
     return held(found.astype(np.float32), wait)
+
+
+def _as_due(course: Course, found: Floats, every: int, rng: np.random.Generator) -> Floats:
+    """Only what is read: every subject has a phase of its own."""
+    if (own := course.site.laws.own) is not None:
+        read_at = own.due(course.site.laws.meters, found, every, course.site.seed, rng) > 0
+        return np.where(read_at, found, np.nan)
+    if every == 1:
+        return found
+    phase = rng.integers(0, every, (found.shape[0], 1))
+    return np.where((np.arange(found.shape[1])[None, :] + phase) % every == 0, found, np.nan)
+
+
+def _noise(course: Course, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+    site, share = course.site, course.site.constants["slow_noise"]
+    if site.laws.own is not None:
+        return site.laws.own.noise(shape, site.step, site.seed, rng)
+    white = WHITE[site.family](rng, shape)
+    return np.asarray(np.sqrt(1 - share**2) * white + share * _wandering(shape, site.step, rng))
 
 
 def _wandering(shape: tuple[int, ...], step: float, rng: np.random.Generator) -> Floats:

@@ -10,7 +10,11 @@ from holdfast.model.topology import Edge, Topology
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
-PER_NODE = {"tuned": [4, 8], "other": [4, 8], "unseen": [2, 4, 6]}
+PER_NODE = {"tuned": [4, 8], "other": [4, 8], "third": [2, 4, 6], "fourth": [2, 3, 8, 16], "unseen": [1, 4, 8, 10]}
+PER_RACK = {"fourth": [2, 5, 9, 12], "unseen": [3, 4, 7, 10]}
+STEPS = {"fourth": [15, 20, 30, 60], "unseen": [10, 12, 30, 40]}
+SALT = {"tuned": 17, "other": 7331, "third": 90217, "fourth": 551_003, "unseen": 660_091}
+UNEVEN = ("unseen",)  # racks with more and with fewer nodes
 OWNERS = {
     "room": "facilities", "cdu": "facilities", "rack": "facilities", "feed": "facilities", "psu": "facilities",
     "node": "hardware", "switch": "network", "link": "network", "storage": "storage", "job": "training",
@@ -173,13 +177,17 @@ class Site:
 
 def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float = 3600.0) -> Site:
     """The same seed, family and kind give the same site."""
-    rng = np.random.default_rng([seed, {"tuned": 17, "other": 7331, "unseen": 90217}[family], *kind.encode()])
-    laws, wide = draw_laws(rng, family), family != "tuned"
-    per_rack, racks = int(rng.choice([2, 3, 4, 6, 8])), int(rng.integers(3, 9))
+    rng = np.random.default_rng([seed, SALT[family], *kind.encode()])
+    laws, wide = draw_laws(rng, family, seed), family != "tuned"
+    per_rack, racks = int(rng.choice(PER_RACK.get(family, [2, 3, 4, 6, 8]))), int(rng.integers(3, 9))
     nodes = min(per_rack * racks, 40)
     rack_of = np.arange(nodes) // per_rack
     if rng.random() < 0.25:  # cabled by hand: a rack is no run of numbers
         rack_of = np.sort(rack_of)[np.argsort(np.arange(nodes) % (rack_of.max() + 1), kind="stable")]
+    if family in UNEVEN and nodes > 8:  # every third rack gives a node to the one before it
+        ends = np.flatnonzero(np.diff(np.sort(rack_of), prepend=-1)[1:] > 0) + 1
+        rack_of = np.sort(rack_of)
+        rack_of[ends[::3]] -= 1
     cdu_of = np.arange(rack_of.max() + 1) // (1 if laws.cooling == "rear_door" else int(rng.integers(1, 5)))
     room_of = np.arange(cdu_of.max() + 1) // int(rng.integers(1, 5))
     per_leaf = int(rng.choice([2, 4, 6, 8]))
@@ -188,6 +196,8 @@ def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float 
     split = max(3, int(0.4 * nodes)) if laws.mix in ("inference", "many_small") else split
     split = min(split, nodes - 4) if serving else split  # a small site has pools too where its situation needs them
     order = rng.permutation(nodes) if laws.mix == "scattered" else np.arange(nodes)
+    if laws.mix == "interleaved":  # every rack has nodes of both jobs
+        order = np.concatenate([np.arange(0, nodes, 2), np.arange(1, nodes, 2)])
     jobs = [_work(rng, "pretrain", order[:split], wide)]
     rest = order[split:]
     pools: tuple[str, ...] = ()
@@ -196,7 +206,8 @@ def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float 
     elif len(rest) >= 2:
         jobs.append(_work(rng, "finetune", rest[: max(2, int(len(rest) * rng.uniform(0.5, 1.0)))], wide))
     return Site(
-        seed=seed, family=family, rng=rng, step=float(rng.choice([10, 10, 10, 15, 20, 30])), nodes=nodes,
+        seed=seed, family=family, rng=rng, nodes=nodes,
+        step=float(rng.choice(STEPS.get(family, [10, 10, 10, 15, 20, 30]))),
         per_node=int(rng.choice(PER_NODE[family])), rack_of=rack_of, cdu_of=cdu_of, room_of=room_of, leaf_of=leaf_of,
         spines=int(rng.integers(2, 5)), works=works(laws, tuple(jobs), lasts, rng), pools=pools,
         pool_nodes=rest if pools else np.arange(0), laws=laws,

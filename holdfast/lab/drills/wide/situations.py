@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from holdfast.lab.drills.wide.faults import FAULTS
+from holdfast.lab.drills.wide.more_situations import MORE_CALM, MORE_UNDOCUMENTED
 from holdfast.lab.drills.wide.stager import Situation, Stager, cap_rack, cdu_of_work, rack_of_work
 from holdfast.seams.planned import PlannedWork
 
@@ -133,4 +134,5 @@ CALM: dict[str, Callable[[Stager], Situation]] = {
     "planned.cap": planned_cap, "planned.cooling": planned_cooling,
 }  # fmt: skip
 UNDOCUMENTED: dict[str, Callable[[Stager], Situation]] = {"unknown.job": slower, "unknown.node": slow_node}
-SITUATIONS = {**FAULTS, **CALM, **UNDOCUMENTED}
+SITUATIONS = {**FAULTS, **CALM, **UNDOCUMENTED, **MORE_CALM, **MORE_UNDOCUMENTED}
+MORE_SITUATIONS = ("unseen",)  # families that have all of them

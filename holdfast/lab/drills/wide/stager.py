@@ -35,9 +35,14 @@ class Stager:
 
     def level(self, *, steady: bool = False) -> Floats:
         since = self.times - self.start
-        found = np.clip(since / self.ramp, 0, 1) if self.ramp and self.on > 1e9 else (since >= 0).astype(float)
-        if not steady:
-            found = found * ((since % (self.on + self.off)) < self.on)
+        own, seed = self.site.laws.own, self.site.seed
+        returns = self.on < 1e9
+        if own is not None and not returns:
+            found = own.shape(self.times, since, self.ramp, seed)
+        else:
+            found = np.clip(since / self.ramp, 0, 1) if self.ramp and not returns else (since >= 0).astype(float)
+        if not steady and returns:
+            found = found * (own.returns(since, seed) if own is not None else since % (self.on + self.off) < self.on)
         return np.where(since >= 0, found, 0.0)
 
     def between(self, low: float, high: float) -> float:

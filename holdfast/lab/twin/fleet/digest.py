@@ -25,7 +25,7 @@ def digest(node: FleetNode, at: float, chance: Chance, plant: "FleetPlant | None
 
 
 def _gpu(node: FleetNode, gpu: int, at: float, chance: Chance, plant: "FleetPlant | None") -> dict[str, float]:
-    seen = plant.look(node, gpu) if plant else _usual(node, at, chance)
+    seen = plant.read(node, gpu) if plant else _usual(node, at, chance)
     for fault in node.faults:
         if fault.kind.on == "gpu" and gpu in fault.parts:
             seen["gpu_clock_sm_hertz"] *= fault.kind.clock_share

@@ -32,7 +32,7 @@ class Gateway:
             await asyncio.sleep(EVERY_SECONDS)
             unsent = self._unsent(wall)
             for first in range(0, len(unsent), MOST_AT_ONCE):
-                await self._tell({"signals": unsent[first : first + MOST_AT_ONCE], "cadence_seconds": cadence})
+                await self._report({"signals": unsent[first : first + MOST_AT_ONCE], "cadence_seconds": cadence})
 
     def _unsent(self, wall: Callable[[float], float]) -> list[dict[str, object]]:
         now = time.time()
@@ -43,7 +43,7 @@ class Gateway:
             if age < OLDEST_SECONDS
         ]
 
-    async def _tell(self, ask: dict[str, object]) -> None:
+    async def _report(self, ask: dict[str, object]) -> None:
         try:
             status, body = await self._connection.post("/v1/signals", msgspec.json.encode(ask), self._token)
             why = "" if status == 200 else f"signals refused ({status}): {body[:200].decode('utf-8', 'replace')}"

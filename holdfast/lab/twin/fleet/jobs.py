@@ -1,6 +1,6 @@
 """Scheduler of the simulated fleet: jobs wait, take open nodes, train, end, and wait again after a node failure."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -8,7 +8,7 @@ from holdfast.lab.twin.fleet.chance import Chance
 from holdfast.lab.twin.fleet.clock import VirtualClock
 from holdfast.lab.twin.fleet.kinds import FleetTraining
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
-from holdfast.lab.twin.fleet.training import TrainingJob
+from holdfast.lab.twin.fleet.training import SAVE_SECONDS, TrainingJob
 from holdfast.model.job import JobState
 from holdfast.model.signal import Event
 from holdfast.model.subject import job as job_subject
@@ -24,7 +24,7 @@ ENDLESS_STEPS = 10_000_000
 RUNS_SHARE = 0.75  # of what may be occupied; the rest is for jobs that come and go
 OCCUPIED_SHARE = 0.7
 STARTED, ENDED = "job_started", "job_ended"
-Tell = Callable[[FleetNode, Event, Sequence[JobSeen]], None]
+ReportJob = Callable[[FleetNode, Event, Sequence[JobSeen]], None]
 
 
 class Jobs:
@@ -33,10 +33,10 @@ class Jobs:
         clock: VirtualClock,
         chance: Chance,
         nodes: list[FleetNode],
-        tell: Tell,
+        report: ReportJob,
         runs: Sequence[FleetTraining] = (),
     ) -> None:
-        self._clock, self._chance, self._tell = clock, chance, tell
+        self._clock, self._chance, self._report = clock, chance, report
         self._free = deque(nodes)
         self._most = max(1, int(OCCUPIED_SHARE * len(nodes)))
         self._waiting = deque(_fitting(runs, len(nodes), RUNS_SHARE * self._most))
@@ -44,6 +44,7 @@ class Jobs:
         left = self._most - sum(job.size for job in self._waiting)
         self._sizes = [size for size in SIZES if size <= left]
         self._busy = 0
+        self.save_seconds = SAVE_SECONDS  # storage decides
         self.running: dict[str, TrainingJob] = {}
         self.started: Callable[[FleetNode], None] = lambda node: None
 
@@ -77,19 +78,23 @@ class Jobs:
         for node in chosen:
             node.job, node.job_since = job.name, now
             self.started(node)
-            self._tell(node, _event(STARTED, job, f"{job.name} started on {job.size} nodes{again}", now), ())
-        self._clock.at(job.begin_stretch(now), partial(self._checkpoint, job, job.name))
+            self._report(node, _event(STARTED, job, f"{job.name} started on {job.size} nodes{again}", now), ())
+        self._clock.at(job.begin_stretch(now, self.save_seconds), partial(self._checkpoint, job, job.name))
         return True
 
     def _choose(self, size: int, wanted: frozenset[int]) -> list[FleetNode]:
-        """The nodes that have been free the longest, passing over those that are closed, off or being worked on."""
-        chosen: list[FleetNode] = []
-        for _ in range(len(self._free)):
-            node = self._free.popleft()
-            fit = node.open and not (node.down or node.working_on) and (not wanted or node.index in wanted)
-            (chosen if fit else self._free).append(node)
-            if len(chosen) == size:
-                break
+        """Nodes behind one leaf where they suffice, else those that have been free the longest; never one that is
+        closed, off or being worked on."""
+        fit = [
+            node
+            for node in self._free
+            if node.open and not (node.down or node.working_on) and (not wanted or node.index in wanted)
+        ]
+        leaves = Counter(node.place.get("leaf", "") for node in fit)
+        near = [leaf for leaf, count in leaves.items() if count >= size]
+        chosen = [node for node in fit if not near or node.place.get("leaf", "") == near[0]][:size]
+        taken = {node.index for node in chosen}
+        self._free = deque(node for node in self._free if node.index not in taken)
         return chosen
 
     def _checkpoint(self, job: TrainingJob, attempt: str) -> None:
@@ -102,7 +107,9 @@ class Jobs:
         elif drained:
             self._move(job, drained)
         else:
-            self._clock.at(job.begin_stretch(self._clock.now), partial(self._checkpoint, job, attempt))
+            self._clock.at(
+                job.begin_stretch(self._clock.now, self.save_seconds), partial(self._checkpoint, job, attempt)
+            )
 
     def _move(self, job: TrainingJob, drained: Sequence[str]) -> None:
         """A training without an end would keep a draining node for ever: it goes on elsewhere from its checkpoint."""
@@ -132,7 +139,7 @@ class Jobs:
             node.job = ""
             node.open = False
             self._free.append(node)
-            self._tell(node, _event(ENDED, job, words, now), (seen,))
+            self._report(node, _event(ENDED, job, words, now), (seen,))
 
 
 def _fitting(runs: Sequence[FleetTraining], nodes: int, room: float) -> Iterator[TrainingJob]:

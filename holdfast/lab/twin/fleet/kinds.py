@@ -12,7 +12,7 @@ from holdfast.model.health import Health
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saying:
+class FaultVerdict:
     """What a check says of a fault, from so many seconds after it began."""
 
     check: str
@@ -22,7 +22,7 @@ class Saying:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class HazardEvent:
     """What the kernel says when it happens."""
 
     kind: str
@@ -37,9 +37,9 @@ class FleetEventKind:
     name: str
     on: str
     per_gpu_year: float
-    says: tuple[Saying, ...]
+    verdicts: tuple[FaultVerdict, ...]
     cures: Mapping[str, float]
-    event: Heard | None = None
+    event: HazardEvent | None = None
     heals_seconds: float = 0.0
     unreachable: bool = False
     slows: float = 1.0
@@ -75,20 +75,39 @@ class FleetTraining:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedVisit:
+    """Announced work on the nodes from number `first` on: an operator takes them out, and back after so long."""
+
+    at: float
+    first: int
+    count: int
+    lasts: float
+    what: str
+    every: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FleetScenario:
     name: str
     about: str
     acceleration: float
     places: Mapping[str, int]
-    tells_progress: bool = False
+    reports_progress: bool = False
     plant: bool = False
     runs: tuple[FleetTraining, ...] = ()
     strikes: tuple[Strike, ...] = ()
+    visits: tuple[PlannedVisit, ...] = ()
 
 
 @cache
 def kinds() -> dict[str, FleetEventKind]:
     return {name: _kind(name, table) for name, table in _read("hazards.toml").items()}
+
+
+@cache
+def checks() -> tuple[str, ...]:
+    """Every check that says something of any fault."""
+    return tuple(dict.fromkeys(verdict.check for kind in kinds().values() for verdict in kind.verdicts))
 
 
 def scenario(name: str) -> FleetScenario:
@@ -104,14 +123,15 @@ def scenarios() -> dict[str, FleetScenario]:
     for name, table in _read("scenarios.toml").items():
         strikes = tuple(Strike(**strike) for strike in table.pop("strikes", ()))
         runs = tuple(FleetTraining(**run) for run in table.pop("runs", ()))
-        found[name] = FleetScenario(name=name, strikes=strikes, runs=runs, **table)
+        visits = tuple(PlannedVisit(**visit) for visit in table.pop("visits", ()))
+        found[name] = FleetScenario(name=name, strikes=strikes, runs=runs, visits=visits, **table)
     return found
 
 
 def _kind(name: str, table: dict[str, Any]) -> FleetEventKind:
-    says = tuple(Saying(**{**saying, "health": Health(saying["health"])}) for saying in table.pop("says"))
-    event = Heard(**table.pop("event")) if "event" in table else None
-    return FleetEventKind(name=name, says=says, event=event, **table)
+    verdicts = tuple(FaultVerdict(**{**verdict, "health": Health(verdict["health"])}) for verdict in table.pop("says"))
+    event = HazardEvent(**table.pop("event")) if "event" in table else None
+    return FleetEventKind(name=name, verdicts=verdicts, event=event, **table)
 
 
 def _read(name: str) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.lab.twin.fleet.kinds import FleetEventKind, Saying
+from holdfast.lab.twin.fleet.kinds import FaultVerdict, FleetEventKind
 from holdfast.model import subject
 from holdfast.model.health import Health, worst
 from holdfast.model.signal import Event
@@ -16,12 +16,12 @@ _BUSES = ("1b", "43", "52", "61", "9d", "c3", "d1", "df")  # where the eight GPU
 
 @dataclass(slots=True, eq=False)
 class NodeFault:
-    """Something that is broken. `said` counts what its checks have said of it so far."""
+    """Something that is broken. `reported` counts the verdicts that its checks gave so far."""
 
     kind: FleetEventKind
     parts: tuple[int, ...]
     number: int
-    said: int = 0
+    reported: int = 0
     cured_by: str = ""
 
     def subjects(self, node: str) -> list[str]:
@@ -35,9 +35,9 @@ class NodeFault:
         part = self.parts[0] if self.parts else 0
         return template.format(part=part, bus=f"0000:{_BUSES[part % GPUS]}:00")
 
-    def standing(self) -> list[Saying]:
-        """The latest of what was said, check by check."""
-        return list({saying.check: saying for saying in self.kind.says[: self.said]}.values())
+    def current(self) -> list[FaultVerdict]:
+        """The latest verdict of each check."""
+        return list({verdict.check: verdict for verdict in self.kind.verdicts[: self.reported]}.values())
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +49,7 @@ class FleetNode:
     reported: dict[str, tuple[str, tuple[str, ...]]] = field(
         default_factory=dict
     )  # check -> state, subjects; no passes
+    arrived: bool = False  # its agent has reported
     session: int = 1
     struck: int = 0  # faults so far
     down: bool = False  # rebooting: says nothing
@@ -73,43 +74,47 @@ class FleetNode:
     def verdict(self, check: str) -> Verdict:
         """Row by row, so that it reads as the real agent's does."""
         rows = [
-            Row(name, saying.health, reason=fault.text(saying.reason))
+            Row(name, verdict.health, reason=fault.text(verdict.reason))
             for fault in self.faults
-            for saying in fault.standing()
-            if saying.check == check
+            for verdict in fault.current()
+            if verdict.check == check
             for name in fault.subjects(self.name)
         ]
         return Verdict(check=check, rows=tuple(rows) or (Row(subject.node(self.name), Health.PASS),))
 
+    def first(self, checks: Iterable[str], now: float) -> list[VerdictChange]:
+        """What its agent says of each check when it starts."""
+        self.arrived = True
+        return [self._change(check, "", now) for check in checks]
+
     def changes(self, checks: Iterable[str], now: float) -> list[VerdictChange]:
         """What its agent has to tell about these checks, if anything."""
-        found = []
-        for check in dict.fromkeys(checks):
-            verdict = self.verdict(check)
-            bad = verdict.health is not Health.PASS
-            subjects = tuple(row.subject for row in verdict.rows if bad and row.health is verdict.health)
-            state = (verdict.health.value, subjects)
-            before = self.reported.get(check, (Health.PASS.value, ()))
-            if state == before:
-                continue
-            self.reported[check] = state
-            if not bad:
-                del self.reported[check]
-            found.append(
-                VerdictChange(
-                    at=now,
-                    check=check,
-                    before=before[0],
-                    after=state[0],
-                    reason=verdict.summary() if bad else f"{GPUS} of {GPUS} pass",
-                    subjects=subjects,
-                )
-            )
-        return found
+        if not self.arrived:
+            return []
+        healthy = (Health.PASS.value, ())
+        before = {check: self.reported.get(check, healthy) for check in checks}
+        return [
+            self._change(check, state[0], now) for check, state in before.items() if self._state(check)[:2] != state
+        ]
+
+    def _state(self, check: str) -> tuple[str, tuple[str, ...], str]:
+        """Its health, its subject, and its reason."""
+        verdict = self.verdict(check)
+        if verdict.health is Health.PASS:
+            return verdict.health.value, (), f"{GPUS} of {GPUS} pass"
+        subjects = tuple(row.subject for row in verdict.rows if row.health is verdict.health)
+        return verdict.health.value, subjects, verdict.summary()
+
+    def _change(self, check: str, before: str, now: float) -> VerdictChange:
+        after, subjects, reason = self._state(check)
+        self.reported[check] = (after, subjects)
+        if after == Health.PASS.value:
+            del self.reported[check]
+        return VerdictChange(at=now, check=check, before=before, after=after, reason=reason, subjects=subjects)
 
     def suite(self) -> tuple[Health, str, str]:
         """What the full suite finds: health, the check that decided, its words."""
-        checks = dict.fromkeys(saying.check for fault in self.faults for saying in fault.standing())
+        checks = dict.fromkeys(verdict.check for fault in self.faults for verdict in fault.current())
         verdicts = [self.verdict(check) for check in checks]
         health = worst([Health.PASS, *(verdict.health for verdict in verdicts)])
         for verdict in verdicts:
@@ -118,7 +123,7 @@ class FleetNode:
         return Health.PASS, "", "every check passed"
 
 
-def heard(node: str, fault: NodeFault, now: float) -> list[Event]:
+def fault_events(node: str, fault: NodeFault, now: float) -> list[Event]:
     """The kernel's line, as the real agent would report it."""
     event = fault.kind.event
     if event is None:

@@ -31,7 +31,7 @@ class OrderBook:
     def give(self, node: FleetNode, order: Order) -> None:
         """One that is known is answered as before; one that is under way is left alone."""
         if known := node.outcomes.get(order.id):
-            self._fleet.tell(node, outcomes=(known,))
+            self._fleet.report(node, outcomes=(known,))
         elif order.id not in (node.working_on, node.probing) and not node.down:
             self._begin(node, order)
 
@@ -44,7 +44,7 @@ class OrderBook:
         elif order.verb == "retest":
             self._later(node, order, SUITE_SECONDS, self._tested)
         elif order.verb == "probe":
-            self._fleet.meetings.come(node, order)
+            self._fleet.probe_sessions.come(node, order)
         elif order.verb in ("reset_gpu", "reboot") and node.job:
             self.answer(node, outcome_of(order, ok=False, reason=f"GPUs are in use ({node.job})"))
         elif order.verb == "reset_gpu":
@@ -107,7 +107,7 @@ class OrderBook:
         node.outcomes[outcome.order] = outcome
         if len(node.outcomes) > MOST_REMEMBERED:
             del node.outcomes[next(iter(node.outcomes))]
-        self._fleet.tell(node, outcomes=(outcome,))
+        self._fleet.report(node, outcomes=(outcome,))
 
 
 def outcome_of(

@@ -10,6 +10,7 @@ import numpy as np
 
 from holdfast.lab.twin.fleet.kinds import Strike, kinds
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
+from holdfast.lab.twin.fleet.training import SAVE_SECONDS
 from holdfast.lab.twin.plant.cooling import Cooling
 from holdfast.lab.twin.plant.fault import Faults, PlantFault
 from holdfast.lab.twin.plant.layout import Layout, PlantLayout
@@ -33,6 +34,8 @@ CDU = (
 RACK = ("rack_inlet_celsius", "rack_flow_litres_per_minute", "rack_power_watts")
 ROOM = ("ambient_celsius",)
 NODE = ("fan_speed_ratio", "node_inlet_celsius", "node_power_watts")
+STORAGE, METADATA = "storage/scratch", "storage.metadata"
+STORAGE_SECONDS = {"storage_latency_seconds": 0.004, "storage_metadata_seconds": 0.0012}
 MOST_KEPT = 20_000  # readings that wait to be sent
 
 
@@ -65,6 +68,8 @@ class FleetPlant:
         self._sensors: Floats = np.zeros(len(self.layout.gpus))
         self.gpu_watts: Floats = np.full(len(self.layout.gpus), 90.0)
         self._waiting: list[SiteReading] = []
+        self._slow_metadata: Strike | None = None
+        self._slow_since = 0.0
         self._hot: set[int] = set()
         fleet.clock.at(0.0, self._step)
 
@@ -75,6 +80,9 @@ class FleetPlant:
 
     def strike(self, strike: Strike, now: float) -> None:
         """One of the plant's own faults; those that are over are forgotten."""
+        if strike.kind == METADATA:
+            self._slow_metadata, self._slow_since = strike, now
+            return
         units = dict(zip(self._called("cdu"), self.layout.cdus, strict=True))
         racks = dict(zip(self._called("rack"), self.layout.racks, strict=True))
         update = {**units, **racks}.get(strike.subject)
@@ -87,11 +95,11 @@ class FleetPlant:
         self.cooling.faults = Faults((*(one for one in self.cooling.faults.all if one.end > now), fault))
 
     def take(self) -> list[SiteReading]:
-        """What its instruments said since they were asked last."""
+        """Readings of its instruments since the last call."""
         waiting, self._waiting = self._waiting, []
         return waiting[-MOST_KEPT:]
 
-    def look(self, node: FleetNode, gpu: int) -> dict[str, float]:
+    def read(self, node: FleetNode, gpu: int) -> dict[str, float]:
         """What the driver says of a GPU."""
         place = node.index * GPUS + gpu
         share = float(self.cooling.clock_share[place])
@@ -115,14 +123,29 @@ class FleetPlant:
         self.cooling.step(now, self.gpu_watts, rack_watts)
         self._feel(self._fleet.nodes)
         power = {"rack_power_watts": rack_watts, "node_power_watts": node_watts}
-        update = self._measure.read({**self.cooling.tell(), **power})
+        update = self._measure.read({**self.cooling.signals(), **power})
         for name, values in update.items():
             self._waiting += [
                 SiteReading(now, about, name, float(value))
                 for about, value in zip(self._subjects[name], values, strict=True)
             ]
+        self._waiting += self._storage(now)
         del self._waiting[:-MOST_KEPT]
         self._fleet.clock.after(STEP_SECONDS, self._step)
+
+    def _storage(self, now: float) -> list[SiteReading]:
+        """What the file system says of itself, and how long a checkpoint takes to be written there."""
+        fault, since = self._slow_metadata, now - self._slow_since
+        worse = 1.0
+        if fault is not None and since < fault.lasts:
+            worse = 1 + (fault.magnitude - 1) * min(1.0, since / max(fault.ramp, 1.0))
+        self._fleet.jobs.save_seconds = SAVE_SECONDS * (1 + 0.25 * (worse - 1))
+        noise = 1 + 0.04 * self._work.standard_normal(len(STORAGE_SECONDS))
+        slow = {"storage_metadata_seconds": worse}
+        return [
+            SiteReading(now, STORAGE, name, usual * slow.get(name, 1.0) * float(factor))
+            for (name, usual), factor in zip(STORAGE_SECONDS.items(), noise, strict=True)
+        ]
 
     def _feel(self, nodes: Sequence[FleetNode]) -> None:
         """What the heat leaves of each node's clocks, and who begins or ceases to say so."""

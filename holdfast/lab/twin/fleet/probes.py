@@ -16,7 +16,7 @@ MEET_SECONDS = 20.0
 FABRIC = FleetFabric()
 
 
-class ProbeMeetings:
+class SimulatedProbeSessions:
     def __init__(self, simulation: "Simulation") -> None:
         self._fleet = simulation
         self._waiting: dict[str, tuple[FleetNode, Order]] = {}  # by node

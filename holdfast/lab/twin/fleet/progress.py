@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
-from holdfast.lab.twin.fleet.training import COMPUTE_SECONDS, SAVE_SECONDS, TrainingJob
+from holdfast.lab.twin.fleet.training import COMPUTE_SECONDS, TrainingJob
 from holdfast.model.wire.progress import RankWindow
 
 EVERY_SECONDS = 4.0  # real ones
@@ -15,7 +15,7 @@ Wall = Callable[[float], float]
 
 
 @dataclass(slots=True)
-class Teller:
+class ProgressReporter:
     """Of one node: what its ranks reported last, so that they go on from there."""
 
     job: TrainingJob | None = None
@@ -31,7 +31,7 @@ class Teller:
             self._begin(job)
             if ended:
                 return ended
-            if job is not None:  # heard of at once, so that it is not taken for one that reports nothing
+            if job is not None:  # reports at once, so that it does not count as a silent job
                 return tuple(self._hello(node, gpu, job, wall(now)) for gpu in range(GPUS))
         if job is None or wall(now) - self.reported_at < EVERY_SECONDS:
             return ()
@@ -49,7 +49,7 @@ class Teller:
         self.step, self.until = (job.saved, job.start) if job else (0, 0.0)
 
     def _ended(self, at: float) -> tuple[RankWindow, ...]:
-        """A last word of a job that is over: it said so, or died."""
+        """The final report of a job that ended or died."""
         if self.job is None:
             return ()
         how = "closed" if self.job.saved >= self.job.steps or self.job.moved else "gone"
@@ -79,7 +79,7 @@ class Teller:
         jitter = 1 + 0.01 * ((node.index * GPUS + gpu) * 7 % 5 - 2) / 2
         own = COMPUTE_SECONDS * node.slows(gpu) * jitter
         whole = until - self.until
-        saving = SAVE_SECONDS if job.stretch_began > self.until else 0.0
+        saving = job.saved_in if job.stretch_began > self.until else 0.0
         data = min(DATA_SHARE * own * steps, whole)
         own = min(own, max(0.0, whole - saving - data) / steps)  # a job feels what slows it from its next stretch on
         waiting = max(0.0, whole - saving - data - own * steps)

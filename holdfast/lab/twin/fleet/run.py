@@ -11,14 +11,15 @@ import msgspec
 from holdfast.lab.twin.fleet.connection import Connection, ControllerUnreachable
 from holdfast.lab.twin.fleet.gateway import Gateway
 from holdfast.lab.twin.fleet.orders import Order
-from holdfast.lab.twin.fleet.progress import Teller
+from holdfast.lab.twin.fleet.progress import ProgressReporter
 from holdfast.lab.twin.fleet.simulation import Simulation
 from holdfast.lab.twin.fleet.technician import Technician, Tickets
 from holdfast.lab.twin.fleet.wire import SimulatedAgent, enrolment
+from holdfast.runtime import codec
 
 log = logging.getLogger("holdfast.lab.twin.fleet")
 
-TURN_SECONDS = 0.05
+TICK_SECONDS = 0.05
 REPORT_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 5.0
 
@@ -58,8 +59,8 @@ class FleetRun:
         self.simulation, self.target = simulation, target
         self.counts = Counts()
         self._agents = [SimulatedAgent(node) for node in simulation.nodes]
-        for agent in self._agents if simulation.tells_progress else ():
-            agent.teller = Teller()
+        for agent in self._agents if simulation.reports_progress else ():
+            agent.progress = ProgressReporter()
         self._ready: asyncio.Queue[SimulatedAgent] = asyncio.Queue()
         self._run = secrets.token_hex(6)
         self._wall = time.time()
@@ -96,7 +97,7 @@ class FleetRun:
         for agent in self._agents:
             self._offer(agent)
         while self.counts.enrolled < len(self._agents):
-            await asyncio.sleep(TURN_SECONDS)
+            await asyncio.sleep(TICK_SECONDS)
         log.info("%d nodes are enrolled", self.counts.enrolled)
         self._wall, self._started = time.time(), time.monotonic()
         reported_at = self._started
@@ -109,10 +110,10 @@ class FleetRun:
                 self._offer(agent)
             if now - reported_at >= REPORT_SECONDS:
                 reported_at = now
-                self._tell()
-            await asyncio.sleep(TURN_SECONDS)
+                self._report()
+            await asyncio.sleep(TICK_SECONDS)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         broken = sum(bool(node.faults) for node in self.simulation.nodes)
         words = "%.0f virtual s: %d of %d nodes have a fault, %d jobs run; %d requests acknowledged, %d orders taken"
         counts, fleet = self.counts, self.simulation
@@ -157,7 +158,7 @@ class FleetRun:
         status, body = await connection.post("/v1/enrol", asked)
         if status >= 300:
             return f"enrolment refused ({status}): {body[:200].decode('utf-8', 'replace')}"
-        agent.credential = msgspec.json.decode(body, type=_Granted).credential
+        agent.credential = codec.decode(body, _Granted).credential
         self.counts.enrolled += 1
         return ""
 
@@ -174,7 +175,7 @@ class FleetRun:
             return f"reports refused ({status}): {body[:200].decode('utf-8', 'replace')}"
         del agent.waiting[:count]
         self.counts.acknowledged += 1
-        for order in msgspec.json.decode(body, type=_Acknowledged).orders:
+        for order in codec.decode(body, _Acknowledged).orders:
             self.counts.orders += 1
             self.simulation.orders.give(agent.node, order)
         return ""

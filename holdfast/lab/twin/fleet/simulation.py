@@ -9,10 +9,10 @@ from holdfast.lab.twin.fleet import strikes
 from holdfast.lab.twin.fleet.chance import Chance
 from holdfast.lab.twin.fleet.clock import VirtualClock
 from holdfast.lab.twin.fleet.jobs import Jobs
-from holdfast.lab.twin.fleet.kinds import FleetEventKind, FleetScenario, kinds
-from holdfast.lab.twin.fleet.node import GPUS, FleetNode, NodeFault, heard
+from holdfast.lab.twin.fleet.kinds import FleetEventKind, FleetScenario, checks, kinds
+from holdfast.lab.twin.fleet.node import GPUS, FleetNode, NodeFault, fault_events
 from holdfast.lab.twin.fleet.orders import OrderBook
-from holdfast.lab.twin.fleet.probes import ProbeMeetings
+from holdfast.lab.twin.fleet.probes import SimulatedProbeSessions
 from holdfast.model.health import Health
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import JobSeen, OrderOutcome, VerdictChange
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 HEARTBEAT_SECONDS = 30.0
 YEAR_SECONDS = 365.25 * 86400.0
+SMALL_FLEET = 500  # nodes; of a larger one each agent begins with one verdict, so that its start is no flood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +44,17 @@ class Simulation:
         """`infant_shape` below 1 makes young nodes fail more often than old ones, as a Weibull's shape does."""
         self.clock = VirtualClock()
         self.chance = Chance(seed)
-        self._scenario = scenario
-        self.tells_progress = scenario.tells_progress
+        self.scenario = scenario
+        self.reports_progress = scenario.reports_progress
         self._shape = infant_shape
         self.nodes = [FleetNode(i, name, place) for i, (name, place) in enumerate(places(scenario, nodes))]
         self._updates: list[NodeUpdate] = []
         self._tested = False
-        self.jobs = Jobs(self.clock, self.chance, self.nodes, self._tell_job, scenario.runs)
+        self.jobs = Jobs(self.clock, self.chance, self.nodes, self._report_job, scenario.runs)
         self.orders = OrderBook(self)
-        self.meetings = ProbeMeetings(self)
+        self.probe_sessions = SimulatedProbeSessions(self)
         self.slow_trunks: dict[frozenset[str], float] = {}
-        self.jobs.started = self.meetings.leave
+        self.jobs.started = self.probe_sessions.leave
         self._hazards = list(kinds().values())
         self._weights = [kind.per_gpu_year for kind in self._hazards]
         self.plant = self._built(seed) if scenario.plant else None
@@ -62,19 +63,19 @@ class Simulation:
     def _built(self, seed: int) -> "FleetPlant":
         from holdfast.lab.twin.fleet.plant import FleetPlant  # needs NumPy, which a fleet without a plant does not
 
-        return FleetPlant(self, self._scenario.places["rack"], self._scenario.places["loop"], seed)
+        return FleetPlant(self, self.scenario.places["rack"], self.scenario.places["loop"], seed)
 
     @property
     def now(self) -> float:
         return self.clock.now
 
     def advance(self, until: float) -> list[NodeUpdate]:
-        """Everything that is said up to this moment, in order."""
+        """All reports up to this moment, in order."""
         self.clock.advance(until)
         updates, self._updates = self._updates, []
         return updates
 
-    def tell(
+    def report(
         self,
         node: FleetNode,
         changes: Sequence[VerdictChange] = (),
@@ -100,8 +101,8 @@ class Simulation:
             )
         )
 
-    def _tell_job(self, node: FleetNode, event: Event, ended: Sequence[JobSeen]) -> None:
-        self.tell(node, events=(event,), ended=ended)
+    def _report_job(self, node: FleetNode, event: Event, ended: Sequence[JobSeen]) -> None:
+        self.report(node, events=(event,), ended=ended)
 
     def strike(
         self, node: FleetNode, kind: FleetEventKind, parts: tuple[int, ...], lasts: float = 0.0, cured_by: str = ""
@@ -112,26 +113,26 @@ class Simulation:
         node.struck += 1
         fault = NodeFault(kind, parts, node.struck, cured_by=cured_by)
         node.faults.append(fault)
-        self.tell(node, events=heard(node.name, fault, self.clock.now))
-        for saying in kind.says:
-            self.clock.after(saying.after, partial(self._say, node, fault))
+        self.report(node, events=fault_events(node.name, fault, self.clock.now))
+        for verdict in kind.verdicts:
+            self.clock.after(verdict.after, partial(self._say, node, fault))
         if kind.heals_seconds and not lasts:
             lasts = self.chance.exponential(kind.heals_seconds, "heals", node.index, fault.number)
         if lasts:
             self.clock.after(lasts, partial(self.mend, node, [fault]))
 
     def mend(self, node: FleetNode, faults: Iterable[NodeFault]) -> None:
-        """They are gone; whether anyone hears of it depends on whether the node is on."""
+        """They are gone; a report of it comes only if the node is on."""
         gone = [fault for fault in faults if fault in node.faults]
         node.faults = [fault for fault in node.faults if fault not in gone]
         if gone and not node.down:
-            self.tell(node, node.changes((s.check for fault in gone for s in fault.kind.says), self.clock.now))
+            self.report(node, node.changes((s.check for fault in gone for s in fault.kind.verdicts), self.clock.now))
 
     def passed(self, node: FleetNode) -> None:
         """A suite passed. The first of the first node lets those strikes begin that wait for it."""
         if node.index == 0 and not self._tested:
             self._tested = True
-            for number, strike in enumerate(self._scenario.strikes):
+            for number, strike in enumerate(self.scenario.strikes):
                 if strike.once_tested:
                     strikes.plan(self, number, strike)
 
@@ -139,32 +140,38 @@ class Simulation:
         """The next thing its checks say of a fault; one that fails closes the gate and ends the job there."""
         if fault not in node.faults:
             return
-        saying = fault.kind.says[fault.said]
-        fault.said += 1
+        verdict = fault.kind.verdicts[fault.reported]
+        fault.reported += 1
         if node.down:
             return
-        self.tell(node, node.changes((saying.check,), self.clock.now))
-        if saying.health is Health.FAIL:
+        self.report(node, node.changes((verdict.check,), self.clock.now))
+        if verdict.health is Health.FAIL:
             node.open = False
             self.jobs.node_failed(node)
 
     def _plan(self) -> None:
         for node in self.nodes:
             phase = HEARTBEAT_SECONDS * self.chance.uniform("phase", node.index)
-            self.clock.at(phase, partial(self._beat, node))
+            self.clock.at(phase, partial(self._arrive, node))
             self._plan_fault(node)
-        for number, strike in enumerate(self._scenario.strikes):
+        for number, strike in enumerate(self.scenario.strikes):
             if not strike.once_tested:
                 strikes.plan(self, number, strike)
         self.clock.at(90.0, self.jobs.schedule)
 
+    def _arrive(self, node: FleetNode) -> None:
+        """An agent that starts tells every verdict once."""
+        known = checks() if len(self.nodes) <= SMALL_FLEET else checks()[:1]
+        self.report(node, node.first(known, self.clock.now))
+        self._beat(node)
+
     def _beat(self, node: FleetNode) -> None:
-        self.tell(node, heartbeat=True)
+        self.report(node, heartbeat=True)
         self.clock.after(HEARTBEAT_SECONDS, partial(self._beat, node))
 
     def _plan_fault(self, node: FleetNode, count: int = 0) -> None:
         """The next arrival of a process whose rate falls with age when the shape is below 1."""
-        per_second = sum(self._weights) * GPUS * self._scenario.acceleration / YEAR_SECONDS
+        per_second = sum(self._weights) * GPUS * self.scenario.acceleration / YEAR_SECONDS
         if per_second <= 0:
             return
         risk = (self.clock.now * per_second) ** self._shape + self.chance.exponential(1.0, "gap", node.index, count)

@@ -13,6 +13,7 @@ OWNERS = {
     "rack": "facilities",
     "feed": "facilities",
     "switch": "network",
+    "storage": "storage",
     "node": "hardware",
     "job": "training",
     "milestone": "business",
@@ -49,4 +50,5 @@ def _edges(scenario: FleetScenario, nodes: int) -> Iterator[tuple[str, str, str]
         yield "powers", rack, node
         yield "connects", f"switch/{place['leaf']}", node
     for run in scenario.runs:
+        yield "checkpoints_to", "storage/scratch", f"job/{run.name}"
         yield "blocks", f"job/{run.name}", "milestone/release"

@@ -1,7 +1,8 @@
-"""The simulated technician: repairs every node that waits for an operator and releases it."""
+"""The simulated people on site: a technician who repairs what waits for an operator, and planned maintenance."""
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ from urllib.parse import quote
 import msgspec
 
 from holdfast.lab.twin.fleet.connection import Connection, ControllerUnreachable
+from holdfast.lab.twin.fleet.kinds import PlannedVisit
+from holdfast.runtime import codec
 
 if TYPE_CHECKING:
     from holdfast.lab.twin.fleet.simulation import Simulation
@@ -23,7 +26,10 @@ CHANGED = "a technician changed the broken parts"
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class NodeRequest:
+    """What an operator asks the controller for."""
+
+    verb: str  # quarantine or release
     node: str
     reason: str
 
@@ -35,7 +41,9 @@ class Technician:
         self._fleet = simulation
         self._nodes = {node.name: node for node in simulation.nodes}
         self._tickets: set[str] = set()
-        self._done: list[Visit] = []
+        self._requests: list[NodeRequest] = []
+        for visit in simulation.scenario.visits:
+            simulation.clock.at(visit.at, partial(self._begin, visit))
 
     def call(self, ticket: str, name: str) -> bool:
         """Whether a visit begins: not for a ticket that had its visit, nor to a node that is not of this fleet."""
@@ -46,15 +54,27 @@ class Technician:
         self._fleet.clock.after(VISIT_SECONDS * spread, partial(self._repair, name))
         return True
 
-    def take_done(self) -> list[Visit]:
-        done, self._done = self._done, []
-        return done
+    def take_requests(self) -> list[NodeRequest]:
+        """What is due, each once."""
+        due, self._requests = self._requests, []
+        return due
+
+    def _begin(self, visit: PlannedVisit) -> None:
+        nodes = [node.name for node in self._fleet.nodes[visit.first - 1 :][: visit.count]]
+        self._ask("quarantine", nodes, f"planned maintenance: {visit.what}")
+        done = partial(self._ask, "release", nodes, f"planned maintenance is done: {visit.what}")
+        self._fleet.clock.after(visit.lasts, done)
+        if visit.every:
+            self._fleet.clock.after(visit.every, partial(self._begin, visit))
+
+    def _ask(self, verb: str, nodes: Sequence[str], reason: str) -> None:
+        self._requests += [NodeRequest(verb, node, reason) for node in nodes]
 
     def _repair(self, name: str) -> None:
         node = self._nodes[name]
         broken = ", ".join(dict.fromkeys(fault.kind.name.replace("_", " ") for fault in node.faults))
         self._fleet.mend(node, list(node.faults))
-        self._done.append(Visit(name, f"{CHANGED}: {broken}" if broken else "a technician found nothing broken"))
+        self._ask("release", [name], f"{CHANGED}: {broken}" if broken else "a technician found nothing broken")
 
 
 class _Item(msgspec.Struct):
@@ -93,15 +113,15 @@ class Tickets:
 
     async def _round(self) -> None:
         body = await self._request("GET", "/v1/inbox")
-        for item in msgspec.json.decode(body, type=_Inbox).items:
+        for item in codec.decode(body, _Inbox).items:
             if item.kind == "node":
                 await self._answer(item, item.subject.partition("/")[2])
-        for visit in self._technician.take_done():
-            await self._request("POST", f"/v1/nodes/{quote(visit.node)}/release", reason=visit.reason)
+        for one in self._technician.take_requests():
+            await self._request("POST", f"/v1/nodes/{quote(one.node)}/{one.verb}", reason=one.reason)
 
     async def _answer(self, item: _Item, node: str) -> None:
         """What an operator took out of service is left to that operator."""
-        about = msgspec.json.decode(await self._request("GET", f"/v1/nodes/{quote(node)}"), type=_Node)
+        about = codec.decode(await self._request("GET", f"/v1/nodes/{quote(node)}"), _Node)
         if about.cause != OPERATOR and self._technician.call(item.key, node):
             await self._request("POST", "/v1/inbox", item=item.key, action="acknowledge", comment=CALLED)
 

@@ -31,6 +31,8 @@ class TrainingJob:
     start: float = 0.0
     stretch_began: float = 0.0
     step_seconds: float = COMPUTE_SECONDS
+    save_seconds: float = SAVE_SECONDS  # that the checkpoint under way takes
+    saved_in: float = SAVE_SECONDS  # and the one before it took
 
     @property
     def name(self) -> str:
@@ -47,11 +49,12 @@ class TrainingJob:
         """Until the next checkpoint, or the end."""
         return min(STEPS_BETWEEN, self.steps - self.saved)
 
-    def begin_stretch(self, now: float) -> float:
+    def begin_stretch(self, now: float, save_seconds: float = SAVE_SECONDS) -> float:
         """The pace is set; when its checkpoint will be written."""
         self.stretch_began = now
+        self.saved_in, self.save_seconds = self.save_seconds, save_seconds
         self.step_seconds = step_seconds(self.nodes)
-        return now + self.next_steps * self.step_seconds + SAVE_SECONDS
+        return now + self.next_steps * self.step_seconds + save_seconds
 
     def end_stretch(self) -> bool:
         """A checkpoint is written; is that all?"""

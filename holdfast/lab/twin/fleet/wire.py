@@ -10,7 +10,7 @@ from holdfast.lab.twin.fleet.chance import Chance
 from holdfast.lab.twin.fleet.digest import digest
 from holdfast.lab.twin.fleet.keeping import kept
 from holdfast.lab.twin.fleet.node import FleetNode
-from holdfast.lab.twin.fleet.progress import Teller
+from holdfast.lab.twin.fleet.progress import ProgressReporter
 from holdfast.lab.twin.fleet.simulation import NodeUpdate
 from holdfast.lab.twin.fleet.training import TrainingJob
 from holdfast.model.wire.report import Report
@@ -24,7 +24,7 @@ MOST_WAITING = 200  # reports of one node while the controller is away; then hea
 class SimulatedAgent:
     """The sending half of a simulated agent: a credential, a number per report, and what waits to be acknowledged."""
 
-    __slots__ = ("beats", "credential", "node", "sending", "seq", "session", "teller", "waiting")
+    __slots__ = ("beats", "credential", "node", "progress", "sending", "seq", "session", "waiting")
 
     def __init__(self, node: FleetNode) -> None:
         self.node = node
@@ -33,7 +33,7 @@ class SimulatedAgent:
         self.seq = 0
         self.beats = 0
         self.sending = False
-        self.teller: Teller | None = None  # None where trainings tell nothing
+        self.progress: ProgressReporter | None = None  # None where trainings tell nothing
         self.waiting: list[tuple[bool, bytes]] = []  # is it news, and the report
 
     def say(
@@ -61,8 +61,10 @@ class SimulatedAgent:
             outcomes=tuple(replace(outcome, began=wall(outcome.began)) for outcome in update.outcomes),
             jobs=tuple(replace(job, start=wall(job.start or 0.0)) for job in update.jobs),
             digest=digest(self.node, update.at, chance, plant) if update.heartbeat and self.beats % 2 else b"",
-            progress=self.teller.windows(self.node, job, update.at, wall) if self.teller and update.heartbeat else (),
-            keepers=kept(self.node, job) if self.teller else (),
+            progress=self.progress.windows(self.node, job, update.at, wall)
+            if self.progress and update.heartbeat
+            else (),
+            keepers=kept(self.node, job) if self.progress else (),
             twin=True,
         )
         self.waiting.append((not update.heartbeat, msgspec.json.encode(report)))

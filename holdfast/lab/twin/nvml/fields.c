@@ -150,6 +150,13 @@ static result answer_field(const struct gpu *g, struct field_value *v)
     int per_link = (v->field >= 138 && v->field <= 141) || (v->field >= 161 && v->field <= 166) ||
                    (v->field >= 201 && v->field <= 222);
     int numbered = (v->field >= 32 && v->field <= 59) || (v->field >= 96 && v->field <= 119);
+    if (v->field >= 170 && v->field <= 172) {
+        uint link = v->scope;
+        if (!g->c2c_links || (v->field != 170 && link >= g->c2c_links))
+            return NOT_SUPPORTED;
+        uint up = !(g->c2c_down >> link & 1);
+        return as_uint(v, g, CAN_NVLINK, v->field == 170 ? g->c2c_links : v->field == 171 ? up : up * 44712);
+    }
     if (v->field == 91)
         return as_uint(v, g, CAN_NVLINK, g->link_count);
     if (v->field == 90)

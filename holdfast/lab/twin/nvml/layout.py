@@ -11,7 +11,7 @@ from typing import Annotated
 from holdfast.lab.twin.c_layout import F64, I32, U32, U64, Text, c_struct, packed
 
 MAGIC = 0x4E49575444464C48  # 'HLFDTWIN' in memory order
-VERSION = 2
+VERSION = 3
 MAX_GPUS = 16
 MAX_LINKS = 18
 MAX_PROCESSES = 16
@@ -181,6 +181,8 @@ class Gpu(Structure):
     fabric_health_summary: U32
     fabric_cluster: Annotated["Array[ctypes.c_uint8]", ctypes.c_uint8 * 16]
     recovery_action: U32
+    c2c_links: U32  # to the CPU of the same board
+    c2c_down: U32  # a bit for each that is down
     process_count: U32
     process: Annotated["Array[NvmlProcess]", NvmlProcess * MAX_PROCESSES]
     # Not seen through NVML: what the twin's physics works with.

@@ -132,7 +132,7 @@ class Cooling:
     def _towards(self, inertia: float) -> float:
         return 1 - exp(-self.step_seconds / inertia)
 
-    def tell(self) -> dict[str, Floats]:
+    def signals(self) -> dict[str, Floats]:
         plan = self.layout
         cdu_watts = np.bincount(plan.cdu_of_rack, self.warming * self.flow, len(plan.cdus))
         return {

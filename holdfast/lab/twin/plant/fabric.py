@@ -74,7 +74,7 @@ class PlantFabric:
             found = max(found, float(self.pressure[leaves].max()))
         return found
 
-    def tell(self, talking: dict[str, float]) -> dict[str, Floats]:
+    def signals(self, talking: dict[str, float]) -> dict[str, Floats]:
         """`talking`: of each job, how much of its usual traffic goes on."""
         load = np.zeros(len(self.layout.leaves))
         for name, leaves in self._crossing.items():

@@ -8,10 +8,10 @@ import numpy as np
 from holdfast.lab.twin.plant.cooling import Cooling
 from holdfast.lab.twin.plant.fabric import PlantFabric
 from holdfast.lab.twin.plant.fault import Distractor, Faults, PlantFault
-from holdfast.lab.twin.plant.happenings import Happenings
 from holdfast.lab.twin.plant.jobs import PlantJob, busy_share, working_share
 from holdfast.lab.twin.plant.layout import Layout
 from holdfast.lab.twin.plant.measure import Column, Floats, Measurement
+from holdfast.lab.twin.plant.plant_events import PlantEvents
 from holdfast.lab.twin.plant.pools import Pools
 from holdfast.lab.twin.plant.power import HOST, HW_SLOWDOWN, LIMIT, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL, Power, watts
 from holdfast.lab.twin.plant.sensors import Sensors
@@ -57,7 +57,7 @@ class Plant:
             PlantJob(spec, self.layout, faults, self.distractors, self._random(10, number), self._random(11, number))
             for number, spec in enumerate(self.layout.jobs)
         ]
-        self.happenings = Happenings(self.layout, self.faults, self.distractors, self.power, self._random(3))
+        self.plant_events = PlantEvents(self.layout, self.faults, self.distractors, self.power, self._random(3))
         self.subjects = subjects(self.layout)
         self._measure = Measurement(self.seed, self.step_seconds, self.subjects)
         self._sensors = Sensors(self.subjects, self.faults, self.distractors, self.step_seconds)
@@ -101,15 +101,15 @@ class Plant:
         self.fabric.step(now)
         self.storage.step(now)
         self.pools.step(now, self.fabric)
-        self.happenings.step(now, self.step_seconds, self.runs)
+        self.plant_events.step(now, self.step_seconds, self.runs)
         for run in self.runs:
             run.step(now, self.step_seconds, clock, self.fabric.slowdown(run.spec), self.storage)
         return {
-            **self.cooling.tell(),
-            **self.power.tell(rack_watts),
-            **self.fabric.tell({run.spec.name: _talking(run) for run in self.runs}),
-            **self.storage.tell(),
-            **self.pools.tell(),
+            **self.cooling.signals(),
+            **self.power.signals(rack_watts),
+            **self.fabric.signals({run.spec.name: _talking(run) for run in self.runs}),
+            **self.storage.signals(),
+            **self.pools.signals(),
             **self._jobs(now),
             "node_power_watts": node_watts,
             "gpu_power_watts": gpu_watts,
@@ -160,7 +160,7 @@ class Plant:
         }
 
     def _events(self) -> Iterator[Event]:
-        for one in (self.happenings.events, *(run.events for run in self.runs)):
+        for one in (self.plant_events.events, *(run.events for run in self.runs)):
             yield from one
             one.clear()
 

@@ -43,7 +43,7 @@ class Pools:
             able[number] /= max(1.0, float(pressure[links].max())) if links else 1.0
         self._over = self.share * count * self._hour / (np.maximum(able, 0.02))
 
-    def tell(self) -> dict[str, Floats]:
+    def signals(self) -> dict[str, Floats]:
         if self.layout.serving is None:
             return {}
         waits = np.maximum(0.0, 1 - HEADROOM / np.maximum(self._over, HEADROOM))

@@ -77,7 +77,7 @@ class Power:
         room = (self.limit - IDLE) / np.maximum((LIMIT - IDLE) * busy, 1.0)
         return np.minimum(1.0, np.maximum(room, 0.02) ** (1 / EXPONENT))
 
-    def tell(self, rack_watts: Floats) -> dict[str, Floats]:
+    def signals(self, rack_watts: Floats) -> dict[str, Floats]:
         pairs = self.healthy.reshape(-1, 2)
         output = rack_watts[:, None] * pairs / np.maximum(pairs.sum(axis=1, keepdims=True), 1.0)
         return {

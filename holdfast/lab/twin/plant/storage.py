@@ -68,7 +68,7 @@ class Storage:
                     found[node] = 1 + (fault.magnitude - 1) * fault.level(self.now)
         return found
 
-    def tell(self) -> dict[str, Floats]:
+    def signals(self) -> dict[str, Floats]:
         queue = 1 + 0.3 * self.writers
         return {
             "storage_latency_seconds": LATENCY * queue * self._burst / self.speed**1.5,

@@ -15,7 +15,7 @@ FEW = 2  # failures or checkpoints that make a rate
 
 
 def without(plant: Plant, fault: PlantFault) -> Plant:
-    """The same plant, with the same luck, where this fault does not happen."""
+    """The same plant, with the same random numbers, without this fault."""
     if fault.kind == "schedule.slow_recovery":
         left = tuple(replace(one, magnitude=1.0) if one is fault else one for one in plant.faults)
     else:

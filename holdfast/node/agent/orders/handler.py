@@ -13,6 +13,7 @@ import msgspec
 from holdfast.model.wire.order import Order as Order
 from holdfast.model.wire.report import LONGEST_NAME, LONGEST_TEXT, OrderOutcome
 from holdfast.node.agent.state import write_atomically
+from holdfast.runtime import codec
 from holdfast.runtime.threads import run_contained
 
 log = logging.getLogger("holdfast.node.agent")
@@ -157,10 +158,10 @@ class OrderHandler:
         for line in lines[-2 * MOST_REMEMBERED :]:
             try:
                 if line.startswith(b'{"begun"'):
-                    begun = msgspec.json.decode(line, type=_Begun)
+                    begun = codec.decode(line, _Begun)
                     self._begun[begun.begun] = begun
                 else:
-                    outcome = msgspec.json.decode(line, type=OrderOutcome)
+                    outcome = codec.decode(line, OrderOutcome)
                     self._done[outcome.order] = outcome
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue  # a line torn by a crash

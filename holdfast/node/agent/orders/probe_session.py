@@ -26,7 +26,7 @@ BUDGET_SECONDS = 1.0  # of repeated exchanges of a pair
 LEAST_SECONDS = 1.0
 LAST_WORDS = 300
 SET_UP = "set-up failed"
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 class Trouble(Exception):
@@ -40,9 +40,9 @@ class Trouble(Exception):
 class AgentProbeSession:
     """`stop` ends it from another thread, whatever it is at; `hold` returns or raises soon after."""
 
-    def __init__(self, node: str, order: Order, python: str, tell: Tell) -> None:
+    def __init__(self, node: str, order: Order, python: str, notify: Notify) -> None:
         assert order.probe is not None
-        self._node, self._order, self._ask, self._python, self._tell = node, order, order.probe, python, tell
+        self._node, self._order, self._ask, self._python, self._notify = node, order, order.probe, python, notify
         self._until = time.monotonic() + order.probe.seconds
         self._stopped = threading.Event()
         self._ends: list[Callable[[], None]] = []
@@ -79,13 +79,13 @@ class AgentProbeSession:
         worker = gathering.serve(self._python, line)
         self._on_stop(worker.kill)
         try:
-            _, said = worker.communicate(timeout=LONGEST_RUN_SECONDS)
+            _, errors = worker.communicate(timeout=LONGEST_RUN_SECONDS)
         except subprocess.TimeoutExpired:
             worker.kill()
-            _, said = worker.communicate()
+            _, errors = worker.communicate()
         gathering.hang_up(line)
         if worker.returncode:
-            last = next((words for words in reversed(said.splitlines()) if words.strip()), "it said nothing")
+            last = next((words for words in reversed(errors.splitlines()) if words.strip()), "no output")
             raise CannotMeet(f"the worker died: {last.strip()[:LAST_WORDS]}")
         return self._outcome(f"met {ask.peer}")
 
@@ -98,7 +98,7 @@ class AgentProbeSession:
         self._on_stop(place.close)
         own = SweepWorker(Host(self._node), self._python)  # it loads torch while the others are on their way
         self._on_stop(own.stop)
-        lines = place.wait(self._left(), self._tell, self._stopped.is_set)
+        lines = place.wait(self._left(), self._notify, self._stopped.is_set)
         own.host = Host(self._node, ask.address or place.address, leaf)
         with Crew([], workers={self._node: own, **lines}) as crew:
             self._on_stop(crew.stop)
@@ -119,8 +119,8 @@ class AgentProbeSession:
             name, why = next(iter(pairs.own_words.items()))
             raise Trouble(name if len(pairs.own_words) == 1 else "", why)
         if pairs.wrong:
-            seats = ", ".join(seat for _, _, wrong in pairs.wrong for seat in wrong)
-            return self._outcome(f"wrong numbers from {seats or 'somebody'}", bytes_per_second=0.0)
+            slots = ", ".join(slot for _, _, wrong in pairs.wrong for slot in wrong)
+            return self._outcome(f"wrong numbers from {slots or 'somebody'}", bytes_per_second=0.0)
         rates = [one.bytes_per_second for one in pairs.measured]
         return self._outcome(f"{_reported(rates)} with {self._ask.peer}", bytes_per_second=min(rates))
 
@@ -146,7 +146,7 @@ class AgentProbeSession:
             timeout_seconds=request.timeout_seconds,
         )
         known = by_hosts([worker.host for worker in crew.workers.values()])
-        report = probe(crew, options, known, lambda found: slow_band(found, request.fabric, None), self._tell)
+        report = probe(crew, options, known, lambda found: slow_band(found, request.fabric, None), self._notify)
         return self._outcome(f"{len(report.hosts)} nodes took part", document=_document(report))
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from holdfast.node.agent.orders.probe_session import AgentProbeSession
 
 log = logging.getLogger("holdfast.node.agent")
-LOOK_SECONDS = 0.2  # how often it is looked whether somebody wants the node
-TELL_SECONDS = 3.0  # between two words on how far a run is
+POLL_SECONDS = 0.2  # how often it is looked whether somebody wants the node
+REPORT_SECONDS = 3.0  # between two words on how far a run is
 
 
 class Prober:
@@ -29,12 +29,12 @@ class Prober:
         node: str,
         jobs: Callable[[], Sequence[str]],
         verdict_file: str,
-        tell: Callable[[OrderOutcome], None] = lambda outcome: None,
+        notify: Callable[[OrderOutcome], None] = lambda outcome: None,
         python: str = sys.executable,
     ) -> None:
         """`jobs`: who holds this node's GPUs. A prolog that removes the mark ends the probe, without any clock.
-        `tell`: where it is said how far a run is."""
-        self._node, self._jobs, self._tell, self._python = node, jobs, tell, python
+        `notify`: receives the progress of a run."""
+        self._node, self._jobs, self._notify, self._python = node, jobs, notify, python
         self._mark = Path(verdict_file).with_suffix(".probing")
         self._cancelled: set[int] = set()
 
@@ -74,18 +74,18 @@ class Prober:
         return refused(order, wanted) if wanted else outcome
 
     def _progress(self, order: Order) -> Callable[[str], None]:
-        said = 0.0
+        reported_at = 0.0
 
-        def tell(words: str) -> None:
-            nonlocal said
-            if time.monotonic() - said >= TELL_SECONDS:
-                said = time.monotonic()
-                self._tell(OrderOutcome(order=order.id, verb=order.verb, ok=True, reason=words, under_way=True))
+        def notify(words: str) -> None:
+            nonlocal reported_at
+            if time.monotonic() - reported_at >= REPORT_SECONDS:
+                reported_at = time.monotonic()
+                self._notify(OrderOutcome(order=order.id, verb=order.verb, ok=True, reason=words, under_way=True))
 
-        return tell
+        return notify
 
     def _watch(self, order: Order, session: "AgentProbeSession", over: threading.Event, marked: bool) -> None:
-        while not over.wait(LOOK_SECONDS):
+        while not over.wait(POLL_SECONDS):
             if why := self._wanted(order, marked):
                 log.info("the probe ends: %s", why)
                 self._cancelled.add(order.id)

@@ -20,17 +20,17 @@ from holdfast.model.settings import Settings
 from holdfast.model.wire.report import LONGEST_TEXT, OrderOutcome
 from holdfast.node.agent.orders.handler import Order, OrderAction
 from holdfast.node.agent.suite import SuiteResult
-from holdfast.runtime import process
+from holdfast.runtime import codec, process
 from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.node.agent")
 _USED = "the node was used, or its scheduler started, while the suite ran"
 
 
-def retest(settings: Settings, look_again: Callable[[], bool] = lambda: True) -> OrderAction:
+def retest(settings: Settings, refresh: Callable[[], bool] = lambda: True) -> OrderAction:
     """Run the bootstrap suite in its own process, with a time budget.
 
-    `look_again` brings the agent's own verdicts up to date: one from before the repair must not contradict the test.
+    `refresh` brings the agent's own verdicts up to date: one from before the repair must not contradict the test.
     """
     mark = TestedMark(settings.agent.verdict_file)
 
@@ -40,7 +40,7 @@ def retest(settings: Settings, look_again: Callable[[], bool] = lambda: True) ->
         if outcome.health not in (Health.PASS.value, Health.DEGRADED.value):
             mark.not_passed()
             return outcome
-        look_again()
+        refresh()
         if not mark.passed():
             return _unknown(order, now, _USED)
         return outcome
@@ -55,7 +55,7 @@ def _run_suite(settings: Settings, order: Order, now: float, cancelled: Callable
         answer = process.run(command, os.environ, settings.controller.retest_budget_seconds, cancelled)
         if answer.code != 0:
             return _unknown(order, now, f"the suite ended with exit code {answer.code}: {answer.message}")
-        found = msgspec.json.decode(answer.out, type=SuiteResult)
+        found = codec.decode(answer.out, SuiteResult)
     except NoAnswer:
         if why := cancelled():
             return _unknown(order, now, why)

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.node.agent.reporting.connection import ControllerLink, HttpAnswer
+from holdfast.runtime import codec
 
 log = logging.getLogger("holdfast.node.agent")
 
@@ -55,11 +56,11 @@ class Enrolment:
 
     def _granted(self, answer: HttpAnswer, otherwise: str) -> str:
         try:
-            granted = msgspec.json.decode(answer.body, type=_Granted).credential if answer.status < 300 else ""
+            granted = codec.decode(answer.body, _Granted).credential if answer.status < 300 else ""
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             granted = ""
         if not granted or not granted.isprintable():
-            raise NotEnrolled(f"{otherwise}: {answer.said}")
+            raise NotEnrolled(f"{otherwise}: {answer.message}")
         self._keep(granted)
         return granted
 

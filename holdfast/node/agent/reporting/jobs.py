@@ -17,7 +17,7 @@ PLAIN_PROCESS = "pid-"
 
 
 class JobsHere:
-    """`hear` is called by the judging thread, `seen` by the reporter's, `testing` by the one that runs the suite."""
+    """`receive` is called by the judging thread, `seen` by the reporter's, `testing` by the one that runs the suite."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -29,7 +29,7 @@ class JobsHere:
     def seen(self) -> tuple[JobSeen, ...] | None:
         return self._seen
 
-    def hear(self, reading: Reading) -> bool:
+    def record(self, reading: Reading) -> bool:
         """True when it is other jobs than before, which the controller should know at once."""
         if reading.source != JobsSource.name:
             return False

@@ -1,11 +1,10 @@
 """Reporter: sends changes at once, a heartbeat every 30 s and a digest each minute, until acknowledged.
 
-On a thread of its own, behind a queue: neither a slow controller nor a slow disk ever holds up the judgement.
+On a thread of its own, behind a queue: neither a slow controller nor a slow disk delays evaluation.
 """
 
 import logging
 import queue
-import random
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +18,12 @@ from holdfast.model.wire.progress import RankWindow
 from holdfast.model.wire.report import MOST_PARTS, JobSeen, OrderOutcome, Report, VerdictChange
 from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.orders.handler import Order
+from holdfast.node.agent.reporting.backoff import Backoff
 from holdfast.node.agent.reporting.bounds import chunks, loss, shortened, worded
 from holdfast.node.agent.reporting.connection import ControllerLink, HttpAnswer, LinkDown
 from holdfast.node.agent.reporting.enrolment import Enrolment, NotEnrolled
 from holdfast.node.agent.reporting.spool import Spool, SpoolEntry
-from holdfast.runtime import threads
+from holdfast.runtime import codec, threads
 
 log = logging.getLogger("holdfast.node.agent")
 UNREPORTED = "reports"
@@ -35,8 +35,6 @@ FOLLOW_UP_SECONDS = (2.0, 5.0, 10.0)  # orders come with an acknowledgement: aft
 MOST_REPORTS = 200  # in one request
 MOST_BYTES = 512 << 10  # in one request; a controller takes 1 MB
 TOGETHER = 100  # changes or events in one report, so that a report is never too large for a request
-FIRST_PAUSE_SECONDS = 1.0
-LONGEST_PAUSE_SECONDS = 60.0
 BAD_REPORT = frozenset({400, 413, 422})
 
 
@@ -51,7 +49,7 @@ class Update:
 class _Acknowledged(msgspec.Struct):
     accepted: list[bool]
     orders: list[Order] = []
-    tell_all: bool = False
+    resend_all: bool = False
     renew: bool = False
     closed: str = ""
     cancel: list[int] = []
@@ -91,9 +89,9 @@ class Reporter:
         self._credential, self._newly_enrolled = "", False
         self._digest_at = 0.0
         self._beats_due = [0.0]  # the last of them is the regular one
-        self._pause = 0.0
+        self._backoff = Backoff()
         self._try_at = 0.0
-        self._said = ""
+        self._waits_for = ""
         self._one_by_one = False
 
     def on_cancelled(self, take: Callable[[list[int]], None]) -> None:
@@ -110,8 +108,8 @@ class Reporter:
         """Reported with every answer while the node is to be released, and how long that waits for storage."""
         self._take_flush = take
 
-    def on_tell_all(self, verdicts: Callable[[], Sequence[CheckChange]]) -> None:
-        """Asked for every standing verdict when the controller lacks earlier reports: its store is an old copy."""
+    def on_resend(self, verdicts: Callable[[], Sequence[CheckChange]]) -> None:
+        """Send every current verdict: the controller lacks earlier reports because its store is an old copy."""
         self._verdicts = verdicts
 
     def start(self) -> None:
@@ -124,21 +122,21 @@ class Reporter:
     def trouble(self) -> str:
         return self._spool.trouble
 
-    def tell(self, changes: Sequence[CheckChange] = (), events: Sequence[Event] = ()) -> None:
+    def add(self, changes: Sequence[CheckChange] = (), events: Sequence[Event] = ()) -> None:
         if changes or events:
             self._news.put(Update(changes, events))
 
-    def tell_jobs(self) -> None:
+    def report_jobs(self) -> None:
         self._news.put(Update(jobs=True))
 
     def answer(self, outcome: OrderOutcome) -> None:
         self._news.put(Update(outcomes=(outcome,)))
 
     def run(self) -> None:
-        threads.run_contained("reporter", lambda: self.turn(self._wait_seconds()))
+        threads.run_contained("reporter", lambda: self.step(self._wait_seconds()))
         self._link.close()
 
-    def turn(self, wait: float) -> bool:
+    def step(self, wait: float) -> bool:
         """Wait for news, spool what there is, send what can be sent; False when asked to stop."""
         going_on = self._spool_news(wait)
         now = self._clock()
@@ -220,7 +218,7 @@ class Reporter:
 
     def _report(self, now: float) -> Report:
         """With what is known of the jobs here. Users choose their names: what cannot be reported of them is left out,
-        and the node is heard of all the same."""
+        and the node still reports."""
         self._seq += 1
         bare = Report(node=self._node, session=self._session, seq=self._seq, at=now, twin=self._twin)
         try:
@@ -257,16 +255,16 @@ class Reporter:
         elif answer.status in BAD_REPORT and len(sent) > 1:
             self._one_by_one = True  # one of them is at fault; the others must not wait behind it
         elif answer.status in BAD_REPORT:
-            log.error("report %d was refused and is given up: %s", sent[0].seq, answer.said)
+            log.error("report %d was refused and is given up: %s", sent[0].seq, answer.message)
             self._spool.give_up(sent)
         else:
-            self._wait(f"the controller refused our reports: {answer.said}")
+            self._wait(f"the controller refused our reports: {answer.message}")
 
     def _enrol_again(self, answer: HttpAnswer) -> None:
         """Once; a credential that was never good is no reason to ask for another at once."""
         if self._newly_enrolled:
             self._newly_enrolled, self._credential = False, ""
-            self._wait(f"the controller refuses the credential it gave us: {answer.said}")
+            self._wait(f"the controller refuses the credential it gave us: {answer.message}")
             return
         self._credential = ""
         self._credential = self._enrolment.enrol(self._link)
@@ -274,29 +272,30 @@ class Reporter:
 
     def _take_acknowledgement(self, answer: HttpAnswer, sent: list[SpoolEntry]) -> None:
         try:
-            reported = msgspec.json.decode(answer.body, type=_Acknowledged)
+            reported = codec.decode(answer.body, _Acknowledged)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self._wait("the controller's answer cannot be read")
             return
-        if self._said:
+        if self._waits_for:
             log.info("the controller answers again; %d reports were waiting", len(self._spool))
-        self._pause = self._try_at = 0.0
-        self._said, self._newly_enrolled = "", False
+        self._backoff.reset()
+        self._try_at = 0.0
+        self._waits_for, self._newly_enrolled = "", False
         self._spool.acknowledge(sent)
         if any(entry.news for entry in sent):
             now = self._clock()
             self._beats_due = [now + seconds for seconds in (*FOLLOW_UP_SECONDS, HEARTBEAT_SECONDS)]
         if not len(self._spool):
             self._one_by_one = False
-            self._tell_losses()
+            self._report_losses()
         self._take_closed(reported.closed)
         if reported.flush_seconds > 0:
             self._take_flush(reported.flush_seconds)
         self._take_orders(reported.orders)
         self._take_cancelled(reported.cancel)
-        if reported.tell_all:
+        if reported.resend_all:
             log.warning("the controller lacks earlier reports of ours; every verdict is reported anew")
-            self.tell(self._verdicts())
+            self.add(self._verdicts())
         if reported.renew:
             self._renew()
 
@@ -308,14 +307,14 @@ class Reporter:
             log.warning("%s", error)
 
     def _wait(self, why: str) -> None:
-        """Said once, however often it is tried again; each pause twice as long, and never all agents at once."""
-        if why != self._said:
+        """Logged once, however often it is tried again."""
+        if why != self._waits_for:
             log.warning("%s; reports wait on disk", why)
-        self._said = why
-        self._pause = min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
-        self._try_at = self._clock() + self._pause * random.uniform(0.5, 1.0)
+        self._waits_for = why
+        now = self._clock()
+        self._try_at = now + self._backoff.next_seconds(now)
 
-    def _tell_losses(self) -> None:
+    def _report_losses(self) -> None:
         lost = self._spool.take_losses()
         if lost.heartbeats or lost.reports:
             now = self._clock()

@@ -18,6 +18,7 @@ import msgspec
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import Report
 from holdfast.node.agent.state import write_atomically
+from holdfast.runtime import codec
 
 log = logging.getLogger("holdfast.node.agent")
 
@@ -157,7 +158,7 @@ class Spool:
         except FileNotFoundError:
             return
         except OSError as error:
-            self._tell(f"{self._path}: {error.strerror}")
+            self._report_trouble(f"{self._path}: {error.strerror}")
             return
         offset = 0
         for line in text.split(b"\n"):
@@ -171,11 +172,11 @@ class Spool:
     def _take_line(self, line: bytes, offset: int) -> None:
         try:
             if line.startswith(b'{"dropped"'):
-                header = msgspec.json.decode(line, type=_Header)
+                header = codec.decode(line, _Header)
                 self.losses, self.events_until = header.dropped, header.events_until
                 self.kernel_until = header.kernel_until if header.boot == self._boot else 0.0
                 return
-            report = msgspec.json.decode(line, type=Report)
+            report = codec.decode(line, Report)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self.skipped_lines += 1
             return
@@ -206,7 +207,7 @@ class Spool:
                 file.seek(entry.offset)
                 body = file.read(entry.length)
         except OSError as error:
-            self._tell(f"{self._path}: {error.strerror}")
+            self._report_trouble(f"{self._path}: {error.strerror}")
             return None
         return body if len(body) == entry.length and body.startswith(b"{") and body.endswith(b"}") else None
 
@@ -224,17 +225,17 @@ class Spool:
             finally:
                 os.close(handle)
         except OSError as error:
-            self._tell(f"{self._path}: {error.strerror}")
+            self._report_trouble(f"{self._path}: {error.strerror}")
             self.give_up(waiting[:-MOST_UNWRITTEN])
             return
         if written != len(lines):
-            self._tell(f"{self._path}: no space left")
+            self._report_trouble(f"{self._path}: no space left")
             return
         for entry in waiting:
             entry.offset, entry.body = start + 1, None
             start += 1 + entry.length
         self._size = start
-        self._tell("")
+        self._report_trouble("")
 
     def _remove(self, gone: set[tuple[str, int]]) -> None:
         kept = deque(entry for entry in self._entries if (entry.session, entry.seq) not in gone)
@@ -274,13 +275,13 @@ class Spool:
             offset += entry.length + 1
         text = b"\n".join(parts)
         if trouble := write_atomically(self._path, text):
-            self._tell(trouble)
+            self._report_trouble(trouble)
             return
         for entry, place in zip(self._entries, places, strict=True):
             entry.offset, entry.body = place, None
         self._size = len(text)
 
-    def _tell(self, trouble: str) -> None:
+    def _report_trouble(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:
             log.warning("reports wait in memory: %s", trouble)
         self.trouble = trouble

@@ -26,12 +26,12 @@ from holdfast.node.agent.orders.retest import retest
 from holdfast.node.agent.reporting.connection import ControllerLink
 from holdfast.node.agent.reporting.enrolment import Enrolment
 from holdfast.node.agent.reporting.jobs import JobsHere
+from holdfast.node.agent.reporting.recheck import Recheck
 from holdfast.node.agent.reporting.reporter import Reporter
-from holdfast.node.agent.reporting.second_look import SecondLook
 from holdfast.node.agent.reporting.spool import Spool, boot_mark, session_of
 from holdfast.node.sources.jobs.socket import JobSocketSource
 
-SETTLED_SECONDS = 60.0  # by then a started agent has read again what the kernel said before
+SETTLED_SECONDS = 60.0  # by then a started agent has read the old kernel lines again
 
 
 class Reporting:
@@ -52,7 +52,7 @@ class Reporting:
         self._started_at = clock.now()
         self._events: list[Event] = []
         self._jobs = JobsHere(clock.now)
-        self._second_look = SecondLook(self._doubted_sources, read_now, clock.now)
+        self._recheck = Recheck(self._doubted_sources, read_now, clock.now)
         self._progress = progress
         self._kept_sent: tuple[tuple[str, ...], tuple[KeeperReport, ...]] = ((), ())
         boot = boot_mark(boot_id(settings.roots.proc))
@@ -66,7 +66,7 @@ class Reporting:
             credential_file=Path(controller.credential_file or directory / "credential"),
             join_token_file=controller.join_token_file,
         )
-        link = ControllerLink(controller.url, controller.ca_file, controller.timeout_seconds)
+        link = ControllerLink(controller.url, controller.ca_file, controller.timeout_seconds, controller.standby_urls)
         session = session_of(self._started_at, boot)
         self._reporter = Reporter(
             name,
@@ -86,7 +86,7 @@ class Reporting:
         prober = Prober(name, self._held_by, settings.agent.verdict_file, self._reporter.answer)
         actions = {
             "probe": prober.action(),
-            "retest": self._without_jobs(retest(settings, self._second_look.take)),
+            "retest": self._without_jobs(retest(settings, self._recheck.take)),
             "reboot": reboot(settings),
             "reset_gpu": reset_gpu(settings, name, gate, lambda: situation(node, guard, settings, clock.now())),
         }
@@ -95,7 +95,7 @@ class Reporting:
         )
         self._reporter.on_orders(self._orders.take)
         self._reporter.on_cancelled(prober.cancel)
-        self._reporter.on_tell_all(self._standing)
+        self._reporter.on_resend(self._current_verdicts)
         if progress:
             self._reporter.on_flush(progress.have_flushed)
         self._reporter.on_closed(ClosedMark(settings.agent.verdict_file).set)
@@ -112,27 +112,27 @@ class Reporting:
         self._orders.stop()
         self._reporter.stop()
 
-    def hear(self, reading: Reading) -> None:
+    def record(self, reading: Reading) -> None:
         """Keep its events until the inventory can say whose they are."""
-        self._second_look.hear(reading)
+        self._recheck.record(reading)
         self._events += [event for event in reading.events if not self._was_sent(event)]
         reported = reading.source == JobSocketSource.name and (reading.signals or self._kept() != self._kept_sent)
-        if self._jobs.hear(reading) or reported:
+        if self._jobs.record(reading) or reported:
             self._kept_sent = self._kept()
-            self._reporter.tell_jobs()
+            self._reporter.report_jobs()
 
     def _kept(self) -> tuple[tuple[str, ...], tuple[KeeperReport, ...]]:
         """Jobs with state that is not in storage, and what their keepers hold."""
         return (self._progress.unsaved(), self._progress.kept()) if self._progress else ((), ())
 
-    def tell(self, changes: list[CheckChange]) -> None:
+    def add(self, changes: list[CheckChange]) -> None:
         inventory = self._node.history.inventory
         events, self._events = self._events, []
         owned = [
             event if event.subject else replace(event, subject=inventory.subject_of(event.device)) for event in events
         ]
-        self._reporter.tell(changes, owned)
-        self._second_look.judged()
+        self._reporter.add(changes, owned)
+        self._recheck.evaluated()
 
     def _without_jobs(self, action: OrderAction) -> OrderAction:
         """What the suite runs on the GPUs is no job."""
@@ -150,9 +150,9 @@ class Reporting:
         with self._guard:
             return self._node.doubted_sources()
 
-    def _standing(self) -> list[CheckChange]:
+    def _current_verdicts(self) -> list[CheckChange]:
         with self._guard:
-            return self._node.standing(self._clock.now())
+            return self._node.current_verdicts(self._clock.now())
 
     def _was_sent(self, event: Event) -> bool:
         starting = self._clock.now() - self._started_at < SETTLED_SECONDS
@@ -167,8 +167,8 @@ class Reporting:
         with self._guard:
             now, history = self._clock.now(), self._node.history
 
-            def look(subject: Subject, name: str) -> float | None:
+            def read(subject: Subject, name: str) -> float | None:
                 value = history.freshest(subject, name, now)
                 return value if isinstance(value, int | float) else None
 
-            return digest.pack(self._node.census.node, look)
+            return digest.pack(self._node.census.node, read)

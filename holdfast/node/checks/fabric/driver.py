@@ -14,10 +14,10 @@ _ONLY_EVIDENCE = ("access_register_failed", "insufficient_power")  # adapters in
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    said = since(window, limits["forget_seconds"], *_KINDS)
-    events = [event for event in said if event.severity != "info"]
+    recent = since(window, limits["forget_seconds"], *_KINDS)
+    events = [event for event in recent if event.severity != "info"]
     wanted = _adapters_with_expected_ports(window)
-    replugged = _plugged_again(said)
+    replugged = _plugged_again(recent)
     warnings = [
         event
         for event in events

@@ -40,6 +40,12 @@ _RULES = (
     _Rule("port_hw_roce_adp_retrans_to_total", "retransmission_timeouts_per_second", _SECOND, False),
     _Rule("port_hw_req_transport_retries_exceeded_total", "retries_exceeded_per_hour", _HOUR, False),
     _Rule("port_net_rx_crc_errors_total", "rx_crc_errors_per_hour", _HOUR, True),
+    # what the driver of an Ethernet adapter counts (ethtool)
+    _Rule("port_phy_errors_total", "symbol_error_per_hour", _HOUR, True),
+    _Rule("port_fec_uncorrectable_total", "symbol_error_per_hour", _HOUR, True),
+    _Rule("port_phy_discards_total", "roce_discards_per_second", _SECOND, False),
+    _Rule("port_pause_storms_total", "pause_storms_per_hour", _HOUR, False),
+    _Rule("port_pcie_signal_errors_total", "pcie_signal_errors_per_hour", _HOUR, False),
     # Broadcom (bnxt_re)
     _Rule("port_hw_rx_roce_discards_total", "roce_discards_per_second", _SECOND, False),
     _Rule("port_hw_tx_roce_discards_total", "roce_discards_per_second", _SECOND, False),
@@ -58,7 +64,7 @@ _RULES = (
     _Rule("port_hw_retrans_timeout_events_total", "retransmission_timeouts_per_second", _SECOND, False),
     _Rule("port_hw_impaired_remote_conn_events_total", "impaired_connections_per_hour", _HOUR, False),
 )
-_REPORTED = (  # said, and never a fault by themselves
+_REPORTED = (  # reported, and never a fault by themselves
     ("port_hw_out_of_sequence_total", "adaptive routing reorders too"),
     ("port_hw_packet_seq_err_total", "adaptive routing reorders too"),
     ("port_hw_seq_err_naks_rcvd_total", "adaptive routing reorders too"),
@@ -139,8 +145,8 @@ def _why_blind(window: Window, port: Subject) -> str:
     if window.value(port, _READABLE) is None:
         return window.why_absent(port, _READABLE)
     reasons = [(rule.signal, window.why_absent(port, rule.signal)) for rule in _RULES]
-    said = dict.fromkeys(reason for signal, reason in reasons if not reason.startswith(signal))
-    return "; ".join(said) or "the port has none of the error counters that are judged"
+    distinct = dict.fromkeys(reason for signal, reason in reasons if not reason.startswith(signal))
+    return "; ".join(distinct) or "the port has none of the error counters that are judged"
 
 
 CHECK = Check(
@@ -173,6 +179,8 @@ CHECK = Check(
         "retransmitted_packets_per_second": 1000.0,
         "mtu_discards_per_hour": 0.0,
         "impaired_connections_per_hour": 10.0,
+        "pause_storms_per_hour": 0.0,
+        "pcie_signal_errors_per_hour": 10.0,
         "fail_times_limit": 100.0,
     },
 )

@@ -15,7 +15,7 @@ from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.fabric.port_users import Deadline, deadline, rdma_jobs
 from holdfast.node.checks.fabric.rdma_ports import expected_ports, for_seconds, why_not_seen
 
-_ONE_LOOK = "one look: outages before it are not judged"
+_ONE_READING = "one reading: outages before it are not judged"
 _WINDOWS = (("10m", "10 min"), ("1h", "1 h"), ("24h", "24 h"))
 
 
@@ -40,7 +40,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
             found = _worse(_judge_outage(window, port, outage, whose), found)
             lost |= {job.name for job in whose.jobs if outage.seconds >= job.timeout.seconds}
         passed_once = found.health is Health.PASS and _seen_once(window, port)
-        rows.append(replace(found, reason=_ONE_LOOK) if passed_once else found)
+        rows.append(replace(found, reason=_ONE_READING) if passed_once else found)
     if not rows and not expected_ports(window) and (idle := window.values("port_up")):
         why = f"none of {len(idle)} ports was ever up: list those that should be in the manifest"
         rows.append(Row(window.node, Health.UNKNOWN, reason=why))
@@ -66,27 +66,27 @@ def _judge_outage(window: Window, port: Subject, outage: _Outage, whose: Deadlin
         return _judge_down(window, port, outage, whose)
     if not whose.jobs or outage.seconds < whose.seconds:
         return Row(port, Health.PASS)
-    said = f"was down {for_seconds(outage.seconds)} until {for_seconds(outage.ago)} ago, {_beyond(whose, outage)}"
-    return Row(port, Health.FAIL, outage.seconds, whose.seconds, said)
+    text = f"was down {for_seconds(outage.seconds)} until {for_seconds(outage.ago)} ago, {_beyond(whose, outage)}"
+    return Row(port, Health.FAIL, outage.seconds, whose.seconds, text)
 
 
 def _judge_down(window: Window, port: Subject, outage: _Outage, whose: Deadline) -> Row:
     left = whose.seconds - outage.seconds
     if _seen_once(window, port) and not outage.seconds:
-        said = f"{_how(window, port)}down (since when is not known from one look)"
+        text = f"{_how(window, port)}down (since when is not known from one reading)"
         using = whose.using or f"{', '.join(f'job {job.name}' for job in whose.jobs)} may have lost connections over it"
-        return Row(port, Health.DEGRADED, None, whose.limit, f"{said}; {using}")
-    said = f"{_how(window, port)}down {for_seconds(outage.seconds)}"
+        return Row(port, Health.DEGRADED, None, whose.limit, f"{text}; {using}")
+    text = f"{_how(window, port)}down {for_seconds(outage.seconds)}"
     if not whose.jobs and whose.known:
         lost = f"any connection over it is presumed lost after {for_seconds(whose.seconds)}; {whose.using}"
-        return Row(port, Health.DEGRADED, outage.seconds, whose.limit, f"{said}; {lost}")
+        return Row(port, Health.DEGRADED, outage.seconds, whose.limit, f"{text}; {lost}")
     if left <= 0:
-        return Row(port, Health.FAIL, outage.seconds, whose.limit, f"{said}, {_beyond(whose, outage)}")
+        return Row(port, Health.FAIL, outage.seconds, whose.limit, f"{text}, {_beyond(whose, outage)}")
     coming = f"connections presumed lost in {for_seconds(left)}, by the transport timeout {whose.whose}"
     if math.isinf(left):
         coming = f"connections wait for ever, by the transport timeout {whose.whose}"
     users = f"; {whose.using}" if whose.using else ""
-    return Row(port, Health.DEGRADED, outage.seconds, whose.limit, f"{said}, {coming}{users}")
+    return Row(port, Health.DEGRADED, outage.seconds, whose.limit, f"{text}, {coming}{users}")
 
 
 def _seen_once(window: Window, port: Subject) -> bool:
@@ -126,8 +126,8 @@ def _judge_downtime(window: Window, port: Subject, up: float, limits: Limits) ->
         for health in (Health.FAIL, Health.DEGRADED):
             limit = limits[f"{health.value}_seconds_{key}"]
             if down >= limit:
-                said = f"{how}down {for_seconds(down)} in the last {words}, limit {limit:g} s"
-                found = _worse(found, Row(port, health, down, limit, said))
+                text = f"{how}down {for_seconds(down)} in the last {words}, limit {limit:g} s"
+                found = _worse(found, Row(port, health, down, limit, text))
                 break
     return found
 
@@ -137,27 +137,27 @@ def _worse(first: Row, second: Row) -> Row:
 
 
 def _evidence(window: Window) -> tuple[str, ...]:
-    said = []
+    notes = []
     if any(_seen_once(window, port) for port in expected_ports(window)):
-        said.append(_ONE_LOOK)
+        notes.append(_ONE_READING)
     for port in expected_ports(window):
         flaps = window.number(port, "port_flaps_24h") or 0.0
         down = window.number(port, "port_down_seconds_24h") or 0.0
         if flaps and (down or not _seen_once(window, port)):
-            said.append(f"{local_name(port)}: went down {flaps:.0f} times in 24 h, {for_seconds(down)} in all")
+            notes.append(f"{local_name(port)}: went down {flaps:.0f} times in 24 h, {for_seconds(down)} in all")
         last = window.number(port, "port_last_outage_seconds") or 0.0
         at_most = window.number(port, "port_last_outage_at_most_seconds") or 0.0
         if at_most > last:
-            said.append(
+            notes.append(
                 f"{local_name(port)}: last outage at least {for_seconds(last)}, at most {for_seconds(at_most)}: "
                 "its end was not observed"
             )
         downed = window.number(port, "port_link_downed_total")
         if downed is not None and nics.is_saturated("port_link_downed_total", downed):
-            said.append(f"{local_name(port)}: link_downed stands at {downed:.0f} and counts no further")
+            notes.append(f"{local_name(port)}: link_downed stands at {downed:.0f} and counts no further")
     if window.number(window.node, "port_ledger_writable") == 0:
-        said.append(f"outages are kept in memory only: {window.why_absent(window.node, 'port_ledger_file')}")
-    return tuple(said)
+        notes.append(f"outages are kept in memory only: {window.why_absent(window.node, 'port_ledger_file')}")
+    return tuple(notes)
 
 
 def _remedy(jobs: list[str]) -> str:

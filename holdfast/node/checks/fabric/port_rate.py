@@ -48,13 +48,13 @@ def _make(window: Window, port: Subject) -> tuple[object, ...]:
 
 def _below_catalog(window: Window, rates: dict[Subject, float]) -> tuple[str, ...]:
     """A slower switch is no fault of the port, so this is reported and not judged."""
-    said = []
+    notes = []
     for port, rate in rates.items():
         known = nics.adapter(str(window.value(port, "port_hca_type") or ""))
         if known and rate < known.rate_bytes_per_second:
             fastest = _gigabits(known.rate_bytes_per_second)
-            said.append(f"{local_name(port)}: {_gigabits(rate)} on a {known.model} that can do {fastest}")
-    return tuple(said)
+            notes.append(f"{local_name(port)}: {_gigabits(rate)} on a {known.model} that can do {fastest}")
+    return tuple(notes)
 
 
 def _gigabits(bytes_per_second: float) -> str:

@@ -15,12 +15,12 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if not seen:
         return Verdict(rows=())
     rows = [row for port in expected_ports(window) if (row := _judge_port(window, port, port in seen))]
-    typical, said = _against_typical(window, [row.subject for row in rows if row.health is Health.PASS])
+    typical, text = _against_typical(window, [row.subject for row in rows if row.health is Health.PASS])
     if not rows and not typical:
         rows.append(
             Row(window.node, Health.UNKNOWN, reason="no port was ever up, and no manifest tells which should be")
         )
-    return Verdict(rows=tuple(rows + typical), evidence=said)
+    return Verdict(rows=tuple(rows + typical), evidence=text)
 
 
 def _judge_port(window: Window, port: Subject, there: bool) -> Row | None:
@@ -30,8 +30,8 @@ def _judge_port(window: Window, port: Subject, there: bool) -> Row | None:
     if up is None:
         return None
     state = window.number(port, "port_state")
-    said = "down" if state is None else state_name(state)
-    return Row(port, Health.PASS, "up") if up else Row(port, Health.FAIL, said, "up", f"{said}, should be ACTIVE")
+    text = "down" if state is None else state_name(state)
+    return Row(port, Health.PASS, "up") if up else Row(port, Health.FAIL, text, "up", f"{text}, should be ACTIVE")
 
 
 def _against_typical(window: Window, up: list[Subject]) -> tuple[list[Row], tuple[str, ...]]:

@@ -7,14 +7,14 @@ from holdfast.model.window import Window
 
 def expected_ports(window: Window) -> list[Subject]:
     """Ports that should be up: seen up before, beside peers that are up, or in the manifest."""
-    said = window.values("port_expected")
-    reported = {port for port, expected in said.items() if expected or port in window.inventory.subjects}
+    ports = window.values("port_expected")
+    reported = {port for port, expected in ports.items() if expected or port in window.inventory.subjects}
     listed = {subject for subject in window.inventory.subjects if kind(subject) == "nic"}
     return sorted(reported | listed, key=natural)
 
 
 def why_not_seen(window: Window, port: Subject) -> str:
-    """For a port of the manifest that the node does not show; '' for one that is there, or when no one can look."""
+    """For a port of the manifest that the node does not show; '' for one that is there, or if none can be read."""
     there = window.values("port_expected")
     return "" if port in there or not there else "no such port is seen on this node; the manifest lists it"
 

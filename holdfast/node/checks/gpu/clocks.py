@@ -51,8 +51,8 @@ def _low(window: Window, gpu: Subject, part: str, ratio: float, limits: Limits) 
         return None
     held = _reasons(window, gpu, limits) & APPLICATION_SETTING
     why = "held there by a clock setting" if held else "and the driver names no cause"
-    said = f"busy at a {part} clock of {clock / MEGAHERTZ:.0f} MHz of {most / MEGAHERTZ:.0f} MHz, {why}"
-    return GpuFinding(Row(gpu, Health.DEGRADED, clock, ratio * most, said))
+    text = f"busy at a {part} clock of {clock / MEGAHERTZ:.0f} MHz of {most / MEGAHERTZ:.0f} MHz, {why}"
+    return GpuFinding(Row(gpu, Health.DEGRADED, clock, ratio * most, text))
 
 
 CHECK = Check(

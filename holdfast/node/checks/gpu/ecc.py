@@ -33,8 +33,8 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
     if uncorrected is None:
         return unknown(window, gpu, f"{UNCORRECTED}_total", f"{UNCORRECTED}_dram_total")
     if uncorrected > limits["uncorrected_errors"]:
-        said = f"{uncorrected:.0f} uncorrected memory errors since the driver was loaded ({_where(window, gpu)})"
-        return GpuFinding(Row(gpu, Health.FAIL, uncorrected, limits["uncorrected_errors"], said), RESET)
+        text = f"{uncorrected:.0f} uncorrected memory errors since the driver was loaded ({_where(window, gpu)})"
+        return GpuFinding(Row(gpu, Health.FAIL, uncorrected, limits["uncorrected_errors"], text), RESET)
     return (
         _sram(window, gpu, limits) or _corrected(window, gpu, limits) or GpuFinding(Row(gpu, Health.PASS, uncorrected))
     )
@@ -46,11 +46,11 @@ def _sram(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     life = window.number(gpu, f"{AGGREGATE}_sram_total") or 0.0
     limit = limits["sram_lifetime_errors"]
     if exceeded:
-        said = f"SRAM error threshold exceeded ({life:.0f} uncorrected SRAM errors over its life)"
-        return GpuFinding(Row(gpu, Health.FAIL, life, limit, said), REPLACE)
+        text = f"SRAM error threshold exceeded ({life:.0f} uncorrected SRAM errors over its life)"
+        return GpuFinding(Row(gpu, Health.FAIL, life, limit, text), REPLACE)
     if exceeded is None and life >= limit:
-        said = f"{life:.0f} uncorrected SRAM errors over its life"
-        return GpuFinding(Row(gpu, Health.DEGRADED, life, limit, said), RESET)
+        text = f"{life:.0f} uncorrected SRAM errors over its life"
+        return GpuFinding(Row(gpu, Health.DEGRADED, life, limit, text), RESET)
     return None
 
 
@@ -59,14 +59,14 @@ def _corrected(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
         count = window.number(gpu, f"{CORRECTED}_{place}_total") or 0.0
         limit = limits[f"{place}_corrected_errors"]
         if count > limit:
-            said = f"{count:.0f} corrected {words} errors since the driver was loaded"
-            return GpuFinding(Row(gpu, Health.DEGRADED, count, limit, said), RESET)
+            text = f"{count:.0f} corrected {words} errors since the driver was loaded"
+            return GpuFinding(Row(gpu, Health.DEGRADED, count, limit, text), RESET)
     grown = increase(window.runs(gpu, f"{CORRECTED}_total"))
     rate = grown / (window.span / 60.0)
     limit = limits["corrected_per_minute"]
     if rate > limit:
-        said = f"{rate:.0f} corrected memory errors a minute over the last {window.span / 60:.0f} minutes"
-        return GpuFinding(Row(gpu, Health.DEGRADED, rate, limit, said), RESET)
+        text = f"{rate:.0f} corrected memory errors a minute over the last {window.span / 60:.0f} minutes"
+        return GpuFinding(Row(gpu, Health.DEGRADED, rate, limit, text), RESET)
     return None
 
 

@@ -64,11 +64,11 @@ def _in_partition(
         return finding
     model = model_of(window, gpu)
     if model and not model.nvswitch and not mine[0].strip("0"):
-        said = f"this {model.name} has joined no NVLink cluster: it reaches no GPU outside its own tray"
-        return GpuFinding(Row(gpu, Health.FAIL, mine[0], reason=said))
+        text = f"this {model.name} has joined no NVLink cluster: it reaches no GPU outside its own tray"
+        return GpuFinding(Row(gpu, Health.FAIL, mine[0], reason=text))
     if mine != common:
-        said = f"in NVLink cluster {mine[0]}, clique {mine[1]:.0f}; the other GPUs of this node are in {common[1]:.0f}"
-        return GpuFinding(Row(gpu, Health.FAIL, mine[1], common[1], said))
+        text = f"in NVLink cluster {mine[0]}, clique {mine[1]:.0f}; the other GPUs of this node are in {common[1]:.0f}"
+        return GpuFinding(Row(gpu, Health.FAIL, mine[1], common[1], text))
     return finding
 
 
@@ -79,8 +79,8 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
     if state != COMPLETED:
         return GpuFinding(_not_joined(window, gpu, state, limits))
     if status := window.number(gpu, "gpu_fabric_status"):
-        said = f"joining the NVLink fabric ended with error {status:.0f}"
-        return GpuFinding(Row(gpu, Health.FAIL, status, 0.0, said))
+        text = f"joining the NVLink fabric ended with error {status:.0f}"
+        return GpuFinding(Row(gpu, Health.FAIL, status, 0.0, text))
     return _by_mask(gpu, int(window.number(gpu, "gpu_fabric_health_mask") or 0))
 
 
@@ -98,25 +98,25 @@ def _without_state(window: Window, gpu: Subject, state: float | None) -> GpuFind
         and model.fabric_state
         and (not model.nvswitch or window.number(window.node, "nvswitch_devices"))
     ):
-        said = f"the driver says that this {model.name} has no NVLink fabric: it can reach no GPU outside its own tray"
-        return GpuFinding(Row(gpu, Health.FAIL, NOT_SUPPORTED, COMPLETED, said))
+        text = f"the driver says that this {model.name} has no NVLink fabric: it can reach no GPU outside its own tray"
+        return GpuFinding(Row(gpu, Health.FAIL, NOT_SUPPORTED, COMPLETED, text))
     if state is None:
         return None
     return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason="the driver says that this GPU has no NVLink fabric"))
 
 
 def _not_joined(window: Window, gpu: Subject, state: float, limits: Limits) -> Row:
-    said = f"joining the NVLink fabric {_STATES.get(state, f'is in state {state:.0f}')}"
+    text = f"joining the NVLink fabric {_STATES.get(state, f'is in state {state:.0f}')}"
     runs = window.runs(gpu, STATE)
     patient = state == IN_PROGRESS and window.now - runs[-1].start < limits["joining_seconds"]
-    return Row(gpu, Health.DEGRADED if patient else Health.FAIL, state, COMPLETED, said)
+    return Row(gpu, Health.DEGRADED if patient else Health.FAIL, state, COMPLETED, text)
 
 
 def _by_mask(gpu: Subject, mask: int) -> GpuFinding:
     configuration = mask >> _CONFIGURATION_SHIFT & 0xF
     if configuration in _CONFIGURATION:
-        said = f"the NVLink fabric is wrongly configured: {_CONFIGURATION[configuration]}"
-        return GpuFinding(Row(gpu, Health.FAIL, float(mask), reason=said))
+        text = f"the NVLink fabric is wrongly configured: {_CONFIGURATION[configuration]}"
+        return GpuFinding(Row(gpu, Health.FAIL, float(mask), reason=text))
     troubles = [trouble for shift, trouble in _HEALTH.items() if mask >> shift & 0x3 == _TRUE]
     for health, words, failure_class in sorted(troubles, key=lambda trouble: trouble[0] is not Health.FAIL):
         return GpuFinding(Row(gpu, health, float(mask), reason=words), failure_class=failure_class)

@@ -65,10 +65,10 @@ def _missing(window: Window, gpu: Subject, everyone: tuple[Subject, ...]) -> Gpu
     if not address or not listed:
         return None
     if str(address) in listed:
-        said = f"manifest: this GPU is at {address}, which the driver lists as {local_name(listed[str(address)])}"
-        return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
-    said = f"the manifest expects a GPU at {address}; the driver does not list it"
-    return GpuFinding(Row(gpu, Health.FAIL, 1.0, 0.0, said))
+        text = f"manifest: this GPU is at {address}, which the driver lists as {local_name(listed[str(address)])}"
+        return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=text))
+    text = f"the manifest expects a GPU at {address}; the driver does not list it"
+    return GpuFinding(Row(gpu, Health.FAIL, 1.0, 0.0, text))
 
 
 def _only_on_the_bus(window: Window, everyone: tuple[Subject, ...]) -> Iterator[GpuFinding]:
@@ -82,8 +82,8 @@ def _only_on_the_bus(window: Window, everyone: tuple[Subject, ...]) -> Iterator[
         if window.value(device, "pci_role") != "gpu" or address in listed or address in excluded:
             continue
         if kind(window.inventory.subject_of(address)) != "gpu":  # a GPU that was listed before has its own row
-            said = f"a GPU is on the PCI bus at {address}; the driver does not list it"
-            yield GpuFinding(Row(device, Health.FAIL, 1.0, 0.0, said))
+            text = f"a GPU is on the PCI bus at {address}; the driver does not list it"
+            yield GpuFinding(Row(device, Health.FAIL, 1.0, 0.0, text))
 
 
 def _listed(window: Window, everyone: tuple[Subject, ...]) -> dict[str, Subject]:

@@ -24,12 +24,12 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
     model = model_of(window, gpu)
     least = model.memory_bytes * limits["total_ratio"] if model else 0.0
     if total < least:
-        said = f"shows {total / GIBIBYTE:.1f} GiB of memory, a {model.name if model else 'GPU'} has more"
-        return GpuFinding(Row(gpu, Health.DEGRADED, total, least, said))
+        text = f"shows {total / GIBIBYTE:.1f} GiB of memory, a {model.name if model else 'GPU'} has more"
+        return GpuFinding(Row(gpu, Health.DEGRADED, total, least, text))
     limit = limits["left_over_gibibytes"] * GIBIBYTE
     if used > limit and window.number(gpu, PROCESSES) == 0.0:
-        said = f"{used / GIBIBYTE:.1f} GiB are taken though no process runs on it"
-        return GpuFinding(Row(gpu, Health.DEGRADED, used, limit, said), FREE_IT)
+        text = f"{used / GIBIBYTE:.1f} GiB are taken though no process runs on it"
+        return GpuFinding(Row(gpu, Health.DEGRADED, used, limit, text), FREE_IT)
     return GpuFinding(Row(gpu, Health.PASS, used, limit))
 
 

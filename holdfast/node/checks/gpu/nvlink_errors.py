@@ -37,12 +37,12 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
         return GpuFinding(Row(gpu, Health.FAIL, crc, limit, f"{crc:.0f} {make} CRC errors a second{where}"))
     recoveries = increase(window.runs(gpu, RECOVERY))
     if recoveries > limits["recoveries"]:
-        said = f"{recoveries:.0f} {make} recoveries in the last {window.span / 60:.0f} minutes{where}"
-        return GpuFinding(Row(gpu, Health.DEGRADED, recoveries, limits["recoveries"], said))
+        text = f"{recoveries:.0f} {make} recoveries in the last {window.span / 60:.0f} minutes{where}"
+        return GpuFinding(Row(gpu, Health.DEGRADED, recoveries, limits["recoveries"], text))
     limit = limits["repeats_per_second"]
     if max(crc, replay) >= limit:
-        said = f"{crc:.1f} {make} CRC errors and {replay:.1f} replays a second{where}"
-        return GpuFinding(Row(gpu, Health.DEGRADED, max(crc, replay), limit, said))
+        text = f"{crc:.1f} {make} CRC errors and {replay:.1f} replays a second{where}"
+        return GpuFinding(Row(gpu, Health.DEGRADED, max(crc, replay), limit, text))
     return _by_rate(window, gpu, limits) or GpuFinding(_passing(window, gpu, recoveries, limits))
 
 
@@ -66,8 +66,8 @@ def _by_rate(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     for kind in ("effective", "symbol"):
         rate, limit = window.number(gpu, f"gpu_nvlink_{kind}_ber_ratio"), limits[f"{kind}_ber_ratio"]
         if rate is not None and rate > limit:
-            said = f"{kind} bit error rate of the worst NVLink link is {rate:.1e}"
-            return GpuFinding(Row(gpu, Health.DEGRADED, rate, limit, said))
+            text = f"{kind} bit error rate of the worst NVLink link is {rate:.1e}"
+            return GpuFinding(Row(gpu, Health.DEGRADED, rate, limit, text))
     return None
 
 

@@ -9,6 +9,7 @@ from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.gpu.facts import GpuFinding, conclude, expected_number, gpus, model_of
 
 ACTIVE = "gpu_nvlink_active_lanes"
+POWER_CYCLE = "drain the node and power-cycle the board; if the C2C link stays down, replace it"
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -16,6 +17,11 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
+    if down := window.value(gpu, "gpu_c2c_down_links"):
+        count = window.number(gpu, "gpu_c2c_links") or 0.0
+        up = count - (str(down).count(",") + 1)
+        text = f"{up:.0f} of {count:.0f} C2C links to the CPU are up; down: {down}"
+        return GpuFinding(Row(gpu, Health.FAIL, up, count, text), POWER_CYCLE)
     model, active = model_of(window, gpu), window.number(gpu, ACTIVE)
     if model and (why := lacking(model, "nvlink")):
         return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=why))
@@ -28,15 +34,15 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
     lanes = _lanes(window, gpu, model)
     if lanes is None:
         name = window.value(gpu, "gpu_model")
-        said = f"neither catalog nor manifest says how many lanes a {name} has; {active:.0f} are up"
-        return GpuFinding(Row(gpu, Health.UNKNOWN, active, reason=said))
+        text = f"neither catalog nor manifest says how many lanes a {name} has; {active:.0f} are up"
+        return GpuFinding(Row(gpu, Health.UNKNOWN, active, reason=text))
     if lanes == 0:
         return _without_lanes(window, gpu, model)
     if active < lanes:
         down = window.value(gpu, "gpu_nvlink_down_links")
         links = model.link_name if model else "NVLink lanes"
-        said = f"{active:.0f} of {lanes:.0f} {links} are up" + (f"; down: {down}" if down else "")
-        return GpuFinding(Row(gpu, Health.FAIL, active, lanes, said))
+        text = f"{active:.0f} of {lanes:.0f} {links} are up" + (f"; down: {down}" if down else "")
+        return GpuFinding(Row(gpu, Health.FAIL, active, lanes, text))
     return GpuFinding(Row(gpu, Health.PASS, active, lanes))
 
 
@@ -44,8 +50,8 @@ def unreported(window: Window, gpu: Subject, model: GpuModel | None) -> GpuFindi
     """An AMD GPU whose driver does not report its links, as before gpu_metrics 1.7; they cannot be asked about."""
     if model is None or model.vendor != "AMD" or not _silent(window, gpu):
         return None
-    said = "this amdgpu driver does not report the state of XGMI links (gpu_metrics 1.7 and later do)"
-    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
+    text = "this amdgpu driver does not report the state of XGMI links (gpu_metrics 1.7 and later do)"
+    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=text))
 
 
 def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None:
@@ -62,12 +68,12 @@ def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None
 def _split(window: Window, gpu: Subject, model: GpuModel | None, active: float | None) -> GpuFinding | None:
     """Programs on parts of a GPU cannot use NVLink, so lanes that are off then, or not reported of, are not missed."""
     if active is None and _silent(window, gpu):
-        said = "split by MIG: the driver tells nothing of its NVLink lanes, and no program can use them"
+        text = "split by MIG: the driver tells nothing of its NVLink lanes, and no program can use them"
     elif active == 0 and model and model.nvlink_off_under_mig:
-        said = f"catalog: the {model.name} has its NVLink lanes off while it is split by MIG"
+        text = f"catalog: the {model.name} has its NVLink lanes off while it is split by MIG"
     else:
         return None
-    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
+    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=text))
 
 
 def _without_lanes(window: Window, gpu: Subject, model: GpuModel | None) -> GpuFinding | None:
@@ -86,8 +92,8 @@ def _silent(window: Window, gpu: Subject) -> bool:
 def _without_bridge(gpu: Subject, model: GpuModel) -> GpuFinding | None:
     if not model.nvlink_optional:
         return None
-    said = f"catalog: the NVLink bridge of the {model.name} is optional, and no lane is up on any"
-    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
+    text = f"catalog: the NVLink bridge of the {model.name} is optional, and no lane is up on any"
+    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=text))
 
 
 CHECK = Check(

@@ -20,7 +20,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if not by_switch and "nvswitch" not in window.inventory.lacks:
         if not window.inventory.expected("gpu"):
             return Verdict(rows=(Row(window.node, Health.UNKNOWN, reason="no GPU or NVSwitch is known on this node"),))
-        by_switch[window.node] = []  # nothing was said of a switch: an answer about the node
+        by_switch[window.node] = []  # no event names a switch: the answer is about the node
     rows = tuple(_row(switch, its, limits["nonfatal_events"]) for switch, its in by_switch.items())
     lost = lost_messages(window, limits["forget_seconds"], "an SXid")
     return Verdict(rows=rows, evidence=(*lost, *describe_all(events, window.now)))

@@ -9,8 +9,8 @@ from holdfast.node.checks.check import Check, Limits
 def judge(window: Window, limits: Limits) -> Verdict:
     rows = []
     for gpu, mode in window.values("gpu_persistence_mode").items():
-        health = Health.PASS if mode else Health.DEGRADED
-        rows.append(Row(gpu, health, mode, 1.0, "persistence mode is off: the driver unloads when no process uses it"))
+        why = "" if mode else "persistence mode is off: the driver unloads when no process uses it"
+        rows.append(Row(gpu, Health.DEGRADED if why else Health.PASS, mode, 1.0, why))
     return Verdict(rows=tuple(rows))
 
 

@@ -68,12 +68,12 @@ def _judge_gpu(window: Window, gpu: Subject, busy: dict[Subject, float], limits:
         return None
     intended = expected_number(window, gpu, LIMIT) or window.number(gpu, "gpu_power_default_limit_watts")
     if intended and cap < limits["cap_ratio"] * intended:
-        said = f"power is capped at {cap:.0f} W, below the {intended:.0f} W this GPU should have"
-        return GpuFinding(Row(gpu, Health.DEGRADED, cap, intended, said), UNCAP)
+        text = f"power is capped at {cap:.0f} W, below the {intended:.0f} W this GPU should have"
+        return GpuFinding(Row(gpu, Health.DEGRADED, cap, intended, text), UNCAP)
     middle = peer_median(busy, gpu, int(limits["least_peers"]))
     if middle and busy[gpu] < limits["peer_ratio"] * middle:
-        said = f"draws {busy[gpu]:.0f} W where its equally busy peers in the same job draw {middle:.0f} W"
-        return GpuFinding(Row(gpu, Health.DEGRADED, busy[gpu], limits["peer_ratio"] * middle, said))
+        text = f"draws {busy[gpu]:.0f} W where its equally busy peers in the same job draw {middle:.0f} W"
+        return GpuFinding(Row(gpu, Health.DEGRADED, busy[gpu], limits["peer_ratio"] * middle, text))
     return GpuFinding(Row(gpu, Health.PASS, cap, intended))
 
 

@@ -39,13 +39,13 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
 
 
 def _too_old(window: Window, gpu: Subject) -> GpuFinding | None:
-    """A driver that cannot tell is known from its version; any other silence is blindness."""
+    """A driver without this field is known by its version; any other missing answer is unknown."""
     version, since = window.value(window.node, "driver_version"), recovery_action_since()
     branch = str(version).split(".", 1)[0]
     if not branch.isdecimal() or int(branch) >= since or window.number(gpu, "gpu_lost") != 0.0:
         return None
-    said = f"catalog: driver {version} does not tell a recovery action (since R{since})"
-    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
+    text = f"catalog: driver {version} does not tell a recovery action (since R{since})"
+    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=text))
 
 
 CHECK = Check(

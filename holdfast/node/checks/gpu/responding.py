@@ -27,8 +27,8 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
     seconds = _seconds_in_trouble(window, gpu) if trouble else 0.0
     if seconds < limits["some_calls_seconds"]:
         return GpuFinding(Row(gpu, Health.PASS, 1.0, 1.0))
-    said = f"some calls have failed for {seconds:.0f} s: {trouble}"
-    return GpuFinding(Row(gpu, Health.DEGRADED, seconds, limits["some_calls_seconds"], said))
+    text = f"some calls have failed for {seconds:.0f} s: {trouble}"
+    return GpuFinding(Row(gpu, Health.DEGRADED, seconds, limits["some_calls_seconds"], text))
 
 
 def _seconds_in_trouble(window: Window, gpu: Subject) -> float:

@@ -35,11 +35,11 @@ def _remapped(window: Window, gpu: Subject, limits: Limits) -> GpuFinding:
         return GpuFinding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad row waits for a reset to be remapped"), RESET)
     exhausted = window.number(gpu, "gpu_remap_none_banks") or 0.0
     if exhausted >= limits["exhausted_banks"]:
-        said = f"{exhausted:.0f} memory banks have no spare row left: the next bad row there cannot be repaired"
-        return GpuFinding(Row(gpu, Health.DEGRADED, exhausted, limits["exhausted_banks"], said), WATCH)
+        text = f"{exhausted:.0f} memory banks have no spare row left: the next bad row there cannot be repaired"
+        return GpuFinding(Row(gpu, Health.DEGRADED, exhausted, limits["exhausted_banks"], text), WATCH)
     if rows >= limit:
-        said = f"{rows:.0f} rows remapped because of uncorrectable errors"
-        return GpuFinding(Row(gpu, Health.DEGRADED, rows, limit, said), WATCH)
+        text = f"{rows:.0f} rows remapped because of uncorrectable errors"
+        return GpuFinding(Row(gpu, Health.DEGRADED, rows, limit, text), WATCH)
     return GpuFinding(Row(gpu, Health.PASS, rows, limit))
 
 
@@ -48,11 +48,11 @@ def _retired(window: Window, gpu: Subject, limits: Limits) -> GpuFinding:
     pages = sum(window.number(gpu, f"gpu_retired_pages_{kind}_bit") or 0.0 for kind in ("single", "double"))
     limit = limits["retired_pages"]
     if failed := window.number(gpu, "gpu_retired_pages_failed"):
-        said = f"{failed:.0f} bad memory pages could not be retired"
-        return GpuFinding(Row(gpu, Health.FAIL, failed, 0.0, said), REPLACE)
+        text = f"{failed:.0f} bad memory pages could not be retired"
+        return GpuFinding(Row(gpu, Health.FAIL, failed, 0.0, text), REPLACE)
     if pages >= limit:
-        said = f"{pages:.0f} memory pages are retired"
-        return GpuFinding(Row(gpu, Health.FAIL, pages, limit, said), REPLACE)
+        text = f"{pages:.0f} memory pages are retired"
+        return GpuFinding(Row(gpu, Health.FAIL, pages, limit, text), REPLACE)
     if window.number(gpu, RETIRED_PENDING):
         return GpuFinding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad page waits for a reset to be retired"), RESET)
     return GpuFinding(Row(gpu, Health.PASS, pages, limit))

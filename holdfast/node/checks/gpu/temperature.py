@@ -34,7 +34,7 @@ def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> Gpu
     if margin is None:
         return None
     limit = _slowdown_margin(window, gpu, limits)
-    said = f"{margin:.0f} C to its thermal limit, hardware slows down below {limit:.0f} C; core at {core:.0f} C"
+    text = f"{margin:.0f} C to its thermal limit, hardware slows down below {limit:.0f} C; core at {core:.0f} C"
     near = limit + limits["near_celsius"]
     lowest = min(_recent(window, gpu, MARGIN, limits), default=margin)
     hysteresis = limits["hysteresis_celsius"]
@@ -45,7 +45,7 @@ def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> Gpu
         # Some H100 report a margin of 0 or less while cold; a cold core that nothing slows down is not too hot.
         return GpuFinding(Row(gpu, Health.PASS, core, limits["cool_core_celsius"]))
     fails = margin < limit + hysteresis and lowest < limit
-    return GpuFinding(Row(gpu, Health.FAIL if fails else Health.DEGRADED, margin, limit, said))
+    return GpuFinding(Row(gpu, Health.FAIL if fails else Health.DEGRADED, margin, limit, text))
 
 
 def _recent(window: Window, gpu: Subject, name: str, limits: Limits) -> list[float]:
@@ -71,13 +71,13 @@ def _by_threshold(window: Window, gpu: Subject, core: float, limits: Limits) -> 
     threshold = window.number(gpu, THRESHOLD)
     if not threshold:
         return None
-    said = f"core at {core:.0f} C, hardware slows down at {threshold:.0f} C"
+    text = f"core at {core:.0f} C, hardware slows down at {threshold:.0f} C"
     highest = max(_recent(window, gpu, CORE, limits), default=core)
     hysteresis, near = limits["hysteresis_celsius"], threshold - limits["near_celsius"]
     if core >= threshold or (core > threshold - hysteresis and highest >= threshold):
-        return GpuFinding(Row(gpu, Health.FAIL, core, threshold, said))
+        return GpuFinding(Row(gpu, Health.FAIL, core, threshold, text))
     if core > near or (core > near - hysteresis and highest > near):
-        return GpuFinding(Row(gpu, Health.DEGRADED, core, threshold, said))
+        return GpuFinding(Row(gpu, Health.DEGRADED, core, threshold, text))
     return GpuFinding(Row(gpu, Health.PASS, core, threshold))
 
 
@@ -89,8 +89,8 @@ def _memory(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     highest = max(_recent(window, gpu, MEMORY, limits), default=memory)
     if memory <= limit and not (memory > limit - limits["hysteresis_celsius"] and highest > limit):
         return None
-    said = f"memory at {memory:.0f} C, above its operating limit of {limit:.0f} C"
-    return GpuFinding(Row(gpu, Health.DEGRADED, memory, limit, said))
+    text = f"memory at {memory:.0f} C, above its operating limit of {limit:.0f} C"
+    return GpuFinding(Row(gpu, Health.DEGRADED, memory, limit, text))
 
 
 CHECK = Check(

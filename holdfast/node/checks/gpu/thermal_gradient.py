@@ -41,8 +41,8 @@ def _against_memory(window: Window, gpu: Subject, core: float, limits: Limits) -
         hotter, limit = "core", limits["core_above_memory_celsius"]
     if abs(delta) <= limit:
         return None
-    said = f"{hotter} is {abs(delta):.0f} C hotter than the rest of the package (core {core:.0f}, memory {memory:.0f})"
-    return GpuFinding(Row(gpu, Health.DEGRADED, abs(delta), limit, said))
+    text = f"{hotter} is {abs(delta):.0f} C hotter than the rest of the package (core {core:.0f}, memory {memory:.0f})"
+    return GpuFinding(Row(gpu, Health.DEGRADED, abs(delta), limit, text))
 
 
 def _against_peers(
@@ -62,8 +62,8 @@ def _against_peers(
     if middle is None or heat[gpu] - middle <= limit:
         return None
     excess = heat[gpu] - middle
-    said = f"{excess:.0f} C hotter than the median of {len(alike) - 1} peers at equal power ({power[gpu]:.0f} W)"
-    return GpuFinding(Row(gpu, Health.DEGRADED, excess, limit, said))
+    text = f"{excess:.0f} C hotter than the median of {len(alike) - 1} peers at equal power ({power[gpu]:.0f} W)"
+    return GpuFinding(Row(gpu, Health.DEGRADED, excess, limit, text))
 
 
 def _against_its_past(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
@@ -75,8 +75,8 @@ def _against_its_past(window: Window, gpu: Subject, limits: Limits) -> GpuFindin
     slope = (late - early) / ((span - 60.0) / 60.0)
     if slope <= limit or (power := _steady_power(window, gpu, limits)) is None:
         return None
-    said = f"warms by {slope:.1f} C a minute at a constant {power:.0f} W (from {early:.0f} to {late:.0f} C)"
-    return GpuFinding(Row(gpu, Health.DEGRADED, slope, limit, said))
+    text = f"warms by {slope:.1f} C a minute at a constant {power:.0f} W (from {early:.0f} to {late:.0f} C)"
+    return GpuFinding(Row(gpu, Health.DEGRADED, slope, limit, text))
 
 
 def _steady_power(window: Window, gpu: Subject, limits: Limits) -> float | None:

@@ -17,7 +17,7 @@ MINUTE = 60.0
 def judge(window: Window, limits: Limits) -> Verdict:
     findings = [_judge_gpu(window, gpu, limits) for gpu in gpus(window, REASONS)]
     rows = [finding.row for finding in findings if finding]
-    slowed = [row for row in rows if row.reason and row.reason != single_reading.ONE_LOOK]
+    slowed = [row for row in rows if row.reason and row.reason != single_reading.ONE_READING]
     reported = [evidence_line(row.subject, f"{row.reason}; {_clocks(window, row.subject)}") for row in slowed]
     return conclude(findings, (*reported, *single_reading.evidence_of_one_reading(rows)))
 
@@ -32,11 +32,11 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
     for run in runs:
         which |= int(float(run.value))
     limit = limits["throttled_minutes"]
-    said = f"{events_named(which & HARDWARE)} in {hardware} of {seen} minutes seen"
-    early = f"{said}, too few to call it a fault"
+    text = f"{events_named(which & HARDWARE)} in {hardware} of {seen} minutes seen"
+    early = f"{text}, too few to call it a fault"
     warm = f"{events_named(SOFTWARE_THERMAL)} in {software} of {seen} minutes seen"
     if hardware >= limit:
-        return GpuFinding(Row(gpu, Health.FAIL, float(hardware), limit, said))
+        return GpuFinding(Row(gpu, Health.FAIL, float(hardware), limit, text))
     if hardware == seen >= limits["early_minutes"]:
         return GpuFinding(Row(gpu, Health.DEGRADED, float(hardware), limit, early))
     if software >= limit:

@@ -56,14 +56,15 @@ def judge(window: Window, limits: Limits) -> Verdict:
     evidence = [*lost_messages(window, limits["forget_seconds"], "an Xid")]
     actions: list[str] = []
     for gpu, events in by_gpu.items():
-        standing = [_named_cause(event, events) for event in _standing(events)]
-        health = worst([Health.PASS, *(_health(event) for event in standing)])
-        elsewhere = {event.code for other, heard in by_gpu.items() if other != gpu for event in heard}
-        own_faults = [event for event in standing if event.code in _PROGRAM_FAULTS - elsewhere]
+        current = [_named_cause(event, events) for event in _current(events)]
+        health = worst([Health.PASS, *(_health(event) for event in current)])
+        elsewhere = {event.code for other, others in by_gpu.items() if other != gpu for event in others}
+        own_faults = [event for event in current if event.code in _PROGRAM_FAULTS - elsewhere]
         program = _of_many_programs(own_faults, limits["program_fault_processes"])
+        program = program or _reset_again_and_again(events, limits["amd_resets"])
         if program and health is Health.PASS:
             health = Health.DEGRADED
-        grave = [event for event in standing if _health(event) is health] if health is not Health.PASS else []
+        grave = [event for event in current if _health(event) is health] if health is not Health.PASS else []
         grave = grave or ([program] if program else [])
         rows.append(Row(gpu, health, _codes(grave), None, _reason(grave, window.now)))
         actions += [event.action for event in grave if health is not Health.PASS]
@@ -72,7 +73,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return Verdict(rows=tuple(rows), evidence=tuple(evidence), remedy=remedy)
 
 
-def _standing(events: list[Event]) -> list[Event]:
+def _current(events: list[Event]) -> list[Event]:
     """The events that no later 154 has taken back, one that asks for nothing any more. They are in their order, which
     tells before from after where their times do not."""
     asks = [index for index, event in enumerate(events) if event.code == _RECOVERY and event.action == "ignore"]
@@ -115,6 +116,13 @@ def _of_many_programs(faults: list[Event], least: float) -> Event | None:
     return faults[-1] if faults and len(pids) >= least else None
 
 
+def _reset_again_and_again(events: list[Event], most: float) -> Event | None:
+    """amdgpu resets a GPU that hangs, and that may end a fault. One that needs it time and again is not well."""
+    resets = [event for event in events if event.kind == _AMD and event.code == "reset"]
+    count = sum(event.count for event in resets)
+    return replace(resets[-1], code="reset_loop", count=count) if count >= most else None
+
+
 def _codes(events: list[Event]) -> str | None:
     codes = dict.fromkeys(str(event.code) for event in events)
     return ",".join(codes) or None
@@ -129,6 +137,7 @@ def _reason(events: list[Event], now: float) -> str:
         return f"the driver's memory manager gave up {ago:.0f} s ago: no GPU of this node can be used [{event.text}]"
     if event.kind == _AMD:
         what = str(event.code).replace("_", " ")
+        what += f" ({event.count} times)" if event.count > 1 else ""
         return f"the amdgpu driver reported {what} {max(now - event.at, 0):.0f} s ago [{event.text}]"
     meaning = catalog.find(event.code).meaning if isinstance(event.code, int) else ""
     more = f" and {len(events) - 1} more" if len(events) > 1 else ""
@@ -148,5 +157,5 @@ CHECK = Check(
     remedy="follow the action of the Xid in the evidence",
     owner="hardware",
     span=86400.0,
-    limits={"forget_seconds": 86400.0, "program_fault_processes": 3.0},
+    limits={"forget_seconds": 86400.0, "program_fault_processes": 3.0, "amd_resets": 3.0},
 )

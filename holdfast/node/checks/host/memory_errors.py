@@ -14,7 +14,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
     """Corrected errors are host.edac's matter where memory controllers count them; elsewhere the messages must do."""
     events = since(window, limits["forget_seconds"], "mce", "edac")
     uncorrected = [event for event in events if event.severity == "fatal"]
-    corrected = [event for event in events if event.severity != "fatal"]
+    deferred = [event for event in events if event.severity == "warning"]  # bad data that nothing has used yet
+    corrected = [event for event in events if event.severity not in ("fatal", "warning")]
     limit = limits["corrected_errors"]
     counted_elsewhere = window.number(window.node, "host_edac_correctable_total") is not None
     burst = _burst(corrected, limits["burst_seconds"], limits["burst_errors"])
@@ -23,6 +24,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         window,
         events,
         Grade(Health.FAIL, uncorrected, _uncorrected),
+        Grade(Health.DEGRADED, deferred, lambda them: f"data that is lost when it is used [{them[-1].text}]"),
         Grade(
             Health.DEGRADED,
             many,

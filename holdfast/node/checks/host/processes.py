@@ -6,7 +6,7 @@ from holdfast.model.window import Window
 from holdfast.node.checks import single_reading
 from holdfast.node.checks.check import Check, Limits
 
-_ONE_LOOK = "one look: how long processes wait is not judged"
+_ONE_READING = "one reading: how long processes wait is not judged"
 _DRIVER = ("nvidia", "nv-")  # programs that wait for nothing but the GPU driver
 
 
@@ -18,7 +18,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=())
     name = str(window.value(node, "host_process_stuck_name") or "")
     evidence: tuple[str, ...] = (f"{stuck:.0f} processes wait in the kernel, {zombies:.0f} are zombies",)
-    caveat = "" if single_reading.seconds_seen(window.runs(node, "host_processes_zombie")) else _ONE_LOOK
+    caveat = "" if single_reading.seconds_seen(window.runs(node, "host_processes_zombie")) else _ONE_READING
     evidence += (caveat,) if caveat else ()
     limit = limits["max_stuck_seconds"]
     if seconds >= limit:

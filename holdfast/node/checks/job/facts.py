@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from statistics import median, median_low
 
 from holdfast.model.subject import Subject
@@ -13,11 +12,11 @@ from holdfast.node.checks.check import Limits
 OWN = "job_rank_own_seconds"
 MANY = 8  # values from which their middle is taken; of fewer the lower one, lest two slow ones become the measure
 SPREAD = 1.4826  # median deviations to a standard one
-LOOKS = 12  # how far evidence goes back
-FEWEST_LOOKS = 3
+MOST_READINGS = 12  # how far evidence goes back
+FEWEST_READINGS = 3
 LATELY = 4
-MOST_OF_ONE_LOOK = 1.2
-MOST_OF_ONE_LOOK_TOGETHER = 1.5
+MOST_OF_ONE_INTERVAL = 1.2
+MOST_OF_ONE_INTERVAL_TOGETHER = 1.5
 SEVERAL = 2
 ENOUGH_NODES = 4
 
@@ -55,18 +54,18 @@ def compared(
     confirm each other: what slows all of them is significant sooner than what slows one."""
     found: dict[Subject, Excess] = {}
     for members in groups.values():
-        reported = {one: [float(run.value) for run in window.runs(one, name)][-LOOKS:] for one in members}
-        looks = median_low([len(values) for values in reported.values()] or [0])  # some may have begun later than most
-        rows = {one: values[-looks:] for one, values in reported.items() if len(values) >= looks}
-        if looks >= FEWEST_LOOKS and len(rows) >= limits["least_peers"]:
-            found |= _excesses(window, rows, looks, limits, nodes)
+        reported = {one: [float(run.value) for run in window.runs(one, name)][-MOST_READINGS:] for one in members}
+        readings = median_low([len(values) for values in reported.values()] or [0])  # some ranks may have begun late
+        rows = {one: values[-readings:] for one, values in reported.items() if len(values) >= readings}
+        if readings >= FEWEST_READINGS and len(rows) >= limits["least_peers"]:
+            found |= _excesses(window, rows, readings, limits, nodes)
     return found
 
 
 def _excesses(
-    window: Window, rows: dict[Subject, list[float]], looks: int, limits: Limits, nodes: Mapping[Subject, str]
+    window: Window, rows: dict[Subject, list[float]], readings: int, limits: Limits, nodes: Mapping[Subject, str]
 ) -> dict[Subject, Excess]:
-    usual = [middle([values[look] for values in rows.values()]) for look in range(looks)]
+    usual = [middle([values[at] for values in rows.values()]) for at in range(readings)]
     above = {
         one: [value / ref - 1 if ref > 0 else 0.0 for value, ref in zip(values, usual, strict=True)]
         for one, values in rows.items()
@@ -83,7 +82,7 @@ def _excesses(
             median(rows[one][-LATELY:]),
             median(usual[-LATELY:]),
             unit,
-            _evidence(ratios, unit, MOST_OF_ONE_LOOK),
+            _evidence(ratios, unit, MOST_OF_ONE_INTERVAL),
             together.get(nodes.get(one, ""), 0.0),
             window.number(one, "job_slow_since_seconds"),
             limits,
@@ -93,8 +92,8 @@ def _excesses(
 
 
 def _together(above: dict[Subject, list[float]], nodes: Mapping[Subject, str], unit: float) -> dict[str, float]:
-    """The evidence of each node: of its members the middle counts at every look, so that one cannot speak for all.
-    Among few nodes one whose looks were cut at other moments would look like a slow one."""
+    """The evidence of each node: of its members the median counts at every reading, so that one cannot speak for all.
+    Among few nodes, one whose readings were cut at other moments would look slow."""
     members: dict[str, list[list[float]]] = defaultdict(list)
     for one, ratios in above.items():
         if nodes.get(one):
@@ -102,14 +101,14 @@ def _together(above: dict[Subject, list[float]], nodes: Mapping[Subject, str], u
     if len(members) < ENOUGH_NODES:
         return {}
     return {
-        node: _evidence([median_low(look) for look in zip(*reported, strict=True)], unit, MOST_OF_ONE_LOOK_TOGETHER)
+        node: _evidence([median_low(at) for at in zip(*reported, strict=True)], unit, MOST_OF_ONE_INTERVAL_TOGETHER)
         for node, reported in members.items()
         if len(reported) >= SEVERAL
     }
 
 
 def _evidence(ratios: Sequence[float], unit: float, most: float) -> float:
-    """A cumulative sum: what is above half a unit speaks for slow, what is below against it. One look counts for
+    """A cumulative sum: what is above half a unit speaks for slow, what is below against it. One reading counts for
     little, however slow it was: a stall is no slow rank."""
     score = 0.0
     for ratio in ratios:
@@ -133,10 +132,6 @@ def slow_ranks(window: Window, limits: Limits) -> tuple[list[Excess], dict[Subje
     nodes = {one: str(window.value(one, "job_rank_node") or "") for one in ranks}
     reported = compared(window, OWN, by_group(window, ranks), limits, nodes)
     return sorted((one for one in reported.values() if one.slow), key=lambda one: -one.ratio), reported
-
-
-def clock(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
 
 
 def percent(ratio: float) -> str:

@@ -7,7 +7,7 @@ from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.job import slow_ranks as job_slow_ranks
-from holdfast.node.checks.job.facts import clock, percent, slow_ranks
+from holdfast.node.checks.job.facts import percent, slow_ranks
 
 STEADY_SECONDS = 20.0  # a pace that did not change at all for so long is known too
 LASTS_SECONDS = 25.0  # three readings in a row are slow before it is reported
@@ -27,11 +27,11 @@ NOT_APART = (
 
 def judge(window: Window, limits: Limits) -> Verdict:
     job = f"job/{window.inventory.node}"
-    looks = int(limits["looks"])
-    runs = window.runs(job, "job_step_seconds")[-looks:]
+    readings = int(limits["readings"])
+    runs = window.runs(job, "job_step_seconds")[-readings:]
     steps = [float(run.value) for run in runs]
     usual = window.number(job, "job_usual_step_seconds")
-    young = len(runs) < looks and (not runs or runs[-1].end - runs[0].start < STEADY_SECONDS)
+    young = len(runs) < readings and (not runs or runs[-1].end - runs[0].start < STEADY_SECONDS)
     if young or not usual:
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason="it is not known yet what is usual for this job"),))
     ratio = median(steps) / usual - 1
@@ -49,8 +49,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     grown = {part: _growth(window, job, part) for part in PARTS}
     part = max(grown, key=lambda name: grown[name])
     words, advice, owner = NOT_APART if part == "own" and _mixed(window) else PARTS[part]
-    begun = clock(window.now if since is None else since)
-    reported = f"job {window.inventory.node} is {percent(ratio)} slow since {begun}: {words}"
+    reported = f"job {window.inventory.node} is {percent(ratio)} slow: {words}"
     shared = window.value(job, "job_hardware")
     reported += f"; {shared}" if shared and part == "own" else ""
     return Verdict(
@@ -81,5 +80,5 @@ CHECK = Check(
     remedy="look at what everyone waits for: storage, the fabric, cooling or power",
     owner="training",
     span=300.0,
-    limits={"slow_ratio": 0.1, "well_ratio": 0.05, "noises": 4.0, "looks": 3.0, "explains": 0.5},
+    limits={"slow_ratio": 0.1, "well_ratio": 0.05, "noises": 4.0, "readings": 3.0, "explains": 0.5},
 )

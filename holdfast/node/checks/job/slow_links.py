@@ -10,7 +10,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.job.facts import Excess, clock, compared, percent
+from holdfast.node.checks.job.facts import Excess, compared, percent
 
 TRANSFER = "job_transfer_seconds"
 
@@ -39,7 +39,6 @@ def _row(one: Excess) -> Row:
 
 
 def _sentence(window: Window, slow: list[Excess], found: dict[Subject, Excess]) -> str:
-    since = min((one.since for one in slow if one.since is not None), default=window.now)
     names = ", ".join(one.subject.rpartition("/")[2] for one in slow[:4])
     left = f" and {len(slow) - 4} more" if len(slow) > 4 else ""
     shared = _shared(window, {one.subject for one in slow}, found)
@@ -47,7 +46,7 @@ def _sentence(window: Window, slow: list[Excess], found: dict[Subject, Excess]) 
     if len(slow) == 1:
         where = f" between {window.value(slow[0].subject, 'job_link_nodes') or 'nodes not known'}"
     words = f"communication over {names}{left} takes {percent(slow[0].ratio)} longer than over links of its kind"
-    return f"job {window.inventory.node}: {words} since {clock(since)}{where}"
+    return f"job {window.inventory.node}: {words}{where}"
 
 
 def _shared(window: Window, slow: set[Subject], found: dict[Subject, Excess]) -> str:

@@ -9,7 +9,7 @@ from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.job.facts import Excess, clock, percent, place, rank_number, slow_ranks
+from holdfast.node.checks.job.facts import Excess, percent, place, rank_number, slow_ranks
 
 LIMITS = {"slow_ratio": 0.05, "noises": 3.0, "evidence": 4.2, "well_share": 0.5, "least_peers": 3.0}
 MOST_NAMED = 4
@@ -58,9 +58,8 @@ def sentence(window: Window, slow: list[Excess]) -> str:
     step = max(window.number(job, "job_step_seconds") or 0.0, worst.own)
     without = max(step - (worst.own - worst.usual), 1e-9)
     world = window.number(job, "job_world") or 0.0
-    since = min((one.since for one in slow if one.since is not None), default=window.now)
     won = world * (1 - without / step)
-    lost = f"job {window.inventory.node} is {percent(step / without - 1)} slow since {clock(since)}"
+    lost = f"job {window.inventory.node} is {percent(step / without - 1)} slow"
     reported = f"{lost}; {_who(window, slow)}"
     if any(_incident(window, one) for one in slow):
         return reported
@@ -72,18 +71,18 @@ def _who(window: Window, slow: list[Excess]) -> str:
     nodes: dict[str, list[Excess]] = defaultdict(list)
     for one in slow:
         nodes[str(window.value(one.subject, "job_rank_node") or "?")].append(one)
-    said = []
+    notes = []
     for node, found in nodes.items():
         there = sum(window.value(one, "job_rank_node") == node for one in window.values("job_rank_own_seconds"))
         if len(found) > 1 and len(found) == there:
-            said.append(f"node {node} with its {there} ranks" + _because(window, found[0]))
+            notes.append(f"node {node} with its {there} ranks" + _because(window, found[0]))
         else:
-            said += [
+            notes += [
                 f"rank {rank_number(one.subject)} = {place(window, one.subject)}{_because(window, one)}"
                 for one in found
             ]
-    left = len(said) - MOST_NAMED
-    return ", ".join(said[:MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
+    left = len(notes) - MOST_NAMED
+    return ", ".join(notes[:MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 def _because(window: Window, one: Excess) -> str:

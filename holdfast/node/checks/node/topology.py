@@ -32,13 +32,13 @@ def _judge_place(window: Window, device: Subject, wanted: dict[str, Value]) -> R
     for name, place in wanted.items():
         value = window.value(device, name)
         if value != place:
-            moved.append(f"{_WORDS[name]} {_said(value)} instead of {_said(place)}")
+            moved.append(f"{_WORDS[name]} {_text(value)} instead of {_text(place)}")
     if not moved:
         return Row(device, Health.PASS)
     return Row(device, Health.DEGRADED, reason=f"sits on another place than the manifest says: {', '.join(moved)}")
 
 
-def _said(place: Value | None) -> str:
+def _text(place: Value | None) -> str:
     return "none" if place is None else f"{place:g}" if isinstance(place, float | int) else place
 
 

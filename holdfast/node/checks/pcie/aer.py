@@ -57,7 +57,7 @@ def _device(window: Window, event: Event) -> Subject:
 
 
 def _judge_events(events: list[Event], counted_row: Row) -> Row:
-    """What the kernel said of the last hour, unless the counters say as much or worse."""
+    """Kernel events of the last hour, unless the counters show as much or worse."""
     for severity, health in (("fatal", Health.FAIL), ("nonfatal", Health.DEGRADED)):
         found = [event for event in events if event.severity == severity]
         if counted_row.health in (Health.FAIL, health):
@@ -65,8 +65,8 @@ def _judge_events(events: list[Event], counted_row: Row) -> Row:
         if found:
             words = "fatal" if severity == "fatal" else "uncorrectable (non-fatal)"
             contained = ", the kernel cut the link (DPC)" if any(event.code == "contained" for event in found) else ""
-            said = f"the kernel reported {counted(total(found), f'{words} PCIe error')} in the last hour{contained}"
-            return Row(counted_row.subject, health, float(total(found)), 0.0, f"{said} [{found[-1].text}]")
+            text = f"the kernel reported {counted(total(found), f'{words} PCIe error')} in the last hour{contained}"
+            return Row(counted_row.subject, health, float(total(found)), 0.0, f"{text} [{found[-1].text}]")
     return counted_row
 
 

@@ -23,14 +23,14 @@ def judge(window: Window, limits: Limits) -> Verdict:
         row = _judge_width(window, device, width, limits)
         speed = window.number(device, _SPEED)
         if row.health is Health.PASS and speed is not None:
-            row, said = _judge_speed(window, device, speed, row, limits)
-            evidence += said
+            row, text = _judge_speed(window, device, speed, row, limits)
+            evidence += text
         rows.append(row)
-    reported, said_by_kernel = judge_events(window, rows)
+    reported, kernel_evidence = judge_events(window, rows)
     lost = FailureClass.CRASH if any(row.health is Health.FAIL for row in reported) else None
     unseen = {row.subject for row in reported}
     seen = [row for row in rows if row.subject not in unseen]
-    return Verdict(rows=(*seen, *reported), evidence=(*evidence, *said_by_kernel), failure_class=lost)
+    return Verdict(rows=(*seen, *reported), evidence=(*evidence, *kernel_evidence), failure_class=lost)
 
 
 def _judge_width(window: Window, device: Subject, width: float, limits: Limits) -> Row:
@@ -61,7 +61,7 @@ def _judge_speed(
             if speed <= limits["power_saving_transfers_per_second"]:
                 return width_row, [f"{local_name(device)}: {reason}; a GPU without work does so to save power"]
             if slow.end - slow.start < long_enough:
-                early = f"{reason}; one look: not judged, a GPU may speed up when it has work"
+                early = f"{reason}; one reading: not judged, a GPU may speed up when it has work"
                 return replace(width_row, reason=early), [f"{local_name(device)}: {early}"]
     return Row(device, health, speed, expected, reason), []
 

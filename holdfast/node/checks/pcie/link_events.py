@@ -37,12 +37,12 @@ def judge_events(window: Window, judged: list[Row]) -> tuple[list[Row], tuple[st
 
 
 def _row(window: Window, device: Subject, event: Event) -> Row:
-    said = f"the kernel said {_ago(window, event)} that its link {_WORDS[str(event.code)]} [{event.text}]"
+    text = f"the kernel reported {_ago(window, event)} that its link {_WORDS[str(event.code)]} [{event.text}]"
     if event.code != "down":
-        return Row(device, Health.DEGRADED, reason=said)
+        return Row(device, Health.DEGRADED, reason=text)
     if back := _below(window, device):
-        return Row(device, Health.DEGRADED, reason=f"{said}; {', '.join(back)} below it has a link again")
-    return Row(device, Health.FAIL, reason=said)
+        return Row(device, Health.DEGRADED, reason=f"{text}; {', '.join(back)} below it has a link again")
+    return Row(device, Health.FAIL, reason=text)
 
 
 def _below(window: Window, port: Subject) -> list[str]:

@@ -28,23 +28,23 @@ def on_gpus(window: Window) -> bool:
     return window.value(window.node, "probe_device") == "cuda"
 
 
-def wrong(subject: Subject, count: float, said: str) -> GpuFinding:
-    return GpuFinding(Row(subject, Health.FAIL, count, 0.0, said), CORRUPT, FailureClass.CORRUPTION)
+def wrong(subject: Subject, count: float, text: str) -> GpuFinding:
+    return GpuFinding(Row(subject, Health.FAIL, count, 0.0, text), CORRUPT, FailureClass.CORRUPTION)
 
 
 def speed(window: Window, subject: Subject, name: str, floor: float, limits: Limits) -> GpuFinding:
     """The absolute floor first, then what the part itself and its neighbours say. A CPU is reported, not judged."""
     value = window.number(subject, name) or 0.0
     if not on_gpus(window):
-        said = f"{amount(value, name)} on {window.value(window.node, 'probe_device')}: reported, not judged"
-        return GpuFinding(Row(subject, Health.PASS, value, reason=said))
+        text = f"{amount(value, name)} on {window.value(window.node, 'probe_device')}: reported, not judged"
+        return GpuFinding(Row(subject, Health.PASS, value, reason=text))
     if floor and value < floor:
-        said = f"{amount(value, name)}, below the {amount(floor, name)} that this model must reach"
-        return GpuFinding(Row(subject, Health.FAIL, value, floor, said), RETRY, FailureClass.SLOWDOWN)
-    for expected, allowed, said in (_past(window, subject, name, limits), _peers(window, subject, name, limits)):
+        text = f"{amount(value, name)}, below the {amount(floor, name)} that this model must reach"
+        return GpuFinding(Row(subject, Health.FAIL, value, floor, text), RETRY, FailureClass.SLOWDOWN)
+    for expected, allowed, text in (_past(window, subject, name, limits), _peers(window, subject, name, limits)):
         least = expected * (1.0 - allowed)
         if value <= least:
-            words = f"{amount(value, name)}, {100 * (1.0 - value / expected):.1f} % below {said}{worn(window, subject)}"
+            words = f"{amount(value, name)}, {100 * (1.0 - value / expected):.1f} % below {text}{worn(window, subject)}"
             return GpuFinding(Row(subject, Health.DEGRADED, value, least, words), RETRY, FailureClass.SLOWDOWN)
     known = "" if floor else "no floor is known for it: judged by its past and its peers only"
     return GpuFinding(Row(subject, Health.PASS, value, floor or None, known))

@@ -38,8 +38,8 @@ def _majorities(window: Window, devices: Sequence[Subject], limits: Limits) -> d
 def _judge_one(window: Window, device: Subject, majority: dict[str, str]) -> GpuFinding:
     repeats = window.number(device, REPEATS) or 0.0
     if bad := window.number(device, UNSTABLE):
-        said = f"the same numbers gave other bits in {bad:.0f} of {repeats:.0f} repeats"
-        return wrong(device, bad, said)
+        text = f"the same numbers gave other bits in {bad:.0f} of {repeats:.0f} repeats"
+        return wrong(device, bad, text)
     key, own = str(window.value(device, KEY)), str(window.value(device, DIGEST))
     golden = window.value(device, GOLDEN) or majority.get(key)
     if golden is None:
@@ -47,9 +47,9 @@ def _judge_one(window: Window, device: Subject, majority: dict[str, str]) -> Gpu
             Row(device, Health.PASS, own, reason=f"{repeats:.0f} repeats agree; no other device to compare with yet")
         )
     if own != golden:
-        said = f"its bits differ from those of the majority ({own[:12]}, others {str(golden)[:12]})"
-        found = wrong(device, 1.0, said)
-        return found._replace(row=Row(device, Health.FAIL, own, golden, said))
+        text = f"its bits differ from those of the majority ({own[:12]}, others {str(golden)[:12]})"
+        found = wrong(device, 1.0, text)
+        return found._replace(row=Row(device, Health.FAIL, own, golden, text))
     return GpuFinding(Row(device, Health.PASS, own, golden))
 
 

@@ -19,8 +19,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
 def _judge_one(window: Window, subject: Subject, limits: Limits) -> GpuFinding:
     if bad := window.number(subject, WRONG):
         tested = window.number(subject, "probe_memory_tested_bytes") or 0.0
-        said = f"{bad:.0f} words of {tested / 1e9:.1f} GB did not hold their pattern{worn(window, subject)}"
-        return wrong(subject, bad, said)
+        text = f"{bad:.0f} words of {tested / 1e9:.1f} GB did not hold their pattern{worn(window, subject)}"
+        return wrong(subject, bad, text)
     model = model_of(window, subject)
     floor = limits["min_share_of_peak"] * model.confirmed_memory_bytes_per_second if model else 0.0
     return speed(window, subject, SPEED, floor, limits)

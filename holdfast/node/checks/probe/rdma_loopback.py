@@ -22,8 +22,8 @@ def _judge_one(window: Window, port: Subject, limits: Limits) -> GpuFinding | No
         return None
     floor = limits["min_share_of_rate"] * rate
     if value < floor:
-        said = f"{value / 1e9:.1f} GB/s to itself on a port of {rate / 1e9:.1f} GB/s"
-        return GpuFinding(Row(port, Health.FAIL, value, floor, said))
+        text = f"{value / 1e9:.1f} GB/s to itself on a port of {rate / 1e9:.1f} GB/s"
+        return GpuFinding(Row(port, Health.FAIL, value, floor, text))
     return GpuFinding(Row(port, Health.PASS, value, floor))
 
 

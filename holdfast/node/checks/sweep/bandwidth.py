@@ -4,7 +4,7 @@ from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.sweep.facts import NO_LIMITS, RATE, by_size, fabric, not_judged, not_meant, said
+from holdfast.node.checks.sweep.facts import NO_LIMITS, RATE, by_size, fabric, human, not_judged, not_meant
 
 FELL_BACK = "NCCL uses TCP sockets (NET/Socket) on a fabric of RDMA: its network plugin was not found or failed"
 PLUGIN = "mend the network plugin: NCCL_NET, NCCL_IB_HCA, the container's devices and libraries; see NCCL_DEBUG=INFO"
@@ -21,12 +21,12 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(not_judged(window, why),))
     seen = by_size(window, RATE)
     if known.large_bytes not in seen:
-        largest = said(max(seen)) if seen else "nothing"
-        why = f"the sweep ends at {largest}, before {said(known.large_bytes)}"
+        largest = human(max(seen)) if seen else "nothing"
+        why = f"the sweep ends at {largest}, before {human(known.large_bytes)}"
         return Verdict(rows=(not_judged(window, why),))
     rate, limit = seen[known.large_bytes], known.large_busbw_bytes_per_second * limits["times_limit"]
     expected = known.large_expected_bytes_per_second / 1e9
-    words = f"{rate / 1e9:.0f} GB/s of bus bandwidth at {said(known.large_bytes)}, expected {expected:.0f}"
+    words = f"{rate / 1e9:.0f} GB/s of bus bandwidth at {human(known.large_bytes)}, expected {expected:.0f}"
     return Verdict(rows=(Row(window.node, Health.PASS if rate >= limit else Health.FAIL, rate, limit, words),))
 
 

@@ -4,7 +4,7 @@ from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.sweep.facts import RATE, by_size, not_judged, said
+from holdfast.node.checks.sweep.facts import RATE, by_size, human, not_judged
 
 PAST, SPREAD, RUNS = "sweep_past_busbw_bytes_per_second", "sweep_past_spread_ratio", "sweep_past_runs"
 
@@ -28,7 +28,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if not slow:
         return Verdict(rows=(Row(window.node, Health.PASS, 0.0),))
     worst = max(slow, key=lambda size: slow[size])
-    where = said(worst) if len(slow) == 1 else f"{said(min(slow))} to {said(max(slow))}, most at {said(worst)}"
+    where = human(worst) if len(slow) == 1 else f"{human(min(slow))} to {human(max(slow))}, most at {human(worst)}"
     words = f"slower than its own past at {where}: {100 * slow[worst]:.0f} % below the mean of {most:.0f} runs"
     return Verdict(rows=(Row(window.node, Health.DEGRADED, slow[worst], limits["fall_ratio"], words),))
 

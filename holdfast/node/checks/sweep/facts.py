@@ -44,7 +44,7 @@ def not_judged(window: Window, why: str) -> Row:
     return Row(window.node, Health.UNKNOWN, reason=why)
 
 
-def said(size: int) -> str:
+def human(size: int) -> str:
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size >= scale:
             return f"{size / scale:g} {unit}"

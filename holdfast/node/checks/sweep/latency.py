@@ -4,7 +4,7 @@ from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.sweep.facts import LATE, NO_LIMITS, by_size, fabric, not_judged, not_meant, said
+from holdfast.node.checks.sweep.facts import LATE, NO_LIMITS, by_size, fabric, human, not_judged, not_meant
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -15,10 +15,10 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(not_judged(window, why),))
     seen = by_size(window, LATE)
     if known.small_bytes not in seen:
-        return Verdict(rows=(not_judged(window, f"the sweep has no payload of {said(known.small_bytes)}"),))
+        return Verdict(rows=(not_judged(window, f"the sweep has no payload of {human(known.small_bytes)}"),))
     late, limit = seen[known.small_bytes], known.small_p95_seconds * limits["times_limit"]
     words = (
-        f"p95 of {late * 1e6:.0f} us at {said(known.small_bytes)}, expected {known.small_expected_seconds * 1e6:.0f}"
+        f"p95 of {late * 1e6:.0f} us at {human(known.small_bytes)}, expected {known.small_expected_seconds * 1e6:.0f}"
     )
     return Verdict(rows=(Row(window.node, Health.PASS if late <= limit else Health.FAIL, late, limit, words),))
 

@@ -6,7 +6,7 @@ from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.sweep.facts import RATE, VARIATION, by_size, not_judged, said
+from holdfast.node.checks.sweep.facts import RATE, VARIATION, by_size, human, not_judged
 
 
 def valley(rates: Mapping[int, float], variations: Mapping[int, float], limits: Limits) -> list[int]:
@@ -27,13 +27,13 @@ def judge(window: Window, limits: Limits) -> Verdict:
     rates = by_size(window, RATE)
     band = [size for size in rates if limits["from_bytes"] <= size <= limits["to_bytes"]]
     if len(band) < limits["least_sizes"]:
-        ends = f"{said(int(limits['from_bytes']))} and {said(int(limits['to_bytes']))}"
+        ends = f"{human(int(limits['from_bytes']))} and {human(int(limits['to_bytes']))}"
         why = f"the sweep has {len(band)} sizes between {ends}"
         return Verdict(rows=(not_judged(window, why),))
     slow = valley(rates, by_size(window, VARIATION), limits)
     if not slow:
         return Verdict(rows=(Row(window.node, Health.PASS, 0.0),))
-    where = said(slow[0]) if len(slow) == 1 else f"between {said(slow[0])} and {said(slow[-1])}"
+    where = human(slow[0]) if len(slow) == 1 else f"between {human(slow[0])} and {human(slow[-1])}"
     words = f"slow only {'at ' if len(slow) == 1 else ''}{where}: the code path that is chosen there"
     return Verdict(rows=(Row(window.node, Health.DEGRADED, float(len(slow)), 0.0, words),))
 

@@ -10,7 +10,7 @@ from holdfast.model.signal import Signal, Value
 from holdfast.model.subject import Subject
 from holdfast.node.probes.sweep.crew import Crew
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 class CannotMeasure(Exception):

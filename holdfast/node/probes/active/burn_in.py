@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from holdfast.node.probes.active.bench import Bench, FoundDevices, ProbeDevice, Stopwatch, Tell, settle
+from holdfast.node.probes.active.bench import Bench, FoundDevices, Notify, ProbeDevice, Stopwatch, settle
 
 PRECISIONS = {"cuda": ("fp32", "fp16", "bf16"), "cpu": ("fp32", "bf16")}
 _TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -14,7 +14,7 @@ AT_ONCE = {"cuda": 16, "cpu": 1}  # products asked for before one waits for them
 SEED = 20
 
 
-def measure(bench: Bench, tell: Tell) -> FoundDevices:
+def measure(bench: Bench, notify: Notify) -> FoundDevices:
     found = FoundDevices()
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False  # sums of whole numbers stay exact
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
@@ -23,7 +23,7 @@ def measure(bench: Bench, tell: Tell) -> FoundDevices:
         kind = "cuda" if device.cuda else "cpu"
         wrong = 0
         for precision in PRECISIONS[kind]:
-            tell(f"{device.label} {precision}")
+            notify(f"{device.label} {precision}")
             rate, bad = _sustain(device, kind, precision, seconds / len(PRECISIONS[kind]))
             found.say(device.subject, f"probe_burn_in_{precision}_flops_per_second", rate)
             wrong += bad

@@ -8,7 +8,7 @@ import hashlib
 
 import torch
 
-from holdfast.node.probes.active.bench import Bench, FoundDevices, ProbeDevice, Stopwatch, Tell
+from holdfast.node.probes.active.bench import Bench, FoundDevices, Notify, ProbeDevice, Stopwatch
 
 SEED = 7
 SCALES = (1e-3, 1.0, 1e3)  # small, ordinary and large values take different paths through rounding
@@ -17,11 +17,11 @@ HEADS, WIDTH = 8, 64
 LEAST_REPEATS = 3
 
 
-def measure(bench: Bench, tell: Tell) -> FoundDevices:
+def measure(bench: Bench, notify: Notify) -> FoundDevices:
     found = FoundDevices()
 
     def work(device: ProbeDevice, seconds: float) -> None:
-        tell(device.label)
+        notify(device.label)
         first = digest(device)
         unstable, repeats, watch = 0, 1, Stopwatch(seconds)
         while watch.running or repeats < LEAST_REPEATS:

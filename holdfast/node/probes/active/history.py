@@ -52,10 +52,10 @@ def load(path: str) -> list[dict[Subject, dict[str, Value]]]:
 
 def _facts(line: bytes) -> dict[str, dict[str, Value]]:
     try:
-        said: Any = json.loads(line)
+        record: Any = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    subjects = said.get("subjects") if isinstance(said, dict) else None
+    subjects = record.get("subjects") if isinstance(record, dict) else None
     if not isinstance(subjects, dict) or not all(isinstance(values, dict) for values in subjects.values()):
         return {}
     return {

@@ -11,9 +11,9 @@ from holdfast.node.probes.active.bench import (
     Bench,
     CannotMeasure,
     FoundDevices,
+    Notify,
     ProbeDevice,
     Stopwatch,
-    Tell,
     cores,
     settle,
 )
@@ -21,13 +21,13 @@ from holdfast.node.probes.active.bench import (
 BYTES = {True: 256 << 20, False: 16 << 20}  # by whether it is a GPU
 
 
-def measure(bench: Bench, tell: Tell) -> FoundDevices:
+def measure(bench: Bench, notify: Notify) -> FoundDevices:
     found = FoundDevices()
     places = _numa_nodes()
     for place in places:
         with _running_on(place):
             for device in bench.devices:  # one after another: they share the way
-                tell(f"{place} {device.label}")
+                notify(f"{place} {device.label}")
                 share = bench.seconds / len(places) / len(bench.devices)
                 _measure_one(bench, found, place, device, share)
     return found

@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from holdfast.node.probes.active.bench import Bench, FoundDevices, ProbeDevice, Stopwatch, Tell, settle
+from holdfast.node.probes.active.bench import Bench, FoundDevices, Notify, ProbeDevice, Stopwatch, settle
 
 COPY_BYTES = {"cuda": 1 << 30, "cpu": 32 << 20}
 BLOCK_BYTES = {"cuda": 1 << 30, "cpu": 32 << 20}
@@ -14,13 +14,13 @@ PATTERNS = (0, -1, 0x55555555, -0x55555556)  # every bit both ways, and neighbou
 WORD_BYTES = 4
 
 
-def measure(bench: Bench, tell: Tell) -> FoundDevices:
+def measure(bench: Bench, notify: Notify) -> FoundDevices:
     found = FoundDevices()
 
     def work(device: ProbeDevice, seconds: float) -> None:
-        tell(f"{device.label} bandwidth")
+        notify(f"{device.label} bandwidth")
         found.say(device.subject, "probe_memory_bytes_per_second", _copy_rate(device, seconds / 3))
-        tell(f"{device.label} patterns")
+        notify(f"{device.label} patterns")
         tested, wrong = _patterns(device, seconds * 2 / 3)
         found.say(device.subject, "probe_memory_tested_bytes", float(tested))
         found.say(device.subject, "probe_memory_wrong_words", float(wrong))

@@ -1,18 +1,18 @@
 """An all-reduce over the devices of one node: exactly representable numbers, and the bandwidth of the bus."""
 
-from holdfast.node.probes.active.bench import Bench, FoundDevices, Tell
+from holdfast.node.probes.active.bench import Bench, FoundDevices, Notify
 from holdfast.node.probes.active.local_crew import crew_of, exchange, ranks, slowest
 from holdfast.node.probes.sweep.sizes import bus_share
 
 SIZES = {True: (1 << 10, 1 << 20, 64 << 20, 1 << 30), False: (1 << 10, 1 << 20, 8 << 20)}
 
 
-def measure(bench: Bench, tell: Tell) -> FoundDevices:
+def measure(bench: Bench, notify: Notify) -> FoundDevices:
     found = FoundDevices()
     devices = ranks(bench)
     sizes = SIZES[bench.cuda]
     crew = crew_of(bench, devices)
-    tell(f"all_reduce over {len(devices)}")
+    notify(f"all_reduce over {len(devices)}")
     by_rank = exchange(crew, devices, "all_reduce", sizes, bench.seconds / len(sizes))
     largest = slowest([rows[-1] for rows in by_rank])
     wrong = {row["bytes"] for rows in by_rank for row in rows if row["wrong"]}

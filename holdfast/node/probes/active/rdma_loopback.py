@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from holdfast.node.probes.active.bench import Bench, CannotMeasure, FoundDevices, Tell
+from holdfast.node.probes.active.bench import Bench, CannotMeasure, FoundDevices, Notify
 
 TOOL = "ib_write_bw"
 ROOT = "/sys/class/infiniband"
@@ -15,7 +15,7 @@ START_SECONDS = 1.0
 _UNITS = {"Gb/sec": 1e9 / 8, "MB/sec": float(1 << 20), "MiB/sec": float(1 << 20)}
 
 
-def measure(bench: Bench, tell: Tell) -> FoundDevices:
+def measure(bench: Bench, notify: Notify) -> FoundDevices:
     tool = shutil.which(TOOL)
     if tool is None:
         raise CannotMeasure(f"{TOOL} (perftest) is not installed")
@@ -24,7 +24,7 @@ def measure(bench: Bench, tell: Tell) -> FoundDevices:
     if not ports:
         raise CannotMeasure(f"{ROOT} lists no port")
     for device, port in ports:
-        tell(f"{device}/{port}")
+        notify(f"{device}/{port}")
         subject = f"{bench.node}/nic/{device}/{port}"
         try:
             found.say(subject, NAME, _loopback(tool, device, port, bench.seconds / len(ports)))

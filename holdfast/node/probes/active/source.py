@@ -18,7 +18,7 @@ START_SECONDS = 60.0  # a cold torch on a shared file system takes its time
 GENEROUS_SECONDS = 120.0  # for a probe, beyond its budget
 LONGEST_SAYING = 300
 
-Tell = Callable[[str, str], None]  # the probe, and what it is at
+Notify = Callable[[str, str], None]  # the probe, and what it is at
 
 
 class ActiveSource:
@@ -36,7 +36,7 @@ class ActiveSource:
         self._process: subprocess.Popen[str] | None = None
         self._guard = threading.Lock()
         self._stopped = False
-        self.tell: Tell = lambda probe, words: None
+        self.notify: Notify = lambda probe, words: None
         self.deadline = START_SECONDS + len(self._probes) * ((seconds or 0.0) + GENEROUS_SECONDS)
 
     def read(self, now: float) -> Reading:
@@ -51,13 +51,13 @@ class ActiveSource:
         listener = threading.Thread(target=_collect, args=(process.stderr, errors), daemon=True)
         listener.start()
         try:
-            found = self._hear(process, now)
+            found = self._read_output(process, now)
         finally:
             _end(process)
         if process.returncode not in (0, None) and not found.blind:
             listener.join(1.0)
-            said = next((line for line in reversed(errors) if line.strip()), "it said nothing").strip()
-            return Reading(source=self.name, at=now, blind=f"the probes ended early: {said[:LONGEST_SAYING]}")
+            message = next((line for line in reversed(errors) if line.strip()), "no output").strip()
+            return Reading(source=self.name, at=now, blind=f"the probes ended early: {message[:LONGEST_SAYING]}")
         return found
 
     def _start(self, request: str) -> subprocess.Popen[str] | None:
@@ -75,18 +75,18 @@ class ActiveSource:
             )
             return self._process
 
-    def _hear(self, process: subprocess.Popen[str], now: float) -> Reading:
+    def _read_output(self, process: subprocess.Popen[str], now: float) -> Reading:
         signals: list[Signal] = []
         absent: dict[tuple[str, str], str] = {}
         assert process.stdout is not None
         for line in process.stdout:
-            said: dict[str, Any] = json.loads(line)
-            if "blind" in said:
-                return Reading(source=self.name, at=now, blind=said["blind"])
-            if "begin" in said:
-                self.tell(said["begin"], said.get("at", ""))
-            signals += [Signal(*one) for one in said.get("signals", ())]
-            absent.update({(subject, name): why for subject, name, why in said.get("absent", ())})
+            message: dict[str, Any] = json.loads(line)
+            if "blind" in message:
+                return Reading(source=self.name, at=now, blind=message["blind"])
+            if "begin" in message:
+                self.notify(message["begin"], message.get("at", ""))
+            signals += [Signal(*one) for one in message.get("signals", ())]
+            absent.update({(subject, name): why for subject, name, why in message.get("absent", ())})
         process.wait()
         present = sorted({one.subject for one in signals if kind(one.subject) in ("peer", "host_path")})
         return Reading(source=self.name, at=now, signals=signals, absent=absent, present=present)

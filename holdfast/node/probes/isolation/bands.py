@@ -7,13 +7,14 @@ that never arrive are the exception: none is right, whatever the others show.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 
 from holdfast.node.probes.isolation import isolation
 from holdfast.node.probes.isolation.isolation import Limits, Measured, PairBaseline, Parts, SuspectPart
 from holdfast.node.probes.isolation.pairing import Pair, pair
 
+MUCH_WAITED = 0.1  # of the time of small exchanges, at the usual pair
 TAIL_SHARE = 0.01  # of the exchanges: one lost packet in a hundred makes about so many long
 SMALL_PAYLOAD_SESSIONS = 3  # two of a pair may be a busy moment each: a single pair is not named by small payloads
 LARGE_BYTES = 1 << 20  # below, the time of an exchange is latency and CPU rather than bandwidth
@@ -37,9 +38,15 @@ class PairExchange:
     one: str
     other: str
     rail: str = ""
-    bytes_per_second: Mapping[int, float] = field(default_factory=dict)  # by payload size
+    bytes_per_second: Mapping[int, float] = field(default_factory=dict)  # by payload size, of the usual try
+    best_bytes_per_second: Mapping[int, float] = field(default_factory=dict)  # of the fastest try
     latencies: tuple[float, ...] = ()  # seconds of each small exchange
     waits: tuple[float, ...] = ()  # for how many of them an end had no CPU
+
+    def rate(self, size: int, *, best: bool) -> float:
+        """Where CPUs are short, what the fastest try reached: a busy host slows some of them, a slow link each."""
+        usual = self.bytes_per_second[size]
+        return self.best_bytes_per_second.get(size, usual) if best else usual
 
     @property
     def without_waits(self) -> tuple[float, ...]:
@@ -100,7 +107,7 @@ class _Band:
     text: Callable[[float], str]  # of a measured value
     source: str
     least_slow: int = 2  # sessions that must show it
-    by_rng: bool = False  # what an exchange takes depends on who got a CPU when, and not on the fabric alone
+    by_rng: bool = False  # who got a CPU when decides too, or so few pairs were measured that a moment counts for much
 
     @property
     def reference(self) -> Reference:
@@ -119,8 +126,8 @@ def judge(
     for band in found_bands:
         for suspect in _confirmed(band, band.measured, parts):
             if known := named.get(suspect.part):
-                said = (*known.evidence, _evidence(suspect, band)[0])
-                named[suspect.part] = Named(suspect=known.suspect, band=known.band, evidence=said)
+                evidence = (*known.evidence, _evidence(suspect, band)[0])
+                named[suspect.part] = Named(suspect=known.suspect, band=known.band, evidence=evidence)
         rest = [one for one in band.measured if named.keys().isdisjoint(isolation.uses(one, parts))]
         for suspect in _confirmed(band, rest, parts):
             named[suspect.part] = Named(suspect=suspect, band=band.name, evidence=_evidence(suspect, band))
@@ -136,7 +143,7 @@ def _confirmed(band: _Band, measured: Sequence[Measured], parts: Parts) -> list[
 def _stands_apart(
     suspect: SuspectPart, others: Sequence[SuspectPart], measured: Sequence[Measured], parts: Parts
 ) -> bool:
-    """Where luck decides too, it is not enough that the usual measurement over a part is slow: a busy moment slows a
+    """Where noise decides too, it is not enough that the usual measurement over a part is slow: a busy moment slows a
     few pairs in a row, and they may share a part. Each pair over it must be worse than nearly all that are not."""
     named = {one.part for one in others}
     used = [(one.bytes_per_second, isolation.uses(one, parts)) for one in measured]
@@ -147,22 +154,30 @@ def _stands_apart(
 
 def _bands(exchanges: Sequence[PairExchange], datagrams: Sequence[Datagrams]) -> list[_Band]:
     found = [_loss(datagrams), _frames(datagrams)]
+    timed = [one for one in exchanges if one.latencies]
+    noisy = _cpus_decide(timed)
     for size in sorted({size for one in exchanges for size in one.bytes_per_second}, reverse=True):
         rates = [
-            Measured(one.one, one.other, one.bytes_per_second[size], one.rail)
+            Measured(one.one, one.other, one.rate(size, best=noisy), one.rail)
             for one in exchanges
             if size in one.bytes_per_second
         ]
         spread, limits = (0.05, Limits()) if size >= LARGE_BYTES else (0.4, Limits(least_loss=0.6))
-        rates = rates if size >= LARGE_BYTES else _best_of_each(rates)
-        found.append(_learned(f"{BANDWIDTH} at {_size(size)}", rates, spread, limits, _rate, "bytes_per_second"))
-    timed = [one for one in exchanges if one.latencies]
+        rates = rates if size >= LARGE_BYTES and not noisy else _best_of_each(rates)
+        band = _learned(f"{BANDWIDTH} at {_size(size)}", rates, spread, limits, _rate, "bytes_per_second")
+        found.append(replace(band, by_rng=band.by_rng or noisy))
     usual = _best_of_each([Measured(one.one, one.other, 1.0 / median(one.latencies), one.rail) for one in timed])
     floor = median([tail(one.waits) for one in timed if one.waits] or [0.0])  # below it, CPUs decide and not the fabric
     tails = [Measured(one.one, one.other, 1.0 / max(floor, tail(one.without_waits)), one.rail) for one in timed]
     found.append(_learned(LATENCY, usual, 0.3, Limits(least_loss=0.6), _seconds, "seconds"))
     found.append(_learned(TAIL, tails, 0.7, Limits(least_loss=0.875), _seconds, "seconds"))
     return [band for band in found if band.measured]
+
+
+def _cpus_decide(timed: Sequence[PairExchange]) -> bool:
+    """Whether hosts wait for a CPU so much that a large exchange takes as long as its turn comes late, too."""
+    shares = [sum(one.waits) / max(sum(one.latencies), 1e-9) for one in timed if one.waits]
+    return bool(shares) and median(shares) >= MUCH_WAITED
 
 
 def _best_of_each(measured: Sequence[Measured]) -> list[Measured]:
@@ -193,7 +208,8 @@ def _learned(
         text=text,
         source="the other pairs of this run",
         least_slow=2 if spread <= isolation.LEAST_SPREAD else SMALL_PAYLOAD_SESSIONS,
-        by_rng=name == LATENCY or (name.startswith(BANDWIDTH) and spread > isolation.LEAST_SPREAD),
+        by_rng=name == LATENCY
+        or (name.startswith(BANDWIDTH) and (spread > isolation.LEAST_SPREAD or isolation.few_hosts(measured))),
     )
 
 

@@ -14,8 +14,8 @@ from holdfast.node.probes.isolation.isolation import Limits, Measured, PairBasel
 from holdfast.node.probes.isolation.pairing import pair
 
 CERTAINLY_FINE = 3  # the last so many over a part are fast: it is no suspect any more
-LOOKS = JUDGED_OF_A_NODE
-LOOKED_BACK = 10_000
+MEASUREMENTS = JUDGED_OF_A_NODE
+RECENT = 10_000
 SHARED_PARTS = ("leaf", "uplinks", "trunk")
 FEW_NODES = 4  # of a leaf; enough to find one that is not the suspect
 # Stricter than for one probe by hand: a fleet is judged many times a day, and every time may be wrong.
@@ -26,7 +26,7 @@ LIMITS = Limits(odds=1e6, least_loss=0.2)
 class Blame:
     suspects: tuple[SuspectPart, ...] = ()
     doubts: tuple[str, ...] = ()
-    """Parts to look at again, the most urgent first; confirmed ones are not among them."""
+    """Parts to measure again, the most urgent first; confirmed ones are not among them."""
     trusted: tuple[str, ...] = ()
     baseline: PairBaseline | None = None
 
@@ -41,17 +41,21 @@ class Blame:
 
 def blame(coverage: Coverage, leaves: Mapping[str, str], since: Mapping[str, float]) -> Blame:
     """`since`: what a node showed up to then counts no more, for it was repaired."""
-    measured = [_measured(proof) for proof in coverage.judged(since)]
-    if not measured:
+    judged = coverage.judged(since)
+    if not judged:
         return Blame()
+    measured = [_measured(proof) for proof in judged]
     baseline = _usual(measured, leaves)
     found = isolation.suspects(measured, isolation.leaf_parts(leaves), baseline, LIMITS)
+    if repaired := _fine_since([one.part for one in found], coverage, leaves, baseline):
+        measured = [_measured(proof) for proof in judged if not _is_past(proof, repaired, leaves)]
+        found = isolation.suspects(measured, isolation.leaf_parts(leaves), baseline, LIMITS)
     doubtful, good = isolation.doubts(measured, baseline)
     larger = {one.part: _indistinguishable(one, measured, leaves, baseline) for one in found if one.confirmed}
     found = [replace(one, confirmed=one.confirmed and not larger[one.part]) for one in found]
     accused = {one.part for one in found if one.confirmed}
     instead = [part for parts in larger.values() for part in parts]
-    open_parts = [one.part for one in found if not one.confirmed and one.slow < LOOKS]
+    open_parts = [one.part for one in found if not one.confirmed and one.slow < MEASUREMENTS]
     nodes = [f"node/{name}" for name in doubtful if _slow_lately(name, measured, baseline)]
     doubts = tuple(part for part in dict.fromkeys([*instead, *open_parts, *nodes]) if part not in accused)
     return Blame(tuple(found), doubts, tuple(good), baseline)
@@ -69,15 +73,17 @@ def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> PairBasel
 def _indistinguishable(
     suspect: SuspectPart, measured: Sequence[Measured], leaves: Mapping[str, str], baseline: PairBaseline
 ) -> list[str]:
-    """Larger parts that all its slow meetings ran over too, and that no one else has shown to be fast since.
+    """Larger parts that all its slow sessions ran over too, and that no one else has shown to be fast since.
 
-    A node is not blamed for its leaf, nor a pair for its trunk.
+    A node is not blamed for its leaf, nor a pair for its trunk; nor, as it would lose its work, for one that was
+    repaired after its last slow meeting: there what others showed later does not count.
     """
     parts = isolation.leaf_parts(leaves)
     uses = [_uses(one.one, one.other, parts) for one in measured]
     slow = [number for number, one in enumerate(measured) if suspect.part in uses[number] and _is_slow(one, baseline)]
     shared = set.intersection(*(uses[number] for number in slow)) - {suspect.part} if slow else set()
-    since = range(min(slow, default=0), len(measured))
+    smallest = suspect.part.partition("/")[0] not in SHARED_PARTS
+    since = range(min(slow, default=0), max(slow, default=0) if smallest else len(measured))
     shown_fast = {
         part
         for number in since
@@ -102,15 +108,40 @@ def _has_others(part: str, smaller: str, leaves: Mapping[str, str]) -> bool:
 
 
 def fine_again(part: str, coverage: Coverage, leaves: Mapping[str, str], baseline: PairBaseline) -> bool:
-    """The last meetings over a part, of which there are enough, were all fast."""
+    """The last sessions over a part, of which there are enough, were all fast."""
     parts = isolation.leaf_parts(leaves)
     over = []
-    for proof in coverage.lately(LOOKED_BACK):
+    for proof in coverage.lately(RECENT):
         if part in _uses(proof.one, proof.other, parts):
             over.append(_is_slow(_measured(proof), baseline))
             if len(over) == CERTAINLY_FINE:
                 return not any(over)
     return False
+
+
+def _fine_since(
+    accused: Sequence[str], coverage: Coverage, leaves: Mapping[str, str], baseline: PairBaseline
+) -> dict[str, float]:
+    """Since when those of the accused are fine that were certainly fine once: enough fast sessions in a row.
+
+    What was slow before accuses nothing any more, neither the part nor a node that was probed over it: else a few
+    sessions that are a little slow would bring all of it back.
+    """
+    parts = isolation.leaf_parts(leaves)
+    fast = dict.fromkeys(accused, 0)
+    found: dict[str, float] = {}
+    for proof in coverage.lately(RECENT):
+        slow = _is_slow(_measured(proof), baseline)
+        for part in _uses(proof.one, proof.other, parts) & (fast.keys() - found.keys()):
+            fast[part] = 0 if slow else fast[part] + 1
+            if fast[part] == CERTAINLY_FINE:
+                found[part] = proof.at
+    return found
+
+
+def _is_past(proof: Proof, repaired: Mapping[str, float], leaves: Mapping[str, str]) -> bool:
+    uses = _uses(proof.one, proof.other, isolation.leaf_parts(leaves))
+    return any(proof.at < at for part, at in repaired.items() if part in uses)
 
 
 def _uses(one: str, other: str, parts: isolation.Parts) -> set[str]:
@@ -119,9 +150,9 @@ def _uses(one: str, other: str, parts: isolation.Parts) -> set[str]:
 
 def _slow_lately(name: str, measured: Sequence[Measured], baseline: PairBaseline) -> bool:
     """One that was fast with its last partner is not looked at again, for it was the other; nor one that was always
-    slow and still is not proven to be: another look would show the same."""
+    slow and still is not proven to be: another measurement would show the same."""
     own = [_is_slow(one, baseline) for one in measured if name in (one.one, one.other)]
-    return own[-1] and sum(own) < LOOKS
+    return own[-1] and sum(own) < MEASUREMENTS
 
 
 def _is_slow(one: Measured, baseline: PairBaseline) -> bool:

@@ -11,7 +11,7 @@ from itertools import chain
 
 from holdfast.formats.fabric.routes import Routes
 from holdfast.formats.fabric.subnet import SWITCH, End, IbFabric, leaf_ends
-from holdfast.node.probes.isolation.hosts import Host, seat_name
+from holdfast.node.probes.isolation.hosts import Host, slot_name
 from holdfast.node.probes.isolation.isolation import Parts, between, leaf_parts
 
 MOST_HOPS = 64
@@ -34,7 +34,7 @@ class FabricMap:
 
 def by_hosts(hosts: Iterable[Host]) -> FabricMap:
     """The leaves that a list of hosts names, of every rail."""
-    leaves = {seat_name(host.name, rail): host.leaf_of(rail) for host in hosts for rail in range(host.rails)}
+    leaves = {slot_name(host.name, rail): host.leaf_of(rail) for host in hosts for rail in range(host.rails)}
     return FabricMap(leaves)
 
 

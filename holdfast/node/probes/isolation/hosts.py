@@ -32,16 +32,16 @@ class Host:
         return _listed(self.leaf, rail)
 
 
-def seat_name(host: str, number: int) -> str:
+def slot_name(host: str, number: int) -> str:
     return f"{host}#{number}" if number else host
 
 
-def host_of(seat: str) -> str:
-    return seat.partition("#")[0]
+def host_of(slot: str) -> str:
+    return slot.partition("#")[0]
 
 
-def number_of(seat: str) -> int:
-    return int(seat.partition("#")[2] or 0)
+def number_of(slot: str) -> int:
+    return int(slot.partition("#")[2] or 0)
 
 
 def _listed(words: str, place: int) -> str:

@@ -54,7 +54,7 @@ class Limits:
     least_loss: float = 0.10  # less is not called a fault
     bounded: float = 6.0  # no single measurement speaks louder than so many spreads
     odds: float = 1000.0  # how much likelier than nothing a part must be, for all parts together
-    doubt: float = 3.0  # worth a second look from here on
+    doubt: float = 3.0  # measured again from here on
 
 
 OWN_KINDS = ("node", "pair", "rail")  # what was measured itself; other parts are shared
@@ -78,7 +78,7 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> P
     if not logs:
         return PairBaseline(0.0, least_spread)
     fastest = median(logs[-max(1, len(logs) // 4) :])
-    if len(logs) < FEW or (_few_hosts(measured) and fastest - median(logs) > TWICE):
+    if len(logs) < FEW or (few_hosts(measured) and fastest - median(logs) > TWICE):
         spread = max(least_spread, SPREAD_OF_FEW, _spread_of_repeats(measured))
         return PairBaseline(fastest, spread, 2.0 * spread)
     kept, most = logs, _most_spread(measured)
@@ -92,9 +92,10 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> P
     return PairBaseline(median(kept), spread, 1.2 * spread)
 
 
-def _few_hosts(measured: Sequence[Measured]) -> bool:
-    meetings = len(measured) / len({one.rail for one in measured})
-    return meetings <= FEW_HOSTS**2 and len({end for one in measured for end in (one.one, one.other)}) <= FEW_HOSTS
+def few_hosts(measured: Sequence[Measured]) -> bool:
+    """Whether so few pairs meet that a busy moment of one host is a large share of them."""
+    exchanges = len(measured) / len({one.rail for one in measured})
+    return exchanges <= FEW_HOSTS**2 and len({end for one in measured for end in (one.one, one.other)}) <= FEW_HOSTS
 
 
 def _spread_of_repeats(measured: Sequence[Measured]) -> float:
@@ -134,7 +135,7 @@ def doubts(measured: Sequence[Measured], baseline: PairBaseline) -> tuple[list[s
 def suspects(
     measured: Sequence[Measured], parts: Parts, baseline: PairBaseline, limits: Limits | None = None
 ) -> list[SuspectPart]:
-    """The parts that must be slow, most certain first; possible ones that need another look follow with less."""
+    """The parts that must be slow, most certain first; possible ones that need another measurement follow with less."""
     return _Trial(measured, parts, baseline, limits or Limits()).verdict()
 
 

@@ -49,7 +49,7 @@ def next_round(
         if suspect in free and partner is not None:
             good.remove(partner)
             take(suspect, partner)
-    for one, other in _turn(list(free), number):
+    for one, other in _round(list(free), number):
         take(one, other)
     return chosen
 
@@ -57,16 +57,16 @@ def next_round(
 def every_pair(nodes: Sequence[str]) -> list[list[Pair]]:
     """All rounds of a round robin: for a few nodes the whole matrix is the cheapest answer."""
     count = len(nodes) - 1 + len(nodes) % 2
-    return [_turn(list(nodes), number) for number in range(count)]
+    return [_round(list(nodes), number) for number in range(count)]
 
 
-def _turn(nodes: list[str], number: int) -> list[Pair]:
+def _round(nodes: list[str], number: int) -> list[Pair]:
     """The circle method: the first stays, the others move on by one place a round. With an odd count one rests."""
-    seats: list[str | None] = [*nodes, None] if len(nodes) % 2 else [*nodes]
-    if len(seats) < 2:
+    slots: list[str | None] = [*nodes, None] if len(nodes) % 2 else [*nodes]
+    if len(slots) < 2:
         return []
-    shift = number % (len(seats) - 1)
-    circle = [seats[0], *seats[1 + shift :], *seats[1 : 1 + shift]]
+    shift = number % (len(slots) - 1)
+    circle = [slots[0], *slots[1 + shift :], *slots[1 : 1 + shift]]
     half = len(circle) // 2
     both = zip(circle[:half], reversed(circle[half:]), strict=True)
     return [pair(one, other) for one, other in both if one is not None and other is not None]

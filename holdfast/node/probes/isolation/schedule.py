@@ -11,7 +11,7 @@ from holdfast.node.probes.isolation.coverage import Coverage, LeafPair
 from holdfast.node.probes.isolation.pairing import Pair, pair
 
 DUE_SHARE = 0.5  # of the period: the other half is for nodes that are busy when their turn comes
-PARTNERS_LOOKED_AT = 32
+MOST_PARTNERS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class PlannedSession:
     why: str
 
 
-def seats(idle: int, share: float) -> int:
+def slots(idle: int, share: float) -> int:
     """How many of the idle nodes may be in a probe at once."""
     return max(2, int(share * idle))
 
@@ -42,7 +42,7 @@ def plan(situation: ProbeSituation, coverage: Coverage, policy: ProbePolicy, now
 class _Plan:
     def __init__(self, situation: ProbeSituation, coverage: Coverage, policy: ProbePolicy, now: float) -> None:
         self._now, self._coverage, self._situation = now, coverage, situation
-        self._room = seats(len(situation.idle), policy.share) - len(situation.in_probe)
+        self._room = slots(len(situation.idle), policy.share) - len(situation.in_probe)
         self._due_before = now - DUE_SHARE * policy.period_seconds
         allowed = policy.seconds_per_day - policy.timeout_seconds
         self._free = {
@@ -58,7 +58,7 @@ class _Plan:
         left = self._room // 2  # doubts do not use up what the rest needs
         for part in self._situation.doubts:
             if self._room > left:
-                self._take(self._another_look(part), f"another look at {part}")
+                self._take(self._retry(part), f"another measurement of {part}")
         trusted = [*self._situation.trusted, *self._free]
         for node in [n for n in self._situation.repaired if n in self._free and self._unproven(n)]:
             self._take(self._first([node], trusted), f"{node} was repaired")
@@ -83,7 +83,7 @@ class _Plan:
         for node in nodes:
             del self._free[node]
 
-    def _another_look(self, part: str) -> Pair | None:
+    def _retry(self, part: str) -> Pair | None:
         """At a node with somebody trusted; at a pair with itself; at what leaves share with their trusted nodes."""
         kind, _, name = part.partition("/")
         trusted = [node for node in self._situation.trusted if node in self._free]
@@ -113,8 +113,8 @@ class _Plan:
         return min(found)[-1] if found else None
 
     def _couples(self, ones: Sequence[str], others: Sequence[str]) -> Iterator[Pair]:
-        for one in ones[:PARTNERS_LOOKED_AT]:
-            for other in others[:PARTNERS_LOOKED_AT]:
+        for one in ones[:MOST_PARTNERS]:
+            for other in others[:MOST_PARTNERS]:
                 if one != other and one in self._free and other in self._free:
                     yield one, other
 
@@ -129,5 +129,5 @@ class _Plan:
         return [leaves for _, leaves in nsmallest(self._room // 2, due)]
 
     def _longest_unmet(self, node: str) -> Pair | None:
-        others = [one for one in list(self._free)[: PARTNERS_LOOKED_AT + 1] if one != node]
+        others = [one for one in list(self._free)[: MOST_PARTNERS + 1] if one != node]
         return self._first([node] if node in self._free else [], others)

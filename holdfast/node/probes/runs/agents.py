@@ -14,6 +14,7 @@ from holdfast.model.refusal import Refusal
 from holdfast.model.wire.probe import SweepRequest
 from holdfast.model.wire.sweep import SweepReport
 from holdfast.node.probes.sweep.run import ProbeSweepOptions
+from holdfast.runtime import codec
 
 PATH = "/v1/probes/runs"
 POLL_SECONDS = 1.0
@@ -59,7 +60,7 @@ def run(
             controller.post(f"{PATH}/{number}/stop", {})
         raise
     try:
-        return msgspec.convert(found["report"], type=SweepReport)
+        return codec.convert(found["report"], SweepReport)
     except msgspec.ValidationError as error:
         raise Refusal(f"the report of run {number} cannot be read: {error}", 1) from None
 

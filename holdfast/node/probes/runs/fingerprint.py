@@ -17,6 +17,7 @@ from holdfast.node.checks.probe.fingerprint import CHECK
 from holdfast.node.probes.isolation.golden import majorities
 from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.crew import Crew
+from holdfast.runtime import codec
 
 TIMEOUT_SECONDS = 600.0
 LEAST_PEERS = CHECK.limits["least_peers"]
@@ -53,7 +54,7 @@ def learned(devices: Sequence[Any]) -> dict[str, str]:
 
 def _load(path: str) -> dict[str, str]:
     try:
-        found = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, str])
+        found = codec.decode(Path(path).read_bytes(), dict[str, str])
     except FileNotFoundError:
         return {}
     except OSError as error:

@@ -49,7 +49,7 @@ def run(profile: Profile, settings: Settings, seconds: float, workers: int, prog
         rates = {load.subject: load.rates for load in stress.loads if load.subject not in ended}
     watch.evaluate()
     found = report(profile, seconds, speeds(rates, seconds), watch.surfaced())
-    found["unheard"] = ended | {about: "it never reported" for about, seen in rates.items() if not seen}
+    found["not_reported"] = ended | {about: "it never reported" for about, seen in rates.items() if not seen}
     return found
 
 
@@ -69,12 +69,12 @@ def run_on_hosts(profile: Profile, hosts: Sequence[Host], command: Sequence[str]
                 troubles[name] = trouble
                 continue
             found += [
-                Speed(one["subject"], one["first_turns_per_second"], one["last_turns_per_second"], 0.0)
+                Speed(one["subject"], one["first_iterations_per_second"], one["last_iterations_per_second"], 0.0)
                 for one in document["devices"]
             ]
             surfaced += document["surfaced"]
-            troubles |= document["unheard"]
-    return {**report(profile, seconds, against_median(found), surfaced), "unheard": troubles}
+            troubles |= document["not_reported"]
+    return {**report(profile, seconds, against_median(found), surfaced), "not_reported": troubles}
 
 
 @contextmanager
@@ -201,8 +201,8 @@ def report(profile: Profile, seconds: float, found: list[Speed], surfaced: list[
         "devices": [
             {
                 "subject": one.subject,
-                "first_turns_per_second": one.first,
-                "last_turns_per_second": one.last,
+                "first_iterations_per_second": one.first,
+                "last_iterations_per_second": one.last,
                 "drift_ratio": one.drift,
                 "share_of_median": one.against_median,
             }

@@ -23,7 +23,7 @@ class PhaseExchange:
     def __init__(self, request: dict[str, Any]) -> None:
         self.device: str = request["device"]
         self.waited = 0.0
-        self._joined = request["world"] > 1 and any(phase["do"] in SHARED for phase in request["turn"])
+        self._joined = request["world"] > 1 and any(phase["do"] in SHARED for phase in request["phases"])
         if not self._joined:
             return
         cuda = self.device != "cpu"
@@ -39,7 +39,7 @@ class PhaseExchange:
         )
 
     def go_on(self, wanted: bool) -> bool:
-        """Whether everybody wants another turn."""
+        """Whether everybody wants another iteration."""
         vote = torch.tensor([float(wanted)], device=self.device)
         self._timed(lambda: dist.all_reduce(vote, op=dist.ReduceOp.MIN))
         return wanted and (not self._joined or bool(vote.item()))

@@ -28,7 +28,7 @@ class ProfileError(ValueError):
 class Profile:
     name: str
     about: str
-    turn: list[dict[str, Any]]
+    phases: list[dict[str, Any]]
 
 
 def shipped() -> dict[str, Profile]:
@@ -44,14 +44,14 @@ def read(text: str, origin: str) -> dict[str, Profile]:
 
 
 def _profile(name: str, table: Any, origin: str) -> Profile:
-    turn = table.get("turn") if isinstance(table, dict) else None
-    if not isinstance(turn, list) or not turn or not all(isinstance(phase, dict) for phase in turn):
-        raise ProfileError(f"{origin}: {name}: expected a table with `turn`, a list of phases")
-    for number, phase in enumerate(turn, start=1):
+    phases = table.get("phases") if isinstance(table, dict) else None
+    if not isinstance(phases, list) or not phases or not all(isinstance(phase, dict) for phase in phases):
+        raise ProfileError(f"{origin}: {name}: expected a table with `phases`, a list of phases")
+    for number, phase in enumerate(phases, start=1):
         place = f"{origin}: {name}: phase {number}"
         for part in _parts(phase, place) if phase.get("do") == BESIDE else [phase]:
             _refuse_wrong(part, place)
-    return Profile(name, str(table.get("about", "")), turn)
+    return Profile(name, str(table.get("about", "")), phases)
 
 
 def _parts(phase: dict[str, Any], place: str) -> list[dict[str, Any]]:

@@ -28,11 +28,11 @@ class Load:
     def listen(self) -> None:
         for line in self.process.stdout or ():
             with suppress(ValueError, KeyError, TypeError):
-                said: dict[str, Any] = json.loads(line)
-                if "ready" in said:
+                message: dict[str, Any] = json.loads(line)
+                if "ready" in message:
                     self.ready.set()
                 else:
-                    self.rates.append((float(said["second"]), float(said["turns_per_second"])))
+                    self.rates.append((float(message["second"]), float(message["iterations_per_second"])))
         self.ready.set()
 
 
@@ -79,7 +79,7 @@ def _free_port() -> int:
 
 
 def _start(profile: Profile, device: str, seconds: float, place: dict[str, int]) -> subprocess.Popen[str]:
-    request = json.dumps({"turn": profile.turn, "device": device, "seconds": seconds, **place})
+    request = json.dumps({"phases": profile.phases, "device": device, "seconds": seconds, **place})
     return subprocess.Popen(
         (sys.executable, "-m", "holdfast.node.probes.stress.worker", request),
         stdin=subprocess.PIPE,
@@ -102,7 +102,7 @@ class Speed:
 
 
 def speeds(rates: dict[str, list[tuple[float, float]]], seconds: float) -> list[Speed]:
-    """The slowest at the end comes first. A device that never finished a turn has no speed and is not here."""
+    """The slowest at the end comes first. A device that never finished an iteration has no speed and is not here."""
     part = max(1.0, SHARE * seconds)
     ends = {
         subject: (

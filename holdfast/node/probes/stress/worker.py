@@ -25,14 +25,14 @@ def main(words: str) -> int:
     if request["device"] == "cpu":
         torch.set_num_threads(1)
     together = PhaseExchange(request)
-    phases = [_made(phase, together) for phase in request["turn"]]
+    phases = [_made(phase, together) for phase in request["phases"]]
     for phase in phases:
         phase()  # buffers and kernels are made before the clock runs
     sys.stdout.write(json.dumps({"ready": True}) + "\n")
     sys.stdout.flush()
     os.read(0, 1)  # everybody begins together: loading torch beside a neighbour would look like a slow start
     threading.Thread(target=_end_with_input, daemon=True).start()
-    _turns(phases, request["seconds"], together)
+    _iterate(phases, request["seconds"], together)
     return 0
 
 
@@ -71,26 +71,26 @@ def _end_with_input() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _turns(phases: list[Callable[[], None]], seconds: float, together: PhaseExchange) -> None:
-    """Turns per second of its own work, without what it waited for the others."""
-    began = said = time.perf_counter()
-    turns, waited = 0, together.waited
+def _iterate(phases: list[Callable[[], None]], seconds: float, together: PhaseExchange) -> None:
+    """Report iterations per second of this worker's own work, without the time it waited for the others."""
+    began = reported_at = time.perf_counter()
+    iterations, waited = 0, together.waited
     while together.go_on((now := time.perf_counter()) < began + seconds):
-        if now - said >= 1.0:
-            _say(now - began, turns / max(1e-9, now - said - (together.waited - waited)))
-            said, turns, waited = now, 0, together.waited
+        if now - reported_at >= 1.0:
+            _report(now - began, iterations / max(1e-9, now - reported_at - (together.waited - waited)))
+            reported_at, iterations, waited = now, 0, together.waited
         for phase in phases:
             phase()
         if together.device != "cpu":
             torch.cuda.synchronize(together.device)
-        turns += 1
-    own = time.perf_counter() - said - (together.waited - waited)
-    if turns:
-        _say(time.perf_counter() - began, turns / max(1e-9, own))
+        iterations += 1
+    own = time.perf_counter() - reported_at - (together.waited - waited)
+    if iterations:
+        _report(time.perf_counter() - began, iterations / max(1e-9, own))
 
 
-def _say(second: float, rate: float) -> None:
-    sys.stdout.write(json.dumps({"second": round(second, 2), "turns_per_second": rate}) + "\n")
+def _report(second: float, rate: float) -> None:
+    sys.stdout.write(json.dumps({"second": round(second, 2), "iterations_per_second": rate}) + "\n")
     sys.stdout.flush()
 
 

@@ -27,54 +27,54 @@ class SweepChannel:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.trouble = ""
-        self.network = ""  # the plugin that NCCL said it uses
+        self.network = ""  # the plugin that NCCL reports
         self.facts: Answer = {}
         self._answers: dict[int, queue.SimpleQueue[Answer | None]] = {0: queue.SimpleQueue()}
         self._out: IO[str] | None = None
 
-    def connect(self, said: IO[str], out: IO[str]) -> None:
+    def connect(self, message: IO[str], out: IO[str]) -> None:
         self._out = out
-        threading.Thread(target=self._read, args=(said,), daemon=True).start()
+        threading.Thread(target=self._read, args=(message,), daemon=True).start()
 
-    def _read(self, said: IO[str]) -> None:
+    def _read(self, message: IO[str]) -> None:
         with suppress(OSError, ValueError):  # a line that breaks is one that ends
-            for line in said:
+            for line in message:
                 with suppress(*NOT_OURS):
                     document = json.loads(line)
-                    self._answers[document.pop("seat", 0)].put(document)
+                    self._answers[document.pop("slot", 0)].put(document)
         for answers in list(self._answers.values()):
             answers.put(None)
 
-    def ask(self, command: Answer, seat: int = 0) -> None:
-        self._answers.setdefault(seat, queue.SimpleQueue())
+    def ask(self, command: Answer, slot: int = 0) -> None:
+        self._answers.setdefault(slot, queue.SimpleQueue())
         if self.trouble or self._out is None:
             return
         try:
-            self._out.write(json.dumps({**command, "seat": seat}) + "\n")
+            self._out.write(json.dumps({**command, "slot": slot}) + "\n")
             self._out.flush()
         except (OSError, ValueError):
             when = "lost during the probe" if self.facts else SET_UP
             self.trouble = self.trouble or f"{when}: the worker died: {self.last_words}"
 
-    def answer(self, seconds: float, progress: Progress | None = None, seat: int = 0, to: int | None = None) -> Answer:
+    def answer(self, seconds: float, progress: Progress | None = None, slot: int = 0, to: int | None = None) -> Answer:
         """The next answer that is not mere progress; a host that stays silent is in trouble from then on. `to` is what
         was asked: an answer to something before it comes too late."""
         while not self.trouble:
             try:
-                said = self._answers[seat].get(timeout=max(0.0, seconds))
+                message = self._answers[slot].get(timeout=max(0.0, seconds))
             except queue.Empty:
                 self.trouble = no_answer(seconds, bool(self.facts))
                 break
-            if said is None:
+            if message is None:
                 self.trouble = (
                     f"{'lost during the probe' if self.facts else SET_UP}: the worker died: {self.last_words}"
                 )
-            elif to is not None and said.get("id", to) != to:
+            elif to is not None and message.get("id", to) != to:
                 continue
-            elif "progress" not in said:
-                return said
+            elif "progress" not in message:
+                return message
             elif progress is not None:
-                progress(f"{said['progress']} bytes")
+                progress(f"{message['progress']} bytes")
         return {"error": self.trouble}
 
     @property

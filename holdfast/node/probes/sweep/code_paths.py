@@ -34,20 +34,22 @@ def rates(rows: Sequence[SweepRow]) -> dict[int, float]:
 
 def named(chosen: Rates, pinned: Mapping[str, Rates]) -> list[str]:
     """A sentence for each size: the path that NCCL's own choice looks like, and the one that is faster."""
-    said = []
+    sentences = []
     for size, rate in sorted(chosen.items()):
         found = {path: seen[size] for path, seen in pinned.items() if seen.get(size, 0.0) > 0.0}
         if not found or rate <= 0.0:
-            said.append(f"{size} bytes: no pinned run gave a result")
+            sentences.append(f"{size} bytes: no pinned run gave a result")
             continue
         best = max(found, key=lambda path: found[path])
         like = min(found, key=lambda path: abs(math.log(found[path] / rate)))
         if found[best] < MUCH_FASTER * rate:
-            said.append(f"{size} bytes: slow on every code path, the fastest is {best} with {_figure(found[best])}")
+            sentences.append(
+                f"{size} bytes: slow on every code path, the fastest is {best} with {_figure(found[best])}"
+            )
         else:
             times = f"{found[best] / rate:.1f} times as fast"
-            said.append(f"{size} bytes: as slow as {like} ({_figure(found[like])}), {best} is {times}")
-    return said
+            sentences.append(f"{size} bytes: as slow as {like} ({_figure(found[like])}), {best} is {times}")
+    return sentences
 
 
 def _figure(rate: float) -> str:

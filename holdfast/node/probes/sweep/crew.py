@@ -1,6 +1,6 @@
 """Workers of a probe, one per host: started, commanded together, and always stopped.
 
-A host may have several seats, a rank each: `h1` is its first, `h1#1` the one of its second GPU or rail.
+A host may have several slots, a rank each: `h1` is its first, `h1#1` the one of its second GPU or rail.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ from holdfast.node.probes.isolation.hosts import Host, host_of, number_of
 from holdfast.node.probes.sweep.channel import Answer, Progress, SweepChannel
 
 START_SECONDS = 120.0  # a cold torch on a shared file system takes its time
-GRACE_SECONDS = 10.0  # a rank that waits in vain is heard before it counts as silent itself
+GRACE_SECONDS = 10.0  # a rank that waits in vain reports that before it counts as silent itself
 
 
 class Hand(Protocol):
@@ -28,10 +28,10 @@ class Hand(Protocol):
     network: str
     facts: Answer
 
-    def ask(self, command: Answer, seat: int = 0) -> None: ...
+    def ask(self, command: Answer, slot: int = 0) -> None: ...
 
     def answer(
-        self, seconds: float, progress: Progress | None = None, seat: int = 0, to: int | None = None
+        self, seconds: float, progress: Progress | None = None, slot: int = 0, to: int | None = None
     ) -> Answer: ...
 
     def stop(self) -> None: ...
@@ -68,7 +68,7 @@ class SweepWorker(SweepChannel):
 
     @property
     def last_words(self) -> str:
-        return next((words for words in reversed(self._errors) if words), "it said nothing")[:300]
+        return next((words for words in reversed(self._errors) if words), "no output")[:300]
 
     def stop(self) -> None:
         process = getattr(self, "_process", None)
@@ -91,8 +91,8 @@ class Crew:
     ) -> None:
         """`workers`: those that somebody else started, by host."""
         self._ids = count(1)
-        self._asked: dict[str, int] = {}  # by seat, what it was asked last
-        self._vain: dict[str, str] = {}  # by seat, why its group could not begin
+        self._asked: dict[str, int] = {}  # by slot, what it was asked last
+        self._vain: dict[str, str] = {}  # by slot, why its group could not begin
         self.workers: dict[str, Hand] = {host.name: SweepWorker(host, python) for host in hosts}
         self.workers.update(workers or {})
 
@@ -121,32 +121,34 @@ class Crew:
                 worker.trouble = f"set-up failed: torch {worker.facts.get('torch')}, the others have {common}"
         return [name for name, worker in self.workers.items() if not worker.trouble]
 
-    def begin(self, seats: Sequence[str], command: Answer) -> None:
+    def begin(self, slots: Sequence[str], command: Answer) -> None:
         """One process group over these. Several may run at the same time."""
-        first, place = self.workers[host_of(seats[0])], number_of(seats[0])
-        address = self.address_of(seats[0])
+        first, place = self.workers[host_of(slots[0])], number_of(slots[0])
+        address = self.address_of(slots[0])
         number = next(self._ids)
         first.ask({"do": "port", "id": number, "address": address}, place)
-        said = first.answer(START_SECONDS, seat=place, to=number)
-        if "port" not in said:
-            first.trouble = first.trouble or f"set-up failed: {said.get('error')}"
-            self._vain.update(dict.fromkeys(seats, first.trouble))
+        reply = first.answer(START_SECONDS, slot=place, to=number)
+        if "port" not in reply:
+            first.trouble = first.trouble or f"set-up failed: {reply.get('error')}"
+            self._vain.update(dict.fromkeys(slots, first.trouble))
             return
-        for rank, seat in enumerate(seats):
-            worker, place = self.workers[host_of(seat)], number_of(seat)
-            own = {"id": number, "rank": rank, "world": len(seats), "address": worker.host.address_of(place)}
-            worker.ask({"do": "exchange", "master": f"{address}:{said['port']}", "gpu": place, **own, **command}, place)
-            self._asked[seat] = number
+        for rank, slot in enumerate(slots):
+            worker, place = self.workers[host_of(slot)], number_of(slot)
+            own = {"id": number, "rank": rank, "world": len(slots), "address": worker.host.address_of(place)}
+            worker.ask(
+                {"do": "exchange", "master": f"{address}:{reply['port']}", "gpu": place, **own, **command}, place
+            )
+            self._asked[slot] = number
 
-    def request(self, seat: str, command: Answer, seconds: float) -> Answer:
-        """One command to one seat, and its answer."""
-        number, worker, place = next(self._ids), self.workers[host_of(seat)], number_of(seat)
+    def request(self, slot: str, command: Answer, seconds: float) -> Answer:
+        """One command to one slot, and its answer."""
+        number, worker, place = next(self._ids), self.workers[host_of(slot)], number_of(slot)
         worker.ask({"id": number, **command}, place)
-        return worker.answer(seconds, seat=place, to=number)
+        return worker.answer(seconds, slot=place, to=number)
 
-    def address_of(self, seat: str) -> str:
-        worker = self.workers[host_of(seat)]
-        return worker.host.address_of(number_of(seat)) or str(worker.facts.get("address", ""))
+    def address_of(self, slot: str) -> str:
+        worker = self.workers[host_of(slot)]
+        return worker.host.address_of(number_of(slot)) or str(worker.facts.get("address", ""))
 
     def ask_each(self, names: Sequence[str], command: Callable[[int, str], Answer]) -> None:
         """Something that each does for itself, at the same time; `finish` has the answers."""
@@ -154,10 +156,10 @@ class Crew:
             self._asked[name] = next(self._ids)
             self.workers[name].ask({"id": self._asked[name], **command(rank, name)})
 
-    def finish(self, seats: Sequence[str], timeout: float, progress: Progress | None = None) -> list[Answer]:
-        return [self._finished(seat, timeout + GRACE_SECONDS, progress) for seat in seats]
+    def finish(self, slots: Sequence[str], timeout: float, progress: Progress | None = None) -> list[Answer]:
+        return [self._finished(slot, timeout + GRACE_SECONDS, progress) for slot in slots]
 
-    def _finished(self, seat: str, timeout: float, progress: Progress | None) -> Answer:
-        if why := self._vain.pop(seat, ""):
+    def _finished(self, slot: str, timeout: float, progress: Progress | None) -> Answer:
+        if why := self._vain.pop(slot, ""):
             return {"error": why}
-        return self.workers[host_of(seat)].answer(timeout, progress, number_of(seat), self._asked[seat])
+        return self.workers[host_of(slot)].answer(timeout, progress, number_of(slot), self._asked[slot])

@@ -1,6 +1,6 @@
 """A probe whose workers were started by torchrun: orders and answers go through the store of its rendezvous.
 
-Every process serves; the first also leads. Processes of one node are the seats of a host.
+Every process serves; the first also leads. Processes of one node are the slots of a host.
 """
 
 import datetime
@@ -20,7 +20,7 @@ from holdfast.node.probes.sweep.channel import Answer, Progress, no_answer
 from holdfast.node.probes.sweep.crew import Crew
 from holdfast.node.probes.sweep.worker import hello, perform, say
 
-LOOK_SECONDS = 0.01
+POLL_SECONDS = 0.01
 STOP_SECONDS = 1.0
 LONGEST = datetime.timedelta(hours=12)
 STOP = {"do": "stop"}
@@ -38,7 +38,7 @@ def join() -> tuple[Any, int, int]:
     try:
         store, rank, world = next(rendezvous("env://", timeout=LONGEST))
         place = {"host": socket.gethostname(), "group": int(os.environ["GROUP_RANK"])}
-        store.set(f"who/{rank}", json.dumps({**place, "seat": int(os.environ["LOCAL_RANK"])}))
+        store.set(f"who/{rank}", json.dumps({**place, "slot": int(os.environ["LOCAL_RANK"])}))
     except (KeyError, ValueError) as error:
         raise NotStarted(f"{NOT_STARTED} ({error})") from None
     os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # the groups of a probe have stores of their own
@@ -49,30 +49,30 @@ def _post(store: Any, line: str) -> Iterator[Answer]:
     """What was put under a line, in order. Looked for, not waited for: a store that waits serves no one else."""
     for number in count():
         while not store.check([f"{line}/{number}"]):
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
         yield json.loads(store.get(f"{line}/{number}"))
 
 
-class _Mouth:
+class _Sender:
     """Where a worker's answers go, as if it were a file."""
 
     def __init__(self, store: Any, line: str) -> None:
-        self._store, self._line, self._said = store, line, count()
+        self._store, self._line, self._sent = store, line, count()
 
     def write(self, words: str) -> None:
-        self._store.set(f"{self._line}/{next(self._said)}", words)
+        self._store.set(f"{self._line}/{next(self._sent)}", words)
 
     def flush(self) -> None:
         """Nothing is held back."""
 
 
 def serve(store: Any, rank: int) -> None:
-    mouth: Any = _Mouth(store, f"say/{rank}")
-    say(mouth, hello())
+    sender: Any = _Sender(store, f"say/{rank}")
+    say(sender, hello())
     for command in _post(store, f"ask/{rank}"):
         if command == STOP:
             return
-        perform(command, mouth)
+        perform(command, sender)
 
 
 class ElasticWorker:
@@ -83,39 +83,39 @@ class ElasticWorker:
         self.host, self.trouble, self.network = host, "", ""
         self.facts: Answer = {}
         self._ranks, self._store = ranks, store
-        self._asked = {seat: _Mouth(store, f"ask/{rank}") for seat, rank in ranks.items()}
-        self._heard = dict.fromkeys(ranks, 0)
+        self._asked = {slot: _Sender(store, f"ask/{rank}") for slot, rank in ranks.items()}
+        self._received = dict.fromkeys(ranks, 0)
 
-    def ask(self, command: Answer, seat: int = 0) -> None:
-        self._asked[seat].write(json.dumps(command))
+    def ask(self, command: Answer, slot: int = 0) -> None:
+        self._asked[slot].write(json.dumps(command))
 
-    def answer(self, seconds: float, progress: Progress | None = None, seat: int = 0, to: int | None = None) -> Answer:
+    def answer(self, seconds: float, progress: Progress | None = None, slot: int = 0, to: int | None = None) -> Answer:
         until = time.monotonic() + seconds
         while not self.trouble:
-            said = self._next(seat)
-            if said is None and time.monotonic() > until:
+            message = self._next(slot)
+            if message is None and time.monotonic() > until:
                 self.trouble = no_answer(seconds, bool(self.facts))
-            elif said is None:
-                time.sleep(LOOK_SECONDS)
-            elif "progress" in said:
+            elif message is None:
+                time.sleep(POLL_SECONDS)
+            elif "progress" in message:
                 until = time.monotonic() + seconds
                 if progress is not None:
-                    progress(f"{said['progress']} bytes")
-            elif to is None or ("hello" not in said and said.get("id", to) == to):
-                return {**said, "gpus": len(self._ranks)} if said.get("gpus") else said
+                    progress(f"{message['progress']} bytes")
+            elif to is None or ("hello" not in message and message.get("id", to) == to):
+                return {**message, "gpus": len(self._ranks)} if message.get("gpus") else message
         return {"error": self.trouble}
 
-    def _next(self, seat: int) -> Answer | None:
-        key = f"say/{self._ranks[seat]}/{self._heard[seat]}"
+    def _next(self, slot: int) -> Answer | None:
+        key = f"say/{self._ranks[slot]}/{self._received[slot]}"
         if not self._store.check([key]):
             return None
-        self._heard[seat] += 1
+        self._received[slot] += 1
         found: Answer = json.loads(self._store.get(key))
         return found
 
     def stop(self) -> None:
-        for mouth in self._asked.values():
-            mouth.write(json.dumps(STOP))
+        for sender in self._asked.values():
+            sender.write(json.dumps(STOP))
         if 0 in self._ranks.values():
             self._own.join(STOP_SECONDS)
 
@@ -126,8 +126,8 @@ def lead(store: Any, world: int) -> Crew:
     server.start()
     nodes: dict[int, tuple[str, dict[int, int]]] = {}
     for rank in range(world):
-        said = json.loads(store.get(f"who/{rank}"))
-        nodes.setdefault(said["group"], (said["host"], {}))[1][said["seat"]] = rank
+        message = json.loads(store.get(f"who/{rank}"))
+        nodes.setdefault(message["group"], (message["host"], {}))[1][message["slot"]] = rank
     names = [host for host, _ in nodes.values()]
     workers = {}
     for group, (name, ranks) in nodes.items():

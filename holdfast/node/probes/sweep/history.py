@@ -35,10 +35,10 @@ def load(path: str, of: str) -> list[dict[int, float]]:
 
 def _run(line: str, of: str) -> dict[int, float]:
     try:
-        said = json.loads(line)
-        if not isinstance(said, dict) or said.get("of") != of:
+        record = json.loads(line)
+        if not isinstance(record, dict) or record.get("of") != of:
             return {}
-        return {int(size): float(rate) for size, rate in said["rates"].items() if 0 < float(rate) < math.inf}
+        return {int(size): float(rate) for size, rate in record["rates"].items() if 0 < float(rate) < math.inf}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 

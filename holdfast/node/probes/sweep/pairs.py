@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.node.probes.isolation import isolation
 from holdfast.node.probes.isolation.bands import Datagrams, PairExchange, tail
-from holdfast.node.probes.isolation.hosts import seat_name
+from holdfast.node.probes.isolation.hosts import slot_name
 from holdfast.node.probes.isolation.isolation import FEW_HOSTS, Measured
 from holdfast.node.probes.isolation.pairing import Pair, every_pair, next_round, pair
 from holdfast.node.probes.sweep.crew import Crew
@@ -16,36 +16,36 @@ from holdfast.node.probes.sweep.crew import Crew
 ROUNDS = 3  # with more than a few hosts
 VAIN_PARTNERS = 2  # with so many in vain, and with no one not, the fault is a host's own
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(slots=True)
 class Pairs:
-    """`seats`: how many ranks each host has; the first of one meets the first of the other, and so on."""
+    """`slots`: how many ranks each host has; the first of one meets the first of the other, and so on."""
 
     crew: Crew
     command: Mapping[str, Any]
     timeout: float
-    seats: Mapping[str, int]
+    slots: Mapping[str, int]
     rows: list[dict[str, Any]] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
     own_words: dict[str, str] = field(default_factory=dict)  # what a host itself complained of last
     datagrams: list[Datagrams] = field(default_factory=list)
     exchanges: list[PairExchange] = field(default_factory=list)
     cpu_wait: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # a share a session
-    wrong: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)  # a pair and the seats that were wrong
+    wrong: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)  # a pair and the slots that were wrong
 
-    def meet(self, names: Sequence[str], leaves: Mapping[str, str], tell: Tell) -> None:
+    def meet(self, names: Sequence[str], leaves: Mapping[str, str], notify: Notify) -> None:
         for number in range(2 if len(names) <= FEW_HOSTS else ROUNDS):
             for batch in self._batches(names, number, leaves):
-                tell(f"round {number + 1}: {' '.join('+'.join(one) for one in batch[:4])}")
+                notify(f"round {number + 1}: {' '.join('+'.join(one) for one in batch[:4])}")
                 self.measure(batch, number + 1)
                 self._note_unable(names)
 
     def _batches(self, names: Sequence[str], number: int, leaves: Mapping[str, str]) -> list[list[Pair]]:
         """What runs at the same time. Of a few hosts every pair is measured alone, so that none is another's load."""
         if len(names) <= FEW_HOSTS:
-            return [[one] for turn in every_pair(names) for one in turn]
+            return [[one] for pairs in every_pair(names) for one in pairs]
         doubtful, good = isolation.doubts(self.measured, isolation.learn(self.measured))
         met = {pair(one.one, one.other) for one in self.measured}
         return [next_round(names, number, leaves=leaves, suspects=doubtful, trusted=good, met=met)]
@@ -54,15 +54,15 @@ class Pairs:
         able = [one for one in batch if not any(self.crew.workers[name].trouble for name in one)]
         begun = []
         for one, other in able:
-            for rail in range(min(self.seats[one], self.seats[other])):
-                ends = (seat_name(one, rail), seat_name(other, rail))
+            for rail in range(min(self.slots[one], self.slots[other])):
+                ends = (slot_name(one, rail), slot_name(other, rail))
                 self.crew.begin(ends, dict(self.command))
                 begun.append((one, other, rail, ends))
         for one, other, rail, ends in begun:
             self._take(one, other, rail, number, self.crew.finish(ends, self.timeout))
 
     def _take(self, one: str, other: str, rail: int, number: int, answers: Sequence[Mapping[str, Any]]) -> None:
-        railed = {"rail": rail} if self.seats[one] > 1 else {}
+        railed = {"rail": rail} if self.slots[one] > 1 else {}
         size = int(self.command["sizes"][-1])
         row: dict[str, Any] = {"one": one, "other": other, **railed, "round": number, "bytes": size}
         errors = {end: str(a["error"]) for end, a in zip((one, other), answers, strict=True) if "error" in a}
@@ -78,16 +78,18 @@ class Pairs:
         correct = not any(line["wrong"] for answer in answers for line in answer["rows"])
         self.rows.append({**row, "bytes": reached, "bytes_per_second": rate, "correct": correct, **_timed(exchange)})
         if not correct:
-            ends = (seat_name(one, rail), seat_name(other, rail))
+            ends = (slot_name(one, rail), slot_name(other, rail))
             ranks = {rank for answer in answers for line in answer["rows"] for rank in line.get("wrong_ranks", ())}
             self.wrong.append((one, other, tuple(ends[rank] for rank in sorted(ranks))))
 
     def _exchange_of(self, one: str, other: str, rail: str, answers: Sequence[Mapping[str, Any]]) -> PairExchange:
         """The slower end counts: an exchange is over when it is over at both."""
-        rates = {
-            int(lines[0]["bytes"]): int(lines[0]["bytes"]) / max(median(line["seconds"]) for line in lines)
+        sizes = {
+            int(lines[0]["bytes"]): [line["seconds"] for line in lines]
             for lines in zip(*(answer["rows"] for answer in answers), strict=False)
         }
+        rates = {size: size / max(median(seconds) for seconds in ends) for size, ends in sizes.items()}
+        best = {size: size / min(map(max, zip(*ends, strict=False))) for size, ends in sizes.items()}
         timed = list(zip(*(answer.get("latencies", ()) for answer in answers), strict=False))
         for name, answer in zip((one, other), answers, strict=True):
             self.cpu_wait[name].append(float(answer.get("cpu_wait_ratio", 0.0)))
@@ -96,32 +98,33 @@ class Pairs:
             other=other,
             rail=rail,
             bytes_per_second=rates,
+            best_bytes_per_second=best,
             latencies=tuple(max(seconds for seconds, _ in both) for both in timed),
             waits=tuple(sum(waited for _, waited in both) for both in timed),
         )
 
-    def exchange_datagrams(self, names: Sequence[str], leaves: Mapping[str, str], tell: Tell) -> None:
+    def exchange_datagrams(self, names: Sequence[str], leaves: Mapping[str, str], notify: Notify) -> None:
         """Before anything large: who loses datagrams, and who cannot pass full-size frames. Twice for every pair of a
         few hosts, else each host with a partner in every round."""
         for number in range(2 if len(names) <= FEW_HOSTS else ROUNDS):
             few = len(names) <= FEW_HOSTS
             batch = (
-                [one for turn in every_pair(names) for one in turn] if few else next_round(names, number, leaves=leaves)
+                [one for row in every_pair(names) for one in row] if few else next_round(names, number, leaves=leaves)
             )
-            tell(f"datagrams, round {number + 1}")
+            notify(f"datagrams, round {number + 1}")
             for one, other in batch:
-                for rail in range(min(self.seats[one], self.seats[other])):
+                for rail in range(min(self.slots[one], self.slots[other])):
                     self._send_datagrams(one, other, rail, number + 1)
 
     def _send_datagrams(self, one: str, other: str, rail: int, number: int) -> None:
         for sender, receiver in ((one, other), (other, one)):
-            here, there = seat_name(sender, rail), seat_name(receiver, rail)
+            here, there = slot_name(sender, rail), slot_name(receiver, rail)
             if self.crew.workers[sender].trouble or self.crew.workers[receiver].trouble:
                 continue
             to = self.crew.address_of(there)
             opened = self.crew.request(there, {"do": "echo", "address": to}, self.timeout)
             if "port" not in opened:
-                continue  # it cannot echo: nothing is measured, and nothing is said about it
+                continue  # it cannot echo: nothing is measured or reported
             command = {"do": "datagrams", "address": self.crew.address_of(here), "to": to, "port": opened["port"]}
             found = self.crew.request(here, command, self.timeout)
             if "small" in found:
@@ -130,7 +133,7 @@ class Pairs:
                     Datagrams(
                         sender=sender,
                         receiver=receiver,
-                        rail=str(rail) if self.seats[one] > 1 else "",
+                        rail=str(rail) if self.slots[one] > 1 else "",
                         round=number,
                         sent=small["sent"],
                         arrived=small["arrived"],
@@ -152,7 +155,7 @@ class Pairs:
                 self.crew.workers[name].trouble = f"set-up failed: {why}"
 
     def in_vain(self, name: str) -> dict[str, str]:
-        """With whom a host could not measure, and why."""
+        """Hosts that a host could not measure with, and why."""
         failed = [row for row in self.rows if "error" in row and name in (row["one"], row["other"])]
         return {str(row["other"] if row["one"] == name else row["one"]): str(row["error"]) for row in failed}
 

@@ -18,11 +18,11 @@ from holdfast.model.wire.probe import Participant
 from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.channel import SweepChannel
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 GREET_SECONDS = 5.0
 LONGEST_GREETING = 512
 BY_ITS_AGENT = ("agent",)  # what started its worker: it is not on this machine
-LEADS, COMES = "leads", "comes"  # as whom each proves that it knows the key
+LEADS, COMES = "leads", "comes"  # the role in which each side proves that it knows the key
 NONCE_BYTES = 16
 MOST_STRANGERS = 256  # that have connected and not proved it yet
 
@@ -54,7 +54,7 @@ class Gathering:
         self._come: dict[str, GuestLine] = {}
         self._changed = threading.Condition()
         self._strangers = threading.BoundedSemaphore(MOST_STRANGERS)
-        self.address = address  # where the first who came reached us, if no one said
+        self.address = address  # where the first arrival reached us, if none was given
         try:
             self._listener = socket.create_server((address, port), backlog=len(participants) + 8)
         except OSError as error:
@@ -62,7 +62,7 @@ class Gathering:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def wait(
-        self, seconds: float, tell: Callable[[str], None], unwanted: Callable[[], bool]
+        self, seconds: float, notify: Callable[[str], None], unwanted: Callable[[], bool]
     ) -> Mapping[str, SweepChannel]:
         """A line to everybody who was asked; to who has not come by then with that as its trouble."""
         until, reported = time.monotonic() + seconds, -1
@@ -70,8 +70,8 @@ class Gathering:
             while len(self._come) < len(self._guests) and time.monotonic() < until and not unwanted():
                 if reported != len(self._come):
                     reported = len(self._come)
-                    tell(f"{reported} of {len(self._guests)} have come")
-                self._changed.wait(LOOK_SECONDS)
+                    notify(f"{reported} of {len(self._guests)} have come")
+                self._changed.wait(POLL_SECONDS)
             came = dict(self._come)
         self.close()
         return {name: came.get(name) or self._absent(name, seconds) for name in self._guests}
@@ -91,7 +91,7 @@ class Gathering:
             try:
                 connection, _ = self._listener.accept()
             except OSError:  # closed: whoever comes now is too late; or no descriptor is free at this moment
-                time.sleep(LOOK_SECONDS)
+                time.sleep(POLL_SECONDS)
                 continue
             if not self._strangers.acquire(blocking=False):
                 hang_up(connection)  # so many wait to prove themselves that more would take all descriptors
@@ -143,7 +143,7 @@ def come(name: str, master: str, port: int, key: str, seconds: float, unwanted: 
             connection = socket.create_connection((master, port), timeout=GREET_SECONDS)
         except OSError as error:
             why = str(error.strerror or error)
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
             continue
         try:
             line, mine = GreetingLine(connection), secrets.token_hex(NONCE_BYTES)
@@ -156,7 +156,7 @@ def come(name: str, master: str, port: int, key: str, seconds: float, unwanted: 
         except (OSError, ValueError, CannotMeet) as error:
             why = f"{master}:{port} is not who leads ({error})"
             hang_up(connection)
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
     raise CannotMeet(f"no peer answered at {master}:{port} within {seconds:.0f} s: {why}")
 
 
@@ -179,7 +179,7 @@ def serve(python: str, connection: socket.socket) -> "subprocess.Popen[str]":
 
 
 def hang_up(connection: socket.socket | None) -> None:
-    """Both ends hear of it, and a worker that speaks over it."""
+    """Both ends notice, and so does a worker that uses the connection."""
     if connection is not None:
         with suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)

@@ -9,14 +9,14 @@ from holdfast.formats.nccl.tests import network_among
 from holdfast.model.wire.sweep import SweepFinding, SweepReport
 from holdfast.node.probes.isolation import bands
 from holdfast.node.probes.isolation.fabric_map import FabricMap
-from holdfast.node.probes.isolation.hosts import host_of, number_of, seat_name
+from holdfast.node.probes.isolation.hosts import host_of, number_of, slot_name
 from holdfast.node.probes.sweep import code_paths
 from holdfast.node.probes.sweep.crew import Crew
 from holdfast.node.probes.sweep.pairs import Pairs
 from holdfast.node.probes.sweep.report import finding, mtu_findings, sweep_rows
 from holdfast.node.probes.sweep.sizes import fitting, sizes
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 SlowBand = Callable[[SweepReport], Sequence[int]]
 COPIES = 4
 SMALL_BYTES, MIDDLE_BYTES = 8, 64 << 10  # payloads that pairs are compared at, beside the large one
@@ -36,11 +36,11 @@ class ProbeSweepOptions:
     spoil: tuple[int, int] | None = None  # a drill: this rank is wrong at this size
 
 
-def probe(crew: Crew, options: ProbeSweepOptions, known: FabricMap, slow_band: SlowBand, tell: Tell) -> SweepReport:
-    """`slow_band` judges a sweep and tells the sizes that are worth another look. The crew is let go at the end."""
+def probe(crew: Crew, options: ProbeSweepOptions, known: FabricMap, slow_band: SlowBand, notify: Notify) -> SweepReport:
+    """`slow_band` judges a sweep and returns the sizes to measure again. The crew is let go at the end."""
     with crew:
-        tell(f"waiting for the workers of {len(crew.workers)} hosts")
-        run = _Run(crew, options, tell)
+        notify(f"waiting for the workers of {len(crew.workers)} hosts")
+        run = _Run(crew, options, notify)
         present = run.report.hosts = crew.muster()
         if len(present) >= 2:
             run.exchange_datagrams(known)
@@ -56,8 +56,8 @@ def probe(crew: Crew, options: ProbeSweepOptions, known: FabricMap, slow_band: S
 
 
 class _Run:
-    def __init__(self, crew: Crew, options: ProbeSweepOptions, tell: Tell) -> None:
-        self._crew, self._options, self._tell = crew, options, tell
+    def __init__(self, crew: Crew, options: ProbeSweepOptions, notify: Notify) -> None:
+        self._crew, self._options, self._notify = crew, options, notify
         self.report = SweepReport(operation=options.operation)
         sizes_of_pairs = sorted({min(MIDDLE_BYTES, options.pair_bytes), options.pair_bytes})
         command = {**self._command(sizes_of_pairs, None), "latency_bytes": SMALL_BYTES}
@@ -75,18 +75,18 @@ class _Run:
 
     def sweep(self, hosts: Sequence[str]) -> None:
         options, report = self._options, self.report
-        seats = self._seats(hosts)
+        slots = self._slots(hosts)
         wanted, why = fitting(sizes(options.smallest, options.largest), self._memory(hosts), COPIES)
-        self._tell(f"{options.operation} over {len(seats)} ranks on {len(hosts)} hosts, {len(wanted)} sizes")
-        answers = self._exchange(seats, self._command(wanted, options.spoil), self._tell)
-        self._note_failures(seats, answers)
-        report.hosts, report.ranks = list(hosts), len(seats)
+        self._notify(f"{options.operation} over {len(slots)} ranks on {len(hosts)} hosts, {len(wanted)} sizes")
+        answers = self._exchange(slots, self._command(wanted, options.spoil), self._notify)
+        self._note_failures(slots, answers)
+        report.hosts, report.ranks = list(hosts), len(slots)
         report.sweep = sweep_rows([answer for answer in answers if "rows" in answer], options.operation)
         report.stopped = next((answer["stopped"] for answer in answers if answer.get("stopped")), why)
         report.network = network_among(worker.network for worker in self._crew.workers.values())
         report.gpu_model = next((str(self._crew.workers[name].facts.get("gpu_model") or "") for name in hosts), "")
         for row in report.sweep:
-            self._blame_wrong([seats[rank] for rank in row.wrong_ranks], f"at {row.bytes} bytes")
+            self._blame_wrong([slots[rank] for rank in row.wrong_ranks], f"at {row.bytes} bytes")
 
     def code_paths(self, band: Sequence[int]) -> None:
         """A slow band once more on every code path of NCCL, so that the slow one has a name."""
@@ -98,9 +98,9 @@ class _Run:
         pinned = {}
         for algorithm, protocol in code_paths.PATHS:
             path = code_paths.path_name(algorithm, protocol)
-            self._tell(f"the slow band again with {path}")
+            self._notify(f"the slow band again with {path}")
             command = {**self._command(band, None), "environment": code_paths.environment(algorithm, protocol)}
-            answers = self._exchange(self._seats(self.able), command)
+            answers = self._exchange(self._slots(self.able), command)
             rows = sweep_rows([one for one in answers if "rows" in one], self._options.operation)
             pinned[path] = code_paths.rates(rows)
         chosen = {size: rate for size, rate in code_paths.rates(self.report.sweep).items() if size in band}
@@ -109,8 +109,8 @@ class _Run:
     def exchange_datagrams(self, known: FabricMap) -> None:
         """A host that passes no full-size frame is named now and left out: every exchange with it would hang."""
         hosts = self.able
-        self._pairs.seats = {name: self._seats_of(name) for name in hosts}
-        self._pairs.exchange_datagrams(hosts, known.leaves, self._tell)
+        self._pairs.slots = {name: self._slots_of(name) for name in hosts}
+        self._pairs.exchange_datagrams(hosts, known.leaves, self._notify)
         named, _ = bands.judge([], self._pairs.datagrams, known.parts)
         for one in named:
             kind, _, name = one.suspect.part.partition("/")
@@ -119,10 +119,10 @@ class _Run:
 
     def compare_pairs(self, known: FabricMap) -> None:
         hosts = self.able
-        self._pairs.seats = {
-            name: self._seats_of(name) for name in self._crew.workers if self._crew.workers[name].facts
+        self._pairs.slots = {
+            name: self._slots_of(name) for name in self._crew.workers if self._crew.workers[name].facts
         }
-        self._pairs.meet(hosts, known.leaves, self._tell)
+        self._pairs.meet(hosts, known.leaves, self._notify)
         self.report.pairs = self._pairs.rows
         datagrams = self._pairs.datagrams
         named, references = bands.judge(self._pairs.exchanges, datagrams, known.parts)
@@ -133,8 +133,8 @@ class _Run:
         self.report.suspects += found
         self.report.suspects += [one for one in mtu_findings(datagrams) if one.subject not in by_subject]
         self.report.references = [asdict(one) for one in references]
-        for one, other, seats in self._pairs.wrong:
-            self._blame_wrong(seats, f"at {self._options.pair_bytes} bytes between {one} and {other}")
+        for one, other, slots in self._pairs.wrong:
+            self._blame_wrong(slots, f"at {self._options.pair_bytes} bytes between {one} and {other}")
 
     def _with_direction(self, found: SweepFinding) -> SweepFinding:
         """A node that is slow in bandwidth: one way or both, measured with a host that is not suspected."""
@@ -167,15 +167,15 @@ class _Run:
         self.report.verdicts = [self._verdict(name) for name in self._crew.workers]
 
     def _exchange(
-        self, seats: Sequence[str], command: dict[str, Any], tell: Tell | None = None
+        self, slots: Sequence[str], command: dict[str, Any], notify: Notify | None = None
     ) -> list[dict[str, Any]]:
-        self._crew.begin(seats, command)
-        return self._crew.finish(seats, self._options.timeout_seconds, tell)
+        self._crew.begin(slots, command)
+        return self._crew.finish(slots, self._options.timeout_seconds, notify)
 
-    def _seats(self, hosts: Sequence[str]) -> list[str]:
-        return [seat_name(name, number) for name in hosts for number in range(self._seats_of(name))]
+    def _slots(self, hosts: Sequence[str]) -> list[str]:
+        return [slot_name(name, number) for name in hosts for number in range(self._slots_of(name))]
 
-    def _seats_of(self, name: str) -> int:
+    def _slots_of(self, name: str) -> int:
         """A rank for every GPU; without GPUs one for every rail that is listed."""
         worker = self._crew.workers[name]
         return max(1, int(worker.facts.get("gpus") or 0)) if self._options.backend == "nccl" else worker.host.rails
@@ -199,24 +199,24 @@ class _Run:
             "spoil": spoil,
         }
 
-    def _blame_wrong(self, seats: Sequence[str], where: str) -> None:
-        ranks = self._seats(self.report.hosts)
-        for seat in seats:
-            words = f"rank {ranks.index(seat)} puts wrong numbers in {where}"
-            self.report.suspects.append(SweepFinding(self._subject(seat), "rank", 1.0, (words,), "wrong numbers"))
+    def _blame_wrong(self, slots: Sequence[str], where: str) -> None:
+        ranks = self._slots(self.report.hosts)
+        for slot in slots:
+            words = f"rank {ranks.index(slot)} puts wrong numbers in {where}"
+            self.report.suspects.append(SweepFinding(self._subject(slot), "rank", 1.0, (words,), "wrong numbers"))
 
-    def _subject(self, seat: str) -> str:
-        name = host_of(seat)
-        if self._seats_of(name) == 1:
+    def _subject(self, slot: str) -> str:
+        name = host_of(slot)
+        if self._slots_of(name) == 1:
             return f"node/{name}"
-        return f"node/{name}/{'gpu' if self._options.backend == 'nccl' else 'rail'}/{number_of(seat)}"
+        return f"node/{name}/{'gpu' if self._options.backend == 'nccl' else 'rail'}/{number_of(slot)}"
 
-    def _note_failures(self, seats: Sequence[str], answers: Sequence[dict[str, Any]]) -> None:
+    def _note_failures(self, slots: Sequence[str], answers: Sequence[dict[str, Any]]) -> None:
         """A group that failed as a whole says nothing of a single host; the pairs will."""
         if all("error" in answer for answer in answers):
             return
-        for seat, answer in zip(seats, answers, strict=True):
-            worker = self._crew.workers[host_of(seat)]
+        for slot, answer in zip(slots, answers, strict=True):
+            worker = self._crew.workers[host_of(slot)]
             if "error" in answer and not worker.trouble:
                 worker.trouble = f"set-up failed: {answer['error']}"
 

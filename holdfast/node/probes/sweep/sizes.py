@@ -1,7 +1,6 @@
 """Payload sizes of a sweep and what a collective moves over the bus. Pure."""
 
 SMALLEST, LARGEST = 8, 2 << 30
-ELEMENT_BYTES = 4
 
 
 def sizes(smallest: int = SMALLEST, largest: int = LARGEST, factor: int = 2) -> list[int]:

@@ -1,7 +1,7 @@
 """Probe worker on one host: reads one JSON command per line, answers with one JSON document per line.
 
 It lives for a whole probe, so that torch is loaded once; every exchange gets a process group of its own, which ends
-with it. Whatever goes wrong is said in one sentence: a host that cannot take part is not a slow one.
+with it. An error is reported in one sentence: a host that cannot take part is not a slow one.
 """
 
 import datetime
@@ -20,10 +20,10 @@ from typing import IO, Any
 from holdfast.node.probes.sweep import datagrams
 from holdfast.node.probes.sweep.interface import interface_of
 from holdfast.node.probes.sweep.run_delay import RunDelay
-from holdfast.node.probes.sweep.seats import Seats
+from holdfast.node.probes.sweep.slots import ExtraRanks
 
 PINNED = ("NCCL_ALGO", "NCCL_PROTO")
-_speaking = threading.Lock()  # seats speak too
+_speaking = threading.Lock()  # slots speak too
 
 
 def main() -> int:
@@ -45,13 +45,13 @@ def perform(command: dict[str, Any], answers: IO[str]) -> None:
 def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> None:
     """Also while an exchange runs. When the input ends no one waits for it any more: a node that is wanted is let go
     of at once, behind ssh and srun too."""
-    seats = Seats(lambda document: say(answers, document))
+    slots = ExtraRanks(lambda document: say(answers, document))
     try:
         for line in sys.stdin:
             command = json.loads(line)
-            seat = command.pop("seat", 0)
-            if seat:
-                seats.ask(seat, command)
+            slot = command.pop("slot", 0)
+            if slot:
+                slots.ask(slot, command)
             else:
                 commands.put(command)
     finally:  # also when the line breaks

@@ -9,7 +9,7 @@ from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.node.sources.fabric.ports import PortPlace, find_ports, root_of
-from holdfast.node.sources.open_files import CounterFile, close_all, said
+from holdfast.node.sources.open_files import CounterFile, close_all, error_text
 from holdfast.node.sources.part_reads import PartReads
 from holdfast.node.sources.small_file import text_or_nothing
 
@@ -39,7 +39,7 @@ class InfinibandCountersSource:
             places = find_ports(self._sys, self._exclude)
         except OSError as error:
             places = []
-            why = f"no RDMA device: {root_of(self._sys)}: {said(error)}"
+            why = f"no RDMA device: {root_of(self._sys)}: {error_text(error)}"
         else:
             why = "" if places else f"no RDMA device in {root_of(self._sys)}"
         self._follow(places)
@@ -108,8 +108,8 @@ class _Counter:
 
     def _explain(self, raw: bytes | str) -> None:
         text = "" if isinstance(raw, str) else infiniband.text_of(raw)
-        said_so = f"cannot be read: {raw}" if isinstance(raw, str) else f"reads {text[:60]!r}"
-        self.why_absent = "" if self._signal else f"file {self._name} {said_so}"
+        problem = f"cannot be read: {raw}" if isinstance(raw, str) else f"reads {text[:60]!r}"
+        self.why_absent = "" if self._signal else f"file {self._name} {problem}"
         self.senseless = self._signal is None and isinstance(raw, bytes) and not text.startswith(_NOT_KEPT)
 
 

@@ -14,11 +14,13 @@ from holdfast.node.sources.fabric.port_ledger import PortLedger
 from holdfast.node.sources.fabric.port_track import DAY, HOUR, TEN_MINUTES, PortOutage, Track
 from holdfast.node.sources.fabric.ports import find_ports, root_of
 from holdfast.node.sources.host.repairs import RepairsSource
-from holdfast.node.sources.open_files import said
+from holdfast.node.sources.open_files import error_text
 from holdfast.node.sources.part_reads import PartReads
+from holdfast.node.sources.small_file import text_or_nothing
 
 __all__ = ["InfinibandCountersSource", "InfinibandSource"]
 
+_AMAZON = "0x1d0f"
 _SCAN_SECONDS = 10.0
 _CALM_EVERY = 1.0
 _TENSE_EVERY = 0.2  # while an outage runs towards a transport's deadline
@@ -81,7 +83,7 @@ class InfinibandSource:
             places = find_ports(self._sys, self._exclude)
         except OSError as error:
             places = []
-            self._blind = f"no RDMA device: {root_of(self._sys)}: {said(error)}"
+            self._blind = f"no RDMA device: {root_of(self._sys)}: {error_text(error)}"
         self._blind = self._blind or f"no RDMA device in {root_of(self._sys)}"
         found = {place.name: place for place in places}
         for name in self._ports.keys() - found.keys():
@@ -100,7 +102,7 @@ class InfinibandSource:
         }
 
     def _heed_repairs(self, now: float) -> None:
-        """What an operator said was repaired starts with a clean sheet."""
+        """A part that an operator marked as repaired starts without history."""
         for mark in self._repairs.read(now).events if self._repairs else ():
             for name, track in self._ledger.ports().items():
                 if mark.subject in (subject.node(self._node), subject.port(self._node, *name.rsplit("/", 1))):
@@ -120,7 +122,9 @@ class InfinibandSource:
         function = os.path.join(self._sys, "bus", "pci", "devices", pci_address)
         if not os.path.exists(function):
             return True, f"device {device} disappeared with its PCI function {pci_address}"
-        if not os.path.lexists(os.path.join(function, "driver")) or _has_entries(os.path.join(function, "net")):
+        no_interface = text_or_nothing(os.path.join(function, "vendor")) == _AMAZON  # EFA never has one to move
+        let_go = not os.path.lexists(os.path.join(function, "driver")) or _has_entries(os.path.join(function, "net"))
+        if let_go or no_interface:
             return True, f"device {device} disappeared, its driver let go of it"
         return False, f"device {device} disappeared with its network interface: moved into a container, or lost"
 

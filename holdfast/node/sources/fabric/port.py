@@ -23,7 +23,7 @@ class RdmaPort:
         self.place = place
         self.subject = subject.port(node, place.device, place.number)
         self.up: bool | None = None
-        self.link_downed: float | None = None  # where this look read it
+        self.link_downed: float | None = None  # where this reading has it
         self.signals: list[Signal] = []
         self.absent: dict[tuple[Subject, str], str] = {}
         self.make: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from holdfast.node.sources.fabric.port_track import (
 )
 from holdfast.node.sources.ledger_file import LedgerFile
 
-_GAP_SECONDS = 5.0  # longer than this without a look, and the end of an outage is only known to lie before it
+_GAP_SECONDS = 5.0  # after a longer gap between readings, the exact end of an outage is unknown
 _STILL_SECONDS = 10.0  # how often an ongoing outage is noted, so that a restart knows how long it lasted at least
 _COMPACT_SECONDS = 3600.0
 _COMPACT_AGAIN_SECONDS = 60.0
@@ -53,7 +53,7 @@ class PortLedger:
         return self._tracks.setdefault(port, Track())
 
     def begin(self, now: float) -> float:
-        """Once per look, before any port: reads the file the first time. Returns a time that never runs backwards."""
+        """Once per reading, before any port. Reads the file first. Returns a time that never runs backwards."""
         if self._clock is None:
             self._clock = now
             self._load(now)
@@ -65,7 +65,7 @@ class PortLedger:
         return self._clock
 
     def observe(self, port: str, up: bool | None, now: float, link_downed: float | None = None) -> Track:
-        """Take one look at a port in. None means that its state could not be reported."""
+        """Add one reading of a port. None means that its state could not be read."""
         track = self.track(port)
         if up is None:
             track.up = None
@@ -76,7 +76,7 @@ class PortLedger:
         else:
             self._is_down(port, track, now)
         track.up = up
-        track.looked = now
+        track.last_seen = now
         return track
 
     def _is_up(self, port: str, track: Track, now: float) -> None:
@@ -106,7 +106,7 @@ class PortLedger:
 
     def _count_flaps(self, port: str, track: Track, up: bool, link_downed: float | None, now: float) -> None:
         """link_downed grew by more than the outages that were seen: the port was down for less than a second.
-        Judged one look later, because the counter may run a moment ahead of the state."""
+        Judged one reading later, because the counter may run a moment ahead of the state."""
         went_down = not up and track.down_since is None
         foreseen = went_down and track.maybe_flaps > 0
         for _ in range(track.maybe_flaps - foreseen):
@@ -135,7 +135,7 @@ class PortLedger:
         for port, track in list(self._tracks.items()):
             track.outages = [outage for outage in track.outages if outage.end > now - DAY]
             track.flaps = [at for at in track.flaps if at > now - DAY]
-            if track.looked < now - DAY:
+            if track.last_seen < now - DAY:
                 del self._tracks[port]
         if self._file:
             self._file.replace([record for port, track in self._tracks.items() for record in records_of(port, track)])
@@ -157,14 +157,14 @@ class PortLedger:
         track = self.track(port)
         if kind == "up":
             track.ever_up = True
-            track.looked = max(track.looked, record["at"])
+            track.last_seen = max(track.last_seen, record["at"])
             track.pci_address = str(record.get("pci", ""))
         elif kind == "down":
             track.down_since, track.seen_down, track.noted = record["start"], record["seen"], record["seen"]
-            track.looked = max(track.looked, record["seen"])
+            track.last_seen = max(track.last_seen, record["seen"])
         elif kind == "outage":
             track.outages.append(outage_of(record))
             track.down_since = None
-            track.looked = max(track.looked, track.outages[-1].end)
+            track.last_seen = max(track.last_seen, track.outages[-1].end)
         else:
             track.flaps.append(record["at"])

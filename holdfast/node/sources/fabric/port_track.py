@@ -29,7 +29,7 @@ class Track:
 
     pci_address: str = ""
     ever_up: bool = False
-    looked: float = 0.0  # when it was last seen, up or down
+    last_seen: float = 0.0  # when it was last seen, up or down
     up: bool | None = None
     down_since: float | None = None
     noted: float = 0.0  # when the ongoing outage was last written
@@ -39,7 +39,7 @@ class Track:
     link_downed: float | None = None
     downs: int = 0  # outages that began since link_downed was last read
     maybe_flaps: int = 0
-    repaired_at: float = 0.0  # when somebody said it was repaired: what was before is kept and no longer counts
+    repaired_at: float = 0.0  # when an operator marked it repaired: earlier outages are kept and no longer count
 
     def quiet(self) -> bool:
         return self.down_since is None and not self.outages and not self.flaps
@@ -123,7 +123,7 @@ def outage_record(port: str, outage: PortOutage) -> dict[str, Any]:
 
 
 def records_of(port: str, track: Track) -> list[dict[str, Any]]:
-    records = [up_record(port, track, track.looked)] if track.ever_up else []
+    records = [up_record(port, track, track.last_seen)] if track.ever_up else []
     records += [outage_record(port, outage) for outage in track.outages]
     records += [{"port": port, "is": "flap", "at": at} for at in track.flaps]
     return [*records, down_record(port, track)] if track.down_since is not None else records

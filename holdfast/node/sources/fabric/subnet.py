@@ -78,8 +78,8 @@ def _ask(*words: str) -> str:
         raise CannotAsk(f"{words[0]}: {error}") from None
     text = done.stdout.decode(errors="replace")
     if done.returncode and not text.strip():
-        said = " ".join(done.stderr.decode(errors="replace").split())[:LONGEST_SAYING]
-        raise CannotAsk(f"{words[0]} ended with code {done.returncode}: {said or 'it said nothing'}")
+        errors = " ".join(done.stderr.decode(errors="replace").split())[:LONGEST_SAYING]
+        raise CannotAsk(f"{words[0]} ended with code {done.returncode}: {errors or 'no output'}")
     return text
 
 

@@ -42,8 +42,8 @@ class DcgmDiagSource:
         text, trouble, code = self._run()
         found = dcgm_diag.parse(text) if text else Diagnostic(error=trouble)
         if not found.results:
-            said = found.error or trouble
-            return Reading(source=self.name, at=now, blind=f"the DCGM diagnostic did not run: {said}")
+            problem = found.error or trouble
+            return Reading(source=self.name, at=now, blind=f"the DCGM diagnostic did not run: {problem}")
         builder = ReadingBuilder()
         node = subject.node(self._node)
         builder.add(node, "dcgm_diag_level", float(self._level))
@@ -59,7 +59,7 @@ class DcgmDiagSource:
         if unfinished:
             by_subject[node].append(DiagResult("diagnostic", SKIP, None, f"did not finish: {unfinished}"))
         for about, results in by_subject.items():
-            _tell(builder, about, results)
+            _notify(builder, about, results)
         return builder.build(self.name, now)
 
     def _run(self) -> tuple[str, str, int]:
@@ -89,7 +89,7 @@ def _without_a_result(code: int) -> DiagResult:
     return DiagResult("exit code", SKIP, None, f"dcgmi ended with code {code} and names no failed test")
 
 
-def _tell(builder: ReadingBuilder, about: Subject, results: list[DiagResult]) -> None:
+def _notify(builder: ReadingBuilder, about: Subject, results: list[DiagResult]) -> None:
     counts = Counter(_effective(result) for result in results)
     for status, name in _COUNTS.items():
         builder.add(about, name, float(counts[status]))

@@ -28,14 +28,19 @@ class _Gpus:
         self._seconds = seconds  # a GPU that has not answered by then hangs
         self._isolation = Isolation()
 
-    def look(
+    def read_all(
         self, source: str, about_node: Callable[[], NodePart], missed: Callable[[NvmlDevice], Answers], now: float
     ) -> Reading:
         devices = self._session.devices(now)
         if isinstance(devices, str):
             return Reading(source=source, at=now, blind=devices)
         signals, absent = about_node()
-        asked = {device.number: partial(self._about, device, now) for device in devices if device.handle is not None}
+        # A copy each, made now: a call that begins or returns late must not see its device given up.
+        asked = {
+            device.number: partial(self._about, device, replace(device), now)
+            for device in devices
+            if device.handle is not None
+        }
         answered = self._isolation.run(asked, self._seconds)
         for device in devices:
             if device.number in asked and device.number not in answered:
@@ -52,10 +57,10 @@ class _Gpus:
         device.handle, device.sick = None, True
         device.trouble = f"a call to this GPU has not returned for {seconds:.0f} s"
 
-    def _about(self, device: NvmlDevice, now: float) -> Answers | None:
+    def _about(self, device: NvmlDevice, as_it_was: NvmlDevice, now: float) -> Answers | None:
         answers = Answers(device.subject)
         try:
-            self._ask(replace(device), answers, now)  # a call that returns late must not see its device given up
+            self._ask(as_it_was, answers, now)
         except GpuLostError:
             self._session.mark_lost(device)
             return None
@@ -91,7 +96,7 @@ class NvmlSource:
         self._gpus = _Gpus(self._session, self._interrogate, 0.6 * self.deadline)
 
     def read(self, now: float) -> Reading:
-        return self._gpus.look(self.name, self._about_node, self._without_handle, now)
+        return self._gpus.read_all(self.name, self._about_node, self._without_handle, now)
 
     def _about_node(self) -> NodePart:
         if not self._session.excluded:
@@ -129,7 +134,8 @@ class NvmlSlowSource:
     name = "nvml_slow"
     every = 60.0
     deadline = 20.0
-    carries = (*names(SLOW, SLOW_FIELDS), *nvml_links.NAMES, *names(IDENTITY), "gpu_pci_address", "driver_version")
+    carries = (*names(SLOW, SLOW_FIELDS), *nvml_links.NAMES, *nvml_links.C2C, *names(IDENTITY), "gpu_pci_address",
+               "driver_version")  # fmt: skip
 
     def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
         self._node = node
@@ -140,7 +146,7 @@ class NvmlSlowSource:
         self._identity: dict[Subject, tuple[float, Answers]] = {}
 
     def read(self, now: float) -> Reading:
-        return self._gpus.look(self.name, self._about_node, self._without_handle, now)
+        return self._gpus.read_all(self.name, self._about_node, self._without_handle, now)
 
     def processes(self) -> dict[int, list[int]] | None:
         """Compute process ids by GPU number, asked now; a GPU that does not tell has no entry. None: no one tells."""
@@ -162,9 +168,10 @@ class NvmlSlowSource:
         self._interview.ask(device, SLOW, answers, now)
         self._interview.ask_fields(device, SLOW_FIELDS, answers, now)
         nvml_links.read_links(device, self._interview, answers, now)
-        self._tell_identity(device, answers, now)
+        nvml_links.read_c2c(device, self._interview, answers, now)
+        self._add_identity(device, answers, now)
 
-    def _tell_identity(self, device: NvmlDevice, answers: Answers, now: float) -> None:
+    def _add_identity(self, device: NvmlDevice, answers: Answers, now: float) -> None:
         """Who it is does not change from minute to minute: asked when it is new and then every few minutes."""
         asked_at, identity = self._identity.get(device.subject, (0.0, Answers(device.subject)))
         if not identity.signals or not 0 <= now - asked_at < LIST_AGAIN_SECONDS:

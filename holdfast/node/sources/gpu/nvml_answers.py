@@ -56,7 +56,7 @@ class Answers:
     absent: dict[tuple[Subject, str], str] = field(default_factory=dict)
     reset_required: bool = False
     answered: int = 0  # calls the driver carried out, "not supported" among them
-    failed: list[str] = field(default_factory=list)  # what it said of those it did not
+    failed: list[str] = field(default_factory=list)  # its error for those it did not
 
     def put(self, name: str, value: Value) -> None:
         self.signals.append(Signal(self.subject, name, value))

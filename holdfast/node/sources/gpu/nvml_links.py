@@ -11,6 +11,9 @@ COUNTERS = ("gpu_nvlink_replay_errors_total", "gpu_nvlink_recovery_errors_total"
 RATES = ("gpu_nvlink_effective_ber_ratio", "gpu_nvlink_symbol_ber_ratio")
 NAMES = (ACTIVE, "gpu_nvlink_down_links", "gpu_nvlink_error_links", *COUNTERS, *RATES)
 
+C2C = ("gpu_c2c_links", "gpu_c2c_down_links")
+_C2C_COUNT, _C2C_STATE = 170, 171
+_MOST_C2C = 64
 _STATE = 165
 _UP = (1.0, 2.0)  # active, or asleep to save power
 _REPLAY, _RECOVERY, _CRC = 161, 162, 163
@@ -44,6 +47,23 @@ def read_links(device: NvmlDevice, interview: Interview, answers: Answers, now: 
     for name, number in zip(RATES, (_EFFECTIVE_BER, _SYMBOL_BER), strict=True):
         rates = [bit_error_rate(int(value)) for (asked, _), value in table.items() if asked == number]
         _put_or_miss(answers, name, max(rates, default=None))
+
+
+def read_c2c(device: NvmlDevice, interview: Interview, answers: Answers, now: float) -> None:
+    """Links between a GPU and the CPU of its board. A GPU without them says so once and is not asked again."""
+    if refused := interview.refused(device, C2C[0], now):
+        answers.miss(C2C, refused)
+        return
+    try:
+        count = min(int(_ask(device.handle, [(_C2C_COUNT, 0)]).get((_C2C_COUNT, 0), 0.0)), _MOST_C2C)
+        if count == 0:
+            raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
+        states = _ask(device.handle, [(_C2C_STATE, link) for link in range(count)])
+    except NVML_ERRORS as error:
+        answers.miss(C2C, interview.explain(device, C2C[0], getattr(error, "value", None), answers, now))
+        return
+    answers.put(C2C[0], float(count))
+    answers.put(C2C[1], _spell(link for (_, link), state in states.items() if not state))
 
 
 def _ask_all(device: NvmlDevice, count: int, interview: Interview, answers: Answers, now: float) -> Table:

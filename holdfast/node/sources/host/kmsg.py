@@ -54,7 +54,7 @@ class KmsgSource:
         self._log = KernelLog()
         self._sequence: int | None = None
         self._records = self._gaps = self._folded = 0
-        self._said: dict[Key, float] = {}  # when an event was last reported
+        self._reported: dict[Key, float] = {}  # when an event was last reported
         self._held = EventFolder(FOLD_SECONDS)  # repeats of those, to be reported together
         self._holding = False
         self._states: dict[tuple[str, str], int | str | None] = {}
@@ -113,7 +113,7 @@ class KmsgSource:
 
     def _boot_time(self, now: float) -> float:
         """On the clock that gives `now`, which is never set. So records of the ring buffer are dated by their age. What
-        a /proc says moves with the wall clock: it is asked for a file alone, and once, at the first look."""
+        a /proc says moves with the wall clock: it is asked for a file alone, and once, at the first reading."""
         if self._proc and self._file_booted is None and not isinstance(self._reader, DeviceReader):
             try:
                 with open(os.path.join(self._proc, "stat"), "rb") as file:
@@ -125,15 +125,15 @@ class KmsgSource:
 
     def _fold(self, events: list[Event], now: float) -> list[Event]:
         """New things at once; what was reported a moment ago is counted and reported again when the moment is over."""
-        self._said = {key: at for key, at in self._said.items() if now - at < _HOLD_SECONDS}
+        self._reported = {key: at for key, at in self._reported.items() if now - at < _HOLD_SECONDS}
         fresh = EventFolder(FOLD_SECONDS)
         for event in events:
-            known = not self._changes_state(event) and key_of(event) in self._said
+            known = not self._changes_state(event) and key_of(event) in self._reported
             (self._held if known else fresh).add(event)
             self._holding |= known
             self._folded += event.count if known else 0
             if ends_a_fault(event):  # the same fault after this is a new one
-                self._said = {key: at for key, at in self._said.items() if key[1] != event.device}
+                self._reported = {key: at for key, at in self._reported.items() if key[1] != event.device}
         reported = fresh.take()
         self._folded += sum(event.count - 1 for event in reported)
         if now >= self._release_at:
@@ -141,7 +141,7 @@ class KmsgSource:
             self._holding = False
             self._release_at = now + _HOLD_SECONDS
         for event in reported[:_MAX_REMEMBERED]:
-            self._said[key_of(event)] = now
+            self._reported[key_of(event)] = now
         return reported
 
     def _changes_state(self, event: Event) -> bool:

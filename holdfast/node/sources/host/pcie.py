@@ -8,7 +8,7 @@ from holdfast.formats.pci import sysfs as pcie
 from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal, Value
 from holdfast.model.subject import Subject
-from holdfast.node.sources.open_files import read_text, said
+from holdfast.node.sources.open_files import error_text, read_text
 
 _MELLANOX = 0x15B3
 _LINK_FILES = (
@@ -59,14 +59,14 @@ class PcieSource:
         self._node = node
         self._root = os.path.join(sys, "bus", "pci", "devices")
         self._exclude = frozenset(exclude)
-        self._known: dict[str, _Watched | None] = {}  # None: looked at once, no one asks about it
+        self._known: dict[str, _Watched | None] = {}  # None: inspected once, not needed
         self._linked: set[str] = set()  # devices that once showed a link of their own, so that its loss is noticed
 
     def read(self, now: float) -> Reading:
         try:
             addresses = {name for name in os.listdir(self._root) if pcie.address(name)} - self._exclude
         except OSError as error:
-            return Reading(source=self.name, at=now, blind=f"no PCI bus to look at: {self._root}: {said(error)}")
+            return Reading(source=self.name, at=now, blind=f"no PCI bus: {self._root}: {error_text(error)}")
         self._learn(addresses)
         signals: list[Signal] = []
         absent: dict[tuple[Subject, str], str] = {}
@@ -95,11 +95,11 @@ class PcieSource:
                 self._watch(ancestor, role="bridge")
 
     def _watch(self, address: str, role: str = "") -> None:
-        device = _look_at(self._root, address, role)
+        device = _inspect(self._root, address, role)
         self._known[address] = _Watched(self._node, device) if device else None
 
 
-def _look_at(root: str, address: str, role: str = "") -> _Device | None:
+def _inspect(root: str, address: str, role: str = "") -> _Device | None:
     """What a device is; None where no one asks about it, among them virtual functions, which have no link."""
     path = os.path.join(root, address)
     try:
@@ -145,7 +145,7 @@ def _text(path: str, name: str) -> str:
 
 
 class _Watched:
-    """One device: who it is, and what its files said last. Text that did not change is not parsed again."""
+    """One device: its identity, and the last content of its files. Text that did not change is not parsed again."""
 
     def __init__(self, node: str, device: _Device) -> None:
         self.device = device
@@ -197,7 +197,7 @@ class _File:
         return [] if value is None else [Signal(where, self.name, float(value))]
 
     def refusal(self, error: OSError) -> str:
-        return f"{self.file} cannot be read: {said(error)}"
+        return f"{self.file} cannot be read: {error_text(error)}"
 
 
 class _AerFile(_File):

@@ -14,7 +14,7 @@ MOST_BYTES = 1 << 20
 
 
 class RepairsSource:
-    """Reads marks that `tell` appended. A mark counts once; garbage lines are passed over."""
+    """Reads marks that `append` wrote. A mark counts once; garbage lines are passed over."""
 
     name = "repairs"
     every = 2.0

@@ -60,7 +60,7 @@ class SharedStorageSource:
         answered = self._gather()
         table = host_view(self._proc).table if answered else view.table  # asking may have mounted it (autofs)
         found = [path for path in found if path in table]  # a pod's volume may have gone while we asked
-        self._tell_gone(builder, self._found - set(found))
+        self._report_gone(builder, self._found - set(found))
         self._found = set(found)
         paths = [*self._listed, *found]
         if refused or not (view.table or paths):
@@ -72,12 +72,12 @@ class SharedStorageSource:
             if path in refused:
                 builder.miss(about, refused[path], *_OF_ONE)
             elif path in answered or path in self._out:
-                self._tell(builder, about, path, answered.get(path))
-                self._tell_mounted(builder, about, path, table)
+                self._report(builder, about, path, answered.get(path))
+                self._report_mounted(builder, about, path, table)
         listed = [subject.storage(self._node_name, path) for path in self._listed]
         return builder.build(self.name, now, [node, *listed])
 
-    def _tell_gone(self, builder: ReadingBuilder, gone: set[str]) -> None:
+    def _report_gone(self, builder: ReadingBuilder, gone: set[str]) -> None:
         for path in gone:
             builder.miss(subject.storage(self._node_name, path), f"{path} is no longer mounted", *_OF_ONE)
             if path in self._out:
@@ -118,7 +118,7 @@ class SharedStorageSource:
                 return answered
             time.sleep(_POLL_SECONDS)
 
-    def _tell(self, builder: ReadingBuilder, about: Subject, path: str, answer: tuple[float, str] | None) -> None:
+    def _report(self, builder: ReadingBuilder, about: Subject, path: str, answer: tuple[float, str] | None) -> None:
         if answer is None:
             waited = time.monotonic() - self._out[path].since
             builder.add(about, "storage_hung_seconds", round(waited, 3))
@@ -129,7 +129,7 @@ class SharedStorageSource:
         builder.add(about, "storage_answer_seconds", round(answer[0], 3))
         builder.add(about, "storage_error", answer[1])
 
-    def _tell_mounted(
+    def _report_mounted(
         self, builder: ReadingBuilder, about: Subject, path: str, table: dict[str, formats.Mount]
     ) -> None:
         """A directory below a mounted file system is as good as the mount itself; one on '/' is an empty stand-in."""
@@ -141,15 +141,15 @@ class SharedStorageSource:
 
 
 def _complaint(ask: _Ask) -> str:
-    """What the child said when it failed, in its last words; '' when it succeeded."""
-    said = b""
+    """The child's error message; '' when it succeeded."""
+    output = b""
     if ask.child.stderr:
         with ask.child.stderr as pipe, contextlib.suppress(BlockingIOError):
             os.set_blocking(pipe.fileno(), False)  # a grandchild may still hold the other end
-            said = os.read(pipe.fileno(), 4096)
+            output = os.read(pipe.fileno(), 4096)
     if ask.child.returncode == 0:
         return ""
-    return said.decode(errors="replace").strip().rsplit(": ", 1)[-1] or f"ended with code {ask.child.returncode}"
+    return output.decode(errors="replace").strip().rsplit(": ", 1)[-1] or f"ended with code {ask.child.returncode}"
 
 
 def _abandon(out: dict[str, _Ask]) -> None:

@@ -13,12 +13,12 @@ from holdfast.formats.nccl import settings as nccl_settings
 from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
-from holdfast.node.sources.open_files import said
+from holdfast.node.sources.open_files import error_text
 from holdfast.node.sources.timeout import Timeout
 
 _MAX_BYTES = 16 << 20
 _MAX_CONF_BYTES = 1 << 16
-_LOOK_FOR_LIBRARY_TIMES = 20  # a process maps NCCL some time after its start; then its version is not asked for again
+_LIBRARY_ATTEMPTS = 20  # a process maps NCCL some time after its start; then its version is not asked for again
 _TIMEOUT_SECONDS = 2.0
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 GpuProcesses = Callable[[], Mapping[int, Sequence[int]] | None]
@@ -32,7 +32,7 @@ class _Process:
     settings_absent: str
     container: str
     version: str = ""
-    looks: int = 0
+    attempts: int = 0
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class JobsSource:
                 ticks = self._start_ticks(pid)
                 process = self._process(pid, ticks, booted) if ticks else None
                 if process is None:
-                    continue  # it went away between two looks
+                    continue  # it ended between two reads
                 living[(pid, ticks)] = process
                 job = jobs.setdefault(process.job, _Job())
                 job.processes[pid] = process
@@ -104,8 +104,8 @@ class JobsSource:
             settings, why = self._settings(pid)
             started = None if booted is None else booted + int(ticks) / _CLOCK_TICKS
             process = _Process(started, _job_id(groups, pid), settings, why, cgroup.container(groups))
-        if not process.version and process.looks < _LOOK_FOR_LIBRARY_TIMES:
-            process.looks += 1
+        if not process.version and process.attempts < _LIBRARY_ATTEMPTS:
+            process.attempts += 1
             process.version = self._version(pid)
         return process
 
@@ -115,7 +115,7 @@ class JobsSource:
             shared = self._files.ask(lambda: self._nccl_conf(pid), "")
             return {**nccl_settings.nccl_conf(shared), **own}, ""
         except OSError as error:
-            return {}, f"environment of pid {pid} cannot be read: {said(error)}"
+            return {}, f"environment of pid {pid} cannot be read: {error_text(error)}"
 
     def _nccl_conf(self, pid: int) -> str:
         """The administrator's settings as the process sees them. A container may put anything there: only a plain

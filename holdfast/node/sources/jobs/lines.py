@@ -35,7 +35,7 @@ class JobConnection:
 
 
 class Lines:
-    """Heard by one thread, cut by another."""
+    """Filled by one thread, cut by another."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -52,7 +52,7 @@ class Lines:
             self._lines.append(line)
             return line
 
-    def hear(self, line: JobConnection, text: bytes) -> bool:
+    def receive(self, line: JobConnection, text: bytes) -> bool:
         """True for the first message, which is answered. Raises Refused where the line is to be closed."""
         with self._guard:
             line.messages += 1
@@ -77,10 +77,10 @@ class Lines:
                 case Ended():
                     line.tally.end("closed")
                 case Hello() | KeeperProgress():
-                    raise ConnectionRefused("hello was said already")
+                    raise ConnectionRefused("a second hello")
             return False
 
-    def tell(self, order: bytes, gpu: int | None, at: float) -> None:
+    def send(self, order: bytes, gpu: int | None, at: float) -> None:
         """To every rank on this GPU that was there then, and to those that do not say which GPU they have."""
         with self._guard:
             for line in self._lines:
@@ -104,7 +104,7 @@ class Lines:
         return tuple(sorted({keeper.job for keeper in held if keeper.unsaved_step >= 0}))
 
     def kept(self) -> tuple[KeeperReport, ...]:
-        """What the keepers here hold, as they said it last; in an order that does not change with who came first."""
+        """What the keepers here hold, by their last report, in an order that does not depend on who came first."""
         with self._guard:
             reported = [(line.keeper, line.peer.owner) for line in self._lines if line.keeper is not None]
         found = [

@@ -29,7 +29,7 @@ MOST_WINDOWS = 4_096  # that no one took yet
 
 
 class JobSocketSource:
-    """Bound at the first read; a thread of its own hears, `read` counts together what it heard."""
+    """Bound at the first read; its own thread receives, `read` adds up what it received."""
 
     name = "job_socket"
     every = WINDOW_SECONDS
@@ -51,9 +51,9 @@ class JobSocketSource:
         self._windows.extend(windows)
         return Reading(source=self.name, at=now, signals=[one for window in windows for one in _signals(window)])
 
-    def tell(self, order: bytes, gpu: int | None, at: float) -> None:
+    def send(self, order: bytes, gpu: int | None, at: float) -> None:
         """To the ranks on this GPU, or on all, of what happened in their life."""
-        self._lines.tell(order, gpu, at)
+        self._lines.send(order, gpu, at)
 
     def have_flushed(self, seconds: float) -> None:
         self._lines.have_flushed(seconds, self._now)
@@ -81,7 +81,7 @@ class JobSocketSource:
                 os.unlink(self._path)
 
     def _listen(self) -> str:
-        """'' or why no one can be heard. What a dead agent left is taken over, what a living one has is not."""
+        """'' or why nothing can be received. A dead agent's socket is taken over, a living one's is not."""
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             if _answers(self._path):
@@ -107,7 +107,7 @@ class JobSocketSource:
 
 
 class _Hearing:
-    """The thread that hears. Nothing that is said to it makes it wait or end."""
+    """The receiving thread. No input makes it wait or end."""
 
     def __init__(self, listener: socket.socket, lines: Lines, proc: str, source: JobSocketSource) -> None:
         self._listener, self._lines, self._proc, self._source = listener, lines, proc, source
@@ -115,10 +115,10 @@ class _Hearing:
         self._ready.register(listener, selectors.EVENT_READ)
 
     def run(self) -> None:
-        run_contained("job_socket", self._hear_once)
+        run_contained("job_socket", self._receive_once)
         self._ready.close()
 
-    def _hear_once(self) -> bool:
+    def _receive_once(self) -> bool:
         for key, _ in self._ready.select(timeout=1.0):
             if key.fileobj is self._listener:
                 self._accept()
@@ -147,7 +147,7 @@ class _Hearing:
             text = line.recv(LARGEST_MESSAGE + 1)
             if not text:
                 self._end(line, known)
-            elif self._lines.hear(known, text):
+            elif self._lines.receive(known, text):
                 _answer(line, "ok")
         except BlockingIOError:
             return

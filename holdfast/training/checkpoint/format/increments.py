@@ -7,11 +7,8 @@ an older one: what does not come out right is sent whole.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import xxhash
-
+from holdfast.training.checkpoint.keeper.memory import PART
 from holdfast.training.checkpoint.keeper.shard_store import Copy
-
-PART = 1 << 20
 
 Marks = tuple[int, ...]  # a hash for each part
 
@@ -27,8 +24,7 @@ class Sent:
 
 
 def marks_of(copy: Copy) -> Marks:
-    with memoryview(copy.pages.map) as view:
-        return tuple(xxhash.xxh3_64_intdigest(view[start:end]) for start, end in spans(copy.size))
+    return copy.marks or copy.pages.fingerprint(copy.size)[1]
 
 
 def spans(size: int) -> Iterator[tuple[int, int]]:

@@ -46,7 +46,7 @@ class Shard:
     tree: Any
     names: list[str]
     tensors: list[torch.Tensor]  # views of the buffer: copy what must outlive it
-    notes: tuple[str, ...] = ()  # what is not in it, said when it is loaded
+    notes: tuple[str, ...] = ()  # what is not in it, logged when it is loaded
     owned: bool = False  # the tensors are this process's alone, and may be kept
 
 

@@ -12,7 +12,7 @@ from holdfast.training.checkpoint.keeper.ranks import Parts
 from holdfast.training.checkpoint.storage.target import INDEX, rank_name, target_of
 
 WATCH_SECONDS = 1.0
-LOOK_AGAIN_SECONDS = 300.0  # somebody else may have removed what was there
+SCAN_SECONDS = 300.0  # somebody else may have removed what was there
 STEP = "step-"
 STORED_STEPS = 2  # as many as are kept
 
@@ -70,17 +70,17 @@ class KeeperStorageAccount:
         )
 
     def _watch(self) -> None:
-        looked: tuple[frozenset[int], int] | None = None
+        scanned: tuple[frozenset[int], int] | None = None
         due = 0.0
         while True:
             flushing = self._parts.flushing
             now = (flushing.own_ranks, flushing.writes)
-            if now != looked or time.monotonic() >= due:
-                looked, due = now, time.monotonic() + LOOK_AGAIN_SECONDS
-                self._look(flushing.own_ranks)
+            if now != scanned or time.monotonic() >= due:
+                scanned, due = now, time.monotonic() + SCAN_SECONDS
+                self._scan(flushing.own_ranks)
             time.sleep(WATCH_SECONDS)
 
-    def _look(self, ranks: frozenset[int]) -> None:
+    def _scan(self, ranks: frozenset[int]) -> None:
         try:
             target = target_of(self._place)
             names = target.names(f"{STEP}*")

@@ -12,7 +12,7 @@ from holdfast.formats.job.progress import KeeperProgress, encode
 from holdfast.training.progress.sender import RETRY_SECONDS, agent_socket
 
 LOG = logging.getLogger(__name__)
-TELL_SECONDS = 1.0
+REPORT_SECONDS = 1.0
 
 
 class AgentLine:
@@ -30,13 +30,13 @@ class AgentLine:
 
     def _talk(self) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
-            line.settimeout(TELL_SECONDS)
+            line.settimeout(REPORT_SECONDS)
             line.connect(agent_socket())
-            said = b""
+            last_sent = b""
             while True:
-                if (words := encode(self._reported())) != said:
+                if (words := encode(self._reported())) != last_sent:
                     line.send(words)
-                    said = words
+                    last_sent = words
                 with contextlib.suppress(TimeoutError):
                     if not (text := line.recv(job_orders.LARGEST_ORDER)):
                         return
@@ -46,7 +46,7 @@ class AgentLine:
         try:
             order = job_orders.decode(text)
         except job_orders.OrderError:
-            return  # its greeting, or why it does not want to hear us
+            return  # its greeting, or why it refuses us
         if isinstance(order, job_orders.Flush):
             LOG.info("the node is to be released: what is held goes to storage")
             self._flush(order.seconds)

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from holdfast.training.checkpoint.format.message import EncodingError
-from holdfast.training.checkpoint.keeper.pacing import Pace, behind_training
+from holdfast.training.checkpoint.keeper.pacing import Overdue, Pace, behind_training
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 
 LOG = logging.getLogger(__name__)
@@ -32,7 +32,8 @@ class Flushing:
     ) -> None:
         self._folder, self._store, self._troubles, self._pace = folder, store, troubles, pace
         self.place, self._keep, self._keep_every = place or str(folder), keep, keep_every
-        self.turn = 0  # of this keeper among all
+        self.order = 0  # of this keeper among all
+        self.overdue = Overdue()
         self._own: set[int] = set()
         self.writes = 0  # that came to storage
         self._written: set[tuple[int, int, str]] = set()
@@ -56,13 +57,20 @@ class Flushing:
 
     def prepare(self) -> None:
         """Load what writing needs now and beside the work: the first step for storage should not be late for it."""
-        threading.Thread(target=_load_torch, name="torch", daemon=True).start()
+        self.overdue.begin("torch", 0.0)  # once, and no step is whole in storage before
+        threading.Thread(target=self._load_torch, name="torch", daemon=True).start()
+
+    def _load_torch(self) -> None:
+        behind_training()
+        import_module("holdfast.training.checkpoint.storage.storage")
+        self.overdue.end("torch")
 
     def store(self, copy: Copy, tried: Tried) -> bool:
         """Queue a copy; False where it is gone already. It is kept from being written over only while it is written:
         storage that hangs must not take one buffer after the other from the training."""
         if not self._store.has(copy):
             return False
+        self.overdue.begin(copy)
         self._waiting.put((copy, tried))
         return True
 
@@ -110,12 +118,13 @@ class Flushing:
         behind_training()
         while True:
             copy, tried = self._waiting.get()
-            time.sleep(self.turn // WRITERS * self._last_seconds)
+            time.sleep(self.order // WRITERS * self._last_seconds)
             self._pace.wait(copy.size)
             with self._writing:
                 begun = time.monotonic()
                 wrote = self._write(copy)
                 self._last_seconds = time.monotonic() - begun
+            self.overdue.end(copy)
             tried(wrote is not None)
 
     def _is_stored(self, copy: Copy) -> bool:
@@ -158,11 +167,6 @@ class Flushing:
         self.writes += 1
         LOG.info("step %d of rank %d is in storage", copy.step, copy.rank)
         return True
-
-
-def _load_torch() -> None:
-    behind_training()
-    import_module("holdfast.training.checkpoint.storage.storage")
 
 
 def _about(copy: Copy) -> str:

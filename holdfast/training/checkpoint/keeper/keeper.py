@@ -10,6 +10,7 @@ import argparse
 import fcntl
 import logging
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -25,7 +26,7 @@ from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.ranks import Parts, RankServer
 from holdfast.training.checkpoint.keeper.replication import Replication
 from holdfast.training.checkpoint.keeper.shard_store import ShardStore
-from holdfast.training.checkpoint.keeper.site import node_name, own_address, socket_path
+from holdfast.training.checkpoint.keeper.site import memory_path, node_name, own_address, socket_path
 from holdfast.training.checkpoint.keeper.storing import Storing
 from holdfast.training.checkpoint.keeper.wire import PeerProcess
 
@@ -86,6 +87,9 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     supervisor = PeerProcess(supervisor_of(os.getpid()))
     while not stop.wait(1.0):
         idle = server.idle_seconds()
+        if idle:
+            server.deference.starting()  # what is done now is for no one who trains
+        server.deference.apply()
         if idle > GPU_LINGER_SECONDS:
             parts.shelf.clear()
         timeout = min(options.linger_seconds, options.orphan_seconds) if supervisor.ended() else options.linger_seconds
@@ -94,6 +98,8 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
             break
     stored = flushing.flush(options.flush_seconds)
     LOG.info("ending; flushed to storage: %s", ", ".join(f"step {step}" for step in stored) or "nothing")
+    if not server.busy():  # a trainer that still runs needs its files
+        shutil.rmtree(memory_path(path), ignore_errors=True)
     server.close()
     path.unlink(missing_ok=True)
     answerer.close()

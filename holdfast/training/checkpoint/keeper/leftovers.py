@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.training.checkpoint.keeper.site import runtime_folder
+from holdfast.training.checkpoint.keeper.site import memory_path, runtime_folder
 from holdfast.training.checkpoint.keeper.wire import PeerProcess, receive, send
 
 ANSWER_SECONDS = 5.0
@@ -46,12 +46,12 @@ def keepers(folder: Path | None = None) -> list[LeftKeeper]:
 
 
 def dead_files(folder: Path | None = None) -> list[Path]:
-    """Lock, socket and log files of keepers that do not run any more."""
+    """Lock, socket and log files of keepers that do not run any more, and what their trainers wrote into memory."""
     return [
         path
         for lock in _locks(folder)
         if not _held_by(lock)
-        for path in (lock.with_suffix(suffix) for suffix in SUFFIXES)
+        for path in (*(lock.with_suffix(suffix) for suffix in SUFFIXES), memory_path(lock))
         if path.exists()
     ]
 

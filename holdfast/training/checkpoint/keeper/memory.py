@@ -11,6 +11,7 @@ from itertools import count
 import xxhash
 
 MAP_POPULATE = 0x8000
+PART = 1 << 20  # that is sent to a partner again if it changed
 _NUMBERS = count()
 
 
@@ -54,3 +55,21 @@ class Pages:
         """The xxhash of the first bytes; one flipped bit gives another."""
         with memoryview(self.map) as view:
             return xxhash.xxh3_128_hexdigest(view[:size])
+
+    def copy_from(self, other: "Pages", size: int) -> None:
+        """The first bytes of other pages. In parts: no other thread runs during one assignment, and this one yields to
+        training."""
+        with memoryview(self.map) as view, memoryview(other.map) as source:
+            for start in range(0, size, PART):
+                end = min(start + PART, size)
+                view[start:end] = source[start:end]
+
+    def fingerprint(self, size: int) -> tuple[str, tuple[int, ...]]:
+        """The digest, and a hash of each part: memory is read once, the second hash finds its part in the cache."""
+        whole, marks = xxhash.xxh3_128(), []
+        with memoryview(self.map) as view:
+            for start in range(0, size, PART):
+                with view[start : min(start + PART, size)] as part:
+                    whole.update(part)
+                    marks.append(xxhash.xxh3_64_intdigest(part))
+        return whole.hexdigest(), tuple(marks)

@@ -4,15 +4,17 @@ communication of the ranks of its node.
 A rank says by one byte of shared memory that it communicates now; without its word only the rate holds.
 """
 
+import math
 import os
 import threading
 import time
 from contextlib import suppress
 
 from holdfast.training.checkpoint.keeper.memory import Pages
+from holdfast.training.checkpoint.keeper.next_buffer import BOARD_BYTES, WAITS
 
 LONGEST_WAIT_SECONDS = 0.25  # for a gap, with one chunk: a training that always communicates is not waited for for ever
-LOOK_SECONDS = 0.001
+POLL_SECONDS = 0.001
 NICENESS = 15  # above training's, of threads that copy, hash and encrypt: a 28th of its share of a busy processor
 LOWEST_PRIORITY = 19
 SHARE_OF_INTERVAL = 0.5  # between two saves in which copies are sent: a burst would slow down the next step
@@ -25,6 +27,22 @@ def behind_training() -> None:
     with suppress(OSError):
         nice = os.getpriority(os.PRIO_PROCESS, thread)
         os.setpriority(os.PRIO_PROCESS, thread, min(nice + NICENESS, LOWEST_PRIORITY))
+
+
+class Overdue:
+    """Whether background work has been waiting for so long that it may no longer yield to training."""
+
+    def __init__(self) -> None:
+        self._due: dict[object, float] = {}
+
+    def begin(self, work: object, wait_seconds: float = 2 * LONGEST_SPREAD_SECONDS) -> None:
+        self._due.setdefault(work, time.monotonic() + wait_seconds)
+
+    def end(self, work: object) -> None:
+        self._due.pop(work, None)
+
+    def now(self) -> bool:
+        return min(list(self._due.values()), default=math.inf) <= time.monotonic()
 
 
 class CopyBudget:
@@ -53,18 +71,22 @@ class Gaps:
         self._marks: dict[int, Pages] = {}
 
     def mark_of(self, rank: int) -> Pages:
-        """What the rank writes into: 1 while it communicates, 0 in between."""
+        """What the rank writes into: its first byte is 1 while it communicates, 0 in between."""
         if rank not in self._marks:
-            self._marks[rank] = Pages.new(f"communicates-{rank}", 1)
-        self._marks[rank].map[0] = 0
+            self._marks[rank] = Pages.new(f"board-{rank}", BOARD_BYTES)
+        self._marks[rank].map[0] = self._marks[rank].map[WAITS] = 0
         return self._marks[rank]
 
     def left(self, rank: int) -> None:
         if rank in self._marks:
-            self._marks[rank].map[0] = 0
+            self._marks[rank].map[0] = self._marks[rank].map[WAITS] = 0
 
     def communicating(self) -> list[int]:
         return [rank for rank, mark in list(self._marks.items()) if mark.map[0]]
+
+    def awaited(self) -> bool:
+        """Whether a rank waits for an answer of the keeper."""
+        return any(mark.map[WAITS] for mark in list(self._marks.values()))
 
     def wait(self) -> float:
         """Until no one here communicates, and at most so long; how long it was."""
@@ -72,7 +94,7 @@ class Gaps:
         while self.communicating():
             if time.monotonic() - begun >= LONGEST_WAIT_SECONDS:
                 break
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
         return time.monotonic() - begun
 
 

@@ -5,7 +5,10 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 
+import xxhash
+
 from holdfast.training.checkpoint.format.increments import checked_parts
+from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.pacing import Pace, behind_training
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
 from holdfast.training.checkpoint.keeper.wire import (
@@ -80,7 +83,7 @@ class PeerConnection:
         self._channel.send({"do": "get", "rank": rank, "step": step})
         return take(self._channel, self._answer()["row"], store)
 
-    def tell(self, message: Message) -> Message:
+    def notify(self, message: Message) -> Message:
         self._channel.send(message)
         return self._answer()
 
@@ -98,13 +101,7 @@ def take(
     rank, step, attempt, world, size, digest = checked_row(row)
     pages = store.reserve(rank, size)
     try:
-        places = [(0, size)]
-        if base is not None:
-            pages.map[:size] = base.pages.map[:size]
-            places = checked_parts(parts, size)
-        for start, end in places:
-            source.receive_data(memoryview(pages.map)[start:end])
-        if pages.digest(size) != digest:
+        if _receive(source, pages, size, base, parts) != digest:
             raise WireError(f"rank {rank} step {step} arrived damaged")
     except OSError:
         store.give_up(rank, pages)
@@ -112,6 +109,19 @@ def take(
     copy = Copy(rank, step, attempt, world, size, digest, pages)
     store.add(copy)
     return copy
+
+
+def _receive(source: Channel, pages: Pages, size: int, base: Copy | None, parts: Sequence[object]) -> str:
+    """The hash of what the pages hold then. Of a whole copy it is taken of each frame while that is in the cache."""
+    with memoryview(pages.map) as view:
+        if base is None:
+            whole = xxhash.xxh3_128()
+            source.receive_data(view[:size], whole.update)
+            return whole.hexdigest()
+        pages.copy_from(base.pages, size)
+        for start, end in checked_parts(parts, size):
+            source.receive_data(view[start:end])
+    return pages.digest(size)
 
 
 def checked_row(row: object) -> tuple[int, int, str, int, int, str]:
@@ -182,7 +192,7 @@ class Answerer:
 
     def _catch_up(self, order: Message) -> None:
         """Whoever sends the next copy knows what is committed; the notice of it may still be on its way to us. What it
-        called safe may be committed before we hear of it."""
+        called safe may be committed before the notice arrives."""
         match order:
             case {"do": "put", "row": [int(rank), int(step), *_], "committed": int(committed), "safe": list(safe)}:
                 if 0 <= committed < step:

@@ -1,6 +1,6 @@
 """Quorum for storage: the step that every rank has ready. Pure.
 
-Each rank says which step it holds ready, and keeps that one until it hears the answer; the keeper that counts gives all
+Each rank says which step it holds ready, and keeps that one until the answer comes; the keeper that counts gives all
 of them the same. So what is chosen is there to be written, and what is left out is left out by all.
 """
 
@@ -50,14 +50,14 @@ class QuorumShare:
 
 
 class Ballot:
-    """The side of the keeper that counts. What it forgets with its death it hears again."""
+    """The side of the counting keeper. After its death, ranks send it everything again."""
 
     def __init__(self, world: int) -> None:
         self._world = world
         self._words: dict[int, tuple[int, int]] = {}  # of each rank: the newest step it spoke of, the one it holds
         self.answer = QuorumAnswer()
 
-    def hear(self, rank: int, newest: int, holds: int) -> QuorumAnswer:
+    def vote(self, rank: int, newest: int, holds: int) -> QuorumAnswer:
         late = newest < self._words.get(rank, (NONE, NONE))[0]
         if 0 <= rank < self._world and NONE <= holds <= newest and not late:
             self._words[rank] = (newest, holds)

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.training.checkpoint.device.buffers import Shelf
+from holdfast.training.checkpoint.keeper.deference import Deference
 from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.memory import Pages
+from holdfast.training.checkpoint.keeper.next_buffer import NextBuffer
 from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace, behind_training
 from holdfast.training.checkpoint.keeper.peers import PeerConnection
 from holdfast.training.checkpoint.keeper.replication import Replication, RunMembers
@@ -62,6 +64,8 @@ class RankServer:
         self.last_seen = time.monotonic()
         self._attached: dict[int, RankConnection] = {}
         self._changed = threading.Condition()
+        self.deference = Deference(self._is_awaited)
+        self.store.on_room = self._offer_buffers
         path.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
@@ -93,6 +97,14 @@ class RankServer:
         held = [copy.row() for copy in self.store.held()]
         return held + [row for row in self.shelf.rows() if row not in held]
 
+    def _is_awaited(self) -> bool:
+        """A rank waits, or work does so long that it may not yield any more."""
+        return self.gaps.awaited() or self.replication.overdue.now() or self.flushing.overdue.now()
+
+    def _offer_buffers(self) -> None:
+        for visit in list(self._attached.values()):
+            visit.next_buffer.offer()
+
     def attach(self, rank: int, visit: "RankConnection") -> None:
         """One process per rank: a second job of the same name is refused, a restarted rank waits for its old self."""
         with self._changed:
@@ -100,6 +112,7 @@ class RankServer:
                 pid = self._attached[rank].pid
                 raise WireError(f"rank {rank} of job {self.about['job']} already runs here as process {pid}")
             self._attached[rank] = visit
+        self.deference.starting()
 
     def detach(self, visit: "RankConnection") -> None:
         with self._changed:
@@ -133,6 +146,7 @@ class RankConnection:
         self._rank, self._world = -1, 0
         self._lent: dict[int, Pages] = {}
         self._known: set[int] = set()  # buffers whose descriptor this process already has
+        self.next_buffer = NextBuffer(server.store)
 
     def talk(self) -> None:
         doings: dict[str, Callable[[Message], tuple[Message, tuple[int, ...]]]] = {
@@ -157,15 +171,16 @@ class RankConnection:
                 answer, fds = doing(order)
             except (OSError, KeyError, TypeError, ValueError) as error:
                 answer, fds = {"error": str(error)}, ()
-            with suppress(OSError):  # it may be gone, but what it said before it went is still to be read and done
+            with suppress(OSError):  # it may be gone, but its earlier messages are still read and done
                 send(self._client, {**answer, "troubles": dict(self._server.troubles)}, fds)
 
     def leave_if_ended(self) -> None:
         if self.process.ended():
             with suppress(OSError):
-                self._client.shutdown(socket.SHUT_RDWR)  # what it said before is still read
+                self._client.shutdown(socket.SHUT_RDWR)  # its earlier messages are still read
 
     def leave(self) -> None:
+        self.next_buffer.end()
         for pages in self._lent.values():
             self._server.store.give_up(self._rank, pages)
         self._server.gaps.left(self._rank)
@@ -180,6 +195,7 @@ class RankConnection:
         self._rank, self._world = int(order["rank"]), int(order["world"])
         self._server.shelf.greet(self._rank)
         mark = self._server.gaps.mark_of(self._rank)
+        self.next_buffer.begin(self._rank, mark)
         return {**self._server.about, "held": self._server.rows(), "on_gpu": self._server.shelf.rows()}, (mark.fd,)
 
     def _join(self, order: Message) -> tuple[Message, tuple[int, ...]]:
@@ -195,7 +211,7 @@ class RankConnection:
         if order.get("moved"):
             self._server.replication.announce(self._server.about["address"])
         self._server.flushing.expect(self._rank)
-        self._server.flushing.turn = (
+        self._server.flushing.order = (
             sorted(members.addresses).index(members.node) if members.node in members.addresses else 0
         )
         if begins:  # the others of this node may have saved by now
@@ -205,6 +221,7 @@ class RankConnection:
             self._server.shelf.rewind(int(order["step"]))
         if begins and order.get("stores"):
             self._server.flushing.prepare()
+        self._server.deference.training()
         return {}, ()
 
     def _reserve(self, order: Message) -> tuple[Message, tuple[int, ...]]:
@@ -216,7 +233,9 @@ class RankConnection:
             raise WireError(
                 f"all ranks have saved step {self._server.store.committed}: only a load leads back before it"
             )
-        pages = self._server.replication.reserve(self._rank, size, float(order["timeout"]))
+        self.next_buffer.take_back()
+        with self._server.deference.hurry(self._server.store.on_the_way(self._rank)):
+            pages = self._server.replication.reserve(self._rank, size, float(order["timeout"]))
         self._lent[pages.number] = pages
         return pages
 
@@ -226,15 +245,23 @@ class RankConnection:
         return {"buffer": pages.number}, (pages.fd,) if new else ()
 
     def _seal(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        copy = self._keep(self._lent.pop(order["buffer"]), order)
+        copy = self._keep(self._handed_over(order["buffer"]), order)
         return {"digest": copy.digest}, ()
+
+    def _handed_over(self, number: int) -> Pages:
+        offered = self.next_buffer.taken(number)
+        if offered is not None:
+            self._server.deference.on_time()
+        return offered or self._lent.pop(number)
 
     def _keep(self, pages: Pages, order: Message) -> Copy:
         size = min(int(order["size"]), pages.size)
         step, attempt = int(order["step"]), str(order["attempt"])
-        digest = self._server.hashing.submit(pages.digest, size).result()
-        copy = Copy(self._rank, step, attempt, self._world, size, digest, pages)
+        digest, marks = self._server.hashing.submit(pages.fingerprint, size).result()
+        copy = Copy(self._rank, step, attempt, self._world, size, digest, pages, marks=marks)
         self._server.store.add(copy)
+        self.next_buffer.sealed(size, frozenset(self._known))
+        self._server.deference.apply()
         if order["store"]:
             self._server.storing.offer(copy)
         self._server.replication.submit(copy)
@@ -245,7 +272,7 @@ class RankConnection:
 
     def _land(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         """What the rank copied into GPU memory is taken to host memory; from there it goes the way of all copies."""
-        pages = self._lent.pop(order["buffer"])
+        pages = self._handed_over(order["buffer"])
         try:
             self._server.shelf.take(self._rank, int(order["step"]), int(order["size"]), order["sums"], pages)
         except OSError:
@@ -261,6 +288,7 @@ class RankConnection:
     def _fetch(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         """A copy, this rank's if no other is named: of this node's memory, or brought here from another keeper's."""
         rank, step, address = int(order.get("rank", self._rank)), int(order["step"]), str(order["address"])
+        self.next_buffer.take_back()
         if address:
             self._server.store.protect_only(rank, ())  # the run in which they counted is over
             with PeerConnection(address, self._server.secret) as caller:
@@ -279,7 +307,8 @@ class RankConnection:
         return {}, ()
 
     def _flush(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        return {"stored": self._server.flushing.flush(float(order["seconds"]))}, ()
+        with self._server.deference.urgent():
+            return {"stored": self._server.flushing.flush(float(order["seconds"]))}, ()
 
     def _status(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         store = self._server.store

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.training.checkpoint.format.increments import Marks, Sent, changed, marks_of
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.pacing import CopyBudget, Pace, behind_training
+from holdfast.training.checkpoint.keeper.pacing import CopyBudget, Overdue, Pace, behind_training
 from holdfast.training.checkpoint.keeper.peers import SILENCE_SECONDS, PeerConnection, PeerRefused
 from holdfast.training.checkpoint.keeper.quorum import Ballot, QuorumAnswer
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
@@ -46,6 +46,7 @@ class Replication:
         self._spread = CopyBudget()
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[Copy] = queue.SimpleQueue()
+        self.overdue = Overdue()
         threading.Thread(target=self._work, name="replication", daemon=True).start()
 
     def join(self, members: RunMembers) -> bool:
@@ -64,10 +65,11 @@ class Replication:
         members = self.members
         if members is not None:
             message = {"do": "moved", "node": members.node, "address": address, "attempt": members.attempt}
-            threading.Thread(target=self._tell_all, args=(members, message), name="moved", daemon=True).start()
+            threading.Thread(target=self._notify_all, args=(members, message), name="moved", daemon=True).start()
 
     def submit(self, copy: Copy) -> None:
         self._spread.saved(copy.rank, time.monotonic())
+        self.overdue.begin(copy)
         self._waiting.put(copy)
 
     def notice(self, message: Message) -> Message:
@@ -94,7 +96,7 @@ class Replication:
         if members.counter == members.node:
             return self.notice(message)
         with PeerConnection(_address(members, members.counter), self._secret, timeout_seconds) as caller:
-            return caller.tell(message)
+            return caller.notify(message)
 
     def reserve(self, rank: int, size: int, timeout_seconds: float) -> Pages:
         """A buffer for this rank's next shard. Where the keeper that counted was lost, copies that it called safe are
@@ -129,6 +131,7 @@ class Replication:
             copy = self._waiting.get()
             members = self.members
             if members is None or copy.attempt != members.attempt:
+                self.overdue.end(copy)
                 continue
             about = f"copies of rank {copy.rank}"
             try:
@@ -137,6 +140,7 @@ class Replication:
             except Exception as error:  # the last guard of this thread: without it no step is ever committed again
                 self._troubles[about] = f"step {copy.step} did not come to its partners: {error!r}"
                 LOG.exception("step %d of rank %d did not come to its partners", copy.step, copy.rank)
+            self.overdue.end(copy)
 
     def _bring(self, copy: Copy, members: RunMembers) -> None:
         with self._store.reading(copy.rank, copy.step) as still_there:
@@ -185,7 +189,7 @@ class Replication:
         if members.counter == members.node:
             self._count(copy.rank, copy.step, copy.attempt)
         else:
-            self._tell(members.counter, members, message)
+            self._notify(members.counter, members, message)
 
     def _count(self, rank: int, step: int, attempt: str) -> None:
         with self._lock:
@@ -199,7 +203,7 @@ class Replication:
             self._forget(step)
             self._store.commit(step)
         LOG.debug("step %d is committed", step)
-        self._tell_all(members, {"do": "committed", "step": step, "attempt": attempt})
+        self._notify_all(members, {"do": "committed", "step": step, "attempt": attempt})
 
     def _follow(self, node: str, address: str, attempt: str) -> None:
         with self._lock:
@@ -208,10 +212,10 @@ class Replication:
                 self.members = replace(members, addresses={**members.addresses, node: address})
                 LOG.info("the keeper of %s is at %s now", node, address)
 
-    def _tell_all(self, members: RunMembers, message: Message) -> None:
+    def _notify_all(self, members: RunMembers, message: Message) -> None:
         for node in members.addresses:
             if node != members.node:
-                self._tell(node, members, message)
+                self._notify(node, members, message)
 
     def _forget(self, step: int) -> None:
         for old in [old for old in self._safe if old <= step]:
@@ -231,16 +235,16 @@ class Replication:
     def _choose(self, rank: int, step: int, holds: int, attempt: str) -> Message:
         with self._lock:
             known = self.members is not None and attempt == self.members.attempt
-            answer = self._ballot.hear(rank, step, holds) if known else QuorumAnswer()
+            answer = self._ballot.vote(rank, step, holds) if known else QuorumAnswer()
         return {"chosen": answer.chosen, "settled": answer.settled, "why": answer.why}
 
-    def _tell(self, node: str, members: RunMembers, message: Message) -> None:
+    def _notify(self, node: str, members: RunMembers, message: Message) -> None:
         try:
             with PeerConnection(_address(members, node), self._secret) as caller:
-                caller.tell(message)
+                caller.notify(message)
         except OSError as error:
             what = f"step {message['step']} is safe" if "step" in message else "this keeper has another address"
-            self._troubles[f"keeper {node}"] = f"did not hear that {what}: {error}"
+            self._troubles[f"keeper {node}"] = f"was not informed that {what}: {error}"
         else:
             self._troubles.pop(f"keeper {node}", None)
 

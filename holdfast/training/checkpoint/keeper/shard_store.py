@@ -6,7 +6,7 @@ the job lives. Of each rank there are at most three: the last committed step, on
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -32,6 +32,7 @@ class Copy:
     pages: Pages
     readers: int = field(default=0)
     wanted: bool = field(default=False)  # for storage: thrown away last
+    marks: tuple[int, ...] = field(default=())  # a hash of each part, where it was computed with the digest
 
     def row(self) -> list[object]:
         return [self.rank, self.step, self.attempt, self.world, self.size, self.digest]
@@ -49,6 +50,7 @@ class ShardStore:
         self._outlived: dict[int, list[Pages]] = {}  # read, although their copy was replaced
         self._safe: dict[int, frozenset[int]] = {}  # steps that were called safe and may be committed at any moment
         self._changed = threading.Condition()
+        self.on_room: Callable[[], None] = _no_one_waits  # called when a buffer may have become free
 
     def reserve(self, rank: int, size: int, timeout_seconds: float = 0.0) -> Pages:
         """A buffer to write this rank's next shard into; waits a little where all are still on their way.
@@ -95,6 +97,22 @@ class ShardStore:
             self._behind = False
             self._drop_older()
             self._changed.notify_all()
+        self.on_room()
+
+    def lend_spare(self, rank: int, size: int, known: Iterable[int]) -> Pages | None:
+        """A free buffer of this size, of those that the rank has mapped; nothing is thrown away or made for it."""
+        with self._changed:
+            spare = self._spare.get(rank, [])
+            pages = next((one for one in spare if one.size >= size and one.number in known), None)
+            if pages is not None:
+                spare.remove(pages)
+                self._lent.setdefault(rank, []).append(pages)
+            return pages
+
+    def on_the_way(self, rank: int) -> bool:
+        """Whether a copy of this rank is not committed yet."""
+        with self._changed:
+            return any(owner == rank and step > self.committed for owner, step in self._copies)
 
     def want(self, copy: Copy, wanted: bool = True) -> None:
         """Whether this copy is to go to storage: then it stays although newer ones are committed, as room allows."""
@@ -102,6 +120,7 @@ class ShardStore:
             copy.wanted = wanted
             self._drop_older()
             self._changed.notify_all()
+        self.on_room()
 
     def has(self, copy: Copy) -> bool:
         with self._changed:
@@ -230,7 +249,10 @@ class ShardStore:
         return copies + [pages for pool in (self._spare, self._lent, self._outlived) for pages in pool.get(rank, [])]
 
 
+def _no_one_waits() -> None:
+    """Without ranks."""
+
+
 def _roomy(size: int) -> int:
-    """Up to an eighth more: a state that grows by some bytes at every step fits into the buffer it had."""
-    unit = 1 << max(size.bit_length() - 4, 0)
-    return -(-size // unit) * unit
+    """A 32nd more: a state that grows by some bytes at every step fits into the buffer it had."""
+    return size + size // 32

@@ -8,9 +8,18 @@ from pathlib import Path
 
 from holdfast.runtime.job_secret import only_mine
 
+MEMORY = Path("/dev/shm")
+LONGEST_PATH = 107  # bytes that the kernel takes for a socket's path
+LONGEST_NAME = 24
+FIXED = len("/-") + 16 + len(".sock")
+
 
 def node_name() -> str:
     return os.environ.get("HOLDFAST_NODE") or os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+
+
+def job_name(given: str, folder: Path) -> str:
+    return given or os.environ.get("HOLDFAST_JOB") or folder.resolve().name
 
 
 def own_address() -> str:
@@ -27,18 +36,24 @@ def own_address() -> str:
 
 
 def runtime_folder() -> Path:
-    """A folder of this user alone."""
-    base = (
-        os.environ.get("HOLDFAST_RUNTIME_DIR") or os.environ.get("XDG_RUNTIME_DIR") or f"/tmp/holdfast-{os.geteuid()}"
-    )
-    folder = Path(base)
+    """A folder of this user alone. One whose sockets would have too long a path is passed over."""
+    asked = os.environ.get("HOLDFAST_RUNTIME_DIR") or os.environ.get("XDG_RUNTIME_DIR") or ""
+    fits = asked and len(os.fsencode(asked)) <= LONGEST_PATH - FIXED
+    folder = Path(asked if fits else f"/tmp/holdfast-{os.geteuid()}")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     only_mine(folder)
     return folder
 
 
+def memory_path(path: Path, memory: Path = MEMORY) -> Path:
+    """Where trainers that write files do so, of a keeper with this socket: in memory, by user, job, folder and node."""
+    return memory / f"holdfast-{os.geteuid()}-{path.stem}"
+
+
 def socket_path(job: str, folder: Path, node: str) -> Path:
-    """One keeper per job, storage folder and node. Short, because a socket's path holds 107 characters."""
+    """One keeper per job, storage folder and node. The job's name is cut where the path would be too long."""
     identity = hashlib.sha256(f"{job}\0{folder.resolve()}\0{node}".encode()).hexdigest()[:16]
-    name = re.sub(r"[^A-Za-z0-9_.-]", "_", job)[:24]
-    return runtime_folder() / f"{name}-{identity}.sock"
+    runtime = runtime_folder()
+    room = LONGEST_PATH - FIXED - len(os.fsencode(runtime))
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", job)[: min(LONGEST_NAME, max(0, room))]
+    return runtime / f"{name}-{identity}.sock"

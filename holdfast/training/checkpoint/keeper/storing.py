@@ -28,7 +28,7 @@ class Storing:
         self._shares: dict[int, QuorumShare] = {}
         self._held: dict[int, Copy] = {}  # what is held ready and not decided on
         self._skipped: set[int] = set()  # ranks that left a step out since one was chosen
-        self._unreported: set[int] = set()  # ranks of which the newest word was not heard yet
+        self._unreported: set[int] = set()  # ranks whose newest message did not arrive yet
         self._changed = threading.Condition()
         threading.Thread(target=self._work, name="storing", daemon=True).start()
 
@@ -83,7 +83,7 @@ class Storing:
             answer = self._ask({"do": "ready", "rank": rank, "step": newest, "holds": holds, "attempt": attempt})
             decided = QuorumAnswer(int(answer["chosen"]), int(answer["settled"]), str(answer["why"]))
         except (OSError, KeyError, ValueError) as error:
-            self._troubles["step for storage"] = f"nobody says which step goes to storage: {error}"
+            self._troubles["step for storage"] = f"no keeper says which step goes to storage: {error}"
             return False
         self._troubles.pop("step for storage", None)
         with self._changed:

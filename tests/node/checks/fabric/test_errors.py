@@ -61,8 +61,8 @@ def test_large_totals_that_stand_still_pass() -> None:
 def test_one_sample_passes_and_says_so() -> None:
     verdict = ask("port_symbol_error_total", (0, 40000))
     assert verdict.health is Health.PASS
-    assert "one look: rates are not judged" in verdict.evidence
-    assert verdict.rows[0].reason == "one look: rates are not judged"
+    assert "one reading: rates are not judged" in verdict.evidence
+    assert verdict.rows[0].reason == "one reading: rates are not judged"
 
 
 def test_a_counter_that_was_cleared_is_no_negative_rate() -> None:
@@ -193,7 +193,7 @@ def test_a_hundred_times_the_limit_fails_where_it_is_the_links_own_fault(
 
 def test_a_minute_of_history_is_needed_and_enough() -> None:
     young = ask("port_symbol_error_total", (0, 0), (59, 5000))
-    assert (young.health, young.rows[0].reason) == (Health.PASS, "one look: rates are not judged")
+    assert (young.health, young.rows[0].reason) == (Health.PASS, "one reading: rates are not judged")
     assert ask("port_symbol_error_total", (0, 0), (60, 5000)).health is Health.FAIL
     quiet = ask("port_symbol_error_total", (0, 0), (60, 0))
     assert (quiet.rows[0].reason, quiet.evidence) == ("", ())

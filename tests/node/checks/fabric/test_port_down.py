@@ -256,15 +256,15 @@ def test_no_rdma_on_a_node_is_unknown_until_the_manifest_says_so() -> None:
 def test_a_port_found_down_by_the_first_look_is_given_no_duration_and_no_countdown() -> None:
     found = row(ask({**down(0.0)}))
     assert found.health is Health.DEGRADED
-    assert found.reason == "down (since when is not known from one look); no job was using it"
+    assert found.reason == "down (since when is not known from one reading); no job was using it"
     with_job = row(ask(down(0.0), {"job_nccl_version": "2.21.5"}))
-    assert with_job.reason == "down (since when is not known from one look); job 0 may have lost connections over it"
+    assert with_job.reason == "down (since when is not known from one reading); job 0 may have lost connections over it"
     blind = row(ask(down(0.0), blind_jobs=True))
     assert blind.reason.endswith("whether a job was using it is not known")
 
 
 def test_one_look_says_that_earlier_outages_are_not_judged() -> None:
-    said = "one look: outages before it are not judged"
+    said = "one reading: outages before it are not judged"
     verdict = ask({})
     assert said in verdict.evidence
     assert verdict.summary() == f"2 of 2 pass ({said})"
@@ -362,15 +362,15 @@ def looked(*looks: dict[str, Value], apart: float = 30.0) -> Verdict:
     return CHECK(history.window(NOW, CHECK.span))
 
 
-def test_from_the_second_look_on_nothing_is_excused_as_one_look() -> None:
+def test_from_the_recheck_on_nothing_is_excused_as_one_look() -> None:
     verdict = looked({}, {})
     assert (row(verdict).reason, verdict.evidence) == ("", ())
-    assert looked({}).evidence == ("one look: outages before it are not judged",)
+    assert looked({}).evidence == ("one reading: outages before it are not judged",)
 
 
 def test_a_port_that_went_down_between_two_looks_is_down_with_a_duration() -> None:
     assert row(looked({}, down(0.0))).reason.startswith("down 0.0 s; any connection over it")
-    assert row(looked(down(0.0))).reason.startswith("down (since when is not known from one look)")
+    assert row(looked(down(0.0))).reason.startswith("down (since when is not known from one reading)")
 
 
 def test_one_port_seen_once_is_enough_to_say_so() -> None:
@@ -381,14 +381,14 @@ def test_one_port_seen_once_is_enough_to_say_so() -> None:
             Reading(source="infiniband", at=at, signals=[Signal(port, name, value) for name, value in QUIET.items()])
         )
     verdict = CHECK(history.window(NOW, CHECK.span))
-    assert verdict.evidence == ("one look: outages before it are not judged",)
-    assert (row(verdict).reason, row(verdict, PEER).reason) == ("one look: outages before it are not judged", "")
+    assert verdict.evidence == ("one reading: outages before it are not judged",)
+    assert (row(verdict).reason, row(verdict, PEER).reason) == ("one reading: outages before it are not judged", "")
 
 
 def test_flaps_are_counted_once_they_were_watched() -> None:
     flaps: dict[str, Value] = {"port_flaps_24h": 2.0}
     assert looked(flaps, flaps).evidence == ("nic mlx5_0/1: went down 2 times in 24 h, 0.0 s in all",)
-    assert looked(flaps).evidence == ("one look: outages before it are not judged",)
+    assert looked(flaps).evidence == ("one reading: outages before it are not judged",)
     assert "went down" not in "".join(looked({"port_down_seconds_24h": 5.0}, {"port_down_seconds_24h": 5.0}).evidence)
 
 

@@ -28,7 +28,7 @@ def test_old_totals_pass() -> None:
 
 
 def test_one_look_says_that_rates_are_not_judged_and_a_second_one_does_not() -> None:
-    assert Tray().read(0.0, **QUIET).ask(CHECK).evidence == ("one look: rates are not judged",)
+    assert Tray().read(0.0, **QUIET).ask(CHECK).evidence == ("one reading: rates are not judged",)
     assert grown().ask(CHECK).evidence == ()
 
 
@@ -121,7 +121,7 @@ def test_links_without_errors_are_not_named() -> None:
 
 
 def test_a_minute_is_needed_to_judge_rates() -> None:
-    for seconds, reason in ((59.0, "one look: rates are not judged"), (60.0, "")):
+    for seconds, reason in ((59.0, "one reading: rates are not judged"), (60.0, "")):
         tray = Tray().read(0.0, **QUIET).read(seconds, **QUIET)
         assert tray.row(CHECK).reason == reason
 

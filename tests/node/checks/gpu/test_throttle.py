@@ -50,7 +50,7 @@ def test_a_single_throttled_sample_is_told_but_not_judged() -> None:
     assert tray.healths(CHECK) == [Health.PASS] * 4
     line, caveat = tray.ask(CHECK).evidence
     assert line.startswith("gpu 1: HW power brake in 1 of 1 minutes seen, too few")
-    assert caveat == "one look: rates are not judged"
+    assert caveat == "one reading: rates are not judged"
 
 
 def test_a_warm_gpu_in_a_single_sample_is_told() -> None:
@@ -118,7 +118,7 @@ def test_a_minute_of_watching_is_needed_to_judge() -> None:
     def watched(seconds: float) -> str:
         return Tray().every(10.0, seconds, gpu_clock_event_reasons=IDLE).row(CHECK).reason
 
-    assert [watched(seconds) for seconds in (50.0, 60.0)] == ["one look: rates are not judged", ""]
+    assert [watched(seconds) for seconds in (50.0, 60.0)] == ["one reading: rates are not judged", ""]
 
 
 def test_a_gpu_whose_clock_is_not_known_is_told_so() -> None:

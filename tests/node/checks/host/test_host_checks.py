@@ -452,7 +452,7 @@ def test_a_program_of_the_driver_that_hangs_is_the_drivers_fault() -> None:
 def test_one_look_cannot_tell_how_long_processes_wait() -> None:
     history = History("n1")
     names = ("host_processes_stuck", "host_process_stuck_seconds", "host_processes_zombie")
-    caveat = "one look: how long processes wait is not judged"
+    caveat = "one reading: how long processes wait is not judged"
     for at, said in ((0.0, caveat), (30.0, "")):
         history.add(Reading(source="host", at=at, signals=[Signal(NODE, name, 0.0) for name in names]))
         verdict = host_processes.CHECK(history.window(at, 600))

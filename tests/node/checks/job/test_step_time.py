@@ -126,12 +126,11 @@ def test_a_slowdown_is_said_once_it_lasts(steps, since, health):
     assert CHECK(ranks.window()).health is health
 
 
-def test_the_row_tells_by_how_much_and_since_when():
+def test_the_row_tells_by_how_much():
     verdict = asked(0.5, since=50_520.0)
     (row,) = (row for row in verdict.rows if row.health is Health.DEGRADED)
     assert (round(row.value, 3), row.limit) == (0.5, 0.05)
-    assert "job llama is 50 % slow since 14:02: " in row.reason
-    assert "since 00:17" in asked(0.5).summary()  # now
+    assert "job llama is 50 % slow: " in row.reason
 
 
 @pytest.mark.parametrize(("alone", "health"), [(0.26, Health.PASS), (0.24, Health.DEGRADED)])

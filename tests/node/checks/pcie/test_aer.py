@@ -135,8 +135,8 @@ def test_an_error_without_an_address_is_told_of_the_node() -> None:
 
 
 def test_one_look_says_that_rates_are_not_judged() -> None:
-    assert "one look: rates are not judged" in ask((3, 0, 0)).evidence
-    assert "one look: rates are not judged" not in ask((3, 0, 0), (3, 0, 0)).evidence
+    assert "one reading: rates are not judged" in ask((3, 0, 0)).evidence
+    assert "one reading: rates are not judged" not in ask((3, 0, 0), (3, 0, 0)).evidence
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_growth_counts_for_fifteen_minutes() -> None:
 
 
 def test_a_minute_of_history_is_needed_to_say_that_nothing_grew() -> None:
-    for every, reason in ((59.0, "one look: rates are not judged"), (60.0, "")):
+    for every, reason in ((59.0, "one reading: rates are not judged"), (60.0, "")):
         assert ask((0, 0, 0), (0, 0, 0), every=every).rows[0].reason == reason
 
 

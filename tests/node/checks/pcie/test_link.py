@@ -176,7 +176,7 @@ def test_where_sysfs_cannot_tell_the_kernels_word_is_the_one_row() -> None:
 
 def test_a_gpu_seen_slow_once_says_that_one_look_does_not_judge_it() -> None:
     verdict = ask("gpu", {SPEED: 8e9}, busy=0.0, seconds=0)
-    assert "one look: not judged" in verdict.evidence[0]
+    assert "one reading: not judged" in verdict.evidence[0]
     assert "runs at 8 GT/s" in verdict.rows[0].reason
 
 
@@ -286,4 +286,4 @@ def test_one_look_is_one_look_whenever_it_was() -> None:
     signals = [Signal(DEVICE, name, value) for name, value in {**USUAL, "pci_role": "gpu", SPEED: 8e9}.items()]
     history.add(Reading(source="pcie", at=5000.0, signals=signals))
     verdict = CHECK(history.window(5000.0, CHECK.span))
-    assert (verdict.health, "one look: not judged" in verdict.evidence[0]) == (Health.PASS, True)
+    assert (verdict.health, "one reading: not judged" in verdict.evidence[0]) == (Health.PASS, True)

@@ -47,8 +47,8 @@ def test_replays_a_minute(generation: float, width: float, per_minute: float, he
 def test_one_sample_passes_and_says_so() -> None:
     verdict = ask(90000)
     assert verdict.health is Health.PASS
-    assert verdict.evidence == ("one look: rates are not judged",)
-    assert verdict.rows[0].reason == "one look: rates are not judged"
+    assert verdict.evidence == ("one reading: rates are not judged",)
+    assert verdict.rows[0].reason == "one reading: rates are not judged"
 
 
 def test_without_the_links_generation_nothing_can_be_said() -> None:

@@ -9,7 +9,7 @@ from holdfast.node.checks.sweep import bandwidth as sweep_bandwidth
 from holdfast.node.checks.sweep import baseline as sweep_baseline
 from holdfast.node.checks.sweep import latency as sweep_latency
 from holdfast.node.checks.sweep import steps as sweep_steps
-from holdfast.node.checks.sweep.facts import said
+from holdfast.node.checks.sweep.facts import human
 
 H100 = "NVIDIA H100 80GB HBM3"
 SIZES = [1 << power for power in range(3, 32)]
@@ -158,7 +158,7 @@ def test_a_sweep_without_its_large_or_small_payload_says_so():
     ],
 )
 def test_sizes_are_told_in_their_units(size, words):
-    assert said(size) == words
+    assert human(size) == words
 
 
 LOW, HIGH = 64 << 10, 64 << 20

@@ -25,7 +25,7 @@ def asked(made, monkeypatch):
 @needs_ibsim
 @pytest.mark.slow
 def test_every_switch_port_has_its_counters_and_a_bad_one_stands_out(asked):
-    asked.tell('PerformanceSet "east"[9] PortCounters.SymbolErrorCounter=77')
+    asked.command('PerformanceSet "east"[9] PortCounters.SymbolErrorCounter=77')
     source = IbFabricSource()
     reading = source.read(0.0)
     assert not reading.blind
@@ -60,7 +60,7 @@ def test_a_pair_is_led_over_the_links_of_its_static_routes(asked):
 def test_the_counters_of_one_port_are_known_by_its_lid(asked):
     fabric = ib_fabric.topology()
     (east,) = [guid for guid, name in fabric.labels().items() if name == "east"]
-    asked.tell('PerformanceSet "east"[2] PortCounters.LinkDownedCounter=5')
+    asked.command('PerformanceSet "east"[2] PortCounters.LinkDownedCounter=5')
     assert ib_fabric.counters(fabric.lids[east, 0], 2)["LinkDownedCounter"] == 5
 
 

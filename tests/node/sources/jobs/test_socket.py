@@ -124,9 +124,9 @@ def on_gpu(rank: int, gpu: int | None) -> bytes:
 def test_ranks_are_told_of_what_happened_to_their_gpu_in_their_life(source):
     with line_to(source) as first, line_to(source) as second, line_to(source) as third:
         assert [said(first, on_gpu(0, 0)), said(second, on_gpu(1, 1)), said(third, on_gpu(2, None))] == [b"ok"] * 3
-        source.tell(b"before they were there", None, 40.0)
-        source.tell(b"to GPU 1", 1, 60.0)
-        source.tell(b"to all", None, 70.0)
+        source.send(b"before they were there", None, 40.0)
+        source.send(b"to GPU 1", 1, 60.0)
+        source.send(b"to all", None, 70.0)
         assert first.recv(100) == b"to all"
         assert [second.recv(100), second.recv(100)] == [b"to GPU 1", b"to all"]
         assert [third.recv(100), third.recv(100)] == [b"to GPU 1", b"to all"]
@@ -155,7 +155,7 @@ def test_a_keeper_is_no_rank_and_a_rank_no_keeper(source):
         assert said(keeper, encode(KeeperProgress("llama", 7))) == b"ok"
         assert said(keeper, hello()) == b"expected hello first"
         assert said(rank, hello()) == b"ok"
-        assert said(rank, encode(KeeperProgress("llama", 7))) == b"hello was said already"
+        assert said(rank, encode(KeeperProgress("llama", 7))) == b"a second hello"
 
 
 def test_a_second_agent_does_not_take_a_living_ones_socket(source):
@@ -180,14 +180,14 @@ def test_a_place_where_nothing_can_be_bound_is_said():
 def test_a_name_is_its_users_as_long_as_somebody_of_it_speaks():
     lines = Lines()
     anna = lines.open(Peer(1, 1000, ""))
-    lines.hear(anna, hello(0))
+    lines.receive(anna, hello(0))
     with pytest.raises(ConnectionRefused, match="another user's job"):
-        lines.hear(lines.open(Peer(2, 1001, "")), hello(1))
+        lines.receive(lines.open(Peer(2, 1001, "")), hello(1))
     with pytest.raises(ConnectionRefused, match="give each its own name"):
-        lines.hear(lines.open(Peer(3, 1000, "4711")), hello(1))
-    assert lines.hear(lines.open(Peer(4, 1001, "")), hello(1, "other"))
+        lines.receive(lines.open(Peer(3, 1000, "4711")), hello(1))
+    assert lines.receive(lines.open(Peer(4, 1001, "")), hello(1, "other"))
     lines.close(anna, 5.0)
-    assert lines.hear(lines.open(Peer(5, 1001, "")), hello(0))
+    assert lines.receive(lines.open(Peer(5, 1001, "")), hello(0))
 
 
 def test_a_user_cannot_take_all_places():
@@ -202,7 +202,7 @@ def test_a_user_cannot_take_all_places():
 def test_a_flood_ends_its_own_line():
     lines = Lines()
     line = lines.open(Peer(1, 1000, ""))
-    lines.hear(line, hello())
+    lines.receive(line, hello())
     with pytest.raises(ConnectionRefused, match="messages at once"):
         for _ in range(MOST_MESSAGES):
-            lines.hear(line, steps(1))
+            lines.receive(line, steps(1))

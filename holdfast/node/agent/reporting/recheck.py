@@ -12,7 +12,7 @@ from holdfast.model.signal import Reading
 MOST_SECONDS = 30.0  # longer than a source's deadline, after which its silence is a reading
 
 
-class SecondLook:
+class Recheck:
     """`take` is called by the thread of the orders, the others by the judging thread."""
 
     def __init__(
@@ -24,8 +24,8 @@ class SecondLook:
         self._doubted = doubted  # the sources that failing verdicts were judged from
         self._read_now = read_now
         self._clock = clock
-        self._heard: dict[str, float] = {}  # source -> when its last reading was made; not judged yet
-        self._judged: dict[str, float] = {}
+        self._read_at: dict[str, float] = {}  # source -> when its last reading was made; not judged yet
+        self._evaluated_at: dict[str, float] = {}
         self._news = threading.Condition()
 
     def take(self, most_seconds: float = MOST_SECONDS) -> bool:
@@ -36,16 +36,16 @@ class SecondLook:
         awaited = self._read_now(doubted)
 
         def all_judged() -> bool:
-            return all(self._judged.get(name, float("-inf")) >= asked_at for name in awaited)
+            return all(self._evaluated_at.get(name, float("-inf")) >= asked_at for name in awaited)
 
         with self._news:
             return self._news.wait_for(all_judged, most_seconds)
 
-    def hear(self, reading: Reading) -> None:
-        self._heard[reading.source] = reading.at
+    def record(self, reading: Reading) -> None:
+        self._read_at[reading.source] = reading.at
 
-    def judged(self) -> None:
-        """What was heard is judged, and what changed by it was sent."""
+    def evaluated(self) -> None:
+        """All readings so far are evaluated, and the changes were sent."""
         with self._news:
-            self._judged.update(self._heard)
+            self._evaluated_at.update(self._read_at)
             self._news.notify_all()

@@ -27,7 +27,7 @@ def test_a_wish_does_what_was_shown(controller: "Controller") -> None:
 
 def test_a_token_tells_what_it_may(controller: "Controller") -> None:
     assert controller.get("/v1/me")["may"] == [
-        "tell", "read", "read own nodes", "retest own nodes", "operate", "administer"
+        "report signals", "read", "read own nodes", "retest own nodes", "operate", "administer"
     ]  # fmt: skip
     viewer = controller.token(role="viewer", name="looker")
     assert controller.get("/v1/me", token=viewer) == {

@@ -15,7 +15,7 @@ HOUR = 3600.0
 
 
 @dataclass
-class Happenings:
+class PlantEvents:
     layout: Layout
     faults: tuple[PlantFault, ...]
     distractors: tuple[Distractor, ...]

@@ -10,7 +10,7 @@ from holdfast.model.window import Window
 from holdfast.node.agent.census import Census
 from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.node import Node, Question
-from holdfast.node.agent.reporting.second_look import SecondLook
+from holdfast.node.agent.reporting.recheck import Recheck
 from holdfast.node.agent.runner import Runner
 from holdfast.node.checks.check import Check, Limits
 
@@ -22,7 +22,7 @@ class Judging:
 
     def __init__(self, *readings: Reading, doubted: Collection[str] = ("nvml",), judges: bool = True) -> None:
         self.asked: list[Collection[str]] = []
-        self.look = SecondLook(lambda: doubted, self._read_now, lambda: NOW)
+        self.look = Recheck(lambda: doubted, self._read_now, lambda: NOW)
         self._readings, self._judges = readings, judges
 
     def _read_now(self, names: Collection[str]) -> set[str]:
@@ -32,11 +32,11 @@ class Judging:
 
     def _hear(self) -> None:
         for reading in self._readings:
-            self.look.hear(reading)
+            self.look.record(reading)
 
     def _turn(self) -> None:
         self._hear()
-        self.look.judged()
+        self.look.evaluated()
 
 
 def test_it_ends_when_what_was_doubted_is_judged_again() -> None:
@@ -51,18 +51,18 @@ def test_a_reading_that_is_not_judged_yet_does_not_count() -> None:
 
 def test_a_reading_begun_before_it_asked_does_not_count() -> None:
     judging = Judging(judges=False)
-    judging.look.hear(Reading(source="nvml", at=NOW - 0.001))
-    judging.look.judged()
+    judging.look.record(Reading(source="nvml", at=NOW - 0.001))
+    judging.look.evaluated()
     assert not judging.look.take(0.0)
 
 
 def test_every_doubted_source_is_awaited() -> None:
     judging = Judging(doubted=("nvml", "pci"), judges=False)
-    judging.look.hear(Reading(source="nvml", at=NOW))
-    judging.look.judged()
+    judging.look.record(Reading(source="nvml", at=NOW))
+    judging.look.evaluated()
     assert not judging.look.take(0.0)
-    judging.look.hear(Reading(source="pci", at=NOW))
-    judging.look.judged()
+    judging.look.record(Reading(source="pci", at=NOW))
+    judging.look.evaluated()
     assert judging.look.take(0.0)
 
 

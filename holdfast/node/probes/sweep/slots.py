@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 
-class Seats:
+class ExtraRanks:
     """What a worker passes on. A child's greeting is not reported; what it answers carries its number."""
 
     def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
@@ -23,7 +23,7 @@ class Seats:
             child.stdin.write(json.dumps(command) + "\n")
             child.stdin.flush()
         except OSError:
-            self._say({"seat": number, "error": f"the process of rank {number} on this host died"})
+            self._say({"slot": number, "error": f"the process of rank {number} on this host died"})
 
     def _start(self, number: int) -> "subprocess.Popen[str]":
         child = self._children[number] = subprocess.Popen(
@@ -40,5 +40,5 @@ class Seats:
             with suppress(ValueError):
                 document = json.loads(line)
                 if "hello" not in document:
-                    self._say({**document, "seat": number})
-        self._say({"seat": number, "error": f"the process of rank {number} on this host died"})
+                    self._say({**document, "slot": number})
+        self._say({"slot": number, "error": f"the process of rank {number} on this host died"})

@@ -1,0 +1,74 @@
+"""Plain words of which every text that a regular expression finds holds one: they are looked for first."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+_SHORTEST = 3  # characters; a shorter word is in too many lines
+_MOST = 100  # words; to look for more costs what the expression does
+
+
+class WordedPattern:
+    """A regular expression that is only tried on texts that hold one of its words."""
+
+    __slots__ = ("_regex", "words")
+
+    def __init__(self, regex: re.Pattern[str]) -> None:
+        self._regex = regex
+        self.words = words_of(regex)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        if self.words and not any(word in text for word in self.words):
+            return None
+        return self._regex.search(text)
+
+    @property
+    def pattern(self) -> str:
+        return self._regex.pattern
+
+
+def words_of(regex: re.Pattern[str]) -> tuple[str, ...]:
+    """Empty where there are none, or where upper and lower case mean the same."""
+    if regex.flags & re.IGNORECASE:
+        return ()
+    found = _of_sequence(_parsed(regex.pattern))
+    return tuple(dict.fromkeys(found)) if found and len(found) <= _MOST else ()
+
+
+def _parsed(pattern: str) -> Sequence[Any]:
+    return re._parser.parse(pattern)  # type: ignore[attr-defined,no-any-return]
+
+
+def _of_sequence(parts: Sequence[Any]) -> list[str]:
+    """The best of the parts that follow each other: all of them are in the text, one is enough."""
+    choices: list[list[str]] = []
+    run = ""
+    for operation, argument in parts:
+        name = str(operation)
+        if name == "LITERAL":
+            run += chr(argument)
+            continue
+        if run:
+            choices.append([run])
+            run = ""
+        if found := _of_part(name, argument):
+            choices.append(found)
+    if run:
+        choices.append([run])
+    good = [one for one in choices if min(map(len, one)) >= _SHORTEST]
+    return max(good, key=lambda one: (min(map(len, one)), -len(one)), default=[])
+
+
+def _of_part(name: str, argument: Any) -> list[str]:
+    if name == "SUBPATTERN":
+        return [] if argument[1] & re.IGNORECASE else _of_sequence(argument[3])
+    if name == "ASSERT":  # what must stand before or after is in the text too
+        return _of_sequence(argument[1])
+    if name == "ATOMIC_GROUP":
+        return _of_sequence(argument)
+    if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        return _of_sequence(argument[2]) if argument[0] >= 1 else []
+    if name == "BRANCH":
+        branches = [_of_sequence(one) for one in argument[1]]
+        return [word for one in branches for word in one] if all(branches) else []
+    return []

@@ -1,0 +1,56 @@
+"""Which rank a collective mismatch is about, where the message does not name it: the ranks' own stacks are compared."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from holdfast.diagnosis.rules import exits
+from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.model.evidence import Evidence
+
+_ABORT = 6
+_ALIKE = 2  # ranks at one place that a third is compared with
+
+
+def name_the_rank(found: Sequence[Candidate], evidence: Sequence[Evidence]) -> None:
+    for one in found:
+        if one.name == "job.collective_mismatch" and not one.ranks:
+            _name(one, evidence)
+
+
+def _name(one: Candidate, evidence: Sequence[Evidence]) -> None:
+    places = _places(evidence)
+    usual, count = Counter(places.values()).most_common(1)[0] if places else ("", 0)
+    if count < _ALIKE:
+        return
+    alike = _list(rank for rank, place in places.items() if place == usual)
+    odd = [rank for rank, place in places.items() if place != usual]
+    if len(odd) == 1:
+        one.ranks, one.note = (odd[0],), f"at {places[odd[0]]}, while ranks {alike} are at {usual}"
+        return
+    aborted = _aborted(evidence) - places.keys()
+    if not odd and len(aborted) == 1:  # gloo ends the process that gets more than its buffer holds
+        one.ranks = (*aborted,)
+        one.note = f"{_sizes(one)}, while ranks {alike} are at {usual}"
+
+
+def _places(evidence: Sequence[Evidence]) -> dict[int, str]:
+    """Where each rank's own traceback ends; the first of a rank counts."""
+    places: dict[int, str] = {}
+    for item in evidence:
+        if item.event.kind == "exception" and item.rank is not None and item.word("where"):
+            places.setdefault(item.rank, item.word("where"))
+    return places
+
+
+def _aborted(evidence: Sequence[Evidence]) -> set[int]:
+    ends = [item for item in evidence if item.role == "exit" and exits.signal_of(item) == _ABORT]
+    return {item.rank for item in ends if item.rank is not None}
+
+
+def _sizes(one: Candidate) -> str:
+    shown = next((item for item in one.evidence if item.word("got")), None)
+    return f"it expected {shown.word('expected')} bytes and got {shown.word('got')}" if shown else "it aborted"
+
+
+def _list(ranks: Iterable[int]) -> str:
+    return ", ".join(str(rank) for rank in sorted(ranks))

@@ -1,0 +1,54 @@
+"""A maintenance reservation of ours around each repair step.
+
+`scontrol update state=resume` lifts a drain, whoever made it. A reservation stays: Slurm starts nothing there until it
+is deleted. So the order is reserve, drain, read. Every job that Slurm placed before the reservation is shown by the
+read, and after it none is placed.
+"""
+
+from collections.abc import Iterable
+
+from holdfast.fleet.actions.slurm.commands import SlurmCommands
+from holdfast.formats.slurm import reservations
+from holdfast.formats.slurm.nodes import SlurmNode
+from holdfast.model.lifecycle import Action
+from holdfast.runtime.errors import NoAnswer
+
+PREFIX = "holdfast_"
+MINUTES = 7 * 24 * 60  # it ends by itself if no controller is left to delete it; the drain stays
+_SHOWN_AS = frozenset({"MAINTENANCE", "RESERVED"})
+_EXISTS = "duplicate"
+_GONE = ("invalid", "not found")
+
+
+def name_of(action: Action) -> str:
+    """One for each step: deleting that of an earlier step can never open the node for a later one."""
+    return f"{PREFIX}{action.node}_{action.at * 1000:.0f}"
+
+
+def reserve(commands: SlurmCommands, action: Action) -> None:
+    """Nothing starts on the node from now on. Once is enough; raises NoAnswer if Slurm does not take it."""
+    try:
+        commands.ask(
+            *("scontrol", "create", "reservation", f"reservationname={name_of(action)}", f"nodes={action.node}"),
+            *("starttime=now", f"duration={MINUTES}", "users=root", "flags=MAINT,IGNORE_JOBS"),
+        )
+    except NoAnswer as error:
+        if _EXISTS not in str(error).lower():
+            raise
+
+
+def ours(commands: SlurmCommands, nodes: Iterable[SlurmNode]) -> dict[str, str]:
+    """Our reservations, each with its node. Slurm is asked only if it shows a reserved node at all."""
+    if not any(node.flags & _SHOWN_AS for node in nodes):
+        return {}
+    shown = reservations.from_scontrol(commands.ask("scontrol", "-a", "-o", "show", "reservation"))
+    return {name: kept[0] for name, kept in shown.items() if name.startswith(PREFIX) and len(kept) == 1}
+
+
+def end(commands: SlurmCommands, names: Iterable[str]) -> None:
+    for name in names:
+        try:
+            commands.ask("scontrol", "delete", f"reservationname={name}")
+        except NoAnswer as error:
+            if error.retryable or not any(word in str(error).lower() for word in _GONE):
+                raise

@@ -1,0 +1,68 @@
+"""When an incident began, how long it lasted, whose it is, what it costs: one answer for page, list, inbox and CLI."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.catalog import seam_kinds
+from holdfast.economics.costs.finding import Prices
+from holdfast.fleet.inbox.next_step import SHARED, of_cause, owner_of_place
+from holdfast.model.incident import Incident
+
+HOUR = 3600.0
+SLOW_PATH = "fleet.slow_path"
+_OWN_CAUSE = ("node", "pool", "fabric")  # their incidents are not about what nodes share
+GpusOf = Callable[[str], int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentFigures:
+    began: float
+    lasted_seconds: float
+    """In the fleet's time. Of a cause that a seam found, as long as it was found: its bill is for this time."""
+    owner: str
+    gpu_hours: float | None
+    """None: not known."""
+    cost: float | None
+    currency: str
+
+
+def incident_figures(
+    incident: Incident, gpus: GpusOf, prices: Prices, now: float, time_factor: float
+) -> IncidentFigures:
+    account = incident.account
+    if account is not None:
+        return IncidentFigures(
+            began=account.since,
+            lasted_seconds=account.lasted_seconds,
+            owner=account.owners[0] if account.owners else of_cause(runbook_of(incident)).owner,
+            gpu_hours=account.bill.gpu_hours,
+            cost=account.bill.total_so_far,
+            currency=account.bill.currency,
+        )
+    lasted = time_factor * max(0.0, (now if incident.closed is None else incident.closed) - incident.opened)
+    shared = runbook_of(incident) == SHARED
+    hours = _gpus_of_members(incident, gpus) if shared else None
+    lost = hours * lasted / HOUR if hours is not None else None
+    return IncidentFigures(
+        began=incident.opened,
+        lasted_seconds=lasted,
+        owner=owner_of_place(incident.subject) if shared else of_cause(runbook_of(incident)).owner,
+        gpu_hours=lost,
+        cost=lost * prices.gpu_hour if lost is not None else None,
+        currency=prices.currency,
+    )
+
+
+def runbook_of(incident: Incident) -> str:
+    """The runbook of an incident. Nodes that fail together have what they share for a cause, not their check; so has a
+    path that probes find slow."""
+    if incident.subject.startswith("fabric/trunk/"):
+        return SLOW_PATH
+    own = incident.cause in seam_kinds.kinds() or incident.subject.partition("/")[0] in _OWN_CAUSE
+    return incident.cause if own else SHARED
+
+
+def _gpus_of_members(incident: Incident, gpus: GpusOf) -> float | None:
+    """All GPUs of the nodes that failed together: no job can use them before what they share is repaired."""
+    known = [count for name in incident.evidence if (count := gpus(name)) is not None]
+    return float(sum(known)) if known else None

@@ -1,0 +1,149 @@
+"""Laws of the family `fourth`. It was kept out of tuning until its first run of 400 draws.
+
+What is drawn is drawn twice: every thousand seeds have ranges of their own, and every site draws from them. So a run
+with a new first seed is also a run with new noise, seasons and instruments.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from holdfast.lab.drills.wide.site import Floats
+
+COOLING = ("hunting", "setback", "valves", "plain")
+METERS = ("plain", "filtered", "uneven", "bursts")
+WORK = ("steady", "three_phases", "telegraph")
+DAY = 86_400.0
+SEEDS_PER_RANGES = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranges:
+    season: float  # degrees, half of the swing of a day
+    hunting: float  # degrees
+    tail: float  # degrees of freedom of the noise: fewer have heavier tails
+    walk: float  # of an instrument in an hour, in units of its noise
+    shifts: float  # of all instruments: the share that shifts once, in units of its noise
+    shift: float
+    gain: float  # by which instruments of one kind differ
+    missed: float  # of all readings
+    phases: float  # of its power that a job takes less in some phases
+    cadences: tuple[float, ...]
+    degrees: tuple[float, ...]  # resolutions
+
+
+@lru_cache(maxsize=8)
+def ranges(seed: int) -> Ranges:
+    rng = np.random.default_rng([seed // SEEDS_PER_RANGES, 44_091])
+
+    def between(low: float, high: float) -> float:
+        return float(rng.uniform(low, high))
+
+    return Ranges(
+        season=between(0.5, 3.5), hunting=between(0.2, 1.1), tail=between(2.6, 7.0), walk=between(0.2, 1.5),
+        shifts=between(0.0, 0.08), shift=between(1.0, 4.0), gain=between(0.0, 0.12), missed=between(0.0, 0.06),
+        phases=between(0.1, 0.45), cadences=tuple(float(one) for one in rng.choice([10, 20, 30, 45, 60, 60], 3)),
+        degrees=tuple(float(one) for one in rng.choice([0.1, 0.25, 0.5, 1.0, 1.0], 2)),
+    )  # fmt: skip
+
+
+def supply(cooling: str, times: "Floats", units: int, slope: float, turn: float, seed: int) -> "Floats":
+    """Degrees by which each unit's supply moves while all is well."""
+    drawn = ranges(seed)
+    season = drawn.season * (np.sin(2 * np.pi * (times / DAY + turn)) - np.sin(2 * np.pi * turn))
+    moved = np.zeros((units, len(times))) + season
+    if cooling == "hunting":  # a valve that overshoots: fast up, slow down, every unit by itself
+        period = 400 + 1000 * turn
+        phase = np.arange(units)[:, None] * 0.37
+        moved = moved + drawn.hunting * ((times / period + phase) % 1.0 - 0.5)
+    elif cooling == "setback":  # one unit after the other gets another set point
+        begins = turn * times[-1] + 300.0 * np.arange(units)[:, None]
+        moved = moved + slope * np.clip((times - begins) / 600.0, 0, 1)
+    return np.asarray(moved)
+
+
+def valves(cooling: str, load: "Floats") -> "Floats":
+    """How far the valve of each rack is open, where it follows the rack's load; 1: as usual."""
+    return np.clip(0.3 + 0.7 * load, 0.35, 1.25) if cooling == "valves" else np.ones_like(load)
+
+
+def work(how: str, times: "Floats", number: int, turn: float, seed: int) -> "Floats":
+    """A job's power over time: generate, score and train in turns, or data that is now and then lighter."""
+    less = ranges(seed).phases
+    if how == "three_phases":
+        period = 300 + 900 * turn
+        place = ((times + 131.0 * number) % period) / period
+        return np.select([place < 0.5, place < 0.65], [1.0 - less, 1.0 - less / 2], 1.0)
+    if how == "telegraph":
+        rng = np.random.default_rng([seed, 77, number])
+        switched = np.cumsum(rng.random(len(times)) < (times[1] - times[0]) / 500.0) % 2
+        return 1.0 - less / 2 * switched
+    return np.ones_like(times)
+
+
+def noise(shape: tuple[int, ...], step: float, seed: int, rng: np.random.Generator) -> "Floats":
+    """Of one kind of instrument: heavy tails, a walk of each, and shifts of a few. In units of its usual noise."""
+    drawn = ranges(seed)
+    found = rng.standard_t(drawn.tail, size=shape) / np.sqrt(drawn.tail / (drawn.tail - 2))
+    found = found + drawn.walk * np.sqrt(step / 3600) * np.cumsum(rng.standard_normal(shape), axis=1)
+    shifted = rng.random((shape[0], 1)) < drawn.shifts
+    when = rng.integers(0, shape[1], (shape[0], 1))
+    late = np.arange(shape[1])[None, :] >= when
+    return np.asarray(found + drawn.shift * shifted * late * rng.choice([-1.0, 1.0], (shape[0], 1)))
+
+
+def gains(rows: int, seed: int, rng: np.random.Generator) -> "Floats":
+    return 1 + ranges(seed).gain * rng.standard_normal((rows, 1)).clip(-2, 2)
+
+
+def reported(meters: str, values: "Floats", step: float) -> "Floats":
+    """What a facility's meter makes of the truth: it may smooth over four minutes."""
+    if meters != "filtered":
+        return values
+    share = 1 - np.exp(-step / 240.0)
+    found = values.copy()
+    for column in range(1, values.shape[1]):
+        found[:, column] = found[:, column - 1] + share * (values[:, column] - found[:, column - 1])
+    return found
+
+
+def flow(cooling: str, times: "Floats", power: "Floats", turn: float) -> "Floats":
+    """Pumps run as ever."""
+    return np.ones_like(power)
+
+
+def shape(times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats":
+    """A fault comes at once, or as a ramp."""
+    return np.clip(since / ramp, 0, 1) if ramp else (since >= 0).astype(float)
+
+
+def returns(since: "Floats", seed: int) -> "Floats":
+    """1 while a fault that comes and goes is there: a minute of five."""
+    return np.asarray((since % 300.0 < 60.0) * 1.0)
+
+
+def holds(meters: str) -> int:
+    """Cadences between two reports, at most."""
+    return 1
+
+
+def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Generator) -> "Floats":
+    """1 where an instrument is read. Uneven ones are read after half to one and a half times their cadence; in bursts
+    several readings in a row do not arrive."""
+    shape, count = values.shape, values.shape[1]
+    found = np.zeros(shape)
+    for row in range(shape[0]):
+        if meters == "uneven" and every > 1:
+            gaps = rng.integers(max(1, every // 2), every + every // 2 + 1, count)
+            places = np.cumsum(gaps) - int(rng.integers(0, every))
+            found[row, places[(places >= 0) & (places < count)]] = 1.0
+        else:
+            found[row, int(rng.integers(0, every)) :: every] = 1.0
+    lost = rng.random(shape) < ranges(seed).missed / (4.0 if meters == "bursts" else 1.0)
+    if meters == "bursts":
+        for later in range(1, 4):
+            lost[:, later * every :] |= lost[:, : -later * every]
+    return np.where(lost, 0.0, found)

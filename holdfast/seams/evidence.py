@@ -1,0 +1,83 @@
+"""Kinds of evidence for a cause: one instrument alone gives no high confidence."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from holdfast.catalog.seam_signals import signals
+from holdfast.model.finding import Symptom
+from holdfast.seams.candidate import CauseCandidate
+from holdfast.seams.effects import REASONS, WORK
+from holdfast.seams.scene import Scene
+
+ONE_KIND = 1.2  # confidence 0.77
+SEVERAL = 3  # instruments of one kind that show the same
+STATES = frozenset({"psu", "bandwidth", "port_bandwidth", "limit", "interval", "link_errors", REASONS})
+"""A device reports them as they are; they have no noise."""
+OF_EVENTS = ("schedule.", "software.", "sensor.", "power.brake")
+"""Kinds that rest on events or have limits of their own."""
+OF_LOAD = frozenset(
+    {"gpu_power", "node_power", "rack_power", "utilization", "link_use", "fan", "rate", "share", "return"}
+)
+"""They move with the work, whatever else happens."""
+TOGETHER_SECONDS = 120.0
+BY_HEAT = "cooling."
+BY_FLOW = ("cooling.flow_low", "cooling.supply_warm", "cooling.ambient", "cooling.plant")
+WARM = frozenset({"heat", "clock", REASONS})
+
+
+def family(signal: str) -> str:
+    return signals()[signal].family if signal in signals() else signal
+
+
+def by_heat(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) -> list[Symptom]:
+    """Cooling slows work only by heat: where GPUs are measured and none is warmer, slow work has another reason."""
+    if not candidate.kind.startswith(BY_HEAT) or any(family(one.signal) in WARM for one in explained):
+        return list(explained)
+    if not scene.nodes_seen("gpu_temperature_celsius"):
+        return list(explained)
+    return [one for one in explained if family(one.signal) not in WORK]
+
+
+def most(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) -> float:
+    """The score that a candidate cannot pass by the kinds of its evidence."""
+    if candidate.kind.startswith(OF_EVENTS):
+        return candidate.most
+    shown: dict[str, set[str]] = defaultdict(set)
+    for one in (*candidate.signs, *explained):
+        shown[one.signal].add(one.subject)
+    if shown and _harmless(candidate, explained):
+        return min(candidate.most, ONE_KIND)
+    if not shown or _enough(scene, candidate, shown):
+        return candidate.most
+    for name, subjects in _companions(scene, candidate):
+        shown[name] |= subjects
+    return candidate.most if _enough(scene, candidate, shown) else min(candidate.most, ONE_KIND)
+
+
+def _harmless(candidate: CauseCandidate, explained: Sequence[Symptom]) -> bool:
+    """Pumps and valves follow load and weather: what no node feels may be control, not a fault."""
+    felt = {family(one.signal) for one in explained if one.subject != candidate.cause}
+    return candidate.kind.startswith(BY_FLOW) and not felt & (WARM | WORK)
+
+
+def _enough(scene: Scene, candidate: CauseCandidate, shown: Mapping[str, set[str]]) -> bool:
+    kinds = {family(name) for name, subjects in shown.items() if _counts(scene, candidate, name, subjects)}
+    several = any(len(subjects) >= SEVERAL for subjects in shown.values())
+    return len(kinds) + several > 1 or bool(kinds & STATES)
+
+
+def _companions(scene: Scene, candidate: CauseCandidate) -> Iterator[tuple[str, set[str]]]:
+    """Other instruments in its reach that moved with it, as it would make them: supplies behind a feed, flows."""
+    first = candidate.since - TOGETHER_SECONDS
+    for name in scene.panel.tables:
+        if name in signals() and family(name) in candidate.explains - OF_LOAD - WORK:
+            moved = scene.moved(name).values()
+            if found := {one.subject for one in moved if one.subject in candidate.reach and one.since >= first}:
+                yield name, found
+
+
+def _counts(scene: Scene, candidate: CauseCandidate, signal: str, subjects: set[str]) -> bool:
+    """One warm GPU of many is one instrument that may be wrong; one slow job is not."""
+    if family(signal) not in WARM or len(subjects) > 1 or candidate.cause in subjects:
+        return True
+    return sum(1 for one in scene.seen(signal) if one in candidate.reach or one.startswith(candidate.cause + "/")) <= 1

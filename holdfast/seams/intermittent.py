@@ -1,0 +1,123 @@
+"""Faults that come and go: the panel as it looks while they are there.
+
+A fault of one minute in five is over before three readings show it. So the columns in which one row was off, several
+times since its calm beginning, are put side by side: rules then see the fault as if it had stayed.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.catalog.seam_confidence import calibrated
+from holdfast.catalog.seam_signals import SeamSignal, signals
+from holdfast.model.finding import Finding
+from holdfast.model.panel import Panel, SignalTable, Values
+from holdfast.seams.moved import NOISES, ROUNDING, baseline_columns, cadence, median, resolution
+from holdfast.seams.persistence import COMES_AND_GOES
+
+Mask = npt.NDArray[np.bool_]
+WATCHED = (
+    "cdu_flow_litres_per_minute", "cdu_supply_celsius", "rack_flow_litres_per_minute", "rack_inlet_celsius",
+    "link_bandwidth_bytes_per_second", "link_congestion_ratio", "link_errors_per_second", "pool_transfer_seconds",
+    "job_collective_seconds", "job_step_seconds",
+)  # fmt: skip
+"""Few rows each, and what comes and goes shows in one of them."""
+OF_WORK = ("job_collective_seconds", "job_step_seconds")
+EPISODES = 3
+LEAST_READINGS = 2  # of an episode: one wild reading is none
+OF_COOLING = 3.0  # times what is worth a word: controls, valves and loads move a coolant all the time
+OF_OTHERS = 1.5
+MOST_OF_THE_TIME = 0.5  # since the first: what is there for longer, the rules see anyway
+FOLDED_SECONDS = 240.0  # of episodes; with more, a rule would expect what needs longer to show, such as heat
+LEAST_FOLDED_SECONDS = 100.0
+KINDS = ("cooling.", "power.", "fabric.", "pools.", "storage.", "gpu.slow", "node.slow", "job.rank_slow")
+SWINGS = "cooling.pump_oscillation"  # comes and goes by itself
+LEAST_RAW = 0.85
+MOST_RAW = 0.9
+
+
+class Folded(NamedTuple):
+    panel: Panel
+    since: float
+    episodes: int
+    seconds: float  # of all of them together
+
+
+def folded(panel: Panel) -> Folded | None:
+    """None where nothing comes and goes."""
+    first = baseline_columns(panel.times)
+    best: Mask | None = None
+    strength = 0.0
+    for name in WATCHED:
+        table = panel.of(name)
+        if not table.subjects or len(panel.times) < 2 * first or (name in OF_WORK and best is not None):
+            continue  # what a cause shows itself is better than what suffers from it
+        beyond = _beyond(table, first, signals()[name])
+        far = OF_COOLING if name.startswith(("cdu_", "rack_")) else OF_OTHERS
+        for row in np.flatnonzero((beyond >= far).sum(axis=1) >= EPISODES * LEAST_READINGS):
+            mask = _episodes(beyond[row] >= far, LEAST_READINGS * cadence(table), first)
+            if mask is not None and (found := float(beyond[row][mask].sum())) > strength:
+                best, strength = mask, found
+    return None if best is None else _fold(panel, best, first)
+
+
+def _beyond(table: SignalTable, first: int, fact: SeamSignal) -> Values:
+    """How far each reading is off in the direction that hurts: from 1 on, more than noise and than it ever was."""
+    base = table.values[:, :first]
+    center = median(base)[:, None]
+    change = table.values - center
+    change = np.abs(change) if fact.bad == "either" else change if fact.bad == "up" else -change
+    noise = np.maximum(1.4826 * median(np.abs(base - center)), ROUNDING * resolution(base))[:, None]
+    least = np.maximum(fact.least_absolute, fact.least_ratio * np.abs(center))
+    with np.errstate(invalid="ignore"):
+        usual = np.nan_to_num(np.where(np.isnan(base), -np.inf, change[:, :first]).max(axis=1, initial=0.0))[:, None]
+    edge = np.maximum(np.maximum(least, NOISES * noise), usual)
+    found: Values = np.nan_to_num(change / np.maximum(edge, 1e-12)).astype(np.float32)
+    return found
+
+
+def _episodes(over: Mask, least: int, first: int) -> Mask | None:
+    """Where it was off, without what is too short; None if it was not off several times, or nearly always since."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], over, [False]]).astype(np.int8)))
+    runs = [(begin, end) for begin, end in ends.reshape(-1, 2) if end - begin >= least and begin >= first]
+    if len(runs) < EPISODES:
+        return None
+    mask = np.zeros(len(over), np.bool_)
+    for begin, end in runs:
+        mask[begin:end] = True
+    return mask if mask[runs[0][0] :].mean() <= MOST_OF_THE_TIME else None
+
+
+def _fold(panel: Panel, mask: Mask, first: int) -> Folded | None:
+    late = np.flatnonzero(mask)
+    chosen = late[-round(FOLDED_SECONDS / panel.step) :]
+    if len(chosen) * panel.step < LEAST_FOLDED_SECONDS:
+        return None
+    columns = np.concatenate([np.arange(first), chosen])
+    tables = {
+        name: SignalTable(table.subjects, table.values[:, columns])
+        for name, table in panel.tables.items()
+        if name in signals() and not signals()[name].sparse
+    }
+    times = panel.times[: len(columns)]
+    begins = int((np.diff(mask.astype(np.int8)) == 1).sum())
+    made = Panel(times, tables, (), panel.jobs)
+    return Folded(made, float(panel.times[late[0]]), begins, len(late) * panel.step)
+
+
+def as_intermittent(found: Finding, fold: Folded, now: float) -> Finding | None:
+    """The finding in real time, where it is of a kind that may come and go and its evidence is strong."""
+    if not found.kind.startswith(KINDS) or found.kind == SWINGS or found.raw < LEAST_RAW:
+        return None
+    text = (
+        f"{COMES_AND_GOES}: {fold.episodes} times in {(now - fold.since) / 60:.0f} min,"
+        f" {fold.seconds:.0f} s in all; the evidence is of those times"
+    )
+    raw = min(found.raw, MOST_RAW)
+    symptoms = tuple(one._replace(since=fold.since) for one in found.symptoms)
+    return replace(
+        found, since=fold.since, raw=raw, confidence=round(calibrated(raw), 3), symptoms=symptoms,
+        evidence=(text, *found.evidence),
+    )  # fmt: skip

@@ -1,0 +1,52 @@
+"""Silences with nothing near in common that begin together: one finding on what they all share, not one for each.
+
+Readings of many nodes all over a site stop in the same minutes when what reads or carries them is late: the network of
+the site, a gateway, or the controller itself.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from holdfast.model.subject import Subject, kind
+from holdfast.model.topology import whole_of
+from holdfast.seams.instruments import Lie
+from holdfast.seams.scene import Scene
+
+MANY = 5  # places that fall silent by themselves in one minute are no coincidence
+APART_SECONDS = 60.0  # from one to the next
+SHARED = ("cools", "powers", "connects")
+PARENTS = ("rack", "cdu", "loop", "room", "switch", "psu", "feed")  # the likelier first
+
+
+def merged(scene: Scene, groups: Mapping[Subject, list[Lie]]) -> dict[Subject, list[Lie]]:
+    """The same groups; many of one kind that fell silent one right after the other are a single one."""
+    found = dict(groups)
+    by_kind: dict[str, list[Subject]] = defaultdict(list)
+    for place, mine in groups.items():
+        by_kind[kind(whole_of(mine[0].subject) or mine[0].subject)].append(place)
+    for of, places in by_kind.items():
+        for run in _runs(places, groups):
+            if len(run) >= MANY:
+                lost = [lie for place in run for lie in found.pop(place)]
+                found.setdefault(_above(scene, run) or of, []).extend(lost)
+    return found
+
+
+def _runs(places: Sequence[Subject], groups: Mapping[Subject, Sequence[Lie]]) -> list[list[Subject]]:
+    """Places in the order in which they fell silent, cut where none did for a while."""
+    began = {place: min(lie.since for lie in groups[place]) for place in places}
+    runs: list[list[Subject]] = []
+    last = float("-inf")
+    for place in sorted(places, key=lambda one: (began[one], one)):
+        if began[place] - last > APART_SECONDS:
+            runs.append([])
+        runs[-1].append(place)
+        last = began[place]
+    return runs
+
+
+def _above(scene: Scene, places: Sequence[Subject]) -> Subject | None:
+    """What all of them belong to; None where the topology knows nothing of the kind."""
+    common = set.intersection(*({place, *scene.topology.up(place, SHARED)} for place in places))
+    parents = [one for one in common if kind(one) in PARENTS]
+    return min(parents, key=lambda one: (PARENTS.index(kind(one)), len(scene.down(one, SHARED)), one), default=None)

@@ -1,0 +1,100 @@
+"""Slowdowns that no cause explains: which jobs, since when, how much, and what was ruled out."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from holdfast.catalog.seam_confidence import calibrated
+from holdfast.catalog.seam_signals import signals
+from holdfast.model.finding import Finding, Symptom
+from holdfast.seams.moved import baseline_columns, median
+from holdfast.seams.scene import Scene
+
+STEP, THROUGHPUT = "job_step_seconds", "job_throughput_ratio"
+SLOWER = 0.05  # of a step
+SLOW_FOR_SECONDS = 960.0  # a stretch of other data or longer sequences is over by then
+MUCH_SLOWER = 0.5  # of a step: no stretch of other data
+MUCH_SLOWER_FOR_SECONDS = 300.0
+LEAST_LOST_SECONDS = 90.0  # of the job's time: less is not worth an operator's
+UNEXPLAINED = 0.7  # raw: that it is slow is measured, why is not known
+PARTS = 4  # of the time that a small slowdown lasts: each is slow
+SPREADS = 5.0  # of a median of so many steps
+LEAST_READINGS = 8
+
+
+def findings(scene: Scene, left: Sequence[Symptom], found: Sequence[Finding]) -> Iterator[Finding]:
+    """`left`: symptoms that no finding explains."""
+    explained = {one.cause for one in found} | {victim for one in found for victim in one.victims}
+    signs = {one.subject: one for one in left if one.signal == STEP}
+    # A small slowdown is no symptom that a cause is asked for: it is the doing of any cause that can reach the job.
+    below = {place for one in found if not one.kind.startswith("sensor.") for place in scene.down(one.cause)}
+    small = [one for one in _steady(scene) if one.subject not in scene.moved(STEP) and one.subject not in below]
+    for sign in [*signs.values(), *small]:
+        if sign.subject not in explained and _matters(scene, sign):
+            yield _finding(scene, sign)
+
+
+def _matters(scene: Scene, sign: Symptom) -> bool:
+    """Clearly slower, for some minutes, and not because its steps are larger."""
+    if sign.subject in scene.idle_jobs:
+        return False
+    seconds, longer = scene.now - sign.since, sign.now / sign.before - 1
+    enough = MUCH_SLOWER_FOR_SECONDS if longer >= MUCH_SLOWER else SLOW_FOR_SECONDS
+    lasted = seconds >= enough and longer * seconds >= LEAST_LOST_SECONDS
+    made = scene.recent(THROUGHPUT, sign.subject), scene.usual(THROUGHPUT, sign.subject)
+    as_much = made[0] == made[0] and made[1] > 0 and made[0] >= (1 - SLOWER / 2) * made[1]  # larger steps, not slow
+    return lasted and longer >= SLOWER and not as_much
+
+
+def _steady(scene: Scene) -> Iterator[Symptom]:
+    """Jobs whose steps vary so much that one minute shows nothing, while every part of the last half hour does."""
+    table, times = scene.panel.of(STEP), scene.panel.times
+    if not table.subjects or len(times) < 2:
+        return
+    first, columns = baseline_columns(times), round(2 * SLOW_FOR_SECONDS / scene.panel.step)
+    if len(times) < first + columns:
+        return
+    parts = np.array_split(table.values[:, -columns:], PARTS, axis=1)
+    levels = np.stack([median(part) for part in parts], axis=1)
+    for row, subject in enumerate(table.subjects):
+        base = table.values[row, :first]
+        base = base[np.isfinite(base)]
+        if len(base) < LEAST_READINGS or not np.isfinite(levels[row]).all():
+            continue
+        before, now = float(np.median(base)), float(np.median(levels[row]))
+        spread = 1.4826 * float(np.median(np.abs(base - before))) * 1.25 / np.sqrt(len(base) / 2)
+        least = max(SLOWER * before, SPREADS * spread)
+        if before > 0 and now - before >= least and float(levels[row].min()) - before >= SLOWER / 2 * before:
+            yield Symptom(subject, STEP, float(times[-columns]), before, now)
+
+
+def _finding(scene: Scene, sign: Symptom) -> Finding:
+    well = _ruled_out(scene)
+    evidence = (
+        f"{sign.subject} takes {100 * (sign.now / sign.before - 1):.0f} % longer for a step"
+        f" ({sign.before:.3g} s before, {sign.now:.3g} s now), for {(scene.now - sign.since) / 60:.0f} min",
+        "ruled out, measured and as ever: " + (", ".join(well) if well else "nothing, for nothing else is measured"),
+    )
+    return Finding(
+        cause=sign.subject,
+        kind="job.slowdown",
+        confidence=round(calibrated(UNEXPLAINED), 3),
+        raw=UNEXPLAINED,
+        since=sign.since,
+        path=(sign.subject,),
+        symptoms=(sign,),
+        evidence=evidence,
+        owners=tuple(filter(None, (scene.topology.owner(sign.subject),))),
+        runbook="job.slowdown",
+        unknown=("why it is slower: no cause that Holdfast knows explains it",),
+    )
+
+
+def _ruled_out(scene: Scene) -> list[str]:
+    """Domains with instruments of which none moved."""
+    moved: dict[str, bool] = {}
+    for name in scene.panel.tables:
+        fact = signals().get(name)
+        if fact is not None and fact.domain not in ("runtime", "schedule") and scene.seen(name):
+            moved[fact.domain] = moved.get(fact.domain, False) or bool(scene.moved(name))
+    return sorted(domain for domain, any_moved in moved.items() if not any_moved)

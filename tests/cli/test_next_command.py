@@ -1,0 +1,41 @@
+"""An error says which command helps next."""
+
+import pytest
+import typer
+
+from holdfast.cli.running import run
+from holdfast.model.refusal import Refusal
+
+
+def _app(code: str) -> typer.Typer:
+    app, node = typer.Typer(), typer.Typer()
+    app.add_typer(node, name="node")
+    app.add_typer(node, name="plan")
+
+    @node.command("show")
+    def show(name: str) -> None:
+        raise Refusal(f"no node is called {name!r}", 1, code)
+
+    @node.command("other")
+    def other() -> None:
+        pass
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("noun", "code", "said"),
+    [
+        ("node", "not_found", "holdfast: no node is called 'n9'; `holdfast node list` lists what there is\n"),
+        ("node", "breaker", "holdfast: no node is called 'n9'\n"),
+        ("plan", "not_found", "holdfast: no node is called 'n9'\n"),
+    ],
+)
+def test_a_name_that_nothing_has(capsys: pytest.CaptureFixture[str], noun: str, code: str, said: str) -> None:
+    assert run(_app(code), [noun, "show", "n9"]) == 1
+    assert capsys.readouterr().err == said
+
+
+def test_a_wrong_option_names_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(_app(""), ["node", "show", "n9", "--colour"]) == 64
+    assert capsys.readouterr().err.endswith("; see `holdfast node show -h`\n")

@@ -1,0 +1,57 @@
+"""Faults that come and go: a minute in five, found from their third time on; calm rows are no fault."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.model.panel import SignalTable
+from holdfast.seams.instruments import lies
+from holdfast.seams.intermittent import folded
+
+BANDWIDTH = "link_bandwidth_bytes_per_second"
+
+
+def _comes_and_goes(world: Any, times: int, columns: int = 6, share: float = 0.4) -> None:
+    """From half of the window on, for so many columns of ten seconds in every five minutes."""
+    for number in range(times):
+        begin = 120 + 30 * number
+        world.tables[BANDWIDTH].values[0, begin : begin + columns] *= share
+        world.tables["link_errors_per_second"].values[0, begin : begin + columns] += 50.0
+
+
+@pytest.mark.parametrize(("times", "columns", "found"), [(3, 6, True), (2, 6, False), (3, 1, False), (3, 25, False)])
+def test_three_episodes_of_two_readings_are_put_side_by_side(quiet: Any, times: int, columns: int, found: bool) -> None:
+    _comes_and_goes(quiet, times, columns)
+    fold = folded(quiet.panel)
+    assert (fold is not None) is found
+    if fold is not None:
+        assert (fold.episodes, fold.since) == (times, float(quiet.panel.times[120]))
+        assert len(fold.panel.times) < len(quiet.panel.times)
+
+
+def test_a_link_that_is_bad_for_a_minute_in_five_is_named(world: Any) -> None:
+    _comes_and_goes(world, 4)
+    cause = world.tables[BANDWIDTH].subjects[0]
+    (one,) = [one for one in world.explain() if one.cause == cause]
+    assert one.evidence[0].startswith("it comes and goes: 4 times")
+    assert one.raw <= 0.9
+
+
+def test_nothing_comes_and_goes_where_nothing_is_wrong(world: Any) -> None:
+    assert folded(world.panel) is None
+
+
+@pytest.mark.parametrize(
+    ("gap", "silent", "lost"), [(0, 50, True), (2, 50, False), (2, 89, False), (2, 90, True), (31, 90, False)]
+)
+def test_silence_is_measured_by_the_gaps_that_are_usual(gap: int, silent: int, lost: bool) -> None:
+    """Eight minutes of silence are no news where readings are missed, nor is a quarter where five minutes are."""
+    times = np.arange(360) * 10.0
+    values = np.tile(np.sin(np.arange(360)) + 200.0, (4, 1)).astype(np.float32)
+    for begin in range(20, 240, 60):
+        values[:, begin : begin + gap] = np.nan
+    values[0, -silent:] = np.nan
+    table = SignalTable(("cdu/a", "cdu/b", "cdu/c", "cdu/d"), values)
+    found = [lie for lie in lies({"cdu_flow_litres_per_minute": table}, times) if lie.kind == "lost"]
+    assert bool(found) is lost
