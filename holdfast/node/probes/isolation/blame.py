@@ -18,6 +18,7 @@ MEASUREMENTS = JUDGED_OF_A_NODE
 RECENT = 10_000
 SHARED_PARTS = ("leaf", "uplinks", "trunk")
 FEW_NODES = 4  # of a leaf; enough to find one that is not the suspect
+LIES_APART = 1.5  # without what is suspected the others lie so many times closer together
 # Stricter than for one probe by hand: a fleet is judged many times a day, and every time may be wrong.
 LIMITS = Limits(odds=1e6, least_loss=0.2)
 
@@ -62,12 +63,18 @@ def blame(coverage: Coverage, leaves: Mapping[str, str], since: Mapping[str, flo
 
 
 def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> PairBaseline:
-    """Learned without what is suspected: that is looked at often, and must not become what is usual."""
+    """Learned without what is suspected, where that lies apart: it is measured often, and must not become what is usual.
+
+    Where it does not lie apart it stays in. The slowest of many healthy nodes is always suspected, and a baseline
+    without it would be narrow enough to convict it.
+    """
     parts = isolation.leaf_parts(leaves)
     first = isolation.learn(measured)
     accused = {one.part for one in isolation.suspects(measured, parts, first, LIMITS)}
     others = [one for one in measured if not accused & _uses(one.one, one.other, parts)]
-    return isolation.learn(others) if 2 * len(others) >= len(measured) else first
+    if 2 * len(others) < len(measured) or first.spread < LIES_APART * isolation.deviation(others):
+        return first
+    return isolation.learn(others)
 
 
 def _indistinguishable(

@@ -92,6 +92,12 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> P
     return PairBaseline(median(kept), spread, 1.2 * spread)
 
 
+def deviation(measured: Sequence[Measured]) -> float:
+    """How far all of these lie apart, the slowest too."""
+    logs = [math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0]
+    return _deviation(logs) if logs else 0.0
+
+
 def few_hosts(measured: Sequence[Measured]) -> bool:
     """Whether so few pairs meet that a busy moment of one host is a large share of them."""
     exchanges = len(measured) / len({one.rail for one in measured})
