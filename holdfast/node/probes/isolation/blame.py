@@ -63,7 +63,7 @@ def blame(coverage: Coverage, leaves: Mapping[str, str], since: Mapping[str, flo
 
 
 def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> PairBaseline:
-    """Learned without what is suspected, where that lies apart: it is measured often, and must not become what is usual.
+    """Learned without what is suspected, if that lies apart: it is measured often and must not become what is usual.
 
     Where it does not lie apart it stays in. The slowest of many healthy nodes is always suspected, and a baseline
     without it would be narrow enough to convict it.
