@@ -87,7 +87,12 @@ def _indistinguishable(
     """
     parts = isolation.leaf_parts(leaves)
     uses = [_uses(one.one, one.other, parts) for one in measured]
-    slow = [number for number, one in enumerate(measured) if suspect.part in uses[number] and _is_slow(one, baseline)]
+    evidence = set(suspect.evidence)  # others over it may be a little slow too, and say nothing
+    slow = [
+        number
+        for number, one in enumerate(measured)
+        if suspect.part in uses[number] and pair(one.one, one.other) in evidence and _is_slow(one, baseline)
+    ]
     shared = set.intersection(*(uses[number] for number in slow)) - {suspect.part} if slow else set()
     smallest = suspect.part.partition("/")[0] not in SHARED_PARTS
     since = range(min(slow, default=0), max(slow, default=0) if smallest else len(measured))
