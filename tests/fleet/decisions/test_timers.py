@@ -8,10 +8,11 @@ from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.decisions.timers import Timers
 from holdfast.fleet.decisions.unsaved_state import Unsaved
-from holdfast.fleet.decisions.verdict_state import VerdictState
+from holdfast.fleet.decisions.verdict_state import SchedulerView, VerdictState
 from holdfast.model.account import Account
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import NodeState, Stage, Verb
+from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.report import VerdictChange
 
 NOW = 100_000.0
@@ -181,6 +182,43 @@ def test_without_a_scheduler_no_known_job_means_empty(scheduled: bool, jobs: fro
 )
 def test_a_reset_gets_an_hour(ago: float, repair_step: int, becomes: Stage) -> None:
     clock = Clock(node(stage=Stage.RESETTING, cause="gpu.xid", failed=True, repair_step=repair_step, since=NOW - ago))
+    clock.tick()
+    assert clock.stage() is becomes
+
+
+@pytest.mark.parametrize(
+    ("repair_step", "becomes"), [(1, Stage.QUARANTINED), (2, Stage.RESETTING), (3, Stage.QUARANTINED)]
+)
+def test_only_the_inspection_may_last_wherever_it_stands(repair_step: int, becomes: Stage) -> None:
+    policy = replace(AT_ONCE, repair_steps=(Verb.RESET_GPU, Verb.INSPECT, Verb.REBOOT))
+    resetting = node(stage=Stage.RESETTING, cause="gpu.xid", failed=True, repair_step=repair_step, since=NOW - 1e5)
+    clock = Clock(resetting, policy=policy)
+    clock.tick()
+    assert clock.stage() is becomes
+
+
+DRAINED = NodeStatus(node="n0", accepts_work=False, cordoned=True, down=False, busy=False)
+
+
+@pytest.mark.parametrize(
+    ("view", "becomes"),
+    [
+        (None, Stage.QUARANTINED),
+        (SchedulerView(NOW - 60, DRAINED), Stage.RESETTING),
+        (SchedulerView(NOW - 60.1, DRAINED), Stage.QUARANTINED),  # too old
+        (SchedulerView(NOW - 100, DRAINED), Stage.QUARANTINED),  # from before it left service
+        (SchedulerView(NOW - 1, replace(DRAINED, busy=True)), Stage.QUARANTINED),
+        (SchedulerView(NOW - 1, replace(DRAINED, cordoned=False)), Stage.QUARANTINED),
+        (SchedulerView(NOW - 1, replace(DRAINED, known=False)), Stage.QUARANTINED),
+    ],
+)
+def test_no_repair_step_begins_before_the_scheduler_confirmed_an_empty_node(
+    view: SchedulerView | None, becomes: Stage
+) -> None:
+    failed = node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True, since=NOW - 100)
+    clock = Clock(failed, policy=replace(AT_ONCE, dry_run=False), scheduled=True)
+    if view is not None:
+        clock.state.views["n0"] = view
     clock.tick()
     assert clock.stage() is becomes
 

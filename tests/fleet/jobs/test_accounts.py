@@ -40,6 +40,15 @@ def test_what_slow_steps_took_above_the_usual_is_degraded():
     assert accounts.usual_seconds == approx(1.0)
 
 
+def test_the_usual_step_is_the_one_that_a_quarter_of_the_windows_beat():
+    accounts = Accounts()
+    at = step = 0
+    for number in range(1, 12):
+        at, step = at + number, step + 1
+        accounts.take(window(at, step, 1, float(number)), 0)
+    assert accounts.usual_seconds == approx(3.0)
+
+
 def test_a_restart_costs_the_pause_and_the_steps_made_again():
     accounts = Accounts()
     at, _ = run(accounts, 0.0, 0, 10)  # step 100 at 100 s

@@ -120,7 +120,9 @@ def test_a_slow_trunk_is_one_incident_and_nobody_is_quarantined(seed: int) -> No
     assert site.incidents() == {}, "mended, and seen to be"
 
 
-@pytest.mark.parametrize("seed", [5, 9, 17, 115, 1147, *range(200, 200 + draws(0, 60))])  # the first five once did otherwise
+@pytest.mark.parametrize(
+    "seed", [5, 9, 17, 115, 1147, *range(200, 200 + draws(0, 60))]
+)  # the first five once did otherwise
 def test_a_trunk_that_is_slow_for_a_while_in_a_busy_fleet_takes_no_node_and_opens_once(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,3 +265,12 @@ def test_who_is_worked_on_takes_no_part() -> None:
     planned = Maintenance(name="winter", nodes=frozenset({"n0"}), start=0.0, end=1e9)
     site = Site(count=2, policy=replace(POLICY, maintenance=(planned,)))
     assert [site.fleet.probing._idle(name, site.now) for name in ("n0", "n1")] == [False, True]
+
+
+def test_a_node_that_works_or_is_held_takes_no_part() -> None:
+    site = Site(count=4)
+    nodes = site.fleet.nodes
+    nodes["n0"] = replace(nodes["n0"], held="leaf/l0")
+    nodes["n1"] = replace(nodes["n1"], jobs=frozenset({"j1"}))
+    nodes["n2"] = replace(nodes["n2"], stage=Stage.TESTING)
+    assert [site.fleet.probing._idle(name, site.now) for name in nodes] == [False, False, False, True]
