@@ -205,6 +205,7 @@ DRAINED = NodeStatus(node="n0", accepts_work=False, cordoned=True, down=False, b
     [
         (None, Stage.QUARANTINED),
         (SchedulerView(NOW - 60, DRAINED), Stage.RESETTING),
+        (SchedulerView(NOW - 9, DRAINED), Stage.RESETTING),
         (SchedulerView(NOW - 60.1, DRAINED), Stage.QUARANTINED),  # too old
         (SchedulerView(NOW - 100, DRAINED), Stage.QUARANTINED),  # from before it left service
         (SchedulerView(NOW - 1, replace(DRAINED, busy=True)), Stage.QUARANTINED),
@@ -221,6 +222,45 @@ def test_no_repair_step_begins_before_the_scheduler_confirmed_an_empty_node(
         clock.state.views["n0"] = view
     clock.tick()
     assert clock.stage() is becomes
+
+
+def test_a_repair_step_begins_as_soon_as_the_node_is_confirmed_empty() -> None:
+    failed = node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True, since=NOW - 2)
+    clock = Clock(failed, policy=replace(AT_ONCE, dry_run=False), scheduled=True)
+    clock.state.views["n0"] = SchedulerView(NOW - 1, DRAINED)
+    clock.tick()
+    assert clock.stage() is Stage.RESETTING
+
+
+def test_no_repair_step_of_a_node_whose_parent_has_an_incident() -> None:
+    shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n0",))
+    clock = Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True), incidents=[shared])
+    assert "part of the incident on leaf/l0" in clock.state.repair_waits(clock.state.nodes["n0"], NOW)
+    assert clock.state.repair_waits(clock.state.nodes["n9"], NOW) == ""
+
+
+def test_a_shared_cause_whose_node_was_forgotten_ends() -> None:
+    shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n99",))
+    clock = Clock(policy=LOOSE, incidents=[shared])
+    clock.tick()
+    assert not clock.state.incidents.open
+
+
+def test_silence_after_a_reset_is_not_the_resets_where_a_parent_explains_it() -> None:
+    shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n0",))
+    lost = node(stage=Stage.TESTING, failed=True, repair_step=1, held="leaf/l0", held_since=NOW, asked_at=NOW - 3401)
+    clock = Clock(lost, policy=LOOSE, incidents=[shared])
+    clock.tick(quiet=("n0",))
+    clock.tick(NOW + 200.0, quiet=("n0",))
+    assert clock.state.nodes["n0"].tests == 0
+
+
+def test_only_incidents_of_nodes_end_with_a_nodes_stage() -> None:
+    slow = Account(kind="storage.slow", confidence=0.9, since=0.0, lasted_seconds=1.0)
+    storage = Incident(id="s", opened=0.0, subject="storage/n0/test", cause=slow.kind, evidence=(), account=slow)
+    clock = Clock(incidents=[storage])
+    clock.tick()
+    assert "storage/n0/test" in clock.state.incidents.open
 
 
 def test_a_failure_that_nobody_acted_on_is_judged_again() -> None:

@@ -37,6 +37,13 @@ def test_a_window_that_begins_in_a_fault_begins_after_it() -> None:
     assert calm.window(_panel(0.0, 400.0)).times[0] == 0.0
 
 
+def test_a_short_fault_within_a_long_one_does_not_bring_the_beginning_back() -> None:
+    calm = Baseline()
+    calm.over(950.0, 2700.0)
+    calm.over(960.0, 1000.0)
+    assert calm.window(_panel(800.0, 6200.0, (950.0, 2450.0))).times[0] == 2700.0
+
+
 def test_what_is_compared_with_knows_no_past_fault() -> None:
     calm = Baseline()
     calm.over(2000.0, 3000.0)

@@ -1,8 +1,8 @@
 """A slow job and an open incident tell one story; what no incident explains is compared by its clocks."""
 
 from holdfast.fleet.jobs.hardware import slow_clock
-from holdfast.fleet.jobs.incidents import explaining, with_incidents
-from holdfast.fleet.jobs.views import TrainingView
+from holdfast.fleet.jobs.incidents import _of_slow, explaining, with_incidents
+from holdfast.fleet.jobs.views import SlowView, TrainingView
 from holdfast.model.account import Account, Loss
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
@@ -31,6 +31,15 @@ def test_an_incident_on_a_gpu_explains_that_gpu_alone():
 def test_one_on_what_nodes_share_explains_its_nodes_and_a_pool_without_room_none():
     reached = explaining([incident("pool/main", "n1", found=False), incident("cdu/c2", "n1")])
     assert (reached("n1", 0), reached("n2", 0)) == ("cdu/c2", "")
+
+
+def test_a_slow_gpu_is_explained_by_its_incident_as_a_rank_is():
+    reached = explaining([incident("node/n1/gpu/4", "n1")])
+    known = {"check": "job.slow", "ratio": 0.2, "since": None, "reason": "slow"}
+    slow = [SlowView(subject=f"node/n1/{part}", **known) for part in ("gpu/4", "gpu/5", "gpu/x", "nic/4")]
+    assert [_of_slow(one, {}, reached) for one in slow] == ["node/n1/gpu/4", "", "", ""]
+    rank = SlowView(subject="job/llama/rank/3", **known)
+    assert _of_slow(rank, {"job/llama/rank/3": ("n1", 4)}, reached) == "node/n1/gpu/4"
 
 
 def test_a_node_that_could_not_be_drained_explains_no_slow_rank():

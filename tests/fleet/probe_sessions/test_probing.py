@@ -274,3 +274,14 @@ def test_a_node_that_works_or_is_held_takes_no_part() -> None:
     nodes["n1"] = replace(nodes["n1"], jobs=frozenset({"j1"}))
     nodes["n2"] = replace(nodes["n2"], stage=Stage.TESTING)
     assert [site.fleet.probing._idle(name, site.now) for name in nodes] == [False, False, False, True]
+
+
+def test_an_open_incident_waits_for_the_first_proof_after_a_restart() -> None:
+    site = Site(seed=1)
+    site.goes_on(60)
+    site.slow_trunks[frozenset(("l0", "l2"))] = 0.25
+    while not site.incidents():
+        site.beats()
+    site.restarts()
+    site.passes(BEAT_SECONDS)
+    assert list(site.incidents()) == ["fabric/trunk/l0+l2"]
