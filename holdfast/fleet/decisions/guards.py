@@ -21,10 +21,6 @@ class Hold:
     reason: str
     victim: bool = False  # an incident on something else accounts for it: not even chosen last for it
 
-    @property
-    def suspected(self) -> bool:
-        return self.holder.endswith("?")
-
 
 def planned(node: NodeState, now: float, policy: Policy) -> Hold | None:
     for window in policy.maintenance:

@@ -520,3 +520,11 @@ def test_what_a_scheduler_shows_is_as_old_as_the_look_that_found_it(began: float
     status = NodeStatus(node="n1", accepts_work=True, cordoned=False, down=False, busy=False)
     fleet.observe([status], 50.0, began)
     assert fleet._state.views["n1"] == SchedulerView(at, status)
+
+
+def test_a_forgotten_node_takes_its_own_incidents_along_and_no_others() -> None:
+    sim = SimulatedFleet(16)
+    for subject in ("node/n1", "node/n1/down", "node/n10", "node/n10/down"):
+        sim.fleet.incidents.raise_(subject, "agent.silent", "silent", sim.now)
+    sim.fleet.forget("n1", sim.now)
+    assert sorted(sim.fleet.incidents.open) == ["node/n10", "node/n10/down"]

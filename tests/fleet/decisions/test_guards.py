@@ -39,6 +39,15 @@ def test_the_fourth_of_eight_makes_it_the_leafs_incident() -> None:
     assert made.incidents.members("leaf/leaf0") == {"n0", "n1", "n2", "n3"}
 
 
+@pytest.mark.parametrize(("at", "shared"), [(NOW + 120.0, True), (NOW + 121.0, False)])
+def test_a_degradation_counts_from_its_beginning_and_not_for_ever(at: float, shared: bool) -> None:
+    made = guards()
+    made.degraded("n0", NOW)
+    made.degraded("n0", NOW + 100.0)  # the same one, reported again
+    fail(made, 1, 2, 3, at=at)
+    assert (list(made.incidents.open) == ["leaf/leaf0"]) is shared
+
+
 def test_a_parent_with_fewer_nodes_than_a_shared_cause_needs_explains_nothing() -> None:
     made = guards(64, rack=3)
     fail(made, 0, 1, 2)

@@ -239,6 +239,14 @@ def test_no_repair_step_of_a_node_whose_parent_has_an_incident() -> None:
     assert clock.state.repair_waits(clock.state.nodes["n9"], NOW) == ""
 
 
+@pytest.mark.parametrize(("jobs", "says"), [(frozenset(), "h"), (frozenset({"b", "a"}), ": a, b still runs")])
+def test_a_drain_without_an_end_names_what_still_runs(jobs: frozenset[str], says: str) -> None:
+    draining = node(stage=Stage.DRAINING, cause="gpu.xid", failed=True, jobs=jobs, since=1.0)
+    clock = Clock(draining, scheduled=True)
+    clock.tick()
+    assert clock.state.incidents.open["node/n0/drain"].reason.endswith(says)
+
+
 def test_a_shared_cause_whose_node_was_forgotten_ends() -> None:
     shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n99",))
     clock = Clock(policy=LOOSE, incidents=[shared])

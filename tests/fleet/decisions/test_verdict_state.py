@@ -225,6 +225,22 @@ def test_what_a_degraded_test_leads_to_is_the_operators_choice(
     assert clean.nodes["n0"].degraded_by == ""
 
 
+def test_a_degraded_test_that_does_not_count_degrades_nothing() -> None:
+    made = state_of(node(stage=Stage.TESTING), policy=replace(AT_ONCE, bootstrap_degraded=OnDegraded.CHOOSE_LAST))
+    assert after_test(made, health="degraded", cause="gpu.ecc", suite="0") is Stage.TESTING
+    assert made.nodes["n0"].degraded_by == ""
+
+
+@pytest.mark.parametrize("shadow", [False, True])
+def test_a_degradation_too_many_of_a_check_in_shadow_mode_is_no_failure(shadow: bool) -> None:
+    often = tuple(Offence(at=NOW - 60, cause="fabric.errors") for _ in range(2))
+    checks = frozenset({"fabric.errors"}) if shadow else frozenset()
+    made = state_of(node(degradations=often, tested_at=1.0), policy=Policy(shadow_checks=checks))
+    made.current.take("n0", failure("fabric.errors", "degraded"))
+    made.step("n0", NodeEvent(kind=EventKind.DEGRADED, cause="fabric.errors", reason="again"), NOW)
+    assert (made.failing("n0") is None) is shadow
+
+
 def test_a_pass_beside_a_failing_check_is_none() -> None:
     made = state_of(node(stage=Stage.TESTING))
     made.current.take("n0", failure())

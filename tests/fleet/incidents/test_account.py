@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from holdfast.economics.costs.finding import Prices, bill
-from holdfast.fleet.incidents.account import account, continued
+from holdfast.fleet.incidents.account import _moved, account, continued
 from holdfast.fleet.incidents.business_context import parse
 from holdfast.fleet.incidents.ranks import SeamRanks
 from holdfast.fleet.incidents.topology import with_the_fleet
@@ -55,6 +55,19 @@ def test_an_account_is_priced_by_what_is_measured() -> None:
     assert told.on_call == {"facilities": "Dana"} and told.rivals[0].cause == "rack/r1"
     assert [moment.domain for moment in told.timeline] == ["cooling", "runtime"]
     assert any(chart.subject == "cdu/c2" for chart in told.charts)
+
+
+def test_a_symptom_counts_by_how_far_it_moved_from_where_it_was() -> None:
+    small, large = Symptom("a", "x", 0.0, 1.0, 2.0), Symptom("a", "x", 0.0, 1000.0, 1100.0)
+    assert (_moved(small), _moved(large)) == (1.0, pytest.approx(0.1))
+    assert _moved(Symptom("a", "x", 0.0, 0.0, 3.0)) == 3.0, "from nothing: as far as it is now"
+
+
+def test_an_account_names_a_bounded_number_of_victims(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.fleet.incidents.account.MOST_VICTIMS", 3)
+    hot = tuple(Symptom(f"node/n{number}", "gpu_temperature_celsius", 1900.0, 60.0, 90.0) for number in range(5))
+    told = account(replace(FINDING, symptoms=hot), _panel(), TOPOLOGY, PROGRAMME)
+    assert told.victims == ("node/n0", "node/n1", "node/n2")
 
 
 def test_what_is_not_measured_any_more_stays_counted() -> None:

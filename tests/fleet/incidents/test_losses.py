@@ -44,6 +44,11 @@ def one(**more: object) -> Loss:
     return only
 
 
+def test_now_is_the_last_two_minutes() -> None:
+    row = np.where(TIMES > NOW - 60.0, 0.6, np.where(TIMES > NOW - 120.0, 0.8, 1.0))
+    assert one(job_throughput_ratio={"job/llama": row}).share_now == pytest.approx(0.3), "half of them 0.6, half 0.8"
+
+
 def test_a_throughput_is_lost_by_what_is_missing_of_it() -> None:
     found = one(job_throughput_ratio={"job/llama": changing(1.0, 0.9, 0.6)})
     assert found.subject == "job/llama"

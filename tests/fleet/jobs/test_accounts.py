@@ -40,6 +40,13 @@ def test_what_slow_steps_took_above_the_usual_is_degraded():
     assert accounts.usual_seconds == approx(1.0)
 
 
+def test_the_first_window_counts_from_step_0_and_nothing_in_it_is_made_again():
+    accounts = Accounts()
+    accounts.take(window(10.0, 7, 8, 8.0), 0)
+    assert accounts.ledger.rework == 0.0
+    assert accounts.ledger.productive == approx(8.0)
+
+
 def test_the_usual_step_is_the_one_that_a_quarter_of_the_windows_beat():
     accounts = Accounts()
     at = step = 0

@@ -9,7 +9,7 @@ pytest.importorskip("sqlalchemy")
 
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.probe_sessions.probing import CHECK
+from holdfast.fleet.probe_sessions.probing import CHECK, RECHECKS
 from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import Stage
 from holdfast.model.node_status import NodeStatus
@@ -285,3 +285,24 @@ def test_an_open_incident_waits_for_the_first_proof_after_a_restart() -> None:
     site.restarts()
     site.passes(BEAT_SECONDS)
     assert list(site.incidents()) == ["fabric/trunk/l0+l2"]
+
+
+def test_only_nodes_in_service_fail_by_a_probe() -> None:
+    site = Site(count=4)
+    nodes = site.fleet.nodes
+    nodes["n1"] = replace(nodes["n1"], stage=Stage.DRAINING)
+    nodes["n2"] = replace(nodes["n2"], stage=Stage.SPARE)
+    assert [site.fleet.probing._in_service(name) for name in ("n0", "n1", "n2", "gone")] == [True, False, True, False]
+
+
+def test_a_part_with_an_incident_is_probed_again_after_a_pause() -> None:
+    site = Site(seed=1)
+    site.goes_on(60)
+    site.slow_trunks[frozenset(("l0", "l2"))] = 0.25
+    while not site.incidents():
+        site.beats()
+    probing, part = site.fleet.probing, "trunk/l0+l2"
+    probing._rechecked[f"fabric/{part}"] = site.now
+    pause = probing.policy.period_seconds / RECHECKS
+    assert probing._due_for_a_recheck(site.now + pause - 1.0) == []
+    assert probing._due_for_a_recheck(site.now + pause) == [part]
