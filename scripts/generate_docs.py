@@ -28,7 +28,7 @@ def checks_page() -> str:
         "# The checks\n",
         NOTE,
         "Each check is one question, answered from what was read. Limits are set by name in the configuration,\n"
-        'for example `[checks."fabric.port_down"]`. What a check could not see is `unknown`, never a pass.\n',
+        'for example `[checks."fabric.port_down"]`. Data that a check could not read is `unknown`, never a pass.\n',
     ]
     for check in checks.ALL:
         stages = ", ".join(stage for stage, names in checks.STAGES.items() if check.name in names)

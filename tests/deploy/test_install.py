@@ -265,7 +265,7 @@ def test_an_environment_of_another_python_is_made_anew(
 
 def test_torch_is_a_choice_that_is_said(tmp_path: Path) -> None:
     without = install(tmp_path, "agent", "--dry-run", holdfast=False).stdout
-    assert "without torch the full suite looks and computes nothing; --torch brings it" in without
+    assert "without torch the full suite has no active part; --torch adds it" in without
     told = install(tmp_path, "agent", "--torch", "--dry-run", holdfast=False).stdout
     assert f"would install {ROOT}[training] into it" in told and "computes nothing" not in told
 

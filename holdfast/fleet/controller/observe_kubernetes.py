@@ -80,13 +80,13 @@ async def _poll(
             performed = await asyncio.to_thread(kubernetes.perform, action, False)
             await writer.ask(ReportWork(partial(_audit, action, performed)))
         for job in await asyncio.to_thread(kubernetes.start_again, snapshot):
-            log.info("%s was suspended for a drain and starts again", job)
+            log.info("%s was suspended for a drain and is resumed", job)
     except NoAnswer as error:
         if str(error) != seen.complaint:  # once, however often the read fails
             log.warning("Kubernetes does not answer: %s", error)
         return replace(seen, complaint=str(error))
     except Problem as problem:
-        log.debug("what Kubernetes says is not for us now: %s", problem)
+        log.debug("observations of Kubernetes are ignored: %s", problem)
     return seen
 
 

@@ -48,7 +48,7 @@ async def observe_slurm(
             log.warning("Slurm does not answer: %s", error)
         except Problem as problem:
             seen = ObserverMemory()  # another leads, or it could not be stored: the store is asked again what it knows
-            log.debug("what Slurm says is not for us now: %s", problem)
+            log.debug("observations of Slurm are ignored: %s", problem)
         await asyncio.sleep(seconds)
 
 
@@ -68,7 +68,7 @@ class Accounting:
             return self.slurm.accounted(since)
         except NoAnswer as error:
             self.kept = error.retryable
-            log.warning("jobs come from squeue alone, not from the accounting: %s", error)
+            log.warning("jobs are read from squeue only, because accounting does not answer: %s", error)
             return ()
 
 
