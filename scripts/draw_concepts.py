@@ -75,12 +75,12 @@ def chain() -> str:
     return picture(730, 195, "From the world to a verdict, an action and a price", *parts)
 
 
-def looks() -> str:
-    """When a node is looked at, over its life."""
+def stages() -> str:
+    """When each stage of checks runs, over the life of a node."""
     parts = [text((8, 25), "bootstrap", "left"), text((8, 75), "passive", "left"), text((8, 125), "probes", "left")]
     for x, width, words in ((100, 70, "full suite"), (390, 70, "full suite"), (680, 70, "full suite")):
         parts.append(box((x, 10), (width, 30), words, "good"))
-    parts += [box((100, 60), (650, 30), "always, under load, under half a per cent of a core")]
+    parts += [box((100, 60), (650, 30), "always, under load, less than 0.5 % of a core")]
     for x in (185, 480):
         parts.append(box((x, 110), (55, 30), "pair", "warn"))
     for x, width, words in ((250, 130, "a job runs"), (545, 125, "a job runs")):
@@ -156,7 +156,7 @@ def incident() -> str:
     return picture(730, 235, "One root, the path to what it slows, and its price in five layers", *parts)
 
 
-DRAWINGS = {"chain": chain, "looks": looks, "life": life, "downtime": downtime, "incident": incident}
+DRAWINGS = {"chain": chain, "stages": stages, "life": life, "downtime": downtime, "incident": incident}
 
 
 def main() -> int:

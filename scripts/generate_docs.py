@@ -3,6 +3,7 @@
 import ast
 import json
 import sys
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def checks_page() -> str:
         "# The checks\n",
         NOTE,
         "Each check is one question, answered from what was read. Limits are set by name in the configuration,\n"
-        'for example `[checks."fabric.port_down"]`. What a check could not see is `unknown`, never a pass.\n',
+        'for example `[checks."fabric.port_down"]`. Data that a check could not read is `unknown`, never a pass.\n',
     ]
     for check in checks.ALL:
         stages = ", ".join(stage for stage, names in checks.STAGES.items() if check.name in names)
@@ -120,7 +121,7 @@ def lifecycle_page() -> str:
 
 
 def _policy_fields() -> list[tuple[str, str, str]]:
-    """Name, default and the words below each, as they stand in the source."""
+    """Name, default and description of each key, from the source."""
     source = ast.parse(Path(policy.__file__).read_text())
     body = next(one for one in source.body if isinstance(one, ast.ClassDef) and one.name == "Policy").body
     defaults, found = policy.Policy(), []
@@ -139,6 +140,8 @@ def _default(value: Any) -> str:
         return ", ".join(value) or "none"
     if isinstance(value, bool):
         return str(value).lower()
+    if is_dataclass(value):
+        return "; ".join(f"`{key} = {_default(getattr(value, key))}`" for key in value.__dataclass_fields__)
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 

@@ -379,23 +379,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/probes": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** ShowProbes */
-        get: operations["V1ProbesShowProbes"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/audit": {
         parameters: {
             query?: never;
@@ -687,6 +670,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runbook/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowRunbookByName */
+        get: operations["V1RunbookNameShowRunbookByName"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -874,6 +874,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/probes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowProbes */
+        get: operations["V1ProbesShowProbes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/probes/runs": {
         parameters: {
             query?: never;
@@ -919,23 +936,6 @@ export interface paths {
         put?: never;
         /** StopProbeRun */
         post: operations["V1ProbesRunsNumberStopStopProbeRun"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/runbook/{name}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** ShowRunbookByName */
-        get: operations["V1RunbookNameShowRunbookByName"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3448,26 +3448,6 @@ export interface operations {
             };
         };
     };
-    V1ProbesShowProbes: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Request fulfilled, document follows */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProbesView"];
-                };
-            };
-        };
-    };
     V1AuditReadAudit: {
         parameters: {
             query?: {
@@ -4113,6 +4093,46 @@ export interface operations {
             };
         };
     };
+    V1RunbookNameShowRunbookByName: {
+        parameters: {
+            query?: {
+                node?: string;
+                part?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunbookView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
     HealthzHealthz: {
         parameters: {
             query?: never;
@@ -4502,6 +4522,26 @@ export interface operations {
             };
         };
     };
+    V1ProbesShowProbes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProbesView"];
+                };
+            };
+        };
+    };
     V1ProbesRunsBeginProbeRun: {
         parameters: {
             query?: never;
@@ -4596,46 +4636,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProbeRunView"];
-                };
-            };
-            /** @description Bad request syntax or unsupported method */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        status_code: number;
-                        detail: string;
-                        extra?: null | {
-                            [key: string]: unknown;
-                        } | unknown[];
-                    };
-                };
-            };
-        };
-    };
-    V1RunbookNameShowRunbookByName: {
-        parameters: {
-            query?: {
-                node?: string;
-                part?: string;
-            };
-            header?: never;
-            path: {
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Request fulfilled, document follows */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RunbookView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */

@@ -37,3 +37,22 @@ def _signal(row: dict[str, str]) -> SeamSignal:
         lives=row["lives"] == "1",
         sparse=row["sparse"] == "1",
     )
+
+
+def known(name: str) -> bool:
+    return name in signals()
+
+
+def implausible(name: str, value: float, least: float | None = None, most: float | None = None) -> str:
+    """Why the value must come from a broken sensor or a wrong register; '' if it is plausible.
+
+    `least` and `most` narrow the range of the catalog.
+    """
+    signal = signals().get(name)
+    low = least if least is not None else signal.lowest if signal else float("-inf")
+    high = most if most is not None else signal.highest if signal else float("inf")
+    if value != value:
+        return "the sensor says that it is not a number"
+    if value in (float("inf"), float("-inf")):
+        return "the number is larger than any sensor can mean"
+    return "" if low <= value <= high else f"{value:.6g} cannot be: expected {low:g} to {high:g}"

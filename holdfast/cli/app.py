@@ -38,10 +38,12 @@ class Contents(TyperGroup):
 
 
 def _command(name: str) -> Any:
-    """From the module of its noun. `CONTEXT` there changes how the arguments are parsed."""
+    """From the module of its noun, or `command` in its package. `CONTEXT` there changes how arguments are parsed."""
     entry = contents.ENTRIES[name]
     noun, _, name_there = entry.where.partition(":")
-    module = import_module(f"holdfast.cli.{noun}.command")
+    module = import_module(f"holdfast.cli.{noun}")
+    if hasattr(module, "__path__"):
+        module = import_module(f"holdfast.cli.{noun}.command")
     found = getattr(module, name_there)
     holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     holder.callback()(lambda: None)

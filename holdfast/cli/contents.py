@@ -29,7 +29,7 @@ PARTS: dict[str, dict[str, Entry]] = {
         "top": Entry("top:top", "The fleet and its nodes in the terminal, live"),
         "node": Entry("node:app", "Stage of every node and why; take nodes out and return them"),
         "inbox": Entry("inbox:app", "What needs an operator: nodes, incidents and jobs, worst first"),
-        "incident": Entry("incident:app", "What is wrong: its cause, its cost, what to do"),
+        "incident": Entry("incident:app", "Open and past incidents: cause, cost, what to do"),
         "seam": Entry("seam:app", "Rules that find causes across cooling, power, fabric, jobs"),
         "topology": Entry("topology:app", "What cools, powers and connects what: check it, draw it"),
         "probe": Entry("probe:app", "Measure the fabric between hosts; name what is slow or wrong"),

@@ -1,8 +1,9 @@
-"""The leading supervisor: attempts until the command succeeds or another attempt is pointless."""
+"""The leading supervisor: attempts until the command succeeds or another attempt is pointless. And its followers."""
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from holdfast.diagnosis.rules import diagnose as diagnosis_rules
 from holdfast.diagnosis.rules.diagnose import Diagnosis, subject_of
@@ -12,17 +13,45 @@ from holdfast.runtime import clock
 from holdfast.supervisor import processes, storage_wait
 from holdfast.supervisor.accounts import RunAccounts
 from holdfast.supervisor.attempt import Attempt, Decision
-from holdfast.supervisor.decide import decide, shell_code
+from holdfast.supervisor.decide import decide, lost_node_evidence, shell_code, without_leader, without_lost_nodes
 from holdfast.supervisor.evidence import outliers
 from holdfast.supervisor.here import Here
 from holdfast.supervisor.memory import RunMemory, RunRecord
-from holdfast.supervisor.nodes import absence
-from holdfast.supervisor.nodes.fleet import FleetClient, NoFleet
-from holdfast.supervisor.nodes.rendezvous import Rendezvous
+from holdfast.supervisor.nodes.rendezvous import FollowerRendezvous, Rendezvous
 from holdfast.supervisor.nodes.report import AttemptPlan, AttemptReport
 from holdfast.supervisor.options import RunOptions
 
 Notify = Callable[[str], None]
+
+
+class FleetClient(Protocol):
+    """Every method answers also when the controller does not: then with nothing."""
+
+    def unfit(self) -> dict[str, str]:
+        """Nodes that are out of service or fail their checks, and why."""
+
+    def evidence(self, nodes: Sequence[str], since: float) -> list[Evidence]:
+        """What their agents reported since then."""
+
+    def blame(self, nodes: Sequence[str], reason: str) -> None:
+        """They ended an attempt: nothing should run there until they are repaired."""
+
+    def doubt(self, nodes: Sequence[str], reason: str) -> None:
+        """They disappeared without an error: they should be tested before anything runs there."""
+
+
+class NoFleet:
+    def unfit(self) -> dict[str, str]:
+        return {}
+
+    def evidence(self, nodes: Sequence[str], since: float) -> list[Evidence]:
+        return []
+
+    def blame(self, nodes: Sequence[str], reason: str) -> None:
+        pass
+
+    def doubt(self, nodes: Sequence[str], reason: str) -> None:
+        pass
 
 
 class Supervisor:
@@ -39,7 +68,7 @@ class Supervisor:
         if found:  # the time without a supervisor is of no known class
             gap = max(clock.now() - found.saved, 0.0)
             ledger = replace(ledger, unknown=ledger.unknown + gap)
-            notify(f"goes on with the run begun at {_clock(found.began)}, after {len(found.attempts)} attempts")
+            notify(f"continues the run that began at {_clock(found.began)}, after {len(found.attempts)} attempts")
         self._accounts = RunAccounts(time.monotonic(), ledger, self._run.best_step)
         self._here = Here(options, rendezvous, self._accounts, notify)
 
@@ -88,7 +117,7 @@ class Supervisor:
         attempt = self._record(plan, began, own, worst, diagnosis, best)
         spares = self._rendezvous.can_lose(self._run.excluded, plan.members)
         decision = decide(diagnosis, [*self._run.attempts, attempt], self._options.budget, spares)
-        decision = absence.of_leader(absence.without(decision, lost, spares), self._options.node, spares)
+        decision = without_leader(without_lost_nodes(decision, lost, spares), self._options.node, spares)
         self._probe_first = decision.probe
         self._report_to_fleet(decision, lost)
         return own, attempt, decision
@@ -108,7 +137,7 @@ class Supervisor:
         captures = [capture for one in reports for capture in one.captures]
         since = time.time() - max(one.silent_seconds for one in reports)
         evidence += outliers.evidence(captures, since)
-        evidence += absence.evidence(lost, since, hang=any(one.silent_seconds for one in reports))
+        evidence += lost_node_evidence(lost, since, hang=any(one.silent_seconds for one in reports))
         return diagnosis_rules.diagnose(evidence)
 
     def _record(
@@ -183,3 +212,28 @@ def _clock(at: float) -> str:
 def _spent(run: RunRecord) -> str:
     shares = sorted(run.ledger.shares().items(), key=lambda pair: -pair[1])
     return f"{run.wall_seconds:.0f} s: " + ", ".join(f"{100 * share:.0f} % {name}" for name, share in shares)
+
+
+def follow(options: RunOptions, rendezvous: FollowerRendezvous, notify: Notify) -> int:
+    """Run the leader's plans on this node and report the results."""
+    options.folder.mkdir(parents=True, exist_ok=True)
+    processes.adopt_orphans()
+    rendezvous.assemble()
+    here = Here(options, rendezvous, RunAccounts(time.monotonic()), notify)
+    number = 0
+    while True:
+        plan = rendezvous.next_plan(number)
+        number = plan.number
+        if plan.finished:
+            notify(plan.reason)
+            return plan.exit_code
+        if options.node in plan.excluded:
+            notify(f"{options.node} is excluded from the job")
+            return 0
+        if options.node not in plan.members:
+            notify(f"{options.node} waits as a spare")
+            continue
+        report = here.attempt(plan)
+        rendezvous.send_report(number, report)
+        if report.signal:
+            return 128 + report.signal

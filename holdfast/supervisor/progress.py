@@ -1,4 +1,4 @@
-"""Progress in a run's own output, and how long it may be silent."""
+"""A run's own output: its progress, how long it may be silent, and errors that confirm a presumed loss."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -10,6 +10,9 @@ from holdfast.formats.job import training_steps
 
 _SAVES = next(group for group in job_messages.groups() if group.kind == "save")
 _SAVE_WORDS = tuple(keyword.encode() for keyword in _SAVES.keywords)
+_LOSSES = tuple(group for group in job_messages.groups() if group.kind in ("nccl.completion", "nccl.async"))
+_LOSS_WORDS = tuple({keyword.encode() for group in _LOSSES for keyword in group.keywords})
+_LOSS_CAUSES = ("fabric.retry_exceeded", "fabric.port_down", "fabric.hca")
 _RECENT = 64
 _ENOUGH = 3  # intervals before their length says anything
 
@@ -68,3 +71,15 @@ class ProgressSilence:
 
     def is_too_long(self, now: float) -> bool:
         return self.limit is not None and self.seconds(now) > self.limit
+
+
+def confirms_loss(line: bytes) -> bool:
+    """A completion or retry error that no transport recovers from."""
+    if not any(word in line for word in _LOSS_WORDS):
+        return False
+    read = job_line.decode(line.rstrip(b"\r\n"))
+    return any(
+        found.role == "strong" and found.cause in _LOSS_CAUSES
+        for group in _LOSSES
+        if (found := job_message.find(group, read)) is not None
+    )

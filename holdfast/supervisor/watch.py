@@ -10,7 +10,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.supervisor import processes, progress
 from holdfast.supervisor.accounts import RunAccounts
 from holdfast.supervisor.child import Child
-from holdfast.supervisor.evidence import capture, confirmation
+from holdfast.supervisor.evidence import capture
 from holdfast.supervisor.evidence import stack_capture as captures
 from holdfast.supervisor.evidence.stack_capture import StackCapture
 from holdfast.supervisor.hardware.activity import Activity, Signs
@@ -106,7 +106,7 @@ class AttemptWatch:
     def _read(self, line: bytes) -> None:
         found = progress.in_line(line)
         if found is None:
-            self._confirmed = self._confirmed or confirmation.confirms(line)
+            self._confirmed = self._confirmed or progress.confirms_loss(line)
             return
         now = time.monotonic()
         if found.save:

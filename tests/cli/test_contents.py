@@ -32,7 +32,9 @@ def test_every_entry_leads_to_a_command(name: str, capfd: pytest.CaptureFixture[
 
 
 def test_every_noun_is_in_the_contents() -> None:
-    nouns = {file.parent.name for file in CLI.glob("*/command.py") if "\napp = typer.Typer(" in file.read_text()}
+    files = {file.stem: file for file in CLI.glob("*.py") if file.stem != "app"}
+    files |= {file.parent.name: file for file in CLI.glob("*/command.py")}
+    nouns = {noun for noun, file in files.items() if "\napp = typer.Typer(" in file.read_text()}
     assert nouns == {one.where.partition(":")[0] for one in contents.ENTRIES.values() if one.where.endswith(":app")}
 
 

@@ -42,8 +42,8 @@ def panels() -> Iterator[tuple[str, str, str]]:
 
 
 def rules() -> list[str]:
-    told = yaml.safe_load((ROOT / "deploy" / "prometheus" / "holdfast.rules.yml").read_text())
-    return [rule["expr"] for group in told["groups"] for rule in group["rules"]]
+    output = yaml.safe_load((ROOT / "deploy" / "prometheus" / "holdfast.rules.yml").read_text())
+    return [rule["expr"] for group in output["groups"] for rule in group["rules"]]
 
 
 @contextmanager
@@ -107,9 +107,9 @@ def unanswered(http: httpx.Client, left: list[tuple[str, str, str]]) -> list[tup
     """Panels of these for which there is nothing to show yet. A query that Prometheus refuses fails at once."""
     still = []
     for board, title, query in left:
-        told = asked(http, query)
-        assert told["status"] in ("success", ""), (board, title, told)
-        if not told["data"]["result"]:
+        output = asked(http, query)
+        assert output["status"] in ("success", ""), (board, title, output)
+        if not output["data"]["result"]:
             still.append((board, title, query))
     return still
 
@@ -129,5 +129,5 @@ def test_every_query_is_answered_of_the_demo_by_a_real_prometheus(tmp_path: Path
             assert time.monotonic() < end, f"nothing for {left}"
             time.sleep(0.5)  # another process
         assert {asked(http, query)["status"] for query in rules()} == {"success"}
-        told = [asked(http, query)["status"] for _, title, query in panels() if title in MAY_BE_EMPTY]
-        assert set(told) == {"success"}
+        output = [asked(http, query)["status"] for _, title, query in panels() if title in MAY_BE_EMPTY]
+        assert set(output) == {"success"}

@@ -16,10 +16,10 @@ def test_pips_files_and_variables_become_one_file(tmp_path: Path) -> None:
     first.write_text("[global]\nindex-url = https://one.example/simple\ntimeout = 5\n")
     second.write_text("[global]\nindex-url = https://two.example/simple\n[install]\npre = yes\n")
     variables = {"PIP_FIND_LINKS": "/srv/wheels", "PIP_TIMEOUT": "9", "HOME": "/x"}
-    told = clients.pip_configuration([str(first), str(second)], variables)
-    assert "index-url = https://two.example/simple" in told and "one.example" not in told
-    assert "timeout = 9" in told and "find-links = /srv/wheels" in told and "[install]\npre = yes" in told
-    assert "home" not in told
+    output = clients.pip_configuration([str(first), str(second)], variables)
+    assert "index-url = https://two.example/simple" in output and "one.example" not in output
+    assert "timeout = 9" in output and "find-links = /srv/wheels" in output and "[install]\npre = yes" in output
+    assert "home" not in output
 
 
 def test_variables_alone_make_a_file(tmp_path: Path) -> None:
@@ -59,13 +59,13 @@ def test_pytests_lines_are_counted_over_all_runs() -> None:
         "make: *** [Makefile:97: test] Error 1",
     ):
         heard.hear(line)
-    told = heard.result()
-    assert {name: told[name] for name in ("passed", "failed", "error", "skipped", "rerun")} == {
+    output = heard.result()
+    assert {name: output[name] for name in ("passed", "failed", "error", "skipped", "rerun")} == {
         "passed": 1220, "failed": 1, "error": 1, "skipped": 6, "rerun": 3,
     }  # fmt: skip
-    assert told["skipped_because"] == {"no kube-apiserver here": 4, "no slurmd": 2}
-    assert told["failures"] == ["tests/fleet/store/test_a.py::test_b", "tests/fleet/store/test_c.py"]
-    assert any("Error 1" in line for line in told["trouble"])
+    assert output["skipped_because"] == {"no kube-apiserver here": 4, "no slurmd": 2}
+    assert output["failures"] == ["tests/fleet/store/test_a.py::test_b", "tests/fleet/store/test_c.py"]
+    assert any("Error 1" in line for line in output["trouble"])
 
 
 def test_failures_are_named_where_pytest_lists_none() -> None:

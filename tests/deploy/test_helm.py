@@ -31,15 +31,15 @@ def container(workload: dict[str, Any]) -> dict[str, Any]:
 
 @BOTH
 def test_it_lints_strictly(values: tuple[str, ...]) -> None:
-    told = helm("lint", "--strict", str(CHART), *chosen(values))
-    assert told.returncode == 0, told.stdout + told.stderr
+    output = helm("lint", "--strict", str(CHART), *chosen(values))
+    assert output.returncode == 0, output.stdout + output.stderr
 
 
 @pytest.mark.parametrize(("left", "why"), [(OPEN[0], "networkPolicy.from"), (OPEN[1], "controller.tlsSecret")])
 def test_neither_clear_text_nor_an_open_port_comes_by_default(left: str, why: str) -> None:
-    told = helm("template", "holdfast", str(CHART), "--set", left)
-    assert told.returncode != 0
-    assert why in told.stderr
+    output = helm("template", "holdfast", str(CHART), "--set", left)
+    assert output.returncode != 0
+    assert why in output.stderr
 
 
 @BOTH
@@ -68,15 +68,15 @@ def test_every_reference_leads_to_something_that_is_there(values: tuple[str, ...
 def test_the_agents_configuration_is_one_that_it_takes(values: tuple[str, ...]) -> None:
     documents = rendered(*values)
     text = find(documents, "ConfigMap", "holdfast-agent")["data"]["holdfast.toml"]
-    told = settings.parse(text, "holdfast.toml", {check.name: check.limits for check in checks.ALL})
+    output = settings.parse(text, "holdfast.toml", {check.name: check.limits for check in checks.ALL})
     service = find(documents, "Service", "holdfast-controller")
     scheme = "https" if values else "http"
-    assert told.controller.url == f"{scheme}://{service['metadata']['name']}.holdfast.svc:9477"
-    assert told.controller.pool == ("training" if values else "default")
-    assert told.probes.active is (True if values else None)
+    assert output.controller.url == f"{scheme}://{service['metadata']['name']}.holdfast.svc:9477"
+    assert output.controller.pool == ("training" if values else "default")
+    assert output.probes.active is (True if values else None)
     mounts = [mount["mountPath"] for mount in container(find(documents, "DaemonSet", "holdfast-agent"))["volumeMounts"]]
-    assert str(Path(told.controller.join_token_file).parent) in mounts
-    assert not told.controller.ca_file or str(Path(told.controller.ca_file).parent) in mounts
+    assert str(Path(output.controller.join_token_file).parent) in mounts
+    assert not output.controller.ca_file or str(Path(output.controller.ca_file).parent) in mounts
 
 
 @BOTH
@@ -85,8 +85,8 @@ def test_the_controllers_configuration_is_one_that_it_takes(
 ) -> None:
     controller = pytest.importorskip("holdfast.fleet.controller.settings", reason="needs the extra [controller]")
     data = find(rendered(*values), "ConfigMap", "holdfast-controller")["data"]
-    told = tomllib.loads(data["controller.toml"])
-    assert ("certificate" in told) is bool(values)
+    output = tomllib.loads(data["controller.toml"])
+    assert ("certificate" in output) is bool(values)
     without = re.sub(r"(?m)^(certificate|key) = .*\n", "", data["controller.toml"])  # the files are in the cluster
     made = controller.parse(without, "controller.toml")
     assert made.kubernetes is not None
@@ -134,15 +134,15 @@ def test_the_agent_may_compute_on_the_gpus() -> None:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_a_wrong_value_is_refused_in_a_sentence(values: tuple[str, ...], told: str) -> None:
+def test_a_wrong_value_is_refused_in_a_sentence(values: tuple[str, ...], output: str) -> None:
     done = helm("template", "holdfast", str(CHART), *chosen(values))
-    assert done.returncode != 0 and told in done.stderr
+    assert done.returncode != 0 and output in done.stderr
 
 
 def test_every_value_is_told_of_in_the_schema_and_has_a_comment_or_parts() -> None:
-    told = yaml.safe_load((CHART / "values.yaml").read_text())
+    output = yaml.safe_load((CHART / "values.yaml").read_text())
     schema = yaml.safe_load((CHART / "values.schema.json").read_text())["properties"]
-    for part, names in told.items():
+    for part, names in output.items():
         assert set(names) == set(schema[part]["properties"])
 
 

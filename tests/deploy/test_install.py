@@ -38,9 +38,9 @@ AGENT = ("agent", "--url", "https://holdfast.example:9477", "--slurm")
 
 
 def test_a_dry_run_says_every_step_and_does_none(tmp_path: Path) -> None:
-    told = install(tmp_path, *AGENT, "--dry-run")
-    assert told.returncode == 0 and list(tmp_path.iterdir()) == []
-    would = {line.partition("would ")[2] for line in told.stdout.splitlines() if "would " in line}
+    output = install(tmp_path, *AGENT, "--dry-run")
+    assert output.returncode == 0 and list(tmp_path.iterdir()) == []
+    would = {line.partition("would ")[2] for line in output.stdout.splitlines() if "would " in line}
     done = install(tmp_path, *AGENT)
     assert done.returncode == 0, done.stderr
     did = {line.partition("install: ")[2] for line in done.stdout.splitlines()}
@@ -60,9 +60,9 @@ def test_an_agent_is_installed_once_and_its_configuration_is_one_that_it_takes(t
     assert before["etc/holdfast/join.token"] == (0o600, b"secret\n")
     assert before["etc/slurm/holdfast/prolog.sh"][0] == 0o755
     text = (root / "etc/holdfast/holdfast.toml").read_text()
-    told = settings.parse(text, "holdfast.toml", {check.name: check.limits for check in checks.ALL})
-    assert told.controller.url == "https://holdfast.example:9477"
-    assert told.controller.join_token_file == "/etc/holdfast/join.token"
+    output = settings.parse(text, "holdfast.toml", {check.name: check.limits for check in checks.ALL})
+    assert output.controller.url == "https://holdfast.example:9477"
+    assert output.controller.join_token_file == "/etc/holdfast/join.token"
     again = install(root, *arguments)
     assert "everything is as it should be" in again.stdout
     assert tree(root) == before
@@ -73,8 +73,8 @@ def test_a_configuration_is_kept_and_a_changed_unit_mended(tmp_path: Path) -> No
     config, unit = tmp_path / "etc/holdfast/controller.toml", tmp_path / UNITS / "holdfast-controller.service"
     config.write_text("store = 'postgresql+psycopg://h@db/h'\n")
     unit.write_text("[Service]\n")
-    told = install(tmp_path, "controller").stdout
-    assert "write /etc/systemd/system/holdfast-controller.service" in told and "controller.toml" not in told
+    output = install(tmp_path, "controller").stdout
+    assert "write /etc/systemd/system/holdfast-controller.service" in output and "controller.toml" not in output
     assert config.read_text().startswith("store = 'postgresql") and "ExecStart" in unit.read_text()
 
 
@@ -133,19 +133,19 @@ def test_systemd_takes_the_units(tmp_path: Path, role: str) -> None:
     install(tmp_path, role)
     unit = tmp_path / UNITS / f"holdfast-{role}.service"
     unit.write_text(unit.read_text().replace("/usr/local/bin/holdfast", str(HOLDFAST)))
-    told = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False)
-    ours = [line for line in told.stderr.splitlines() if unit.name in line]
-    assert told.returncode == 0 and ours == [], told.stderr
+    output = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False)
+    ours = [line for line in output.stderr.splitlines() if unit.name in line]
+    assert output.returncode == 0 and ours == [], output.stderr
 
 
 @pytest.mark.skipif(shutil.which("systemd-sysusers") is None, reason="systemd-sysusers is not installed")
 def test_the_user_is_made(tmp_path: Path) -> None:
     install(tmp_path, "controller")
     rules = tmp_path / "etc/sysusers.d/holdfast.conf"
-    told = subprocess.run(["systemd-sysusers", f"--root={tmp_path}", str(rules)], capture_output=True, text=True)
-    if "Operation not permitted" in told.stderr:
-        pytest.skip(told.stderr.strip())
-    assert "holdfast:" in (tmp_path / "etc/passwd").read_text(), told.stderr
+    output = subprocess.run(["systemd-sysusers", f"--root={tmp_path}", str(rules)], capture_output=True, text=True)
+    if "Operation not permitted" in output.stderr:
+        pytest.skip(output.stderr.strip())
+    assert "holdfast:" in (tmp_path / "etc/passwd").read_text(), output.stderr
 
 
 @pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="systemd-tmpfiles is not installed")
@@ -154,12 +154,12 @@ def test_a_node_without_the_controllers_user_gets_its_directories(tmp_path: Path
     (tmp_path / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     (tmp_path / "etc/group").write_text("root:x:0:\n")
     rules = sorted(str(path) for path in (tmp_path / "etc/tmpfiles.d").iterdir())
-    told = subprocess.run(
+    output = subprocess.run(
         ["systemd-tmpfiles", "--create", f"--root={tmp_path}", *rules], capture_output=True, text=True, check=False
     )
-    if "Operation not permitted" in told.stderr:
-        pytest.skip(told.stderr.strip())
-    assert told.returncode == 0 and (tmp_path / "run/holdfast").is_dir(), told.stderr
+    if "Operation not permitted" in output.stderr:
+        pytest.skip(output.stderr.strip())
+    assert output.returncode == 0 and (tmp_path / "run/holdfast").is_dir(), output.stderr
 
 
 def test_the_agents_rules_name_nobody_but_root(tmp_path: Path) -> None:
@@ -171,9 +171,9 @@ def test_the_agents_rules_name_nobody_but_root(tmp_path: Path) -> None:
 
 def test_a_url_that_a_kept_configuration_does_not_name_is_said(tmp_path: Path) -> None:
     assert install(tmp_path, "agent").stderr == ""
-    told = install(tmp_path, *AGENT)
-    assert told.returncode == 0 and told.stderr.count("\n") == 1
-    assert 'put url = "https://holdfast.example:9477" and join_token_file' in told.stderr
+    output = install(tmp_path, *AGENT)
+    assert output.returncode == 0 and output.stderr.count("\n") == 1
+    assert 'put url = "https://holdfast.example:9477" and join_token_file' in output.stderr
     with (tmp_path / "etc/holdfast/holdfast.toml").open("a") as config:
         config.write('[controller]\nurl = "https://holdfast.example:9477"\n')
     assert install(tmp_path, *AGENT).stderr == ""
@@ -184,8 +184,8 @@ def test_a_clone_without_its_page_is_said(tmp_path: Path) -> None:
     (clone / "console").mkdir(parents=True)
     root.mkdir()
     arguments = ("controller", "--dry-run", "--from", str(clone), "--python", str(python_of(tmp_path, ANYONES)))
-    told = install(root, *arguments, holdfast=False)
-    assert told.returncode == 0 and "make console" in told.stderr and told.stderr.count("\n") == 1
+    output = install(root, *arguments, holdfast=False)
+    assert output.returncode == 0 and "make console" in output.stderr and output.stderr.count("\n") == 1
     page = clone / "holdfast/fleet/console/static/index.html"
     page.parent.mkdir(parents=True)
     page.touch()
@@ -215,8 +215,8 @@ def test_a_python_that_the_units_cannot_execute_is_refused(tmp_path: Path) -> No
         ("/root/.pyenv/versions/3.12/bin/python3.12", "home directory, which ProtectHome= hides"),
         (str(hidden), f"other users than its owner may not enter or execute {private}"),
     ):
-        told = install(root, "agent", "--python", str(python_of(tmp_path, base)), holdfast=False)
-        assert told.returncode == 64 and base in told.stderr and reason in told.stderr, told.stderr
+        output = install(root, "agent", "--python", str(python_of(tmp_path, base)), holdfast=False)
+        assert output.returncode == 64 and base in output.stderr and reason in output.stderr, output.stderr
     assert list(root.iterdir()) == []
 
 
@@ -232,9 +232,9 @@ def test_the_systems_python_is_taken_where_the_default_is_in_a_home_directory(tm
     python_of(tmp_path / "bin", "/home/ada/bin/python3.12").rename(tmp_path / "bin" / "python3")
     command = [str(INSTALL), "agent", "--dry-run", "--root", str(tmp_path)]
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
-    assert "cannot execute /home/ada/bin/python3.12: it lies in a home directory" in told.stderr
-    assert f"{SYSTEM_PYTHON} is taken" in told.stderr and told.stderr.count("\n") == 1
+    output = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert "cannot execute /home/ada/bin/python3.12: it lies in a home directory" in output.stderr
+    assert f"{SYSTEM_PYTHON} is taken" in output.stderr and output.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -256,18 +256,18 @@ def test_an_environment_of_another_python_is_made_anew(
     for role in ("agent", "controller"):
         (root / f"opt/holdfast/.installed-{role}").write_text(f"{role} {source} \n")
     named = [] if wanted is None else ["--python", str(python_of(tmp_path, wanted))]
-    told = install(root, "agent", "--dry-run", "--from", str(source), *named, holdfast=False)
-    assert told.returncode == 0, told.stderr
-    assert (f"anew with {wanted} instead of {base}" in told.stdout) == anew
+    output = install(root, "agent", "--dry-run", "--from", str(source), *named, holdfast=False)
+    assert output.returncode == 0, output.stderr
+    assert (f"anew with {wanted} instead of {base}" in output.stdout) == anew
     # The controller lives in the same environment, and the fake has every module that it is asked for: torch too.
-    assert (f"would install {source}[controller,training] into it" in told.stdout) == anew
+    assert (f"would install {source}[controller,training] into it" in output.stdout) == anew
 
 
 def test_torch_is_a_choice_that_is_said(tmp_path: Path) -> None:
     without = install(tmp_path, "agent", "--dry-run", holdfast=False).stdout
-    assert "without torch the full suite looks and computes nothing; --torch brings it" in without
-    told = install(tmp_path, "agent", "--torch", "--dry-run", holdfast=False).stdout
-    assert f"would install {ROOT}[training] into it" in told and "computes nothing" not in told
+    assert "without torch the full suite has no active part; --torch adds it" in without
+    output = install(tmp_path, "agent", "--torch", "--dry-run", holdfast=False).stdout
+    assert f"would install {ROOT}[training] into it" in output and "computes nothing" not in output
 
 
 @pytest.mark.soak
@@ -277,8 +277,8 @@ def test_the_whole_environment_below_a_root_runs_where_it_will_be(tmp_path: Path
     assert done.returncode == 0, done.stdout + done.stderr
     program = tmp_path / "opt/holdfast/bin/holdfast"
     assert program.read_text().startswith("#!/opt/holdfast/bin/python")
-    told = subprocess.run(
+    output = subprocess.run(
         [tmp_path / "opt/holdfast/bin/python", program, "--version"], capture_output=True, text=True, check=False
     )
-    assert told.stdout.startswith("holdfast "), told.stderr
+    assert output.stdout.startswith("holdfast "), output.stderr
     assert "everything is as it should be" in install(tmp_path, "agent", holdfast=False).stdout

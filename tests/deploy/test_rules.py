@@ -21,5 +21,5 @@ pytestmark = pytest.mark.skipif(
     ],
 )
 def test_promtool_agrees(asked: tuple[str, ...]) -> None:
-    told = subprocess.run(["promtool", *asked], cwd=FOLDER, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stdout + told.stderr
+    output = subprocess.run(["promtool", *asked], cwd=FOLDER, capture_output=True, text=True, check=False)
+    assert output.returncode == 0, output.stdout + output.stderr

@@ -60,8 +60,8 @@ def test_the_demo_serves_the_page_without_node(home: Path) -> None:
     subprocess.run(LINE, shell=True, cwd=home, check=True, env={**os.environ, "PATH": f"{home}/venv/bin:{BARE}"})
     log = home / "log"
     command = [home / "venv" / "bin" / "holdfast", "up", "--demo", "--nodes", "8", "--listen", "127.0.0.1:0"]
-    with log.open("wb") as told:
-        process = subprocess.Popen(command, stdout=told, stderr=told, cwd=home, env=environ)
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=home, env=environ)
     try:
         end = time.monotonic() + TIMEOUT_SECONDS
         while not (found := re.search(r"http://127\.0\.0\.1:\d+", log.read_text())):

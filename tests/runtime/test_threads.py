@@ -29,6 +29,7 @@ ENDS = {
     "node/agent/orders/prober.py: self._watch",  # ends with its probe, which has a deadline
     "node/agent/once.py: read",  # ends with one read, which is waited for until its deadline
     "node/agent/suite.py: _end_with_agent",  # a child that ends with its parent
+    "runtime/threads.py: self._work",  # an error goes to the caller; after a call that hangs, callers time out
     "node/sources/timeout.py: lambda: answers.append(question())",  # one question; no answer is an answer
 }
 

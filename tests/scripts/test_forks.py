@@ -34,9 +34,9 @@ def test_what_forks_found_is_told_as_by_one_process(pytester: pytest.Pytester, m
     for name, text in FILES.items():
         (pytester.path / name).write_text(text)
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rsf")
-    told = str(done.stdout)
+    output = str(done.stdout)
     assert done.ret == 1
     done.assert_outcomes(passed=23, failed=2, skipped=1, errors=1, warnings=1)
-    assert "assert 1 == 2" in told and "said before" in told
-    assert "look out" in told and "the moon is full" in told and "ValueError: torn down" in told
-    assert "FAILED test_dead.py::test_end" in told and "ended with exit status 7" in told
+    assert "assert 1 == 2" in output and "said before" in output
+    assert "look out" in output and "the moon is full" in output and "ValueError: torn down" in output
+    assert "FAILED test_dead.py::test_end" in output and "ended with exit status 7" in output

@@ -54,45 +54,45 @@ def ran(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Ran:
 
 @WORKERS
 def test_in_ci_another_reason_fails(ran: Ran, workers: tuple[str, ...]) -> None:
-    status, told = ran("the server is missing", "true", INSIDE, MARKED, FIXTURE, workers=workers)
-    assert status == 1, told
-    assert "1 failed, 1 passed, 2 errors" in told  # a skip before the test itself counts as an error
-    assert "skipped, which CI does not allow for this reason: the server is missing\n" in told
-    assert "skipped: 0 allowed, 3 not allowed\n  3 not allowed: the server is missing" in told
+    status, output = ran("the server is missing", "true", INSIDE, MARKED, FIXTURE, workers=workers)
+    assert status == 1, output
+    assert "1 failed, 1 passed, 2 errors" in output  # a skip before the test itself counts as an error
+    assert "skipped, which CI does not allow for this reason: the server is missing\n" in output
+    assert "skipped: 0 allowed, 3 not allowed\n  3 not allowed: the server is missing" in output
 
 
 @WORKERS
 def test_in_ci_a_whole_file_that_skips_for_another_reason_fails(ran: Ran, workers: tuple[str, ...]) -> None:
-    status, told = ran("the module is missing", "true", WHOLE_FILE, workers=workers)
-    assert status != 0, told
-    assert "skipped, which CI does not allow for this reason: the module is missing\n" in told
-    assert "skipped: 0 allowed, 1 not allowed\n  1 not allowed: the module is missing" in told
+    status, output = ran("the module is missing", "true", WHOLE_FILE, workers=workers)
+    assert status != 0, output
+    assert "skipped, which CI does not allow for this reason: the module is missing\n" in output
+    assert "skipped: 0 allowed, 1 not allowed\n  1 not allowed: the module is missing" in output
 
 
 @WORKERS
 def test_in_ci_an_allowed_reason_is_a_skip(ran: Ran, workers: tuple[str, ...]) -> None:
     every = (INSIDE, MARKED, FIXTURE, WHOLE_FILE)
-    status, told = ran("the moon is full", "true", *every, workers=workers)
-    assert status == 0, told
-    assert "skipped: 4 allowed, 0 not allowed\n  4 allowed: the moon is full" in told
+    status, output = ran("the moon is full", "true", *every, workers=workers)
+    assert status == 0, output
+    assert "skipped: 4 allowed, 0 not allowed\n  4 allowed: the moon is full" in output
 
 
 def test_elsewhere_another_reason_is_a_skip_that_is_counted(ran: Ran) -> None:
-    status, told = ran("the server is missing", "", INSIDE, MARKED, FIXTURE, WHOLE_FILE)
-    assert status == 0, told
-    assert "skipped: 0 allowed, 4 not allowed\n  4 not allowed: the server is missing" in told
+    status, output = ran("the server is missing", "", INSIDE, MARKED, FIXTURE, WHOLE_FILE)
+    assert status == 0, output
+    assert "skipped: 0 allowed, 4 not allowed\n  4 not allowed: the server is missing" in output
 
 
 @pytest.mark.parametrize(("reason", "counted"), [("the moon is full or gone",) * 2, ("", "no reason given")])
 def test_a_reason_is_allowed_as_a_whole(ran: Ran, reason: str, counted: str) -> None:
-    status, told = ran(reason, "true", INSIDE)
-    assert status == 1 and f"1 not allowed: {counted}" in told
+    status, output = ran(reason, "true", INSIDE)
+    assert status == 1 and f"1 not allowed: {counted}" in output
 
 
 def test_a_failure_that_is_expected_is_no_skip(ran: Ran) -> None:
     file = "import pytest\n@pytest.mark.xfail(reason='known')\ndef test_it():\n    assert False\n"
-    status, told = ran("", "true", file)
-    assert status == 0 and "skipped: 0 allowed, 0 not allowed" in told
+    status, output = ran("", "true", file)
+    assert status == 0 and "skipped: 0 allowed, 0 not allowed" in output
 
 
 def test_every_row_of_the_list_says_why() -> None:

@@ -99,9 +99,9 @@ def test_who_cannot_install_is_told_what_is_missing(
 def test_debian_has_every_package_of_the_list() -> None:
     if shutil.which("apt-cache") is None:
         pytest.skip("apt-cache is not here, so nobody knows the names")
-    told = subprocess.run(["apt-cache", "policy", *NAMES], capture_output=True, text=True, check=True).stdout
-    candidates = dict(re.findall(r"^(\S+):\n  Installed: .*\n  Candidate: (.*)$", told, re.MULTILINE))
-    if not re.search(r"^ +\d+ (?!/var/lib/dpkg/status)\S+", told, re.MULTILINE):
+    output = subprocess.run(["apt-cache", "policy", *NAMES], capture_output=True, text=True, check=True).stdout
+    candidates = dict(re.findall(r"^(\S+):\n  Installed: .*\n  Candidate: (.*)$", output, re.MULTILINE))
+    if not re.search(r"^ +\d+ (?!/var/lib/dpkg/status)\S+", output, re.MULTILINE):
         pytest.skip("apt has no package lists here: apt-get update")
     assert [name for name in NAMES if candidates.get(name, "(none)") == "(none)"] == []
 

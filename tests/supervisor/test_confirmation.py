@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.supervisor.evidence.confirmation import confirms
+from holdfast.supervisor.progress import confirms_loss
 
 NCCL = "n1:77:99 [0] transport/net_ib.cc:295 NCCL WARN NET/IB"
 
@@ -17,7 +17,7 @@ NCCL = "n1:77:99 [0] transport/net_ib.cc:295 NCCL WARN NET/IB"
     ],
 )
 def test_an_error_that_no_transport_recovers_from(line: str) -> None:
-    assert confirms(line.encode() + b"\n")
+    assert confirms_loss(line.encode() + b"\n")
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_an_error_that_no_transport_recovers_from(line: str) -> None:
     ],
 )
 def test_what_follows_or_passes_confirms_nothing(line: str) -> None:
-    assert not confirms(line.encode() + b"\n")
+    assert not confirms_loss(line.encode() + b"\n")

@@ -14,7 +14,7 @@ KILLED = Attempt(
 )
 
 
-def told(cause: str, *, host: str = "n1", **detail: str) -> Evidence:
+def evidence_of(cause: str, *, host: str = "n1", **detail: str) -> Evidence:
     event = Event(kind="test", at=1.0, text=f"about {cause}", detail=detail)
     return Evidence(event=event, file="log", host=host, role="strong", cause=cause)
 
@@ -28,7 +28,7 @@ def test_an_attempt_that_ended_well_is_the_end() -> None:
 
 
 def test_a_killed_process_is_started_again_at_once_and_the_evidence_is_named() -> None:
-    decision = after([KILLED], told("host.killed"))
+    decision = after([KILLED], evidence_of("host.killed"))
     assert (decision.action, decision.wait_seconds) == ("restart", 0.0)
     assert decision.evidence == ("log:0: about host.killed",)
 
@@ -49,57 +49,57 @@ def test_a_checkpoint_that_refuses_to_load_is_not_tried_again() -> None:
 
 def test_the_same_cause_without_coming_further_ends_after_three() -> None:
     stuck = replace(KILLED, advanced=False)
-    assert after([KILLED, stuck], told("host.killed")).action == "restart"
-    third = after([KILLED, stuck, stuck], told("host.killed"))
+    assert after([KILLED, stuck], evidence_of("host.killed")).action == "restart"
+    third = after([KILLED, stuck, stuck], evidence_of("host.killed"))
     assert (third.action, third.exit_code) == ("stop", 93)
     assert "3 times without coming further" in third.reason
 
 
 def test_progress_gives_a_new_budget() -> None:
     stuck = replace(KILLED, advanced=False)
-    assert after([KILLED, stuck, KILLED, stuck], told("host.killed")).action == "restart"
+    assert after([KILLED, stuck, KILLED, stuck], evidence_of("host.killed")).action == "restart"
 
 
 def test_waits_grow_without_progress_and_end_with_it() -> None:
     stuck = replace(KILLED, advanced=False)
     others = [replace(stuck, cause=f"gpu.other{i}") for i in range(3)]
-    waits = [after([KILLED, *others[:i], stuck], told("host.killed")).wait_seconds for i in range(3)]
+    waits = [after([KILLED, *others[:i], stuck], evidence_of("host.killed")).wait_seconds for i in range(3)]
     assert waits == [5.0, 10.0, 20.0]
 
 
 def test_the_same_exception_at_the_same_step_twice_is_no_accident() -> None:
     raised = replace(KILLED, cause="job.exception", says="it failed", advanced=False)
-    once = after([raised], told("job.exception"))
-    twice = after([raised, raised], told("job.exception"))
-    elsewhere = after([raised, replace(raised, last_step=9, advanced=True)], told("job.exception"))
+    once = after([raised], evidence_of("job.exception"))
+    twice = after([raised, raised], evidence_of("job.exception"))
+    elsewhere = after([raised, replace(raised, last_step=9, advanced=True)], evidence_of("job.exception"))
     assert (once.action, twice.action, twice.exit_code, elsewhere.action) == ("restart", "stop", 93, "restart")
     assert "second time at step 5" in twice.reason
 
 
 def test_a_storm_ends_with_the_commands_code_so_that_the_scheduler_may_try_elsewhere() -> None:
     attempts = [replace(KILLED, ended=float(i), exit_code=-9) for i in range(10)]
-    storm = after(attempts, told("host.killed"))
+    storm = after(attempts, evidence_of("host.killed"))
     assert (storm.action, storm.exit_code) == ("stop", 137)
     spread = [replace(KILLED, ended=3600.0 * i) for i in range(10)]
-    assert after(spread, told("host.killed")).action == "restart"
+    assert after(spread, evidence_of("host.killed")).action == "restart"
 
 
 def test_a_bad_node_is_left_out_where_a_spare_stands_by() -> None:
     lost = replace(KILLED, cause="gpu.fell_off_bus", says="GPU gone")
-    with_spare = after([lost], told("gpu.fell_off_bus", host="n7"), spares=1)
+    with_spare = after([lost], evidence_of("gpu.fell_off_bus", host="n7"), spares=1)
     assert (with_spare.action, with_spare.exclude) == ("restart", ("n7",))
-    without = after([lost], told("gpu.fell_off_bus", host="n7"), spares=0)
+    without = after([lost], evidence_of("gpu.fell_off_bus", host="n7"), spares=0)
     assert (without.action, without.exit_code) == ("stop", 1)
     assert "no spare is left for n7" in without.reason
 
 
 def test_alone_on_a_machine_a_bad_node_is_tried_once_more() -> None:
     lost = replace(KILLED, cause="gpu.fell_off_bus", says="GPU gone")
-    assert after([lost], told("gpu.fell_off_bus")).action == "restart"
-    assert after([lost, lost], told("gpu.fell_off_bus")).action == "stop"
+    assert after([lost], evidence_of("gpu.fell_off_bus")).action == "restart"
+    assert after([lost, lost], evidence_of("gpu.fell_off_bus")).action == "stop"
 
 
 def test_full_storage_is_waited_for_where_it_is() -> None:
     full = replace(KILLED, cause="storage.full", says="no space")
-    decision = after([full], told("storage.full", path="/scratch/step_20.pt"))
+    decision = after([full], evidence_of("storage.full", path="/scratch/step_20.pt"))
     assert (decision.action, decision.storage) == ("wait_for_storage", "/scratch/step_20.pt")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.supervisor.nodes.admission import Signer
 from holdfast.supervisor.nodes.rendezvous import LeaderLost
 from holdfast.supervisor.nodes.report import AttemptEnd, AttemptPlan, AttemptReport
-from holdfast.supervisor.nodes.signed import Signer
 from tests.ports import free_port
 from tests.waiting import until
 

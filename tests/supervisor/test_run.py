@@ -79,7 +79,7 @@ def test_a_supervisor_that_was_killed_goes_on(tmp_path: Path) -> None:
     job.process.wait()
     again = supervise(tmp_path / "n1", command)
     again.until(lambda: "step 24" in again.output)
-    assert "goes on with the run" in again.said
+    assert "continues the run that began" in again.said
     again.process.send_signal(signal.SIGTERM)
     again.end()
     assert [one["number"] for one in again.run["attempts"]] == [1, 2]

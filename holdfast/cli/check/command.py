@@ -24,17 +24,17 @@ STYLES = {"pass": "green", "degraded": "yellow", "fail": "bold red", "unknown": 
 def check(
     stage: str = typer.Option("passive", help="Which suite to run: passive, bootstrap, or one of the configuration."),
     json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
-    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
-    seconds: float = typer.Option(0.0, min=0.0, help="Read twice, this far apart, so that rates can be judged."),
+    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it exists."),
+    seconds: float = typer.Option(0.0, min=0.0, help="Read twice, this far apart, so that rates can be evaluated."),
     everything: bool = typer.Option(False, "--all", help="Show passing checks with all their rows too."),
     active: bool = typer.Option(True, help="Bootstrap only: run the active probes, which need the whole node."),
     source: str = typer.Option(
         "",
         "--from",
-        help="Judge this instead: output of nvidia-smi and other tools, a folder, or a bundle of `capture`.",
+        help="Check this instead: output of nvidia-smi and other tools, a folder, or a bundle of `capture`.",
     ),
 ) -> int:
-    """Judge this machine, or what was captured of one. Exit code: 0 pass, 1 degraded, 2 fail, 3 unknown."""
+    """Check this machine, or captured data of another one. Exit code: 0 pass, 1 degraded, 2 fail, 3 unknown."""
     settings = load_settings(config)
     if source:
         return _check_file(source, settings, stage, json, everything)

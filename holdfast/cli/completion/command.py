@@ -23,10 +23,14 @@ class Shell(StrEnum):
 
 
 def completion(
-    shell: Annotated[Shell | None, typer.Argument(help="bash, zsh or fish; that of $SHELL.", metavar="SHELL")] = None,
+    shell: Annotated[
+        Shell | None, typer.Argument(help="bash, zsh or fish; default: that of $SHELL.", metavar="SHELL")
+    ] = None,
     man: Annotated[
         Path | None,
-        typer.Option(help="Write the man pages into this folder instead, such as /usr/local/share/man/man1."),
+        typer.Option(
+            metavar="FOLDER", help="Write the man pages into this folder instead, such as /usr/local/share/man/man1."
+        ),
     ] = None,
 ) -> None:
     """Print the completion script of a shell: holdfast completion bash > /etc/bash_completion.d/holdfast."""

@@ -18,8 +18,8 @@ Id = Annotated[str, typer.Argument(help="Its id, or its subject, such as cdu/c2 
 
 @app.command("list")
 def list_incidents(
-    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="The newest so many.")] = 50,
+    all_: Annotated[bool, typer.Option("--all", help="Also closed incidents.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most the newest N.")] = 50,
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,

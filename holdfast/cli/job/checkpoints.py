@@ -9,7 +9,7 @@ GIB = 1 << 30
 
 def show_places(kept: dict[str, Any], out: Any) -> None:
     if kept["unknown"]:
-        out.print(f"where its checkpoints live is unknown: {plain(kept['unknown'])}")
+        out.print(f"where its checkpoints are is unknown: {plain(kept['unknown'])}")
         return
     keepers = f"{count(kept['keepers'], 'keeper')} reporting, {count(kept['replicas'], 'replica')}"
     memory = f"{kept['used_bytes'] / GIB:,.1f} of {kept['budget_bytes'] / GIB:,.1f} GiB of memory in use"

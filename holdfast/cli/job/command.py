@@ -47,13 +47,15 @@ def list_jobs(url: Url = "", token: Token = "", as_json: AsJson = False) -> None
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="The job; OWNER:NAME where several users have one of that name.")],
-    files: Annotated[str, typer.Option(help="Read what ranks wrote without an agent, from this folder.")] = "",
+    name: Annotated[str, typer.Argument(help="The job; OWNER:NAME if several users have a job of that name.")],
+    files: Annotated[
+        str, typer.Option(help="Read the files in this folder that ranks wrote because no agent ran.")
+    ] = "",
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """One training job: ledger, exposure, where its checkpoints live, restarts, slow ranks and links."""
+    """One training job: ledger, exposure, where its checkpoints are, restarts, slow ranks and links."""
     if files:
         from holdfast.diagnosis.evidence.rank_files import read
 

@@ -39,10 +39,10 @@ def run(
     smallest: str = typer.Option("8", help="Smallest payload of the sweep in bytes, or with KiB, MiB, GiB."),
     largest: str = typer.Option("2GiB", help="Largest payload; the sweep stops earlier if memory or time run out."),
     pair_bytes: str = typer.Option("8MiB", help="Payload with which pairs are compared."),
-    longest_seconds: float = typer.Option(10.0, help="After an exchange as long as this no larger size is tried."),
+    longest_seconds: float = typer.Option(10.0, help="Try no larger size after an exchange that takes this long."),
     timeout_seconds: float = typer.Option(120.0, help="How long a host may stay silent before it counts as absent."),
     spoil: str = typer.Option("", help="For tests: put one wrong number into this rank's sum at this size."),
-    fabric: str = typer.Option("", help="Judge the sweep by the limits of this fabric of the catalog (reference)."),
+    fabric: str = typer.Option("", help="Compare the sweep with the limits of this fabric in the catalog (reference)."),
     topology: str = typer.Option(
         "",
         help="Where hosts are in the fabric: a file (ibnetdiscover with dump_fts, topology.conf, `node list --json`), "
@@ -54,7 +54,7 @@ def run(
     ),
     nccl_tests: str = typer.Option(
         "",
-        help="Judge this output of nccl-tests instead, or run this binary of it here, or a command such as "
+        help="Evaluate this nccl-tests output instead, or run this nccl-tests binary here, or a command such as "
         "'mpirun -np 16 --hostfile H all_reduce_perf'.",
     ),
     url: Url = "",

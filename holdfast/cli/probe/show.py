@@ -17,7 +17,7 @@ Document = dict[str, Any]
 
 
 def show(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """Show what is proven of the fabric: every pair of leaves, when and how fast; suspects; next probe sessions."""
+    """Show what is known about the fabric: every pair of leaves, when and how fast; suspects; next probe sessions."""
     found = connect(url, token).get("/v1/probes")
     if as_json:
         typer.echo(json.dumps(found))

@@ -9,7 +9,5 @@ Url = Annotated[
 ]
 Token = Annotated[str, typer.Option("--token", help="Your token; $HOLDFAST_TOKEN, or that of `holdfast up`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Config = Annotated[
-    str, typer.Option("--config", help="Configuration file; /etc/holdfast/holdfast.toml if it is there.")
-]
+Config = Annotated[str, typer.Option("--config", help="Configuration file; /etc/holdfast/holdfast.toml if it exists.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log more.")]

@@ -30,7 +30,7 @@ Calibrate = Annotated[
     str, typer.Option("--calibrate", help="Take the rate of the first hazard from this event log (CSV).")
 ]
 Aggregated = Annotated[
-    bool, typer.Option("--aggregated", help="Another, coarser model: one job, one rate, no nodes. Much faster.")
+    bool, typer.Option("--aggregated", help="Use a coarser model: one job, one rate, no nodes. Much faster.")
 ]
 Plot = Annotated[str, typer.Option("--plot", help="Draw a picture: FILE.svg, or - for the terminal.")]
 

@@ -73,8 +73,10 @@ class Backend(Protocol):
 
     @property
     def reads_state_first(self) -> bool:
-        """`perform` looks at the world and does only what is missing, so that twice is once. Where it does not, an
-        action that may have run is performed again only if `did_run` says that it did not."""
+        """`perform` reads the node's state and does only what is missing, so that a second call changes nothing.
+
+        Where this is False, an action that may have run is performed again only if `did_run` says that it did not.
+        """
         ...
 
     def did_run(self, action: Action) -> bool | None:

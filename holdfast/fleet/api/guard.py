@@ -86,8 +86,8 @@ def on_store_error(request: Request[Any, Any, Any], error: StoreError) -> Respon
 
 
 def on_mistake(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    log.error("a mistake of our own at %s %s", request.method, request.url.path, exc_info=error)
-    return _refusal(500, "the controller made a mistake of its own; its log says more", {})
+    log.error("internal error at %s %s", request.method, request.url.path, exc_info=error)
+    return _refusal(500, "internal error; the controller's log has the details", {})
 
 
 def on_deep_body(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:

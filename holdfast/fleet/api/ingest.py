@@ -49,8 +49,8 @@ class Ingest:
             log.warning("the store does not answer: %s", error)
             await _answer(send, 503, ProblemBody(f"the store does not answer: {public(error)}"), {"Retry-After": "2"})
         except Exception:
-            log.exception("a mistake of our own at %s", PATH)
-            await _answer(send, 500, ProblemBody("the controller made a mistake of its own; its log says more"), {})
+            log.exception("internal error at %s", PATH)
+            await _answer(send, 500, ProblemBody("internal error; the controller's log has the details"), {})
         else:
             await _answer(send, 200, ack, {})
 

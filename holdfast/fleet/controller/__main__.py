@@ -1,16 +1,32 @@
 """Entry point of `holdfast controller`."""
 
 import argparse
+import json
 import logging
 import sys
+import time
 
 from holdfast.fleet.controller.server import serve
 from holdfast.fleet.controller.settings import load
 from holdfast.fleet.store import StoreError
 from holdfast.model.settings import SettingsError
-from holdfast.runtime.json_log import JsonFormatter
 
 USAGE_ERROR = 64
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line, for collectors such as Loki or Elasticsearch."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
 
 
 def main() -> int:

@@ -86,7 +86,7 @@ class Actor:
             try:
                 await self._work_on(stored)
             except Exception:
-                log.exception("action %d is left to be claimed again: a mistake of our own", stored.id)
+                log.exception("action %d failed with an internal error; it will be claimed again", stored.id)
             finally:
                 self._known.discard(stored.id)
                 waiting.popleft()
@@ -100,13 +100,13 @@ class Actor:
             return
         performed = performed or await self._perform(stored)
         if performed is None:
-            log.warning("action %d is left to whoever leads now: our lease ran out", stored.id)
+            log.warning("action %d is left to the new leader: our lease expired", stored.id)
             return
         log.info("%s %s: %s", stored.action.verb.value, stored.action.node, performed.message)
         try:
             await self._writer.ask(ReportWork(partial(claims.end, stored, performed)))
         except Problem as problem:
-            log.warning("what became of action %d is not stored: %s", stored.id, problem)
+            log.warning("the outcome of action %d was not stored: %s", stored.id, problem)
 
     async def _close(self, stored: StoredAction) -> ActionOutcome | None:
         """Before a repair step, in the last moment: an administrator may have resumed the node since it was confirmed
@@ -134,7 +134,7 @@ class Actor:
         try:
             begun: bool = await self._writer.ask(ReportWork(partial(claims.begin, stored)))
         except Problem as problem:
-            log.warning("action %d is not begun: %s", stored.id, problem)
+            log.warning("action %d was not started: %s", stored.id, problem)
             return False
         return begun
 
@@ -183,5 +183,5 @@ def _perform(backend: Backend, stored: StoredAction, dry_run: bool) -> ActionOut
     try:
         return backend.perform(stored.action, dry_run)
     except Exception as error:
-        log.exception("the back end %s made a mistake", backend.name)
-        return failed(f"the back end {backend.name} made a mistake: {error}", retryable=False)
+        log.exception("the back end %s raised an unexpected error", backend.name)
+        return failed(f"the back end {backend.name} raised an unexpected error: {error}", retryable=False)

@@ -276,7 +276,8 @@ def _check_bounds(ask: TokenRequest, demo: bool) -> None:
     if ask.role not in (None, Role.JOB) and (ask.nodes or ask.job):
         raise Problem(400, "nodes, job: only a join token and a job's token have them")
     if joining and ask.uses > 1 and not (ask.node or ask.nodes or network or demo):
-        raise Problem(400, "nodes or network: a join token for several nodes says which, or where they enrol from")
+        why = "a join token for several nodes must list the nodes, or the network that they enrol from"
+        raise Problem(400, f"nodes or network: {why}")
 
 
 def open_session(caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> tuple[str, float]:

@@ -41,7 +41,7 @@ async def keep_running(
             recovered.cancel()
         pause = components.failed(name, error)
         detail = error if isinstance(error, BaseException) else None
-        log.error("%s failed: %s; it starts again in %.0f s", name, described(error), pause, exc_info=detail)
+        log.error("%s failed: %s; it restarts in %.0f s", name, described(error), pause, exc_info=detail)
         await sleep(pause)
 
 
@@ -64,7 +64,7 @@ async def report_components(components: Components, writer: Writer, sleep: Sleep
             reported = now
         except Problem as problem:
             reported = None
-            log.debug("the controller's own health is not stored now: %s", problem)
+            log.debug("the controller's own health was not stored: %s", problem)
 
 
 def _report(failing: Sequence[ComponentView], transaction: Transaction, fresh: Sequence[bool]) -> None:

@@ -80,13 +80,13 @@ async def _poll(
             performed = await asyncio.to_thread(kubernetes.perform, action, False)
             await writer.ask(ReportWork(partial(_audit, action, performed)))
         for job in await asyncio.to_thread(kubernetes.start_again, snapshot):
-            log.info("%s was suspended for a drain and starts again", job)
+            log.info("%s was suspended for a drain and is resumed", job)
     except NoAnswer as error:
         if str(error) != seen.complaint:  # once, however often the read fails
             log.warning("Kubernetes does not answer: %s", error)
         return replace(seen, complaint=str(error))
     except Problem as problem:
-        log.debug("what Kubernetes says is not for us now: %s", problem)
+        log.debug("observations of Kubernetes are ignored: %s", problem)
     return seen
 
 
@@ -94,7 +94,7 @@ async def _poll(
 class KubernetesMemory:
     """State kept between reads. `take` runs in the writer's thread."""
 
-    keeper: KubernetesReconciler = field(default_factory=KubernetesReconciler)
+    reconciler: KubernetesReconciler = field(default_factory=KubernetesReconciler)
     jobs: dict[str, Job] = field(default_factory=dict)
     complaint: str = ""
 
@@ -105,7 +105,7 @@ class KubernetesMemory:
 
         Another is remembered, for a batch that cannot be committed is tried again from this one.
         """
-        after = KubernetesMemory(self.keeper.copy(), self.jobs)
+        after = KubernetesMemory(self.reconciler.copy(), self.jobs)
         return after, after._take(snapshot, began, transaction)
 
     def _take(self, snapshot: Snapshot, began: float, transaction: Transaction) -> list[Action]:
@@ -114,10 +114,10 @@ class KubernetesMemory:
         changed = self._changed_jobs(snapshot, transaction.now)
         transaction.store.save_jobs(changed)
         transaction.fleet.note_jobs(changed)
-        for name in self.keeper.registered_anew(snapshot, transaction.fleet.nodes):
+        for name in self.reconciler.registered_anew(snapshot, transaction.fleet.nodes):
             reason = "its Node object in Kubernetes is not the one that was tested"
             transaction.decide(transaction.fleet.retest(name, reason, "kubernetes", transaction.now))
-        due = self.keeper.due(snapshot, transaction.fleet.nodes, transaction.now, transaction.fleet.policy)
+        due = self.reconciler.due(snapshot, transaction.fleet.nodes, transaction.now, transaction.fleet.policy)
         # In a dry run nothing is carried out, so everything would be missing for ever.
         due = [action for action in due if not transaction.fleet.dry_run(action.node)]
         # A cordon of a node that takes work would be abandoned, so it is carried out here.

@@ -48,7 +48,7 @@ async def observe_slurm(
             log.warning("Slurm does not answer: %s", error)
         except Problem as problem:
             seen = ObserverMemory()  # another leads, or it could not be stored: the store is asked again what it knows
-            log.debug("what Slurm says is not for us now: %s", problem)
+            log.debug("observations of Slurm are ignored: %s", problem)
         await asyncio.sleep(seconds)
 
 
@@ -68,7 +68,7 @@ class Accounting:
             return self.slurm.accounted(since)
         except NoAnswer as error:
             self.kept = error.retryable
-            log.warning("jobs come from squeue alone, not from the accounting: %s", error)
+            log.warning("jobs are read from squeue only, because accounting does not answer: %s", error)
             return ()
 
 
@@ -76,7 +76,7 @@ class Accounting:
 class ObserverMemory:
     """State kept between reads. Used in the writer's thread only."""
 
-    keeper: SlurmReconciler = field(default_factory=SlurmReconciler)
+    reconciler: SlurmReconciler = field(default_factory=SlurmReconciler)
     jobs: dict[str, Job] | None = None
     waiting: tuple[Job, ...] = ()  # ended on a node whose stage changed since that read began
     over: tuple[str, ...] = ()  # reservations of repair steps that have ended
@@ -85,7 +85,7 @@ class ObserverMemory:
         self, snapshot: SlurmSnapshot, missed: Sequence[Job], transaction: Transaction, fresh: Sequence[bool]
     ) -> "ObserverMemory":
         """What is remembered after it: another, for a batch that cannot be committed is tried again from this one."""
-        after = ObserverMemory(self.keeper.copy(), self.jobs, self.waiting)
+        after = ObserverMemory(self.reconciler.copy(), self.jobs, self.waiting)
         after._take(snapshot, missed, transaction)
         return after
 
@@ -114,9 +114,9 @@ class ObserverMemory:
         transaction.decide(transaction.fleet.observe(current, transaction.now, snapshot.began))
         transaction.store.save_jobs(changed)
         transaction.fleet.note_jobs(changed)
-        for name, why in self.keeper.untested(current, lives):
+        for name, why in self.reconciler.untested(current, lives):
             transaction.decide(transaction.fleet.retest(name, why, "slurm", transaction.now))
-        due = self.keeper.due(current, lives, snapshot.began)
+        due = self.reconciler.due(current, lives, snapshot.began)
         # In a dry run nothing is carried out, so everything would be missing for ever.
         transaction.decide(
             [_reminded(transaction, action) for action in due if not transaction.fleet.dry_run(action.node)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from holdfast import seams
-from holdfast.catalog import plausible, seam_kinds
+from holdfast.catalog import seam_kinds, seam_signals
 from holdfast.economics.costs.ledger import LossLedger
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.board import Board
@@ -21,8 +21,8 @@ from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.incidents.account import account, continued
 from holdfast.fleet.incidents.attribution import attributed, restored
 from holdfast.fleet.incidents.baseline import Baseline
-from holdfast.fleet.incidents.labour import hours_worked, item_key
 from holdfast.fleet.incidents.learned import LearnedBaseline
+from holdfast.fleet.incidents.losses import hours_worked, item_key
 from holdfast.fleet.incidents.ranks import SeamRanks
 from holdfast.fleet.incidents.recovery import ended, recovered
 from holdfast.fleet.incidents.topology import TopologyGaps, with_the_fleet
@@ -138,7 +138,7 @@ class SeamWatch:
         known.take([(one.subject, one.name) for one in ask.signals], len(ask.events), now)
         absurd = []
         for one in ask.signals:
-            if why := plausible.absurd(one.name, one.value):
+            if why := seam_signals.implausible(one.name, one.value):
                 absurd.append(f"{one.subject} {one.name}: {why}")
             else:
                 self.window.put(
@@ -214,9 +214,9 @@ class SeamWatch:
             except Problem as problem:  # the writer has too much to do, or another leads
                 self._trouble = problem.sentence
             except Exception as error:
-                self._trouble = "a mistake of our own; the log says more"
+                self._trouble = "internal error; the controller's log has the details"
                 self._board.components.failed("seams", error)
-                log.exception("an evaluation of the seams failed; the next is tried")
+                log.exception("an evaluation of the seam rules failed; the next one runs as usual")
 
     async def _evaluate(self, writer: Writer) -> None:
         now = self._lived(clock.now())

@@ -34,8 +34,7 @@ from holdfast.fleet.controller.contained import keep_running, report_components
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
 from holdfast.fleet.controller.observer import observe_slurm
-from holdfast.fleet.controller.operators.home import sample_figures
-from holdfast.fleet.controller.operators.notifying import follow_inbox
+from holdfast.fleet.controller.operators.loops import follow_inbox, sample_figures
 from holdfast.fleet.controller.seam_settings import SeamFiles
 from holdfast.fleet.controller.service import ControllerService
 from holdfast.fleet.controller.settings import Controlling, Listening, clear_text
@@ -236,9 +235,9 @@ class _Process:
             try:
                 writer.policy = self._board.policy = policy_file.load(path)
             except SettingsError as error:
-                log.error("the policy stays as it was: %s", error)
+                log.error("the new policy was refused and the old one stays: %s", error)
                 return
-            log.info("the policy was read again from %s", path)
+            log.info("the policy was reloaded from %s", path)
             with suppress(Problem):  # too much waits: the log has it
                 writer.put(ReportWork(partial(commands.policy_changed, _difference(before, writer.policy))))
 

@@ -299,7 +299,7 @@ class ControllerService:
             self._show_changes(news)
             self.board.components.succeeded("board")
         except Exception as error:
-            log.exception("the board could not take a change")
+            log.exception("a change could not be published")
             self.board.components.failed("board", error)
         for future, result in news.answers:
             _answer(future, result)

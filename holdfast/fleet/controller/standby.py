@@ -102,7 +102,7 @@ async def forget_the_old(writer: Writer, days: float) -> None:
             try:
                 forgotten = await writer.ask(ReportWork(partial(_forget, days * 86_400)))
             except Problem as problem:
-                log.debug("history is not shortened now: %s", problem)
+                log.debug("old history was not deleted: %s", problem)
                 break
 
 

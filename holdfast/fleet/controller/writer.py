@@ -121,13 +121,13 @@ class Writer:
                 self._give_up(str(error))
             except Exception as error:  # noqa: BLE001  noted with its traceback
                 self._note(error)
-                self._give_up("a mistake of our own")
+                self._give_up("internal error")
         with suppress(StoreError):  # the lease runs out by itself
             self._lead.resign(self._store)
 
     def _note(self, error: Exception) -> None:
         component, cause = error.args if isinstance(error, ComponentError) else ("writer", error)
-        log.error("%s failed; the writer reads the fleet again and goes on", component, exc_info=cause)
+        log.error("%s failed; the writer reads the fleet again and continues", component, exc_info=cause)
         self._components.failed(component, cause)
 
     def _round(self) -> None:
@@ -196,7 +196,9 @@ class Writer:
                     raise ComponentError(batch[0].component, error) from error
                 raise
             again = again and isinstance(error, StoreError)
-            log.warning("a batch of %d failed (%s); %s tried", len(batch), error, "it is again" if again else "each is")
+            log.warning(
+                "a batch of %d failed (%s); %s retried", len(batch), error, "it is" if again else "each request is"
+            )
             if again:
                 self._write(batch, self._loaded_for(batch), epoch, again=False)
             else:
@@ -221,7 +223,7 @@ class Writer:
                 raise
             except Exception as error:  # noqa: BLE001  noted with its traceback
                 if isinstance(error, StoreError):
-                    log.warning("could not be stored alone either: %s", error)
+                    log.warning("a single request could not be stored either: %s", error)
                 else:
                     self._note(error)
                 self._fleet = None
@@ -290,7 +292,7 @@ class Writer:
             self._on_news(News(answers=answers, leader=self._lead.leader, leading=self._fleet is not None))
 
     def _say_who_leads(self) -> None:
-        log.info("this controller %s", "leads" if self._lead.epoch is not None else "stands by")
+        log.info("this controller %s", "leads" if self._lead.epoch is not None else "is a standby")
         self._on_news(News(leader=self._lead.leader, leading=self._lead.epoch is not None))
 
     def _publish_everything(self, fleet: Fleet) -> None:

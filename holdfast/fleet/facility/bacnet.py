@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from holdfast.catalog import plausible
+from holdfast.catalog import seam_signals
 from holdfast.fleet.facility.building import host_and_port, number, refuse_unknown, refuse_zero
 from holdfast.model.signal import Reading
 from holdfast.runtime.source import ReadingBuilder
@@ -164,7 +164,7 @@ class BacnetSource:
             builder.miss(about, f"{where}: {found.why}", one.signal)
             return
         value = found.value * one.scale + one.offset
-        if why := plausible.absurd(one.signal, value, one.least, one.most):
+        if why := seam_signals.implausible(one.signal, value, one.least, one.most):
             builder.miss(about, f"{where}: {why}; a broken sensor, or another scale", one.signal)
         else:
             builder.add(about, one.signal, value)

@@ -1,6 +1,6 @@
 """Settings that all facility devices share."""
 
-from holdfast.catalog import plausible
+from holdfast.catalog import seam_signals
 
 LARGEST_PORT = 65_535
 
@@ -15,7 +15,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 def number(value: object) -> float | None:
     """A device's value as a float; None for what is no number. An integer of 401 digits becomes infinite, which no
-    sensor can mean: `plausible.absurd` refuses it with a reason."""
+    sensor can mean: `seam_signals.implausible` refuses it with a reason."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -25,7 +25,7 @@ def number(value: object) -> float | None:
 
 
 def refuse_unknown(signal: str) -> None:
-    if not plausible.known(signal):
+    if not seam_signals.known(signal):
         raise ValueError(f"signal: {signal!r} is not one of the signals in docs/facility.md")
 
 

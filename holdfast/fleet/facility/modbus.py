@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from holdfast.catalog import plausible
+from holdfast.catalog import seam_signals
 from holdfast.fleet.facility.building import host_and_port, refuse_unknown, refuse_zero
 from holdfast.formats.facility import modbus_registers
 from holdfast.formats.facility.modbus_registers import Kind, Order
@@ -122,7 +122,7 @@ class ModbusSource:
         except ValueError as error:
             return 0.0, str(error), True
         value = raw * one.scale + one.offset
-        why = plausible.absurd(one.signal, value, one.least, one.most)
+        why = seam_signals.implausible(one.signal, value, one.least, one.most)
         return value, f"{why}; a broken sensor, or another type or scale" if why else "", True
 
     def _blind(self, now: float, why: str) -> Reading:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from holdfast.catalog import plausible
+from holdfast.catalog import seam_signals
 from holdfast.fleet.facility.json_api import CannotRead, get_object
 from holdfast.model.signal import Reading
 from holdfast.runtime.source import ReadingBuilder
@@ -28,7 +28,7 @@ class PromqlQuery:
     most: float | None = None
 
     def __post_init__(self) -> None:
-        if not plausible.known(self.signal):
+        if not seam_signals.known(self.signal):
             raise ValueError(f"signal: {self.signal!r} is not one of the signals in docs/facility.md")
         if not self.query.strip():
             raise ValueError("query: expected PromQL")
@@ -84,7 +84,7 @@ class PromqlSource:
             scaled = value * one.scale + one.offset
             if abs(at - now) > MOST_SKEW_SECONDS:
                 builder.miss(about, f"its clock is {now - at:.0f} s from ours; the value is not used", one.signal)
-            elif why := plausible.absurd(one.signal, scaled, one.least, one.most):
+            elif why := seam_signals.implausible(one.signal, scaled, one.least, one.most):
                 builder.miss(about, why, one.signal)
             else:
                 builder.add(about, one.signal, scaled)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from holdfast.catalog import plausible
+from holdfast.catalog import seam_signals
 from holdfast.fleet.facility.building import number
 from holdfast.fleet.facility.json_api import CannotRead, get_object
 from holdfast.model.signal import Event, Reading
@@ -107,17 +107,17 @@ class RedfishThermalSource:
             if isinstance(health, str):
                 builder.add(about, "psu_healthy", float(health == "OK"))
             output = _number(one, "LastPowerOutputWatts")
-            if output is not None and not plausible.absurd("psu_output_watts", output):
+            if output is not None and not seam_signals.implausible("psu_output_watts", output):
                 builder.add(about, "psu_output_watts", output)
 
     def _add_mean(self, builder: ReadingBuilder, name: str, values: list[float | None]) -> None:
         """The mean of several sensors without impossible values; absent, with the reason, if none is left."""
         seen = [value for value in values if value is not None]
-        good = [value for value in seen if not plausible.absurd(name, value)]
+        good = [value for value in seen if not seam_signals.implausible(name, value)]
         if good:
             builder.add(self.settings.subject, name, sum(good) / len(good))
-        elif plausible.known(name):
-            why = plausible.absurd(name, seen[0]) if seen else "this BMC does not report it"
+        elif seam_signals.known(name):
+            why = seam_signals.implausible(name, seen[0]) if seen else "this BMC does not report it"
             builder.miss(self.settings.subject, why, name)
 
     def _leaking(self, found: Mapping[str, Any], now: float) -> list[Event]:

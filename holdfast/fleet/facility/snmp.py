@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from holdfast.catalog import plausible
+from holdfast.catalog import seam_signals
 from holdfast.fleet.facility.building import host_and_port, refuse_unknown
 from holdfast.model.signal import Event, Reading
 from holdfast.runtime.source import ReadingBuilder
@@ -120,7 +120,7 @@ class SnmpSource:
             answer = type(value).__name__
             builder.miss(about, f"{one.oid}: expected a number, the device says {answer}", one.signal)
             return
-        if why := plausible.absurd(one.signal, number, one.least, one.most):
+        if why := seam_signals.implausible(one.signal, number, one.least, one.most):
             builder.miss(about, f"{one.oid}: {why}; a broken sensor, or another scale", one.signal)
         else:
             builder.add(about, one.signal, number)

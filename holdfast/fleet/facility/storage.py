@@ -14,7 +14,7 @@ import weakref
 from dataclasses import dataclass
 from typing import IO
 
-from holdfast.catalog import plausible
+from holdfast.catalog import seam_signals
 from holdfast.model.signal import Reading
 from holdfast.runtime.source import ReadingBuilder
 
@@ -111,7 +111,7 @@ class StorageSource:
             return self._blind(now, f"{self.settings.path}: {last}")
         builder = ReadingBuilder()
         for name, value in zip((LATENCY, METADATA, USED), json.loads(output), strict=True):
-            why = "the mount does not tell it" if value is None else plausible.absurd(name, value)
+            why = "the mount does not tell it" if value is None else seam_signals.implausible(name, value)
             if why:
                 builder.miss(self.settings.subject, why, name)
             else:

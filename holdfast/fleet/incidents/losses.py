@@ -1,6 +1,6 @@
-"""Losses of the affected jobs and pools, measured in the window."""
+"""Losses of the affected jobs and pools, measured in the window, and the hours that people worked on an incident."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +10,13 @@ from holdfast.fleet.incidents.attribution import usual_of
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.model.account import Loss
 from holdfast.model.finding import Finding
+from holdfast.model.inbox import ItemRecord
 from holdfast.model.panel import Panel, Values
 from holdfast.model.topology import Topology
 
 RECENT_SECONDS = 120.0
 BASELINE_SECONDS = 1_800.0
+HOUR = 3600.0
 SLOWER_IS_LONGER = ("job_step_seconds", "request_latency_seconds", "pool_transfer_seconds")
 
 
@@ -100,3 +102,22 @@ def _gpus(subject: str, panel: Panel, topology: Topology) -> float | None:
     if held:
         return float(len(held))
     return next((float(job.gpus) for job in panel.jobs if f"job/{job.id}" == subject and job.gpus), None)
+
+
+def item_key(incident_id: str) -> str:
+    """The key of an incident in the inbox."""
+    return f"incident/{incident_id}"
+
+
+def hours_worked(ids: Mapping[str, str], records: Mapping[str, ItemRecord], now: float) -> dict[str, float]:
+    """Hours by root cause, from the acknowledgement to the resolution or until now.
+
+    `ids` has the incident of each root cause. An incident that no one acknowledged is left out: nothing is known.
+    """
+    found = {}
+    for root, incident_id in ids.items():
+        record = records.get(item_key(incident_id))
+        if record is not None and record.acknowledged_at is not None:
+            until = record.resolved_at if record.resolved_at is not None else now
+            found[root] = max(0.0, until - record.acknowledged_at) / HOUR
+    return found

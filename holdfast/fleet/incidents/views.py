@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import isfinite
 
-from holdfast.catalog import plausible
+from holdfast.catalog import seam_signals
 
 MOST_SAMPLES = 2_000
 MOST_GAPS = 200
@@ -95,7 +95,7 @@ class SignalSample:
     def __post_init__(self) -> None:
         if not 0 < len(self.subject) <= LONGEST_NAME or "/" not in self.subject:
             raise ValueError("subject: expected an address such as job/llama or path/prefill-decode")
-        if not plausible.known(self.name):
+        if not seam_signals.known(self.name):
             raise ValueError(f"name: {self.name[:80]!r} is not one of the signals in docs/facility.md")
         if not isfinite(self.value):
             raise ValueError("value: expected a finite number")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.catalog import plausible
+from holdfast.catalog import seam_signals
 from holdfast.model import subject
 from holdfast.model.job import Job
 from holdfast.model.panel import Panel, SignalTable, Values
@@ -72,7 +72,7 @@ class SeamWindow:
     def put(self, at: float, about: str, name: str, value: float, cadence: float) -> None:
         """One value; what is older than the window, ahead of time or no number is left out."""
         ahead = not at <= self._clock() + MOST_AHEAD_SECONDS  # one wrong clock would push all else out
-        if ahead or not math.isfinite(value) or plausible.absurd(name, value):
+        if ahead or not math.isfinite(value) or seam_signals.implausible(name, value):
             return
         slot = int(at // self.step)
         if self._slot is None or slot > self._slot:

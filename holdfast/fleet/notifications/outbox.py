@@ -41,7 +41,7 @@ class Outbox:
         room = MOST_WAITING - len(self._waiting)
         if len(new) > room:
             self.failed += len(new) - room
-            log.warning("%d notifications were dropped: %d wait already", len(new) - room, len(self._waiting))
+            log.warning("%d notifications were dropped: %d are already waiting", len(new) - room, len(self._waiting))
         self._waiting += new[: max(0, room)]
 
     async def run(self) -> None:
@@ -79,7 +79,7 @@ def deliver(channel: Channel, note: Notification) -> tuple[str, bool]:
     except NoAnswer as error:
         return str(error), not error.retryable
     except Exception as error:  # a channel must never end the controller
-        log.exception("a notification could not be made")
+        log.exception("a notification could not be written")
         return f"{type(error).__name__}: {error}", True
     if 200 <= reply.status < 300:
         return "", True

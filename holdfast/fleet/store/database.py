@@ -107,7 +107,7 @@ class Kept:
                 self._make_partitions_at = retention.partitions_ahead(connection, now)
         except StoreError as error:
             self._make_partitions_at = now + 3_600
-            log.warning("could not prepare the coming weeks' partitions, will try again in an hour: %s", error)
+            log.warning("partitions for the coming weeks could not be created; next attempt in an hour: %s", error)
 
     def retain(self, before: float, most: int = 10_000) -> int:
         """Forget a bounded part of what is older; ask again until 0."""

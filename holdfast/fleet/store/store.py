@@ -6,15 +6,13 @@ from sqlalchemy import Engine
 
 from holdfast.fleet.store import (
     actions,
-    asset_records,
     credentials,
+    documents,
     inbox,
     leadership,
     proofs,
     records,
     reports,
-    seam_documents,
-    trainings,
 )
 from holdfast.fleet.store import nodes as lives
 from holdfast.fleet.store.database import Kept
@@ -218,31 +216,31 @@ class Store(Kept):
         with self._reading() as connection:
             return records.find_incident(connection, wanted)
 
-    def save_seam_documents(self, kind: str, documents: Mapping[str, str], at: float) -> None:
+    def save_seam_documents(self, kind: str, bodies: Mapping[str, str], at: float) -> None:
         """Learned baselines and announced work, by name."""
         with self._writing() as connection:
-            seam_documents.save(connection, kind, documents, at)
+            documents.save_seam_documents(connection, kind, bodies, at)
 
     def seam_documents(self, kind: str) -> dict[str, str]:
         with self._reading() as connection:
-            return seam_documents.load(connection, kind)
+            return documents.load_seam_documents(connection, kind)
 
     def remove_seam_document(self, kind: str, name: str) -> bool:
         with self._writing() as connection:
-            return seam_documents.remove(connection, kind, name)
+            return documents.remove_seam_document(connection, kind, name)
 
     def save_asset_record(self, node: str, record: AssetRecord, at: float) -> None:
         with self._writing() as connection:
-            asset_records.save(connection, node, record, at)
+            documents.save_assets(connection, node, record, at)
 
     def asset_record(self, node: str) -> AssetRecord:
         with self._reading() as connection:
-            return asset_records.of(connection, node)
+            return documents.assets_of(connection, node)
 
     def asset_record_in_batch(self, node: str) -> AssetRecord:
         """Asked by the writer: with what its batch has saved so far."""
         with self._writing() as connection:
-            return asset_records.of(connection, node)
+            return documents.assets_of(connection, node)
 
     def save_proofs(self, reported: Sequence[Proof]) -> None:
         with self._writing() as connection:
@@ -254,12 +252,12 @@ class Store(Kept):
 
     def save_trainings(self, reported: Sequence[Training]) -> None:
         with self._writing() as connection:
-            trainings.save(connection, reported)
+            documents.save_trainings(connection, reported)
 
     def trainings(self, most: int) -> list[Training]:
         """The newest first."""
         with self._reading() as connection:
-            return trainings.newest(connection, most)
+            return documents.newest_trainings(connection, most)
 
     def save_item(self, record: ItemRecord, note: ItemNote) -> None:
         with self._writing() as connection:

@@ -23,14 +23,14 @@ WORD_BYTES = 4  # port_*_data counts words of four bytes
 def tick(node: TwinNode, seconds: float, seed: int = 0) -> None:
     """Let time pass. Counters grow, temperatures and power move a little; nothing breaks by itself."""
     uptime = _uptime(node) + seconds
-    chance = random.Random(f"{seed}/{node.name}/{uptime:.3f}")
+    rng = random.Random(f"{seed}/{node.name}/{uptime:.3f}")
     for index in range(node.state.gpu_count):
         gpu = node.state.gpu[index]
-        _work(gpu, seconds, chance)
-        settle(gpu, node.model, noise_celsius=chance.uniform(-0.8, 0.8), noise_watts=chance.uniform(-4, 4))
+        _work(gpu, seconds, rng)
+        settle(gpu, node.model, noise_celsius=rng.uniform(-0.8, 0.8), noise_watts=rng.uniform(-4, 4))
     for rail, port in enumerate(node.ports()):
         load = node.state.gpu[rail].load if rail < node.state.gpu_count else 0.0
-        _traffic(node, port, load, seconds, chance)
+        _traffic(node, port, load, seconds, rng)
     write_in_place(node.proc.root / "uptime", procfs.uptime_text(uptime, node.model))
     write_in_place(node.proc.root / "stat", procfs.stat_text(node.model, node.boot_time, uptime))
 
@@ -50,9 +50,9 @@ def settle(gpu: Gpu, model: Model, noise_celsius: float = 0.0, noise_watts: floa
     gpu.event_reasons = gpu.event_reasons & ~IDLE_REASON | (0 if gpu.load else IDLE_REASON)
 
 
-def _work(gpu: Gpu, seconds: float, chance: random.Random) -> None:
+def _work(gpu: Gpu, seconds: float, rng: random.Random) -> None:
     gpu.energy_millijoules += round(gpu.power_milliwatts * seconds)
-    if chance.random() < REPLAYS_PER_HOUR * seconds / 3600:
+    if rng.random() < REPLAYS_PER_HOUR * seconds / 3600:
         gpu.pcie_replays += 1
     gpu.pcie_sent_kilobytes_per_second = round(gpu.load * 9_000_000)
     gpu.pcie_received_kilobytes_per_second = round(gpu.load * 4_000_000)
@@ -64,7 +64,7 @@ def _work(gpu: Gpu, seconds: float, chance: random.Random) -> None:
             link.received_bytes += moved
 
 
-def _traffic(node: TwinNode, port: TwinRdmaPort, load: float, seconds: float, chance: random.Random) -> None:
+def _traffic(node: TwinNode, port: TwinRdmaPort, load: float, seconds: float, rng: random.Random) -> None:
     here = node.sys.root / port.path
     try:
         if (here / "state").read_text(encoding="ascii") != ACTIVE:
@@ -75,7 +75,7 @@ def _traffic(node: TwinNode, port: TwinRdmaPort, load: float, seconds: float, ch
         return  # its bytes are not simulated
     line_rate = float(port.rate.split()[0]) * 1e9 / 8
     for way in ("xmit", "rcv"):
-        share = load * BUSY_SHARE_OF_LINE_RATE * chance.uniform(0.9, 1.1)
+        share = load * BUSY_SHARE_OF_LINE_RATE * rng.uniform(0.9, 1.1)
         moved = (share * line_rate + IDLE_BYTES_PER_SECOND) * seconds
         _add(node, f"{port.path}/counters/port_{way}_data", moved / WORD_BYTES)
         _add(node, f"{port.path}/counters/port_{way}_packets", moved / BYTES_PER_PACKET)

@@ -5,17 +5,45 @@
 3. The node signs its name with the session: an old recording cannot join.
 """
 
+import hmac
 import secrets
 from collections.abc import Callable
+from hashlib import sha256
 
 import msgspec
 from torch._C._distributed_c10d import TCPStore
 
 from holdfast.runtime import codec
-from holdfast.supervisor.nodes.signed import Signer
 
 _MOST_CLAIMS = 4096  # anybody who reaches the store can raise the count
 _NONCE_CHARACTERS = 32
+_MAC_CHARACTERS = 64
+
+
+class Signer:
+    """Signs messages with the job's secret, because the store has no authentication.
+
+    The key and the session are signed too, so a message is valid only under its key and in its run.
+    """
+
+    def __init__(self, secret: bytes, session: str = "") -> None:
+        self._secret, self._session = secret, session
+
+    def of_session(self, session: str) -> "Signer":
+        return Signer(self._secret, session)
+
+    def seal(self, key: str, value: bytes) -> str:
+        return self._mac(key, value) + value.decode()
+
+    def open(self, key: str, sealed: bytes) -> bytes | None:
+        """None where another secret, key or session signed it, or none."""
+        mac, value = sealed[:_MAC_CHARACTERS], sealed[_MAC_CHARACTERS:]
+        return value if hmac.compare_digest(mac, self._mac(key, value).encode()) else None
+
+    def _mac(self, key: str, value: bytes) -> str:
+        fields = (self._session.encode(), key.encode(), value)
+        whole = b"".join(len(one).to_bytes(8, "big") + one for one in fields)
+        return hmac.new(self._secret, b"holdfast supervisors" + whole, sha256).hexdigest()
 
 
 class NodeClaim(msgspec.Struct, frozen=True):

@@ -15,11 +15,10 @@ from torch.distributed import DistError
 
 from holdfast.runtime import codec
 from holdfast.runtime.listener import listen
-from holdfast.supervisor.nodes.admission import LeaderAdmission, NodeClaim, new_nonce
+from holdfast.runtime.threads import CallThread, CallTimeout
+from holdfast.supervisor.nodes.admission import LeaderAdmission, NodeClaim, Signer, new_nonce
 from holdfast.supervisor.nodes.rendezvous import AttemptMembers, LeaderLost
 from holdfast.supervisor.nodes.report import AttemptEnd, AttemptPlan, AttemptReport
-from holdfast.supervisor.nodes.signed import Signer
-from holdfast.supervisor.patient_thread import PatientThread, Unanswered
 
 T = TypeVar("T")
 _ANSWER = timedelta(seconds=10)
@@ -60,7 +59,7 @@ class C10dRendezvous:
         self._signer = self._claim_signer.of_session(session)
         self._admission = LeaderAdmission(self._claim_signer, session, notify)
         self._store = self._connect(server=leads)
-        self._thread = PatientThread()  # a store behind a dead link never answers, whatever its timeout
+        self._thread = CallThread()  # a store behind a dead link never answers, whatever its timeout
         self._heartbeats: dict[str, tuple[bytes, float]] = {}
         self._answered = time.monotonic()
         self._closing = threading.Event()
@@ -194,8 +193,8 @@ class C10dRendezvous:
         """A leader that does not answer for long is gone, and the decision with it."""
         while True:
             try:
-                answer = self._thread.ask(question, self._timeout.lost_seconds)
-            except Unanswered:
+                answer = self._thread.run(question, self._timeout.lost_seconds)
+            except CallTimeout:
                 raise LeaderLost(self._silent()) from None
             except DistError:
                 if time.monotonic() - self._answered > self._timeout.lost_seconds:

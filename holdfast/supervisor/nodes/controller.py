@@ -22,7 +22,7 @@ class ControllerFleet:
         try:
             nodes = self._client.get("/v1/nodes")["nodes"]
         except Refusal as why:
-            self._notify(f"goes on without the controller: {why}")
+            self._notify(f"continues without the controller: {why}")
             return {}
         return {
             node["name"]: f"{node['stage']}, {node['reason']}"

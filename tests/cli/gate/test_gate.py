@@ -74,20 +74,20 @@ def started(*argv: str) -> int:
 
 @pytest.mark.parametrize(("health", "code"), [("pass", 0), ("degraded", 1), ("fail", 2), ("unknown", 3)])
 def test_the_exit_code_is_the_health(tmp_path: Path, health: str, code: int) -> None:
-    found, told = ask(tmp_path, verdict(health))
-    assert (found, told["health"], told["exit_code"]) == (code, health, code)
+    found, output = ask(tmp_path, verdict(health))
+    assert (found, output["health"], output["exit_code"]) == (code, health, code)
     assert started("--file", str(tmp_path / "verdict.json")) == code
-    assert told["allowed"] is (code < 2)
+    assert output["allowed"] is (code < 2)
 
 
 def test_a_failure_names_the_check_and_its_reason(tmp_path: Path) -> None:
-    _, told = ask(tmp_path, verdict("fail"))
-    assert (told["check"], told["reason"]) == ("gpu.xid", "gpu 3: Xid 79, fallen off the bus")
+    _, output = ask(tmp_path, verdict("fail"))
+    assert (output["check"], output["reason"]) == ("gpu.xid", "gpu 3: Xid 79, fallen off the bus")
 
 
 def test_without_a_failing_row_the_summary_is_the_reason(tmp_path: Path) -> None:
-    _, told = ask(tmp_path, verdict("fail", verdicts=[], reason="two ports down"))
-    assert told["reason"] == "two ports down"
+    _, output = ask(tmp_path, verdict("fail", verdicts=[], reason="two ports down"))
+    assert output["reason"] == "two ports down"
 
 
 # Made when a test runs, not when it is collected: minutes may lie between the two.
@@ -107,22 +107,22 @@ UNTRUSTED: dict[str, Callable[[], object]] = {
 @pytest.mark.parametrize("reason", UNTRUSTED)
 def test_an_untrusted_file_is_unknown_with_the_reason(tmp_path: Path, reason: str) -> None:
     document = UNTRUSTED[reason]()
-    code, told = ask(tmp_path, document)
-    assert (code, told["health"]) == (3, "unknown")
-    assert reason.replace("the agent", "holdfast agent") in str(told["reason"])
+    code, output = ask(tmp_path, document)
+    assert (code, output["health"]) == (3, "unknown")
+    assert reason.replace("the agent", "holdfast agent") in str(output["reason"])
 
 
 def test_a_missing_file_is_unknown(tmp_path: Path) -> None:
-    code, told = ask_file(tmp_path / "none.json")
+    code, output = ask_file(tmp_path / "none.json")
     assert code == 3
-    assert "no verdict file" in str(told["reason"])
+    assert "no verdict file" in str(output["reason"])
 
 
 def test_a_pipe_in_the_place_of_the_file_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    code, told = ask_file(tmp_path / "pipe")
+    code, output = ask_file(tmp_path / "pipe")
     assert code == 3
-    assert "not a regular file" in str(told["reason"])
+    assert "not a regular file" in str(output["reason"])
 
 
 def test_a_directory_in_the_place_of_the_file_is_unknown(tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_a_huge_file_is_not_read_whole(tmp_path: Path) -> None:
     file = tmp_path / "huge.json"
     with file.open("wb") as handle:
         handle.truncate(1 << 40)
-    code, told = ask_file(file)
+    code, output = ask_file(file)
     assert code == 3
-    assert "larger than 4 MB" in str(told["reason"])
+    assert "larger than 4 MB" in str(output["reason"])
 
 
 def test_deeply_nested_json_is_unknown(tmp_path: Path) -> None:
@@ -338,8 +338,8 @@ def test_an_scontrol_that_hangs_is_left_behind(tmp_path: Path, monkeypatch: pyte
 
 def test_a_healthy_node_that_the_controller_holds_is_refused_with_its_words(tmp_path: Path) -> None:
     (tmp_path / "verdict.closed").write_text("quarantined: gpu.xid: Xid 79\n")
-    code, told = ask(tmp_path, verdict())
-    assert (code, told["check"], told["reason"]) == (2, "controller", "quarantined: gpu.xid: Xid 79")
+    code, output = ask(tmp_path, verdict())
+    assert (code, output["check"], output["reason"]) == (2, "controller", "quarantined: gpu.xid: Xid 79")
 
 
 def test_a_mark_that_cannot_be_read_keeps_closed(tmp_path: Path) -> None:
@@ -352,9 +352,9 @@ def test_where_a_test_is_asked_for_one_pass_admits_one_start(tmp_path: Path) -> 
     (tmp_path / "verdict.tested").write_text("passed\n")
     assert ask(tmp_path, verdict(), "--tested")[0] == 0
     assert ask(tmp_path, verdict(), "--take")[0] == 0
-    code, told = ask(tmp_path, verdict(), "--take")
+    code, output = ask(tmp_path, verdict(), "--take")
     assert code == 2
-    assert "untested" in str(told["reason"])
+    assert "untested" in str(output["reason"])
 
 
 def test_a_sick_node_does_not_use_up_a_pass(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.cli.job.command import _restarts
-from holdfast.cli.node.command import _concerns, _show_one
+from holdfast.cli.node import _concerns, _show_one
 from holdfast.cli.shared.table import console
 
 NODE = {

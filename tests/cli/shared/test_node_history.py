@@ -16,13 +16,13 @@ def action(number: int, state: str, at: float) -> dict[str, Any]:
 
 
 def test_first_verdicts_are_one_line_that_names_what_did_not_pass() -> None:
-    told = lines([verdict("a", "pass"), verdict("b", "unknown"), verdict("c", "pass", at=2.0), verdict("d", "fail")])
-    assert told == [HistoryLine(1.0, "verdict", "4 checks: 2 pass, 1 unknown, 1 fail", "unknown: b; fail: d")]
+    output = lines([verdict("a", "pass"), verdict("b", "unknown"), verdict("c", "pass", at=2.0), verdict("d", "fail")])
+    assert output == [HistoryLine(1.0, "verdict", "4 checks: 2 pass, 1 unknown, 1 fail", "unknown: b; fail: d")]
 
 
 def test_a_change_of_a_verdict_is_its_own_line() -> None:
-    told = lines([verdict("a", "pass"), verdict("b", "pass"), verdict("a", "fail", "pass"), verdict("c", "pass")])
-    assert [line.what for line in told] == ["2 checks: 2 pass", "a: pass -> fail", "c:  -> pass"]
+    output = lines([verdict("a", "pass"), verdict("b", "pass"), verdict("a", "fail", "pass"), verdict("c", "pass")])
+    assert [line.what for line in output] == ["2 checks: 2 pass", "a: pass -> fail", "c:  -> pass"]
 
 
 def test_many_unknowns_are_named_up_to_a_number() -> None:
@@ -31,10 +31,10 @@ def test_many_unknowns_are_named_up_to_a_number() -> None:
 
 
 def test_an_action_is_told_when_it_ended_and_an_open_one_as_it_stands() -> None:
-    told = lines([action(1, "proposed", 1), action(1, "claimed", 2), action(2, "proposed", 3), action(1, "done", 4)])
-    assert [(line.at, line.what) for line in told] == [(3, "drain proposed"), (4, "drain done")]
+    output = lines([action(1, "proposed", 1), action(1, "claimed", 2), action(2, "proposed", 3), action(1, "done", 4)])
+    assert [(line.at, line.what) for line in output] == [(3, "drain proposed"), (4, "drain done")]
 
 
 def test_an_action_that_failed_and_was_tried_again_keeps_both() -> None:
-    told = lines([action(1, "failed", 1), action(1, "claimed", 2), action(1, "done", 3)])
-    assert [line.what for line in told] == ["drain failed", "drain done"]
+    output = lines([action(1, "failed", 1), action(1, "claimed", 2), action(1, "done", 3)])
+    assert [line.what for line in output] == ["drain failed", "drain done"]

@@ -82,10 +82,10 @@ def test_a_second_one_on_the_same_data_says_so_and_harms_nothing(up: Up) -> None
 def test_it_ends_by_itself_and_tells_what_happened(tmp_path: Path) -> None:
     it = Up(tmp_path, "--seconds", "5")
     assert it.process.wait(TIMEOUT_SECONDS) == 0, it.log.read_text()
-    told = it.log.read_text()
-    assert re.search(r"Open  http://127.0.0.1:\d+/  in a browser|The API is at  http", told)
-    assert re.search(r"In \d+ s: 8 nodes", told)
-    assert "Traceback" not in told
+    output = it.log.read_text()
+    assert re.search(r"Open  http://127.0.0.1:\d+/  in a browser|The API is at  http", output)
+    assert re.search(r"In \d+ s: 8 nodes", output)
+    assert "Traceback" not in output
 
 
 def test_a_part_that_dies_ends_it_with_its_name(up: Up) -> None:
@@ -100,11 +100,11 @@ def test_what_is_printed_lets_nobody_act(tmp_path: Path) -> None:
     it = Up(tmp_path, "--no-agent", demo=False)
     try:
         it.until_it_listens()
-        told = it.log.read_text()
-        [shown] = set(re.findall(r"#token=(\S+)", told)) or {""}
+        output = it.log.read_text()
+        [shown] = set(re.findall(r"#token=(\S+)", output)) or {""}
         admin = tmp_path / "state" / "admin.token"
-        assert (admin.stat().st_mode & 0o777, str(admin) in told) == (0o600, True)
-        assert admin.read_text().strip() not in told
+        assert (admin.stat().st_mode & 0o777, str(admin) in output) == (0o600, True)
+        assert admin.read_text().strip() not in output
         if shown:
             refused = it.holdfast("token", "create", "eve", "--role", "admin", "--token", shown)
             assert refused.returncode == 1 and "viewer may not administer" in refused.stderr

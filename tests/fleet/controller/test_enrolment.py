@@ -30,7 +30,7 @@ def pending(controller: Controller) -> list[str]:
 def test_a_token_for_several_nodes_says_which(controller: Controller) -> None:
     reply = controller.post("/v1/tokens", {"uses": 2})
     assert reply.status_code == 400
-    assert "says which" in reply.json()["error"]
+    assert "must list the nodes" in reply.json()["error"]
     for bound in ({"nodes": "gpu[001-100]"}, {"network": "10.0.0.0/8"}, {"node": "gpu001"}):
         assert controller.post("/v1/tokens", {"uses": 2, **bound}).status_code == 200
     for wrong in ({"nodes": "gpu["}, {"network": "10.0.0.0/33"}, {"network": "x"}):

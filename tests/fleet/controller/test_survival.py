@@ -90,7 +90,7 @@ def test_a_bad_policy_is_refused_on_reload_and_the_old_one_stays(tmp_path: Path)
         log = controller.config.with_suffix(".log")
         policy.write_text("dry_run = true\nbreaker_shair = 0.5\n")
         controller.process.send_signal(signal.SIGHUP)
-        until(lambda: "stays as it was" in log.read_text(), "it says so")
+        until(lambda: "the old one stays" in log.read_text(), "it says so")
         assert "line 2: breaker_shair: unknown key" in log.read_text()
         assert not controller.get("/v1/fleet")["dry_run"]
         policy.write_text("dry_run = true\n")

@@ -35,14 +35,16 @@ def test_a_whole_fleet_that_falls_silent_is_an_incident_on_each_loop_and_on_no_n
 
 
 def test_of_reports_that_change_nothing_nothing_is_told() -> None:
-    fleet, told = fleet_of(3), ChangeFilter()
+    fleet, simulated = fleet_of(3), ChangeFilter()
     for name in fleet.nodes:
         fleet.take(Report(node=name, session="s", seq=1, at=1.0), 1.0)
-    assert len(told.changed(fleet, fleet.nodes, 1.0)) == 3
-    assert told.changed(fleet, fleet.nodes, 2.0) == []
+    assert len(simulated.changed(fleet, fleet.nodes, 1.0)) == 3
+    assert simulated.changed(fleet, fleet.nodes, 2.0) == []
     change = VerdictChange(at=2.0, check="gpu.clocks", before="pass", after="degraded")
     fleet.take(Report(node="n00001", session="s", seq=2, at=2.0, changes=(change,)), 2.0)
-    assert [(life.name, health) for life, health in told.changed(fleet, fleet.nodes, 3.0)] == [("n00001", "degraded")]
+    assert [(life.name, health) for life, health in simulated.changed(fleet, fleet.nodes, 3.0)] == [
+        ("n00001", "degraded")
+    ]
 
 
 def test_tokens_asked_for_at_once_are_looked_up_together() -> None:

@@ -60,8 +60,8 @@ def test_a_small_group_is_doubted() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(-2000, 2000), st.sampled_from("abc")), max_size=20))
-def test_the_future_never_counts_and_more_history_never_helps(told: list[tuple[float, str]]) -> None:
-    offences = [offence(days, cause) for days, cause in told]
+def test_the_future_never_counts_and_more_history_never_helps(simulated: list[tuple[float, str]]) -> None:
+    offences = [offence(days, cause) for days, cause in simulated]
     past = [one for one in offences if one.at < NOW]
     offender = score(offences, (), ALONE, NOW)
     assert offender == score(past, (), ALONE, NOW)

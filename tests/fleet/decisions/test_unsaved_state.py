@@ -14,57 +14,59 @@ from holdfast.model.wire.report import Report
 from tests.fleet.decisions.simulated_fleet import POLICY, SimulatedFleet
 
 
-def holds(told: SimulatedFleet, *jobs: str) -> None:
-    seq = int(1000 * told.now)
-    told.steps += told.fleet.take(Report(node="n3", session="k", seq=seq, at=told.now, unsaved=jobs), told.now)
+def holds(simulated: SimulatedFleet, *jobs: str) -> None:
+    seq = int(1000 * simulated.now)
+    simulated.steps += simulated.fleet.take(
+        Report(node="n3", session="k", seq=seq, at=simulated.now, unsaved=jobs), simulated.now
+    )
 
 
-def asked(told: SimulatedFleet) -> float:
+def asked(simulated: SimulatedFleet) -> float:
     """How long its keepers are given to bring what they hold to storage."""
-    return told.fleet.unsaved.flush_seconds(told.fleet.nodes["n3"], told.now, told.fleet.policy)
+    return simulated.fleet.unsaved.flush_seconds(simulated.fleet.nodes["n3"], simulated.now, simulated.fleet.policy)
 
 
 def drained(policy=POLICY) -> SimulatedFleet:
-    told = SimulatedFleet(policy=policy)
-    assert asked(told) == 0
-    told.says("n3", "gpu.xid", "fail")
-    assert told.stage("n3") is Stage.DRAINING
-    holds(told, "llama")
-    return told
+    simulated = SimulatedFleet(policy=policy)
+    assert asked(simulated) == 0
+    simulated.says("n3", "gpu.xid", "fail")
+    assert simulated.stage("n3") is Stage.DRAINING
+    holds(simulated, "llama")
+    return simulated
 
 
 def test_a_drained_node_is_released_only_when_its_memory_is_in_storage() -> None:
-    told = drained()
-    told.passes()
-    told.passes()
-    assert told.stage("n3") is Stage.DRAINING
-    assert asked(told) == POLICY.flush_seconds
-    holds(told)
-    told.passes()
-    assert told.stage("n3") is Stage.QUARANTINED
+    simulated = drained()
+    simulated.passes()
+    simulated.passes()
+    assert simulated.stage("n3") is Stage.DRAINING
+    assert asked(simulated) == POLICY.flush_seconds
+    holds(simulated)
+    simulated.passes()
+    assert simulated.stage("n3") is Stage.QUARANTINED
 
 
 def test_a_storage_that_does_not_answer_is_not_waited_for_for_ever_and_the_story_says_so() -> None:
-    told = drained()
-    told.passes()
-    told.passes(POLICY.flush_seconds - 1)
-    assert told.stage("n3") is Stage.DRAINING
-    told.passes(2)
-    assert told.stage("n3") is Stage.QUARANTINED
-    assert "state of llama is not in storage" in told.steps[-1].transition.reason
+    simulated = drained()
+    simulated.passes()
+    simulated.passes(POLICY.flush_seconds - 1)
+    assert simulated.stage("n3") is Stage.DRAINING
+    simulated.passes(2)
+    assert simulated.stage("n3") is Stage.QUARANTINED
+    assert "state of llama is not in storage" in simulated.steps[-1].transition.reason
 
 
 def test_where_nobody_is_to_wait_nobody_does() -> None:
-    told = drained(replace(POLICY, flush_seconds=0.0))
-    told.passes()
-    assert told.stage("n3") is Stage.QUARANTINED
+    simulated = drained(replace(POLICY, flush_seconds=0.0))
+    simulated.passes()
+    assert simulated.stage("n3") is Stage.QUARANTINED
 
 
 def test_it_is_the_same_for_a_node_that_a_scheduler_calls_empty_and_for_one_between_two_jobs() -> None:
-    told = drained()
+    simulated = drained()
     empty = NodeStatus(node="n3", accepts_work=False, cordoned=True, down=False, busy=False, jobs=frozenset())
-    told.steps += told.fleet.observe([empty], told.now)
-    assert told.stage("n3") is Stage.DRAINING
+    simulated.steps += simulated.fleet.observe([empty], simulated.now)
+    assert simulated.stage("n3") is Stage.DRAINING
     between = SimulatedFleet()
     busy = replace(empty, busy=True, jobs=frozenset({"7"}))
     between.steps += between.fleet.observe([busy], between.now)
@@ -78,32 +80,32 @@ def test_it_is_the_same_for_a_node_that_a_scheduler_calls_empty_and_for_one_betw
 
 
 def test_before_planned_work_begins_memory_is_brought_to_storage() -> None:
-    told = SimulatedFleet()
-    begins = told.now + 1_000
+    simulated = SimulatedFleet()
+    begins = simulated.now + 1_000
     window = Maintenance(name="pump", nodes=frozenset({"n3"}), start=begins, end=begins + 600)
-    told.fleet.policy = replace(POLICY, maintenance=(window,))
-    assert asked(told) == 0
-    told.now = begins - 60
-    assert asked(told) == POLICY.flush_seconds
-    told.now = begins + 60
-    assert asked(told) == 0
+    simulated.fleet.policy = replace(POLICY, maintenance=(window,))
+    assert asked(simulated) == 0
+    simulated.now = begins - 60
+    assert asked(simulated) == POLICY.flush_seconds
+    simulated.now = begins + 60
+    assert asked(simulated) == 0
 
 
 def test_what_is_waited_for_ends_when_it_is_saved_and_begins_anew_when_there_is_more() -> None:
     policy = replace(POLICY, flush_seconds=100.0)
     made, node = Unsaved(), NodeState(name="n1", stage=Stage.DRAINING)
 
-    def told(*jobs: str) -> None:
+    def simulated(*jobs: str) -> None:
         made.take(Report(node="n1", session="k", seq=1, at=0.0, unsaved=jobs))
 
     assert not made.holds(node, 0.0, policy)
-    told("llama", "vit")
+    simulated("llama", "vit")
     assert made.holds(node, 10.0, policy)
     assert made.holds(node, 109.9, policy)
     assert not made.holds(node, 110.0, policy)
-    told()
+    simulated()
     assert not made.holds(node, 111.0, policy)
-    told("llama")
+    simulated("llama")
     assert made.holds(node, 200.0, policy)
     assert made.holds(node, 299.9, policy)
 

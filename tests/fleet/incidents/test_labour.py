@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.economics.costs.finding import Prices, bill
-from holdfast.fleet.incidents.labour import hours_worked, item_key
+from holdfast.fleet.incidents.losses import hours_worked, item_key
 from holdfast.model.inbox import ItemRecord
 
 IDS = {"cdu/c1": "cdu/c1@5.000", "link/a": "link/a@6.000"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from holdfast.cli.twin.command import app
+from holdfast.cli.twin import app
 from holdfast.lab.twin import all_faults, open_node
 from holdfast.model.refusal import Refusal
 

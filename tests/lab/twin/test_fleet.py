@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.catalog.xid import all_codes
 from holdfast.lab.twin.error import TwinError
-from holdfast.lab.twin.fleet.chance import Chance
+from holdfast.lab.twin.fleet.keyed_random import KeyedRandom
 from holdfast.lab.twin.fleet.kinds import kinds, scenario, scenarios
 from holdfast.lab.twin.fleet.orders import Order
 from holdfast.lab.twin.fleet.simulation import HEARTBEAT_SECONDS, NodeUpdate, Simulation
@@ -297,6 +297,6 @@ def test_a_scenario_nobody_wrote_is_refused_by_name() -> None:
 
 @given(st.integers(), st.text(), st.integers())
 def test_chance_is_between_nought_and_one_and_repeats_itself(seed: int, word: str, number: int) -> None:
-    first = Chance(seed).uniform(word, number)
+    first = KeyedRandom(seed).uniform(word, number)
     assert 0 < first < 1
-    assert Chance(seed).uniform(word, number) == first
+    assert KeyedRandom(seed).uniform(word, number) == first

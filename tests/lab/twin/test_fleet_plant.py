@@ -158,7 +158,7 @@ def _take(
     agent: SimulatedAgent, said: NodeUpdate, simulation: Simulation, window: SeamWindow, ranks: SeamRanks
 ) -> None:
     job = simulation.jobs.running.get(agent.node.job)
-    agent.say(said, "run", lambda at: (BEGAN + at) / SPEED, simulation.chance, job, simulation.plant)
+    agent.say(said, "run", lambda at: (BEGAN + at) / SPEED, simulation.rng, job, simulation.plant)
     for _, body in agent.waiting:
         report = msgspec.json.decode(body, type=Report)
         window.take_report(report, report.at * SPEED)

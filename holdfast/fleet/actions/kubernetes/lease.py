@@ -134,4 +134,4 @@ class KubernetesLease:
             if words.word(spec, "holderIdentity") == self._holder:
                 self._api.put(f"{self._path}/{self._name}", {**found, "spec": {**spec, "holderIdentity": ""}})
         except NoAnswer as error:
-            log.info("the Lease %s runs out by itself: %s", self._name, error)
+            log.info("the Lease %s was not released and will expire: %s", self._name, error)

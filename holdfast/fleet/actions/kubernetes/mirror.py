@@ -76,10 +76,10 @@ class Mirror(Generic[T]):
                 except NoAnswer as error:
                     self._lose_sight(str(error))
                 except Exception as error:
-                    log.error("%s cannot be followed; it is read again", self._path, exc_info=error)
+                    log.error("the watch of %s failed; it is read again", self._path, exc_info=error)
                     self._lose_sight(f"{self._path}: {described(error)}")
                 self._stopping.wait(pause)
-        finally:  # also of a mistake of our own: what is no longer kept up must not be shown
+        finally:  # also after an internal error: a stale copy must not be shown
             self._lose_sight(f"{self._path} is not watched any more")
 
     def _lose_sight(self, why: str) -> None:

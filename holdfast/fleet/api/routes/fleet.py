@@ -29,7 +29,6 @@ from holdfast.fleet.api.views.common import (
     VouchRequest,
 )
 from holdfast.fleet.api.views.show import action_view, incident_view, transition_view
-from holdfast.fleet.probe_sessions.views import ProbesView
 from holdfast.model.incident import IncidentState
 from holdfast.model.records import PendingNode
 from holdfast.model.wire.order import Ack, Admission
@@ -82,12 +81,6 @@ async def list_jobs(
 ) -> JobsView:
     """Latest start first: those that run or ended since. The next page: until the start of the last one reported."""
     return JobsView(jobs=tuple(await asyncio.to_thread(service.store.jobs, node or None, since, limit, until)))
-
-
-@get("/v1/probes", opt=READ, tags=["fleet"])
-async def show_probes(service: Asked) -> ProbesView:
-    """Which leaves were proven when and how fast, who is suspected, who meets now and next."""
-    return await service.probes()
 
 
 @get("/v1/audit", opt={"right": "administer"}, tags=["access"])
@@ -153,7 +146,6 @@ ROUTES = [
     list_orders,
     list_transitions,
     list_jobs,
-    show_probes,
     read_audit,
     enrol,
     list_pending,

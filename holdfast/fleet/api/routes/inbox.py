@@ -1,4 +1,4 @@
-"""Routes of the inbox: items that need an operator, and the operators' updates."""
+"""Routes of the home page: its figures, items that need an operator, and runbooks."""
 
 import asyncio
 from collections import Counter
@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from litestar import Request, get, post
-from litestar.params import FromPath, JSONBody, QueryParameter
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
+from holdfast.catalog import runbooks
+from holdfast.config.suggest import hint
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.runbook import RunbookView, view
 from holdfast.fleet.api.service import Asked
+from holdfast.fleet.inbox.figures import Figures, FigureSample
+from holdfast.fleet.inbox.next_step import values
 from holdfast.fleet.inbox.states import ItemCommand, ItemState, ItemView
 from holdfast.model.inbox import ItemNote
 
+Points = Annotated[int, QueryParameter(ge=2, le=1_000, description="At most so many samples.")]
 Only = Annotated[ItemState | None, QueryParameter(description="Only items in this state.")]
 Owner = Annotated[str, QueryParameter(description="Only items of this team.")]
 Assignee = Annotated[str, QueryParameter(description="Only items that are assigned to this person.")]
@@ -65,4 +71,30 @@ async def act_on_item(service: Asked, request: Request[Any, Any, Any], data: JSO
     return await service.act_on_item(data, caller_of(request))
 
 
-ROUTES = [list_inbox, show_item, act_on_item]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeView:
+    figures: Figures
+    currency: str
+    history: tuple[FigureSample, ...]
+    """Oldest first, from the controller's memory: at most a day, and nothing from before it started."""
+
+
+@get("/v1/home", opt={"right": "read"}, tags=["fleet"])
+async def show_home(service: Asked, points: Points = 240) -> HomeView:
+    """GPUs productive and lost now; lost GPU-hours and money, and goodput, of the last 24 hours."""
+    window = service.figures
+    return HomeView(figures=window.figures(), currency=service.currency, history=tuple(window.thinned(points)))
+
+
+@get("/v1/runbook/{name:str}", opt={"right": "read"}, tags=["fleet"])
+async def show_runbook_by_name(
+    name: FromPath[str], node: FromQuery[str] = "", part: FromQuery[str] = ""
+) -> RunbookView:
+    """What to look at and to do for a check, cause or alert; a node and a part of it (gpu/3) are filled in."""
+    if runbooks.find(name) is None:
+        raise Problem(404, f"no runbook is called {name[:80]!r}; {hint(name[:80], runbooks.all_runbooks())}")
+    subjects = (f"node/{node}/{part}",) if part else ()
+    return view(name, values(node[:253], subjects, name))
+
+
+ROUTES = [show_home, list_inbox, show_item, act_on_item, show_runbook_by_name]

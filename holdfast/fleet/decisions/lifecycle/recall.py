@@ -62,7 +62,7 @@ class Recall:
         return OffenceHistory(self._state_of(tested))
 
     def step(self, history: OffenceHistory, event: EventKey, now: float) -> CachedStep:
-        """What machine.step says. The course goes on from there; times never go back."""
+        """The result of machine.step. The history continues from there; `now` never decreases."""
         if event[0] in COUNTED:
             self._forget(history, now)
         state = history.state

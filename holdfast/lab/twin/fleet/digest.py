@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from holdfast.lab.twin.fleet.chance import Chance
+from holdfast.lab.twin.fleet.keyed_random import KeyedRandom
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
 from holdfast.model.wire.digest import pack
 
@@ -18,14 +18,14 @@ _HOT = {
 }
 
 
-def digest(node: FleetNode, at: float, chance: Chance, plant: "FleetPlant | None") -> bytes:
+def digest(node: FleetNode, at: float, rng: KeyedRandom, plant: "FleetPlant | None") -> bytes:
     """Plausible numbers: warm under load, hot and slow where it throttles; in a plant, as warm as that makes it."""
-    gpus = [_gpu(node, gpu, at, chance, plant) for gpu in range(GPUS)]
+    gpus = [_gpu(node, gpu, at, rng, plant) for gpu in range(GPUS)]
     return pack(node.name, lambda subject, name: gpus[int(subject.rpartition("/")[2])].get(name))
 
 
-def _gpu(node: FleetNode, gpu: int, at: float, chance: Chance, plant: "FleetPlant | None") -> dict[str, float]:
-    seen = plant.read(node, gpu) if plant else _usual(node, at, chance)
+def _gpu(node: FleetNode, gpu: int, at: float, rng: KeyedRandom, plant: "FleetPlant | None") -> dict[str, float]:
+    seen = plant.read(node, gpu) if plant else _usual(node, at, rng)
     for fault in node.faults:
         if fault.kind.on == "gpu" and gpu in fault.parts:
             seen["gpu_clock_sm_hertz"] *= fault.kind.clock_share
@@ -34,9 +34,9 @@ def _gpu(node: FleetNode, gpu: int, at: float, chance: Chance, plant: "FleetPlan
     return seen
 
 
-def _usual(node: FleetNode, at: float, chance: Chance) -> dict[str, float]:
+def _usual(node: FleetNode, at: float, rng: KeyedRandom) -> dict[str, float]:
     core, memory, power, clock, busy = _LOAD[bool(node.job)]
-    warmer = 3.0 * chance.uniform("warmer", node.index, int(at))
+    warmer = 3.0 * rng.uniform("warmer", node.index, int(at))
     return {
         "gpu_temperature_celsius": core + warmer,
         "gpu_memory_temperature_celsius": memory + warmer,

@@ -4,8 +4,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from holdfast.lab.twin.fleet.chance import Chance
 from holdfast.lab.twin.fleet.clock import VirtualClock
+from holdfast.lab.twin.fleet.keyed_random import KeyedRandom
 from holdfast.lab.twin.fleet.kinds import FleetTraining
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
 from holdfast.lab.twin.fleet.training import SAVE_SECONDS, TrainingJob
@@ -31,12 +31,12 @@ class Jobs:
     def __init__(
         self,
         clock: VirtualClock,
-        chance: Chance,
+        rng: KeyedRandom,
         nodes: list[FleetNode],
         report: ReportJob,
         runs: Sequence[FleetTraining] = (),
     ) -> None:
-        self._clock, self._chance, self._report = clock, chance, report
+        self._clock, self._rng, self._report = clock, rng, report
         self._free = deque(nodes)
         self._most = max(1, int(OCCUPIED_SHARE * len(nodes)))
         self._waiting = deque(_fitting(runs, len(nodes), RUNS_SHARE * self._most))
@@ -57,8 +57,8 @@ class Jobs:
     def _first(self) -> TrainingJob:
         if not self._waiting:
             self._number += 1
-            size = self._chance.one_of(self._sizes, WEIGHTS[: len(self._sizes)], "size", self._number)
-            steps = FEWEST_STEPS + int(self._chance.exponential(MEAN_STEPS, "steps", self._number))
+            size = self._rng.one_of(self._sizes, WEIGHTS[: len(self._sizes)], "size", self._number)
+            steps = FEWEST_STEPS + int(self._rng.exponential(MEAN_STEPS, "steps", self._number))
             self._waiting.append(TrainingJob(self._number, size, steps))
         return self._waiting[0]
 

@@ -60,12 +60,12 @@ class OrderBook:
     def _later(self, node: FleetNode, order: Order, seconds: float, finish: _Finish) -> None:
         node.working_on = order.id
         began = self._fleet.now
-        spread = 0.8 + 0.4 * self._fleet.chance.uniform("takes", node.index, order.id)
+        spread = 0.8 + 0.4 * self._fleet.rng.uniform("takes", node.index, order.id)
         self._fleet.clock.after(seconds * spread, partial(finish, node, order, began))
 
     def _tested(self, node: FleetNode, order: Order, began: float) -> None:
         health, cause, reason = node.suite()
-        if self._fleet.chance.uniform("blind", node.index, order.id) < BLIND_SHARE and health is Health.PASS:
+        if self._fleet.rng.uniform("blind", node.index, order.id) < BLIND_SHARE and health is Health.PASS:
             health, cause, reason = Health.UNKNOWN, "dcgm.diag", "the diagnosis did not end within its time"
         update = outcome_of(order, ok=True, health=health.value, cause=cause, reason=reason, began=began)
         self.answer(node, update)
@@ -99,7 +99,7 @@ class OrderBook:
 
     def _cures(self, node: FleetNode, order: Order, fault: NodeFault) -> bool:
         likely = 1.0 if fault.cured_by == order.verb else fault.kind.cures.get(order.verb, 0.0)
-        return self._fleet.chance.uniform("cure", order.verb, node.index, fault.number, order.id) < likely
+        return self._fleet.rng.uniform("cure", order.verb, node.index, fault.number, order.id) < likely
 
     def answer(self, node: FleetNode, outcome: OrderOutcome) -> None:
         if node.working_on == outcome.order:

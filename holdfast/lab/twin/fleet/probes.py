@@ -65,9 +65,9 @@ class SimulatedProbeSessions:
         """Alone on the fabric, so a leaf's uplinks are not shared. Healthy pairs differ by a factor of 1.6."""
         trunk = frozenset((one.place.get("leaf", ""), other.place.get("leaf", "")))
         share = min(share_of(one), share_of(other), self._fleet.slow_trunks.get(trunk, 1.0))
-        rng = 0.6 + 0.4 * self._fleet.chance.uniform("probe", one.index, other.index, int(self._fleet.now))
+        variation = 0.6 + 0.4 * self._fleet.rng.uniform("probe", one.index, other.index, int(self._fleet.now))
         size = ask.bytes if ask else 1
-        seconds = FABRIC.software_seconds + size / (FABRIC.node_bytes_per_second * max(share, 1e-6) * rng)
+        seconds = FABRIC.software_seconds + size / (FABRIC.node_bytes_per_second * max(share, 1e-6) * variation)
         return size / seconds
 
 

@@ -106,7 +106,7 @@ class FleetRun:
             for update in self.simulation.advance((now - self._started) * self.target.speed):
                 agent = self._agents[update.node]
                 job = self.simulation.jobs.running.get(agent.node.job)
-                agent.say(update, self._run, self.wall, self.simulation.chance, job, self.simulation.plant)
+                agent.say(update, self._run, self.wall, self.simulation.rng, job, self.simulation.plant)
                 self._offer(agent)
             if now - reported_at >= REPORT_SECONDS:
                 reported_at = now

@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.lab.twin.fleet import strikes
-from holdfast.lab.twin.fleet.chance import Chance
 from holdfast.lab.twin.fleet.clock import VirtualClock
 from holdfast.lab.twin.fleet.jobs import Jobs
+from holdfast.lab.twin.fleet.keyed_random import KeyedRandom
 from holdfast.lab.twin.fleet.kinds import FleetEventKind, FleetScenario, checks, kinds
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode, NodeFault, fault_events
 from holdfast.lab.twin.fleet.orders import OrderBook
@@ -43,14 +43,14 @@ class Simulation:
     def __init__(self, scenario: FleetScenario, nodes: int, seed: int, infant_shape: float = 1.0) -> None:
         """`infant_shape` below 1 makes young nodes fail more often than old ones, as a Weibull's shape does."""
         self.clock = VirtualClock()
-        self.chance = Chance(seed)
+        self.rng = KeyedRandom(seed)
         self.scenario = scenario
         self.reports_progress = scenario.reports_progress
         self._shape = infant_shape
         self.nodes = [FleetNode(i, name, place) for i, (name, place) in enumerate(places(scenario, nodes))]
         self._updates: list[NodeUpdate] = []
         self._tested = False
-        self.jobs = Jobs(self.clock, self.chance, self.nodes, self._report_job, scenario.runs)
+        self.jobs = Jobs(self.clock, self.rng, self.nodes, self._report_job, scenario.runs)
         self.orders = OrderBook(self)
         self.probe_sessions = SimulatedProbeSessions(self)
         self.slow_trunks: dict[frozenset[str], float] = {}
@@ -117,7 +117,7 @@ class Simulation:
         for verdict in kind.verdicts:
             self.clock.after(verdict.after, partial(self._say, node, fault))
         if kind.heals_seconds and not lasts:
-            lasts = self.chance.exponential(kind.heals_seconds, "heals", node.index, fault.number)
+            lasts = self.rng.exponential(kind.heals_seconds, "heals", node.index, fault.number)
         if lasts:
             self.clock.after(lasts, partial(self.mend, node, [fault]))
 
@@ -151,7 +151,7 @@ class Simulation:
 
     def _plan(self) -> None:
         for node in self.nodes:
-            phase = HEARTBEAT_SECONDS * self.chance.uniform("phase", node.index)
+            phase = HEARTBEAT_SECONDS * self.rng.uniform("phase", node.index)
             self.clock.at(phase, partial(self._arrive, node))
             self._plan_fault(node)
         for number, strike in enumerate(self.scenario.strikes):
@@ -174,12 +174,12 @@ class Simulation:
         per_second = sum(self._weights) * GPUS * self.scenario.acceleration / YEAR_SECONDS
         if per_second <= 0:
             return
-        risk = (self.clock.now * per_second) ** self._shape + self.chance.exponential(1.0, "gap", node.index, count)
+        risk = (self.clock.now * per_second) ** self._shape + self.rng.exponential(1.0, "gap", node.index, count)
         self.clock.at(risk ** (1 / self._shape) / per_second, partial(self._break_something, node, count))
 
     def _break_something(self, node: FleetNode, count: int) -> None:
-        kind = self.chance.one_of(self._hazards, self._weights, "kind", node.index, count)
-        self.strike(node, kind, (self.chance.below(GPUS, "part", node.index, count),))
+        kind = self.rng.one_of(self._hazards, self._weights, "kind", node.index, count)
+        self.strike(node, kind, (self.rng.below(GPUS, "part", node.index, count),))
         self._plan_fault(node, count + 1)
 
 

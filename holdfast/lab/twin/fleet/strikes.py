@@ -46,6 +46,6 @@ def _strike_nodes(fleet: "Simulation", number: int, strike: Strike) -> None:
         hit = [node for node in fleet.nodes if node.place[strike.behind] == first.place[strike.behind]]
     parts = tuple(range(GPUS)) if strike.parts == "all" else (0,)
     for node in hit:
-        late = strike.within * fleet.chance.uniform("late", number, node.index)
+        late = strike.within * fleet.rng.uniform("late", number, node.index)
         action = partial(fleet.strike, node, kinds()[strike.kind], parts, strike.lasts, strike.cured_by)
         fleet.clock.after(late, action)

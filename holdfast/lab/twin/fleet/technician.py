@@ -50,7 +50,7 @@ class Technician:
         if ticket in self._tickets or name not in self._nodes:
             return False
         self._tickets.add(ticket)
-        spread = 0.5 + self._fleet.chance.uniform("visit", self._nodes[name].index, int(self._fleet.now))
+        spread = 0.5 + self._fleet.rng.uniform("visit", self._nodes[name].index, int(self._fleet.now))
         self._fleet.clock.after(VISIT_SECONDS * spread, partial(self._repair, name))
         return True
 

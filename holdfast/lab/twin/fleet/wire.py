@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.lab.twin.fleet.chance import Chance
 from holdfast.lab.twin.fleet.digest import digest
 from holdfast.lab.twin.fleet.keeping import kept
+from holdfast.lab.twin.fleet.keyed_random import KeyedRandom
 from holdfast.lab.twin.fleet.node import FleetNode
 from holdfast.lab.twin.fleet.progress import ProgressReporter
 from holdfast.lab.twin.fleet.simulation import NodeUpdate
@@ -41,7 +41,7 @@ class SimulatedAgent:
         update: NodeUpdate,
         run: str,
         wall: Callable[[float], float],
-        chance: Chance,
+        rng: KeyedRandom,
         job: TrainingJob | None = None,
         plant: "FleetPlant | None" = None,
     ) -> None:
@@ -60,7 +60,7 @@ class SimulatedAgent:
             events=tuple(replace(event, at=wall(event.at)) for event in update.events),
             outcomes=tuple(replace(outcome, began=wall(outcome.began)) for outcome in update.outcomes),
             jobs=tuple(replace(job, start=wall(job.start or 0.0)) for job in update.jobs),
-            digest=digest(self.node, update.at, chance, plant) if update.heartbeat and self.beats % 2 else b"",
+            digest=digest(self.node, update.at, rng, plant) if update.heartbeat and self.beats % 2 else b"",
             progress=self.progress.windows(self.node, job, update.at, wall)
             if self.progress and update.heartbeat
             else (),

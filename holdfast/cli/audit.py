@@ -1,0 +1,31 @@
+"""`holdfast audit`: who requested what from the controller, and the outcome."""
+
+import json
+import time
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.shared.options import AsJson, Token, Url
+from holdfast.cli.shared.table import clock, console, plain, table
+from holdfast.client.client import connect
+from holdfast.economics.planning.inputs import Asked
+
+
+def audit(
+    since: Annotated[str, typer.Option(help="How far back: 90m, 12h, 7d.")] = "7d",
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most the newest N.")] = 100,
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """List every request, enrolment, token and refusal, oldest first. Needs an admin's token."""
+    found = connect(url, token).get("/v1/audit", since=time.time() - Asked().duration("since", since), limit=limit)
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    rows = table("when", "who", "role", "asked for", "of", "outcome", "why")
+    for entry in reversed(found["entries"]):
+        cells = (entry["who"], entry["role"], entry["verb"], entry["target"], entry["outcome"], entry["reason"])
+        rows.add_row(clock(entry["at"]), *(plain(cell) for cell in cells))
+    console().print(rows)
