@@ -23,15 +23,15 @@ def loss(subject: str = "job/llama", share: float | None = 0.2) -> Loss:
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        (account(loss(), gpu_hours=41.0, cost=96.4), "in 12 min it cost run llama 41 GPU-hours, 96 USD in all"),
-        (account(loss(), gpu_hours=41.0), "in 12 min it cost run llama 41 GPU-hours"),
-        (account(loss()), "it lasted 12 min and reached run llama, whose loss was not measured"),
+        (account(loss(), gpu_hours=41.0, cost=96.4), "in 12 min it cost job llama 41 GPU-hours, 96 USD in all"),
+        (account(loss(), gpu_hours=41.0), "in 12 min it cost job llama 41 GPU-hours"),
+        (account(loss()), "it lasted 12 min and reached job llama, whose loss was not measured"),
         (
             account(loss(share=None), gpu_hours=41.0),
-            "it lasted 12 min and reached run llama, whose loss was not measured",
+            "it lasted 12 min and reached job llama, whose loss was not measured",
         ),
         (account(), "it lasted 12 min and no job had slowed"),
-        (account(loss(), loss("job/b", None), gpu_hours=1.0), "in 12 min it cost run llama 1 GPU-hours"),
+        (account(loss(), loss("job/b", None), gpu_hours=1.0), "in 12 min it cost job llama 1 GPU-hours"),
     ],
 )
 def test_what_it_cost_or_that_nobody_knows(told: Account, said: str) -> None:
@@ -52,7 +52,7 @@ def test_how_long_it_lasted(seconds: float, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("subject", "said"),
-    [("job/llama", "run llama"), ("path/prefill-decode-2", "the path prefill to decode-2"), ("cdu/c2", "cdu/c2")],
+    [("job/llama", "job llama"), ("path/prefill-decode-2", "the path prefill to decode-2"), ("cdu/c2", "cdu/c2")],
 )
 def test_how_a_victim_is_called(subject: str, said: str) -> None:
     assert called(subject) == said

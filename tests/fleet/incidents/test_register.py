@@ -128,6 +128,6 @@ def test_one_that_is_over_says_what_it_cost_and_projects_nothing() -> None:
     told.fleet.found("cdu/c2", account, told.now)
     told.fleet.incidents.over("cdu/c2", told.now, "it is not found any more")
     [over] = [one for one in told.fleet.incidents.take_changed() if one.state is IncidentState.CLOSED]
-    assert "in 60 s it cost run llama 41 GPU-hours, 305 USD in all" in over.reason
+    assert "in 60 s it cost job llama 41 GPU-hours, 305 USD in all" in over.reason
     assert over.reason.endswith("; it is not found any more") and "goes on" not in over.reason
     assert over.account is not None and over.reason.startswith(over.account.sentence)
