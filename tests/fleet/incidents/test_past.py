@@ -38,6 +38,15 @@ def test_what_it_cost_or_that_nobody_knows(told: Account, said: str) -> None:
     assert past("cdu/c2", told) == f"cdu/c2: coolant flow is low; {said}"
 
 
+@pytest.mark.parametrize(
+    ("many", "named"), [(2, "jobs j0 and j1"), (3, "jobs j0, j1 and j2"), (6, "jobs j0, j1, j2 and 3 more")]
+)
+def test_at_most_three_jobs_are_named(many: int, named: str) -> None:
+    losses = [loss(f"job/j{number}") for number in range(many)]
+    assert f"it cost {named} 41 GPU-hours" in past("cdu/c2", account(*losses, gpu_hours=41.0))
+    assert f"and reached {named}, whose loss" in past("cdu/c2", account(*losses))
+
+
 def test_who_was_on_call_is_told() -> None:
     assert past("cdu/c2", account(facilities="ann")).endswith("; facilities on call: ann")
 
