@@ -142,20 +142,6 @@ export function Grid(props: Props) {
         {arrangement && <Ring arrangement={arrangement} name={route.value.node} kind="opened" />}
         {arrangement && <Ring arrangement={arrangement} name={cursor.value} kind="cursor" />}
       </div>
-      {total === 0 && arrangement && (
-        <p class="empty">
-          None of {roster.nodes.size.toLocaleString("en")} nodes matches {route.value.find ? <code>{route.value.find}</code> : "the filter"}.{" "}
-          <button
-            type="button"
-            onClick={(event) => {
-              event.stopPropagation();
-              go({ find: "" });
-            }}
-          >
-            Show all
-          </button>
-        </p>
-      )}
       <div
         id="active-node"
         class="unseen"
