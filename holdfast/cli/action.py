@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.shared.fleet_clock import fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import clock, console, plain, styled, table
 from holdfast.client.client import connect
@@ -28,13 +29,15 @@ def list_actions(
     as_json: AsJson = False,
 ) -> None:
     """List actions, oldest first: planned, running and finished, with node and reason."""
-    found = connect(url, token).get("/v1/actions", node=node, limit=limit)["actions"]
+    client = connect(url, token)
+    found = client.get("/v1/actions", node=node, limit=limit)["actions"]
     shown = [one for one in found if verb in ("", one["verb"]) and state in ("", one["state"])]
     if as_json:
         typer.echo(json.dumps({"actions": shown}))
         return
+    times = fleet_clock(client)
     rows = table("when", "node", "action", "state", "tries", "why", "what came of it")
     for one in reversed(shown):
         cells = (plain(one["node"]), plain(one["verb"]), styled(one["state"]), str(one["attempts"]))
-        rows.add_row(clock(one["at"]), *cells, plain(one["cause"] or one["reason"]), plain(one["detail"]))
+        rows.add_row(clock(times.at(one["at"])), *cells, plain(one["cause"] or one["reason"]), plain(one["detail"]))
     console().print(rows)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.shared.fleet_clock import fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import clock, console, plain, table
 from holdfast.client.client import connect
@@ -20,12 +21,14 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """List every request, enrolment, token and refusal, oldest first. Needs an admin's token."""
-    found = connect(url, token).get("/v1/audit", since=time.time() - Asked().duration("since", since), limit=limit)
+    client = connect(url, token)
+    found = client.get("/v1/audit", since=time.time() - Asked().duration("since", since), limit=limit)
     if as_json:
         typer.echo(json.dumps(found))
         return
+    times = fleet_clock(client)
     rows = table("when", "who", "role", "asked for", "of", "outcome", "why")
     for entry in reversed(found["entries"]):
         cells = (entry["who"], entry["role"], entry["verb"], entry["target"], entry["outcome"], entry["reason"])
-        rows.add_row(clock(entry["at"]), *(plain(cell) for cell in cells))
+        rows.add_row(clock(times.at(entry["at"])), *(plain(cell) for cell in cells))
     console().print(rows)

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from holdfast.cli.shared import node_history
+from holdfast.cli.shared.fleet_clock import FleetClock, fleet_clock
 from holdfast.cli.shared.options import AsJson, Config, Token, Url
-from holdfast.cli.shared.table import STYLES, ago, clock, console, count, lasting, plain, styled, table
+from holdfast.cli.shared.table import STYLES, clock, console, count, lasting, plain, styled, table
 from holdfast.client import history as client_history
 from holdfast.client.client import Client, connect, node_path
 from holdfast.formats.slurm import hostlist
@@ -42,12 +43,13 @@ def list_nodes(
 ) -> None:
     """List nodes: the stage of each, since when and why."""
     wanted = set(_expand(names)) if names else None
-    found = _all_nodes(connect(url, token), pool=pool, stage=stage, health=health)
+    client = connect(url, token)
+    found = _all_nodes(client, pool=pool, stage=stage, health=health)
     shown = [node for node in found if wanted is None or node["name"] in wanted]
     if as_json:
         typer.echo(json.dumps({"nodes": shown}))
         return
-    _print_list(shown, time.time())
+    print_nodes(shown, fleet_clock(client))
 
 
 def _all_nodes(client: Client, **only: str) -> list[Node]:
@@ -62,13 +64,14 @@ def _all_nodes(client: Client, **only: str) -> list[Node]:
             return found
 
 
-def _print_list(nodes: Sequence[Node], now: float) -> None:
+def print_nodes(nodes: Sequence[Node], times: FleetClock) -> None:
     """Leaves out the pool column where all nodes are in one pool."""
     pools = len({node["pool"] for node in nodes}) > 1
     rows = table("node", *(["pool"] if pools else []), "stage", "for", "health", "why")
     for node in nodes:
         stage, health = styled(node["stage"]), styled(node["health"])
-        cells = (stage, lasting(now - node["since"]), health, plain(node_history.why(node, now)))
+        why = plain(node_history.why(node, time.time(), times.factor))
+        cells = (stage, lasting(times.seconds_since(node["since"])), health, why)
         rows.add_row(plain(node["name"]), *([plain(node["pool"])] if pools else []), *cells)
     out = console()
     out.print(rows)
@@ -85,8 +88,9 @@ def show(names: Names, url: Url = "", token: Token = "", as_json: AsJson = False
         typer.echo(json.dumps(found[0] if len(found) == 1 else {"nodes": found}))
         return
     incidents = client.get("/v1/incidents", only="open", limit=MOST_INCIDENTS)["incidents"]
+    times = fleet_clock(client)
     for node in found:
-        _show_one(node, [one for one in incidents if _concerns(one, node["name"])])
+        show_node(times, node, [one for one in incidents if _concerns(one, node["name"])])
 
 
 def _concerns(incident: dict[str, Any], name: str) -> bool:
@@ -94,13 +98,13 @@ def _concerns(incident: dict[str, Any], name: str) -> bool:
     return name in incident["evidence"] or f"{incident['subject']}/".startswith(f"node/{name}/")
 
 
-def _show_one(node: dict[str, Any], incidents: Sequence[dict[str, Any]]) -> None:
-    now = time.time()
+def show_node(times: FleetClock, node: dict[str, Any], incidents: Sequence[dict[str, Any]]) -> None:
     out = console()
-    out.print(f"{node['name']}: {styled(node['stage'])} since {ago(now, node['since'])}: ", end="")
+    lasts = lasting(times.seconds_since(node["since"]))
+    out.print(f"{node['name']}: {styled(node['stage'])} for {lasts}: ", end="")
     out.print(plain(node["reason"]))
     place = ", ".join(f"{kind} {name}" for kind, name in node["place"].items())
-    tested = ago(now, node["tested_at"]) if node["tested_at"] else "never"
+    tested = times.ago(node["tested_at"])
     out.print(f"pool {node['pool']}{f', {place}' if place else ''}; tested {tested}; repair step {node['repair_step']}")
     for one in incidents:
         about = one["reason"].removeprefix(f"{one['subject']}: ")
@@ -112,7 +116,7 @@ def _show_one(node: dict[str, Any], incidents: Sequence[dict[str, Any]]) -> None
     rows = table("check", "health", "since", "what was seen")
     order = list(STYLES)
     for verdict in sorted(node["verdicts"], key=lambda v: order.index(v["health"]) if v["health"] in order else 99):
-        cells = (styled(verdict["health"]), ago(now, verdict["since"]), plain(verdict["reason"]))
+        cells = (styled(verdict["health"]), times.ago(verdict["since"]), plain(verdict["reason"]))
         rows.add_row(plain(verdict["check"]), *cells)
     out.print(rows)
 
@@ -139,13 +143,14 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """Show how a node reached its stage: verdicts, transitions, actions and events, oldest first."""
-    page = client_history.of_node(connect(url, token), name, limit)
+    client = connect(url, token)
+    page = client_history.of_node(client, name, limit)
     if as_json:
         typer.echo(json.dumps(page))
         return
-    rows = table("when", "kind", "what", "why")
+    rows, times = table("when", "kind", "what", "why"), fleet_clock(client)
     for line in node_history.lines(page["entries"][::-1]):
-        rows.add_row(clock(line.at), styled(line.kind), plain(line.what), plain(line.why))
+        rows.add_row(clock(times.at(line.at)), styled(line.kind), plain(line.what), plain(line.why))
     console().print(rows)
 
 

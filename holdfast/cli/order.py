@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.shared.fleet_clock import fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import clock, console, plain, table
 from holdfast.client.client import connect
@@ -26,12 +27,14 @@ def list_orders(
     as_json: AsJson = False,
 ) -> None:
     """List orders that wait for an agent's answer, oldest first. An agent gets them with the answer to a report."""
-    found = connect(url, token).get("/v1/orders", node=node, limit=limit)
+    client = connect(url, token)
+    found = client.get("/v1/orders", node=node, limit=limit)
     if as_json:
         typer.echo(json.dumps(found))
         return
+    fleet = fleet_clock(client)
     rows = table("decided", "node", "order", "handed over", "again", "why")
     for one in found["orders"]:
-        times = (clock(one[name]) if one[name] else "-" for name in ("handed_over_at", "again_at"))
-        rows.add_row(clock(one["at"]), plain(one["node"]), plain(one["verb"]), *times, plain(one["reason"]))
+        times = (clock(fleet.at(one[name])) if one[name] else "-" for name in ("handed_over_at", "again_at"))
+        rows.add_row(clock(fleet.at(one["at"])), plain(one["node"]), plain(one["verb"]), *times, plain(one["reason"]))
     console().print(rows)

@@ -312,3 +312,10 @@ def test_axe_finds_nothing_serious(open_page: Open, scheme: str) -> None:
     opened = open_page(scheme=scheme).live()
     _draw_everything(opened)
     assert serious(opened.page) == []
+
+
+def test_a_filter_that_fits_no_node_says_so_where_it_is_seen(open_page: Open) -> None:
+    page = open_page(address="#/?find=zzz").page
+    page.get_by_text("None of 64 nodes matches zzz.").wait_for()
+    page.get_by_role("button", name="Show all").click()  # refused where something covers the button
+    page.get_by_role("toolbar").get_by_text("64 nodes", exact=True).wait_for()

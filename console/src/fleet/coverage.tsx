@@ -10,9 +10,10 @@ export function Coverage() {
   const { value: probes } = useAnswer(() => ask().probes(), "probes", REFRESH_SECONDS, true);
   if (!probes) return <span class="not-yet">10 of 10 pairs of leaves proven</span>; // holds its place
   if (!probes.enabled || probes.pairs === 0) return null;
+  const suspects = probes.suspects.filter((one) => one.confirmed).length; // one slow session is probed again first
   return (
     <button type="button" class="link" onClick={() => open("probes")}>
-      {amount(probes.proven)} of {amount(probes.pairs)} pairs of leaves proven{probes.suspects.length > 0 && `, ${probes.suspects.length} suspected`}
+      {amount(probes.proven)} of {amount(probes.pairs)} pairs of leaves proven{suspects > 0 && `, ${suspects} suspected`}
     </button>
   );
 }

@@ -142,7 +142,6 @@ export function Grid(props: Props) {
         {arrangement && <Ring arrangement={arrangement} name={route.value.node} kind="opened" />}
         {arrangement && <Ring arrangement={arrangement} name={cursor.value} kind="cursor" />}
       </div>
-      {total === 0 && <p class="empty">No node matches the filter.</p>}
       <div
         id="active-node"
         class="unseen"

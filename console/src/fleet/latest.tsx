@@ -1,4 +1,4 @@
-import { latest } from "../live/session";
+import { latest, lived, now, RECENT_SECONDS } from "../live/session";
 import { go } from "../shell/route";
 import { timeOfDay } from "../shell/time";
 
@@ -9,7 +9,7 @@ export function Latest() {
   const lines = latest.value.slice(0, LINES);
   return (
     <section class="latest" aria-label="Latest changes">
-      {lines.length === 0 && <p>Nodes that leave service or return appear here.</p>}
+      {lines.length === 0 && <p>No node left service or returned in the last {lived(now() - RECENT_SECONDS)}.</p>}
       <ol>
         {lines.map((line) => (
           <li key={`${line.node} ${line.at} ${line.after}`}>

@@ -40,6 +40,18 @@ function Emptiness() {
   );
 }
 
+/** Over the grid and not in it: a list of nodes has no buttons. */
+function NoneFits() {
+  return (
+    <p class="empty none-fits">
+      None of {roster.nodes.size.toLocaleString("en")} nodes matches {route.value.find ? <code>{route.value.find}</code> : "the filter"}.{" "}
+      <button type="button" onClick={() => go({ find: "" })}>
+        Show all
+      </button>
+    </p>
+  );
+}
+
 export function FleetPage() {
   useShortcuts();
   const [pitch, setPitch] = useState(0);
@@ -58,13 +70,16 @@ export function FleetPage() {
         {empty ? (
           <Emptiness />
         ) : (
-          <Grid
-            zoom={zoom}
-            onArranged={(arrangement) => {
-              setPitch(arrangement.pitch);
-              setShown(arrangement.names.length);
-            }}
-          />
+          <div class="grid-room">
+            <Grid
+              zoom={zoom}
+              onArranged={(arrangement) => {
+                setPitch(arrangement.pitch);
+                setShown(arrangement.names.length);
+              }}
+            />
+            {pitch > 0 && shown === 0 && <NoneFits />}
+          </div>
         )}
         <Latest />
       </main>

@@ -155,9 +155,15 @@ function drawHealth(c: CanvasRenderingContext2D, { stage, health }: Sign, size: 
   }
 }
 
-/** The root of an open incident: a corner that is seen on every cell. */
+/** The root of an open incident: a corner that is seen on every cell, and a frame where there is room for one. */
 export function drawRoot(c: CanvasRenderingContext2D, x: number, y: number, size: number): void {
-  const corner = Math.max(4, Math.min(size * 0.45, 10 + size * 0.1));
+  const corner = Math.max(4, Math.min(size * 0.45, 10 + size * 0.14));
+  if (size >= SMALLEST_LETTER_CELL) {
+    const edge = Math.max(2, Math.min(4, size * 0.06));
+    c.lineWidth = edge;
+    c.strokeStyle = ROOT_MARK.fill;
+    c.strokeRect(x + edge / 2, y + edge / 2, size - edge, size - edge);
+  }
   c.beginPath();
   c.moveTo(x, y);
   c.lineTo(x + corner, y);

@@ -63,15 +63,22 @@ function share(one: FigureSample): number | null {
   return one.gpus ? (one.productive ?? 0) / one.gpus : null;
 }
 
+/** Where the others are: on nodes without a job, or lost. Rounded as the large figure is, so that the three add up. */
+function notProductive({ gpus, productive, lost }: FigureSample): string {
+  const gone = Math.round(lost ?? 0);
+  const idle = Math.round(gpus ?? 0) - Math.round(productive ?? 0) - gone;
+  return `${amount(Math.max(0, idle))} idle, ${amount(gone)} lost`;
+}
+
 function Needs({ items }: { items: readonly ItemView[] | null }) {
   const waiting = (items ?? []).filter((item) => item.state === "open");
   const more = waiting.length - MOST_ITEMS;
   return (
     <section class="needs" aria-label="What needs you">
       <h2>
-        What needs you{" "}
+        What needs you
         <button type="button" class="link" onClick={() => open("inbox")}>
-          {waiting.length === 0 ? "inbox" : more > 0 ? `and ${more} more` : "inbox"}
+          {more > 0 ? `Inbox: ${more} more` : "Inbox"}
         </button>
       </h2>
       <ul>
@@ -104,9 +111,9 @@ export function Strip() {
   return (
     <section class="strip" aria-label="The fleet now">
       <Tile
-        name="GPUs productive now"
+        name={at?.gpus == null ? "GPUs productive now" : `GPUs productive now, of ${amount(at.gpus)}`}
         value={at?.productive == null ? none : amount(Math.round(at.productive))}
-        detail={at?.gpus == null ? "no GPU reported yet" : `of ${amount(at.gpus)}; nodes in service ${at.in_service} of ${at.nodes}`}
+        detail={at?.gpus == null ? "no GPU reported yet" : notProductive(at)}
         values={series(home, (one) => one.productive)}
       />
       <Tile

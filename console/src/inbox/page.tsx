@@ -4,6 +4,7 @@ import { amount, money } from "../shell/figures";
 import { List, type Choice } from "../shell/list";
 import type { Column } from "../shell/order";
 import { open, route } from "../shell/route";
+import { Unbroken } from "../shell/step_text";
 import { View } from "../shell/view";
 import { needsText } from "./empty";
 import { ItemPage } from "./item";
@@ -29,7 +30,7 @@ function Row({ item }: { item: ItemView }) {
           {item.title}
         </button>
       </th>
-      <td class="sentence">{item.remedy}</td>
+      <td class="sentence"><Unbroken text={item.remedy ?? ""} /></td>
       <td data-head="Owner">{item.assignee || item.owner}</td>
       <td class="short" data-head="Age">
         {lived(item.since)}

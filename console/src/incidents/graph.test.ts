@@ -24,3 +24,11 @@ test("a circle and an empty path end", () => {
   expect(graph(["a/1 > b/1 > a/1"]).boxes.length).toBe(2);
   expect(graph([""]).boxes).toEqual([]);
 });
+
+test("the nodes of all victims count, not only those that a path shows", () => {
+  const paths = [1, 2].map((at) => `cdu/c2 > rack/r${at} > node/n${at} > node/n${at}/gpu/0`);
+  const victims = Array.from({ length: 62 }, (_, at) => `node/n${Math.floor(at / 2)}/gpu/${at % 2}`);
+  expect(graph(paths, victims).boxes.map(({ words }) => words)).toEqual(["cdu/c2", "rack/r1", "rack/r2", "31 × node", "62 × gpu"]);
+  const few = graph(paths, victims.slice(0, 4)).boxes.map(({ words }) => words);
+  expect(few).toContain("node/n1");
+});

@@ -45,6 +45,12 @@ function columnsOf(subjects: ReadonlySet<string>, edges: readonly (readonly [str
   return column;
 }
 
+/** How many of a kind the victims are, or are parts of: 248 GPUs are on 31 nodes. */
+function reached(kind: string, victims: readonly string[]): number {
+  if (kind !== "node") return victims.filter((one) => kindOf(one) === kind).length;
+  return new Set(victims.filter((one) => one.startsWith("node/")).map((one) => one.split("/")[1])).size;
+}
+
 /** `victims`: all victims; `paths` may cover only some of them. */
 export function graph(paths: readonly string[], victims: readonly string[] = []): Graph {
   const edges = edgesOf(paths);
@@ -60,8 +66,8 @@ export function graph(paths: readonly string[], victims: readonly string[] = [])
   const boxes: Box[] = [];
   for (const [key, members] of crowd) {
     const at = Number(key.split(" ")[0]);
-    const together = members.length > MOST_IN_A_COLUMN;
-    const count = Math.max(members.length, victims.filter((one) => kindOf(one) === kindOf(members[0]!)).length);
+    const count = Math.max(members.length, reached(kindOf(members[0]!), victims));
+    const together = count > MOST_IN_A_COLUMN && members.length > 1;
     for (const words of together ? [`${count} × ${kindOf(members[0]!)}`] : members) {
       const id = together ? key : words;
       const row = rows.get(at) ?? 0;

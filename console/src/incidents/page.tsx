@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<Incident>[] = [
   { head: "Kind", by: (one) => one.cause },
   { head: "Began", by: beganAt, largestFirst: true },
   { head: "Duration", by: (one) => secondsOf(one, now(), 1), largestFirst: true },
-  { head: "GPUs lost", by: (one) => (one.closed ? null : priceOf(one).lost), largestFirst: true },
+  { head: "GPUs lost now", by: (one) => (one.closed ? null : priceOf(one).lost), largestFirst: true },
   { head: "Cost", by: (one) => priceOf(one).cost, largestFirst: true },
   { head: "Summary" },
 ];
@@ -59,7 +59,7 @@ function Row({ incident }: { incident: Incident }) {
       <td data-head="Kind">{incident.cause}</td>
       <td class="short" data-head="Began">{timeOfDay(beganAt(incident))}</td>
       <td class="short" data-head="Duration">{durationOf(incident)}</td>
-      <td class="number" data-head="GPUs lost">{incident.closed ? "" : lost === null ? unknown : amount(lost)}</td>
+      <td class="number" data-head="GPUs lost now">{incident.closed ? "" : lost === null ? unknown : amount(lost)}</td>
       <td class="number" data-head="Cost">{cost === null ? unknown : money(cost, currency)}</td>
       <td class="sentence">{withFigures(incident.account?.sentence || incident.reason)}</td>
     </tr>
@@ -80,7 +80,7 @@ function Everything() {
   const { value, trouble, again } = useAnswer(() => ask().incidents(), "incidents", 30);
   useEffect(again, [opened.value.map((one) => one.id).join(" ")]); // what is shown stays until the answer comes
   const past = (value ?? []).filter((one) => one.state === "closed");
-  const all = [...opened.value, ...past];
+  const all = [...opened.value, ...past.toSorted((one, other) => beganAt(other) - beganAt(one))];
   return (
     <View title="Incidents" what="Past incidents" trouble={trouble}>
       {all.length === 0 && value === null && !trouble && <p class="empty">Loading …</p>}

@@ -29,6 +29,9 @@ function inOrder(one: TrainingView, other: TrainingView): number {
   return over || other.world - one.world || one.job.localeCompare(other.job);
 }
 
+/** That it is not known yet what is usual is no problem: its health says unknown. */
+const BAD: ReadonlySet<string> = new Set(["degraded", "fail"]);
+
 function Row({ job }: { job: TrainingView }) {
   return (
     <tr>
@@ -50,7 +53,7 @@ function Row({ job }: { job: TrainingView }) {
       </td>
       <td class="short" data-head="Last report">{lived(job.last_report_at)} ago</td>
       <td class="sentence">
-        {job.reason}
+        {BAD.has(job.health) && job.reason}
         {job.incident && <ToIncident subject={job.incident} />}
       </td>
     </tr>

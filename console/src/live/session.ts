@@ -17,8 +17,8 @@ export type Connection =
   | { kind: "signed-out"; reason: string };
 
 const LATEST_KEPT = 50;
-/** Transitions shortly before the page was opened are shown too. */
-const RECENT_SECONDS = 120;
+/** Transitions before the page was opened are shown too. */
+export const RECENT_SECONDS = 1800;
 
 export const connection = signal<Connection>({ kind: "connecting" });
 export const fleet = signal<FleetView | null>(null);

@@ -9,11 +9,14 @@ export function useNodes(): readonly NodeView[] {
   const [nodes, setNodes] = useState<readonly NodeView[]>(() => [...roster.nodes.values()]);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let empty = roster.nodes.size === 0;
     const read = (): void => {
       timer = undefined;
+      empty = roster.nodes.size === 0;
       setNodes([...roster.nodes.values()]);
     };
-    const stop = roster.observe(() => void (timer ??= setTimeout(read, EVERY_MILLISECONDS)));
+    // The first nodes are drawn at once: an empty map would be untrue.
+    const stop = roster.observe(() => (empty ? read() : void (timer ??= setTimeout(read, EVERY_MILLISECONDS))));
     read();
     return () => {
       stop();

@@ -1,4 +1,7 @@
-import { incidents } from "../live/session";
+import { ask, incidents } from "../live/session";
+import { useAnswer } from "../live/use_answer";
+import { durationOf } from "../incidents/duration";
+import { timeOfDay } from "../shell/time";
 import { withFigures } from "../shell/figures";
 import { open } from "../shell/route";
 import { concerns, isRoot } from "./concerns";
@@ -18,6 +21,33 @@ export function IncidentsHere({ name }: { name: string }) {
               {one.subject}
             </button>{" "}
             {withFigures(one.reason.replace(`${one.subject}: `, ""))}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const MOST_PAST = 5;
+
+/** What is over does not show in health or verdicts any more, and still explains the charts and the history. */
+export function PastIncidents({ name }: { name: string }) {
+  const { value } = useAnswer(() => ask().incidents(), `incidents of ${name}`);
+  const past = (value ?? []).filter((one) => one.closed && concerns(one, name)).slice(0, MOST_PAST);
+  if (past.length === 0) return null;
+  return (
+    <section aria-label="Past incidents on this node">
+      <h3>Past incidents</h3>
+      <ul>
+        {past.map((one) => (
+          <li key={one.id}>
+            {timeOfDay(one.account?.since ?? one.opened)}{" "}
+            <button type="button" class="link" onClick={() => open("incidents", one.id)}>
+              {one.subject}: {one.cause}
+            </button>{" "}
+            <span class="faint">
+              {isRoot(one, name) ? "root cause" : "affected"}, {durationOf(one)}
+            </span>
           </li>
         ))}
       </ul>

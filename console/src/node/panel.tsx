@@ -3,7 +3,7 @@ import type { NodeDetail, NodeView, Stage } from "../api";
 import { lived, roster } from "../live/session";
 import { go } from "../shell/route";
 import { Actions } from "./actions";
-import { IncidentsHere } from "./incidents_here";
+import { IncidentsHere, PastIncidents } from "./incidents_here";
 import { NextStepOf } from "./next_step";
 import { Parts } from "./parts";
 import { History } from "./history";
@@ -100,6 +100,7 @@ export function NodePanel({ name }: { name: string }) {
       )}
       {detail && <Verdicts verdicts={detail.verdicts} leftOut={detail.verdicts_left_out} health={node?.health ?? detail.health} />}
       {ready && <Parts name={name} />}
+      {ready && <PastIncidents name={name} />}
       {ready && <History name={name} />}
     </aside>
   );

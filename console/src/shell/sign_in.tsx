@@ -43,7 +43,7 @@ export function SignIn({ reason, onDone }: { reason: string; onDone?: () => void
           Token
           <input ref={field} type="password" name="token" autocomplete="off" spellcheck={false} required />
         </label>
-        <button type="submit" disabled={waiting}>
+        <button type="submit" class={oidc ? "" : "primary"} disabled={waiting}>
           Sign in
         </button>
         {session.value?.open_reading && (

@@ -1,6 +1,6 @@
 /** Signals carry their unit in their name; here both as people say them, and values in a size that can be read. */
 
-import { reading } from "./figures";
+import { percent, reading } from "./figures";
 
 interface Unit {
   ending: string;
@@ -37,6 +37,7 @@ export function nameOf(signal: string): string {
 /** 1.76e9 of gpu_clock_sm_hertz is "1.76 GHz". */
 export function measured(signal: string, value: number): string {
   const { sign, size } = unitOf(signal);
+  if (sign === "%") return percent(value); // as on every other view
   return `${reading(value / size)}${sign && ` ${sign}`}`;
 }
 

@@ -4,6 +4,23 @@ import { open } from "./route";
 
 const NAME = /^[a-z]+\.[a-z_]+$/;
 
+/** A sentence with options of commands in it: a line never ends between the dashes of one. */
+export function Unbroken({ text }: { text: string }) {
+  return (
+    <>
+      {text.split(/(--[\w-]+)/).map((part, at) =>
+        at % 2 === 0 ? (
+          part
+        ) : (
+          <span key={at} class="unbroken">
+            {part}
+          </span>
+        ),
+      )}
+    </>
+  );
+}
+
 export function StepText({ text }: { text: string }) {
   return (
     <>

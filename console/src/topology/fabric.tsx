@@ -1,6 +1,7 @@
 /** Leaves under their spines, and an arc for each pair of leaves: proven, below the usual, unproven or suspected. */
 
 import type { ProbesView } from "../api";
+import { roots } from "../live/session";
 import { isSuspect, level } from "../probes/matrix";
 import { amount, percent } from "../shell/figures";
 import { open } from "../shell/route";
@@ -74,6 +75,7 @@ export function Fabric({ leaves, probes, lit }: { leaves: readonly LeafBox[]; pr
               <title>{`${leaf.name}: ${leaf.nodes.length} nodes, the worst ${worstOf(leaf.nodes)}`}</title>
               <rect width={BOX.width} height={BOX.height} rx={5} />
               <text x={BOX.width / 2} y={15} text-anchor="middle">
+                {roots.value.has(`leaf/${leaf.name}`) && "▲ "}
                 {leaf.name}
               </text>
               <text class="small" x={BOX.width / 2} y={28} text-anchor="middle">

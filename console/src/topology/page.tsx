@@ -2,7 +2,7 @@
 
 import "./topology.css";
 import { HEALTHS, type Health, type Incident } from "../api";
-import { ask, fleet, incidents, roots } from "../live/session";
+import { ask, connection, fleet, incidents, roots } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { useNodes } from "../live/use_nodes";
 import { go, HOME, open, route } from "../shell/route";
@@ -105,7 +105,7 @@ function Chooser({ chosen, all }: { chosen: Incident | undefined; all: readonly 
           Open it
         </button>
       )}
-      <output>{!fleet.value ? "" : all.length === 0 ? "No incident is open." : `${all.length} open; their roots are framed`}</output>
+      <output>{!fleet.value ? "" : all.length === 0 ? "No incident is open. A leaf has the colour of its worst node." : `${all.length} open; their roots are framed`}</output>
     </div>
   );
 }
@@ -124,7 +124,7 @@ export function TopologyPage() {
     <View title="Topology" what="The topology" trouble={trouble}>
       <Chooser chosen={chosen} all={all} />
       {nodes.length === 0 ? (
-        <p class="empty">{fleet.value ? "No node has enrolled yet." : "Loading …"}</p>
+        <p class="empty">{connection.value.kind === "live" ? "No node has enrolled yet." : "Loading …"}</p>
       ) : (
         <>
           <h3>Network</h3>

@@ -1,7 +1,6 @@
 """`holdfast job`: training jobs: progress, slow ranks, where time went, what a failure would lose."""
 
 import json
-import time
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -9,8 +8,9 @@ import typer
 
 from holdfast.cli.job.checkpoints import show_places
 from holdfast.cli.job.clean import clean
+from holdfast.cli.shared.fleet_clock import FleetClock, fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
-from holdfast.cli.shared.table import ago, console, count, lasting, plain, print_list, styled, table
+from holdfast.cli.shared.table import console, count, lasting, plain, print_list, styled, table
 from holdfast.client.client import connect
 
 app = typer.Typer(no_args_is_help=True)
@@ -20,7 +20,7 @@ Document = dict[str, Any]
 
 @app.command("list")
 def list_jobs(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """List training jobs whose ranks report progress, the latest report first."""
+    """List training jobs whose ranks report progress: those that run first, the largest before the smaller."""
     found = connect(url, token).get("/v1/trainings")
     if as_json:
         typer.echo(json.dumps(found))
@@ -37,12 +37,17 @@ def list_jobs(url: Url = "", token: Token = "", as_json: AsJson = False) -> None
             _hours(one["exposure_gpu_hours"]),
             plain(one["reason"]),
         ]
-        for one in found["jobs"]
+        for one in sorted(found["jobs"], key=_place)
     ]
     if rows:
         print_list(("job", "state", "health", "ranks", "step", "a step", "goodput", "at risk", "why"), rows)
     else:
         console().print("No job reports its progress; see docs/progress.md.")
+
+
+def _place(one: Document) -> tuple[bool, int, str]:
+    """An order that no report changes, the page's own."""
+    return one["state"] != "running", -one["world"], one["job"]
 
 
 @app.command()
@@ -59,19 +64,20 @@ def show(
     if files:
         from holdfast.diagnosis.evidence.rank_files import read
 
-        found = read(files, name)
+        found, times = read(files, name), FleetClock()
     else:
-        found = connect(url, token).get(f"/v1/trainings/{quote(name, safe='')}")
+        client = connect(url, token)
+        found, times = client.get(f"/v1/trainings/{quote(name, safe='')}"), fleet_clock(client)
     if as_json:
         typer.echo(json.dumps(found))
         return
-    _print(found)
+    _print(found, times)
 
 
-def _print(found: Document) -> None:
+def _print(found: Document, times: FleetClock) -> None:
     out = console()
     ranks = f"{found['ranks_reporting']} of {found['world']} ranks on {count(len(found['nodes']), 'node')}"
-    last = ago(time.time(), found["last_report_at"])
+    last = times.ago(found["last_report_at"])
     out.print(f"{plain(found['job'])} of {plain(found['owner'])}: {found['state']}, {ranks}, last report {last}")
     if found["reason"]:
         out.print(f"{styled(found['health'])}: {plain(found['reason'])}")
@@ -92,22 +98,22 @@ def _print(found: Document) -> None:
         if hours:
             rows.add_row(part, f"{hours:,.3f}", f"{100 * (hours / whole):.1f} %")
     out.print(rows)
-    _restarts(found["restarts"], out)
+    _restarts(found["restarts"], times, out)
     for one in found["slow"]:
         whole_job = one["subject"] == f"job/{found['job']}"
         words = one["reason"] or f"takes {100 * one['ratio']:.0f} % longer than {'usual' if whole_job else 'its peers'}"
-        since = "" if one["since"] is None else f", for {lasting(time.time() - one['since'])}"
+        since = "" if one["since"] is None else f", for {lasting(times.seconds_since(one['since']))}"
         out.print(f"slow: {plain(one['subject'])}: {plain(words)}{since}")
     if found["trouble"]:
         out.print(plain(found["trouble"]))
 
 
-def _restarts(restarts: list[Document], out: Any) -> None:
+def _restarts(restarts: list[Document], times: FleetClock, out: Any) -> None:
     for one in restarts:
         cost = f"{one['gpu_hours']:.3f} GPU-hours: {lasting(one['down_seconds'])} down"
         where = "the beginning" if one["from_step"] < 0 else f"step {one['from_step']}"
         again = f"{count(one['lost_steps'], 'step')} made again from {where}"
-        out.print(f"restart {ago(time.time(), one['at'])}: {cost}, {again}")
+        out.print(f"restart {times.ago(one['at'])}: {cost}, {again}")
         unknown = ["no node of it left service before; `holdfast diagnose` reads its logs"]
         for line in one.get("notes") or unknown:
             out.print(f"  {plain(line)}")

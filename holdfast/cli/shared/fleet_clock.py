@@ -1,9 +1,11 @@
 """The fleet's clock: in a demo it runs faster than ours, and what is printed must agree with the page."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import time
 from typing import Any, Protocol
+
+from holdfast.cli.shared.table import ago
 
 
 class Reader(Protocol):
@@ -14,15 +16,27 @@ class Reader(Protocol):
 class FleetClock:
     began: float = 0.0
     factor: float = 1.0
+    read: Callable[[], float] = time
 
     def at(self, moment: float) -> float:
         """A moment of the controller's clock, by the fleet's."""
         return self.began + (moment - self.began) * self.factor
 
+    def now(self) -> float:
+        """What the fleet's clock shows."""
+        return self.at(self.read())
+
     def seconds_since(self, moment: float) -> float:
-        return (time() - moment) * self.factor
+        return (self.read() - moment) * self.factor
+
+    def ago(self, moment: float | None) -> str:
+        return "never" if moment is None else ago(self.seconds_since(moment), 0.0)
 
 
 def fleet_clock(client: Reader) -> FleetClock:
-    fleet: Mapping[str, Any] = client.get("/v1/fleet")
-    return FleetClock(float(fleet["clock_began"]), float(fleet["time_factor"]))
+    return clock_of(client.get("/v1/fleet"))
+
+
+def clock_of(fleet: Mapping[str, Any]) -> FleetClock:
+    """From what `/v1/fleet` answers; of a fleet that is not known yet, the usual clock."""
+    return FleetClock(float(fleet.get("clock_began", 0.0)), float(fleet.get("time_factor", 1.0)))

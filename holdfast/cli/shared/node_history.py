@@ -71,8 +71,9 @@ def _without_steps(entries: Iterable[Entry]) -> list[Entry]:
     ]
 
 
-def why(node: Mapping[str, Any], now: float) -> str:
-    """Why a node is in its stage: which fault, which job, how long without a report."""
+def why(node: Mapping[str, Any], now: float, factor: float = 1.0) -> str:
+    """Why a node is in its stage: which fault, which job, how long without a report. `now` is the controller's clock;
+    a demo's fleet lives by a clock that is `factor` times as fast."""
     text = str(node["reason"])
     if node["stage"] == "allocated":
         text = f"runs {', '.join(node['jobs'])}" if node["jobs"] else text
@@ -81,4 +82,4 @@ def why(node: Mapping[str, Any], now: float) -> str:
     if node["degraded_by"]:
         text += f"; degraded by {node['degraded_by']}"
     silent = now - (node["last_report_at"] or node["since"])
-    return f"{text}; no report for {lasting(silent)}" if silent > SILENT_SECONDS else text
+    return f"{text}; no report for {lasting(factor * silent)}" if silent > SILENT_SECONDS else text

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Input, Static
 
+from holdfast.cli.shared.fleet_clock import clock_of
 from holdfast.cli.top import rows as top_rows
 from holdfast.cli.top.node import NodeScreen
 from holdfast.client.watch import FleetWatch
@@ -84,17 +85,18 @@ class FleetScreen(Screen[None]):
 
     def refresh_view(self) -> None:
         view, now = self.live.view, time.time()
+        times = clock_of(view.fleet)
         texts = {
             "connection": Text(f"{self.live.client.url}  ") + top_rows.connection(view, now),
             "stages": top_rows.stages(view),
             "pools": top_rows.pools(view),
-            "incidents": top_rows.incidents(view.incidents, now),
+            "incidents": top_rows.incidents(view.incidents, times),
         }
         for name, text in texts.items():
             self.query_one(f"#{name}", Static).update(text)
         found = top_rows.chosen(list(view.nodes.values()), self._filter_text(), self.order)
         first = found[: top_rows.MOST_ROWS]
-        self._put({node["name"]: top_rows.row(node, now) for node in first})
+        self._put({node["name"]: top_rows.row(node, times) for node in first})
         text = top_rows.shown_text(len(first), len(found), self.order, self._filter_text())
         self.query_one("#shown", Static).update(text)
 

@@ -11,7 +11,8 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static
 
 from holdfast.cli.shared import node_history
-from holdfast.cli.shared.table import ago, clock, count, lasting, printable
+from holdfast.cli.shared.fleet_clock import FleetClock, clock_of
+from holdfast.cli.shared.table import clock, count, lasting, printable
 from holdfast.cli.top import rows as top_rows
 from holdfast.client import history
 from holdfast.client.client import node_path
@@ -73,12 +74,12 @@ class NodeScreen(Screen[None]):
     def _show(self, detail: dict[str, Any], entries: list[dict[str, Any]]) -> None:
         if not self.is_attached:
             return
-        now = time.time()
+        times = self._times()
         who = Text.assemble((printable(detail["name"]), "bold"), "  ", top_rows.styled(detail["stage"]))
-        who.append(f" for {lasting(now - detail['since'])}: {printable(detail['reason'])}  ")
+        who.append(f" for {lasting(times.seconds_since(detail['since']))}: {printable(detail['reason'])}  ")
         self.query_one("#who", Static).update(who)
         place = ", ".join(f"{kind} {name}" for kind, name in detail["place"].items())
-        tested = f"tested {ago(now, detail['tested_at'])}, last report {ago(now, detail['last_report_at'])}"
+        tested = f"tested {times.ago(detail['tested_at'])}, last report {times.ago(detail['last_report_at'])}"
         tested += f", repair step {detail['repair_step']}"
         jobs = f"; runs {', '.join(detail['jobs'])}" if detail["jobs"] else ""
         text = f"pool {detail['pool']}{f', {place}' if place else ''}; {tested}{jobs}"
@@ -95,8 +96,8 @@ class NodeScreen(Screen[None]):
         at = table.cursor_row
         table.clear()
         for one in self.verdicts:
-            seen = Text(printable(one["reason"]))
-            table.add_row(Text(printable(one["check"])), top_rows.styled(one["health"]), clock(one["since"]), seen)
+            check, seen = Text(printable(one["check"])), Text(printable(one["reason"]))
+            table.add_row(check, top_rows.styled(one["health"]), clock(self._times().at(one["since"])), seen)
         if not ranked:
             self.query_one("#evidence", Static).update("no check of this node has reported a verdict yet")
         if len(ranked) > len(self.verdicts):
@@ -111,7 +112,7 @@ class NodeScreen(Screen[None]):
         table.clear()
         for line in reversed(node_history.lines(entries[::-1])):
             cells = (Text(printable(line.what)), Text(printable(line.why)))
-            table.add_row(clock(line.at), top_rows.styled(line.kind), *cells)
+            table.add_row(clock(self._times().at(line.at)), top_rows.styled(line.kind), *cells)
         table.move_cursor(row=at, animate=False)
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
@@ -120,6 +121,9 @@ class NodeScreen(Screen[None]):
             evidence = "\n".join(one["evidence"]) or one["reason"] or "no evidence was reported"
             text = Text.assemble((printable(one["check"]), "bold"), " ", top_rows.styled(one["health"]))
             self.query_one("#evidence", Static).update(text.append("\n" + printable(evidence)))
+
+    def _times(self) -> FleetClock:
+        return clock_of(self.live.view.fleet)
 
     def _table(self, name: str) -> "DataTable[Text | str]":
         return self.query_one(f"#{name}", DataTable)

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
+from holdfast.cli.shared.fleet_clock import FleetClock
 from holdfast.cli.shared.node_history import why
 from holdfast.cli.shared.table import STYLES, clock, count, lasting, printable
 from holdfast.client.watch import LiveFleet, Node
@@ -51,13 +52,13 @@ def _facts(node: Node) -> str:
     return " ".join((*facts, *node["jobs"], *(f"{kind}/{name}" for kind, name in node["place"].items()))).lower()
 
 
-def row(node: Node, now: float) -> tuple[Text, ...]:
-    text = Text(printable(why(node, node["read_at"])))
+def row(node: Node, times: FleetClock) -> tuple[Text, ...]:
+    text = Text(printable(why(node, node["read_at"], times.factor)))
     return (
         Text(printable(node["name"])),
         Text(printable(node["pool"])),
         styled(node["stage"]),
-        Text(lasting(now - node["since"]), justify="right"),
+        Text(lasting(times.seconds_since(node["since"])), justify="right"),
         styled(node["health"]),
         text,
     )
@@ -105,12 +106,12 @@ def _pool(pool: dict[str, Any]) -> Text:
     return text
 
 
-def incidents(found: Sequence[dict[str, Any]], now: float) -> Text:
+def incidents(found: Sequence[dict[str, Any]], times: FleetClock) -> Text:
     """The newest few, each in a line."""
     text = Text(count(len(found), "open incident"), "bold" if found else "")
     for one in found[:MOST_NAMED]:
         text.append(f"\n  {printable(one['subject'])}: {printable(one['cause'])}", "bold red")
-        text.append(f" for {lasting(now - one['opened'])}: {printable(one['reason'])}")
+        text.append(f" for {lasting(times.seconds_since(one['opened']))}: {printable(one['reason'])}")
     if len(found) > MOST_NAMED:
         text.append(f"\n  and {len(found) - MOST_NAMED} more: holdfast incident list")
     return text

@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from holdfast.cli.shared.fleet_clock import FleetClock, fleet_clock
 from holdfast.cli.shared.table import STYLES, clock, count, printable
 from holdfast.client.client import Client
 from holdfast.fleet.console import static_directory
@@ -65,27 +66,28 @@ def _follow(client: Client) -> None:
     out: set[str] = set()
     priced: dict[str, bool] = {}
     with suppress(Refusal, ValueError, RecursionError):  # the stream ends with the controller
+        times = fleet_clock(client)
         for kind, data in client.stream():
             if kind == "incident":
-                print_incident(json.loads(data), priced)
+                print_incident(json.loads(data), priced, times)
             elif kind == "transition":
-                _print_transition(json.loads(data), out)
+                _print_transition(json.loads(data), out, times)
 
 
-def print_incident(incident: dict[str, Any], priced: dict[str, bool]) -> None:
+def print_incident(incident: dict[str, Any], priced: dict[str, bool], times: FleetClock) -> None:
     """When it opens, when it has a price, and when it closes. `priced`: by id; the page shows how the bill grows."""
     bill = (incident.get("account") or {}).get("bill") or {}
     costs = bool(bill.get("gpu_hours_per_hour"))
     about, number = incident["subject"], incident["id"]
     if incident["state"] == "closed":
-        _line(incident["closed"], f"incident on {about} is over", "magenta")
+        _line(times.at(incident["closed"]), f"incident on {about} is over", "magenta")
     elif number not in priced or (costs and not priced[number]):
         at = time.time() if number in priced else incident["opened"]
-        _line(at, f"incident on {about}: {incident['reason'].removeprefix(about + ': ')}", "magenta")
+        _line(times.at(at), f"incident on {about}: {incident['reason'].removeprefix(about + ': ')}", "magenta")
     priced[number] = costs or priced.get(number, False)
 
 
-def _print_transition(step: dict[str, Any], out: set[str]) -> None:
+def _print_transition(step: dict[str, Any], out: set[str], times: FleetClock) -> None:
     node, before, after = step["node"], step["before"], step["after"]
     if before == after or (not {before, after} & _OUT and node not in out):
         return
@@ -95,7 +97,7 @@ def _print_transition(step: dict[str, Any], out: set[str]) -> None:
         out.discard(node)
     style = STYLES.get(after, "")
     text = f"{node}  {before} -> {after}{'  (back in service)' if back else ''}  {step['reason']}"
-    _line(step["at"], text, _COLOURS.get(style, style) or None)
+    _line(times.at(step["at"]), text, _COLOURS.get(style, style) or None)
 
 
 def _line(at: float, text: str, colour: str | None) -> None:

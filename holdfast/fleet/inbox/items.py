@@ -9,10 +9,13 @@ from enum import StrEnum
 
 from holdfast.catalog import runbooks
 from holdfast.economics.costs.finding import Prices
+from holdfast.fleet.decisions.guards import planned as in_maintenance
+from holdfast.fleet.decisions.lifecycle.memory import OPERATOR
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.inbox.figures import is_lost
 from holdfast.fleet.inbox.incident_figures import IncidentFigures, incident_figures, runbook_of
 from holdfast.fleet.inbox.next_step import MOST_COMMANDS, SHARED, Remedy, WaitsFor, of_cause, of_node
+from holdfast.fleet.incidents.views import PlannedWorkView
 from holdfast.fleet.jobs.views import TrainingView
 from holdfast.model import command_line
 from holdfast.model.incident import Incident
@@ -79,6 +82,8 @@ class Sources:
     trainings: Sequence[TrainingView] = ()
     jobs: Sequence[Job] = ()
     """Those that ended lately, by the scheduler's word."""
+    planned: Sequence[PlannedWorkView] = ()
+    """Announced work."""
     policy: Policy = field(default_factory=Policy)
     prices: Prices = field(default_factory=Prices)
     gpus: Callable[[str], int | None] = lambda node: None
@@ -98,10 +103,24 @@ def waits(node: NodeState, policy: Policy) -> bool:
 
 def items(sources: Sources) -> list[Item]:
     """Worst first: what loses work now, then what costs most an hour, then what waits longest."""
-    found = [_of_node(node, sources) for node in sources.nodes if waits(node, sources.policy)]
+    waiting = (node for node in sources.nodes if waits(node, sources.policy))
+    found = [_of_node(node, sources) for node in waiting if not _worked_on(node, sources)]
     found += _of_incidents(sources)
     found += _of_jobs(sources)
     return sorted(found, key=_rank)
+
+
+def _worked_on(node: NodeState, sources: Sources) -> bool:
+    """It is out for planned work that is not over: someone is at it. What broke before the work began still waits."""
+    if in_maintenance(node, sources.now, sources.policy) is not None:
+        return True
+    places = {f"node/{node.name}", *(f"{kind}/{name}" for kind, name in node.place.items())}
+    return any(
+        work.start <= sources.now < work.end
+        and (node.cause == OPERATOR or node.since >= work.start)
+        and not places.isdisjoint(work.subjects)
+        for work in sources.planned
+    )
 
 
 def _rank(item: Item) -> tuple[bool, float, float, str]:

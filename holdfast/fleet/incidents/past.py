@@ -11,24 +11,24 @@ MOST_NAMED = 3
 
 def called(subject: str) -> str:
     what, _, name = subject.partition("/")
-    return f"run {name}" if what == "job" else f"the path {name.replace('-', ' to ', 1)}" if what == "path" else subject
+    return f"job {name}" if what == "job" else f"the path {name.replace('-', ' to ', 1)}" if what == "path" else subject
 
 
 def _together(subjects: Sequence[str]) -> str:
-    """'run a', 'runs a and b', 'runs a, b, c and 4 more'."""
+    """'job a', 'jobs a and b', 'jobs a, b, c and 4 more'."""
     if len(subjects) == 1:
         return called(subjects[0])
     jobs = all(one.startswith("job/") for one in subjects)
     names = [one.removeprefix("job/") if jobs else called(one) for one in subjects]
     shown, left = names[:MOST_NAMED], len(names) - MOST_NAMED
     last = f"{left} more" if left > 0 else shown.pop()
-    return f"{'runs ' if jobs else ''}{', '.join(shown)} and {last}"
+    return f"{'jobs ' if jobs else ''}{', '.join(shown)} and {last}"
 
 
 def sentence(
     finding: Finding, found: Sequence[Loss], priced: Bill, on_call: Mapping[str, str], gpu_hour: float = 0.0
 ) -> str:
-    """'cdu/c2: coolant flow is low; run llama is losing the work of 16.5 GPUs (38.70 USD/h compute) and delays release
+    """'cdu/c2: coolant flow is low; job llama is losing the work of 16.5 GPUs (38.70 USD/h compute) and delays release
     by 1.4 h per day (119 USD/h); facilities on call: ...'"""
     title = seam_kinds.kind(finding.kind).title
     parts = [f"{finding.cause}: {title}"]
@@ -45,7 +45,7 @@ def sentence(
             parts[-1] += f" and {'delays' if len(measured) == 1 else 'delay'} {late.milestone}"
             parts[-1] += f" by {24 * late.share_now:.2g} h per day{money}"
     elif found:
-        parts.append(f"it reaches {', '.join(called(one.subject) for one in found)}, whose loss is not measured")
+        parts.append(f"it reaches {_together([one.subject for one in found])}, whose loss is not measured")
     else:
         parts.append("no job has slowed yet")
     parts += [f"{team} on call: {who}" for team, who in on_call.items()]
@@ -53,15 +53,15 @@ def sentence(
 
 
 def past(subject: str, account: Account) -> str:
-    """'cdu/c2: coolant flow is low; in 12 min it cost run llama 41 GPU-hours, 96 USD in all; facilities on call: x'"""
+    """'cdu/c2: coolant flow is low; in 12 min it cost job llama 41 GPU-hours, 96 USD in all; facilities on call: x'"""
     title = seam_kinds.kind(account.kind).title
     lasted = _lasting(account.lasted_seconds)
-    names = ", ".join(called(one.subject) for one in account.losses if one.share_so_far)
-    if names and account.bill.gpu_hours:
+    slowed = [one.subject for one in account.losses if one.share_so_far]
+    if slowed and account.bill.gpu_hours:
         price = f", {account.bill.total_so_far:,.0f} {account.bill.currency} in all" if account.bill.layers else ""
-        cost = f"in {lasted} it cost {names} {account.bill.gpu_hours:.3g} GPU-hours{price}"
+        cost = f"in {lasted} it cost {_together(slowed)} {account.bill.gpu_hours:.3g} GPU-hours{price}"
     elif account.losses:
-        reached = ", ".join(called(one.subject) for one in account.losses)
+        reached = _together([one.subject for one in account.losses])
         cost = f"it lasted {lasted} and reached {reached}, whose loss was not measured"
     else:
         cost = f"it lasted {lasted} and no job had slowed"

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from holdfast.cli.job.command import _restarts
-from holdfast.cli.node import _concerns, _show_one
+from holdfast.cli.node import _concerns, show_node
+from holdfast.cli.shared.fleet_clock import FleetClock
 from holdfast.cli.shared.table import console
 
 NODE = {
@@ -21,11 +22,11 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_node_with_an_open_incident_on_its_gpu_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    _show_one(NODE, [INCIDENT])
+    show_node(FleetClock(), NODE, [INCIDENT])
     said = capsys.readouterr().out
     assert "open incident on node/n1/gpu/0: a GPU is slow; it costs" in said
     assert "every check passes" in said and "what was seen" not in said
-    _show_one({**NODE, "health": "unknown"}, [])
+    show_node(FleetClock(), {**NODE, "health": "unknown"}, [])
     assert "no check has reported yet" in capsys.readouterr().out
 
 
@@ -44,7 +45,7 @@ def test_a_restart_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -
         "from_step": -1,
         "notes": ["n1: Xid"],
     }
-    _restarts([restart, {**restart, "from_step": 9, "notes": []}], console())
+    _restarts([restart, {**restart, "from_step": 9, "notes": []}], FleetClock(), console())
     said = capsys.readouterr().out
     assert "4 steps made again from the beginning\n  n1: Xid\n" in said
     assert "from step 9\n  no node of it left service before" in said

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.cli.shared.fleet_clock import FleetClock
 from holdfast.cli.top import rows as top_rows
 from holdfast.client.client import events
 from holdfast.client.watch import LiveFleet
 
 NOW = 10_000.0
+CLOCK = FleetClock(read=lambda: NOW)
 
 
 def node(name: str, **facts: Any) -> dict[str, Any]:
@@ -51,7 +53,7 @@ def test_orders(order: str, first: str) -> None:
 
 
 def test_a_row_says_why_and_takes_no_name_for_markup() -> None:
-    cells = [cell.plain for cell in top_rows.row(node("[red]x[/]\x1b[2J", stage="testing", cause="gpu.ecc"), NOW)]
+    cells = [cell.plain for cell in top_rows.row(node("[red]x[/]\x1b[2J", stage="testing", cause="gpu.ecc"), CLOCK)]
     assert cells == ["[red]x[/]\\x1b[2J", "p", "testing", "2 min", "pass", "gpu.ecc: passed"]
 
 
@@ -65,7 +67,7 @@ def test_the_top_lines_count_stages_and_tell_breakers_and_incidents() -> None:
     )
     assert top_rows.connection(view, NOW).plain == "live, dry run: actions are only recorded"
     told = {"subject": "cdu/c2", "cause": "coolant.flow", "opened": NOW - 60, "reason": "flow fell"}
-    said = top_rows.incidents([told] * 6, NOW).plain.splitlines()
+    said = top_rows.incidents([told] * 6, CLOCK).plain.splitlines()
     assert said[:2] == ["6 open incidents", "  cdu/c2: coolant.flow for 1 min: flow fell"]
     assert said[-1] == "  and 2 more: holdfast incident list"
 

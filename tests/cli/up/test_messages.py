@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.cli.shared.fleet_clock import FleetClock
 from holdfast.cli.up import messages
 
 
@@ -20,7 +21,7 @@ def test_an_incident_is_told_when_it_opens_when_it_has_a_price_and_when_it_is_ov
 ) -> None:
     priced: dict[str, bool] = {}
     for one in (incident(), incident(), incident(per_hour=3), incident(per_hour=4), incident("closed", 4)):
-        messages.print_incident(one, priced)
+        messages.print_incident(one, priced, FleetClock())
     lines = [line[10:] for line in capsys.readouterr().out.splitlines()]
     assert lines == [
         "incident on cdu/c2: coolant flow is low, 0 GPU-hours an hour",

@@ -170,7 +170,7 @@ def test_a_falling_flow_is_one_incident_on_the_unit_priced_and_told(tmp_path: Pa
             alert = until(lambda: _critical(hook), "Alertmanager told its web hook", 90)
             assert alert["labels"]["root"] == "cdu/c2" and alert["labels"]["owner"] == "facilities"
             summary = alert["annotations"]["summary"]
-            assert "run llama is losing the work of" in summary and "facilities on call: Dana Reyes" in summary
+            assert "job llama is losing the work of" in summary and "facilities on call: Dana Reyes" in summary
             opened = [one for one in hook.at("/plain") if one["happened"] == "opened"]
             assert [one["root"] for one in opened] == ["cdu/c2"], "one alert for the root"
     finally:

@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.economics.costs.finding import Prices
+from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.inbox.figures import sample
 from holdfast.fleet.inbox.items import ItemKind, Severity, Sources, items
+from holdfast.fleet.incidents.views import PlannedWorkView
 from holdfast.model.account import Account, Bill, Layer
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job, JobState
@@ -60,6 +62,36 @@ def test_a_node_whose_gpus_are_not_known_has_no_price_instead_of_a_wrong_one() -
 )
 def test_a_node_that_no_person_must_touch_is_no_item(node: NodeState) -> None:
     assert items(Sources(nodes=[node], now=NOW)) == []
+
+
+@pytest.mark.parametrize("subject", ["node/n1", "rack/r1"])
+@pytest.mark.parametrize(
+    ("now", "cause", "since", "is_item"),
+    [
+        (5_999.0, "operator", 5_000.0, True),  # not begun
+        (6_000.0, "operator", 5_000.0, False),  # taken out shortly before
+        (8_999.0, "operator", 6_400.0, False),
+        (9_000.0, "operator", 6_400.0, True),  # it should be over
+        (8_000.0, "gpu.ecc", 6_000.0, False),  # the work itself
+        (8_000.0, "gpu.ecc", 5_999.0, True),  # it broke before the work began
+    ],
+)
+def test_planned_work_is_no_item_until_it_should_be_over(
+    subject: str, now: float, cause: str, since: float, is_item: bool
+) -> None:
+    node = waiting(cause=cause, since=since, place={"rack": "r1"})
+    work = PlannedWorkView(name="firmware", subjects=(subject,), start=6_000.0, end=9_000.0)
+    elsewhere = PlannedWorkView(name="other", subjects=("node/n2", "rack/r2"), start=0.0, end=99_000.0)
+    assert [one.subject for one in items(Sources(nodes=[node], planned=[elsewhere, work], now=now))] == (
+        ["node/n1"] if is_item else []
+    )
+
+
+@pytest.mark.parametrize(("now", "is_item"), [(6_999.0, False), (7_000.0, True)])
+def test_a_maintenance_window_of_the_policy_is_planned_work_too(now: float, is_item: bool) -> None:
+    window = Maintenance(name="pump", nodes=frozenset({"n1"}), pool="", start=6_000.0, end=7_000.0)
+    found = items(Sources(nodes=[waiting(cause="operator")], policy=Policy(maintenance=(window,)), now=now))
+    assert bool(found) is is_item
 
 
 def test_eighty_eight_silent_sensors_are_one_item_with_all_of_them_in_it() -> None:

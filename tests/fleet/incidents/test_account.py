@@ -51,7 +51,7 @@ def test_an_account_is_priced_by_what_is_measured() -> None:
     told = account(FINDING, _panel(), TOPOLOGY, PROGRAMME)
     assert told.bill.gpu_hours_per_hour == pytest.approx(20), "2.0 s became 2.5 s: a fifth of 100 GPUs"
     assert told.bill.gpu_hours == pytest.approx(20 * told.lasted_seconds / 3600, rel=0.02)
-    assert "run llama is losing the work of 20 GPUs (40.00 USD/h compute)" in told.sentence
+    assert "job llama is losing the work of 20 GPUs (40.00 USD/h compute)" in told.sentence
     assert told.on_call == {"facilities": "Dana"} and told.rivals[0].cause == "rack/r1"
     assert [moment.domain for moment in told.timeline] == ["cooling", "runtime"]
     assert any(chart.subject == "cdu/c2" for chart in told.charts)

@@ -23,19 +23,28 @@ def loss(subject: str = "job/llama", share: float | None = 0.2) -> Loss:
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        (account(loss(), gpu_hours=41.0, cost=96.4), "in 12 min it cost run llama 41 GPU-hours, 96 USD in all"),
-        (account(loss(), gpu_hours=41.0), "in 12 min it cost run llama 41 GPU-hours"),
-        (account(loss()), "it lasted 12 min and reached run llama, whose loss was not measured"),
+        (account(loss(), gpu_hours=41.0, cost=96.4), "in 12 min it cost job llama 41 GPU-hours, 96 USD in all"),
+        (account(loss(), gpu_hours=41.0), "in 12 min it cost job llama 41 GPU-hours"),
+        (account(loss()), "it lasted 12 min and reached job llama, whose loss was not measured"),
         (
             account(loss(share=None), gpu_hours=41.0),
-            "it lasted 12 min and reached run llama, whose loss was not measured",
+            "it lasted 12 min and reached job llama, whose loss was not measured",
         ),
         (account(), "it lasted 12 min and no job had slowed"),
-        (account(loss(), loss("job/b", None), gpu_hours=1.0), "in 12 min it cost run llama 1 GPU-hours"),
+        (account(loss(), loss("job/b", None), gpu_hours=1.0), "in 12 min it cost job llama 1 GPU-hours"),
     ],
 )
 def test_what_it_cost_or_that_nobody_knows(told: Account, said: str) -> None:
     assert past("cdu/c2", told) == f"cdu/c2: coolant flow is low; {said}"
+
+
+@pytest.mark.parametrize(
+    ("many", "named"), [(2, "jobs j0 and j1"), (3, "jobs j0, j1 and j2"), (6, "jobs j0, j1, j2 and 3 more")]
+)
+def test_at_most_three_jobs_are_named(many: int, named: str) -> None:
+    losses = [loss(f"job/j{number}") for number in range(many)]
+    assert f"it cost {named} 41 GPU-hours" in past("cdu/c2", account(*losses, gpu_hours=41.0))
+    assert f"and reached {named}, whose loss" in past("cdu/c2", account(*losses))
 
 
 def test_who_was_on_call_is_told() -> None:
@@ -52,7 +61,7 @@ def test_how_long_it_lasted(seconds: float, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("subject", "said"),
-    [("job/llama", "run llama"), ("path/prefill-decode-2", "the path prefill to decode-2"), ("cdu/c2", "cdu/c2")],
+    [("job/llama", "job llama"), ("path/prefill-decode-2", "the path prefill to decode-2"), ("cdu/c2", "cdu/c2")],
 )
 def test_how_a_victim_is_called(subject: str, said: str) -> None:
     assert called(subject) == said

@@ -36,21 +36,21 @@ def said(*found: Loss, hours: float = 1.0, **on_call: str) -> str:
 
 def test_the_sentence_of_a_measured_loss() -> None:
     """Half of eight GPUs at 2.00 are 8 USD an hour; labour is paid once and grows no further."""
-    text = "cdu/c2: coolant flow is low; run llama is losing the work of 4 GPUs"
+    text = "cdu/c2: coolant flow is low; job llama is losing the work of 4 GPUs"
     assert said(loss()) == f"{text} (8.00 USD/h compute)"
-    assert said(loss(), loss("job/b")).endswith("runs llama and b are losing the work of 8 GPUs (16.00 USD/h compute)")
+    assert said(loss(), loss("job/b")).endswith("jobs llama and b are losing the work of 8 GPUs (16.00 USD/h compute)")
 
 
 def test_the_sentence_of_what_nobody_measured_and_of_nobody_hurt() -> None:
-    assert said(loss(share=None)).endswith("; it reaches run llama, whose loss is not measured")
-    assert said(loss(share=0.0)).endswith("; it reaches run llama, whose loss is not measured")
+    assert said(loss(share=None)).endswith("; it reaches job llama, whose loss is not measured")
+    assert said(loss(share=0.0)).endswith("; it reaches job llama, whose loss is not measured")
     assert said().endswith("; no job has slowed yet")
     assert said(facilities="ann").endswith("; facilities on call: ann")
 
 
 def test_a_milestone_that_slips_is_told() -> None:
     text = said(loss(milestone="v1"))
-    assert text.endswith("run llama is losing the work of 4 GPUs (8.00 USD/h compute) and delays v1 by 12 h per day")
+    assert text.endswith("job llama is losing the work of 4 GPUs (8.00 USD/h compute) and delays v1 by 12 h per day")
     assert said(loss(milestone="v1", day_value=2400.0)).endswith("delays v1 by 12 h per day (50 USD/h)")
     assert "delays" not in said(loss())
     assert "delays" not in said(loss(share=None, milestone="v1"))

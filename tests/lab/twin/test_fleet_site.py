@@ -5,7 +5,7 @@ from statistics import fmean
 
 from holdfast.lab.twin.fleet.kinds import PlannedVisit, Strike, scenario
 from holdfast.lab.twin.fleet.simulation import Simulation
-from holdfast.lab.twin.fleet.technician import NodeRequest, Technician
+from holdfast.lab.twin.fleet.technician import NodeRequest, Technician, WorkNotice
 from holdfast.lab.twin.fleet.training import SAVE_SECONDS
 
 VISIT = PlannedVisit(at=100.0, first=2, count=2, lasts=500.0, what="firmware", every=1000.0)
@@ -15,13 +15,16 @@ SLOW = Strike(at=300.0, kind="storage.metadata", subject="storage/scratch", magn
 def test_planned_maintenance_takes_its_nodes_out_and_back_each_time() -> None:
     fleet = Simulation(replace(scenario("quiet"), visits=(VISIT,)), 8, 1)
     people = Technician(fleet)
-    asked = []
+    asked, announced = [], []
     for until in (99.0, 101.0, 599.0, 601.0, 1101.0):
         fleet.advance(until)
         asked.append(people.take_requests())
+        announced.append(people.take_notices())
     out = [NodeRequest("quarantine", node, "planned maintenance: firmware") for node in ("n002", "n003")]
     back = [NodeRequest("release", node, "planned maintenance is done: firmware") for node in ("n002", "n003")]
+    notice = [WorkNotice("firmware", ("n002", "n003"), 750.0)]
     assert asked == [[], out, [], back, out]
+    assert announced == [[], notice, [], [], notice]
 
 
 def test_slow_metadata_is_read_and_makes_checkpoints_longer_until_it_is_over() -> None:

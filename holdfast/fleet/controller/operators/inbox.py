@@ -85,12 +85,14 @@ class InboxService:
             trainings = (await service.trainings()).jobs if board.leading else ()
         except Problem:  # the lead went between two questions
             trainings = ()
+        planned = (await service.planned()).planned if service.seams is not None else ()
         return Sources(
             nodes=nodes,
             verdicts=verdicts,
             incidents=incidents,
             trainings=[one for one in trainings if one.last_report_at >= now - JOB_DIED_SECONDS],
             jobs=jobs,
+            planned=planned,
             policy=board.policy,
             prices=self.prices,
             gpus=self.gpus,

@@ -76,7 +76,8 @@ class FleetRun:
             tasks.append(asyncio.create_task(gateway.run(self.wall, self.target.speed)))
         if self.target.site_token:
             technician = Technician(self.simulation)
-            tickets = Tickets(technician, self.target.url, self.target.site_token, self.target.ca_file)
+            target = self.target
+            tickets = Tickets(technician, target.url, target.site_token, target.ca_file, speed=target.speed)
             tasks.append(asyncio.create_task(tickets.run()))
         try:
             await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

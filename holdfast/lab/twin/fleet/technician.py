@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast.lab.twin.fleet")
 POLL_SECONDS = 2.0
 VISIT_SECONDS = 3600.0  # from the ticket to the repaired node
+ANNOUNCED = 1.5  # work is announced for longer than it should take
 OPERATOR = "operator"  # the cause of a quarantine that a person asked for
 CALLED = "a technician is on the way"
 CHANGED = "a technician changed the broken parts"
@@ -34,6 +36,15 @@ class NodeRequest:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class WorkNotice:
+    """Planned work, as an operator announces it before it begins."""
+
+    name: str
+    nodes: tuple[str, ...]
+    seconds: float
+
+
 class Technician:
     """Visits in virtual time, one for each ticket."""
 
@@ -42,6 +53,7 @@ class Technician:
         self._nodes = {node.name: node for node in simulation.nodes}
         self._tickets: set[str] = set()
         self._requests: list[NodeRequest] = []
+        self._notices: list[WorkNotice] = []
         for visit in simulation.scenario.visits:
             simulation.clock.at(visit.at, partial(self._begin, visit))
 
@@ -59,8 +71,13 @@ class Technician:
         due, self._requests = self._requests, []
         return due
 
+    def take_notices(self) -> list[WorkNotice]:
+        due, self._notices = self._notices, []
+        return due
+
     def _begin(self, visit: PlannedVisit) -> None:
         nodes = [node.name for node in self._fleet.nodes[visit.first - 1 :][: visit.count]]
+        self._notices.append(WorkNotice(visit.what, tuple(nodes), visit.lasts * ANNOUNCED))
         self._ask("quarantine", nodes, f"planned maintenance: {visit.what}")
         done = partial(self._ask, "release", nodes, f"planned maintenance is done: {visit.what}")
         self._fleet.clock.after(visit.lasts, done)
@@ -94,8 +111,8 @@ class _Inbox(msgspec.Struct):
 class Tickets:
     """Takes the technician's tickets from the controller's inbox and answers them there."""
 
-    def __init__(self, technician: Technician, url: str, token: str, ca_file: str = "") -> None:
-        self._technician, self._token = technician, token
+    def __init__(self, technician: Technician, url: str, token: str, ca_file: str = "", *, speed: float = 1.0) -> None:
+        self._technician, self._token, self._speed = technician, token, speed
         self._connection = Connection(url, ca_file)
         self._trouble = ""
 
@@ -116,8 +133,16 @@ class Tickets:
         for item in codec.decode(body, _Inbox).items:
             if item.kind == "node":
                 await self._answer(item, item.subject.partition("/")[2])
+        for notice in self._technician.take_notices():
+            await self._announce(notice)
         for one in self._technician.take_requests():
             await self._request("POST", f"/v1/nodes/{quote(one.node)}/{one.verb}", reason=one.reason)
+
+    async def _announce(self, notice: WorkNotice) -> None:
+        start = time.time()
+        subjects = [f"node/{node}" for node in notice.nodes]
+        end = start + notice.seconds / self._speed
+        await self._request("POST", "/v1/planned", name=notice.name, subjects=subjects, start=start, end=end)
 
     async def _answer(self, item: _Item, node: str) -> None:
         """What an operator took out of service is left to that operator."""
@@ -125,7 +150,7 @@ class Tickets:
         if about.cause != OPERATOR and self._technician.call(item.key, node):
             await self._request("POST", "/v1/inbox", item=item.key, action="acknowledge", comment=CALLED)
 
-    async def _request(self, method: str, path: str, **fields: str) -> bytes:
+    async def _request(self, method: str, path: str, **fields: object) -> bytes:
         body = msgspec.json.encode(fields) if fields else b""
         status, answer = await self._connection.request(method, path, body, self._token)
         if status != 200:
