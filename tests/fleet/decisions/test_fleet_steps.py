@@ -528,3 +528,28 @@ def test_a_forgotten_node_takes_its_own_incidents_along_and_no_others() -> None:
         sim.fleet.incidents.raise_(subject, "agent.silent", "silent", sim.now)
     sim.fleet.forget("n1", sim.now)
     assert sorted(sim.fleet.incidents.open) == ["node/n10", "node/n10/down"]
+
+
+def test_a_node_counts_as_degraded_until_its_last_degraded_check_recovers() -> None:
+    site = SimulatedFleet()
+    site.says("n0", "fabric.errors", "degraded")
+    site.says("n0", "gpu.ecc", "degraded")
+    site.says("n0", "gpu.ecc", "pass")
+    assert "n0" in site.fleet._state.guards._degraded
+    site.says("n0", "fabric.errors", "pass")
+    assert "n0" not in site.fleet._state.guards._degraded
+
+
+def test_without_a_scheduler_a_repair_step_waits_for_known_jobs() -> None:
+    site = SimulatedFleet()
+    assert site.fleet.may_reset("n0", site.now)
+    site.fleet.nodes["n0"] = replace(site.fleet.nodes["n0"], jobs=frozenset({"j1"}))
+    assert not site.fleet.may_reset("n0", site.now)
+
+
+@pytest.mark.parametrize(("note", "ends"), [("", "as DOWN"), ("no power", "as DOWN: no power")])
+def test_a_node_that_its_scheduler_lost_is_an_incident_with_the_schedulers_note(note: str, ends: str) -> None:
+    site = SimulatedFleet()
+    lost = NodeStatus(node="n0", accepts_work=False, cordoned=False, down=True, busy=False, state="DOWN", note=note)
+    site.steps += site.fleet.observe([lost], site.now)
+    assert site.incidents()["node/n0/down"].reason.endswith(ends)

@@ -363,3 +363,10 @@ def test_a_node_that_enrols_from_elsewhere_is_there_from_now_on() -> None:
     assert (made.guards.tallies["train"].here, made.guards.tallies["default"].here) == (1, 39)
     (nowhere,) = made.settle("n1", "train", {}, event, NOW)
     assert "no place named" in nowhere.transition.reason
+
+
+def test_a_repeated_degradation_whose_verdict_is_gone_is_over() -> None:
+    made = state_of()
+    made._repeated["n0"] = ("fabric.errors", "degraded 3 times")
+    assert made.failing("n0") is None
+    assert "n0" not in made._repeated

@@ -67,6 +67,14 @@ def test_a_restart_costs_the_pause_and_the_steps_made_again():
     assert accounts.best_step == 120
 
 
+def test_a_window_that_reports_more_saving_than_time_is_charged_its_time_once():
+    accounts = Accounts()
+    at, _ = run(accounts, 0.0, 0, 10)
+    accounts.take(window(at + 10, 105, 10, 10.0, checkpoint=90.0), 1)  # steps 96 to 100 are made again
+    ledger = accounts.ledger
+    assert (ledger.rework, ledger.checkpoint, ledger.productive) == (approx(5.0), approx(5.0), approx(100.0))
+
+
 def test_time_that_another_rank_told_already_is_not_told_twice():
     accounts = Accounts()
     at, step = run(accounts, 0.0, 0, 10)

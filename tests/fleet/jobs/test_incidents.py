@@ -102,6 +102,12 @@ def test_a_node_is_explained_by_its_own_incident_and_by_any_of_its_parts_where_t
     assert explaining([incident("node/n1", found=False)])("n1", 4) == ""
 
 
+def test_a_job_whose_nodes_are_exactly_those_of_an_incident_is_explained_without_a_measured_loss():
+    unmeasured = Loss(subject="job/llama", gpus=8.0, share_so_far=None, share_now=None)
+    assert with_incidents(view(), [hurting("cdu/c2", unmeasured, nodes=("n1", "n2"))]).incident == "cdu/c2"
+    assert with_incidents(view(), [hurting("cdu/c2", unmeasured, nodes=("n1",))]).incident == ""
+
+
 def test_the_oldest_incident_explains():
     young, old = hurting("cdu/c2", nodes=("n1",), opened=5.0), hurting("pdu/p1", nodes=("n1",), opened=2.0)
     assert explaining([young, old])("n1", 0) == "pdu/p1"

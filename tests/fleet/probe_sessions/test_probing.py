@@ -11,7 +11,7 @@ from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.probe_sessions.probing import CHECK, RECHECKS
 from holdfast.model.incident import IncidentState
-from holdfast.model.lifecycle import Stage
+from holdfast.model.lifecycle import Offence, Stage
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.order import Order
 from holdfast.model.wire.probe import ProbePolicy, Proof
@@ -306,3 +306,27 @@ def test_a_part_with_an_incident_is_probed_again_after_a_pause() -> None:
     pause = probing.policy.period_seconds / RECHECKS
     assert probing._due_for_a_recheck(site.now + pause - 1.0) == []
     assert probing._due_for_a_recheck(site.now + pause) == [part]
+
+
+def test_a_node_that_could_not_take_part_is_left_alone_for_ten_minutes() -> None:
+    site = Site(count=2)
+    site.fleet.probing.troubles["n0"] = (site.now, "no torch")
+    assert site.fleet.probing._backs_off("n0", site.now + 599.0)
+    assert not site.fleet.probing._backs_off("n0", site.now + 600.0)
+
+
+def test_proofs_count_from_the_last_repair_on() -> None:
+    site = Site(count=2)
+    nodes = site.fleet.nodes
+    nodes["n0"] = replace(nodes["n0"], offences=(Offence(at=5.0, cause="gpu.xid"), Offence(at=9.0, cause="gpu.xid")))
+    assert site.fleet.probing._repaired() == {"n0": 9.0}
+
+
+def test_sessions_are_planned_every_two_seconds() -> None:
+    site = Site(count=8)
+    site.passes(BEAT_SECONDS)
+    planned = site.fleet.probing._plan_at
+    site.passes(1.0)
+    assert site.fleet.probing._plan_at == planned
+    site.passes(1.0)
+    assert site.fleet.probing._plan_at == site.now + 2.0
