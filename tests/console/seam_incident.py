@@ -40,7 +40,7 @@ def account() -> dict[str, Any]:
             confidence=0.93,
             since=now - 200,
             lasted_seconds=200,
-            sentence="cdu/c2 is costing run llama 41 GPU-hours an hour",
+            sentence="cdu/c2 is costing job llama 41 GPU-hours an hour",
             path=("cdu/c2 > rack/r1 > node/n001 > job/llama",),
             evidence=("cdu/c2 flow fell from 200 to 120 l/min", "<script>alert(1)</script>"),
             rivals=(Rival(cause="node/n001", kind="cooling.fan", why="its neighbours warm as well"),),

@@ -122,7 +122,7 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
     page.get_by_text("switch to the standby pump or valve of cdu/c2").first.wait_for()  # the runbook is read by itself
     text = page.get_by_role("main").inner_text()
     for said in (
-        "cdu/c2 is costing run llama 41 GPU-hours an hour",
+        "cdu/c2 is costing job llama 41 GPU-hours an hour",
         "<script>alert(1)</script>",
         "not priced",
         "205 USD",

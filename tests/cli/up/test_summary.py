@@ -14,7 +14,7 @@ def test_incidents_are_a_line_each_and_the_rest_is_counted(tmp_path: Path) -> No
     store = Store.open(url)
     account = Account(kind="cooling.flow_low", confidence=0.9, since=0.0, lasted_seconds=60.0)
     reason = (
-        "{}: coolant flow is low; it costs run llama 41 GPU-hours an hour; the release moves; facilities on call: x"
+        "{}: coolant flow is low; it costs job llama 41 GPU-hours an hour; the release moves; facilities on call: x"
     )
     found = [
         Incident(id=str(one), opened=float(one), subject=f"cdu/c{one}", reason=reason.format(f"cdu/c{one}"),
@@ -27,5 +27,5 @@ def test_incidents_are_a_line_each_and_the_rest_is_counted(tmp_path: Path) -> No
     store.close()
     lines = summary_text(summarize(url, 0.0)).splitlines()
     assert len(lines) == 7
-    assert lines[1] == "Incident on cdu/c1, open: coolant flow is low; it costs run llama 41 GPU-hours an hour"
+    assert lines[1] == "Incident on cdu/c1, open: coolant flow is low; it costs job llama 41 GPU-hours an hour"
     assert lines[-1] == "And 2 incidents more: holdfast incident list --all"

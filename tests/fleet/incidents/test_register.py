@@ -125,7 +125,7 @@ def test_one_that_is_over_says_what_it_cost_and_projects_nothing() -> None:
     simulated = SimulatedFleet()
     loss = Loss(subject="job/llama", gpus=32.0, share_so_far=0.1, share_now=0.2)
     layers = (Layer(name="direct compute", so_far=305.0, if_it_goes_on=900.0, formula="", inputs=""),)
-    sentence = "cdu/c2: flow is low; it costs run llama 6.4 GPU-hours an hour; release moves by 3 h if it goes on"
+    sentence = "cdu/c2: flow is low; it costs job llama 6.4 GPU-hours an hour; release moves by 3 h if it goes on"
     account = replace(ACCOUNT, losses=(loss,), bill=Bill(layers=layers, gpu_hours=41.0), sentence=sentence)
     simulated.fleet.found("cdu/c2", account, simulated.now)
     simulated.fleet.incidents.over("cdu/c2", simulated.now, "it is not found any more")
