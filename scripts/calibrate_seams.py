@@ -1,6 +1,6 @@
 """What a finding's weighing is worth, learnt from drawn drills: writes holdfast/catalog/seam_confidence.csv.
 
-A sixth of the drills are drawn as usual, a sixth hard, and the rest on plants drawn wide, of the four families that
+A seventh of the drills are drawn as usual, a seventh hard, and the rest on plants drawn wide, of the five families that
 limits may be tuned on. One plant in four is kept out of the fit and shows how well it holds on plants it was not made
 of. Seeds that are used here must not be used to judge the result.
 """
@@ -30,14 +30,14 @@ def main() -> None:
     options.add_argument("--first", type=int, default=40_001)
     options.add_argument("--processes", type=int, default=0)
     asked = options.parse_args()
-    part = asked.seeds // 6
+    part = asked.seeds // 7
     todo = [*fuzz_tasks(part, asked.first, "", 0.15), *fuzz_tasks(part, asked.first + part, "", 0.15, hard=True)]
     outcomes = fuzz(todo, asked.processes)
-    for number, family in enumerate(("tuned", "other", "third", "fourth")):
+    for number, family in enumerate(("tuned", "other", "third", "fourth", "fifth")):
         outcomes += fuzz_wide(part, asked.first + (2 + number) * part, asked.processes, family)
     claims: list[ScoredFinding] = list(chain.from_iterable(one["claims"] for one in outcomes if not _checks(one)))
     found = [(0.0, 0.0), *capped(fitted(claims)), (1.0, MOST)]
-    head = [*HEAD, f"# {len(claims)} findings of drills with seeds {asked.first} to {asked.first + 6 * part - 1}."]
+    head = [*HEAD, f"# {len(claims)} findings of drills with seeds {asked.first} to {asked.first + 7 * part - 1}."]
     rows = [f"{raw:.4f},{min(confidence, MOST):.4f}" for raw, confidence in found]
     FILE.write_text("\n".join([*head, "raw,confidence", *rows, ""]), encoding="utf-8")
     print(f"{len(claims)} findings of {len(outcomes)} drills, {sum(one.right for one in claims)} right; {FILE} written")

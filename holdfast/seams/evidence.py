@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.catalog.seam_signals import signals
-from holdfast.model.finding import Symptom
+from holdfast.model.finding import Finding, Symptom
+from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
-from holdfast.seams.effects import REASONS, WORK
+from holdfast.seams.effects import COOLS, REASONS, WORK
 from holdfast.seams.scene import Scene
 
 ONE_KIND = 1.2  # confidence 0.77
@@ -20,20 +21,29 @@ OF_LOAD = frozenset(
 )
 """They move with the work, whatever else happens."""
 TOGETHER_SECONDS = 120.0
+FEW = 1 / 3  # of the working GPUs behind it: a unit or a hall acts on all of them
+FOLLOWS_SECONDS = 900.0  # what comes later is not shown to come from it: coolant, metal and jobs are faster
 BY_HEAT = "cooling."
 BY_FLOW = ("cooling.flow_low", "cooling.supply_warm", "cooling.ambient", "cooling.plant")
 WARM = frozenset({"heat", "clock", REASONS})
+HEAT = "gpu_temperature_celsius"
 
 
 def family(signal: str) -> str:
     return signals()[signal].family if signal in signals() else signal
 
 
+def is_plain(finding: Finding) -> bool:
+    """Does it rest on an event, or on what its device reports of itself without noise?"""
+    own = (one for one in finding.symptoms if one.subject == finding.cause)
+    return finding.kind.startswith(OF_EVENTS) or any(family(one.signal) in STATES for one in own)
+
+
 def by_heat(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) -> list[Symptom]:
     """Cooling slows work only by heat: where GPUs are measured and none is warmer, slow work has another reason."""
     if not candidate.kind.startswith(BY_HEAT) or any(family(one.signal) in WARM for one in explained):
         return list(explained)
-    if not scene.nodes_seen("gpu_temperature_celsius"):
+    if not scene.nodes_seen(HEAT):
         return list(explained)
     return [one for one in explained if family(one.signal) not in WORK]
 
@@ -45,7 +55,7 @@ def most(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) 
     shown: dict[str, set[str]] = defaultdict(set)
     for one in (*candidate.signs, *explained):
         shown[one.signal].add(one.subject)
-    if shown and _harmless(candidate, explained):
+    if shown and (_harmless(candidate, explained) or _few(scene, candidate, explained) or _late(candidate, explained)):
         return min(candidate.most, ONE_KIND)
     if not shown or _enough(scene, candidate, shown):
         return candidate.most
@@ -58,6 +68,26 @@ def _harmless(candidate: CauseCandidate, explained: Sequence[Symptom]) -> bool:
     """Pumps and valves follow load and weather: what no node feels may be control, not a fault."""
     felt = {family(one.signal) for one in explained if one.subject != candidate.cause}
     return candidate.kind.startswith(BY_FLOW) and not felt & (WARM | WORK)
+
+
+def _few(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) -> bool:
+    """Are only a few of the working GPUs behind it warmer, and none slowed? Some are, every day."""
+    if not candidate.kind.startswith(BY_FLOW):
+        return False
+    heat = scene.moves(HEAT)
+    wholes = scene.wholes(heat.subjects)
+    behind = scene.loaded & scene.nodes_under(candidate.cause, COOLS)
+    working = {gpu for row, gpu in enumerate(heat.subjects) if heat.seen[row] and wholes[row] in behind}
+    warmer = {one.subject for one in explained if one.signal == HEAT}
+    return len(warmer & working) < FEW * len(working) and not weigh.suffers(scene, behind)
+
+
+def _late(candidate: CauseCandidate, explained: Sequence[Symptom]) -> bool:
+    """Did all that it would explain begin long after it? Then it went well without that for as long."""
+    if any(family(one.signal) in STATES for one in candidate.signs) or not candidate.signs:
+        return False
+    effects = [one.since for one in explained if one not in candidate.signs]
+    return bool(effects) and min(effects) > candidate.since + FOLLOWS_SECONDS
 
 
 def _enough(scene: Scene, candidate: CauseCandidate, shown: Mapping[str, set[str]]) -> bool:

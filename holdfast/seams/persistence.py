@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.model.finding import Finding
 from holdfast.model.topology import Topology
+from holdfast.seams.evidence import is_plain
 from holdfast.seams.planned import PlannedWork, explained_by
 
 Named = tuple[str, str]  # cause and kind
@@ -12,6 +13,7 @@ EVALUATIONS = 3
 LASTS_SECONDS = 100.0
 PLAIN = 0.981  # raw: the evidence could not weigh more
 PLAIN_EVALUATIONS = 2
+CONFIDENCE_BY_AGE = ((300.0, 0.79), (600.0, 0.94))  # seconds that it is seen, and what it is said with until then
 WEAK = 0.85  # raw: below, it must last longer
 WEAK_EVALUATIONS = 7
 WEAK_SECONDS = 400.0
@@ -38,6 +40,7 @@ class _Record:
     last_reported: Finding | None = None
     victims: set[str] = field(default_factory=set)  # of every evaluation: one may miss some
     recurs: bool = False  # it comes and goes
+    longest: float = 0.0  # seconds of its longest episode
 
 
 @dataclass(slots=True)
@@ -64,7 +67,7 @@ class FindingMemory:
             if record.reported is None and (self._behind(finding, topology, now) or self._explained(finding, now)):
                 continue
             if self._reports(record, finding, now):
-                record.reported = record.last_reported = _with_episodes(finding, record)
+                record.reported = record.last_reported = _by_age(_with_episodes(finding, record), record)
                 record.recurs = record.recurs or any(one.startswith(COMES_AND_GOES) for one in record.reported.evidence)
                 reported.append(record.reported)
             elif record.recurs and record.reported is not None:
@@ -106,6 +109,7 @@ class FindingMemory:
         else:
             record.evaluations += 1
         record.last, record.missed = now, 0
+        record.longest = max(record.longest, now - record.first)
         record.victims |= finding.victims
         if record.evaluations == 1 and finding.raw >= OF_AN_EPISODE:
             record.episodes = [*(at for at in record.episodes if now - at <= REMEMBERED_SECONDS), now]
@@ -145,6 +149,14 @@ class FindingMemory:
             else:
                 record.reported = None
         return found
+
+
+def _by_age(finding: Finding, record: _Record) -> Finding:
+    """One look is one sample: confidence grows with those that agree. A state that a device reports needs no second."""
+    if record.recurs or len(record.episodes) >= EPISODES or is_plain(finding):
+        return finding
+    most = next((most for until, most in CONFIDENCE_BY_AGE if record.longest < until), 1.0)
+    return replace(finding, confidence=min(finding.confidence, most))
 
 
 def _with_episodes(finding: Finding, record: _Record) -> Finding:

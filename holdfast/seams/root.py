@@ -17,6 +17,7 @@ from holdfast.seams.scene import Scene
 LEAST_CONFIDENCE = 0.6
 LASTS_SECONDS = 40.0
 SLACK_SECONDS = 90.0  # onsets are not known better: noise, inertia, a reading a minute
+SAME_DOMAIN_SECONDS = 300.0  # meters of one domain smooth, peak and report changes by as much
 ABSORBED = 0.6  # of a candidate's own signs: then it is a consequence
 FOR_ALL_SYMPTOMS = 2.5
 FOR_THE_FIRST = 1.0
@@ -161,7 +162,8 @@ def _loses(scene: Scene, story: Story, root: Story, needing: Sequence[Symptom]) 
         theirs = sum(explains(scene, winner, one) and not _spared(scene, winner, one) for one in mine.signs)
         if theirs < ABSORBED * len(mine.signs):
             return ""  # it has a sign of its own that the other cannot have made
-        if mine.since >= winner.since - SLACK_SECONDS:
+        domain = mine.kind.partition(".")[0] == winner.kind.partition(".")[0]
+        if mine.since >= winner.since - (SAME_DOMAIN_SECONDS if domain else SLACK_SECONDS):
             return f"it follows from {winner.cause}" + _because(story)
     if mine.proven:
         return ""

@@ -199,15 +199,16 @@ def test_how_sure_a_fan_is_that_nobody_measures(quiet: Any, why: str, make: Make
 @pytest.mark.parametrize(
     ("why", "make", "score", "most"),
     [
-        ("the air into its nodes is warmer", of(change(ROOM, by=5.0), change(AIR, by=5.0)), 2.5 + 2, 4.0),
+        ("a hot day that nobody feels", of(change(ROOM, by=7.9), change(AIR, by=7.9)), 2.5 + 2, 0.0),
+        ("a hot day that half of the nodes feel", of(change(ROOM, by=5.0), change(AIR, by=5.0), hot(nodes(1, 6))), 2.5 + 2 + 1, 4.0),
+        ("a hot day that a third of the nodes feel", of(change(ROOM, by=5.0), change(AIR, by=5.0), hot(nodes(1, 4))), 2.5 + 2 + 2 / 3, 0.0),
         ("a warm day", of(change(ROOM, by=4.9), change(AIR, by=4.9)), 2.5 + 2, 0.0),
         ("a warm day that half of the nodes feel", of(change(ROOM, by=3.9), change(AIR, by=3.9), hot(nodes(1, 6))), 2.5 + 2 + 1, 0.0),
         ("a warm day that slows three nodes", of(change(ROOM, by=3.9), change(AIR, by=3.9), hot(nodes(1, 6)), gpus("gpu_clock_sm_hertz", nodes(1, 3), times=0.9)), 2.5 + 2 + 1, 4.0),
-        ("no air is warmer", change(ROOM, by=5.0), 2.5 - 2.5, 4.0),
+        ("no air is warmer", change(ROOM, by=5.0), 2.5 - 2.5, 0.0),
         ("eight degrees must show", of(change(ROOM, by=8.0), change(AIR, by=8.0)), 2.5 + 2 - 2.5, 4.0),
-        ("less need not", of(change(ROOM, by=7.9), change(AIR, by=7.9)), 2.5 + 2, 4.0),
-        ("where no air is measured, the units tell", of(change(ROOM, by=5.0), without(AIR), change(SUPPLY, by=3.0)), 2.5 + 2, 4.0),
-        ("the units do not follow", of(change(ROOM, by=5.0), without(AIR)), 2.5 - 2.5, 4.0),
+        ("where no air is measured, the units tell", of(change(ROOM, by=5.0), without(AIR), change(SUPPLY, by=3.0)), 2.5 + 2, 0.0),
+        ("the units do not follow", of(change(ROOM, by=5.0), without(AIR)), 2.5 - 2.5, 0.0),
     ],
 )  # fmt: skip
 def test_how_sure_a_warm_room_is(quiet: Any, why: str, make: Make, score: float, most: float) -> None:

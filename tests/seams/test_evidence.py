@@ -8,7 +8,7 @@ from holdfast.model.finding import Symptom
 from holdfast.seams import evidence
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING
-from tests.seams.making import Make, change, measured, of, without
+from tests.seams.making import Make, change, gpus, measured, nodes, of, without
 
 HEAT, STEP = "gpu_temperature_celsius", "job_step_seconds"
 
@@ -68,6 +68,7 @@ def test_what_moves_with_a_cause_is_a_second_kind(quiet: Any, why: str, make: Ma
     assert evidence.most(quiet.scene, one, []) == most, why
 
 
+MANY = [_sign(f"node/n{number}/gpu/{index}", HEAT) for number in range(1, 7) for index in range(2)]
 RACK_FLOW = _sign("rack/r1", "rack_flow_litres_per_minute")
 
 
@@ -75,8 +76,10 @@ RACK_FLOW = _sign("rack/r1", "rack_flow_litres_per_minute")
     ("why", "kind", "explained", "most"),
     [
         ("racks behind it have less flow, and no node feels it", "cooling.flow_low", [RACK_FLOW], 1.2),
-        ("nodes are warm", "cooling.flow_low", [RACK_FLOW, *WARM], 4.0),
-        ("a job is slow", "cooling.flow_low", [RACK_FLOW, SLOW], 4.0),
+        ("a third of the GPUs behind it are warm", "cooling.flow_low", [RACK_FLOW, *MANY[:4]], 4.0),
+        ("fewer are warm", "cooling.flow_low", [RACK_FLOW, *MANY[:3]], 1.2),
+        ("fewer are warm, and a job is slow", "cooling.flow_low", [RACK_FLOW, *MANY[:3], SLOW], 1.2),
+        ("few of a hall", "cooling.plant", [RACK_FLOW, *MANY[:3]], 1.2),
         ("its own heat is not felt by anyone", "cooling.flow_low", [RACK_FLOW, _sign("cdu/c1", HEAT)], 1.2),
         ("warm water that no node feels", "cooling.supply_warm", [RACK_FLOW], 1.2),
         ("a warm hall that no node feels", "cooling.ambient", [RACK_FLOW], 1.2),
@@ -112,3 +115,21 @@ def test_cooling_slows_work_by_heat(
 ) -> None:
     make(quiet)
     assert evidence.by_heat(quiet.scene, _candidate(kind), explained) == left, why
+
+
+@pytest.mark.parametrize(("late", "most"), [(900.0, 4.0), (901.0, 1.2)])
+def test_what_began_a_quarter_of_an_hour_after_a_cause_is_not_its_proof(quiet: Any, late: float, most: float) -> None:
+    flow = _sign("rack/r1", "rack_flow_litres_per_minute")
+    effects = [Symptom(one.subject, one.signal, one.since + late, 1.0, 2.0) for one in [*WARM, SLOW]]
+    assert evidence.most(quiet.scene, _candidate("cooling.rack_blocked", flow), effects) == most
+
+
+def test_a_state_that_a_device_reports_has_no_latest_effect(quiet: Any) -> None:
+    link = _candidate("fabric.uplink", _sign("link/a", "link_bandwidth_bytes_per_second"), cause="link/a")
+    assert evidence.most(quiet.scene, link, [Symptom("job/llama", STEP, 9000.0, 1.0, 2.0)]) == 4.0
+
+
+def test_few_warm_gpus_count_where_clocks_fall(quiet: Any) -> None:
+    gpus("gpu_clock_sm_hertz", nodes(1, 3), times=0.8)(quiet)
+    flow = Symptom("cdu/c1", "cdu_flow_litres_per_minute", 1500.0, 200.0, 90.0)
+    assert evidence.most(quiet.scene, _candidate("cooling.flow_low", flow, cause="cdu/c1"), MANY[:3]) == 4.0

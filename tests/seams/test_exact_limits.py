@@ -51,6 +51,17 @@ def test_metadata_that_takes_exactly_five_times_as_long_is_far(quiet: Any) -> No
     assert quiet.candidates(SERVICE)["storage/s1", "storage.metadata"].proven
 
 
+@pytest.mark.parametrize(("times", "longer", "most"), [(4.0, 1.0, 0.0), (4.0, 2.0, 4.0), (6.0, 1.0, 4.0)])
+def test_metadata_that_is_a_little_slower_must_show_in_a_checkpoint(
+    quiet: Any, times: float, longer: float, most: float
+) -> None:
+    quiet.tables["storage_metadata_seconds"].values[:] = 0.25
+    change("storage_metadata_seconds", times=times)(quiet)
+    measured("job_checkpoint_seconds", {"job/llama": 20.0})(quiet)
+    change("job_checkpoint_seconds", times=longer)(quiet)
+    assert quiet.candidates(SERVICE)["storage/s1", "storage.metadata"].most == most
+
+
 def test_who_saves_as_fast_while_nobody_is_slower_proves_nothing(quiet: Any) -> None:
     of(
         change("storage_latency_seconds", times=1.5),

@@ -37,6 +37,33 @@ def test_a_finding_is_reported_once_it_lasts(why: str, every: float, finding: Fi
     assert said.index(True) == first and all(said[first:]), why
 
 
+@pytest.mark.parametrize(
+    ("why", "finding", "said"),
+    [
+        ("it grows with the looks that agree", replace(FLOW, confidence=0.97), (0.79, 0.79, 0.94, 0.94, 0.97)),
+        ("a weak one stays weak", replace(FLOW, confidence=0.7), (0.7, 0.7, 0.7, 0.7, 0.7)),
+        ("what a device reports of itself", replace(FLOW, confidence=0.97, kind="power.psu", symptoms=(
+            Symptom("cdu/c1", "psu_healthy", 0.0, 1.0, 0.0),)), (0.97,) * 5),
+        ("of others it proves nothing", replace(FLOW, confidence=0.97, symptoms=(
+            Symptom("psu/a", "psu_healthy", 0.0, 1.0, 0.0),)), (0.79, 0.79, 0.94, 0.94, 0.97)),
+        ("an event", replace(FLOW, confidence=0.97, kind="schedule.slow_recovery"), (0.97,) * 5),
+    ],
+)  # fmt: skip
+def test_confidence_grows_with_the_time_that_a_finding_lasts(
+    why: str, finding: Finding, said: tuple[float, ...]
+) -> None:
+    watch = FindingMemory()
+    heard = [watch.take([finding], GRAPH, 60.0 * number) for number in range(12)]
+    assert tuple(heard[minute][0].confidence for minute in (2, 4, 5, 9, 10)) == said, why
+
+
+def test_what_comes_and_goes_need_not_last() -> None:
+    watch = FindingMemory()
+    finding = replace(FLOW, confidence=0.97)
+    heard = [watch.take([finding] if number % 5 == 0 else [], GRAPH, 60.0 * number) for number in range(12)]
+    assert [one.confidence for one in heard[10]] == [0.97]
+
+
 def test_what_is_seen_once_is_never_reported() -> None:
     assert not any(_reported([(0.0, True), *((60.0 * number, False) for number in range(1, 30))]))
 

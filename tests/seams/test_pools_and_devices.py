@@ -120,6 +120,13 @@ def test_how_sure_a_slow_gpu_is(quiet: Any, why: str, make: Make, score: float |
     assert (None if found is None else found.score) == (None if score is None else pytest.approx(START + score)), why
 
 
+@pytest.mark.parametrize(("times", "most"), [(0.96, 1.2), (0.945, 4.0)])
+def test_gpus_differ_by_a_twentieth(quiet: Any, times: float, most: float) -> None:
+    quiet.tables[CLOCK].values[:] = quiet.tables[CLOCK].values.mean()
+    change(CLOCK, GPU, times=times)(quiet)
+    assert quiet.candidates(DEVICE)[GPU, "gpu.slow"].most == most
+
+
 LATE = change(COMPUTE, RANK, times=1.05)
 AS_EVER = 1.5
 

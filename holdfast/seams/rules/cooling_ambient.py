@@ -12,6 +12,7 @@ AMBIENT = "ambient_celsius"
 AIR = "node_inlet_celsius"
 SUPPLY = "cdu_supply_celsius"
 OF_NO_DAY = 5.0  # weather and doors move a room by less every day; then only what suffers makes it a cause
+WARMS_FROM = 8.0  # its nodes must feel it; a smaller rise need not be felt, and is then no cause
 EVERY_DAY = 0.0
 
 
@@ -30,8 +31,10 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
         followers = {**scene.rose(AIR), **scene.rose(SUPPLY)}
         weigh.companions(one, "air into its nodes", followers, air or supply)
         nodes = scene.nodes_under(room, COOLS)
-        weigh.warms(scene, one, nodes, expected=sign.now - sign.before >= 8.0)
-        if sign.now - sign.before < OF_NO_DAY and not weigh.suffers(scene, nodes):
+        warmer = sign.now - sign.before
+        hot = weigh.warms(scene, one, nodes, expected=warmer >= WARMS_FROM)
+        felt = warmer >= OF_NO_DAY and (hot >= weigh.FEW or warmer >= WARMS_FROM)
+        if not felt and not weigh.suffers(scene, nodes):
             one.most = EVERY_DAY
         yield one
 

@@ -26,6 +26,7 @@ GPU_SHOWS_SECONDS = 180.0  # three readings of an agent, once a minute: before, 
 TO_BE_SEEN = 0.0
 LIMIT_CELSIUS = 70.0
 NEAR_CELSIUS = 3.0
+SMALL = 0.05  # of its clock: GPUs of one kind differ by as much
 FEW = 0.1  # of a job's ranks: more have something in common
 
 
@@ -55,6 +56,8 @@ def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> CauseCandidate:
     one = CauseCandidate(cause=gpu, kind="gpu.slow", signs=[sign], reach=scene.reach(gpu, CARRIES), explains=DEVICE)
     one.speaks(2.0, weigh.moved_text(sign, " Hz"))
     node = whole_of(gpu)
+    if weigh.fall(sign) < SMALL:
+        one.most = WITHOUT_INSTRUMENT
     if node in scene.slow_clocks:
         one.doubt(2.0, "the other GPUs of its node are slow too")
     else:

@@ -39,7 +39,8 @@ def _metadata(scene: Scene, place: Subject, sign: Symptom) -> CauseCandidate:
     if sign.now >= FAR * sign.before:
         one.proven = True
         one.speaks(1.0, "every operation on names takes five times as long or more")
-    _jobs(scene, one, place)
+    if not _jobs(scene, one, place) and not one.proven:
+        one.most = UNPROVEN
     return one
 
 

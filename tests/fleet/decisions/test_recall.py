@@ -83,13 +83,13 @@ def test_a_step_tells_whether_the_pool_counts_the_node_differently() -> None:
     recall = Recall(Policy())
     history = recall.begin(Stage.READY)
     degraded = recall.step(history, (EventKind.DEGRADED, "gpu", "", False), 1.0)
-    assert (degraded.recount, degraded.offences, degraded.degradations) == (False, (), (None,))
+    assert (degraded.recount, degraded.offences, degraded.degradations) == (False, None, (None,))
     assert history.degradations == [1.0]
     failed = recall.step(history, (EventKind.FAILED, "gpu", "", False), 2.0)
-    assert (failed.recount, failed.offences, failed.degradations) == (True, (None,), (0,))
+    assert (failed.recount, failed.offences, failed.degradations) == (True, (None,), None)
     assert history.offences == [2.0]
     emptied = recall.step(history, (EventKind.EMPTIED, "gpu", "", False), 3.0)
-    assert (emptied.recount, emptied.offences) == (False, (0,))
+    assert (emptied.recount, emptied.offences) == (False, None)
     assert (history.offences, history.degradations) == ([2.0], [1.0])
     spare = recall.begin(Stage.SPARE)
     assert recall.step(spare, (EventKind.PROMOTED, "", "", False), 4.0).recount

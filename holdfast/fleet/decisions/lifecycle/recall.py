@@ -14,6 +14,8 @@ from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, S
 EventKey = tuple[EventKind, str, str, bool]
 """Kind, cause, job, spare of an event."""
 COUNTED = frozenset({EventKind.FAILED, EventKind.TEST_FAILED, EventKind.DEGRADED})  # by when it happened before
+Kept = tuple[int | None, ...]
+"""Which of the offences before are kept, by index; None is a new one."""
 POOL = "default"
 NOW, FRESH, USED, STALE = map(float, range(0, -4, -1))  # times that only keep the order
 _key = attrgetter(*(one.name for one in fields(NodeState) if one.name != "place"))
@@ -37,8 +39,8 @@ class CachedStep:
     after: TimelessState
     verbs: tuple[Verb, ...]
     recount: bool  # the pool counts the node differently now
-    offences: "tuple[int | None, ...]"  # which of the offences before are kept, by index; None is a new one
-    degradations: "tuple[int | None, ...]"
+    offences: "Kept | None"  # None: all as before
+    degradations: "Kept | None"
 
 
 @dataclass(slots=True, eq=False)
@@ -70,8 +72,10 @@ class Recall:
         if found is None:
             found = state.steps[event] = self._compute(state, event)
         history.state = found.after
-        history.offences = [now if one is None else history.offences[one] for one in found.offences]
-        history.degradations = [now if one is None else history.degradations[one] for one in found.degradations]
+        if found.offences is not None:
+            history.offences = [now if one is None else history.offences[one] for one in found.offences]
+        if found.degradations is not None:
+            history.degradations = [now if one is None else history.degradations[one] for one in found.degradations]
         return found
 
     def _compute(self, state: TimelessState, key: EventKey) -> CachedStep:
@@ -138,10 +142,11 @@ def _without_times(life: NodeState) -> NodeState:
     )
 
 
-def _kept(before: tuple[Offence, ...], after: tuple[Offence, ...]) -> tuple[int | None, ...]:
+def _kept(before: tuple[Offence, ...], after: tuple[Offence, ...]) -> Kept | None:
     """Where each of the offences stood before. The machine passes on the objects themselves."""
     index = {id(one): number for number, one in enumerate(before)}
-    return tuple(index.get(id(one)) for one in after)
+    found = tuple(index.get(id(one)) for one in after)
+    return None if found == tuple(range(len(before))) else found
 
 
 def _all_now(offences: tuple[Offence, ...]) -> tuple[Offence, ...]:

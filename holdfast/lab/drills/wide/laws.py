@@ -1,7 +1,7 @@
 """Families of plants and their laws: control loops, meters, topologies, power, storage and workloads.
 
-`tuned`, `other`, `third` and `fourth` are the families that limits and confidence were set on. `unseen` (unseen.py)
-shares no cooling law, meter or noise with them and is kept out of tuning.
+`tuned`, `other`, `third`, `fourth` and `fifth` are the families that limits and confidence were set on. `unseen`
+(unseen.py) shares no cooling law, meter or noise with them and is kept out of tuning.
 """
 
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from holdfast.lab.drills.wide import fourth, unseen
+from holdfast.lab.drills.wide import fifth, fourth, unseen
 
 if TYPE_CHECKING:
     from holdfast.lab.drills.wide.site import Floats, SiteJob
 
-FAMILIES = ("tuned", "other", "third", "fourth", "unseen")
+FAMILIES = ("tuned", "other", "third", "fourth", "fifth", "unseen")
 COOLING = ("fixed", "delta_t", "variable_pump", "free", "rear_door", "immersion")
 FABRIC = ("fat_tree", "three_tier", "dual_plane", "dragonfly")
 POWER = ("2n", "catcher", "bess")
@@ -27,6 +27,7 @@ THIRD_COOLING = ("reset", "staged", "economizer", "tank")
 THIRD_METERS = ("plain", "deadband", "averaged", "late")
 THIRD_WORK = ("steady", "phases", "ramps")
 TANK_PERIOD = 7200.0
+MANY_PARTS = ("unseen",)  # families that have every fabric, power and storage
 
 
 class OwnRanges(Protocol):
@@ -60,7 +61,7 @@ class OwnLaws(Protocol):
     def holds(self, meters: str) -> int: ...
 
 
-OWN: dict[str, OwnLaws] = {"fourth": fourth, "unseen": unseen}
+OWN: dict[str, OwnLaws] = {"fourth": fourth, "fifth": fifth, "unseen": unseen}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,13 @@ def draw_laws(rng: np.random.Generator, family: str, seed: int = 0) -> Laws:
             slope=float(rng.uniform(-2.0, 2.0)),
         )  # fmt: skip
     if (own := OWN.get(family)) is not None:
+        parts = (
+            {"fabric": one(FABRIC), "power": one(("2n", "catcher", "bess", "sagging")), "storage": one(STORAGE)}
+            if family in MANY_PARTS
+            else {}
+        )
         return Laws(
+            **parts,
             cooling=one(own.COOLING), mix=one(("interleaved", "scattered", "large", "many_small")),
             meters=one(own.METERS), work=one(own.WORK), slope=float(rng.uniform(-1.8, 1.8)),
             turn=float(rng.uniform(0.1, 0.9)), own=own, seed=seed,

@@ -9,13 +9,21 @@ from holdfast import seams
 from holdfast.lab.drills.recorded_play import accepted_first
 from holdfast.lab.drills.reliability import ScoredFinding
 from holdfast.lab.drills.score import ScoredMoment, first_seen, score, verdict
+from holdfast.lab.drills.wide.company import NEW_CALM, NEW_UNDOCUMENTED, beside
 from holdfast.lab.drills.wide.course import Course
 from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.lab.drills.wide.more_situations import MORE_CALM, MORE_UNDOCUMENTED
 from holdfast.lab.drills.wide.physics import truth
 from holdfast.lab.drills.wide.readings import jobs_of, read
 from holdfast.lab.drills.wide.site import draw_site
-from holdfast.lab.drills.wide.situations import CALM, MORE_SITUATIONS, SERVING, SITUATIONS, UNDOCUMENTED
+from holdfast.lab.drills.wide.situations import (
+    CALM,
+    MORE_SITUATIONS,
+    NEW_SITUATIONS,
+    SERVING,
+    SITUATIONS,
+    UNDOCUMENTED,
+)
 from holdfast.lab.drills.wide.stager import Situation, Stager
 from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Topology
@@ -34,6 +42,8 @@ def tasks(draws: int, first: int, family: str) -> list[Task]:
     faults, calm, other = list(FAULTS), list(CALM), list(UNDOCUMENTED)
     if family in MORE_SITUATIONS:
         calm, other = [*calm, *MORE_CALM], [*other, *MORE_UNDOCUMENTED]
+    if family in NEW_SITUATIONS:
+        calm, other = [*calm, *NEW_CALM], [*other, *NEW_UNDOCUMENTED]
     found = []
     for number in range(draws):
         if number % 2 == 0:
@@ -51,7 +61,10 @@ def stage(task: Task) -> tuple[Panel, Topology, Situation]:
     site = draw_site(seed, family=family, serving=kind in SERVING, kind=kind)
     times = np.arange(0.0, LASTS, site.step)
     course = Course(site, times)
-    situation = SITUATIONS[kind](Stager(course, LASTS))
+    stager = Stager(course, LASTS)
+    situation = SITUATIONS[kind](stager)
+    if family in NEW_SITUATIONS:
+        beside(stager)
     without = [one for one in site.laws.unmetered if not any(name.startswith(one) for name in situation.needed)]
     panel = read(course, truth(course), situation.needed, (*situation.unmetered, *without), jobs_of(course))
     return _spoiled(panel, situation), site.topology(), situation

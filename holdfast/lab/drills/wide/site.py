@@ -10,11 +10,14 @@ from holdfast.model.topology import Edge, Topology
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
-PER_NODE = {"tuned": [4, 8], "other": [4, 8], "third": [2, 4, 6], "fourth": [2, 3, 8, 16], "unseen": [1, 4, 8, 10]}
-PER_RACK = {"fourth": [2, 5, 9, 12], "unseen": [3, 4, 7, 10]}
-STEPS = {"fourth": [15, 20, 30, 60], "unseen": [10, 12, 30, 40]}
-SALT = {"tuned": 17, "other": 7331, "third": 90217, "fourth": 551_003, "unseen": 660_091}
-UNEVEN = ("unseen",)  # racks with more and with fewer nodes
+PER_NODE = {"tuned": [4, 8], "other": [4, 8], "third": [2, 4, 6], "fourth": [2, 3, 8, 16], "fifth": [1, 4, 8, 10],
+            "unseen": [2, 4, 5, 8]}  # fmt: skip
+PER_RACK = {"fourth": [2, 5, 9, 12], "fifth": [3, 4, 7, 10], "unseen": [2, 4, 6, 11]}
+STEPS = {"fourth": [15, 20, 30, 60], "fifth": [10, 12, 30, 40], "unseen": [10, 15, 20, 60]}
+SALT = {"tuned": 17, "other": 7331, "third": 90217, "fourth": 551_003, "fifth": 660_091,
+        "unseen": 702_377}  # fmt: skip
+UNEVEN = ("fifth",)  # racks with more and with fewer nodes
+IN_TURN = ("unseen",)  # racks go to units, and nodes to leaves, in turn: neighbours share neither
 OWNERS = {
     "room": "facilities", "cdu": "facilities", "rack": "facilities", "feed": "facilities", "psu": "facilities",
     "node": "hardware", "switch": "network", "link": "network", "storage": "storage", "job": "training",
@@ -192,6 +195,8 @@ def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float 
     room_of = np.arange(cdu_of.max() + 1) // int(rng.integers(1, 5))
     per_leaf = int(rng.choice([2, 4, 6, 8]))
     leaf_of = np.arange(nodes) // max(1, min(per_leaf, nodes // 3))
+    if family in IN_TURN:
+        cdu_of, leaf_of = _in_turn(cdu_of), _in_turn(leaf_of)
     split = nodes if not serving and rng.random() < 0.2 else max(3, int(nodes * rng.uniform(0.4, 0.7)))
     split = max(3, int(0.4 * nodes)) if laws.mix in ("inference", "many_small") else split
     split = min(split, nodes - 4) if serving else split  # a small site has pools too where its situation needs them
@@ -213,6 +218,10 @@ def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float 
         pool_nodes=rest if pools else np.arange(0), laws=laws,
         constants=constants(laws, draw_constants(rng, wide=wide), rng),
     )  # fmt: skip
+
+
+def _in_turn(of: Places) -> Places:
+    return np.arange(len(of)) % (int(of.max()) + 1)
 
 
 def _work(rng: np.random.Generator, name: str, nodes: Places, wide: bool) -> SiteJob:

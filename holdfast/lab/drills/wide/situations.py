@@ -5,12 +5,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from holdfast.lab.drills.wide.company import NEW_CALM, NEW_UNDOCUMENTED
 from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.lab.drills.wide.more_situations import MORE_CALM, MORE_UNDOCUMENTED
 from holdfast.lab.drills.wide.stager import Situation, Stager, cap_rack, cdu_of_work, rack_of_work
 from holdfast.seams.planned import PlannedWork
 
-SERVING = ("pools.path", "pools.imbalance", "calm.requests_up")
+SERVING = ("pools.path", "pools.imbalance", "calm.requests_up", "calm.requests_down")
 
 
 def quiet(s: Stager) -> Situation:
@@ -134,5 +135,8 @@ CALM: dict[str, Callable[[Stager], Situation]] = {
     "planned.cap": planned_cap, "planned.cooling": planned_cooling,
 }  # fmt: skip
 UNDOCUMENTED: dict[str, Callable[[Stager], Situation]] = {"unknown.job": slower, "unknown.node": slow_node}
-SITUATIONS = {**FAULTS, **CALM, **UNDOCUMENTED, **MORE_CALM, **MORE_UNDOCUMENTED}
-MORE_SITUATIONS = ("unseen",)  # families that have all of them
+SITUATIONS = {
+    **FAULTS, **CALM, **UNDOCUMENTED, **MORE_CALM, **MORE_UNDOCUMENTED, **NEW_CALM, **NEW_UNDOCUMENTED
+}  # fmt: skip
+MORE_SITUATIONS = ("fifth", "unseen")  # families that have those of more_situations too
+NEW_SITUATIONS = ("unseen",)  # and those of company
