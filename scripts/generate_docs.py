@@ -186,8 +186,10 @@ holds, not by its name.
 
 Host names, IP and MAC addresses, mail addresses, users, groups, Slurm accounts, job names, folders outside the
 system's own, secrets, serial numbers, UUIDs and GUIDs become pseudonyms. They stay equal within one bundle and are
-keyed with a random key that is not stored. PCI addresses, device names, numeric user ids and versions stay. Read a
-bundle before you share it: a name that only people know, in a job's output for example, is not recognised.
+keyed with a random key that is not stored. Names of this machine, its neighbours and its users are replaced inside
+longer words too (four letters and more), and numbers of users (1000 and above) become other numbers. PCI addresses,
+device names and versions stay. Read a bundle before you share it: a name that only people know, in a job's output for
+example, is not recognised.
 
 - `holdfast check --from BUNDLE` gives the verdicts of that moment again.
 - `holdfast twin replay BUNDLE --minutes 10` runs the agent on it in virtual time and prints every change.

@@ -72,8 +72,8 @@ def _nodes(text: str) -> list[SlurmNode] | None:
     first = lines[0].upper() if lines else ""
     if _JOB_HEADER.search(first):
         return None
-    if _REASONS.match(first):
-        return _reasons(lines[1:])
+    if (head := next((n for n, line in enumerate(lines) if _REASONS.search(line)), None)) is not None:
+        return _reasons(lines[head + 1 :])
     if lines and all(_REASON_ROW.fullmatch(line) for line in lines):  # `sinfo -R -h`
         return _reasons(lines)
     if _REASONS_ALONE.match(first):
