@@ -77,7 +77,7 @@ def kernel(text: str) -> ToolOutput | None:
     total = max(1, sum(1 for line in text.splitlines() if line.strip()))
     marked = len(_KERNEL_LINE.findall(text))
     is_log = marked >= LEAST_LINES * total or bool(_LSPCI.search(text)) or bool(_FABRIC_MANAGER.search(text))
-    if not events and not is_log:
+    if not events and not is_log and not _QUOTED.search(text):
         return None
     output = ToolOutput("lspci" if _LSPCI.search(text) and not marked else "kernel log")
     output.lines, output.events = total, events

@@ -100,12 +100,16 @@ KEPT_HOSTS = frozenset({"localhost", "none", "null", "unknown", "true", "false",
 FIRST_USER_NUMBER = 1000  # those below belong to the system, and are the same everywhere
 NOBODY = 65534
 LEAST_LETTERS = 4  # of a name that is looked for inside longer words
-WORDS_OF_TOOLS = frozenset(
-    "admin backup batch client cloud cluster compute console controller daemon data debian docker games gpu head home "
-    "host ibmad infiniband kernel list local login mail main manager master mellanox memory mlnx munge mysql network "
-    "news node nodes nvidia operator port postgres prometheus proxy rack root server service slurm storage switch sync "
-    "syslog system systemd test ubuntu user users virtual work worker".split()
-)  # a machine or a user may be called so; inside a longer word they are not meant
+# fmt: off
+WORDS_OF_TOOLS = frozenset({
+    "admin", "backup", "batch", "client", "cloud", "cluster", "compute", "console", "controller", "daemon", "data",
+    "debian", "docker", "games", "gpu", "head", "home", "host", "ibmad", "infiniband", "kernel", "list", "local",
+    "login", "mail", "main", "manager", "master", "mellanox", "memory", "mlnx", "munge", "mysql", "network", "news",
+    "node", "nodes", "nvidia", "operator", "port", "postgres", "prometheus", "proxy", "rack", "root", "server",
+    "service", "slurm", "storage", "switch", "sync", "syslog", "system", "systemd", "test", "ubuntu", "user", "users",
+    "virtual", "work", "worker",
+})  # a machine or a user may be called so; inside a longer word they are not meant
+# fmt: on
 KEPT_USERS = frozenset({"root", "nobody", "unknown", "none", "null", "true", "false"})
 
 
