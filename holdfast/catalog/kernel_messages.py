@@ -8,7 +8,11 @@ from typing import NamedTuple
 
 _PCI = r"(?P<device>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
 _NUMBER = r"\d{1,9}"
-_AMD = rf"amdgpu {_PCI}: (?:amdgpu: )?(?:\[drm\] )?(?:\*ERROR\* )?(?:\{{\d{{1,20}}\}})?"
+_DRM = r"\[drm(?::[\w.]{1,80}(?: \[amdgpu\])?)?\] "
+_AMD = (  # the device is missing where a part of the driver speaks that serves all of them
+    rf"(?:amdgpu(?: {_PCI})?: (?:amdgpu: )?(?:{_DRM})?|\[drm:[\w.]{{1,80}} \[amdgpu\]\] )"
+    r"(?:\*ERROR\* )?(?:\{\d{1,20}\})?"
+)
 _BLOCK_LAYER = r"(?:blk_update_request|end_request|print_req_error): "
 _LUSTRE_TARGET = r"(?P<device>[\w.@-]{1,255}?)(?:-(?:osc|mdc|osp|lwp)-\w{1,64})?"
 

@@ -10,7 +10,9 @@ from typing import Any
 @lru_cache(maxsize=1)
 def find(text: str) -> Any:
     """The first document of a text that begins with one, or after a line or two of warnings. None without. Of one that
-    breaks off, what is whole."""
+    breaks off, what is whole; of one whose beginning is missing, what follows from its first member."""
+    if _MEMBER.match(text):
+        text = "{" + text
     start = next((at for at in (m.start() for m in _START.finditer(text))), -1)
     if start < 0 or text.count("\n", 0, start) > 5:
         return None
@@ -25,8 +27,10 @@ def find(text: str) -> Any:
 def breaks_off(text: str) -> bool:
     """There is a document, and its end is missing."""
     start = _START.search(text)
-    if find(text) is None or start is None:
+    if find(text) is None:
         return False
+    if start is None or _MEMBER.match(text):
+        return True
     try:
         json.JSONDecoder().raw_decode(text[start.start() :])
     except (ValueError, RecursionError):
@@ -64,6 +68,7 @@ def _closed(text: str) -> Any:
 
 
 _START = re.compile(r"^\s*(?=[\[{]\s*(?:[\[{\"\]}\d-]|$))", re.MULTILINE)
+_MEMBER = re.compile(r"\s*\"[\w .-]{1,80}\"\s*:\s*[\[{]")
 _TRIES = 4
 
 

@@ -99,6 +99,7 @@ _FIELDS = (
 _CONCISE = re.compile(
     r"^(\d+)\s.*?(?:(\d+(?:\.\d+)?)\s?(?:°C|c)|N/A)\s+(?:(\d+(?:\.\d+)?)W|N/A)\s(.*?)(\d+)%\s*$", re.MULTILINE
 )
+_ROCM_ROW = re.compile(r"^\d+\s+\d+\s+0x[0-9a-f]{4},\s+\d+\s+\d+(?:\.\d+)?°C\s+\S+\s+NPS\d, ", re.MULTILINE)
 _NO_GPU = re.compile(
     r"^\s*(?:WARNING|ERROR): No (?:AMD )?GPUs? (?:specified|found|detected).*$", re.MULTILINE | re.IGNORECASE
 )
@@ -189,7 +190,7 @@ def _rocm_text(text: str) -> ToolOutput | None:
 
 def _rocm_table(text: str) -> ToolOutput | None:
     """The table without options: one line a GPU. The second die of a module shows no power of its own."""
-    if "ROCm System Management Interface" not in text and "Concise Info" not in text:
+    if "ROCm System Management Interface" not in text and "Concise Info" not in text and not _ROCM_ROW.search(text):
         return None
     gpus = {}
     for number, heat, power, rest, busy in _CONCISE.findall(text):

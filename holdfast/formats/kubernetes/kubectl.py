@@ -69,8 +69,9 @@ def _take_excerpt(output: ToolOutput, text: str) -> None:
         for one in conditions if isinstance(conditions, list) else ():
             if isinstance(one, Mapping) and {"type", "status", "lastTransitionTime"} <= set(one):
                 _take_one(output, str(entry.get("nodeName") or UNNAMED), one)
-    if (start := _YAML.search(text)) and "lastHeartbeatTime:" in text:
-        _take_yaml(output, text, start.end())
+    if "lastHeartbeatTime:" in text:
+        start = _YAML.search(text)
+        _take_yaml(output, text, start.end() if start else 0)
 
 
 def _take_yaml(output: ToolOutput, text: str, start: int) -> None:

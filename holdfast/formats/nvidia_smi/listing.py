@@ -37,10 +37,8 @@ def read_list(text: str) -> ToolOutput | None:
 
 def read_topology(text: str) -> ToolOutput | None:
     """On a machine with one kind of link, a GPU that is joined to all others by fewer has lost some."""
-    if not _TOPOLOGY.search(text):
-        return None
     rows = {name: cells.split() for name, cells in _ROW.findall(text)}
-    if not rows:
+    if not rows or not (_TOPOLOGY.search(text) or _are_square(rows)):
         return None
     output = ToolOutput("nvidia-smi topo -m")
     output.lines = len(rows)
@@ -58,6 +56,11 @@ def read_topology(text: str) -> ToolOutput | None:
             text = f"{', '.join(sorted(set(other)))} to every other GPU, where the others have {most}"
             output.complain(f"gpu/{int(name[3:])}", text, remedy="look at this GPU's NVLinks: nvidia-smi nvlink -s")
     return output
+
+
+def _are_square(rows: dict[str, list[str]]) -> bool:
+    """Rows of the matrix without the line above them: each GPU is itself in its own column."""
+    return len(rows) > 1 and all(cells.index("X") == int(name[3:]) for name, cells in rows.items() if "X" in cells)
 
 
 def _most_if_one_differs(gpus: int) -> int:

@@ -21,6 +21,8 @@ _C2C = re.compile(r"^\s+C2C Link (\d+): (.*?)\s*$")  # between a GPU and its Gra
 _CUT_RATE = re.compile(r"[1-9][\d.]*(?: G?B?/?)?")  # the last line of a text that breaks off
 _CUT = re.compile(r"^\s*(?:\.\.\.|…|\[\.\.\.\]|--More--)\s*$")
 _RATE = re.compile(r"[\d.]+ GB/s|<active>|active", re.IGNORECASE)
+_NO_ANSWER = "ERR!"
+_RESET = "look for an Xid in the kernel log, then drain the node and reset the GPU"
 _DRIVER_MODELS = ("WDDM", "TCC", "MCDM")  # of Windows, in the place of persistence mode
 _ALL_INACTIVE = re.compile(r"^\s*NVML: Unable to retrieve NVLink information as all links are inActive")
 _ON_A_BASEBOARD = re.compile(r"SXM|HBM3|HGX|B200|B300")  # without a bridge a card in a slot has no link, and needs none
@@ -48,11 +50,16 @@ def read_summary(text: str) -> ToolOutput | None:
             current = (f"gpu/{int(number)}", fields)
             output.add(current[0], "gpu_pci_address", values.address_of(address))
         elif (second := _SECOND.match(line)) and current is not None:
-            _, temperature, state, power, cap, used, total, busy = second.groups()
+            fan, temperature, state, power, cap, used, total, busy = second.groups()
             place, fields = current
             fields |= {"temperature.gpu": temperature, "power.draw": power, "power.limit": cap, "pstate": state}
             fields |= {"memory.used": used, "memory.total": total, "utilization.gpu": busy}
             values.take(output, place, fields)
+            if _NO_ANSWER in (fan, state):  # what no check reads; the others are judged where they are read
+                what = " and ".join(
+                    name for name, cell in (("fan", fan), ("performance state", state)) if cell == _NO_ANSWER
+                )
+                output.complain(place, f"nvidia-smi cannot read its {what} ({_NO_ANSWER})", remedy=_RESET)
             current = None
     if not output.present:
         return None

@@ -25,6 +25,7 @@ _REASON_ROW = re.compile(r"(.*?)\s+\S+\s+\d{4}-\d\d-\d\dT[\d:]+\s+(?:[a-z*~#!%$@
 _REASONS_ALONE = re.compile(r"REASON\s+NODELIST\s*$")
 _REASON_ALONE_ROW = re.compile(r"(\S.*?)\s{2,}(\S+)\s*$")
 _ERROR = re.compile(r"^\s*(?:\w+: )?(?:error|usage|fatal)\b:?", re.IGNORECASE | re.MULTILINE)
+_JOB_NUMBER = re.compile(r"\d+(?:_\d+|_\[[\d,%-]+\])?(?:\.\w+)?")
 _ENOUGH = 0.9
 _KNOWN = {flag.lower() for flag in fields.FLAGS} | {
     "idle",
@@ -72,8 +73,8 @@ def _nodes(text: str) -> list[SlurmNode] | None:
     first = lines[0].upper() if lines else ""
     if _JOB_HEADER.search(first):
         return None
-    if _REASONS.match(first):
-        return _reasons(lines[1:])
+    if (head := next((n for n, line in enumerate(lines) if _REASONS.search(line)), None)) is not None:
+        return _reasons(lines[head + 1 :])
     if lines and all(_REASON_ROW.fullmatch(line) for line in lines):  # `sinfo -R -h`
         return _reasons(lines)
     if _REASONS_ALONE.match(first):
@@ -201,10 +202,11 @@ def _jobs(text: str) -> ToolOutput | None:
 
 
 def _job_states(text: str) -> ToolOutput | None:
-    """A list of jobs without a header: one column has nothing but states of jobs."""
-    for _, columns in _tables(text):
+    """A list of jobs without a header: one column has nothing but states of jobs. A single line must begin with a job's
+    number: a sentence may hold "failed" too."""
+    for rows, columns in _tables(text):
         column = next((one for one in columns if _share(one, _is_job_state) >= _ENOUGH), None)
-        if column is not None:
+        if column is not None and (len(rows) > 1 or _JOB_NUMBER.fullmatch(rows[0][0])):
             output = ToolOutput("Slurm jobs")
             output.lines = len(column)
             if failed := sum("NODE_FAIL" in cell.upper() for cell in column):

@@ -56,6 +56,18 @@ _PERFTEST_ERROR = re.compile(
 )
 _QUOTED = re.compile(r"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): \d|SXid \(PCI:|amdgpu.*\d (?:new )?uncorrectable")
 _OOM_KILLER = re.compile(r"(\S{1,64}) invoked oom-killer: gfp_mask=0x")
+_TOLD = {
+    ("amdgpu", "reset"): (
+        "pci",
+        "the GPU hung and its driver reset it: the work on it was lost",
+        "restart the program; if it happens with other programs too, test the GPU",
+    ),
+    ("mlx5", "completion_error"): (
+        "nic",
+        "work requests of a program failed on this adapter",
+        "see whether the peer went away; if not, look at the port's counters",
+    ),
+}  # what a node in service may see on a bad day of a program, and who gives a log to be read wants to hear
 LEAST_LINES = 0.2  # of a text that is a kernel log
 
 
@@ -65,7 +77,7 @@ def kernel(text: str) -> ToolOutput | None:
     total = max(1, sum(1 for line in text.splitlines() if line.strip()))
     marked = len(_KERNEL_LINE.findall(text))
     is_log = marked >= LEAST_LINES * total or bool(_LSPCI.search(text)) or bool(_FABRIC_MANAGER.search(text))
-    if not events and not is_log:
+    if not events and not is_log and not _QUOTED.search(text):
         return None
     output = ToolOutput("lspci" if _LSPCI.search(text) and not marked else "kernel log")
     output.lines, output.events = total, events
@@ -75,6 +87,11 @@ def kernel(text: str) -> ToolOutput | None:
             output.complain(f"pci/{address}", why, remedy="power-cycle the node; reseat or replace the part")
     if not events and (quoted := len(_QUOTED.findall(text))):
         output.doubt(NODE, f"{quoted} lines quote errors of a driver and are no lines of the kernel: give its own log")
+    for event in {(one.kind, one.code, one.device): one for one in events}.values():
+        if told := _TOLD.get((event.kind, str(event.code))):
+            kind, text, remedy = told
+            place = f"{kind}/{event.device}" if event.device else NODE
+            output.complain(place, f"{text} [{event.text}]", fails=False, remedy=remedy)
     if (killer := _OOM_KILLER.search(text)) and not any(event.kind == "oom" for event in events):
         output.complain(
             NODE,

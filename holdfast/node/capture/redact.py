@@ -48,6 +48,17 @@ _USER = re.compile(
     r"|job_?name)[\"']?\s*[=:]\s*[\"']?)([A-Za-z_][\w.@-]*)(?:\((\d+)\))?"
 )
 _NUMBERED = re.compile(r"(\b[ug]id=\d+\(|(?<=[,=])\d+\(|\(user )([A-Za-z_][\w.-]*)(?=\))")
+_USER_NUMBERS = (  # what stands before the number of a user or a group, and the number
+    re.compile(
+        r"(?i)((?<![A-Za-z])(?:(?:login|real|effective|saved|fs|ou|og|au|eu|eg|su|sg|[aefo])?[ug]id|(?:user|group)_?id)"
+        r"[\"']?\s*[=:]\s*[\"']?)(\d{4,10})(?![\w:.])"
+    ),
+    re.compile(r"(?i)([\"'](?:user|group)_id[\"']\s*:\s*\{[^{}]*[\"']number[\"']\s*:\s*)(\d{4,10})\b"),  # Slurm
+    re.compile(r"(?i)(/run/user/|\buser@|\buser-(?=\d+\.slice)|\b(?:for|of) [ug]id )(\d{4,10})(?![\w:])"),  # systemd
+    re.compile(r"((?<=[\w)])\(|(?<=[,=]))(\d{4,10})(?=\((?:user-[0-9a-f]{6}|[A-Za-z_][\w.-]*)\))"),  # groups=1(a),2(b)
+    re.compile(r"((?:user-[0-9a-f]{6}|(?:User|Group)Id=[\w.-]+)\()(\d{4,10})(?=\))"),  # UserId=name(number)
+)
+_USER_NUMBERS_OF_A_PROCESS = re.compile(r"^([UG]id:)((?:\s+\d+){4})\s*$", re.MULTILINE)  # /proc/PID/status
 _PROCESS = re.compile(r"^(\s*)([A-Za-z_][\w.+-]*)(?=\s+\d+\s+\d+\.\d\s+\d+\.\d\s+\d+\s+\d+\s)", re.MULTILINE)  # ps aux
 _PATH_FIELD = re.compile(r"\b((?:WorkDir|StdErr|StdOut|StdIn|Command|SubmitLine|Comment|AdminComment)=)(\S+)")
 _PATH = re.compile(
@@ -86,6 +97,19 @@ _SYSLOG_HOST = re.compile(
 KEPT_ADDRESSES = frozenset({"127.0.0.1", "0.0.0.0", "255.255.255.255", "::1", "::"})
 SERIAL_SIGNALS = ("_serial", "_uuid", "_guid", "_board_id")
 KEPT_HOSTS = frozenset({"localhost", "none", "null", "unknown", "true", "false", "captured"})
+FIRST_USER_NUMBER = 1000  # those below belong to the system, and are the same everywhere
+NOBODY = 65534
+LEAST_LETTERS = 4  # of a name that is looked for inside longer words
+# fmt: off
+WORDS_OF_TOOLS = frozenset({
+    "admin", "backup", "batch", "client", "cloud", "cluster", "compute", "console", "controller", "daemon", "data",
+    "debian", "docker", "games", "gpu", "head", "home", "host", "ibmad", "infiniband", "kernel", "list", "local",
+    "login", "mail", "main", "manager", "master", "mellanox", "memory", "mlnx", "munge", "mysql", "network", "news",
+    "node", "nodes", "nvidia", "operator", "port", "postgres", "prometheus", "proxy", "rack", "root", "server",
+    "service", "slurm", "storage", "switch", "sync", "syslog", "system", "systemd", "test", "ubuntu", "user", "users",
+    "virtual", "work", "worker",
+})  # a machine or a user may be called so; inside a longer word they are not meant
+# fmt: on
 KEPT_USERS = frozenset({"root", "nobody", "unknown", "none", "null", "true", "false"})
 
 
@@ -127,10 +151,15 @@ class Redactor:
         text = _PATH_FIELD.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}", text)
         text = _PATH.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}/", text)
         text = _HOME.sub(lambda found: found[1] + self._user(found[2]), text)
+        for numbers in _USER_NUMBERS[:3]:
+            text = numbers.sub(lambda found: found[1] + self._user_number(found[2]), text)
+        text = _USER_NUMBERS_OF_A_PROCESS.sub(self._process_numbers, text)
         for users in (_NUMBERED, _PROCESS):
             text = users.sub(lambda found: found[1] + self._user(found[2]), text)
         text = _LOGIN.sub(lambda found: found[1] + self._user(found[2]), text)
         text = _USER.sub(self._named_user, text)
+        for numbers in _USER_NUMBERS[3:]:
+            text = numbers.sub(lambda found: found[1] + self._user_number(found[2]), text)
         if self._words is not None:
             text = self._words.sub(lambda found: self._word(found[0].lower()), text)
         text = _MAIL.sub(lambda found: f"mail-{self._digest(found[0], 6)}", text)
@@ -161,6 +190,15 @@ class Redactor:
 
     def _named_user(self, found: re.Match[str]) -> str:
         return found[1] + self._user(found[2]) + (f"({found[3]})" if found[3] else "")
+
+    def _user_number(self, number: str) -> str:
+        """Another number: what reads the text still finds one."""
+        if int(number) < FIRST_USER_NUMBER or int(number) == NOBODY:
+            return number
+        return f"1{int(self._digest(f'user number {int(number)}'), 16) % 10**8:08d}"
+
+    def _process_numbers(self, found: re.Match[str]) -> str:
+        return found[1] + re.sub(r"\d+", lambda number: self._user_number(number[0]), found[2])
 
     def _domain(self, found: re.Match[str]) -> str:
         return found[0] if found[0].lower().endswith(PUBLIC_DOMAINS) else self.name(found[0])
@@ -194,4 +232,12 @@ def _pattern(words: list[str]) -> re.Pattern[str] | None:
     if not words:
         return None
     ordered = sorted(words, key=len, reverse=True)
-    return re.compile(rf"(?i)(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, ordered))})(?![A-Za-z0-9])")
+    inside = "|".join(re.escape(word) for word in ordered if _is_found_inside(word))
+    alone = "|".join(map(re.escape, ordered))
+    anywhere = rf"(?<!\d(?=\d))(?:{inside})(?!(?<=\d)\d)|" if inside else ""  # n17 is not in n170
+    return re.compile(rf"(?i){anywhere}(?<![A-Za-z0-9])(?:{alone})(?![A-Za-z0-9])")
+
+
+def _is_found_inside(word: str) -> bool:
+    """Also within a longer word: unless it is short, a word of the tools, or could be a part of any number in hex."""
+    return len(word) >= LEAST_LETTERS and word not in WORDS_OF_TOOLS and not re.fullmatch(r"[0-9a-f.:-]+", word)

@@ -25,6 +25,7 @@ SAMPLES = (
     "mlx5_core 0000:5c:00.0: temp_warn:181:(pid 0): High temperature on sensors with bit set 0 1",
     "mlx5_core 0000:5c:00.0: mlx5_cmd_out_err:839:(pid 1): ACCESS_REG(0x805) op_mod(0x1) failed, status bad operation(0x2)",
     "mlx5_core: probe of 0000:5c:00.0 failed with error -22",
+    "infiniband mlx5_3: mlx5_poll_one:512:(pid 0): Requestor error cqe on cqn 0x417:",
     "mlx5_core 0000:5c:00.0 eth2: TX timeout detected",
     "NETDEV WATCHDOG: eth2 (mlx5_core): transmit queue 3 timed out",
     "bnxt_en 0000:5c:00.0 ens5np0: Detected firmware fatal condition, resetting",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from holdfast.node.capture.redact import KEPT_ADDRESSES, Redactor
+from holdfast.node.capture.redact import KEPT_ADDRESSES, LEAST_LETTERS, NOBODY, Redactor
 from tests.counts import draws
 
 KEY = b"k" * 32
@@ -145,3 +145,47 @@ def test_a_name_is_found_in_any_spelling(text):
 )
 def test_words_of_the_system_stay(text):
     assert Redactor(KEY, ["gpu17"], ["zoe"]).text(text) == text
+
+
+LETTERS = st.text("abcdefghijklmnopqrstuvwxyzABC_-./", max_size=6)
+
+
+@settings(max_examples=draws(60, 400), deadline=None)
+@given(NAME.filter(lambda name: len(name) >= LEAST_LETTERS), LETTERS, LETTERS, st.booleans())
+def test_no_known_name_survives_inside_a_longer_word(name, before, behind, is_user):
+    redactor = Redactor(KEY, *(([], [name]) if is_user else ([name], [])))
+    assume(not re.fullmatch(r"[0-9a-f-]+", name))  # any number in hex may hold those
+    assert name not in redactor.text(f"x {before}{name}{behind} y").lower()
+
+
+NUMBERED = [
+    "uid={}",
+    "oom-kill:task=python,pid=4711,uid={}",
+    "audit: auid={0} uid={0} gid={0}",
+    "UserId=zoe({}) GroupId=root(0)",
+    "uid={0}(zoe) gid={0}(lab) groups={0}(lab),7(lp)",
+    '{{"user_id": {}, "job_id": 7}}',
+    '{{"user_id": {{"set": true, "number": {}}}}}',
+    "/run/user/{}/bus",
+    "user@{}.service: killed",
+    "user-{}.slice",
+    "User slice of UID {}",
+    "Uid:\t{0}\t{0}\t{0}\t{0}",
+]
+
+
+@settings(max_examples=draws(60, 400), deadline=None)
+@given(st.integers(1000, 4_000_000_000).filter(lambda number: number != NOBODY), st.sampled_from(NUMBERED))
+def test_no_number_of_a_user_survives_and_a_number_stays_a_number(number, around):
+    redacted = Redactor(KEY).text(around.format(number))
+    assert not re.search(rf"(?<!\d){number}(?!\d)", redacted)
+    assert re.search(r"(?<!\d)1\d{8}(?!\d)", redacted)
+    assert redacted == Redactor(KEY).text(around.format(number))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["uid=0(root)", "uid=117", "uid=65534", "pid=4711", "gpu170 and gpu/3", "node1 nodename", "0xdeadbeef1"],
+)
+def test_numbers_of_the_system_and_other_names_stay(text):
+    assert Redactor(KEY, ["gpu17", "node", "beef"], ["zoe1"]).text(text) == text

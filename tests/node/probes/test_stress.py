@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ needs_quota = pytest.mark.skipif(
     reason="a CPU quota needs root and a cgroup (v1) to write to",
 )
 SLOW = 2
+PERIOD, LEAST_QUOTA = 1_000_000, 1_000  # microseconds; the kernel allows no more and no less
 
 
 def test_the_one_that_falls_behind_comes_first_with_its_drift():
@@ -74,10 +76,10 @@ def test_a_wrong_profile_is_refused_with_its_place(text, said):
 
 @pytest.fixture
 def quota():
-    """A group whose members get a twentieth of a core."""
+    """A group of its own for the process that is slowed."""
     group = CGROUP / f"holdfast-test-{os.getpid()}"
     group.mkdir()
-    (group / "cpu.cfs_quota_us").write_text("5000")
+    (group / "cpu.cfs_period_us").write_text(str(PERIOD))
     yield group
     until = time.monotonic() + 10
     while group.exists() and time.monotonic() < until:
@@ -87,8 +89,28 @@ def quota():
             time.sleep(0.1)
 
 
+def slow_down(pid, quota, began, had):
+    """To a quarter of what the process had so far: on a busy machine a fixed share may be no less than it has."""
+    share = (cpu_seconds(pid) - had) / (time.monotonic() - began)
+    (quota / "cpu.cfs_quota_us").write_text(str(max(LEAST_QUOTA, int(share / 4 * PERIOD))))
+    (quota / "cgroup.procs").write_text(str(pid))  # all its threads at once: one that ends meanwhile is no error
+
+
+def cpu_seconds(pid):
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def output(process, quota, seconds):
+    """The load is over after half of the seconds; what is left is to end, for which a slowed process takes minutes."""
+    with suppress(subprocess.TimeoutExpired):
+        return process.communicate(timeout=seconds)[0]
+    (quota / "cpu.cfs_quota_us").write_text("-1")
+    return process.communicate(timeout=300)[0]
+
+
 def squeeze(tmp_path, quota, seconds):
-    """Half-way through, one worker's quota is cut and its twin GPU throttles."""
+    """Half-way through, one worker is slowed and its twin GPU throttles."""
     pytest.importorskip("torch", reason="torch is not installed")
     twin.make_node(tmp_path / "n01")
     words = ["--profile", "rl", "--seconds", str(seconds), "--workers", "4", "--json"]
@@ -100,12 +122,11 @@ def squeeze(tmp_path, quota, seconds):
     )
     pids = [int(re.search(r"pid (\d+)", process.stderr.readline())[1]) for _ in range(4)]
     assert "runs for" in process.stderr.readline()
+    had, began = cpu_seconds(pids[SLOW]), time.monotonic()
     time.sleep(seconds / 2)
-    (quota / "tasks").write_text(str(pids[SLOW]))
-    for thread in os.listdir(f"/proc/{pids[SLOW]}/task"):
-        (quota / "tasks").write_text(thread)
+    slow_down(pids[SLOW], quota, began, had)
     twin.inject(tmp_path / "n01", "throttle_thermal", gpu=SLOW)
-    out, _ = process.communicate(timeout=seconds + 120)
+    out = output(process, quota, seconds)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     return process.returncode, json.loads(out)
 

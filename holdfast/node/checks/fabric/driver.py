@@ -10,7 +10,7 @@ from holdfast.node.checks.fabric.rdma_ports import expected_ports
 
 _KINDS = ("mlx5", "nic")  # NVIDIA's adapters, and those of other makes
 _OF_A_CABLE = ("module_unplugged", "module_error")  # of no interest where no cable is meant to be
-_ONLY_EVIDENCE = ("access_register_failed", "insufficient_power")  # adapters in good health say so too
+_ONLY_EVIDENCE = ("access_register_failed", "insufficient_power", "completion_error")  # a sound adapter says so too
 
 
 def judge(window: Window, limits: Limits) -> Verdict:

@@ -47,7 +47,7 @@ _PROGRAM_FAULTS = frozenset({13, 31})  # a program's fault, unless many programs
 
 def judge(window: Window, limits: Limits) -> Verdict:
     by_gpu: dict[Subject, list[Event]] = {gpu: [] for gpu in window.inventory.expected("gpu")}
-    for event in since(window, limits["forget_seconds"], "xid", _MEMORY_MANAGER, _AMD):
+    for event in _placed(since(window, limits["forget_seconds"], "xid", _MEMORY_MANAGER, _AMD)):
         by_gpu.setdefault(subject_of(window, event), []).append(event)
     if not by_gpu and "gpu" not in window.inventory.lacks:
         why = f"no GPU is known on this node: {window.why_absent(window.node, 'gpu_lost')}"
@@ -71,6 +71,15 @@ def judge(window: Window, limits: Limits) -> Verdict:
         evidence += describe_all(events, window.now)
     remedy = next((text for action, text in REMEDIES.items() if action in actions), "")
     return Verdict(rows=tuple(rows), evidence=tuple(evidence), remedy=remedy)
+
+
+def _placed(events: list[Event]) -> list[Event]:
+    """Parts of amdgpu that serve every GPU name none: they mean the one that the driver names beside them."""
+    named = {event.device for event in events if event.kind == _AMD and event.device}
+    if len(named) != 1:
+        return events
+    (only,) = named
+    return [replace(event, device=only) if event.kind == _AMD and not event.device else event for event in events]
 
 
 def _current(events: list[Event]) -> list[Event]:

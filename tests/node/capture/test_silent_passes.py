@@ -1,0 +1,96 @@
+"""A part that does not answer, and a fault in an unusual place, is never a silent pass."""
+
+import json
+
+import pytest
+
+from holdfast.model.settings import Settings
+from holdfast.node.capture import judge, readers
+
+CELLS = ("On", "0", "31%", "44C", "P0", "212W", "700W", "513MiB", "97%")
+ROW = """|   2  NVIDIA H100 80GB HBM3          {0}  |   00000000:5D:00.0 Off |                    {1} |
+| {2}   {3}    {4}             {5} /  {6} |     {7} /  81559MiB |     {8}      Default |
+|                                         |                        |             Disabled |
++-----------------------------------------+------------------------+----------------------+
+"""
+HANG = "[9.0] amdgpu 0000:05:00.0: ring sdma1 timeout, signaled seq=7, emitted seq=9\n"
+HANG += "[9.1] amdgpu 0000:05:00.0: GPU reset begin!. Source:  1\n"
+PREEMPTION = "[9.0] amdgpu: The cp might be in an unrecoverable state due to an unsuccessful queues preemption\n"
+DONE = "[12.0] amdgpu 0000:05:00.0: GPU reset succeeded, trying to resume\n"
+MES = "[3.0] [drm:mes_v11_0_submit_pkt [amdgpu]] *ERROR* MES failed to response msg=3\n"
+REQUESTS = "[5.0] infiniband mlx5_3: mlx5_poll_one:512:(pid 0): Requestor error cqe on cqn 0x417:\n" * 4
+CONDITION = '  - lastHeartbeatTime: "2026-02-01T08:00:00Z"\n    reason: Seen\n    status: "{}"\n    type: GpuXidError\n'
+REASONS = "$ sinfo -R REASON USER TIMESTAMP NODELIST\nKill task failed root 2026-01-25T15:12:23 n[07-08]\n"
+ROCM = "3  5  0x74a1,  48427  42.0°C  131.0W  NPS1, SPX, 0  145Mhz  900Mhz  0%  auto  750.0W  0%  {}%\n"
+NCCL = "[2026-06-23 15:45:07] job-1:420:437 [5] nvls.cc:379 NCCL WARN Failed to bind multicast memory: CUDA error 401\n"
+LINKS = """GPU0     X      NV18    NODE    NV18    PXB     0-55    0       N/A
+GPU1    NV18     X      NODE    NV18    NODE    0-55    0       N/A
+GPU2    NODE    NODE     X      NODE    PXB     0-55    0       N/A
+GPU3    NV18    NV18    NODE     X      NODE    0-55    0       N/A
+"""
+QUOTED = "line kern  :err   : nvidia-nvswitch1: SXid (PCI:0000:84:00.0): 12028, Data {{0x000001c0}}\nname: a_regex\n"
+CASES = {
+    "a hang that a reset ended": (HANG + DONE, "degraded", "pci/0000:05:00.0"),
+    "a hang without a device, and the reset": (PREEMPTION + HANG + DONE, "degraded", "pci/0000:05:00.0"),
+    "a hang without a device, and two resets": (
+        PREEMPTION + HANG + DONE + (HANG + DONE).replace(":05:", ":06:"),
+        "fail",
+        "unrecoverable state",
+    ),
+    "a hang without a device and without an end": (PREEMPTION, "fail", "unrecoverable state"),
+    "a scheduler that does not answer": (MES, "fail", "MES failed"),
+    "work requests that failed": (REQUESTS, "degraded", "nic/mlx5_3"),
+    "a condition without its head": (CONDITION.format("True"), "fail", "GpuXidError"),
+    "a condition that is not met": (CONDITION.format("False"), "pass", ""),
+    "reasons in the line of the command": (REASONS, "degraded", "node/n08"),
+    "a matrix of links without its head": (LINKS, "fail", "gpu/2"),
+    "an error that another program quotes": (QUOTED, "unknown", "quote errors"),
+    "rows of a table without its head": (ROCM.format("12"), "pass", ""),
+}
+
+
+def judged(text):
+    outputs = readers.read(text)
+    assert outputs, "not recognised"
+    return judge.judge_outputs(outputs, "n1", Settings(node="n1"))
+
+
+def wrong(found):
+    rows = [row for verdict in found.verdicts.values() for row in verdict.rows]
+    return [f"{row.subject} {row.reason}" for row in rows if row.health.value not in ("pass", "not_applicable")]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_said(case):
+    text, health, said = CASES[case]
+    found = judged(text)
+    assert found.health.value == health
+    assert said in " ".join(wrong(found))
+
+
+@pytest.mark.parametrize("cell", range(len(CELLS)))
+def test_a_cell_that_the_driver_cannot_fill_is_not_well(cell):
+    """Whichever it is: nvidia-smi prints ERR! where a call of the driver failed."""
+    cells = [*CELLS[:cell], "ERR!", *CELLS[cell + 1 :]]
+    found = judged(ROW.format(*cells))
+    assert found.health.value in ("fail", "unknown")
+    assert any("gpu/2" in row for row in wrong(found))
+    assert judged(ROW.format(*CELLS)).health.value == "pass"
+
+
+@pytest.mark.parametrize("state", ["Active", "Polling"])
+@pytest.mark.parametrize("first", range(1, 4))
+@pytest.mark.parametrize("last", range(1, 4))
+def test_a_piece_of_a_document_is_read_for_what_it_has_and_never_passes(state, first, last):
+    """A piece that begins at any line and ends before the end: what it shows is judged, what it lacks is unknown."""
+    info = {"FEC": "No FEC", "State": state, "Width": "4x"}
+    whole = json.dumps({"result": {"output": {"Operational Info": info, "Rest": {"a": 1}}}}, indent=1)
+    piece = "\n".join(whole.splitlines()[first : len(whole.splitlines()) - last])
+    assert judged(piece).health.value == ("unknown" if state == "Active" else "fail")
+
+
+def test_a_sentence_is_no_list_of_jobs():
+    """A word of it may be the name of a state."""
+    assert readers.read(NCCL) == []
+    assert [one.tool for one in readers.read("4711 train FAILED 1:0\n4712 train COMPLETED 0:0\n")] == ["Slurm jobs"]
+    assert [one.tool for one in readers.read("4711_3 train FAILED 1:0\n")] == ["Slurm jobs"]
