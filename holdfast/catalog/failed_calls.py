@@ -68,22 +68,22 @@ def _texts() -> dict[str, str]:
 
 @cache
 def _subsystems() -> tuple[tuple[str, WordedPattern], ...]:
-    return tuple((name, WordedPattern(re.compile(regex))) for name, regex in _table()["subsystem"])
+    return tuple((name, WordedPattern(regex)) for name, regex in _table()["subsystem"])
 
 
 @cache
 def _bare() -> tuple[tuple[str, WordedPattern], ...]:
-    return tuple((cause, WordedPattern(re.compile(regex))) for cause, regex in _table()["bare"])
+    return tuple((cause, WordedPattern(regex)) for cause, regex in _table()["bare"])
 
 
 @cache
 def _harmless() -> WordedPattern:
-    return WordedPattern(re.compile("|".join(_table()["harmless"])))
+    return WordedPattern("|".join(_table()["harmless"]))
 
 
 @cache
 def _calm() -> WordedPattern:
-    return WordedPattern(re.compile("|".join(_table()["calm"])))
+    return WordedPattern("|".join(_table()["calm"]))
 
 
 @cache

@@ -25,6 +25,7 @@ LONGEST_LINE = 1 << 20
 _CONTEXT_BYTES = 8192
 _CONTEXT_LINES = 60
 _ALL_STEPS = 5_000  # every step is read; of a longer log ever fewer, so that its numbers never cost more than its bytes
+_GAP_BYTES = 8  # that the gap between two steps grows by with each that is read
 _MOST_OF_A_STEP = 2000
 _NOT_A_NUMBER = frozenset(training_steps.NOT_A_NUMBER)
 _MAX_SERIES = 64
@@ -97,8 +98,12 @@ class JobLog:
         return reported or (tail.find(self._above, self._lines) if alone else None)
 
     def _scan(self, block: bytes) -> None:
-        block = _unquoted(training_steps.joined(block))
+        block = training_steps.joined(block)
         hits, seen = _finder().find(block)
+        if _QUOTED in seen or block.startswith(_QUOTED[1:]):
+            block = _QUOTED_KERNEL.sub(b"", block)
+            hits, seen = _finder().find(block)
+        seen.discard(_QUOTED)
         kernel: Hits = {}
         prefixes: dict[int, Prefix] = {}
         not_numbers: list[tuple[int, int]] = []
@@ -180,7 +185,7 @@ class JobLog:
     def _read_steps(self, block: bytes, words: set[bytes], forced: list[tuple[int, int]]) -> tuple[int, int]:
         """The number of the last line that was looked at, and where it begins."""
         number, position = self._lines + 1, 0
-        sparse = max(self._steps_read - _ALL_STEPS, 0) * 2
+        sparse = max(self._steps_read - _ALL_STEPS, 0) * _GAP_BYTES
         places = training_steps.lines(block, words, sparse)
         for start, end in places if not (sparse and forced) else sorted({*places, *forced}):
             number += block.count(b"\n", position, start)
@@ -265,7 +270,8 @@ class _Context:
         return self._block[end + 1 : line_end(self._block, end + 1)][:400]
 
 
-_QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")
+_QUOTED = b"\n> ["
+_QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")  # of a report; other readers know the mark themselves
 _GOES_ON_BELOW = re.compile(r"[:=]\s*$")  # a message whose text, value or list stands on the next line
 Reader = Callable[[JobLine, _Context], Evidence | None]
 _LAST_ERROR = "Last error:"
@@ -273,11 +279,6 @@ _LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line
 _SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # which name ranks, hosts and codes
 _BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
 _CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")  # of several readers' one line
-
-
-def _unquoted(block: bytes) -> bytes:
-    """Lines of a kernel log that a report quotes; other readers know the mark themselves."""
-    return _QUOTED_KERNEL.sub(b"", block) if b"> [" in block else block
 
 
 def _read_alone(line: JobLine) -> Evidence | None:
@@ -374,4 +375,4 @@ def keywords() -> tuple[bytes, ...]:
 
 @cache
 def _finder() -> Keywords:
-    return Keywords([*_readers(), *KernelLog().keywords, *training_steps.NOT_A_NUMBER], training_steps.COMMON)
+    return Keywords([*_readers(), *KernelLog().keywords, *training_steps.NOT_A_NUMBER], (*training_steps.COMMON, _QUOTED))
