@@ -15,6 +15,7 @@ from holdfast.model.evidence import Evidence
 THIS_JOB = "this"
 MOST_CAUSES = 8
 MOST_RANKS = 8  # that are blamed by name; more are the job
+_LAUNCHERS = ("task", "hydra")  # which name who ended, and nothing of why
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,12 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
         "",
     )
     note = note or (f"the first sign is: {collect.short(first_sign)}" if first_sign and not wait else "")
-    return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3, note=note)
+    quiet = None if wait or peers else exits.first_quiet(evidence)
+    if quiet and str(quiet.event.code) in _LAUNCHERS:
+        symptoms, note = [quiet], f"{exits.who(quiet)} ended first, with exit code {quiet.number('exit')}"
+    known = "quiet_exit" if quiet else ""
+    unknown = causes.find(causes.UNKNOWN)
+    return Candidate(unknown, ranks=ranks, evidence=symptoms[:5], base=0.3, note=note, known=known)
 
 
 def _add_symptoms(roots: Sequence[Candidate], evidence: Sequence[Evidence], wait: Waiting | None) -> None:

@@ -12,6 +12,7 @@ from holdfast.model.evidence import Evidence
 SURE = 0.6  # below it the answer says what is missing
 _LAST_WORDS = 0.35
 _MAY_BE_HARDWARE = frozenset({"job.rank_missing", "job.illegal_access", "job.nan", "host.killed", causes.UNKNOWN})
+_LOG_OPTION = {"task": "srun --output=job-%j-%t.log", "hydra": "mpiexec -outfile-pattern=out.%r"}
 _TIMEOUT = re.compile(r"[Ss]ocket [Tt]imeout|[Ww]ait timeout|timed out|Timed out")
 _KERNEL_KINDS = frozenset({
     "xid", "sxid", "aer", "pcie_link", "mlx5", "nic", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
@@ -168,14 +169,11 @@ def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiti
 
 def _quiet_ends(evidence: Sequence[Evidence]) -> list[str]:
     """Processes that ended badly without a word of why in what was given."""
-    ends = [one for one in evidence if one.role == "exit" and (one.number("exit") or 0) > 0]
-    first = next((one for one in ends if one.word("first") == "yes"), ends[0] if ends else None)
+    first = exits.first_quiet(evidence)
     if first is None:
         return []
-    who = f"rank {first.rank}" if first.rank is not None else first.host or "the process"
-    return [
-        f"what {who} wrote before it ended with exit code {first.number('exit')}: torchrun --log-dir logs --redirects 3"
-    ]
+    launcher = _LOG_OPTION.get(str(first.event.code), "torchrun --log-dir logs --redirects 3")
+    return [f"what {exits.who(first)} wrote before it ended with exit code {first.number('exit')}: {launcher}"]
 
 
 def _silent_ranks(evidence: Sequence[Evidence]) -> list[int]:

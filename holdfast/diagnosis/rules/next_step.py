@@ -158,10 +158,11 @@ def _report_to(first: Candidate) -> str:
 def sentence(one: Candidate) -> str:
     """What happened and where, as one sentence; nothing stands for a place that is not known."""
     problem = one.problem
-    subject = subject_words(one)
     if problem and problem.says:
         text = problem.sentence(one.parts)
+        subject = subject_words(one, said=text)
         return f"{text} ({subject})" if subject and subject not in text else text
+    subject = subject_words(one)
     return one.cause.says.replace("%s", subject) if subject else one.cause.says.replace(" (%s)", "")
 
 
@@ -170,11 +171,11 @@ def _few_of_a_node(one: Candidate) -> bool:
     return one.cause.subject == "node" and len(one.ranks) <= MOST_RANKS_BESIDE_A_HOST
 
 
-def subject_words(one: Candidate) -> str:
-    """'n17, 0000:9b:00', 'rank 3', 'ranks 1, 2 and 5 more'; what else a person should read of it."""
+def subject_words(one: Candidate, said: str = "") -> str:
+    """'n17, 0000:9b:00', 'rank 3', 'ranks 1, 2 and 5 more'; what else a person should read of it and was not `said`."""
     parts = [one.host, one.device] if one.cause.subject in ("gpu", "port", "node") else []
     if one.ranks and (not one.host or one.cause.subject == "rank" or _few_of_a_node(one)):
         shown = ", ".join(map(str, one.ranks[:4])) + (f" and {len(one.ranks) - 4} more" if len(one.ranks) > 4 else "")
         parts.append(f"rank{'s' * (len(one.ranks) > 1)} {shown}")
-    parts.append(one.note)
+    parts.append("" if one.note in said else one.note)
     return ", ".join(part for part in parts if part)

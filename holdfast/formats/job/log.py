@@ -7,7 +7,7 @@ from functools import cache
 
 from holdfast.catalog import failed_calls, job_errors, job_messages, job_problems
 from holdfast.formats.job import message as job_message
-from holdfast.formats.job import python_exceptions, quoted, tail, training_steps
+from holdfast.formats.job import mpi_banner, python_exceptions, quoted, tail, training_steps
 from holdfast.formats.job.evidence_fold import EvidenceFold, Key
 from holdfast.formats.job.line import JobLine, decode, is_binary, near_stamp
 from holdfast.formats.job.step_series import StepSeries
@@ -340,6 +340,8 @@ def _of_group(group: job_messages.JobMessageGroup) -> Reader:
             evidence = job_message.find(group, whole) or evidence
         if evidence and evidence.event.code == "summary":
             return elastic_summary.completed(evidence, context.lines())
+        if evidence and evidence.event.code == "hydra":
+            return mpi_banner.completed(evidence, context.lines())
         return evidence
 
     return read
@@ -375,4 +377,6 @@ def keywords() -> tuple[bytes, ...]:
 
 @cache
 def _finder() -> Keywords:
-    return Keywords([*_readers(), *KernelLog().keywords, *training_steps.NOT_A_NUMBER], (*training_steps.COMMON, _QUOTED))
+    return Keywords(
+        [*_readers(), *KernelLog().keywords, *training_steps.NOT_A_NUMBER], (*training_steps.COMMON, _QUOTED)
+    )

@@ -222,3 +222,13 @@ def test_a_long_text_quotes_data() -> None:
 
 def test_a_run_with_steps_quotes_data() -> None:
     assert reported(*STEPS, "sample: we get `Memory access fault by GPU node-1 on address 0x7f`") == []
+
+
+@pytest.mark.parametrize("row", ["RANK 3 PID 11 RUNNING AT cn12", "PID 11 RUNNING AT cn12"])
+@pytest.mark.parametrize("end", ["KILLED BY SIGNAL: 9 (Killed)", "EXIT CODE: 9", "EXIT STATUS: 255"])
+def test_the_banner_of_hydra_names_who_ended(row: str, end: str) -> None:
+    log = JobLog()
+    log.feed(f"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   {row}\n=   {end}\n".encode())
+    (found,) = [one for one in log.finish() if one.role == "exit"]
+    assert found.host == "cn12"
+    assert found.rank == (3 if row.startswith("RANK") else None)
