@@ -104,7 +104,8 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
     quiet = None if wait or peers else exits.first_quiet(evidence)
     if quiet and str(quiet.event.code) in _LAUNCHERS:
         symptoms, note = [quiet], f"{exits.who(quiet)} ended first, with exit code {quiet.number('exit')}"
-    known = "quiet_exit" if quiet else ""
+    collective = wait or peers or any(one.event.kind.startswith(("nccl.", "rendezvous")) for one in symptoms)
+    known = "" if collective else "quiet_exit"
     unknown = causes.find(causes.UNKNOWN)
     return Candidate(unknown, ranks=ranks, evidence=symptoms[:5], base=0.3, note=note, known=known)
 

@@ -144,7 +144,7 @@ def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiti
     first = roots[0]
     if first.confidence >= SURE and first.name not in _MAY_BE_HARDWARE:
         return []
-    missing = []
+    missing = _quiet_ends(evidence) if first.name == causes.UNKNOWN else []
     if first.evidence[0].event.kind == "tail" and first.evidence[0].event.code == "traceback":
         return ["the lines below the last frame, which name the exception: the whole log of that process"]
     if not any(one.event.kind in _KERNEL_KINDS for one in evidence):
@@ -156,8 +156,6 @@ def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiti
         )
     if wait and not any(one.event.kind.startswith("nccl.") for one in evidence):
         missing.append("lines of NCCL itself, which name transport errors: NCCL_DEBUG=WARN")
-    if first.name == causes.UNKNOWN:
-        missing += _quiet_ends(evidence)
     silent = _silent_ranks(evidence)
     if silent:
         shown = f"{', '.join(map(str, silent[:10]))}{' ...' * (len(silent) > 10)}"
