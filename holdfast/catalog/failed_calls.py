@@ -25,11 +25,16 @@ def meaning(text: str) -> CallMeaning | None:
     error = error_of(text)
     if not error:
         return None
-    subsystem = next((name for name, regex in _subsystems() if regex.search(text)), "")
+    part = subsystem(text)
     for row_subsystem, errors, role, cause, problem in _table()["meaning"]:
-        if row_subsystem in (subsystem, "*") and error in errors.split():
-            return CallMeaning(subsystem, error, role, cause, problem)
+        if row_subsystem in (part, "*") and error in errors.split():
+            return CallMeaning(part, error, role, cause, problem)
     return None
+
+
+def subsystem(text: str) -> str:
+    """Which part of the system a line speaks of, '' where no row knows."""
+    return next((name for name, regex in _subsystems() if regex.search(text)), "")
 
 
 def error_of(text: str) -> str:

@@ -32,7 +32,9 @@ _MAX_SERIES = 64
 _MOST_OF_A_SHAPE = 3_000  # lines that differ in numbers alone, such as those of as many ranks
 _MOST_SHAPES = 20_000
 _SHAPE_BYTES = 300
-_FEWEST_READ, _BYTES_A_READ = 500, 300  # lines read in full of a block: so many, and one more for so many bytes
+_FEWEST_READ, _BYTES_A_READ = 1_500, 300  # lines read in full: so many of any log, and one more for so many bytes
+_MOST_SAVED = 20_000  # of them, while nothing happens
+_OVERDRAFT = 2_000  # lines of a new shape that are read although none is left
 _MESSAGE_LINES = 4
 _ADVICE_BYTES = 800
 _ADVICE_WORDS = (b"try using", b"Try ", b"Please ", b"Solution:", b"Hint:", b"hint:", b"onsider ")
@@ -62,6 +64,7 @@ class JobLog:
         self._stamp = (-_STAMP_LINES, 0.0)  # the line that a time was looked for above, and the time
         self._series: dict[bytes, StepSeries] = {}
         self._steps_read = 0
+        self._budget = float(_FEWEST_READ)
 
     @property
     def lines(self) -> int:
@@ -108,7 +111,7 @@ class JobLog:
         prefixes: dict[int, Prefix] = {}
         not_numbers: list[tuple[int, int]] = []
         position, number = 0, self._lines + 1
-        budget = _FEWEST_READ + len(block) // _BYTES_A_READ
+        self._budget = min(self._budget + len(block) / _BYTES_A_READ, _MOST_SAVED)
         for start in sorted(hits):
             number += block.count(b"\n", position, start)
             position = start
@@ -120,7 +123,7 @@ class JobLog:
                 kernel[block.rfind(b"\n", 0, start) + 1] = theirs
                 prefixes[number] = prefix_of(block[start : start + 300])
             if mine:
-                budget -= self._read(block, start, number, mine, in_full=budget > 0)
+                self._budget -= self._read(block, start, number, mine)
         if seen:  # the same lines are counted once: counting is the larger part of the work
             number, position = self._read_steps(block, seen, not_numbers)
         lines = number - self._lines - 1 + block.count(b"\n", position)
@@ -136,12 +139,12 @@ class JobLog:
             dated = event if event.at else replace(event, at=prefix.at)
             self._kernel_events.setdefault(prefix.host, EventFolder()).add(dated)
 
-    def _read(self, block: bytes, start: int, number: int, words: list[bytes], *, in_full: bool) -> int:
+    def _read(self, block: bytes, start: int, number: int, words: list[bytes]) -> int:
         """What it cost: a line that is only counted is free, one that holds many words is dear."""
         end = line_end(block, start)
         shape = self._shape(block[start : min(end, start + _SHAPE_BYTES)])
         shape.seen += 1
-        if shape.seen > _MOST_OF_A_SHAPE or not in_full:
+        if shape.seen > _MOST_OF_A_SHAPE or self._budget <= (-_OVERDRAFT if shape.seen == 1 else 0):
             for key in shape.keys:
                 self._found.again(key, number)
             return 0
@@ -294,7 +297,7 @@ def _read_alone(line: JobLine) -> Evidence | None:
 def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
     """A known problem before what only names a class, its exception before the bare line, a call's error last."""
     kind = one.event.kind
-    vague = not one.word("problem") and kind not in _SAY_MORE
+    vague = one.role == "hint" or (not one.word("problem") and kind not in _SAY_MORE)
     return kind == "call", vague, _CLEAREST.index(one.role), kind == "problem"
 
 

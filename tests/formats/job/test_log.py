@@ -232,3 +232,11 @@ def test_the_banner_of_hydra_names_who_ended(row: str, end: str) -> None:
     (found,) = [one for one in log.finish() if one.role == "exit"]
     assert found.host == "cn12"
     assert found.rank == (3 if row.startswith("RANK") else None)
+
+
+def test_a_storm_does_not_hide_a_line_of_another_shape() -> None:
+    """Of lines that are alike some thousand are read; one that is new is read whatever came before it."""
+    log = JobLog()
+    storm = b"".join(b"NCCL WARN [Proxy Service %d] Accept failed Success\n" % number for number in range(40_000))
+    log.feed(storm + b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB.\n" + storm)
+    assert any(one.cause == "job.cuda_oom" for one in log.finish())
