@@ -38,7 +38,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     wait = waiting.find(mattering)
     found = collect.candidates(mattering)
     found += waiting.suspects(wait, mattering) if wait else waiting.left_early(mattering)
-    found += [one for one in (exits.candidate(mattering),) if one]
+    found += [one for one in (exits.candidate(mattering, waited=bool(wait)),) if one]
     found += hints.candidates(mattering, wait)
     hints.name_the_storage(found, mattering)
     mismatch.name_the_rank(found, mattering)

@@ -8,6 +8,7 @@ from holdfast.model.evidence import Evidence
 
 KILL = 9
 _TERM = 15
+_ABORT = 6
 _SIGNALS = {
     "SIGKILL": 9,
     "SIGSEGV": 11,
@@ -54,9 +55,11 @@ def failed(one: Evidence) -> bool:
     return one.role == "exit" and (signal_of(one) != 0 or (one.number("exit") or 0) != 0)
 
 
-def candidate(evidence: Sequence[Evidence]) -> Candidate | None:
-    """What the first end of a process points to, weaker than anything that the process itself reported."""
-    ends = [one for one in evidence if failed(one)]
+def candidate(evidence: Sequence[Evidence], *, waited: bool = False) -> Candidate | None:
+    """What the first end of a process points to, weaker than anything that the process itself reported.
+
+    `waited`: a watchdog has spoken, which aborts its process itself."""
+    ends = [one for one in evidence if failed(one) and not (waited and signal_of(one) == _ABORT)]
     if not ends:
         return None
     called_first = [one for one in ends if one.word("first") == "yes"]

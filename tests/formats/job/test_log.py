@@ -237,6 +237,9 @@ def test_the_banner_of_hydra_names_who_ended(row: str, end: str) -> None:
 def test_a_storm_does_not_hide_a_line_of_another_shape() -> None:
     """Of lines that are alike some thousand are read; one that is new is read whatever came before it."""
     log = JobLog()
-    storm = b"".join(b"NCCL WARN [Proxy Service %d] Accept failed Success\n" % number for number in range(40_000))
+    storm = b"".join(
+        b"Connection reset by peer %d%s\n" % (number, b"abcdefghijklmnopqrst"[number % 20 :])
+        for number in range(40_000)
+    )
     log.feed(storm + b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB.\n" + storm)
     assert any(one.cause == "job.cuda_oom" for one in log.finish())
