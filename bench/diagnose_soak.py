@@ -79,7 +79,7 @@ def main() -> int:
     options = parser.parse_args()
     lines, words = corpus(), keywords()
     worst, total, size, logs = 0.0, 0.0, 0, max(options.lines // LINES_A_LOG, 1)
-    read(b"warm\n", 100)
+    read(one_log(random.Random(options.seed), lines, words), 65_536)  # expressions are compiled at their first line
     for number in range(logs):
         chance = random.Random(options.seed * 1_000_003 + number)
         data = one_log(chance, lines, words)

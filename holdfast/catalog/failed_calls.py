@@ -25,11 +25,16 @@ def meaning(text: str) -> CallMeaning | None:
     error = error_of(text)
     if not error:
         return None
-    subsystem = next((name for name, regex in _subsystems() if regex.search(text)), "")
+    part = subsystem(text)
     for row_subsystem, errors, role, cause, problem in _table()["meaning"]:
-        if row_subsystem in (subsystem, "*") and error in errors.split():
-            return CallMeaning(subsystem, error, role, cause, problem)
+        if row_subsystem in (part, "*") and error in errors.split():
+            return CallMeaning(part, error, role, cause, problem)
     return None
+
+
+def subsystem(text: str) -> str:
+    """Which part of the system a line speaks of, '' where no row knows."""
+    return next((name for name, regex in _subsystems() if regex.search(text)), "")
 
 
 def error_of(text: str) -> str:
@@ -68,22 +73,22 @@ def _texts() -> dict[str, str]:
 
 @cache
 def _subsystems() -> tuple[tuple[str, WordedPattern], ...]:
-    return tuple((name, WordedPattern(re.compile(regex))) for name, regex in _table()["subsystem"])
+    return tuple((name, WordedPattern(regex)) for name, regex in _table()["subsystem"])
 
 
 @cache
 def _bare() -> tuple[tuple[str, WordedPattern], ...]:
-    return tuple((cause, WordedPattern(re.compile(regex))) for cause, regex in _table()["bare"])
+    return tuple((cause, WordedPattern(regex)) for cause, regex in _table()["bare"])
 
 
 @cache
 def _harmless() -> WordedPattern:
-    return WordedPattern(re.compile("|".join(_table()["harmless"])))
+    return WordedPattern("|".join(_table()["harmless"]))
 
 
 @cache
 def _calm() -> WordedPattern:
-    return WordedPattern(re.compile("|".join(_table()["calm"])))
+    return WordedPattern("|".join(_table()["calm"]))
 
 
 @cache

@@ -63,7 +63,7 @@ def _table() -> dict[str, list[list[str]]]:
 def _rows() -> dict[str, list[tuple[Meaning, WordedPattern]]]:
     return {
         name: [
-            (Meaning(role, cause), WordedPattern(re.compile(regex, re.IGNORECASE if name == "cuda" else 0)))
+            (Meaning(role, cause), WordedPattern(regex, re.IGNORECASE if name == "cuda" else 0))
             for role, cause, regex in _table()[name]
         ]
         for name in ("cuda", "exception")

@@ -44,8 +44,8 @@ def _message(code: str, role: str, cause: str, regex: str) -> JobMessage:
     rest = regex[lead.end() :] if lead and "|" not in _outside(regex) else regex
     anchored = rf"\A(?:{rest})" if rest.startswith(".*") else rest
     reach = int(lead[1]) if lead and rest != regex else 0
-    compiled = re.compile(anchored.replace("$N", _NUMBER).replace("$IP", _ADDRESS))
-    return JobMessage(code, role, cause, WordedPattern(compiled), reach)
+    whole = anchored.replace("$N", _NUMBER).replace("$IP", _ADDRESS)
+    return JobMessage(code, role, cause, WordedPattern(whole), reach)
 
 
 def _outside(regex: str) -> str:

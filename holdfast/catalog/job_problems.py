@@ -12,11 +12,12 @@ from holdfast.catalog.regex_words import WordedPattern
 
 _FILES = (  # a row of the first wins
     "job_problems_special.toml",
+    "job_problems_mpi.toml",
     "job_problems.toml",
     "job_problems_launch.toml",
     "job_problems_python.toml",
 )
-_NOTHING = WordedPattern(re.compile(r"(?!)"))
+_NOTHING = WordedPattern(r"(?!)")
 _HOLE = re.compile(r"(?P<lead>: | \(|)\{(?P<name>\w+?)2?\}(?P<end>\)?)")
 _LONGEST = 160
 
@@ -125,7 +126,7 @@ def _problem(row: dict[str, Any]) -> JobProblem:
         cause=row["cause"],
         role=row.get("role", "weak"),
         keywords=tuple(row.get("keywords", ())),
-        match=WordedPattern(re.compile(row["match"])) if "match" in row else _NOTHING,
+        match=WordedPattern(row["match"]) if "match" in row else _NOTHING,
         says=row["says"],
         fix=tuple(row["fix"]),
         settings=dict(row.get("set", {})),

@@ -9,34 +9,40 @@ _MOST = 100  # words; to look for more costs what the expression does
 
 
 class WordedPattern:
-    """A regular expression that is only tried on texts that hold one of its words."""
+    """A regular expression that is only tried on texts that hold one of its words.
 
-    __slots__ = ("_regex", "words")
+    It is compiled when the first such text comes: a log needs few of the hundreds that the catalog holds.
+    """
 
-    def __init__(self, regex: re.Pattern[str]) -> None:
-        self._regex = regex
-        self.words = words_of(regex)
+    __slots__ = ("_flags", "_regex", "_words", "pattern")
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self.pattern = pattern
+        self._flags = flags
+        self._regex: re.Pattern[str] | None = None
+        self._words: tuple[str, ...] | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        if self._words is None:
+            self._words = words_of(self.pattern, self._flags)
+        return self._words
 
     def search(self, text: str) -> re.Match[str] | None:
         if self.words and not any(word in text for word in self.words):
             return None
+        if self._regex is None:
+            self._regex = re.compile(self.pattern, self._flags)
         return self._regex.search(text)
 
-    @property
-    def pattern(self) -> str:
-        return self._regex.pattern
 
-
-def words_of(regex: re.Pattern[str]) -> tuple[str, ...]:
+def words_of(pattern: str, flags: int = 0) -> tuple[str, ...]:
     """Empty where there are none, or where upper and lower case mean the same."""
-    if regex.flags & re.IGNORECASE:
+    parsed: Any = re._parser.parse(pattern, flags)  # type: ignore[attr-defined]
+    if parsed.state.flags & re.IGNORECASE:
         return ()
-    found = _of_sequence(_parsed(regex.pattern))
+    found = _of_sequence(parsed)
     return tuple(dict.fromkeys(found)) if found and len(found) <= _MOST else ()
-
-
-def _parsed(pattern: str) -> Sequence[Any]:
-    return re._parser.parse(pattern)  # type: ignore[attr-defined,no-any-return]
 
 
 def _of_sequence(parts: Sequence[Any]) -> list[str]:

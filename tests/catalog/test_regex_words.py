@@ -30,15 +30,15 @@ OWN_LOGS = [Path("tests/diagnosis") / name for name in ("seen.toml", "fixes.toml
     ],
 )
 def test_the_words_of_an_expression(pattern: str, words: tuple[str, ...]) -> None:
-    assert words_of(re.compile(pattern)) == words
+    assert words_of(pattern) == words
 
 
 def test_without_case_there_are_no_words() -> None:
-    assert words_of(re.compile("Address", re.IGNORECASE)) == ()
+    assert words_of("Address", re.IGNORECASE) == ()
 
 
 def test_a_text_without_a_word_is_not_searched_and_one_with_it_is() -> None:
-    pattern = WordedPattern(re.compile("(?:first|second) part"))
+    pattern = WordedPattern("(?:first|second) part")
     assert pattern.search("the second part") is not None
     assert pattern.search("the third part") is None
     assert pattern.pattern == "(?:first|second) part"

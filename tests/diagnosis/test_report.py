@@ -156,9 +156,11 @@ STEP = JobNextStep("restart_excluding", "because", ("n1", "n2"), "/ckpt (step 3)
 def test_the_next_step_in_lines() -> None:
     assert report.next_lines(diagnosis()) == []
     assert report.next_lines(diagnosis(FULL, next_step=STEP)) == [
-        "restart excluding: because", "exclude n1, n2", "start from /ckpt (step 3)", "set A = 1",
+        "restart excluding: start it again without the node; because", "exclude n1, n2", "start from /ckpt (step 3)", "set A = 1",
     ]  # fmt: skip
-    assert report.next_lines(diagnosis(FULL, next_step=JobNextStep("stop", "why"))) == ["stop: why"]
+    assert report.next_lines(diagnosis(FULL, next_step=JobNextStep("stop", "why"))) == [
+        "stop: change it before the next start; why"
+    ]
 
 
 def test_a_ticket_has_the_parts_there_is_something_in() -> None:

@@ -111,9 +111,11 @@ def _placed(one: Evidence, file: Path) -> Evidence:
 
 
 def _hosts_in(file: Path) -> Iterator[str]:
-    for part in reversed(file.parts[-2:]):
-        for match in _HOST_IN_NAME.finditer(part.lower()):
-            if not match[1].startswith("rank"):
+    """A folder is a host's if it bears its name alone: run-r6 is a run."""
+    name, folder = file.name.lower(), file.parent.name.lower()
+    for part in (name, folder):
+        for match in _HOST_IN_NAME.finditer(part):
+            if not match[1].startswith("rank") and (part == name or match[1] == folder):
                 yield match[1]
 
 

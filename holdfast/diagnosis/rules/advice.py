@@ -17,7 +17,9 @@ _ADVICE = re.compile(  # a sentence of the log that tells what to do
     r"(?:(?![.;!](?:\s|$))[^\n]){3,300}"
 )
 _SHORTEST_ADVICE = 15
-_NO_ADVICE = re.compile(r"\breport (?:this|the|a|an|it)\b|file an? (?:issue|bug)")  # helps its authors, not the job
+_NO_ADVICE = re.compile(  # helps its authors, not the job; or names a step that failed
+    r"\breport (?:this|the|a|an|it)\b|file an? (?:issue|bug)|^(?:[Ss]et|[Uu]se|[Rr]un|[Aa]dd|[Pp]ass)\b.{0,40}\bfail"
+)
 _SAYS_NOTHING = "any_exception"  # left out where the log and the frames say more
 
 

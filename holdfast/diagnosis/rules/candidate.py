@@ -62,7 +62,9 @@ class Candidate:
     def parts(self) -> Mapping[str, object]:
         """What the line that shows the problem names: a peer, a path, a size."""
         shown = next((one for one in self.best_evidence() if one.word("problem")), None)
-        return {**({"peer": shown.word("peer")} if shown else {}), **(shown.event.detail if shown else {})}
+        if shown is None:
+            return {}
+        return {"peer": shown.word("peer"), **({"host": self.host} if self.host else {}), **shown.event.detail}
 
     def against(self, factor: float, why: str) -> None:
         self.factor *= factor

@@ -15,6 +15,7 @@ from holdfast.model.evidence import Evidence
 THIS_JOB = "this"
 MOST_CAUSES = 8
 MOST_RANKS = 8  # that are blamed by name; more are the job
+_LAUNCHERS = ("task", "hydra")  # which name who ended, and nothing of why
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     wait = waiting.find(mattering)
     found = collect.candidates(mattering)
     found += waiting.suspects(wait, mattering) if wait else waiting.left_early(mattering)
-    found += [one for one in (exits.candidate(mattering),) if one]
+    found += [one for one in (exits.candidate(mattering, waited=bool(wait)),) if one]
     found += hints.candidates(mattering, wait)
     hints.name_the_storage(found, mattering)
     mismatch.name_the_rank(found, mattering)
@@ -100,7 +101,13 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
         "",
     )
     note = note or (f"the first sign is: {collect.short(first_sign)}" if first_sign and not wait else "")
-    return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3, note=note)
+    quiet = None if wait or peers else exits.first_quiet(evidence)
+    if quiet and str(quiet.event.code) in _LAUNCHERS:
+        symptoms, note = [quiet], f"{exits.who(quiet)} ended first, with exit code {quiet.number('exit')}"
+    collective = wait or peers or any(one.event.kind.startswith(("nccl.", "rendezvous")) for one in symptoms)
+    known = "" if collective else "quiet_exit"
+    unknown = causes.find(causes.UNKNOWN)
+    return Candidate(unknown, ranks=ranks, evidence=symptoms[:5], base=0.3, note=note, known=known)
 
 
 def _add_symptoms(roots: Sequence[Candidate], evidence: Sequence[Evidence], wait: Waiting | None) -> None:

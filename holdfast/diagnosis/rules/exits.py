@@ -8,6 +8,7 @@ from holdfast.model.evidence import Evidence
 
 KILL = 9
 _TERM = 15
+_ABORT = 6
 _SIGNALS = {
     "SIGKILL": 9,
     "SIGSEGV": 11,
@@ -54,15 +55,17 @@ def failed(one: Evidence) -> bool:
     return one.role == "exit" and (signal_of(one) != 0 or (one.number("exit") or 0) != 0)
 
 
-def candidate(evidence: Sequence[Evidence]) -> Candidate | None:
-    """What the first end of a process points to, weaker than anything that the process itself reported."""
-    ends = [one for one in evidence if failed(one)]
+def candidate(evidence: Sequence[Evidence], *, waited: bool = False) -> Candidate | None:
+    """What the first end of a process points to, weaker than anything that the process itself reported.
+
+    `waited`: a watchdog has spoken, which aborts its process itself."""
+    ends = [one for one in evidence if failed(one) and not (waited and signal_of(one) == _ABORT)]
     if not ends:
         return None
     called_first = [one for one in ends if one.word("first") == "yes"]
     telling = [one for one in called_first or ends if (signal_of(one) or 0) in _SAYS]
     if not telling:
-        return None
+        return _ended_itself(ends)
     first = telling[0]
     cause, sure, words = _SAYS[signal_of(first) or 0]
     if first.event.code != "agent" and signal_of(first) == _TERM:
@@ -79,3 +82,26 @@ def candidate(evidence: Sequence[Evidence]) -> Candidate | None:
         note=words,
         known=known,
     )
+
+
+def _ended_itself(ends: Sequence[Evidence]) -> Candidate | None:
+    """A program that calls MPI_Abort has found something wrong; what it is stands in its own lines."""
+    called = [one for one in ends if one.event.code == "mpi_abort"]
+    if not called:
+        return None
+    ranks = tuple(sorted({one.rank for one in called if one.rank is not None}))
+    code = called[0].number("exit")
+    note = f"code {code}" if code is not None else ""
+    cause = causes.find("job.exception")
+    return Candidate(cause, ranks=ranks, evidence=called[:3], base=0.42, note=note, known="mpi_abort")
+
+
+def first_quiet(evidence: Sequence[Evidence]) -> Evidence | None:
+    """The first process that ended with an error of its own, of those that wrote nothing about it."""
+    ends = [one for one in evidence if one.role == "exit" and (one.number("exit") or 0) > 0]
+    return next((one for one in ends if one.word("first") == "yes"), ends[0] if ends else None)
+
+
+def who(one: Evidence) -> str:
+    rank = f"rank {one.rank}" if one.rank is not None else ""
+    return " on ".join(part for part in (rank, one.host) if part) or "the process"

@@ -12,6 +12,7 @@ from holdfast.model.evidence import Evidence
 SURE = 0.6  # below it the answer says what is missing
 _LAST_WORDS = 0.35
 _MAY_BE_HARDWARE = frozenset({"job.rank_missing", "job.illegal_access", "job.nan", "host.killed", causes.UNKNOWN})
+_LOG_OPTION = {"task": "srun --output=job-%j-%t.log", "hydra": "mpiexec -outfile-pattern=out.%r"}
 _TIMEOUT = re.compile(r"[Ss]ocket [Tt]imeout|[Ww]ait timeout|timed out|Timed out")
 _KERNEL_KINDS = frozenset({
     "xid", "sxid", "aer", "pcie_link", "mlx5", "nic", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
@@ -143,7 +144,7 @@ def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiti
     first = roots[0]
     if first.confidence >= SURE and first.name not in _MAY_BE_HARDWARE:
         return []
-    missing = []
+    missing = _quiet_ends(evidence) if first.name == causes.UNKNOWN else []
     if first.evidence[0].event.kind == "tail" and first.evidence[0].event.code == "traceback":
         return ["the lines below the last frame, which name the exception: the whole log of that process"]
     if not any(one.event.kind in _KERNEL_KINDS for one in evidence):
@@ -155,8 +156,6 @@ def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiti
         )
     if wait and not any(one.event.kind.startswith("nccl.") for one in evidence):
         missing.append("lines of NCCL itself, which name transport errors: NCCL_DEBUG=WARN")
-    if first.name == causes.UNKNOWN:
-        missing += _quiet_ends(evidence)
     silent = _silent_ranks(evidence)
     if silent:
         shown = f"{', '.join(map(str, silent[:10]))}{' ...' * (len(silent) > 10)}"
@@ -168,14 +167,11 @@ def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiti
 
 def _quiet_ends(evidence: Sequence[Evidence]) -> list[str]:
     """Processes that ended badly without a word of why in what was given."""
-    ends = [one for one in evidence if one.role == "exit" and (one.number("exit") or 0) > 0]
-    first = next((one for one in ends if one.word("first") == "yes"), ends[0] if ends else None)
+    first = exits.first_quiet(evidence)
     if first is None:
         return []
-    who = f"rank {first.rank}" if first.rank is not None else first.host or "the process"
-    return [
-        f"what {who} wrote before it ended with exit code {first.number('exit')}: torchrun --log-dir logs --redirects 3"
-    ]
+    launcher = _LOG_OPTION.get(str(first.event.code), "torchrun --log-dir logs --redirects 3")
+    return [f"what {exits.who(first)} wrote before it ended with exit code {first.number('exit')}: {launcher}"]
 
 
 def _silent_ranks(evidence: Sequence[Evidence]) -> list[int]:

@@ -4,12 +4,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from holdfast.catalog import job_problems
 from holdfast.diagnosis.rules import advice
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.model.evidence import Evidence
 
 _SURE_ENOUGH_TO_EXCLUDE = 0.5
 _SURE_WITHOUT_A_NAME = 0.7
+_SAID = 24  # characters of a message that are enough to know it again
 MOST_RANKS_BESIDE_A_HOST = 2  # of more, the host says it shorter
 _DETERMINISTIC = frozenset({
     "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "NameError", "AttributeError", "TypeError",
@@ -65,7 +67,7 @@ def decide(roots: Sequence[Candidate], evidence: Sequence[Evidence]) -> JobNextS
         _checkpoint(evidence, suspected),
         advice.settings(first, evidence),
         advice.fix(first, evidence),
-        problem.verify if problem else "",
+        job_problems.filled(problem.verify, first.parts) if problem else "",
         problem.link if problem else "",
         _report_to(first) if problem and problem.owner == "cluster" else "",
     )
@@ -158,10 +160,11 @@ def _report_to(first: Candidate) -> str:
 def sentence(one: Candidate) -> str:
     """What happened and where, as one sentence; nothing stands for a place that is not known."""
     problem = one.problem
-    subject = subject_words(one)
     if problem and problem.says:
         text = problem.sentence(one.parts)
+        subject = subject_words(one, said=text)
         return f"{text} ({subject})" if subject and subject not in text else text
+    subject = subject_words(one)
     return one.cause.says.replace("%s", subject) if subject else one.cause.says.replace(" (%s)", "")
 
 
@@ -170,11 +173,21 @@ def _few_of_a_node(one: Candidate) -> bool:
     return one.cause.subject == "node" and len(one.ranks) <= MOST_RANKS_BESIDE_A_HOST
 
 
-def subject_words(one: Candidate) -> str:
-    """'n17, 0000:9b:00', 'rank 3', 'ranks 1, 2 and 5 more'; what else a person should read of it."""
+def subject_words(one: Candidate, said: str = "") -> str:
+    """'n17, 0000:9b:00', 'rank 3', 'ranks 1, 2 and 5 more'; what else a person should read of it and was not `said`."""
     parts = [one.host, one.device] if one.cause.subject in ("gpu", "port", "node") else []
     if one.ranks and (not one.host or one.cause.subject == "rank" or _few_of_a_node(one)):
         shown = ", ".join(map(str, one.ranks[:4])) + (f" and {len(one.ranks) - 4} more" if len(one.ranks) > 4 else "")
         parts.append(f"rank{'s' * (len(one.ranks) > 1)} {shown}")
-    parts.append(one.note)
+    parts.append(_unsaid(one.note, said))
     return ", ".join(part for part in parts if part)
+
+
+def _unsaid(note: str, said: str) -> str:
+    """A note without what the sentence before it says already: of an exception its class and its frame are left."""
+    if note.removeprefix("peer ") in said:
+        return ""
+    name, _, message = note.partition(": ")
+    if not said or len(message) < _SAID or message[:_SAID] not in said:
+        return note
+    return f"{name}, at {note.rpartition(', at ')[2]}" if ", at " in note else name

@@ -11,6 +11,13 @@ from holdfast.model.evidence import Evidence
 
 MOST_LINES = 10
 MOST_EVIDENCE = 3
+_MEANS = {
+    "restart_same": "start it again on the same nodes",
+    "restart_excluding": "start it again without the node",
+    "restart_after_probe": "test the nodes and the network between them, then start it again",
+    "wait_for_storage": "start it again when storage answers",
+    "stop": "change it before the next start",
+}
 
 
 def lines(diagnosis: Diagnosis) -> list[str]:
@@ -73,11 +80,20 @@ def markdown(diagnosis: Diagnosis, unseen: Sequence[str]) -> str:
     return "\n".join(found) + "\n"
 
 
+def _what_to_do(diagnosis: Diagnosis) -> str:
+    """What the action means, and why where the headline has not said it."""
+    step = diagnosis.next
+    assert step is not None
+    said = sentence(diagnosis.causes[0])
+    why = step.reason.removeprefix(said).lstrip("; ") if step.reason.startswith(said) else step.reason
+    return "; ".join(part for part in (_MEANS.get(step.action, ""), why) if part)
+
+
 def next_lines(diagnosis: Diagnosis) -> list[str]:
     step = diagnosis.next
     if step is None:
         return []
-    lines = [f"{step.action.replace('_', ' ')}: {step.reason}"]
+    lines = [f"{step.action.replace('_', ' ')}: {_what_to_do(diagnosis)}"]
     lines += [f"exclude {', '.join(step.exclude)}"] if step.exclude else []
     lines += [f"start from {step.checkpoint}"] if step.checkpoint else []
     lines += [f"change: {one}" for one in step.fix]

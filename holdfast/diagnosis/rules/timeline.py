@@ -106,6 +106,7 @@ def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Of exceptions raised one from the other, the first tells the cause, unless it was only a failed look-up."""
     reported: dict[tuple[str, int | None], int] = {}
     kept: list[Evidence] = []
+    failed_tasks = {one.file for one in evidence if one.event.kind == "slurm" and one.role == "exit"}
     for one in sorted(evidence, key=lambda item: (item.file, item.event.line)):
         process = (one.file, one.rank)
         if one.event.kind == "exception" and one.word("chained") and process in reported:
@@ -115,6 +116,8 @@ def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
                 reported[process] = len(kept)
             else:
                 one = replace(one, role="effect", cause="")
+        elif one.event.kind == "slurm" and one.event.code == "cancelled" and one.file in failed_tasks:
+            one = replace(one, role="effect", cause="")  # srun ends the others when one task fails
         elif one.event.kind == "exception" and one.cause:
             reported[process] = len(kept)
         kept.append(one)

@@ -7,7 +7,7 @@ from functools import cache
 
 from holdfast.catalog import failed_calls, job_errors, job_messages, job_problems
 from holdfast.formats.job import message as job_message
-from holdfast.formats.job import python_exceptions, quoted, tail, training_steps
+from holdfast.formats.job import mpi_banner, python_exceptions, quoted, tail, training_steps
 from holdfast.formats.job.evidence_fold import EvidenceFold, Key
 from holdfast.formats.job.line import JobLine, decode, is_binary, near_stamp
 from holdfast.formats.job.step_series import StepSeries
@@ -25,13 +25,16 @@ LONGEST_LINE = 1 << 20
 _CONTEXT_BYTES = 8192
 _CONTEXT_LINES = 60
 _ALL_STEPS = 5_000  # every step is read; of a longer log ever fewer, so that its numbers never cost more than its bytes
+_GAP_BYTES = 8  # that the gap between two steps grows by with each that is read
 _MOST_OF_A_STEP = 2000
 _NOT_A_NUMBER = frozenset(training_steps.NOT_A_NUMBER)
 _MAX_SERIES = 64
 _MOST_OF_A_SHAPE = 3_000  # lines that differ in numbers alone, such as those of as many ranks
 _MOST_SHAPES = 20_000
 _SHAPE_BYTES = 300
-_FEWEST_READ, _BYTES_A_READ = 500, 300  # lines read in full of a block: so many, and one more for so many bytes
+_FEWEST_READ, _BYTES_A_READ = 700, 300  # lines read in full: so many of any log, and one more for so many bytes
+_MOST_SAVED = 20_000  # of them, while nothing happens
+_OVERDRAFT = 2_000  # lines of a new shape that are read although none is left
 _MESSAGE_LINES = 4
 _ADVICE_BYTES = 800
 _ADVICE_WORDS = (b"try using", b"Try ", b"Please ", b"Solution:", b"Hint:", b"hint:", b"onsider ")
@@ -61,6 +64,7 @@ class JobLog:
         self._stamp = (-_STAMP_LINES, 0.0)  # the line that a time was looked for above, and the time
         self._series: dict[bytes, StepSeries] = {}
         self._steps_read = 0
+        self._budget = float(_FEWEST_READ)
 
     @property
     def lines(self) -> int:
@@ -97,13 +101,17 @@ class JobLog:
         return reported or (tail.find(self._above, self._lines) if alone else None)
 
     def _scan(self, block: bytes) -> None:
-        block = _unquoted(training_steps.joined(block))
+        block = training_steps.joined(block)
         hits, seen = _finder().find(block)
+        if _QUOTED in seen or block.startswith(_QUOTED[1:]):
+            block = _QUOTED_KERNEL.sub(b"", block)
+            hits, seen = _finder().find(block)
+        seen.discard(_QUOTED)
         kernel: Hits = {}
         prefixes: dict[int, Prefix] = {}
         not_numbers: list[tuple[int, int]] = []
         position, number = 0, self._lines + 1
-        budget = _FEWEST_READ + len(block) // _BYTES_A_READ
+        self._budget = min(self._budget + len(block) / _BYTES_A_READ, _MOST_SAVED)
         for start in sorted(hits):
             number += block.count(b"\n", position, start)
             position = start
@@ -115,7 +123,7 @@ class JobLog:
                 kernel[block.rfind(b"\n", 0, start) + 1] = theirs
                 prefixes[number] = prefix_of(block[start : start + 300])
             if mine:
-                budget -= self._read(block, start, number, mine, in_full=budget > 0)
+                self._budget -= self._read(block, start, number, mine)
         if seen:  # the same lines are counted once: counting is the larger part of the work
             number, position = self._read_steps(block, seen, not_numbers)
         lines = number - self._lines - 1 + block.count(b"\n", position)
@@ -131,12 +139,12 @@ class JobLog:
             dated = event if event.at else replace(event, at=prefix.at)
             self._kernel_events.setdefault(prefix.host, EventFolder()).add(dated)
 
-    def _read(self, block: bytes, start: int, number: int, words: list[bytes], *, in_full: bool) -> int:
+    def _read(self, block: bytes, start: int, number: int, words: list[bytes]) -> int:
         """What it cost: a line that is only counted is free, one that holds many words is dear."""
         end = line_end(block, start)
         shape = self._shape(block[start : min(end, start + _SHAPE_BYTES)])
         shape.seen += 1
-        if shape.seen > _MOST_OF_A_SHAPE or not in_full:
+        if shape.seen > _MOST_OF_A_SHAPE or self._budget <= (-_OVERDRAFT if shape.seen == 1 else 0):
             for key in shape.keys:
                 self._found.again(key, number)
             return 0
@@ -180,7 +188,7 @@ class JobLog:
     def _read_steps(self, block: bytes, words: set[bytes], forced: list[tuple[int, int]]) -> tuple[int, int]:
         """The number of the last line that was looked at, and where it begins."""
         number, position = self._lines + 1, 0
-        sparse = max(self._steps_read - _ALL_STEPS, 0) * 2
+        sparse = max(self._steps_read - _ALL_STEPS, 0) * _GAP_BYTES
         places = training_steps.lines(block, words, sparse)
         for start, end in places if not (sparse and forced) else sorted({*places, *forced}):
             number += block.count(b"\n", position, start)
@@ -265,7 +273,8 @@ class _Context:
         return self._block[end + 1 : line_end(self._block, end + 1)][:400]
 
 
-_QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")
+_QUOTED = b"\n> ["
+_QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")  # of a report; other readers know the mark themselves
 _GOES_ON_BELOW = re.compile(r"[:=]\s*$")  # a message whose text, value or list stands on the next line
 Reader = Callable[[JobLine, _Context], Evidence | None]
 _LAST_ERROR = "Last error:"
@@ -273,11 +282,6 @@ _LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line
 _SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # which name ranks, hosts and codes
 _BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
 _CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")  # of several readers' one line
-
-
-def _unquoted(block: bytes) -> bytes:
-    """Lines of a kernel log that a report quotes; other readers know the mark themselves."""
-    return _QUOTED_KERNEL.sub(b"", block) if b"> [" in block else block
 
 
 def _read_alone(line: JobLine) -> Evidence | None:
@@ -293,7 +297,7 @@ def _read_alone(line: JobLine) -> Evidence | None:
 def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
     """A known problem before what only names a class, its exception before the bare line, a call's error last."""
     kind = one.event.kind
-    vague = not one.word("problem") and kind not in _SAY_MORE
+    vague = one.role == "hint" or (not one.word("problem") and kind not in _SAY_MORE)
     return kind == "call", vague, _CLEAREST.index(one.role), kind == "problem"
 
 
@@ -339,6 +343,8 @@ def _of_group(group: job_messages.JobMessageGroup) -> Reader:
             evidence = job_message.find(group, whole) or evidence
         if evidence and evidence.event.code == "summary":
             return elastic_summary.completed(evidence, context.lines())
+        if evidence and evidence.event.code == "hydra":
+            return mpi_banner.completed(evidence, context.lines())
         return evidence
 
     return read
@@ -374,4 +380,6 @@ def keywords() -> tuple[bytes, ...]:
 
 @cache
 def _finder() -> Keywords:
-    return Keywords([*_readers(), *KernelLog().keywords, *training_steps.NOT_A_NUMBER], training_steps.COMMON)
+    return Keywords(
+        [*_readers(), *KernelLog().keywords, *training_steps.NOT_A_NUMBER], (*training_steps.COMMON, _QUOTED)
+    )

@@ -28,6 +28,7 @@ _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
 )  # who speaks does not indent
 _DEEP = " " * 8
+_NO_FILES = ("verbs", "registration", "gpu", "shm")
 _LONGEST_MESSAGE = 800
 _LONGEST_PROBLEM = 800  # characters of a line that are held against the known problems
 _PATH_AT_THE_END = re.compile(r":\s*'?(/[^'\s:]{1,500})'?$")
@@ -61,6 +62,8 @@ def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
     placed = line._replace(text=_with_place(line))
     if len(placed.text) > _LONGEST_MESSAGE:  # a launcher's line ends with what counts, behind all its arguments
         placed = placed._replace(text=f"{placed.text[:_LONGEST_MESSAGE]} {placed.text[-_LONGEST_MESSAGE // 4 :]}")
+    if group.kind == "files" and failed_calls.subsystem(placed.text) in _NO_FILES:
+        return None  # an adapter and a GPU have input and output too
     for message in group.messages:
         match = message.regex.search(placed.text)
         if match:

@@ -100,8 +100,9 @@ class StepSeries:
 
     def _judge_norm(self, step: TrainingStep, norm: float) -> None:
         """Gradients far above any of the last steps; clipping hides one, not several in a row."""
-        usual = median(self._norms) if len(self._norms) >= _FEW else 0.0
-        jumped = usual > 0 and norm > _NORM_FACTOR * usual and norm > 2 * max(self._norms)
+        far = len(self._norms) >= _FEW and norm > 2 * max(self._norms)  # the median is dear, and rarely needed
+        usual = median(self._norms) if far else 0.0
+        jumped = usual > 0 and norm > _NORM_FACTOR * usual
         self._norm.update(step, jumped, usual, norm)
         if not jumped:
             self._norms.append(norm)

@@ -59,6 +59,7 @@ _PACES = tuple(  # (a word of the line, the number beside it, what it makes seco
     )
 )
 _BEFORE_THE_WORD = 40
+_BEFORE_NORM = 10  # `gradient_`, and what must not stand before it
 _BATCH = re.compile(rb"global batch size: *(\d{1,9})")
 
 
@@ -134,9 +135,9 @@ def lines(block: bytes, words: Iterable[bytes], sparse_bytes: int) -> Iterator[t
         hit = min((place for place in following.values() if place >= 0), default=-1)
         if hit < 0:
             return
-        start, end = max(line_start(block, hit), at), line_end(block, hit)
+        start, end = line_start(block, hit), line_end(block, hit)
         yield start, end
-        at = max(end, start + sparse_bytes) + 1
+        at = (end if start + sparse_bytes <= end else line_end(block, start + sparse_bytes)) + 1
 
 
 def speaker(raw: bytes) -> bytes:
@@ -158,13 +159,14 @@ def parse(raw: bytes, number: int) -> TrainingStep | None:
     step = _STEP.search(raw) or _BAR.search(raw) or _EPOCH.search(raw)
     if step is None and not raw.lstrip().startswith((b"{", b"[", b"\x1b")) and b"'loss'" not in raw:
         return None
-    norm = _NORM.search(raw) if b"norm" in raw else None
+    near = raw.find(b"norm")
+    norm = _NORM.search(raw, max(near - _BEFORE_NORM, 0)) if near >= 0 else None
     return TrainingStep(
         number,
         int(step[step.lastindex or 1]) if step else None,
         _number(loss["loss"]) if loss else None,
         pace,
-        b"norm" in raw and bool(_NORM_NAN.search(raw, max(raw.find(b"norm") - 5, 0))),
+        near >= 0 and bool(_NORM_NAN.search(raw, max(near - _BEFORE_NORM, 0))),
         raw,
         _number(norm[1]) if norm else None,
     )

@@ -222,3 +222,24 @@ def test_a_long_text_quotes_data() -> None:
 
 def test_a_run_with_steps_quotes_data() -> None:
     assert reported(*STEPS, "sample: we get `Memory access fault by GPU node-1 on address 0x7f`") == []
+
+
+@pytest.mark.parametrize("row", ["RANK 3 PID 11 RUNNING AT cn12", "PID 11 RUNNING AT cn12"])
+@pytest.mark.parametrize("end", ["KILLED BY SIGNAL: 9 (Killed)", "EXIT CODE: 9", "EXIT STATUS: 255"])
+def test_the_banner_of_hydra_names_who_ended(row: str, end: str) -> None:
+    log = JobLog()
+    log.feed(f"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   {row}\n=   {end}\n".encode())
+    (found,) = [one for one in log.finish() if one.role == "exit"]
+    assert found.host == "cn12"
+    assert found.rank == (3 if row.startswith("RANK") else None)
+
+
+def test_a_storm_does_not_hide_a_line_of_another_shape() -> None:
+    """Of lines that are alike some thousand are read; one that is new is read whatever came before it."""
+    log = JobLog()
+    storm = b"".join(
+        b"Connection reset by peer %d%s\n" % (number, b"abcdefghijklmnopqrst"[number % 20 :])
+        for number in range(40_000)
+    )
+    log.feed(storm + b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB.\n" + storm)
+    assert any(one.cause == "job.cuda_oom" for one in log.finish())

@@ -182,3 +182,18 @@ def test_the_norm_of_a_line(line: str, norm: float | None) -> None:
     found = parse(line.encode(), 1)
     assert found is not None
     assert found.norm == norm
+
+
+@pytest.mark.parametrize("gap", [0, 1, 7, 60, 400, 5_000])
+def test_a_gap_never_begins_inside_a_line(gap: int) -> None:
+    """A step line that is cut at its front loses its number, or shows another one."""
+    block = b"".join(b"iteration %d | lm loss: 2.5 | step 9%d\n" % (number, number) for number in range(300))
+    for start, end in training_steps.lines(block, (b"loss",), gap):
+        assert block[start:].startswith(b"iteration ")
+        assert block[end : end + 1] == b"\n"
+
+
+def test_a_gradient_norm_behind_another_norm() -> None:
+    step = training_steps.parse(b"iteration 4/ 9 | lm loss: 2.5 | layernorm on | gradient_norm: 0.75 |", 1)
+    assert step is not None
+    assert step.norm == 0.75
