@@ -287,7 +287,7 @@ def _turn(opened: Opened, *, hidden: bool) -> None:
 def test_an_expired_token_brings_the_sign_in_back(open_page: Open) -> None:
     opened = open_page(token="s3cret", address="#token=s3cret").live()
     opened.fleet.token = "another"
-    opened.page.evaluate("location.hash = '#/inbox'")  # asks at once, if nothing else has asked before
+    opened.page.evaluate("location.hash = '#/node/n001'")  # asks at once, if nothing else has asked before
     opened.page.get_by_label("Token").wait_for()
 
 
