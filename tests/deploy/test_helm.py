@@ -125,7 +125,7 @@ def test_the_agent_may_compute_on_the_gpus() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         (("controller.replicas=2",), "a SQLite file is one controller's; give controller.store.url a PostgreSQL"),
         (("controler.replicas=2",), "controler is not allowed"),
@@ -134,9 +134,9 @@ def test_the_agent_may_compute_on_the_gpus() -> None:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_a_wrong_value_is_refused_in_a_sentence(values: tuple[str, ...], output: str) -> None:
+def test_a_wrong_value_is_refused_in_a_sentence(values: tuple[str, ...], message: str) -> None:
     done = helm("template", "holdfast", str(CHART), *chosen(values))
-    assert done.returncode != 0 and output in done.stderr
+    assert done.returncode != 0 and message in done.stderr
 
 
 def test_every_value_is_told_of_in_the_schema_and_has_a_comment_or_parts() -> None:
