@@ -177,7 +177,9 @@ class KernelLog:
             for text in unshipped(part.text) if self._shipped else (part.text,):
                 events = [event for one in recognisers if (event := one(part._replace(text=text)))]
                 if events:
-                    found += [replace(event, text=printable(line.text.strip())) for event in events] if quotes else events
+                    found += (
+                        [replace(event, text=printable(line.text.strip())) for event in events] if quotes else events
+                    )
                     break
         return found
 
