@@ -118,7 +118,7 @@ def test_requests_are_charged_except_in_a_demo(demo: bool, status: int, monkeypa
         service = StuckService(demo)
         service.may.set()
         at = ingest.Ingest(service)  # type: ignore[arg-type]
-        at._quota = ReportQuota(Hour())  # noqa: SLF001  its clock stands still
+        at._quota = ReportQuota(Hour())  # its clock stands still
         return [await ask(at, "n"), await ask(at, "n")]
 
     assert asyncio.run(twice()) == [200, status]
