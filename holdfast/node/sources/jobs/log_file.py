@@ -28,7 +28,7 @@ class Unreadable(Exception):
 
 
 class Growth:
-    """How much may be read out of one file. A few kilobytes can unpack, or pretend by holes, to petabytes of nothing."""
+    """How much may be read out of one file. A few kilobytes can unpack, or pretend by holes, to petabytes."""
 
     def __init__(self, path: Path) -> None:
         about = path.stat() if str(path) != STDIN else None
