@@ -22,30 +22,39 @@ def is_one(file: Path) -> bool:
 def members(file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
     """(name, bytes) of each regular file, in the order of the archive; Unreadable says why there are no more."""
     try:
-        yield from _of_zip(file) if file.name.lower().endswith(".zip") else _of_tar(file)
+        growth = log_file.Growth(file)
+        yield from _of_zip(file, growth) if file.name.lower().endswith(".zip") else _of_tar(file, growth)
     except _DAMAGE as error:
         raise log_file.Unreadable(f"{file}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _of_tar(file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
+def _of_tar(file: Path, growth: log_file.Growth) -> Iterator[tuple[str, Iterator[bytes]]]:
     with tarfile.open(file, "r|*") as archive:
         for number, member in enumerate(archive):
             if number >= MOST_MEMBERS:
                 return
             stream = archive.extractfile(member) if member.isfile() else None
             if stream is not None:
-                yield member.name, _chunks(member.name, stream)
+                yield member.name, _chunks(member.name, stream, growth)
+            if growth.spent:  # to look for the next member would unpack the rest
+                return
 
 
-def _of_zip(file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
+def _of_zip(file: Path, growth: log_file.Growth) -> Iterator[tuple[str, Iterator[bytes]]]:
     with zipfile.ZipFile(file) as archive:
         for member in archive.infolist()[:MOST_MEMBERS]:
             if not member.is_dir():
                 with archive.open(member) as stream:
-                    yield member.filename, _chunks(member.filename, stream)
+                    yield member.filename, _chunks(member.filename, stream, growth)
+            if growth.spent:
+                return
 
 
-def _chunks(name: str, stream: IO[bytes]) -> Iterator[bytes]:
+def _chunks(name: str, stream: IO[bytes], growth: log_file.Growth) -> Iterator[bytes]:
     plain = cast(IO[bytes], gzip.GzipFile(fileobj=stream)) if name.lower().endswith(".gz") else stream
-    while chunk := plain.read(log_file.CHUNK_BYTES):
-        yield chunk
+    try:
+        while chunk := plain.read(log_file.CHUNK_BYTES):
+            growth.take(len(chunk))
+            yield chunk
+    except _DAMAGE as error:
+        raise log_file.Unreadable(f"{name}: {getattr(error, 'strerror', None) or error}") from None

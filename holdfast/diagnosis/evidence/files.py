@@ -39,12 +39,15 @@ def read(file: Path) -> tuple[list[Evidence], str]:
 def _bundle(file: Path) -> tuple[list[Evidence], str]:
     """Every member of an archive as a file of its own, up to where the archive is damaged."""
     found: list[Evidence] = []
+    trouble = ""
     try:
         for name, chunks in archives.members(file):
-            found += _log(chunks, file / name)[0]
+            evidence, why_no_more = _log(chunks, file / name)
+            found += evidence
+            trouble = trouble or why_no_more
     except log_file.Unreadable as why:
         return found, str(why)
-    return found, ""
+    return found, trouble
 
 
 def _log(chunks: Iterator[bytes], file: Path) -> tuple[list[Evidence], str]:

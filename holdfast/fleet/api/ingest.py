@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.fleet.api.access import Caller, bearer
 from holdfast.fleet.api.problem import Problem, ProblemBody, elsewhere, headers_for
+from holdfast.fleet.api.report_quota import ReportQuota
 from holdfast.fleet.api.service import Service
 from holdfast.fleet.api.skew import HEADER, Clocks, on_our_clock
 from holdfast.fleet.store import StoreError
@@ -32,6 +33,7 @@ class Ingest:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._clocks = Clocks()
+        self._quota = ReportQuota()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Caller | None = None
@@ -39,9 +41,13 @@ class Ingest:
             caller = await self._service.access.caller(_token(scope), "report")
             if not self._service.board.leading:
                 raise elsewhere(self._service.board.leader)
-            reports = decode(await _body(scope, receive))
-            behind = self._clocks.seconds_behind(caller.name, _header(scope, HEADER), clock.now())
-            ack = await self._service.take(caller, _on_our_clock(reports, behind))
+            with self._quota.request(caller.name):
+                body = await _body(scope, receive)
+                if not self._service.board.demo:  # simulated nodes live faster
+                    self._quota.spend(caller.name, len(body))
+                reports = decode(body)
+                behind = self._clocks.seconds_behind(caller.name, _header(scope, HEADER), clock.now())
+                ack = await self._service.take(caller, _on_our_clock(reports, behind))
         except Problem as problem:
             self._note(problem, caller, scope)
             await _answer(send, problem.status, ProblemBody(problem.sentence), headers_for(problem, PATH))

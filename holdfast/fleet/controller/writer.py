@@ -251,9 +251,13 @@ class Writer:
     def _attempt(self, batch: list[ReportWork], fleet: Fleet, epoch: int) -> tuple[Transaction, list[Any]]:
         transaction = Transaction(self._store, fleet, self._orders, epoch, self._clock())
         with self._store.together():
-            reports = [report for work in batch for report in work.reports]
+            refusals = [fleet.too_many_checks(work.reports) for work in batch]
+            reports = [report for work, why in zip(batch, refusals, strict=True) if not why for report in work.reports]
             fresh = iter(self._store.record(reports, transaction.now) if reports else ())
-            results = [_do(work, transaction, list(islice(fresh, len(work.reports)))) for work in batch]
+            results = [
+                Problem(400, why) if why else _do(work, transaction, list(islice(fresh, len(work.reports))))
+                for work, why in zip(batch, refusals, strict=True)
+            ]
             transaction.incidents = fleet.incidents.take_changed()
             self._store.save_incidents(transaction.incidents, epoch)
             self._store.save_proofs(fleet.probing.take_new())

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from holdfast.model.health import Health
 from holdfast.model.wire.report import ReportMark, VerdictChange, is_current
 
+MOST_CHECKS = 1_000  # of a node; the catalog has less than a hundred, and a site may add its own
 Sent = tuple[str | None, int]  # session and number of the report
 _FAIL, _UNKNOWN, _DEGRADED = Health.FAIL.value, Health.UNKNOWN.value, Health.DEGRADED.value
 
@@ -54,6 +55,11 @@ class CurrentVerdicts:
 
     def knows(self, name: str, check: str) -> bool:
         return check in self._of.get(name, {})
+
+    def has_room(self, name: str, checks: Collection[str]) -> bool:
+        """Whether a node may have verdicts of these checks too: each is kept for as long as the node."""
+        known = self._of.get(name, {})
+        return len(known) + sum(check not in known for check in checks) <= MOST_CHECKS
 
     def verdict(self, name: str, check: str) -> VerdictChange | None:
         return self._of.get(name, {}).get(check)

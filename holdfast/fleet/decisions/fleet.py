@@ -6,6 +6,7 @@ The controller stores every step before it acts on it. The demo and the policy p
 from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast.fleet.decisions.breaker import breaker_of
+from holdfast.fleet.decisions.current_verdicts import MOST_CHECKS
 from holdfast.fleet.decisions.fingerprints import Fingerprints
 from holdfast.fleet.decisions.guards import SILENT, planned
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -67,6 +68,13 @@ class Fleet:
         """Whether actions on this node are only recorded."""
         known = self.nodes.get(node)
         return self.policy.of(known.pool if known else "").dry_run
+
+    def too_many_checks(self, reports: Sequence[Report]) -> str:
+        """Why these reports of one node cannot be taken; '' where they can."""
+        checks = {change.check for report in reports for change in report.changes}
+        if not checks or self._state.current.has_room(reports[0].node, checks):
+            return ""
+        return f"a node has verdicts of at most {MOST_CHECKS} checks"
 
     def closed(self, node: str) -> str:
         """Admission: why no new work may start on a node; '' where it may, and in a dry run."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 
 from holdfast.catalog import kernel_messages
@@ -10,7 +11,8 @@ from holdfast.formats.kernel import firmware_error, known_message, pcie_link, sx
 from holdfast.formats.kernel.aer import AerText
 from holdfast.formats.kernel.folding import ends_a_fault, state_of
 from holdfast.formats.kernel.gpu_lost import GpuLost
-from holdfast.formats.kernel.line import MAX_LINE_BYTES, KernelLine, decode
+from holdfast.formats.kernel.line import MAX_LINE_BYTES, KernelLine, decode, printable
+from holdfast.formats.kernel.quoting import Mismatches, own_words
 from holdfast.formats.lines.repeats import Repeats
 from holdfast.formats.pci import lspci
 from holdfast.model.signal import Event
@@ -53,6 +55,7 @@ class KernelLog:
         self._firmware = firmware_error.FirmwareErrors()
         self._lspci = lspci.Lspci()
         self._gpu_lost = GpuLost(shipped=shipped)
+        self._mismatches = Mismatches()
         self._last_header = b""
         self._of_programs: set[Recogniser] = set()
         self._by_keyword = self._recognisers()
@@ -165,12 +168,18 @@ class KernelLog:
         recognisers = dict.fromkeys(recogniser for keyword in keywords for recogniser in self._by_keyword[keyword])
         if _NAMES_A_PROGRAM.match(line.text):
             recognisers = {one: None for one in recognisers if one in self._of_programs}
+        if line.sequence is None and self._mismatches.covers(line.text, line.number):
+            return []
+        own = own_words(line.text)
+        quotes = len(own) < len(line.text)
         found: list[Event] = []
-        for part in _parts(line):
+        for part in _parts(line._replace(text=own) if quotes else line):
             for text in unshipped(part.text) if self._shipped else (part.text,):
                 events = [event for one in recognisers if (event := one(part._replace(text=text)))]
                 if events:
-                    found += events
+                    found += (
+                        [replace(event, text=printable(line.text.strip())) for event in events] if quotes else events
+                    )
                     break
         return found
 

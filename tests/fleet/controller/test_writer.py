@@ -15,12 +15,13 @@ from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.service import ControllerService
 from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import MOST_WAITING, Writer
+from holdfast.fleet.decisions.current_verdicts import MOST_CHECKS, CurrentVerdicts
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.jobs.service import JobService
 from holdfast.fleet.store import Store, StoreError
 from holdfast.model.incident import Incident
 from holdfast.model.records import AuditEntry, LifecycleStep
-from holdfast.model.wire.report import Report
+from holdfast.model.wire.report import Report, VerdictChange
 from tests.stores import new_store
 
 
@@ -150,3 +151,38 @@ def test_however_many_incidents_are_open_none_is_forgotten_by_a_restart(store: S
     store.save_incidents(many, epoch)
     writer = Writer(store, Policy(), Lead("test", ""), lambda news: None)
     assert len(writer._load().incidents.open) == 1_001
+
+
+def passing(check: str) -> VerdictChange:
+    return VerdictChange(at=1.0, check=check, before="", after="pass")
+
+
+def test_a_node_cannot_have_verdicts_without_end(store: Store) -> None:
+    """Each is kept in memory and in the store for as long as the node: a stolen one invents a million names."""
+
+    def report(node: str, seq: int, *parts: Sequence[str]) -> ReportWork:
+        reports = [
+            Report(node=node, session="s", seq=seq + number, at=1.0, changes=tuple(map(passing, checks)))
+            for number, checks in enumerate(parts)
+        ]
+        return ReportWork(partial(commands.take, reports, None, JobService()), reports)
+
+    async def run() -> list[Any]:
+        full = [f"c{number}" for number in range(MOST_CHECKS)]
+        writer = wired(store)
+        works = [report("stolen", 1, full, ["x"]), report("stolen", 3, full[:9]), report("honest", 1, full)]
+        return await answers(writer, works)
+
+    refused, taken, honest = asyncio.run(run())
+    assert isinstance(refused, Problem) and refused.status == 400
+    assert taken.accepted == honest.accepted == (True,)
+    kept = {node: len(found) for node, found in store.verdicts().items()}
+    assert kept == {"stolen": 9, "honest": MOST_CHECKS}
+
+
+def test_a_check_that_is_known_needs_no_room() -> None:
+    full = [passing(f"c{number}") for number in range(MOST_CHECKS)]
+    current = CurrentVerdicts({"full": full})
+    assert current.has_room("full", {"c0", "c999"})
+    assert not current.has_room("full", {"c0", "another"})
+    assert current.has_room("empty", {"another"})

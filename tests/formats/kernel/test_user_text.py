@@ -27,7 +27,7 @@ def kmsg(text: str, prival: int = 3) -> str:
     return f"{prival},1201,98765432,-;{escaped}"
 
 
-SHORT = ["int3: 0000 [#1]", "kernel BUG [#1]", "int3 [#1]", "Oops [#1] SMP", "I/O error, dev", "ib lost carrier", "ib Link is Down", "XFS (sda1): ", "NVRM: GPU 0:"]  # fmt: skip
+SHORT = ["int3: 0000 [#1]", "kernel BUG [#1]", "int3 [#1]", "Oops [#1] SMP", "I/O error, dev", "ib lost carrier", "ib Link is Down", "XFS (sda1): ", "NVRM: GPU 0:", "xgmi a err", "unhandlable", "GPU is lost"]  # fmt: skip
 SEGFAULT = "python3[4711]: segfault at 0 ip 000055 sp 00007f error 4 in {}[55d0+1000]"
 HIDDEN = {
     "a file name in a segfault": lambda text: kmsg(SEGFAULT.format(text), 6),
@@ -48,6 +48,13 @@ HIDDEN = {
     "a name in a file system's warning": lambda text: kmsg(f"EXT4-fs warning (device sda1): ext4_x:1: comm {text[:15]}: {text}", 4),
     "capabilities": lambda text: kmsg(f"capability: warning: `{text[:15]}' uses 32-bit capabilities (legacy support in use)", 6),
     "a USB device": lambda text: kmsg(f"usb 1-1: Product: {text}", 6),
+    "the version that a client of the NVIDIA driver claims": lambda text: kmsg(f"NVRM: API mismatch: the client has the version {text}, but\nNVRM: this kernel module has the version 550.54.15.  Please\nNVRM: make sure"),
+    "a line end in that version": lambda text: kmsg(f"NVRM: API mismatch: the client 'x' (pid 7) has the version 1\n{text}, but\nNVRM: this kernel module has the version 550.54.15.  Please"),
+    "a line end in that version, in a file": lambda text: f"[   98.765432] NVRM: API mismatch: the client has the version 1\n[   98.765432] {text}, but\n[   98.765432] NVRM: this kernel module has the version 550.54.15.  Please",
+    "a process whose access to an AMD GPU failed": lambda text: kmsg(f"amdgpu 0000:0b:00.0: amdgpu:  for process {text[:15]} pid 4711 thread {text[:15]} pid 4711"),
+    "a process of an AMD GPU, newer": lambda text: kmsg(f"amdgpu 0000:0b:00.0: amdgpu:  Process {text[:15]} pid 4711 thread {text[:15]} pid 4711"),
+    "a process that a broken page kills": lambda text: kmsg(f"Memory failure: 0x1234: Sending SIGBUS to {text[:15]}:4711 due to hardware memory corruption"),
+    "a rule of the firewall": lambda text: kmsg(f"{text[:127]} IN=lo OUT= MAC=00:00:00:00 SRC=127.0.0.1 DST=127.0.0.1 LEN=84 TOS=0x00"),
     "a page allocation failure": lambda text: kmsg(f"{text[:15]}: page allocation failure: order:4, mode:0x40dc0, nodemask=(null)", 4),
     "a line of the user facility": lambda text: kmsg(text, 8 + 3),
     "a line of a daemon's facility": lambda text: kmsg(text, 24 + 3),

@@ -1,10 +1,14 @@
 """host.shared_storage: a mount that hangs blocks every process that uses it, so a child process asks."""
 
+from dataclasses import replace
+
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
+
+_KUBELET = "/kubelet/"
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -16,7 +20,17 @@ def judge(window: Window, limits: Limits) -> Verdict:
             evidence=("no shared file system is mounted and none is listed under shared_mounts",),
         )
     found = [storage for storage in window.values("storage_hung_seconds") if storage not in listed]
-    return Verdict(rows=tuple(_judge_storage(window, storage, limits) for storage in (*listed, *found)))
+    rows = [_judge_storage(window, storage, limits) for storage in listed]
+    rows += [_of_a_pod(_judge_storage(window, storage, limits)) for storage in found]
+    return Verdict(rows=tuple(rows))
+
+
+def _of_a_pod(row: Row) -> Row:
+    """Who writes a pod chooses the server of its volumes, and can stop it: that must not take the node out of service.
+    A file system that the node is no use without is listed under shared_mounts."""
+    if row.health is not Health.FAIL or _KUBELET not in f"{row.subject}/":
+        return row
+    return replace(row, health=Health.DEGRADED, reason=f"{row.reason}; it is a volume of a pod")
 
 
 def _judge_storage(window: Window, storage: Subject, limits: Limits) -> Row:

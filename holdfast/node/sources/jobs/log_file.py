@@ -15,6 +15,9 @@ from typing import IO, cast
 
 CHUNK_BYTES = 256 * 1024
 STDIN = "-"
+FREE_BYTES = 1 << 30
+MOST_GROWTH = 100  # times what a file takes on its disk; text of one repeated line shrinks as much as that
+_BLOCK_BYTES = 512
 DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -22,6 +25,27 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 class Unreadable(Exception):
     """Why a file could not be read (any further), as one sentence for a person."""
+
+
+class Growth:
+    """How much may be read out of one file. A few kilobytes can unpack, or pretend by holes, to petabytes."""
+
+    def __init__(self, path: Path) -> None:
+        about = path.stat() if str(path) != STDIN else None
+        held = about.st_blocks * _BLOCK_BYTES if about and stat.S_ISREG(about.st_mode) else None
+        self._path, self._left = path, None if held is None else FREE_BYTES + MOST_GROWTH * held
+
+    @property
+    def spent(self) -> bool:
+        return self._left is not None and self._left < 0
+
+    def take(self, size: int) -> None:
+        if self._left is None:  # a pipe
+            return
+        self._left -= size
+        if self._left < 0:
+            why = f"it grows to more than {FREE_BYTES >> 30} GB and {MOST_GROWTH} times its size"
+            raise Unreadable(f"{self._path}: {why}; the rest is not read")
 
 
 def files_below(path: Path) -> Iterator[Path]:
@@ -41,9 +65,10 @@ def chunks(path: Path) -> Iterator[bytes]:
     """The file's bytes, decompressed, in pieces; Unreadable says why there are no more."""
     try:
         with ExitStack() as stack:
-            file = _opened(path, stack)
+            file, growth = _opened(path, stack), Growth(path)
             read = getattr(file, "read1", file.read)  # read1 hands over what came before the place of a damage
             while chunk := read(CHUNK_BYTES):
+                growth.take(len(chunk))
                 yield chunk
     except PermissionError:
         raise Unreadable(f"{path}: permission denied") from None

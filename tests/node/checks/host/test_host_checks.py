@@ -133,6 +133,17 @@ def test_a_file_system_that_nobody_listed_is_judged_while_it_is_mounted_and_then
     assert host_shared_storage.CHECK(history.window(30, 600)).health is Health.PASS
 
 
+@pytest.mark.parametrize("bad", [{"storage_hung_seconds": 40.0}, {"storage_hung_seconds": 0.0, "storage_error": "EIO"}])
+def test_a_pods_volume_whose_server_its_owner_stops_does_not_fail_the_node(bad: dict[str, Value]) -> None:
+    path = "var/lib/kubelet/pods/1/volumes/kubernetes.io~nfs/data"
+    history = History("n1")
+    signals = [Signal(f"node/n1/storage/{path}", name, value) for name, value in bad.items()]
+    history.add(Reading(source="shared_storage", at=0, signals=[Signal(NODE, "storage_mounts", 1.0), *signals]))
+    verdict = host_shared_storage.CHECK(history.window(0, 600))
+    assert verdict.health is Health.DEGRADED
+    assert "a volume of a pod" in verdict.rows[0].reason
+
+
 def test_a_file_system_that_the_manifest_lists_is_missed() -> None:
     listed = Inventory(node="n1", subjects=frozenset({NODE, LUSTRE}), expect={LUSTRE: {"storage_mounted": 1}})
     missing = ask(host_shared_storage.CHECK, inventory=listed, storage_mounts=0.0)
