@@ -94,7 +94,7 @@ export function IncidentDetail({ id }: { id: string }) {
             {incident.state === "closed" ? "Closed" : "Open"}: it began at {timeOfDay(incident.account?.since ?? incident.opened)} and{" "}
             {incident.closed ? `lasted ${durationOf(incident)}` : `has lasted ${durationOf(incident)}`}
             {incident.account && `; confidence ${percent(incident.account.confidence)}`}.{" "}
-            <CopyCommand text={`holdfast incident show ${incident.id}`} />
+            <CopyCommand text={`holdfast incident show ${incident.state === "closed" ? incident.id : incident.subject}`} />
           </p>
           {incident.account ? <Found id={incident.id} account={incident.account} over={incident.state === "closed"} /> : <WithoutAccount incident={incident} />}
           {!incident.account && <Runbook id={incident.id} />}
