@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.store.credentials import token_hash
@@ -52,6 +53,12 @@ class Caller:
 ANONYMOUS = Caller("anonymous", Role.VIEWER)
 
 
+@lru_cache(maxsize=1024)
+def _nodes_of(listed: str) -> frozenset[str]:
+    """Remembered: a token of many nodes must not cost every request its expansion."""
+    return frozenset(hostlist.expand(listed)) if listed else frozenset()
+
+
 class Access:
     """`find` looks a hash up in the store. With `anonymous`, reading needs no token: a demo on loopback."""
 
@@ -86,7 +93,7 @@ class Access:
             credential.role,
             _expires_soon(credential, self._clock()),
             credential.vouched,
-            frozenset(hostlist.expand(credential.nodes)) if credential.nodes else frozenset(),
+            _nodes_of(credential.nodes),
             credential.job,
             credential.token_hash,
             credential.expires,

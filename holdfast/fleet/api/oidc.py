@@ -51,7 +51,8 @@ class OidcSettings:
     scopes: str = "openid profile email groups"
     groups_claim: str = "groups"
     name_claim: str = "preferred_username"
-    """Who it is, for the audit log; where it is missing: email, then sub."""
+    """Who it is, for the audit log; if it is missing: email, then sub. The subject follows in parentheses, unless
+    the two are the same or it is an e-mail address that the provider has verified."""
     roles: OidcRoles = field(default_factory=OidcRoles)
     timeout: float = 10.0
     ca_file: str = ""
@@ -98,13 +99,22 @@ def role_of(groups: frozenset[str], roles: OidcRoles) -> Role | None:
 def person_of(claims: Mapping[str, Any], settings: OidcSettings) -> Person:
     raw = claims.get(settings.groups_claim)
     groups = frozenset(str(one) for one in (raw if isinstance(raw, list) else [raw] if isinstance(raw, str) else ()))
-    names = (claims.get(name) for name in (settings.name_claim, "email", "sub"))
-    name = next((str(one) for one in names if one), "")[:255]
+    name = _name_of(claims, settings.name_claim)
     role = role_of(groups, settings.roles)
     if role is None:
         listed = ", ".join(sorted(groups)[:8]) or "none"
         raise SignInRefused(f"{name} has no role here: none of its groups ({listed}) is in [oidc.roles]")
     return Person(name=name, role=role)
+
+
+def _name_of(claims: Mapping[str, Any], chosen: str) -> str:
+    """With its subject, unless the provider vouches for it: at most providers people choose their own name. Who
+    chose another's name must neither end that person's sessions nor appear as that person in the audit log."""
+    subject = str(claims.get("sub", ""))
+    claim = next((one for one in (chosen, "email") if claims.get(one)), "sub")
+    name = str(claims.get(claim, ""))
+    vouched = name == subject or (claim == "email" and claims.get("email_verified") is True)
+    return (name if vouched else f"{name[:120]} ({subject})")[:255]
 
 
 def _same(given: str, expected: str) -> bool:

@@ -79,7 +79,26 @@ def client(monkeypatch: pytest.MonkeyPatch, token: str, keys: Any = None, **docu
 
 def test_a_good_token_signs_in(monkeypatch: pytest.MonkeyPatch) -> None:
     person = client(monkeypatch, signed()).finish(ATTEMPT, "code", "state")
-    assert (person.name, person.role) == ("ada", Role.OPERATOR)
+    assert (person.name, person.role) == ("ada (1)", Role.OPERATOR)
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        ({"sub": "2"}, "ada (2)"),  # called like another person: still somebody else
+        ({"sub": "ada"}, "ada"),
+        ({"preferred_username": "x" * 900}, f"{'x' * 120} (1)"),
+        ({"preferred_username": None, "email": "a@b.c"}, "a@b.c (1)"),
+        ({"preferred_username": None, "email": "a@b.c", "email_verified": "true"}, "a@b.c (1)"),
+        ({"preferred_username": None, "email": "a@b.c", "email_verified": True}, "a@b.c"),
+        ({"preferred_username": "a@b.c", "email": "a@b.c", "email_verified": True}, "a@b.c (1)"),
+        ({"preferred_username": None}, "1"),
+    ],
+)
+def test_a_name_that_a_person_chose_is_no_identity(
+    monkeypatch: pytest.MonkeyPatch, other: dict[str, object], name: str
+) -> None:
+    assert client(monkeypatch, signed(**other)).finish(ATTEMPT, "code", "state").name == name
 
 
 BAD: dict[str, Callable[[], str]] = {
