@@ -212,7 +212,7 @@ class _Run:
         return f"node/{name}/{'gpu' if self._options.backend == 'nccl' else 'rail'}/{number_of(slot)}"
 
     def _note_failures(self, slots: Sequence[str], answers: Sequence[dict[str, Any]]) -> None:
-        """A group that failed as a whole says nothing of a single host; the pairs will. Nor do errors beside a host that
+        """A group that failed as a whole says nothing of one host; the pairs will. Nor do errors beside a host that
         is gone: its partners fail because of it, those that were done already do not."""
         gone = any(self._crew.workers[host_of(slot)].trouble for slot in slots)
         if gone or all("error" in answer for answer in answers):
