@@ -39,8 +39,12 @@ def units(machine: Machine, source: Source, work: Path) -> dict[str, Any]:
         "apt-get update -q && apt-get install -q -y --no-install-recommends systemd systemd-sysv dbus", "apt-get"
     )
     requires = tomllib.loads(source.file("pyproject.toml"))["build-system"]["requires"]
-    pip = quoted("/tmp/wheels/bin/pip", "wheel", "-q", "-w", WHEELS, f"{CLONE}[controller]", *requires)
-    machine.must(f"python3 -m venv /tmp/wheels && {pip} && rm -rf /tmp/wheels {CLONE}/build", "pip wheel")
+    machine.must("python3 -m venv /tmp/wheels", "venv")
+    for role in ("agent", "controller"):  # the very files that the installer asks for, by their hashes
+        locked = f"{CLONE}/deploy/locked/{role}.txt"
+        fetch = quoted("/tmp/wheels/bin/pip", "download", "-q", "--require-hashes", "-d", WHEELS, "-r", locked)
+        machine.must(fetch, f"pip download for the {role}")
+    machine.must(quoted("/tmp/wheels/bin/pip", "wheel", "-q", "-w", WHEELS, *requires), "pip wheel")
     shutil.copy(INSIDE, machine.tree / "root" / INSIDE.name)
     (machine.tree / "etc/systemd/system/fresh-machine.service").write_text(DRIVER)
     machine.must("systemctl enable -q fresh-machine.service && systemctl set-default -q multi-user.target", "systemctl")
