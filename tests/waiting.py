@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 TIMEOUT_SECONDS = 90.0  # many times what a busy machine takes: who waits so long has found a fault
@@ -25,3 +26,11 @@ def until(
         assert not over, f"not within {timeout:g} s: {what if isinstance(what, str) else what()}"
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+
+def alive(pid: int) -> bool:
+    """Not a process that has ended and whose parent, often the machine's first process, has not asked for it yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.waiting import alive, until
 
 pytest.importorskip("litestar", reason="needs the extra [controller]")
 
@@ -55,13 +55,6 @@ def up(tmp_path: Path) -> Iterator[Up]:
     finally:
         it.process.kill()
         it.process.wait()
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_killed_it_leaves_nobody_behind(up: Up) -> None:

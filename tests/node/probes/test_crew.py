@@ -14,7 +14,7 @@ from holdfast.node.probes.isolation.isolation import Measured
 from holdfast.node.probes.sweep.crew import Crew, SweepWorker
 from holdfast.node.probes.sweep.pairs import Pairs
 from tests.ports import free_port
-from tests.waiting import until
+from tests.waiting import alive, until
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 BIN = Path(sys.executable).parent
@@ -62,7 +62,7 @@ def test_a_group_that_could_not_form_leaves_nothing_that_a_later_one_trips_over(
             {"do": "exchange", "id": 9, "rank": 1, "world": 2, "master": "127.0.0.1:9", "address": ""}
         )
     assert left
-    until(lambda: not Path(f"/proc/{left}").exists(), "it ends with its shell")
+    until(lambda: not alive(left), "it ends with its shell")
 
 
 @needs_torch

@@ -15,6 +15,7 @@ import pytest
 from holdfast.lab import twin
 from holdfast.node.probes.stress.profiles import ProfileError, read, shipped
 from holdfast.node.probes.stress.run import speeds
+from tests.waiting import alive
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 CGROUP = Path("/sys/fs/cgroup/cpu")
@@ -127,7 +128,7 @@ def squeeze(tmp_path, quota, seconds):
     slow_down(pids[SLOW], quota, began, had)
     twin.inject(tmp_path / "n01", "throttle_thermal", gpu=SLOW)
     out = output(process, quota, seconds)
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert not any(alive(pid) for pid in pids)
     return process.returncode, json.loads(out)
 
 

@@ -13,7 +13,7 @@ import pytest
 from holdfast.training.launch.launcher import Launcher, Options
 from holdfast.training.launch.nodes import LauncherNodes
 from tests.ports import free_port
-from tests.waiting import until
+from tests.waiting import alive, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 SECONDS = 120.0
@@ -94,14 +94,14 @@ def test_the_others_stay_and_a_standby_takes_the_place(tmp_path: Path, besides: 
     before, after = seen
     assert (after[0], after[2]) == (before[0], before[2])
     assert after[1] not in before.values()
-    assert not any(Path(f"/proc/{pid}").exists() for pid in {*before.values(), *after.values()})
+    assert not any(alive(pid) for pid in {*before.values(), *after.values()})
 
 
 def test_an_exit_code_of_one_rank_ends_the_run_with_it(tmp_path: Path) -> None:
     stage = Stage(tmp_path, "fails")
     assert stage.launcher.run() == 7
     assert stage.reported == ["rank 1 ended with exit code 7: the run ends"]
-    assert not any(Path(f"/proc/{pid}").exists() for pid in stage.pids(1).values())
+    assert not any(alive(pid) for pid in stage.pids(1).values())
 
 
 def test_two_starts_that_save_nothing_are_left_to_a_full_restart(
