@@ -1499,6 +1499,7 @@ export interface components {
         };
         /** IncidentFigures */
         IncidentFigures: {
+            title: string;
             began: number;
             lasted_seconds: number;
             owner: string;
@@ -3884,6 +3885,8 @@ export interface operations {
                 /** @description How far back, on the controller's clock. */
                 seconds?: number;
                 points?: number;
+                /** @description How long before now it ends, on the controller's clock. */
+                ago?: number;
             };
             header?: never;
             path?: never;

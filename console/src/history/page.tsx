@@ -6,27 +6,43 @@ import { ask, fleet, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { useNodes } from "../live/use_nodes";
 import { percent } from "../shell/figures";
-import { go, route } from "../shell/route";
+import { route, setAsked } from "../shell/route";
 import { axisTime } from "../shell/time";
 import { View } from "../shell/view";
 import { hours, type Hour } from "./calendar";
 import { Plot } from "./plot";
-import { before, RANGES, rangeOf, type Range } from "./range";
+import { backOf, before, RANGES, rangeOf, spanOf, type Range, type Span } from "./range";
 import { SignalHistory } from "./signal";
 
 const REFRESH_SECONDS = 15;
 const CALENDAR_HOURS = 168;
 const HOURS_A_ROW = 24;
 const MOST_MOVES = 10_000;
+const MOST_NAMES = 500;
 
-function RangePicker({ range }: { range: Range }) {
+function RangePicker({ range, back, span }: { range: Range; back: number; span: Span }) {
+  const shift = (steps: number) => setAsked({ back: steps > 0 ? String(steps) : "" });
+  const length = range.hours * 3600;
   return (
     <div class="toolbar" role="group" aria-label="Time range">
       {RANGES.map(({ name, label }) => (
-        <button key={name} type="button" aria-pressed={name === range.name} onClick={() => go({ asked: { ...route.value.asked, range: name } })}>
+        <button key={name} type="button" aria-pressed={name === range.name} onClick={() => setAsked({ range: name, back: "" })}>
           {label}
         </button>
       ))}
+      <span class="gap" />
+      <button type="button" onClick={() => shift(back + 1)}>
+        ← Earlier
+      </button>
+      <button type="button" disabled={back === 0} onClick={() => shift(back - 1)}>
+        Later →
+      </button>
+      <button type="button" disabled={back === 0} onClick={() => shift(0)}>
+        Now
+      </button>
+      <span class="faint">
+        {axisTime(span.from, Math.max(length, 90_000))} to {back === 0 ? "now" : axisTime(span.to, Math.max(length, 90_000))}
+      </span>
     </div>
   );
 }
@@ -35,13 +51,11 @@ function column(samples: readonly FigureSample[], value: (one: FigureSample) => 
   return samples.map((one) => value(one) ?? null);
 }
 
-function Fleet({ range, factor }: { range: Range; factor: number }) {
+function Fleet({ span, factor }: { span: Span; factor: number }) {
   const { value: home } = useAnswer(() => ask().home(500), "home history", REFRESH_SECONDS);
-  const to = now();
-  const from = to - (range.hours * 3600) / factor;
-  const samples = (home?.history ?? []).filter((one) => one.at >= from);
+  const samples = (home?.history ?? []).filter(({ at }) => at >= span.from && at <= span.to);
   const times = samples.map((one) => one.at);
-  const shared = { times, factor, span: { from, to }, zero: true };
+  const shared = { times, factor, span, zero: true };
   const oldest = home?.history[0]?.at;
   return (
     <section aria-label="Fleet">
@@ -51,7 +65,7 @@ function Fleet({ range, factor }: { range: Range; factor: number }) {
         <Plot {...shared} title={`Compute lost, in ${home?.currency ?? "USD"} an hour`} signal="cost" lines={[{ name: "cost", tone: "main", values: column(samples, (one) => one.cost_per_hour) }]} />
       </div>
       <p class="faint">
-        From the controller's memory{oldest === undefined ? "" : `, which begins ${before((to - oldest) * factor).replace("-", "")} ago`}: at most 24 h, and nothing from before it
+        From the controller's memory{oldest === undefined ? "" : `, which begins ${before((now() - oldest) * factor).replace("-", "")} ago`}: at most 24 h, and nothing from before it
         started.
       </p>
     </section>
@@ -69,7 +83,9 @@ function Cell({ hour, to, factor }: { hour: Hour; to: number; factor: number }) 
 }
 
 function Availability({ factor }: { factor: number }) {
-  const nodes = useNodes();
+  const all = useNodes();
+  const chosen = route.value.asked["node"] ?? "";
+  const nodes = chosen ? all.filter(({ name }) => name === chosen) : all;
   const to = now();
   const seconds = 3600 / factor;
   const from = to - CALENDAR_HOURS * seconds;
@@ -81,11 +97,21 @@ function Availability({ factor }: { factor: number }) {
   return (
     <section aria-label="Availability">
       <h3>Availability, hour by hour</h3>
+      <label>
+        Node{" "}
+        <input type="search" list="node-names" placeholder="all nodes" value={chosen} onChange={(event) => setAsked({ node: event.currentTarget.value.trim() })} />
+      </label>
+      <datalist id="node-names">
+        {all.slice(0, MOST_NAMES).map(({ name }) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      {chosen && nodes.length === 0 && all.length > 0 && <p class="trouble">No node is named {chosen}.</p>}
       {trouble && <p class="trouble">The transitions could not be read: {trouble}</p>}
       {(moves?.length ?? 0) >= MOST_MOVES && <p class="faint">There were more than {MOST_MOVES.toLocaleString("en")} transitions: later hours are not exact.</p>}
       <div class="scroll calendar-room" role="region" aria-label="Share of node time in service, by hour" tabIndex={0}>
         <table class="calendar">
-          <caption>Percent of all nodes' time in service, in each hour that begins at the time above it</caption>
+          <caption>Percent of {chosen ? `the time of ${chosen}` : "all nodes' time"} in service, in each hour that begins at the time above it</caption>
           <thead>
             <tr>
               <td />
@@ -114,13 +140,15 @@ function Availability({ factor }: { factor: number }) {
 
 export function HistoryPage() {
   const range = rangeOf(route.value.asked["range"]);
+  const back = backOf(route.value.asked["back"]);
   const factor = fleet.value?.time_factor ?? 1;
+  const span = spanOf(range, back, factor, now());
   return (
     <View title="History">
       <div class="history">
-        <RangePicker range={range} />
-        <SignalHistory range={range} />
-        <Fleet range={range} factor={factor} />
+        <RangePicker range={range} back={back} span={span} />
+        <SignalHistory range={range} back={back} />
+        <Fleet span={span} factor={factor} />
         <Availability factor={factor} />
       </div>
     </View>

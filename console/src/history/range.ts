@@ -13,6 +13,24 @@ export function rangeOf(name: string | undefined): Range {
   return RANGES.find((one) => one.name === name) ?? RANGES[1];
 }
 
+/** How many whole ranges before now the charts end; 0 is now. */
+export function backOf(text: string | undefined): number {
+  const back = Number(text ?? 0);
+  return Number.isInteger(back) && back > 0 ? Math.min(back, 1000) : 0;
+}
+
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** What the charts show, on the controller's clock. */
+export function spanOf(range: Range, back: number, factor: number, now: number): Span {
+  const seconds = (range.hours * 3600) / factor;
+  const to = now - back * seconds;
+  return { from: to - seconds, to };
+}
+
 /** "-40 min", "-3 h", "now": where a moment lies before the end of a chart, in the fleet's own time. */
 export function before(seconds: number): string {
   if (seconds < 30) return "now";

@@ -4,24 +4,20 @@ import { useState } from "preact/hooks";
 import type { Incident, SeriesView } from "../api";
 import { ask, fleet, incidents, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
-import { go, route } from "../shell/route";
+import { route, setAsked } from "../shell/route";
+import { headline } from "../incidents/headline";
 import { nameOf } from "../shell/signals";
 import { Plot, type Mark, type PlotLine } from "./plot";
-import type { Range } from "./range";
+import { spanOf, type Range } from "./range";
 
 const REFRESH_SECONDS = 10;
-
-function setAsked(change: Record<string, string>): void {
-  const kept = Object.fromEntries(Object.entries({ ...route.value.asked, ...change }).filter(([, value]) => value));
-  go({ asked: kept });
-}
 
 /** What happened to the subject's node, and incidents that name it. */
 async function marksOf(subject: string): Promise<Mark[]> {
   const [kind = "", name = ""] = subject.split("/");
   const all: Incident[] = await ask().incidents();
   const about = all.filter((one) => subject.startsWith(one.subject) || one.subject.startsWith(`${kind}/${name}`));
-  const opened = about.map((one): Mark => ({ at: one.opened, kind: "incident", text: `incident: ${one.subject} ${one.cause}` }));
+  const opened = about.map((one): Mark => ({ at: one.opened, kind: "incident", text: `incident: ${headline(one)}` }));
   if (kind !== "node") return opened;
   const story = await ask().story(name);
   const lines = story.entries
@@ -62,7 +58,7 @@ function Finder({ subject }: { subject: string }) {
   );
 }
 
-export function SignalHistory({ range }: { range: Range }) {
+export function SignalHistory({ range, back }: { range: Range; back: number }) {
   const factor = fleet.value?.time_factor ?? 1;
   const { asked } = route.value;
   const { value: first } = useAnswer(() => ask().subjects("cdu/"), "first");
@@ -70,10 +66,10 @@ export function SignalHistory({ range }: { range: Range }) {
   const subject = asked["subject"] ?? first?.subjects[0]?.subject ?? any?.subjects[0]?.subject ?? "";
   const signal = asked["signal"] ?? "";
   const seconds = (range.hours * 3600) / factor;
-  const key = `${subject} ${signal} ${range.name}`;
-  const { value: series, trouble } = useAnswer(async () => (subject ? await ask().series(subject, signal, seconds) : null), key, REFRESH_SECONDS);
+  const key = `${subject} ${signal} ${range.name} ${back}`;
+  const { value: series, trouble } = useAnswer(async () => (subject ? await ask().series(subject, signal, seconds, back * seconds) : null), key, REFRESH_SECONDS);
   const { value: marks } = useAnswer(() => (subject ? marksOf(subject) : Promise.resolve([])), `${subject} ${incidents.value.length}`, 3 * REFRESH_SECONDS);
-  const to = now();
+  const span = spanOf(range, back, factor, now());
   return (
     <section aria-label="Signals">
       <h3>Signals</h3>
@@ -101,13 +97,13 @@ export function SignalHistory({ range }: { range: Range }) {
             band={{ low: series.low, high: series.high }}
             marks={marks ?? []}
             factor={factor}
-            span={{ from: to - seconds, to }}
+            span={span}
           />
         ) : (
           <p class="empty">{trouble || (any && !subject ? "No signal is measured yet. Signals of GPUs come with the agents' reports and need [seams] in the configuration." : "Loading …")}</p>
         )}
       </div>
-      <div class="legend-room">{series && <Legend series={series} marks={(marks ?? []).filter((mark) => mark.at >= to - seconds)} />}</div>
+      <div class="legend-room">{series && <Legend series={series} marks={(marks ?? []).filter(({ at }) => at >= span.from && at <= span.to)} />}</div>
     </section>
   );
 }

@@ -1,5 +1,5 @@
 import type { Incident } from "../api";
-import { ask, incidents, roster } from "../live/session";
+import { ask, inbox, incidents, roster } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { CopyCommand } from "../shell/commands";
 import { amount, money, percent, withFigures } from "../shell/figures";
@@ -8,6 +8,7 @@ import { timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
 import { durationOf } from "./duration";
 import { Found } from "./found";
+import { headline } from "./headline";
 import { Runbook } from "./runbook";
 
 const REFRESH_SECONDS = 3;
@@ -80,7 +81,7 @@ export function IncidentDetail({ id }: { id: string }) {
   const incident = value ?? incidents.value.find((one) => one.id === id) ?? null;
   return (
     <View
-      title={incident ? `${incident.subject}: ${incident.cause}` : id}
+      title={incident ? headline(incident, inbox.value) : id}
       what="The incident"
       trouble={trouble}
       back={{ view: "incidents", label: "All incidents" }}

@@ -191,8 +191,8 @@ export class Client {
   }
 
   /** One signal of a subject and its siblings; '' is the first that is measured. */
-  series(subject: string, signal: string, seconds: number): Promise<SeriesView> {
-    const asked = new URLSearchParams({ subject, ...(signal && { signal }), seconds: seconds.toFixed(0) });
+  series(subject: string, signal: string, seconds: number, ago = 0): Promise<SeriesView> {
+    const asked = new URLSearchParams({ subject, ...(signal && { signal }), seconds: seconds.toFixed(0), ago: ago.toFixed(0) });
     return this.get(`v1/series?${asked}`);
   }
 

@@ -46,3 +46,21 @@ test("a node that is gone after a lost connection is gone here too", () => {
   expect([...roster.nodes.keys()]).toEqual(["b"]);
   expect(roster.count().healths).toMatchObject({ pass: 0, fail: 1 });
 });
+
+test("the root of an open incident is not shown as healthy, until the incident is over", () => {
+  const { roster, nextFrame, seen } = watched();
+  roster.replace([node("a"), node("b"), node("c", { health: "fail" })]);
+  nextFrame();
+  roster.setRoots(new Set(["a", "c", "leaf/l1"]));
+  nextFrame();
+  expect(seen.at(-1)?.names).toContain("a");
+  expect(roster.count().healths).toMatchObject({ pass: 1, degraded: 1, fail: 1 });
+  roster.put(node("a", { stage: "allocated" }));
+  expect(roster.nodes.get("a")).toMatchObject({ health: "degraded", stage: "allocated" });
+  roster.setRoots(new Set());
+  expect(roster.nodes.get("a")).toMatchObject({ health: "pass", stage: "allocated" });
+  roster.setRoots(new Set(["b"]));
+  roster.replace([node("a")]);
+  roster.setRoots(new Set());
+  expect([...roster.nodes.keys()]).toEqual(["a"]);
+});

@@ -15,6 +15,9 @@ type Observer = (changes: Changes) => void;
 
 export class Roster {
   readonly nodes = new Map<string, NodeView>();
+  /** Roots of open incidents that pass their own checks, as the controller sent them. */
+  private readonly passing = new Map<string, NodeView>();
+  private roots: ReadonlySet<string> = new Set();
   private changed = new Set<string>();
   private structure = false;
   private scheduled = false;
@@ -32,6 +35,7 @@ export class Roster {
     for (const name of this.nodes.keys()) {
       if (!present.has(name)) {
         this.nodes.delete(name);
+        this.passing.delete(name);
         this.structure = true;
       }
     }
@@ -42,9 +46,28 @@ export class Roster {
   put(node: NodeView): void {
     const known = this.nodes.get(node.name);
     if (!known || known.pool !== node.pool || !samePlace(known.place, node.place)) this.structure = true;
-    this.nodes.set(node.name, node);
+    this.nodes.set(node.name, this.shown(node));
     this.changed.add(node.name);
     this.schedule();
+  }
+
+  /** Names of nodes that open incidents start from. */
+  setRoots(roots: ReadonlySet<string>): void {
+    const before = [...this.passing.values()];
+    this.roots = roots;
+    before.forEach((node) => this.put(node));
+    for (const name of roots) {
+      const node = this.nodes.get(name);
+      if (node) this.put(this.passing.get(name) ?? node);
+    }
+  }
+
+  /** A node can pass its own checks and still slow a job down. The page must not show it as healthy. */
+  private shown(node: NodeView): NodeView {
+    const raised = node.health === "pass" && this.roots.has(node.name);
+    if (raised) this.passing.set(node.name, node);
+    else this.passing.delete(node.name);
+    return raised ? { ...node, health: "degraded" } : node;
   }
 
   private schedule(): void {

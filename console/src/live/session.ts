@@ -1,6 +1,6 @@
 /** The page's one connection and what it knows through it. Signals carry what components show. */
 
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import type { FleetView, InboxView, Incident, NodeView, SessionView, TransitionView } from "../api";
 import { age, setFleetClock } from "../shell/time";
 import { followAttention } from "./attention";
@@ -43,6 +43,7 @@ export const roots = computed<ReadonlySet<string>>(() => {
 });
 const outings = new Outings();
 export const roster = new Roster();
+effect(() => roster.setRoots(roots.value));
 
 /** How far the controller's clock is ahead of the browser's, in seconds; below 0 where the browser's is fast. */
 let ahead = 0;

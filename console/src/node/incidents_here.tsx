@@ -1,6 +1,7 @@
 import { ask, incidents } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { durationOf } from "../incidents/duration";
+import { headline } from "../incidents/headline";
 import { timeOfDay } from "../shell/time";
 import { withFigures } from "../shell/figures";
 import { open } from "../shell/route";
@@ -43,7 +44,7 @@ export function PastIncidents({ name }: { name: string }) {
           <li key={one.id}>
             {timeOfDay(one.account?.since ?? one.opened)}{" "}
             <button type="button" class="link" onClick={() => open("incidents", one.id)}>
-              {one.subject}: {one.cause}
+              {headline(one)}
             </button>{" "}
             <span class="faint">
               {isRoot(one, name) ? "root cause" : "affected"}, {durationOf(one)}

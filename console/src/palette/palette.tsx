@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { headline } from "../incidents/headline";
 import { inbox, incidents, roster } from "../live/session";
 import { go, HOME, open, type View } from "../shell/route";
 import { switchTheme } from "../shell/theme";
@@ -25,7 +26,7 @@ export const paletteOpen = signal(false);
 function* entries(): Generator<Entry> {
   for (const [view, name] of VIEWS) yield { name, kind: "view", act: () => open(view) };
   for (const item of inbox.value?.items ?? []) yield { name: item.title, kind: "inbox", act: () => open("inbox", item.key) };
-  for (const one of incidents.value) yield { name: `${one.subject}: ${one.cause}`, kind: "incident", act: () => open("incidents", one.id) };
+  for (const one of incidents.value) yield { name: headline(one, inbox.value), kind: "incident", act: () => open("incidents", one.id) };
   yield { name: "Switch the theme", kind: "command", act: switchTheme };
   for (const name of roster.nodes.keys()) yield { name, kind: "node", act: () => go({ ...HOME, node: name }) };
 }

@@ -71,3 +71,8 @@ export function go(change: Partial<Route>): void {
 export function open(view: View, item = "", asked: Readonly<Record<string, string>> = {}): void {
   go({ ...HOME, view, item, asked });
 }
+
+/** Changes what the view is asked for; the address keeps only what is not empty. */
+export function setAsked(change: Record<string, string>): void {
+  go({ asked: Object.fromEntries(Object.entries({ ...route.value.asked, ...change }).filter(([, value]) => value)) });
+}

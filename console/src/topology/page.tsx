@@ -2,7 +2,8 @@
 
 import "./topology.css";
 import { HEALTHS, type Health, type Incident } from "../api";
-import { ask, connection, fleet, incidents, roots } from "../live/session";
+import { headline } from "../incidents/headline";
+import { ask, connection, fleet, inbox, incidents, roots } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { useNodes } from "../live/use_nodes";
 import { go, HOME, open, route } from "../shell/route";
@@ -95,7 +96,7 @@ function Chooser({ chosen, all }: { chosen: Incident | undefined; all: readonly 
           <option value="">none</option>
           {all.map((one) => (
             <option key={one.id} value={one.id}>
-              {one.subject}: {one.cause}
+              {headline(one, inbox.value)}
             </option>
           ))}
         </select>

@@ -54,7 +54,7 @@ def by_the_fleets_clock(found: Found, times: FleetClock) -> Found:
 def as_text(found: Found) -> str:
     account = found.get("account")
     head = [
-        f"{found['subject']}: {seam_kinds.kind(found['cause']).title}",
+        f"{found['subject']}: {_title(found)}",
         f"{found['state']}, {found['cause']}, opened {_clock(found['opened'])}"
         + (f", closed {_clock(found['closed'])}" if found["closed"] else ""),
         readable(found["reason"]),
@@ -64,6 +64,10 @@ def as_text(found: Found) -> str:
         return "\n".join(printable(line) for line in [*head, *_figures(found), f"nodes: {nodes}"])
     parts = [head, *(_part(name, lines) for name, lines in _parts(found, account))]
     return "\n".join(printable(line) for part in parts for line in part)
+
+
+def _title(found: Found) -> str:
+    return str((found.get("figures") or {}).get("title") or seam_kinds.kind(found["cause"]).title)
 
 
 def _figures(found: Found) -> list[str]:
@@ -133,8 +137,7 @@ def _progress(bill: Found, over: bool) -> str:
 def as_markdown(found: Found, pictures: Sequence[str] = ()) -> str:
     """The post-mortem: what happened, why we say so, what it cost, what was done. `pictures` are files beside it."""
     account = found.get("account") or {}
-    title = seam_kinds.kind(found["cause"]).title
-    lines = [f"# {found['subject']}: {title}", "", printable(readable(found["reason"])), ""]
+    lines = [f"# {found['subject']}: {_title(found)}", "", printable(readable(found["reason"])), ""]
     lines += [f"- incident `{found['id']}`, {found['state']}", f"- opened {_clock(found['opened'])}"]
     if found["closed"]:
         lasted = (found.get("figures") or {}).get("lasted_seconds", found["closed"] - found["opened"])

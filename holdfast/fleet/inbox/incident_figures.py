@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.catalog import seam_kinds
+from holdfast.catalog import runbooks, seam_kinds
 from holdfast.economics.costs.finding import Prices
 from holdfast.fleet.inbox.next_step import SHARED, of_cause, owner_of_place
 from holdfast.model.incident import Incident
@@ -16,6 +16,8 @@ GpusOf = Callable[[str], int | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentFigures:
+    title: str
+    """What happened, in a few words: 'coolant flow is low'."""
     began: float
     lasted_seconds: float
     """In the fleet's time. Of a cause that a seam found, as long as it was found: its bill is for this time."""
@@ -32,6 +34,7 @@ def incident_figures(
     account = incident.account
     if account is not None:
         return IncidentFigures(
+            title=title_of(incident),
             began=account.since,
             lasted_seconds=account.lasted_seconds,
             owner=account.owners[0] if account.owners else of_cause(runbook_of(incident)).owner,
@@ -44,6 +47,7 @@ def incident_figures(
     hours = _gpus_of_members(incident, gpus) if shared else None
     lost = hours * lasted / HOUR if hours is not None else None
     return IncidentFigures(
+        title=title_of(incident),
         began=incident.opened,
         lasted_seconds=lasted,
         owner=owner_of_place(incident.subject) if shared else of_cause(runbook_of(incident)).owner,
@@ -51,6 +55,14 @@ def incident_figures(
         cost=lost * prices.gpu_hour if lost is not None else None,
         currency=prices.currency,
     )
+
+
+def title_of(incident: Incident) -> str:
+    name = runbook_of(incident)
+    if name == SHARED:
+        return f"{len(incident.evidence)} nodes behind it fail together"
+    runbook = runbooks.find(name)
+    return runbook.title if runbook else incident.cause
 
 
 def runbook_of(incident: Incident) -> str:

@@ -171,7 +171,7 @@ def _of_incident(incident: Incident, sources: Sources) -> Item:
     if runbook_of(incident) == SHARED:
         return _of_shared_cause(incident, sources)
     account = incident.account
-    runbook, remedy = _remedy(incident)
+    remedy = _remedy(incident)
     bill = account.bill if account is not None else None
     figures = _figures(incident, sources)
     owner = figures.owner
@@ -179,7 +179,7 @@ def _of_incident(incident: Incident, sources: Sources) -> Item:
         key=f"incident/{incident.id}",
         kind=ItemKind.INCIDENT,
         subject=incident.subject,
-        title=f"{incident.subject}: {runbook.title if runbook else incident.cause}",
+        title=f"{incident.subject}: {figures.title}",
         detail=(account.sentence if account else "") or incident.reason,
         since=figures.began,
         severity=Severity.CRITICAL if bill is not None and bill.gpu_hours_per_hour > 0 else Severity.WARNING,
@@ -198,7 +198,7 @@ def _of_incident(incident: Incident, sources: Sources) -> Item:
 
 def _of_shared_cause(incident: Incident, sources: Sources) -> Item:
     """Nodes that fail together. The GPUs of those that fail now are lost; a node that is only degraded still works."""
-    _, remedy = _remedy(incident)
+    remedy = _remedy(incident)
     members = frozenset(incident.evidence)
     failing = [node.name for node in sources.nodes if node.name in members and is_lost(node)]
     known = [gpus for name in failing if (gpus := sources.gpus(name)) is not None]
@@ -209,7 +209,7 @@ def _of_shared_cause(incident: Incident, sources: Sources) -> Item:
         key=f"incident/{incident.id}",
         kind=ItemKind.INCIDENT,
         subject=incident.subject,
-        title=f"{incident.subject}: {len(members)} nodes behind it fail together",
+        title=f"{incident.subject}: {figures.title}",
         detail=incident.reason,
         since=figures.began,
         severity=Severity.CRITICAL if lost else Severity.WARNING,
@@ -229,7 +229,7 @@ def _figures(incident: Incident, sources: Sources) -> IncidentFigures:
     return incident_figures(incident, sources.gpus, sources.prices, sources.now, sources.time_factor)
 
 
-def _remedy(incident: Incident) -> tuple[runbooks.Runbook | None, Remedy]:
+def _remedy(incident: Incident) -> Remedy:
     name = runbook_of(incident)
     node = incident.subject.split("/")[1] if incident.subject.startswith("node/") else ""
     found = of_cause(name, node, (incident.subject,))
@@ -242,7 +242,7 @@ def _remedy(incident: Incident) -> tuple[runbooks.Runbook | None, Remedy]:
         return text
 
     commands = tuple(command_line.fill(one, names) for one in found.commands if "<nodes_regex>" not in one)
-    return runbooks.find(name), replace(found, text=filled(found.text), commands=commands)
+    return replace(found, text=filled(found.text), commands=commands)
 
 
 def _jobs(incident: Incident) -> str:

@@ -29,6 +29,9 @@ Name = Annotated[str, QueryParameter(max_length=LONGEST)]
 Seconds = Annotated[
     float, QueryParameter(ge=1, le=366 * 86_400, description="How far back, on the controller's clock.")
 ]
+Ago = Annotated[
+    float, QueryParameter(ge=0, le=366 * 86_400, description="How long before now it ends, on the controller's clock.")
+]
 Points = Annotated[int, QueryParameter(ge=2, le=2_000)]
 Most = Annotated[int, QueryParameter(ge=1, le=500)]
 
@@ -46,17 +49,17 @@ async def list_subjects(service: Asked, find: Name = "", limit: Most = 50) -> Su
 
 @get("/v1/series", opt={"right": "read"}, tags=["history"])
 async def show_series(
-    service: Asked, subject: Name, signal: Name = "", seconds: Seconds = 3600.0, points: Points = 300
+    service: Asked, subject: Name, signal: Name = "", seconds: Seconds = 3600.0, points: Points = 300, ago: Ago = 0.0
 ) -> SeriesView:
     """One signal of a subject beside its siblings: from Prometheus where it is set up, else from the window."""
-    watched, now = service.seams, clock.now()
+    watched, until = service.seams, clock.now() - ago
     signals = watched.window.signals(subject) if watched is not None else []
     chosen = signal or (signals[0] if signals else "")
     trouble = ""
     if service.prometheus is not None and chosen:
         try:
             times, found = await asyncio.to_thread(
-                service.prometheus.read, chosen, prometheus_pattern(subject), now - seconds, now, points
+                service.prometheus.read, chosen, prometheus_pattern(subject), until - seconds, until, points
             )
             if subject in found:
                 return made(subject, chosen, times, found, signals=signals or [chosen], source="prometheus", note="")
@@ -65,17 +68,23 @@ async def show_series(
             trouble = f"Prometheus could not be asked ({error}); "
     if watched is None or not chosen:
         raise Problem(404, f"{trouble}nothing is measured of {subject[:80]!r}: GET /v1/series/subjects lists what is")
-    return _from_window(watched, subject, chosen, signals, now - seconds, points, trouble)
+    return _from_window(watched, subject, chosen, signals, (until - seconds, until), points, trouble)
 
 
 def _from_window(
-    watched: SignalWindow, subject: str, signal: str, signals: list[str], since: float, points: int, trouble: str
+    watched: SignalWindow,
+    subject: str,
+    signal: str,
+    signals: list[str],
+    span: tuple[float, float],
+    points: int,
+    trouble: str,
 ) -> SeriesView:
     wanted = [subject, *siblings_of(subject, watched.window.subjects(signal))]
     lived, found = watched.window.series(signal, wanted)
     if subject not in found:
         raise Problem(404, f"{signal[:80]!r} is not measured of {subject[:80]!r}: {', '.join(signals) or 'nothing is'}")
-    times, shown = cut([watched.clock(at) for at in lived], found, since, points)
+    times, shown = cut([watched.clock(at) for at in lived], found, span, points)
     note = f"{trouble}from the controller's memory, which holds {len(lived)} values of each signal"
     return made(subject, signal, times, shown, signals=signals, source="window", note=note)
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -130,10 +131,9 @@ def _band(values: Sequence[float | None]) -> tuple[float | None, float | None, f
 
 
 def cut(
-    times: Sequence[float], found: Values, since: float, points: int
+    times: Sequence[float], found: Values, span: tuple[float, float], points: int
 ) -> tuple[list[float], dict[str, list[float | None]]]:
-    """From a moment on, every so many columns: a chart has fewer pixels than a window columns."""
-    first = next((place for place, at in enumerate(times) if at >= since), len(times))
-    every = max(1, math.ceil((len(times) - first) / points))
-    places = range(first, len(times), every)
+    """Of a span of time, every so many columns: a chart has fewer pixels than a window columns."""
+    first, end = bisect_left(times, span[0]), bisect_right(times, span[1])
+    places = range(first, end, max(1, math.ceil((end - first) / points)))
     return [times[place] for place in places], {name: [row[place] for place in places] for name, row in found.items()}
