@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.fleet.controller.orders import PendingOrders
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.store import Store
+from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import NodeState
 from holdfast.model.records import AuditEntry, LifecycleStep, StoredAction
@@ -47,6 +48,16 @@ class ReportWork:
     future: "asyncio.Future[Any] | None" = None
     component: str = "writer"
     """The part of the controller whose failure it is when this work cannot be done."""
+
+    @property
+    def changes(self) -> int:
+        return sum(len(report.changes) for report in self.reports)
+
+    @property
+    def urgent(self) -> bool:
+        """Commands, actions and failures. Heartbeats, passes and test results can wait for a commit more."""
+        failures = (one.after == Health.FAIL.value for report in self.reports for one in report.changes)
+        return not self.reports or any(failures)
 
 
 @dataclass(slots=True)

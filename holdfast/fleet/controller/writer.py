@@ -6,7 +6,6 @@ answered. What a batch decided but could not commit is forgotten: the fleet is r
 
 import asyncio
 import logging
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +19,7 @@ from holdfast.fleet.api.problem import Problem, busy, elsewhere
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.orders import PendingOrders
 from holdfast.fleet.controller.transaction import News, ReportWork, Transaction
+from holdfast.fleet.controller.work_queue import WorkQueue
 from holdfast.fleet.decisions.change_filter import ChangeFilter
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -32,8 +32,6 @@ from holdfast.runtime.components import Components
 
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_WAITING = 4_000
-MOST_IN_BATCH = 1_000
-MOST_CHANGES_IN_BATCH = 5_000  # a first report has 44 verdicts: a commit must not outlast the lease
 ENOUGH_FAILURES = 3
 TICK_SECONDS = 1.0
 COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commit, which costs more than a report
@@ -65,7 +63,7 @@ class Writer:
         self._store, self._lead, self._on_news, self._clock = store, lead, on_news, clock
         self._scheduled = scheduled
         self._components = components or Components()
-        self._queue: queue.SimpleQueue[ReportWork] = queue.SimpleQueue()
+        self._queue = WorkQueue()
         self._fleet: Fleet | None = None
         self._orders = PendingOrders()
         self._reported = ChangeFilter()
@@ -78,7 +76,7 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        return self._queue.qsize()
+        return len(self._queue)
 
     @property
     def leads_surely(self) -> bool:
@@ -151,31 +149,18 @@ class Writer:
     def _give_up(self, why: str) -> None:
         log.warning("the store could not be used: %s", why)
         self._fleet = None
-        self._refuse(self._waiting_now(), busy(f"could not be stored: {public(StoreError(why))}"))
+        self._refuse(self._queue.batch(), busy(f"could not be stored: {public(StoreError(why))}"))
         self._stopping.wait(0.5)
-
-    def _waiting_now(self) -> list[ReportWork]:
-        batch: list[ReportWork] = []
-        changes = 0
-        try:
-            while len(batch) < MOST_IN_BATCH and changes < MOST_CHANGES_IN_BATCH:
-                batch.append(self._queue.get_nowait())
-                changes += sum(len(report.changes) for report in batch[-1].reports)
-        except queue.Empty:
-            pass
-        return batch
 
     def _gather(self) -> list[ReportWork]:
         if self._fleet is not None and self._clock() >= self._next_tick:
             self._next_tick = self._clock() + TICK_SECONDS
-            return [ReportWork(_tick, component="timers"), *self._waiting_now()]
-        try:
-            first = self._queue.get(timeout=0.2)
-        except queue.Empty:
+            return [ReportWork(_tick, component="timers"), *self._queue.batch()]
+        if not self._queue.wait(0.2):
             return []
         self._stopping.wait(self._next_commit - time.monotonic())
         self._next_commit = time.monotonic() + COMMIT_SECONDS
-        return [first, *self._waiting_now()]
+        return self._queue.batch()
 
     def _write(self, batch: list[ReportWork], fleet: Fleet, epoch: int, *, again: bool = True) -> None:
         """A batch that a store refuses is tried again: most fail for a moment only, and a commit for each piece of work

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, literal_column, select, text, tuple_, update
+from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, text, tuple_, update
 
 from holdfast.fleet.store.bulk import Rows, as_document, given, insert_many
 from holdfast.fleet.store.schema import events, sessions, transitions, verdict_changes, verdicts
@@ -40,12 +40,19 @@ _read_many = text(
 )
 
 
-def record(connection: Connection, reports: Sequence[Report], now: float, known: set[Key]) -> list[bool]:
-    """Store what is new; True for each report that was. The caller's commit makes it so.
+def key_of(node: str, session: str) -> Key:
+    return clean(node), clean(session)
+
+
+def record(
+    connection: Connection, reports: Sequence[Report], now: float, known: set[Key]
+) -> tuple[list[bool], dict[Key, StoredSequence]]:
+    """Store what is new; True for each report that was, and the numbers each session has now. The caller's commit makes
+    it so.
 
     `known` are sessions that should have a row already; it is kept up to date.
     """
-    keys = [(clean(report.node), clean(report.session)) for report in reports]
+    keys = [key_of(report.node, report.session) for report in reports]
     held = _lock_sessions(connection, sorted(set(keys)), now, known)
     fresh = [held[key][0].add(report.seq) for key, report in zip(keys, reports, strict=True)]
     new = [report for report, is_new in zip(reports, fresh, strict=True) if is_new]
@@ -56,7 +63,7 @@ def record(connection: Connection, reports: Sequence[Report], now: float, known:
     changes = [(report, change) for report in new for change in report.changes]
     insert_many(connection, verdict_changes, [_change(report, change, now) for report, change in changes])
     _keep_latest(connection, [_verdict(report, change, now) for report, change in changes])
-    return fresh
+    return fresh, {key: seen for key, (seen, _) in held.items()}
 
 
 def _lock_sessions(connection: Connection, keys: list[Key], now: float, known: set[Key]) -> dict[Key, Held]:
@@ -165,13 +172,30 @@ def heartbeats(connection: Connection) -> dict[str, float]:
     return {node: beat for node, beat in connection.execute(asked) if beat is not None}
 
 
-def current_verdicts(connection: Connection, node: str | None) -> dict[str, list[VerdictChange]]:
-    """The latest verdict of every check, by node."""
-    asked = select(verdicts.c.node, verdicts.c.body).order_by(verdicts.c.node, verdicts.c.check_name)
+def current_verdicts(connection: Connection, names: Sequence[str] | None = None) -> dict[str, list[VerdictChange]]:
+    """The latest verdict of every check, by node; of all nodes without names. A row per node comes back, not one per
+    verdict: a fleet has half a million, and a new leader reads them all before it takes a report."""
+    if names is None:
+        return _decoded(connection, _verdicts_by_node(connection))
     found: dict[str, list[VerdictChange]] = {}
-    for name, body in connection.execute(asked if node is None else asked.where(verdicts.c.node == clean(node))):
-        found.setdefault(name, []).append(decode(body, VerdictChange))
+    cleaned = [clean(name) for name in names]
+    for start in range(0, len(cleaned), KEYS_AT_ONCE):
+        some = verdicts.c.node.in_(cleaned[start : start + KEYS_AT_ONCE])
+        found |= _decoded(connection, _verdicts_by_node(connection).where(some))
     return found
+
+
+def _verdicts_by_node(connection: Connection) -> Select[Any]:
+    joined = func.group_concat if connection.dialect.name == "sqlite" else func.string_agg
+    return select(verdicts.c.node, joined(verdicts.c.body, ",")).group_by(verdicts.c.node)
+
+
+def _decoded(connection: Connection, asked: Select[Any]) -> dict[str, list[VerdictChange]]:
+    rows = connection.execute(asked)
+    return {
+        name: sorted(decode(f"[{bodies}]", list[VerdictChange]), key=lambda change: change.check)
+        for name, bodies in rows
+    }
 
 
 class NewestRows(NamedTuple):
@@ -196,15 +220,6 @@ def changed_after(connection: Connection, marks: NewestRows, most: int) -> tuple
         names.update(row.node for row in rows)
         ids.append(max([after, *(int(row.id) for row in rows)]))
     return names, NewestRows(*ids)
-
-
-def verdicts_of(connection: Connection, names: Sequence[str]) -> dict[str, list[VerdictChange]]:
-    found: dict[str, list[VerdictChange]] = {name: [] for name in names}
-    for start in range(0, len(names), KEYS_AT_ONCE):
-        asked = select(verdicts.c.node, verdicts.c.body).where(verdicts.c.node.in_(names[start : start + KEYS_AT_ONCE]))
-        for name, body in connection.execute(asked.order_by(verdicts.c.node, verdicts.c.check_name)):
-            found[name].append(decode(body, VerdictChange))
-    return found
 
 
 def changes_since(connection: Connection, since: float, most: int) -> list[tuple[str, VerdictChange]]:

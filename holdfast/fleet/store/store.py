@@ -16,6 +16,7 @@ from holdfast.fleet.store import (
 )
 from holdfast.fleet.store import nodes as lives
 from holdfast.fleet.store.database import Kept
+from holdfast.fleet.store.sequence import StoredSequence
 from holdfast.fleet.store.story import story
 from holdfast.model.assets import AssetRecord
 from holdfast.model.inbox import ItemNote, ItemRecord
@@ -47,6 +48,7 @@ class Store(Kept):
     def __init__(self, writer: Engine, reader: Engine) -> None:
         super().__init__(writer, reader)
         self._sessions: set[reports.Key] = set()  # those that have a row already
+        self._recorded: dict[reports.Key, StoredSequence] = {}  # by the latest batch
 
     # Reports
 
@@ -55,7 +57,8 @@ class Store(Kept):
         if self._joined is None:
             self.prepare(now)
         with self._writing() as connection:
-            return reports.record(connection, reports_, now, self._sessions)
+            fresh, self._recorded = reports.record(connection, reports_, now, self._sessions)
+            return fresh
 
     def heartbeats(self) -> dict[str, float]:
         with self._reading() as connection:
@@ -68,7 +71,7 @@ class Store(Kept):
 
     def verdicts(self, node: str | None = None) -> dict[str, list[VerdictChange]]:
         with self._reading() as connection:
-            return reports.current_verdicts(connection, node)
+            return reports.current_verdicts(connection, None if node is None else [node])
 
     def marks(self) -> reports.NewestRows:
         with self._reading() as connection:
@@ -80,14 +83,18 @@ class Store(Kept):
 
     def verdicts_of(self, names: Sequence[str]) -> dict[str, list[VerdictChange]]:
         with self._reading() as connection:
-            return reports.verdicts_of(connection, names)
+            return reports.current_verdicts(connection, names)
 
     def nodes_of(self, names: Sequence[str]) -> list[NodeState]:
         with self._reading() as connection:
             return lives.nodes_of(connection, names)
 
     def has_all_before(self, node: str, session: str, seq: int) -> bool:
-        """Asked by the writer, inside its batch."""
+        """Asked by the writer, inside its batch, of what that batch has recorded: after a fail-over it asks for every
+        node of the fleet."""
+        held = self._recorded.get(reports.key_of(node, session)) if self._joined is not None else None
+        if held is not None:
+            return held.has_all_before(seq)
         with self._writing() as connection:
             return reports.has_all_before(connection, node, session, seq)
 

@@ -9,8 +9,6 @@ import pytest
 from holdfast.fleet.controller import lead as lead_module
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.standby import FleetCopy
-from holdfast.fleet.controller.transaction import ReportWork
-from holdfast.fleet.controller.writer import MOST_CHANGES_IN_BATCH, Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import StaleEpoch, Store
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage
@@ -82,15 +80,6 @@ def test_a_lead_that_was_lost_while_loading_is_noticed(store: Store, monkeypatch
     with pytest.raises(StaleEpoch), lead.renewed(store):
         assert asked.wait(30)
     assert lead.epoch is None
-
-
-def test_a_batch_is_bounded_by_its_verdicts(store: Store) -> None:
-    writer = Writer(store, Policy(), Lead("one", ""), lambda update: None)
-    report = reported("n1", 1, "pass", checks=44)
-    for _ in range(1_000):
-        writer.put(ReportWork(lambda transaction, fresh: None, [report]))
-    batch = writer._waiting_now()
-    assert MOST_CHANGES_IN_BATCH <= 44 * len(batch) < MOST_CHANGES_IN_BATCH + 44
 
 
 def test_a_standby_reads_only_what_changed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

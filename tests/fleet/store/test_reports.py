@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.fleet.store import Store
+from holdfast.fleet.store import Store, reports
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import Report, VerdictChange
 
@@ -172,3 +172,34 @@ def test_any_text_a_kernel_prints_can_be_stored_and_read_back(store: Store, text
     clean = text.replace("\0", "\ufffd").replace("\udc80", "?")
     assert [line.kind for line in store.story("n" + clean).lines] == ["verdict", "event"]
     assert list(store.verdicts()) == ["n" + clean]
+
+
+def test_whether_all_came_before_is_known_from_the_batch_itself(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a fail-over it is asked for every node: a statement for each would take seconds."""
+
+    def ask(*_: object) -> bool:
+        raise AssertionError("the store is asked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reports, "has_all_before", ask)
+        with store.together():
+            store.record([report(seq=1), report(seq=2), report(seq=5)], NOW)
+            assert store.has_all_before("n1", "s1", 3)
+            assert not store.has_all_before("n1", "s1", 5)
+        with store.together():
+            store.record([report(seq=3), report(seq=4), report(node="n2", seq=3)], NOW)
+            assert store.has_all_before("n1", "s1", 5)
+            assert not store.has_all_before("n2", "s1", 3)
+    assert store.has_all_before("n1", "s1", 5), "and it is so in the store"
+    assert not store.has_all_before("n3", "s1", 2)
+
+
+def test_verdicts_of_many_nodes_are_read_together(store: Store) -> None:
+    names = [f"n{one}" for one in range(3)]
+    for seq, name in enumerate(names, 1):
+        changes = [VerdictChange(at=NOW, check=check, before="", after="pass", reason='a "b", [c]') for check in "ba"]
+        store.record([report(node=name, seq=seq, changes=tuple(changes))], NOW)
+    everything = store.verdicts()
+    assert sorted(everything) == names
+    assert [[one.check for one in everything[name]] for name in names] == [["a", "b"]] * 3
+    assert store.verdicts_of(["n2", "n9"]) == {"n2": everything["n2"]}

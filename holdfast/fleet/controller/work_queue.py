@@ -1,0 +1,50 @@
+"""Work that waits for the writer: what changes a node's service goes first, so that a whole fleet's first reports
+do not delay a drain."""
+
+import queue
+from collections import deque
+
+from holdfast.fleet.controller.transaction import ReportWork
+
+MOST_IN_BATCH = 1_000
+MOST_CHANGES_IN_BATCH = 2_000  # a first report has 44 verdicts: a commit must not hold up what comes after it for long
+MOST_CHANGES_BESIDE_URGENT = 440
+
+
+class WorkQueue:
+    """Any thread puts; the writer's thread alone takes."""
+
+    def __init__(self) -> None:
+        self._arrived: queue.SimpleQueue[ReportWork] = queue.SimpleQueue()
+        self._urgent: deque[ReportWork] = deque()
+        self._ordinary: deque[ReportWork] = deque()
+
+    def __len__(self) -> int:
+        return self._arrived.qsize() + len(self._urgent) + len(self._ordinary)
+
+    def put(self, work: ReportWork) -> None:
+        self._arrived.put(work)
+
+    def wait(self, seconds: float) -> bool:
+        """Until there is work; False if none came."""
+        if self._urgent or self._ordinary:
+            return True
+        try:
+            self._sort(self._arrived.get(timeout=seconds))
+        except queue.Empty:
+            return False
+        return True
+
+    def batch(self) -> list[ReportWork]:
+        """All that is urgent, then what else fits into one short commit; each kind in the order of arrival."""
+        for _ in range(self._arrived.qsize()):
+            self._sort(self._arrived.get_nowait())
+        batch = [self._urgent.popleft() for _ in range(min(len(self._urgent), MOST_IN_BATCH))]
+        room = MOST_CHANGES_BESIDE_URGENT if batch else MOST_CHANGES_IN_BATCH
+        while self._ordinary and len(batch) < 2 * MOST_IN_BATCH and room > 0:
+            batch.append(self._ordinary.popleft())
+            room -= batch[-1].changes
+        return batch
+
+    def _sort(self, work: ReportWork) -> None:
+        (self._urgent if work.urgent else self._ordinary).append(work)
