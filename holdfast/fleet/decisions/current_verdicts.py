@@ -8,6 +8,7 @@ from holdfast.model.wire.report import ReportMark, VerdictChange, is_current
 MOST_CHECKS = 1_000  # of a node; the catalog has less than a hundred, and a site may add its own
 Sent = tuple[str | None, int]  # session and number of the report
 _FAIL, _UNKNOWN, _DEGRADED = Health.FAIL.value, Health.UNKNOWN.value, Health.DEGRADED.value
+_INDEXED = frozenset({_FAIL, _UNKNOWN, _DEGRADED})
 
 
 class CurrentVerdicts:
@@ -21,7 +22,8 @@ class CurrentVerdicts:
         self._indexes = ((_FAIL, self._failing), (_UNKNOWN, self._blind), (_DEGRADED, self._degraded))
         for name, known in self._of.items():
             for change in known.values():
-                self._index(name, change)
+                if change.after in _INDEXED:  # nearly all pass, and a new leader waits for this
+                    self._index(name, change)
 
     def take(self, name: str, change: VerdictChange, session: str = "", seq: int = 0) -> bool:
         """False for a change that is older than the current verdict: late reports never undo newer ones."""
