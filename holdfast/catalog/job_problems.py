@@ -12,6 +12,7 @@ from holdfast.catalog.regex_words import WordedPattern
 
 _FILES = (  # a row of the first wins
     "job_problems_special.toml",
+    "job_problems_cluster.toml",
     "job_problems_mpi.toml",
     "job_problems.toml",
     "job_problems_launch.toml",

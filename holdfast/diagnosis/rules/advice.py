@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from holdfast.catalog import nccl
+from holdfast.catalog import error_forms, nccl
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.model.evidence import Evidence
 
@@ -20,7 +20,7 @@ _SHORTEST_ADVICE = 15
 _NO_ADVICE = re.compile(  # helps its authors, not the job; or names a step that failed
     r"\breport (?:this|the|a|an|it)\b|file an? (?:issue|bug)|^(?:[Ss]et|[Uu]se|[Rr]un|[Aa]dd|[Pp]ass)\b.{0,40}\bfail"
 )
-_SAYS_NOTHING = "any_exception"  # left out where the log and the frames say more
+_SAY_NOTHING = ("any_exception", "any_launcher")  # left out where the log, its words or the frames say more
 
 
 def settings(first: Candidate, evidence: Sequence[Evidence]) -> dict[str, str]:
@@ -40,9 +40,9 @@ def settings(first: Candidate, evidence: Sequence[Evidence]) -> dict[str, str]:
 def fix(first: Candidate, evidence: Sequence[Evidence]) -> tuple[str, ...]:
     problem = first.problem
     steps = problem.steps(first.parts) if problem else ()
-    advised, library = _advice_of_the_log(first, steps), _library(first)
-    bare = problem is not None and problem.name == _SAYS_NOTHING and advised and library
-    steps = (*advised, *(() if bare else steps), *library)
+    advised, library, formed = _advice_of_the_log(first, steps), _library(first), _by_its_form(first)
+    bare = problem is not None and problem.name in _SAY_NOTHING and (formed or (advised and library))
+    steps = (*advised, *formed, *(() if bare else steps), *library)
     interface = _interface(evidence)
     if interface and any("NCCL_SOCKET_IFNAME" in one for one in steps):
         others = [one for one in steps if not one.startswith("NCCL_SOCKET_IFNAME=")]
@@ -62,11 +62,23 @@ def _advice_of_the_log(first: Candidate, steps: Sequence[str]) -> list[str]:
     return [f"As the log says: {one}" for one in new[:2]]
 
 
+def _is_unknown(first: Candidate) -> bool:
+    """No row knows more than its cause or the class of its exception."""
+    problem = first.problem
+    return problem is None or problem.is_default or problem.name.startswith("class_")
+
+
+def _by_its_form(first: Candidate) -> list[str]:
+    """What the words of a message that no row knows ask for."""
+    shown = first.best_evidence()[0]
+    unknown = _is_unknown(first) and first.name in ("job.exception", "launcher.setup") and not shown.event.action
+    return error_forms.advice(shown.event.text) if unknown else []
+
+
 def _library(first: Candidate) -> list[str]:
     """Where the exception was raised inside a library that no row knows."""
     shown = first.best_evidence()[0]
-    problem = first.problem
-    if not shown.word("library") or (problem and not problem.is_default and not problem.name.startswith("class_")):
+    if not shown.word("library") or not _is_unknown(first):
         return []
     where = f", called at {shown.word('where')}" if shown.word("where") else ""
     name = shown.word("library")

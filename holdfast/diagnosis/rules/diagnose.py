@@ -1,5 +1,6 @@
 """Why a job ended and what to do now, from evidence of any reader."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from holdfast.model.evidence import Evidence
 THIS_JOB = "this"
 MOST_CAUSES = 8
 MOST_RANKS = 8  # that are blamed by name; more are the job
+_COLLECTIVE_CALL = re.compile(r"\bnccl[A-Z]\w+|\b[NR]CCL\b|unhandled (?:system|cuda) error")
 _LAUNCHERS = ("task", "hydra")  # which name who ended, and nothing of why
 
 
@@ -104,10 +106,15 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
     quiet = None if wait or peers else exits.first_quiet(evidence)
     if quiet and str(quiet.event.code) in _LAUNCHERS:
         symptoms, note = [quiet], f"{exits.who(quiet)} ended first, with exit code {quiet.number('exit')}"
-    collective = wait or peers or any(one.event.kind.startswith(("nccl.", "rendezvous")) for one in symptoms)
+    collective = wait or peers or any(_of_a_collective(one) for one in evidence if one.role == "effect")
     known = "" if collective else "quiet_exit"
     unknown = causes.find(causes.UNKNOWN)
     return Candidate(unknown, ranks=ranks, evidence=symptoms[:5], base=0.3, note=note, known=known)
+
+
+def _of_a_collective(one: Evidence) -> bool:
+    """A library of collectives speaks, or an exception of any framework that names its call."""
+    return one.event.kind.startswith(("nccl.", "rendezvous")) or bool(_COLLECTIVE_CALL.search(one.event.text))
 
 
 def _add_symptoms(roots: Sequence[Candidate], evidence: Sequence[Evidence], wait: Waiting | None) -> None:

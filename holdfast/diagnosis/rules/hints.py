@@ -13,7 +13,7 @@ SURE = 0.6  # below it the answer says what is missing
 _LAST_WORDS = 0.35
 _MAY_BE_HARDWARE = frozenset({"job.rank_missing", "job.illegal_access", "job.nan", "host.killed", causes.UNKNOWN})
 _LOG_OPTION = {"task": "srun --output=job-%j-%t.log", "hydra": "mpiexec -outfile-pattern=out.%r"}
-_TIMEOUT = re.compile(r"[Ss]ocket [Tt]imeout|[Ww]ait timeout|timed out|Timed out")
+_TIMEOUT = re.compile(r"[Ss]ocket [Tt]imeout|[Ww]ait timeout|timed out|Timed out|likely a timeout")
 _KERNEL_KINDS = frozenset({
     "xid", "sxid", "aer", "pcie_link", "mlx5", "nic", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
     "rcu_stall", "gpu_lost", "amdgpu", "uvm", "mce", "edac", "cpu_thermal", "disk", "storage", "firmware", "segfault",
@@ -25,7 +25,7 @@ def candidates(evidence: Sequence[Evidence], wait: Waiting | None) -> list[Candi
     if wait:
         found += [_unfinished_save(evidence, wait)]
     if wait or any(_timed_out(one) for one in evidence):
-        found += [_busy_elsewhere(evidence)]
+        found += [_busy_elsewhere(evidence, wait)]
     return [one for one in found if one]
 
 
@@ -89,14 +89,17 @@ def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:
     return [Candidate(causes.find(name), host=first.host, ranks=ranks, evidence=[first], base=_LAST_WORDS, note=note)]
 
 
-def _busy_elsewhere(evidence: Sequence[Evidence]) -> Candidate | None:
+def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate | None:
+    """The last bar before the watchdogs spoke. A bar has no line end: the rank behind it is of the message there."""
     busy = [one for one in evidence if one.role == "hint" and one.cause == "job.rank_slow"]
     if not busy:
         return None
-    last = busy[-1]
-    return Candidate(
-        causes.find("job.rank_slow"), ranks=_rank(last), evidence=[last], base=0.55, note=last.event.text[:60]
-    )
+    spoke = min((one.event.line for one in wait.reported), default=0) if wait else 0
+    last = [one for one in busy if not wait or one.event.line <= spoke][-1:] or busy[-1:]
+    waiting = {one.rank for one in evidence if one.role in ("watchdog", "effect")}
+    ranks = () if last[0].rank in waiting else _rank(last[0])
+    note = last[0].event.text[:60]
+    return Candidate(causes.find("job.rank_slow"), ranks=ranks, evidence=last, base=0.55, note=note)
 
 
 def _never_connected(evidence: Sequence[Evidence]) -> Candidate | None:

@@ -36,6 +36,7 @@ _FEWEST_READ, _BYTES_A_READ = 700, 300  # lines read in full: so many of any log
 _MOST_SAVED = 20_000  # of them, while nothing happens
 _OVERDRAFT = 2_000  # lines of a new shape that are read although none is left
 _MESSAGE_LINES = 4
+_LAST_WORDS = 2  # lines at the end of a log, where a warning may be the last that was written
 _ADVICE_BYTES = 800
 _ADVICE_WORDS = (b"try using", b"Try ", b"Please ", b"Solution:", b"Hint:", b"hint:", b"onsider ")
 _STAMP_LINES = 20  # lines that share one search for a time above them
@@ -91,14 +92,25 @@ class JobLog:
         ]
         known = [*kernel, *self._found.take()]
         roles = {one.role for one in known} - {"note", "hint"}
+        if not roles and not self._steps_read:
+            known = [self._as_last_words(one) for one in known]
+            roles = {one.role for one in known} - {"note", "hint"}
         end = None if roles - {"effect"} else self._end(alone=not roles)
         found = [self._placed_in_run(one) for one in (*known, *([end] if end else []))]
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
 
+    def _as_last_words(self, one: Evidence) -> Evidence:
+        """A known problem that was only warned of, at the end of a log without steps or errors: it went no further."""
+        last = one.event.line > self._lines - _LAST_WORDS
+        return replace(one, role="weak") if one.role == "hint" and one.word("problem") and last else one
+
     def _end(self, *, alone: bool) -> Evidence | None:
         """What a short text quotes, then what the end of a log says that holds no known line (`alone`)."""
         reported = None if self._steps_read else quoted.find(self._above, self._lines, _read_alone)
-        return reported or (tail.find(self._above, self._lines) if alone else None)
+        if reported or not alone:
+            return reported
+        last = tail.find(self._above, self._lines)
+        return last or (None if self._steps_read else quoted.unknown(self._above, self._lines))
 
     def _scan(self, block: bytes) -> None:
         block = training_steps.joined(block)

@@ -28,7 +28,7 @@ _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
 )  # who speaks does not indent
 _DEEP = " " * 8
-_NO_FILES = ("verbs", "registration", "gpu", "shm")
+_NO_FILES = ("verbs", "registration", "gpu", "shm", "cgroup")
 _LONGEST_MESSAGE = 800
 _LONGEST_PROBLEM = 800  # characters of a line that are held against the known problems
 _PATH_AT_THE_END = re.compile(r":\s*'?(/[^'\s:]{1,500})'?$")

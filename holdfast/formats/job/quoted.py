@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.message import is_code
-from holdfast.formats.job.tail import is_doubtful
+from holdfast.formats.job.tail import is_doubtful, of_words
 from holdfast.model.evidence import Evidence
 
 MOST_LINES = 60  # a longer text is a log, and what it quotes is data
@@ -44,6 +44,19 @@ def find(text: bytes, last_line: int, read: Reader) -> Evidence | None:
             found = read(_spoken(line, span.strip(" '\"")))
             if found and (found.cause or found.role in ("exit", "watchdog")) and found.role not in ("note", "hint"):
                 return replace(found, role=_DOUBT.get(found.role, found.role))
+    return None
+
+
+def unknown(text: bytes, last_line: int) -> Evidence | None:
+    """Words that a report marks as output, which no row knows, and which say that something failed."""
+    if last_line > MOST_LINES:
+        return None
+    raw = text.rstrip(b"\n").split(b"\n")
+    for place, one in enumerate(raw):
+        line = decode(one[:4000], last_line - len(raw) + 1 + place)
+        for match in _MARKED.finditer(line.text):
+            if found := of_words(line._replace(text=match["text"].strip(" '\""))):
+                return found
     return None
 
 

@@ -132,6 +132,13 @@ def _may_be_error(line: JobLine) -> bool:
     return line.level not in ("I", "W") and _may_report(line) and bool(_FAILED.search(line.text))
 
 
+def of_words(line: JobLine) -> Evidence | None:
+    """A line, or a part of one, that says by itself that something failed."""
+    if " " not in line.text.strip() or not _may_be_error(line):
+        return None
+    return _evidence(line, "error", failed_calls.cause_of_error(line.text), {})
+
+
 def is_doubtful(text: str) -> bool:
     """Whether a sentence speaks of an error that did not happen, or that does no harm."""
     return bool(_NO_ERROR.search(text))
