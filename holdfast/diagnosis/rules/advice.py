@@ -20,6 +20,7 @@ _SHORTEST_ADVICE = 15
 _NO_ADVICE = re.compile(  # helps its authors, not the job; or names a step that failed
     r"\breport (?:this|the|a|an|it)\b|file an? (?:issue|bug)|^(?:[Ss]et|[Uu]se|[Rr]un|[Aa]dd|[Pp]ass)\b.{0,40}\bfail"
 )
+_OPEN = ("job.exception", "launcher.setup", "unknown")  # causes that leave open what to change
 _SAY_NOTHING = ("any_exception", "any_launcher")  # left out where the log, its words or the frames say more
 
 
@@ -71,7 +72,7 @@ def _is_unknown(first: Candidate) -> bool:
 def _by_its_form(first: Candidate) -> list[str]:
     """What the words of a message that no row knows ask for."""
     shown = first.best_evidence()[0]
-    unknown = _is_unknown(first) and first.name in ("job.exception", "launcher.setup") and not shown.event.action
+    unknown = _is_unknown(first) and first.name in _OPEN and not shown.event.action
     return error_forms.advice(shown.event.text) if unknown else []
 
 
