@@ -46,14 +46,21 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     mismatch.name_the_rank(found, mattering)
     weighing.weigh(found, mattering, wait)
     roots = _worth_reporting(causality.roots(found))
-    if not roots and _ended_badly(mattering, wait):
-        roots = hints.warned(mattering)[:1] or [_unknown(mattering, wait)]
-    roots = roots or hints.last_words(mattering)
+    if not roots:
+        roots = _without_a_cause(mattering, wait)
     _add_symptoms(roots, mattering, wait)
     step = next_step.decide(roots, mattering) if roots else None
     return Diagnosis(
         tuple(roots[:MOST_CAUSES]), step, tuple(hints.unseen(reported, roots, wait)), tuple(reported), wait
     )
+
+
+def _without_a_cause(evidence: Sequence[Evidence], wait: Waiting | None) -> list[Candidate]:
+    """What was warned of, then the last error that was printed, then that the job ended and no line says why."""
+    last = [] if wait else hints.last_words(evidence)
+    badly = _ended_badly(evidence, wait)
+    warned = hints.warned(evidence)[:1] if badly or last else []
+    return warned or last or ([_unknown(evidence, wait)] if badly else [])
 
 
 def subject_of(one: Candidate) -> subject.Subject:

@@ -62,7 +62,7 @@ def warned(evidence: Sequence[Evidence]) -> list[Candidate]:
     """Problems that were only warned of, for a job that ended badly and names no error."""
     found: dict[str, Candidate] = {}
     for one in evidence:
-        if one.role == "hint" and one.word("problem"):
+        if one.role == "hint" and one.event.kind == "problem":
             candidate = found.setdefault(one.cause, Candidate(causes.find(one.cause), host=one.host, base=0.45))
             candidate.evidence.append(one)
     return [*found.values()]

@@ -95,7 +95,8 @@ class JobLog:
         if not roles and not self._steps_read:
             known = [self._as_last_words(one) for one in known]
             roles = {one.role for one in known} - {"note", "hint"}
-        end = None if roles - {"effect"} else self._end(alone=not roles)
+        seen = {one.event.line for one in known if one.role != "note"}
+        end = None if roles - {"effect", "exit"} else self._end(seen, alone="effect" not in roles)
         found = [self._placed_in_run(one) for one in (*known, *([end] if end else []))]
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
 
@@ -104,12 +105,15 @@ class JobLog:
         last = one.event.line > self._lines - _LAST_WORDS
         return replace(one, role="weak") if one.role == "hint" and one.word("problem") and last else one
 
-    def _end(self, *, alone: bool) -> Evidence | None:
-        """What a short text quotes, then what the end of a log says that holds no known line (`alone`)."""
+    def _end(self, seen: set[int], *, alone: bool) -> Evidence | None:
+        """What a short text quotes, then what the end of a log says that holds no known error (`alone`).
+
+        `seen`: the numbers of lines that are evidence already.
+        """
         reported = None if self._steps_read else quoted.find(self._above, self._lines, _read_alone)
         if reported or not alone:
             return reported
-        last = tail.find(self._above, self._lines)
+        last = tail.find(self._above, self._lines, seen)
         return last or (None if self._steps_read else quoted.unknown(self._above, self._lines))
 
     def _scan(self, block: bytes) -> None:
@@ -165,6 +169,8 @@ class JobLog:
         if is_binary(block[start:end], line.text) or failed_calls.is_calm(line.text):
             return 1
         context.rows = job_problems.with_keywords(words)
+        if _CONTINUES.match(line.text) and (above := context.lines()):
+            line, context.rows = line._replace(text=f"{above[-1].text.rstrip()} {line.text.strip()}"), None
         if python_exceptions.looks_like_one(line):
             if python_exceptions.is_ignored(line, context.lines()):
                 return 1
@@ -287,7 +293,8 @@ class _Context:
 
 _QUOTED = b"\n> ["
 _QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")  # of a report; other readers know the mark themselves
-_GOES_ON_BELOW = re.compile(r"[:=]\s*$")  # a message whose text, value or list stands on the next line
+_GOES_ON_BELOW = re.compile(r"(?:[:=]|\.\.\.)\s*$")  # a message whose text, value or list stands on the next line
+_CONTINUES = re.compile(r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b")  # what the line above began
 Reader = Callable[[JobLine, _Context], Evidence | None]
 _LAST_ERROR = "Last error:"
 _LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line

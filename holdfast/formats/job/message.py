@@ -62,7 +62,7 @@ def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
     placed = line._replace(text=_with_place(line))
     if len(placed.text) > _LONGEST_MESSAGE:  # a launcher's line ends with what counts, behind all its arguments
         placed = placed._replace(text=f"{placed.text[:_LONGEST_MESSAGE]} {placed.text[-_LONGEST_MESSAGE // 4 :]}")
-    if group.kind == "files" and failed_calls.subsystem(placed.text) in _NO_FILES:
+    if group.kind in ("files", "memory") and failed_calls.subsystem(placed.text) in _NO_FILES:
         return None  # an adapter and a GPU have input and output too
     for message in group.messages:
         match = message.regex.search(placed.text)

@@ -1,7 +1,7 @@
 """The end of a log that no other reader knows: a traceback without its last line, or the last error that is printed."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from holdfast.catalog import failed_calls, job_errors
 from holdfast.formats.job.line import JobLine, decode
@@ -45,11 +45,11 @@ _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # which announces what fo
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
 
 
-def find(text: bytes, last_line: int) -> Evidence | None:
-    """`text`: the end of the log; `last_line`: the number of its last line."""
+def find(text: bytes, last_line: int, seen: Set[int] = frozenset()) -> Evidence | None:
+    """`text`: the end of the log; `last_line`: the number of its last line; `seen`: lines that are known already."""
     raw = text.rstrip(b"\n").split(b"\n")
     lines = [decode(one[-2000:], last_line - len(raw) + 1 + place) for place, one in enumerate(raw)][-MOST_LINES:]
-    spoken = [one for one in lines if one.text.strip()]
+    spoken = [one for one in lines if one.text.strip() and one.number not in seen]
     return _cut_traceback(spoken) or _native_frames(spoken) or _unnamed_class(spoken) or _last_error(spoken)
 
 
