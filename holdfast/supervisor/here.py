@@ -73,7 +73,8 @@ class Here:
         dumps = str(self._dumps(plan) / "rank_")
         traced = {name: dumps for name in (*_DUMP_FILES, _DUMP_PIPE)}
         own = {"HOLDFAST_ATTEMPT": str(plan.number), "HOLDFAST_FOLDER": str(self.options.folder)}
-        return {"PYTHONUNBUFFERED": "1", **traced, **self.options.environ, **os.environ, **place, **own}
+        said = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}  # a rank that aborts prints where it was
+        return {**said, **traced, **self.options.environ, **os.environ, **place, **own}
 
     def _dumps(self, plan: AttemptPlan) -> Path:
         """Where the ranks' Flight Recorders write, if they do."""

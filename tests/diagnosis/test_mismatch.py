@@ -43,6 +43,41 @@ def test_the_rank_whose_stack_is_elsewhere() -> None:
     assert found.causes[0].note == "at train.py:52 in step, while ranks 0, 2 are at train.py:28 in step"
 
 
+STACKS = (
+    "Fatal Python error: Aborted\n\nThread 0x00007f1 (most recent call first):\n  <no Python frame>\n\n"
+    "Current thread 0x00007f2 (most recent call first):\n"
+    '  File "/v/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", line 3252 in all_reduce\n'
+    '  File "/home/ana/train.py", line 52 in step\n  File "/home/ana/train.py", line 90 in <module>\n\n'
+    "Extension modules: numpy.core._multiarray_umath (total: 1)\n"
+)
+
+
+def test_the_stack_that_python_prints_names_the_place_of_the_rank_that_aborted() -> None:
+    found = read(MESSAGE + STACKS + traceback(0, 28) + traceback(2, 28) + ended(1, -6))
+    assert subject_of(found.causes[0]) == "job/this/rank/1"
+    assert found.causes[0].note == "at train.py:52 in step, while ranks 0, 2 are at train.py:28 in step"
+
+
+def test_two_that_disagree_are_both_named_and_neither_is_blamed() -> None:
+    found = read(MESSAGE + STACKS + traceback(0, 28) + ended(1, -6))
+    assert subject_of(found.causes[0]) == "job/this"
+    assert found.causes[0].note == (
+        "it expected 4 bytes and got 128; rank 0 at train.py:28 in step; rank 1 at train.py:52 in step; "
+        "the log does not tell which of them is wrong"
+    )
+
+
+def test_two_against_two_are_two_groups() -> None:
+    found = read(MESSAGE + "".join(traceback(rank, 28 if rank < 2 else 52) for rank in range(4)))
+    assert subject_of(found.causes[0]) == "job/this"
+    assert "ranks 0, 1 at train.py:28 in step; ranks 2, 3 at train.py:52 in step" in found.causes[0].note
+
+
+def test_one_that_aborted_alone_is_said_to_have_been_there() -> None:
+    found = read(MESSAGE + STACKS + ended(1, -6))
+    assert "rank 1 at train.py:52 in step; where the others were is not in the log" in found.causes[0].note
+
+
 def test_no_rank_is_named_without_two_that_agree() -> None:
     for text in (MESSAGE + traceback(0, 28) + ended(1, -6), MESSAGE + ended(1, -6)):
         assert subject_of(read(text).causes[0]) == "job/this"

@@ -60,7 +60,7 @@ def _without_a_cause(evidence: Sequence[Evidence], wait: Waiting | None) -> list
     last = [] if wait else hints.last_words(evidence)
     badly = _ended_badly(evidence, wait)
     warned = hints.warned(evidence)[:1] if badly or last else []
-    return warned or last or ([_unknown(evidence, wait)] if badly else [])
+    return warned or last or ([_unknown(evidence, wait)] if badly else hints.hung(evidence))
 
 
 def subject_of(one: Candidate) -> subject.Subject:

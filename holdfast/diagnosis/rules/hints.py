@@ -62,10 +62,19 @@ def warned(evidence: Sequence[Evidence]) -> list[Candidate]:
     """Problems that were only warned of, for a job that ended badly and names no error."""
     found: dict[str, Candidate] = {}
     for one in evidence:
-        if one.role == "hint" and one.event.kind == "problem":
+        if one.role == "hint" and one.event.kind == "problem" and one.word("problem"):
             candidate = found.setdefault(one.cause, Candidate(causes.find(one.cause), host=one.host, base=0.45))
             candidate.evidence.append(one)
     return [*found.values()]
+
+
+def hung(evidence: Sequence[Evidence]) -> list[Candidate]:
+    """A kernel that reports tasks which wait for minutes, where no program says how it went."""
+    found = [one for one in evidence if one.event.kind == "hung_task" and one.role == "hint"]
+    if not found or any(one.event.kind in ("steps", "life") for one in evidence):
+        return []
+    note = " ".join(found[0].event.text.split())[:80]
+    return [Candidate(causes.find(found[0].cause), host=found[0].host, evidence=found[:3], base=_LAST_WORDS, note=note)]
 
 
 def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:

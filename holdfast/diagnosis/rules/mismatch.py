@@ -20,7 +20,8 @@ def name_the_rank(found: Sequence[Candidate], evidence: Sequence[Evidence]) -> N
 def _name(one: Candidate, evidence: Sequence[Evidence]) -> None:
     places = _places(evidence)
     usual, count = Counter(places.values()).most_common(1)[0] if places else ("", 0)
-    if count < _ALIKE:
+    if count < _ALIKE or 2 * count == len(places):
+        one.note = _groups(one, places) or one.note
         return
     alike = _list(rank for rank, place in places.items() if place == usual)
     odd = [rank for rank, place in places.items() if place != usual]
@@ -33,12 +34,30 @@ def _name(one: Candidate, evidence: Sequence[Evidence]) -> None:
         one.note = f"{_sizes(one)}, while ranks {alike} are at {usual}"
 
 
+def _groups(one: Candidate, places: dict[int, str]) -> str:
+    """Who was where, where no majority says which of them is wrong."""
+    groups: dict[str, list[int]] = {}
+    for rank, place in sorted(places.items()):
+        groups.setdefault(place, []).append(rank)
+    said = [f"rank{'s' * (len(ranks) > 1)} {_list(ranks)} at {place}" for place, ranks in groups.items()]
+    if not said:
+        return ""
+    doubt = (
+        "the log does not tell which of them is wrong" if len(said) > 1 else "where the others were is not in the log"
+    )
+    return "; ".join([_sizes(one), *said, doubt])
+
+
 def _places(evidence: Sequence[Evidence]) -> dict[int, str]:
-    """Where each rank's own traceback ends; the first of a rank counts."""
+    """Where each rank's own traceback ends, the first of a rank; and where the one was that aborted."""
     places: dict[int, str] = {}
     for item in evidence:
         if item.event.kind == "exception" and item.rank is not None and item.word("where"):
             places.setdefault(item.rank, item.word("where"))
+    aborted = _aborted(evidence)
+    stacks = {item.word("where") for item in evidence if item.event.code == "python" and item.word("where")}
+    if len(aborted) == 1 and len(stacks) == 1:
+        places.setdefault(aborted.pop(), stacks.pop())
     return places
 
 

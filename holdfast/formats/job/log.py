@@ -36,7 +36,6 @@ _FEWEST_READ, _BYTES_A_READ = 700, 300  # lines read in full: so many of any log
 _MOST_SAVED = 20_000  # of them, while nothing happens
 _OVERDRAFT = 2_000  # lines of a new shape that are read although none is left
 _MESSAGE_LINES = 4
-_LAST_WORDS = 2  # lines at the end of a log, where a warning may be the last that was written
 _ADVICE_BYTES = 800
 _ADVICE_WORDS = (b"try using", b"Try ", b"Please ", b"Solution:", b"Hint:", b"hint:", b"onsider ")
 _STAMP_LINES = 20  # lines that share one search for a time above them
@@ -92,18 +91,11 @@ class JobLog:
         ]
         known = [*kernel, *self._found.take()]
         roles = {one.role for one in known} - {"note", "hint"}
-        if not roles and not self._steps_read:
-            known = [self._as_last_words(one) for one in known]
-            roles = {one.role for one in known} - {"note", "hint"}
         seen = {one.event.line for one in known if one.role != "note"}
-        end = None if roles - {"effect", "exit"} else self._end(seen, alone="effect" not in roles)
+        alone = not any(one.role == "effect" and one.event.kind != "exit" for one in known)
+        end = None if roles - {"effect", "exit"} else self._end(seen, alone=alone)
         found = [self._placed_in_run(one) for one in (*known, *([end] if end else []))]
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
-
-    def _as_last_words(self, one: Evidence) -> Evidence:
-        """A known problem that was only warned of, at the end of a log without steps or errors: it went no further."""
-        last = one.event.line > self._lines - _LAST_WORDS
-        return replace(one, role="weak") if one.role == "hint" and one.word("problem") and last else one
 
     def _end(self, seen: set[int], *, alone: bool) -> Evidence | None:
         """What a short text quotes, then what the end of a log says that holds no known error (`alone`).
@@ -180,7 +172,7 @@ class JobLog:
             line = line._replace(at=self._near_stamp(number, context))
         readers = dict.fromkeys(reader for word in words for reader in self._readers[word])
         reported = [evidence for reader in readers if (evidence := reader(line, context))]
-        clearest = min(reported, key=_clearness, default=None)
+        clearest = min(reported, key=lambda one: (one.event.kind in _BESIDE, *_clearness(one)), default=None)
         if clearest and clearest.role in ("strong", "likely") and (advice := context.advice_below()):
             reported[reported.index(clearest)] = clearest = job_message.with_detail(
                 clearest, {**clearest.event.detail, "advice": printable(advice)}
@@ -285,6 +277,11 @@ class _Context:
         lines = [raw for raw in below.split(b"\n")[:_MESSAGE_LINES] if any(word in raw for word in _ADVICE_WORDS)]
         return decode(lines[0]).text.strip() if lines else ""
 
+    def after(self) -> str:
+        """What follows the line, as far as it is read yet."""
+        end = line_end(self._block, self._start)
+        return self._block[end + 1 : end + 1 + _CONTEXT_BYTES].decode("utf-8", "replace")
+
     def next_line(self) -> bytes:
         """What follows the line, for messages that were wrapped."""
         end = line_end(self._block, self._start)
@@ -294,7 +291,9 @@ class _Context:
 _QUOTED = b"\n> ["
 _QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")  # of a report; other readers know the mark themselves
 _GOES_ON_BELOW = re.compile(r"(?:[:=]|\.\.\.)\s*$")  # a message whose text, value or list stands on the next line
-_CONTINUES = re.compile(r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b")  # what the line above began
+_CONTINUES = re.compile(
+    r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b"
+)  # what the line above began
 Reader = Callable[[JobLine, _Context], Evidence | None]
 _LAST_ERROR = "Last error:"
 _LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line
@@ -362,6 +361,8 @@ def _of_group(group: job_messages.JobMessageGroup) -> Reader:
             evidence = job_message.find(group, whole) or evidence
         if evidence and evidence.event.code == "summary":
             return elastic_summary.completed(evidence, context.lines())
+        if evidence and evidence.event.code == "python" and (place := python_exceptions.fatal_place(context.after())):
+            return job_message.with_detail(evidence, {**evidence.event.detail, "where": printable(place)})
         if evidence and evidence.event.code == "hydra":
             return mpi_banner.completed(evidence, context.lines())
         return evidence

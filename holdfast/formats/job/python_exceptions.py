@@ -25,6 +25,8 @@ _LAUNCHER_MESSAGE = re.compile(
 )  # what torchrun's error file says, printed
 _ANY_CLASS = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
+_FATAL_THREAD = re.compile(r"(?m)^(?:Current thread|Thread) 0x[0-9a-f]{1,16}.{0,80}\(most recent call first\):")
+_FATAL_FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9}) in (?P<function>\S{1,200})')
 _FOREIGN = re.compile(r"(?:site|dist)-packages/|/lib(?:64)?/python\d[\d.]*/|^<")  # a frame of a library or of Python
 _LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<name>\w+)")
 _MARKS = re.compile(r"[\s^~]*$")  # below a line of code
@@ -110,6 +112,20 @@ def _code(above: Sequence[JobLine]) -> str:
         if _FRAME.match(above[place - 1].text) and text.startswith(" ") and not _MARKS.match(text):
             return text.strip()
     return ""
+
+
+def fatal_place(below: str) -> str:
+    """'train.py:120 in step' where the program was, from the stacks that Python prints when it is ended by a signal.
+
+    The main thread's comes last, and each begins with its innermost frame.
+    """
+    place = ""
+    for thread in _FATAL_THREAD.split(below)[1:]:
+        frames = [match for line in thread.splitlines() if (match := _FATAL_FRAME.match(line))]
+        own = next((one for one in frames if not _FOREIGN.search(one["file"])), None)
+        if own:
+            place = f"{own['file'].rsplit('/', 1)[-1]}:{own['line']} in {own['function']}"
+    return place
 
 
 def looks_like_one(line: JobLine) -> bool:

@@ -54,7 +54,11 @@ def unknown(text: bytes, last_line: int) -> Evidence | None:
     raw = text.rstrip(b"\n").split(b"\n")
     for place, one in enumerate(raw):
         line = decode(one[:4000], last_line - len(raw) + 1 + place)
+        if line.level in ("I", "W") or _is_data(line.text):
+            continue
         for match in _MARKED.finditer(line.text):
+            if is_doubtful(line.text.replace(match["text"], "")):
+                continue
             if found := of_words(line._replace(text=match["text"].strip(" '\""))):
                 return found
     return None

@@ -40,6 +40,12 @@ _NO_ERROR = re.compile(
     r"|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,
 )
+_EVENT = re.compile(  # a row of `kubectl describe`
+    r"\s*Warning {2,}(?P<reason>[A-Z]\w{2,60}) {2,}\S.{0,80}? {2,}[\w.-]{2,80}(?:, \S{1,100})? {2,}(?P<text>\S.{3,})"
+)
+_USUAL_EVENTS = frozenset(
+    {"Unhealthy", "DNSConfigForming", "BackOff"}
+)  # of pods that only start slowly, or say why elsewhere
 _TITLE = re.compile(r"#{1,4} {1,4}(?P<text>\S.{8,400})")  # of a report
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # which announces what follows
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
@@ -106,7 +112,7 @@ def _cell(lines: Sequence[JobLine]) -> str:
 
 
 def _last_error(lines: Sequence[JobLine]) -> Evidence | None:
-    found = [one for one in lines if _is_error(one)]
+    found = [one for one in lines if _is_error(one)] or [event for one in lines if (event := _event(one))]
     if not found:
         found = [one for one in lines[-_LAST_WORDS:] if _may_be_error(one)]
     if not found:
@@ -117,6 +123,14 @@ def _last_error(lines: Sequence[JobLine]) -> Evidence | None:
             break
         first = one
     return _evidence(first, "error", failed_calls.cause_of_error(first.text), {})
+
+
+def _event(line: JobLine) -> JobLine | None:
+    """What Kubernetes warns of, without the columns before it."""
+    match = _EVENT.match(line.text)
+    if match is None or match["reason"] in _USUAL_EVENTS:
+        return None
+    return line._replace(text=f"{match['reason']}: {match['text']}")
 
 
 def _is_error(line: JobLine) -> bool:
