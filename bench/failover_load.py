@@ -6,6 +6,7 @@ once; the number of leaderships must be that of the kills and one. Who was kille
 
 import argparse
 import json
+import os
 import random
 import ssl
 import subprocess
@@ -20,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from fleet_load import spread as milliseconds
 from fleet_prepared import prepare
 from fleet_scale import settle, stored
 from fleet_stage import POLICY, Load, certificate, configure, family_cpu_seconds, load, peak_bytes, store
@@ -115,9 +117,13 @@ class Roles:
         return cpu | {f"{role}_peak_mb": round(most / MB, 1) for role, most in self._peak.items()}
 
 
-def kill_leaders(pair: list[Controller], times: int, pause: float, roles: Roles) -> list[float]:
-    """Seconds from each kill until the other leads."""
-    chance, taken = random.Random(3), []
+Span = tuple[float, float]
+
+
+def kill_leaders(pair: list[Controller], times: int, pause: float, roles: Roles) -> list[Span]:
+    """From when to when no one led, by the clock."""
+    chance = random.Random(3)
+    taken: list[Span] = []
     for _ in range(times):
         wait(lambda: all(one.answers() for one in pair) and any(one.leads() for one in pair), "both answer, one leads")
         leader = next(one for one in pair if one.leads())
@@ -126,8 +132,10 @@ def kill_leaders(pair: list[Controller], times: int, pause: float, roles: Roles)
         if not leader.leads():
             leader, other = other, leader
         leader.kill()
-        taken.append(wait(other.leads, "the other leads"))
-        sys.stderr.write(f"takeover {taken[-1]:.1f} s\n")
+        killed = time.time()
+        took = wait(other.leads, "the other leads")
+        taken.append((killed, killed + took))
+        sys.stderr.write(f"takeover {took:.1f} s\n")
         leader.start()
     return taken
 
@@ -153,7 +161,7 @@ def run(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str,
             urls = f"{pair[0].url} {pair[1].url}"
             generator.ask("meet", url=urls, certificate=tls[0], nodes=options.nodes)
             generator.ask("known", secret=secret)
-            figures = generator.ask("warm")
+            figures = generator.ask("connected")
             before = family_cpu_seconds(first.process.pid)
             figures |= generator.ask("first_reports")
             figures["first_reports_controller_cpu_seconds"] = round(family_cpu_seconds(first.process.pid) - before, 1)
@@ -182,18 +190,24 @@ def under_load(options: argparse.Namespace, generator: Load, pair: list[Controll
     asked = threading.Thread(
         target=lambda: answer.update(generator.ask("sustain", seconds=seconds, share_per_minute=CHANGING))
     )
-    steal, began = cpu_times(), time.monotonic()
+    steal, began, spent = cpu_times(), time.monotonic(), family_cpu_seconds(generator.pid)
     asked.start()
     roles = Roles()
-    taken = kill_leaders(pair, options.times, options.pause, roles)
+    spans = kill_leaders(pair, options.times, options.pause, roles)
     asked.join()
-    taken = sorted(round(one, 1) for one in taken)
+    lasted, generating = time.monotonic() - began, family_cpu_seconds(generator.pid) - spent
+    taken = sorted(round(end - start, 1) for start, end in spans)
     spread = {"p50": quantile(taken, 0.5), "max": max(taken), "all": taken}
+    drained = answer.pop("drained")
+    within = [took for at, took in drained if any(start <= at <= end for start, end in spans)]
     return {
         "kills": len(taken),
         "lease_seconds": LEASE_SECONDS,
         "takeover_seconds": spread,
-        "under_load_seconds": round(time.monotonic() - began),
+        "under_load_seconds": round(lasted),
+        "generator_share_of_cpus": round(generating / lasted / (os.cpu_count() or 1), 3),
+        "failed_during_a_takeover": len(within),
+        "drain_after_a_takeover": milliseconds(within),
         "steal": round(steal_ratio(steal, cpu_times()), 3),
         **roles.figures(),
         **answer,

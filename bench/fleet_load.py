@@ -94,6 +94,16 @@ class Crowd:
             self.tally.counts["enrolments asked to wait"] += 1
             await asyncio.sleep(1)
 
+    async def connected(self) -> dict[str, Any]:
+        """Until every agent has reported once: their connections are open."""
+        began = time.perf_counter()
+        while not all(agent.acknowledged for agent in self.agents):
+            if time.perf_counter() - began > WARMING_SECONDS:
+                missing = sum(not agent.acknowledged for agent in self.agents)
+                raise SystemExit(f"{missing} agents have not reported: {dict(self.tally.counts)}")
+            await asyncio.sleep(0.5)
+        return {"connected_seconds": round(time.perf_counter() - began, 1)}
+
     async def warm(self) -> dict[str, Any]:
         """Until every node was ordered to test itself and has passed."""
         began = time.perf_counter()
@@ -130,7 +140,8 @@ class Crowd:
         result = sum(agent.acknowledged for agent in self.agents) - before
         await asyncio.sleep(SETTLING_SECONDS)
         called = self._hook.called
-        drains = [called[node] - at for node, at in self.tally.failed_at.items() if node in called]
+        drained = [(at, called[node] - at) for node, at in self.tally.failed_at.items() if node in called]
+        drains = [seconds for _, seconds in drained]
         return {
             "seconds": round(took, 1),
             "reports": result,
@@ -140,6 +151,7 @@ class Crowd:
             "met": dict(self.tally.counts),
             "ingest": spread(self.tally.latencies),
             "drain": spread(drains),
+            "drained": drained,
         }
 
     async def quiet(self) -> dict[str, Any]:

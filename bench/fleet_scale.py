@@ -101,11 +101,14 @@ def row(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str,
             generator.ask("meet", url=url, certificate=tls[0], nodes=options.nodes)
             figures = generator.ask("enrol", join_token=ask_join_token(url, folder, options.nodes))
             figures |= generator.ask("warm")
-            figures |= generator.ask("first_reports")
+            with Watch(controller=process.pid, database=server, generator=generator.pid) as watch:
+                figures |= generator.ask("first_reports")
+            figures |= {f"first_reports_{name}_cpu_seconds": round(cpu, 1) for name, cpu in watch.cpu.items()}
             settle(store_url)
             steal = cpu_times()
             with Watch(controller=process.pid, database=server, generator=generator.pid) as watch:
                 figures |= generator.ask("sustain", seconds=options.seconds, share_per_minute=CHANGING)
+            del figures["drained"]
             figures["steal"] = round(steal_ratio(steal, cpu_times()), 3)
             scale = 60 / (figures["seconds"] + SETTLING_SECONDS)
             figures |= {f"{name}_cpu_seconds_per_minute": round(cpu * scale, 1) for name, cpu in watch.cpu.items()}
