@@ -31,6 +31,7 @@ from holdfast.fleet.controller import bootstrap, commands, seam_settings, standb
 from holdfast.fleet.controller.actor import Actor
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.contained import keep_running, report_components
+from holdfast.fleet.controller.free_memory import return_free_memory, trimmer
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
 from holdfast.fleet.controller.observer import observe_slurm
@@ -161,6 +162,8 @@ class _Process:
         starts = self._loops(actor, writer) | self._seams(service, writer)
         starts["home"] = partial(sample_figures, service, service.figures)
         starts |= self._notifications(service)
+        if (trim := trimmer()) is not None:
+            starts["memory"] = partial(return_free_memory, trim)
         components = self._board.components
         loops = [asyncio.create_task(keep_running(components, name, start)) for name, start in starts.items()]
         self._on_hangup(writer)

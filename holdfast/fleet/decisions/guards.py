@@ -61,7 +61,8 @@ class Guards:
             self._failing[name] = (now, cause)
             self._recent[1].add(name)
             self._explain_again = True
-        if any([self._unexplained(name, policy) for name in new]):
+        explains: dict[str, bool] = {}  # by parent, once for all of them: a whole fleet may fall silent at once
+        if any([self._unexplained(name, policy, explains) for name in new]):
             self.explain_failures(now, policy)
 
     def degraded(self, name: str, now: float) -> None:
@@ -71,7 +72,7 @@ class Guards:
             self._recent[1].add(name)
             self._explain_again = True
 
-    def _unexplained(self, name: str, policy: Policy) -> bool:
+    def _unexplained(self, name: str, policy: Policy, explains: dict[str, bool]) -> bool:
         """Whether a parent without an incident may explain it. A parent with an open incident takes it in."""
         if self.incidents.explaining(name) or self._root(name):
             return False
@@ -79,7 +80,10 @@ class Guards:
         known = next((parent for parent in parents if parent in self.incidents.open), "")
         if known:
             self.incidents.join(known, name)
-        return not known and any(self._may_explain(parent, policy) for parent in parents)
+        for parent in parents:
+            if parent not in explains:
+                explains[parent] = self._may_explain(parent, policy)
+        return not known and any(explains[parent] for parent in parents)
 
     def remember(self, name: str, cause: str, at: float) -> None:
         """A node that was failing before this process started."""
@@ -108,7 +112,7 @@ class Guards:
 
     def _may_explain(self, parent: str, policy: Policy) -> bool:
         below = self.places.below(parent)
-        bad = len(below & self._failing.keys()) + len(below & self._degraded.keys() - self._failing.keys())
+        bad = sum(name in self._failing or name in self._degraded for name in below)
         return len(below) >= policy.shared_nodes and enough(bad, len(below), policy)
 
     def explain_failures(self, now: float, policy: Policy) -> None:

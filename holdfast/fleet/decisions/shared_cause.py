@@ -8,10 +8,12 @@ Worth alone would also name racks in which many nodes fail by chance. So the par
 far more likely with them than with one failure rate for the whole fleet (`evidence`).
 """
 
+import heapq
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import NodeState, Stage
@@ -23,6 +25,8 @@ NOT_PARENTS = ("node", "pool", "maintenance", "fabric", "address", "scheduler", 
 ENOUGH_EVIDENCE = 7.0
 MOST_BY_CHANCE = 0.5  # if a larger share of the whole fleet fails within `shared_seconds`, it is not by chance
 
+
+Rank = tuple[float, int, bool, int, bool, str]
 
 # Which kind of parent a check points to, where several parents have the very same nodes behind them.
 POINTS_TO = {
@@ -134,13 +138,23 @@ def _greedy(
         for parent in places.parents(name):
             if only is None or parent in only:
                 explained.setdefault(parent, set()).add(name)
+    rank = partial(_rank, places=places, policy=policy, known=known, degraded=degraded, prefer=prefer)
+    waiting = [one for parent, names in explained.items() if (one := rank(parent, names)) is not None]
+    heapq.heapify(waiting)
     found: list[SharedCause] = []
-    while (best := _best(explained, places, policy, known, degraded, prefer)) is not None:
+    while waiting:
+        parent = waiting[0][-1]
+        current = rank(parent, explained[parent])
+        if current != waiting[0]:  # others explain some of its nodes by now: a rank only gets worse
+            heapq.heappop(waiting) if current is None else heapq.heapreplace(waiting, current)
+            continue
+        heapq.heappop(waiting)
+        best = _shared_cause(parent, explained, places, degraded)
         found.append(best)
         for name in best.nodes:
-            for parent in places.parents(name):
-                if parent in explained:
-                    explained[parent].discard(name)
+            for one in places.parents(name):
+                if one in explained:
+                    explained[one].discard(name)
     return found
 
 
@@ -171,32 +185,30 @@ def _likelihood(failed: int, nodes: int) -> float:
     return math.lgamma(failed + 1) + math.lgamma(nodes - failed + 1) - math.lgamma(nodes + 2)
 
 
-def _best(
-    explained: Mapping[str, set[str]],
+def _rank(
+    parent: str,
+    names: set[str],
     places: Places,
     policy: Policy,
     known: Collection[str],
     degraded: AbstractSet[str],
     prefer: tuple[str, ...],
-) -> SharedCause | None:
-    ranked = [
-        (
-            policy.shared_share * behind - len(names),
-            -len(names),
-            parent not in known,
-            behind,
-            parent.partition("/")[0] not in prefer,
-            parent,
-        )
-        for parent, names in explained.items()
-        if enough(len(names), behind := len(places.below(parent)), policy) and not names <= degraded
-    ]
-    if not ranked:
+) -> Rank | None:
+    """The smallest is the best; None if it explains too little, or degradations alone."""
+    behind = len(places.below(parent))
+    if not enough(len(names), behind, policy) or names <= degraded:
         return None
-    parent = min(ranked)[-1]
-    below = places.below(parent)
-    same = tuple(sorted(one for one in explained if one != parent and places.below(one) == below))
-    nodes = frozenset(explained[parent])
+    worth = policy.shared_share * behind - len(names)
+    return worth, -len(names), parent not in known, behind, parent.partition("/")[0] not in prefer, parent
+
+
+def _shared_cause(
+    parent: str, explained: Mapping[str, set[str]], places: Places, degraded: AbstractSet[str]
+) -> SharedCause:
+    below, nodes = places.below(parent), frozenset(explained[parent])
+    # A parent of the very same nodes is a parent of each of them.
+    others = (one for one in places.parents(next(iter(nodes))) if one != parent and one in explained)
+    same = tuple(sorted(one for one in others if places.below(one) == below))
     return SharedCause(parent, same, nodes, len(below), len(nodes & degraded))
 
 

@@ -227,3 +227,29 @@ def test_a_node_that_moved_is_behind_its_new_parents_only() -> None:
     places = Places(nodes(4, rack=2))
     places.put(NodeState(name="n0", place={"rack": "rack1"}))
     assert (places.below("rack/rack0"), places.below("rack/rack1")) == ({"n1"}, {"n0", "n2", "n3"})
+
+
+def plainly_named(failed: set[str], places: Places) -> list[str]:
+    """The definition: the parent of the greatest worth, then that of the rest; every parent is looked at every time."""
+    found: list[str] = []
+    left = set(failed)
+    while True:
+        explained = {parent: places.below(parent) & left for name in left for parent in places.parents(name)}
+        ranked = [
+            (POLICY.shared_share * len(places.below(parent)) - len(some), -len(some), len(places.below(parent)), parent)
+            for parent, some in explained.items()
+            if enough(len(some), len(places.below(parent)), POLICY)
+        ]
+        if not ranked:
+            return found
+        found.append(min(ranked)[-1])
+        left -= explained[found[-1]]
+
+
+@given(st.integers(0, 2**32), st.integers(49, 96))
+def test_a_storm_is_explained_as_if_every_parent_was_compared_every_time(seed: int, count: int) -> None:
+    """More than half of the fleet: chance is not considered."""
+    chance = random.Random(seed)
+    places = Places(nodes(96, rack=chance.choice([4, 8]), leaf=12, loop=chance.choice([24, 30]), feed=48))
+    failed = chance.sample(names(range(96)), count)
+    assert parents(failed, places) == plainly_named(set(failed), places)

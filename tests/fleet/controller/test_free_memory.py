@@ -1,0 +1,31 @@
+"""Free memory goes back to the system again and again, not in the event loop."""
+
+import asyncio
+import threading
+
+import pytest
+
+from holdfast.fleet.controller.free_memory import TRIM_SECONDS, return_free_memory, trimmer
+
+
+def test_it_is_returned_every_time_and_in_another_thread() -> None:
+    asked: list[tuple[int, bool]] = []
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) > 2:
+            raise asyncio.CancelledError
+
+    def trim(left: int) -> None:
+        asked.append((left, threading.current_thread() is threading.main_thread()))
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(return_free_memory(trim, sleep))
+    assert asked == [(0, False)] * 2
+    assert pauses == [TRIM_SECONDS] * 3
+
+
+def test_the_library_of_this_machine_can_be_asked() -> None:
+    trim = trimmer()
+    assert trim is None or trim(0) in (0, 1)
