@@ -139,7 +139,7 @@ def _greedy(
             if only is None or parent in only:
                 explained.setdefault(parent, set()).add(name)
     rank = partial(_rank, places=places, policy=policy, known=known, degraded=degraded, prefer=prefer)
-    waiting = [one for parent, names in explained.items() if (one := rank(parent, names)) is not None]
+    waiting = [ranked for parent, names in explained.items() if (ranked := rank(parent, names)) is not None]
     heapq.heapify(waiting)
     found: list[SharedCause] = []
     while waiting:
