@@ -77,6 +77,10 @@ def test_copies_are_spread_over_half_of_the_interval_and_at_most_five_seconds() 
     assert spread.seconds(0) == pytest.approx(1.0), "two ranks share it"
     spread.saved(0, 1104.0)
     assert spread.seconds(0) == pytest.approx(2.5)
+    longer = CopyBudget(60.0)
+    for now in (100.0, 1104.0):
+        longer.saved(0, now)
+    assert longer.seconds(0) == pytest.approx(60.0), "as the keeper's --replica-seconds says"
 
 
 def test_the_rate_of_one_copy_holds_beside_that_of_all(clock: Clock) -> None:

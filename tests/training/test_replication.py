@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from holdfast.training.checkpoint.keeper.memory import PART
+from holdfast.training.checkpoint.keeper.memory import PART, Pages
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.replication import Replication, RunMembers
@@ -130,3 +130,14 @@ def test_a_keeper_that_was_started_at_another_address_is_found_there() -> None:
     assert listening.members is not None
     assert listening.members.addresses == {"a": "127.0.0.1:7", "b": answerer.address}
     answerer.close()
+
+
+@pytest.mark.parametrize(("seconds", "yields"), [(0.0, 0.0), (30.0, 60.0)])
+def test_a_copy_yields_to_training_for_twice_as_long_as_it_may_be_sent(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, yields: float
+) -> None:
+    began: list[float] = []
+    replication = Replication(ShardStore(1 << 20), SECRET, Pace(0), {}, seconds)
+    monkeypatch.setattr(replication.overdue, "begin", lambda copy, wait_seconds: began.append(wait_seconds))
+    replication.submit(Copy(0, 1, "run", 1, SIZE, "", Pages.new("one", SIZE)))
+    assert began == [yields]

@@ -21,7 +21,7 @@ from holdfast.training.checkpoint.device.buffers import Shelf
 from holdfast.training.checkpoint.keeper.account import KeeperStorageAccount
 from holdfast.training.checkpoint.keeper.agent_connection import AgentLine
 from holdfast.training.checkpoint.keeper.flush import STEPS_KEPT, Flushing
-from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
+from holdfast.training.checkpoint.keeper.pacing import REPLICA_SECONDS, Gaps, Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.ranks import Parts, RankServer
 from holdfast.training.checkpoint.keeper.replication import Replication
@@ -67,7 +67,7 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     troubles: dict[str, str] = {}
     gaps = Gaps()
     pace = Pace(options.bytes_per_second, gaps)
-    replication = Replication(store, secret, pace, troubles)
+    replication = Replication(store, secret, pace, troubles, options.replica_seconds)
     host, _, port = options.listen.partition(":")
     answerer = Answerer(host or own_address(), int(port or 0), secret, store, replication.notice)
     about = {
@@ -160,6 +160,13 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--bytes-per-second", type=float, default=0.0, help="at most so fast to partners; 0 is as fast as it goes"
+    )
+    parser.add_argument(
+        "--replica-seconds",
+        type=float,
+        default=REPLICA_SECONDS,
+        help="a copy is sent to partners over half of the time between two saves, and at most so long; one that is "
+        "twice as old no longer yields to training. 0 sends at once",
     )
     parser.add_argument(
         "--storage-bytes-per-second",

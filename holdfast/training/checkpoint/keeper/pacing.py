@@ -18,7 +18,7 @@ POLL_SECONDS = 0.001
 NICENESS = 15  # above training's, of threads that copy, hash and encrypt: a 28th of its share of a busy processor
 LOWEST_PRIORITY = 19
 SHARE_OF_INTERVAL = 0.5  # between two saves in which copies are sent: a burst would slow down the next step
-LONGEST_SPREAD_SECONDS = 5.0  # a copy that is not at its partner is lost with its node
+REPLICA_SECONDS = 5.0  # at most, for sending a copy: one that is not at its partner is lost with its node
 
 
 def behind_training() -> None:
@@ -35,7 +35,7 @@ class Overdue:
     def __init__(self) -> None:
         self._due: dict[object, float] = {}
 
-    def begin(self, work: object, wait_seconds: float = 2 * LONGEST_SPREAD_SECONDS) -> None:
+    def begin(self, work: object, wait_seconds: float = 2 * REPLICA_SECONDS) -> None:
         self._due.setdefault(work, time.monotonic() + wait_seconds)
 
     def end(self, work: object) -> None:
@@ -48,7 +48,8 @@ class Overdue:
 class CopyBudget:
     """How long a copy may take to its partners: a part of the time between two saves, shared by the ranks that save."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest_seconds: float = REPLICA_SECONDS) -> None:
+        self.longest_seconds = longest_seconds
         self._saved: dict[int, float] = {}
         self._between: dict[int, float] = {}
 
@@ -60,7 +61,7 @@ class CopyBudget:
 
     def seconds(self, rank: int) -> float:
         """0 where there is no interval yet."""
-        longest = min(SHARE_OF_INTERVAL * self._between.get(rank, 0.0), LONGEST_SPREAD_SECONDS)
+        longest = min(SHARE_OF_INTERVAL * self._between.get(rank, 0.0), self.longest_seconds)
         return longest / max(len(self._between), 1)
 
 

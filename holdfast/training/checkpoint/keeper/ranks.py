@@ -61,6 +61,7 @@ class RankServer:
         self.storing, self.secret, self.troubles, self.about = parts.storing, parts.secret, parts.troubles, about
         self.gaps, self.pace, self.shelf = parts.gaps, parts.pace, parts.shelf
         self.hashing = ThreadPoolExecutor(1, "hashing", initializer=behind_training)  # while the next step computes
+        self._preparing = ThreadPoolExecutor(1, "preparing", initializer=behind_training)
         self.last_seen = time.monotonic()
         self._attached: dict[int, RankConnection] = {}
         self._changed = threading.Condition()
@@ -100,6 +101,10 @@ class RankServer:
     def _is_awaited(self) -> bool:
         """A rank waits, or work does so long that it may not yield any more."""
         return self.gaps.awaited() or self.replication.overdue.now() or self.flushing.overdue.now()
+
+    def prepare(self, rank: int, size: int) -> None:
+        """The buffer of the rank's next save, while it computes."""
+        self._preparing.submit(self.store.prepare, rank, size)
 
     def _offer_buffers(self) -> None:
         for visit in list(self._attached.values()):
@@ -219,6 +224,9 @@ class RankConnection:
             self._server.flushing.begin(members.attempt, int(order["step"]))
             self._server.store.rewind(int(order["step"]))
             self._server.shelf.rewind(int(order["step"]))
+        sizes = {copy.step: copy.size for copy in self._server.store.held() if copy.rank == self._rank}
+        if sizes:  # what is loaded stays until the next save is whole: that one needs a buffer of its own
+            self._server.prepare(self._rank, sizes[max(sizes)])
         if begins and order.get("stores"):
             self._server.flushing.prepare()
         self._server.deference.training()
@@ -261,6 +269,7 @@ class RankConnection:
         copy = Copy(self._rank, step, attempt, self._world, size, digest, pages, marks=marks)
         self._server.store.add(copy)
         self.next_buffer.sealed(size, frozenset(self._known))
+        self._server.prepare(self._rank, size)
         self._server.deference.apply()
         if order["store"]:
             self._server.storing.offer(copy)

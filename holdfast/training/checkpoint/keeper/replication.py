@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.training.checkpoint.format.increments import Marks, Sent, changed, marks_of
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.pacing import CopyBudget, Overdue, Pace, behind_training
+from holdfast.training.checkpoint.keeper.pacing import REPLICA_SECONDS, CopyBudget, Overdue, Pace, behind_training
 from holdfast.training.checkpoint.keeper.peers import SILENCE_SECONDS, PeerConnection, PeerRefused
 from holdfast.training.checkpoint.keeper.quorum import Ballot, QuorumAnswer
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
@@ -35,7 +35,14 @@ class RunMembers:
 
 
 class Replication:
-    def __init__(self, store: ShardStore, secret: bytes, pace: Pace, troubles: dict[str, str]) -> None:
+    def __init__(
+        self,
+        store: ShardStore,
+        secret: bytes,
+        pace: Pace,
+        troubles: dict[str, str],
+        replica_seconds: float = REPLICA_SECONDS,
+    ) -> None:
         self._store, self._secret, self._pace, self._troubles = store, secret, pace, troubles
         self.members: RunMembers | None = None
         self._safe: dict[int, set[int]] = {}
@@ -43,7 +50,7 @@ class Replication:
         self._ballot = Ballot(0)
         self._sent: dict[tuple[str, int], Sent] = {}  # the newest copy that a partner has of a rank
         self.sent_bytes = 0
-        self._spread = CopyBudget()
+        self._spread = CopyBudget(replica_seconds)
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         self.overdue = Overdue()
@@ -69,7 +76,7 @@ class Replication:
 
     def submit(self, copy: Copy) -> None:
         self._spread.saved(copy.rank, time.monotonic())
-        self.overdue.begin(copy)
+        self.overdue.begin(copy, 2 * self._spread.longest_seconds)
         self._waiting.put(copy)
 
     def notice(self, message: Message) -> Message:

@@ -99,6 +99,31 @@ class ShardStore:
             self._changed.notify_all()
         self.on_room()
 
+    def prepare(self, rank: int, size: int) -> bool:
+        """Make the buffer that the next save will ask for. New pages take ten times as long as the copy, and this does
+        not hold up anybody: it is made outside of the lock. Whether one was made."""
+        with self._changed:
+            if not self._lacks(rank, size):
+                return False
+        try:
+            pages = Pages.new(f"rank-{rank}", _roomy(size))
+        except OSError:  # the save that needs it says so
+            return False
+        with self._changed:
+            if not self._lacks(rank, size):  # a save was faster
+                pages.close()
+                return False
+            self._spare.setdefault(rank, []).append(pages)
+            self._changed.notify_all()
+            return True
+
+    def _lacks(self, rank: int, size: int) -> bool:
+        """Whether the rank has no buffer beside its newest copy, and there is ample room: not that of a partner's."""
+        buffers = self._buffers(rank)
+        used = sum(pages.size for other in self._ranks() for pages in self._buffers(other))
+        roomy = sum(pages.size >= size for pages in buffers)
+        return roomy < 2 and len(buffers) < BUFFERS_PER_RANK and used + 3 * _roomy(size) <= self.budget_bytes
+
     def lend_spare(self, rank: int, size: int, known: Iterable[int]) -> Pages | None:
         """A free buffer of this size, of those that the rank has mapped; nothing is thrown away or made for it."""
         with self._changed:
