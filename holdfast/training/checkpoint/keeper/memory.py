@@ -1,5 +1,6 @@
 """Memory that outlives the process which filled it: anonymous files of the keeper, mapped by descriptor."""
 
+import errno
 import fcntl
 import mmap
 import os
@@ -11,6 +12,7 @@ from itertools import count
 import xxhash
 
 MAP_POPULATE = 0x8000
+MADV_POPULATE_WRITE = 23  # since Linux 5.14
 PART = 1 << 20  # that is sent to a partner again if it changed
 _NUMBERS = count()
 
@@ -18,12 +20,12 @@ _NUMBERS = count()
 class Pages:
     """A sealed anonymous file of fixed size, mapped. No one can shrink it under a reader."""
 
-    def __init__(self, fd: int, size: int) -> None:
+    def __init__(self, fd: int, size: int, mapped: mmap.mmap | None = None) -> None:
         self.fd = fd
         self.size = size
         self.number = next(_NUMBERS)  # descriptors are used again, these are not
         self.before_close: Callable[[], None] | None = None
-        self.map = mmap.mmap(fd, size, flags=mmap.MAP_SHARED | MAP_POPULATE)
+        self.map = mapped or mmap.mmap(fd, size, flags=mmap.MAP_SHARED | MAP_POPULATE)
 
     @classmethod
     def new(cls, name: str, size: int) -> "Pages":
@@ -31,9 +33,9 @@ class Pages:
         fd = os.memfd_create(f"holdfast-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.fchmod(fd, stat.S_IRUSR | stat.S_IWUSR)
-            os.posix_fallocate(fd, 0, size)
+            mapped = _filled(fd, size)
             fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-            return cls(fd, size)
+            return cls(fd, size, mapped)
         except OSError:
             os.close(fd)
             raise
@@ -73,3 +75,20 @@ class Pages:
                     whole.update(part)
                     marks.append(xxhash.xxh3_64_intdigest(part))
         return whole.hexdigest(), tuple(marks)
+
+
+def _filled(fd: int, size: int) -> mmap.mmap:
+    """The file with all its memory. In huge pages where the machine gives them to those who ask (`shmem_enabled` is
+    advise): then a process that loads maps them in no time. Only a mapping can ask for them."""
+    os.ftruncate(fd, size)
+    mapped = mmap.mmap(fd, size, flags=mmap.MAP_SHARED)
+    try:
+        mapped.madvise(mmap.MADV_HUGEPAGE)
+        mapped.madvise(MADV_POPULATE_WRITE)
+    except OSError as error:
+        mapped.close()
+        if error.errno != errno.EINVAL:
+            raise
+        os.posix_fallocate(fd, 0, size)  # a kernel that lacks one of the two
+        return mmap.mmap(fd, size, flags=mmap.MAP_SHARED | MAP_POPULATE)
+    return mapped
