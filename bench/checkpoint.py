@@ -8,9 +8,9 @@ next rank by sendfile at the lowest priority (the floor of the step after a save
 torch.distributed.checkpoint.async_save, and NVRx's local checkpoint where its unpacked package is named. Each rank is a
 node with its own keeper; figures are of the slowest rank. After each save a step of training follows: matrix products,
 as many as take --step-seconds without a save; with --host-share the host waits for the rest of the time, as it does for
-a GPU. It needs an idle machine: beside other work the floor, at the lowest priority, gets no turn. Memory is the
-proportional set size (PSS) of ranks and keepers. With --storage every save is stored too, and the floor writes the same
-bytes.
+a GPU. It needs an idle machine: beside other work the floor, at the lowest priority, gets no turn. What holds on a busy
+one too is the processor time that a keeper takes during the step after a save. Memory is the proportional set size (PSS)
+of ranks and keepers. With --storage every save is stored too, and the floor writes the same bytes.
 """
 
 import argparse
@@ -140,7 +140,7 @@ def _stalls(
     shared = dict(zip(tensors, moved.view(len(tensors), -1).unbind(), strict=True))
     peers = checkpoint_nvrx.saves(options.nvrx, folder, tensors) if options.nvrx else {}
     times: dict[str, list[float]] = {kind: [] for kind in (*KINDS, *peers)}
-    cpu: dict[str, list[float]] = {"ours": [], "floor": []}
+    cpu: dict[str, list[float]] = {"ours": [], "floor": [], "step": []}
 
     def timed(kind: str, keep: bool, call: Callable[[], Any]) -> Any:
         dist.barrier()
@@ -173,7 +173,10 @@ def _stalls(
         keeper = ckpt.status()["keeper"]
         used = cpu_seconds(keeper)
         timed("ours", keep, partial(ckpt.save, at + 1, {"state": _into(tensors)}))
-        step("ours", keep)
+        before_step = cpu_seconds(keeper)
+        steps.after("ours", keep)
+        cpu["step"].append(cpu_seconds(keeper) - before_step)
+        dist.barrier()
         while ckpt.status()["committed"] < at + 1:
             time.sleep(0.05)
         dist.barrier()
@@ -307,6 +310,7 @@ def report(options: argparse.Namespace, saved: dict[str, Any], loads: dict[str, 
         "step_seconds": round(step["none"], 4),
         **{f"step_after_{name}": round(step[name] / step["none"], 3) for name in STEPS if name != "none"},
         **{f"{kind}_background_cpu_seconds": _mean(saved[f"cpu_{kind}"]) for kind in ("ours", "floor")},
+        "ours_cpu_seconds_in_the_step_after": _mean(saved["cpu_step"]),
         "torch_load_seconds": loads["own_memory"]["torch_load"][0],
         "torch_load_mmap_seconds": loads["own_memory"]["torch_load_mmap"][0],
         "buffers_factor": round(saved["buffer_bytes"] / state_bytes, 2),
