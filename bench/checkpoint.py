@@ -9,7 +9,7 @@ torch.distributed.checkpoint.async_save, and NVRx's local checkpoint where its u
 node with its own keeper; figures are of the slowest rank. After each save a step of training follows: matrix products,
 as many as take --step-seconds without a save; with --host-share the host waits for the rest of the time, as it does for
 a GPU. It needs an idle machine: beside other work the floor, at the lowest priority, gets no turn. What holds on a busy
-one too is the processor time that a keeper takes during the step after a save. Memory is the proportional set size (PSS)
+one too is the processor time of a keeper during the step after a save. Memory is the proportional set size (PSS)
 of ranks and keepers. With --storage every save is stored too, and the floor writes the same bytes.
 """
 
