@@ -6,18 +6,22 @@ the examples of a test follow from its text, so that what is red is red again; `
 
 import gc
 import os
+import re
+import shutil
 import tempfile
 from pathlib import Path
 
 import certifi
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal import charmap
 from hypothesis.internal.conjecture import providers
 
 from .counts import QUICK_EXAMPLES
 from .forked import HALF, serve_forks
 from .forks import Forks
 from .strict_skips import StrictSkips
+from .temporary import is_in_memory, keep_in_memory
 
 _CERTIFICATE = tempfile.NamedTemporaryFile("w", suffix=".pem")  # noqa: SIM115  as long as the tests run
 CLOCKLESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,10 +30,13 @@ settings.register_profile("test", CLOCKLESS, max_examples=100, derandomize=True)
 settings.register_profile("soak", CLOCKLESS, max_examples=1000)
 settings.load_profile("quick")
 
+_ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|soak)\b", re.MULTILINE)
+
 gc.disable()  # nothing of what is collected goes away, and to look through it again and again takes seconds
 
 
 def pytest_collection_finish() -> None:
+    charmap.categories()  # any text begins with it; forks have it for nothing
     gc.freeze()
     gc.enable()
 
@@ -56,7 +63,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(StrictSkips(), "strict-skips")
     HALF["quick"] = str(config.option.markexpr).startswith("not slow")
     if HALF["quick"]:
+        keep_in_memory()
         _trust_one_certificate()
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """The quick half imports no file of which it runs no test: some of them import frameworks, for seconds."""
+    if HALF["quick"] and collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+        return bool(_ALL_SLOW.search(collection_path.read_text())) or None
+    return None
 
 
 def _trust_one_certificate() -> None:
@@ -72,6 +87,13 @@ def pytest_sessionstart() -> None:
         # Hypothesis also tries every constant of every module loaded so far: to sort them out takes longer than most
         # properties, and what a test tries would follow from what was imported before it. `make test` has them.
         providers._get_local_constants = lambda: providers._local_constants
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """What passed leaves nothing in memory; what failed leaves its files, as pytest does."""
+    folder = session.config._tmp_path_factory._basetemp  # type: ignore[attr-defined]
+    if exitstatus == 0 and folder is not None and is_in_memory(folder):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,6 +20,7 @@ from holdfast.training.checkpoint.keeper.peers import Answerer, PeerConnection, 
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
 from holdfast.training.checkpoint.keeper.site import runtime_folder
 from holdfast.training.checkpoint.keeper.wire import WireError
+from tests.counts import draws
 
 SECRET = b"s" * 32
 
@@ -117,7 +118,7 @@ def test_a_stranger_is_not_listened_to(answerer: Answerer, store: ShardStore) ->
     assert store.held() == []
 
 
-@settings(max_examples=30)
+@settings(max_examples=draws(8, 30))
 @given(raw=st.binary(min_size=1, max_size=300))
 def test_noise_on_the_port_changes_nothing(raw: bytes) -> None:
     store = ShardStore(10_000)

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
-from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 from torch.distributed.tensor.placement_types import _StridedShard
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
@@ -30,9 +29,15 @@ Make = Callable[[torch.Tensor, int], torch.Tensor]
 ROWS, COLUMNS = 7, 5
 
 
+def _forget_meshes() -> None:
+    """A cache of torch holds meshes of the rank before. What torch has for it imports a compiler, for 2 s."""
+    DTensor._op_dispatcher.sharding_propagator.propagate_op_sharding.cache_clear()
+    torch._C._clear_DTensor_sharding_propagator_cache()
+
+
 @contextmanager
 def rank_of(rank: int, world: int) -> Iterator[None]:
-    _clear_sharding_prop_cache()  # it holds meshes of the rank before
+    _forget_meshes()
     dist.init_process_group("fake", rank=rank, world_size=world, store=FakeStore())
     try:
         yield

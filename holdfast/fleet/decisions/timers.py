@@ -59,10 +59,7 @@ class Timers:
         return [
             node
             for node in state.nodes.values()
-            if node.held
-            or node.stage not in SETTLED
-            or node.name in troubled
-            or (node.stage in IDLE and node.tested_suite != suites[node.pool])
+            if node.held or node.stage not in SETTLED or node.name in troubled or node.tested_suite != suites[node.pool]
         ]
 
     def _note_silence(self, now: float) -> None:

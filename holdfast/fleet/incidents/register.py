@@ -91,22 +91,19 @@ class Incidents:
         if (known := self.open.get(subject)) is not None and known.account is not None:
             sentence = past(subject, known.account)
             account = replace(known.account, sentence=sentence)
-            self.open[subject] = replace(known, reason=sentence, account=account)
-            self._close(subject, now, why, absorbed=False)
+            self._close(replace(known, reason=sentence, account=account), now, why, absorbed=False)
 
     def close(self, subject: str, now: float, why: str = "", *, absorbed: bool = False) -> None:
         if (known := self.open.get(subject)) is not None and known.account is None:
-            self._close(subject, now, why, absorbed=absorbed)
+            self._close(known, now, why, absorbed=absorbed)
 
-    def _close(self, subject: str, now: float, why: str, *, absorbed: bool) -> None:
-        known = self.open.get(subject)
-        self._forget_members(subject)
-        self.open.pop(subject, None)
-        if known is not None:
-            reason = f"{known.reason}; {why}" if why else known.reason
-            if absorbed:
-                self.absorbed.add(known.id)
-            self._changed[known.id] = replace(known, state=IncidentState.CLOSED, closed=now, reason=reason)
+    def _close(self, known: Incident, now: float, why: str, *, absorbed: bool) -> None:
+        self._forget_members(known.subject)
+        del self.open[known.subject]
+        reason = f"{known.reason}; {why}" if why else known.reason
+        if absorbed:
+            self.absorbed.add(known.id)
+        self._changed[known.id] = replace(known, state=IncidentState.CLOSED, closed=now, reason=reason)
 
     def _forget_members(self, subject: str) -> None:
         for node in self._members.pop(subject, ()):

@@ -70,7 +70,7 @@ class JobVerdicts:
                 self.usual[part].append(value)
         if len(steps := self.usual["step"]) >= ENOUGH_READINGS:
             usual = median(steps)
-            noise = SPREAD * median(abs(one - usual) for one in steps) / max(usual, 1e-9)
+            noise = SPREAD * median(abs(one - usual) for one in steps) / usual if usual else 0.0
             signals.append(Signal(job, "job_usual_step_noise_ratio", noise))
         signals.append(Signal(job, "job_world", float(self.record.world)))
         if reason := shared(digests[node] for node in {rank.node for rank in ranks} if node in digests):

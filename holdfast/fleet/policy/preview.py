@@ -40,7 +40,7 @@ def preview(
     fleet = Fleet(policy, _fresh(nodes, since, policy))
     found = Preview(changes=len(changes))
     now = since
-    for number, (name, change) in enumerate(changes, start=1):
+    for number, (name, change) in enumerate(changes):
         for moment in _moments(fleet, now, change.at):
             _let_follow(fleet, [], moment, found)
         now = max(now, change.at)

@@ -57,8 +57,8 @@ class Probing:
         self.troubles: dict[str, tuple[float, str]] = {}  # node -> when it could not take part, and why
         self._new: list[Proof] = []
         self._plan_at = 0.0
-        self._blamed_for: tuple[int, dict[str, float]] = (0, {})  # the proofs and repairs that `blame` rests on
-        self._count = 0
+        self._learned = False  # a proof that `blame` does not know
+        self._blamed_after: dict[str, float] = {}  # the repairs that it knows
         self._failing: set[str] = set()
         self._rechecked: dict[str, float] = {}
         for known in proofs:
@@ -144,13 +144,13 @@ class Probing:
 
     def _learn(self, proven: Proof) -> None:
         self.coverage.add(proven)
-        self._count += 1
+        self._learned = True
 
     def _evaluate_proofs(self, now: float) -> list[LifecycleStep]:
-        known = (self._count, self._repaired())
-        if self._blamed_for != known:
-            self._blamed_for = known
-            self.blame = blame(self.coverage, self.leaves, known[1])
+        repaired = self._repaired()
+        if self._learned or self._blamed_after != repaired:
+            self._learned, self._blamed_after = False, repaired
+            self.blame = blame(self.coverage, self.leaves, repaired)
         nodes = {one.part.partition("/")[2]: one for one in self.blame.confirmed if one.part.startswith("node/")}
         failing = {name: one for name, one in nodes.items() if self._in_service(name)}
         self._pass(self._failing - failing.keys(), now)

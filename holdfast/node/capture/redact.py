@@ -9,6 +9,7 @@ import hmac
 import ipaddress
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 _SECRET_NAME = (
@@ -99,6 +100,7 @@ SERIAL_SIGNALS = ("_serial", "_uuid", "_guid", "_board_id")
 KEPT_HOSTS = frozenset({"localhost", "none", "null", "unknown", "true", "false", "captured"})
 FIRST_USER_NUMBER = 1000  # those below belong to the system, and are the same everywhere
 NOBODY = 65534
+SHORT, MOST_KNOWN = 64, 10_000  # characters of a text that is kept once it is redacted, and how many are kept
 LEAST_LETTERS = 4  # of a name that is looked for inside longer words
 # fmt: off
 WORDS_OF_TOOLS = frozenset({
@@ -122,6 +124,7 @@ class Redactor:
         users = (name.lower() for name in users if name)
         self._users = {name: f"user-{self._digest(name, 6)}" for name in users if name not in KEPT_USERS}
         self._words = _pattern([*self._names, *self._users])
+        self._short = lru_cache(MOST_KNOWN)(self._redacted)
 
     def _digest(self, text: str, length: int = 8) -> str:
         return hmac.new(self._key, text.lower().encode(), hashlib.sha256).hexdigest()[:length]
@@ -136,6 +139,10 @@ class Redactor:
         return self._names.get(word) or self._users[word]
 
     def text(self, text: str) -> str:
+        """A node's files hold the same few numbers thousands of times."""
+        return self._short(text) if len(text) <= SHORT else self._redacted(text)
+
+    def _redacted(self, text: str) -> str:
         text = _KEY_BLOCK.sub("[private key]", text)
         text = _URL_LOGIN.sub(r"\1[login]\2", text)
         text = _SECRET.sub(r"\1[secret]", text)

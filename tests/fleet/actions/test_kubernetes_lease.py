@@ -12,6 +12,7 @@ from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.api import ApiRefused, KubernetesApi
 from holdfast.fleet.actions.kubernetes.lease import DURATION_SECONDS, KubernetesLease
 from holdfast.runtime.errors import NoAnswer
+from tests.counts import draws
 
 from .conftest import Peer
 from .kubernetes_objects import Objects
@@ -125,7 +126,7 @@ class Server:
             raise NoAnswer("no answer", retryable=True)
 
 
-@settings(max_examples=200)
+@settings(max_examples=draws(40, 200))
 @given(st.lists(st.tuples(st.sampled_from("abc") | st.just("away"), st.floats(0, 20)), max_size=40))
 def test_two_never_hold_it_at_the_same_moment(steps: list[tuple[str, float]]) -> None:
     server, clock = Server(), Clock()

@@ -11,6 +11,7 @@ pytest.importorskip("sqlalchemy")
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.lifecycle import EventKind, Stage, Verb
+from tests.counts import draws
 from tests.fleet.controller.running import Controller, running, until
 from tests.fleet.decisions.simulated_fleet import POLICY, SimulatedFleet
 
@@ -53,7 +54,7 @@ def storms(draw: st.DrawFn) -> tuple[list[tuple[float, str]], set[str], int]:
     return sorted(simulated), {f"n{i}" for i in range(50)}, draw(st.integers(0, len(simulated)))
 
 
-@settings(max_examples=6, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=draws(2, 6), phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(storms())
 def test_in_any_order_with_stragglers_unrelated_failures_and_a_restart(
     storm: tuple[list[tuple[float, str]], set[str], int],

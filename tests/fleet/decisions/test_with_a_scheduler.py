@@ -382,7 +382,7 @@ class WithAScheduler(RuleBasedStateMachine):
 
 def test_small_counts() -> None:
     run_state_machine_as_test(
-        WithAScheduler, settings=settings(max_examples=draws(25, 60), stateful_step_count=40, deadline=None)
+        WithAScheduler, settings=settings(max_examples=draws(12, 60), stateful_step_count=40, deadline=None)
     )
 
 

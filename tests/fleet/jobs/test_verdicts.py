@@ -144,3 +144,7 @@ def test_the_kind_of_a_subject_and_the_parts_of_a_window() -> None:
     )  # fmt: skip
     rank = Rank(node="n1", window=window, last_report_at=0.0, attempt=1)
     assert [_part(rank, part) for part in ("own", "step", "data")] == [1.5, 2.0, 0.5]
+
+
+def test_steps_that_take_no_time_have_no_noise() -> None:
+    assert SimulatedJob().run(7, seconds=0.0).signal("job_usual_step_noise_ratio") == 0.0

@@ -79,7 +79,7 @@ class Site(SimulatedFleet):
         return {name for name, node in self.fleet.nodes.items() if node.stage not in (Stage.READY, Stage.SPARE)}
 
 
-@pytest.mark.parametrize("seed", range(draws(2, 4)))
+@pytest.mark.parametrize("seed", range(draws(1, 4)))
 def test_with_nothing_slow_everything_is_proven_and_nobody_is_blamed(seed: int) -> None:
     site = Site(seed=seed)
     site.goes_on(400)
@@ -89,7 +89,7 @@ def test_with_nothing_slow_everything_is_proven_and_nobody_is_blamed(seed: int) 
     assert all(site.fleet.probing.coverage.node_proven(name) > 0 for name in site.fleet.nodes)
 
 
-@pytest.mark.parametrize("seed", range(draws(2, 4)))
+@pytest.mark.parametrize("seed", range(draws(1, 4)))
 def test_a_slow_node_fails_after_another_look_with_a_partner_known_good(seed: int) -> None:
     site = Site(seed=seed)
     site.goes_on(60)
@@ -107,7 +107,7 @@ def test_a_slow_node_fails_after_another_look_with_a_partner_known_good(seed: in
     assert len({one.one if one.other == "n7" else one.other for one in slow}) >= 2, "at least two partners"
 
 
-@pytest.mark.parametrize("seed", range(draws(2, 4)))
+@pytest.mark.parametrize("seed", range(draws(1, 4)))
 def test_a_slow_trunk_is_one_incident_and_nobody_is_quarantined(seed: int) -> None:
     site = Site(seed=seed)
     site.goes_on(60)
@@ -121,7 +121,7 @@ def test_a_slow_trunk_is_one_incident_and_nobody_is_quarantined(seed: int) -> No
 
 
 @pytest.mark.parametrize(
-    "seed", [5, 9, 17, 115, 1147, *range(200, 200 + draws(0, 60))]
+    "seed", [5, 9, 17, 115, 1147, *range(200, 260)][: draws(2, 65)]
 )  # the first five once did otherwise
 def test_a_trunk_that_is_slow_for_a_while_in_a_busy_fleet_takes_no_node_and_opens_once(
     seed: int, monkeypatch: pytest.MonkeyPatch

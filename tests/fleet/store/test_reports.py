@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from holdfast.fleet.store import Store, reports
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import Report, VerdictChange
+from tests.counts import draws
 
 NOW = 1_800_000_000.0
 
@@ -50,7 +51,7 @@ sends = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=draws(8, 25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(batches=sends)
 def test_any_interleaving_of_duplicates_and_late_reports_stores_the_same_set(
     open_store: Callable[[], Store], batches: list[list[tuple[str, str, int]]]

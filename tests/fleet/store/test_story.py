@@ -11,6 +11,7 @@ from holdfast.model.lifecycle import Verb
 from holdfast.model.records import Outcome, StoryLine
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import Report, VerdictChange
+from tests.counts import draws
 
 from .lives import step
 
@@ -62,7 +63,7 @@ def test_a_node_nobody_knows_has_no_story(store: Store) -> None:
     assert store.story("nobody").older == ""
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=draws(5, 15), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     events=st.lists(st.integers(1, 4), max_size=12),
     changes=st.lists(st.integers(1, 4), max_size=6),

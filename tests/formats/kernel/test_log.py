@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from holdfast.formats.kernel.folding import MAX_DISTINCT, EventFolder
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.signal import Event
+from tests.counts import draws
 
 
 def events(*lines: str, chunk: int = 1 << 18) -> list[Event]:
@@ -426,7 +427,7 @@ def test_journal_lines_with_byte_messages_are_understood() -> None:
 
 
 @given(st.integers(1, 200))
-@settings(max_examples=20)
+@settings(max_examples=draws(5, 20))
 def test_where_chunks_are_cut_changes_nothing(size: int) -> None:
     lines = [
         "[1.0] noise",

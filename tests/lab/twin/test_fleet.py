@@ -17,6 +17,7 @@ from holdfast.model.health import Health
 from holdfast.model.job import JobState
 from holdfast.model.lifecycle import Verb
 from holdfast.node import checks
+from tests.counts import draws
 
 HOUR = 3600.0
 
@@ -56,7 +57,7 @@ NAMES = st.sampled_from(sorted(scenarios()))
 
 
 @given(SEEDS, NAMES, st.integers(1, 24), st.sampled_from((0.6, 1.0)))
-@settings(max_examples=15)
+@settings(max_examples=draws(4, 15))
 def test_the_same_seed_tells_the_same_story(seed: int, name: str, nodes: int, shape: float) -> None:
     first = obeying(Simulation(scenario(name), nodes, seed, shape), HOUR)
     again = obeying(Simulation(scenario(name), nodes, seed, shape), HOUR)
@@ -64,7 +65,7 @@ def test_the_same_seed_tells_the_same_story(seed: int, name: str, nodes: int, sh
 
 
 @given(SEEDS, NAMES, st.integers(1, 24))
-@settings(max_examples=15)
+@settings(max_examples=draws(4, 15))
 def test_time_never_goes_back_and_every_change_follows_from_the_one_before(seed: int, name: str, nodes: int) -> None:
     told = obeying(Simulation(scenario(name), nodes, seed), HOUR)
     assert all(early.at <= late.at for early, late in pairwise(told))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from holdfast.model.wire.probe import ProbePolicy, Proof
 from holdfast.node.probes.isolation.coverage import Coverage
 from holdfast.node.probes.isolation.schedule import PlannedSession, ProbeSituation, plan, slots
+from tests.counts import draws
 
 HOUR = 3_600.0
 FAST = 100e9
@@ -50,7 +51,7 @@ class Days:
         return made
 
 
-@settings(max_examples=20)
+@settings(max_examples=draws(5, 20))
 @given(leaves=st.integers(2, 6), per_leaf=st.integers(1, 5), share=st.floats(0.2, 1.0))
 def test_every_pair_of_leaves_and_every_node_meets_within_each_period(leaves: int, per_leaf: int, share: float) -> None:
     policy = ProbePolicy(enabled=True, share=share, period_hours=6.0, minutes_per_day=120.0)
@@ -64,7 +65,7 @@ def test_every_pair_of_leaves_and_every_node_meets_within_each_period(leaves: in
             assert all(days.coverage.node_proven(node) > since for node in days.nodes)
 
 
-@settings(max_examples=50)
+@settings(max_examples=draws(10, 50))
 @given(
     leaves=st.integers(1, 4),
     per_leaf=st.integers(1, 6),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.model.signal import Event, Reading
 from holdfast.node.sources.host.kmsg import KmsgSource
+from tests.counts import draws
 
 NOW = 1_700_000_000.0
 UPTIME = 5000.0
@@ -250,7 +251,7 @@ def test_garbage_nuls_and_a_megabyte_line_do_not_hide_what_follows(log: Path) ->
 
 
 @given(st.binary(max_size=500))
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], max_examples=draws(10, 50))
 def test_no_bytes_make_it_fail(log: Path, data: bytes) -> None:
     log.write_bytes(data)
     kmsg = source(log)
