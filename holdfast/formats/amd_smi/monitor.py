@@ -6,7 +6,8 @@ from holdfast.formats.pci.address import normal
 from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
 
 _HEAD = re.compile(
-    r"^\s*(?:TIMESTAMP\s+)?GPU\s+(?:\S+\s+)*?(?:POWER|GPU_T|GFX_CLK|VRAM_USED|VRAM_USAGE)\b.*$", re.MULTILINE
+    r"^\s*(?:TIMESTAMP\s+)?GPU\s+(?:\S+\s+)*?(?:POWER|GPU_T|GFX_CLK|VRAM_USED|VRAM_USAGE|ENC_UTIL|DEC_UTIL|VCLOCK|MEM_CLOCK|SINGLE_ECC|PCIE_REPLAY|PVIOL)\b.*$",
+    re.MULTILINE,
 )
 _CELL = re.compile(r"N/A|\d+(?:\.\d+)?(?:/\s*\d+(?:\.\d+)?)?(?:\s?(?:W|°C|C|MHz|%|GB|MB|V|Mb/s))?(?=\s|$)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")

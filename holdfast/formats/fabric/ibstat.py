@@ -4,13 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from holdfast.formats.tool_output import ToolOutput
+from holdfast.formats.tool_output import NODE, ToolOutput
 
 _CA = re.compile(r"^\s*CA '([^']+)'")
 _PORT = re.compile(r"^\s*Port (\d+):\s*$")
 _FIELD = re.compile(r"^\s*([A-Za-z][\w ]*?):\s+(.*?)\s*(?:#.*)?$")
 _STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:")
 _FAILED = re.compile(r"^ibpanic: (.*?'([\w.-]+)'.*)$", re.MULTILINE)
+_NO_DEVICE = re.compile(r"^Fatal error:\s+(device '[^'\n]*': sys files not found.*?)\s*$", re.MULTILINE)
 _STATES = {"down": 1.0, "initializing": 2.0, "initialize": 2.0, "init": 2.0, "armed": 3.0, "active": 4.0}
 _PHYSICAL = {
     "sleep": 1.0,
@@ -24,6 +25,12 @@ Port = dict[str, str]
 
 
 def read(text: str) -> ToolOutput | None:
+    if no_device := _NO_DEVICE.search(text):
+        output = ToolOutput("ibstatus")
+        output.complain(
+            NODE, f"no RDMA device: {no_device[1]}", remedy="see whether lspci has the adapter, and load its driver"
+        )
+        return output
     output = output_of("ibstat" if _CA.search(text) or "CA '" in text else "ibstatus", _ports(text))
     if output is not None:
         for error, device in _FAILED.findall(text):

@@ -14,7 +14,19 @@ _NOT_STARTED = re.compile(
     r"systemd\[\d+\]: Failed to start (?P<what>.*?(?:NVIDIA|nvidia|DCGM|Slurm|InfiniBand|RDMA).*?)\.?$", re.M
 )
 _JOB = re.compile(rf"^Job for (?P<unit>{_NEEDED}[\w.@-]*\.service) failed because (?P<why>.*?)\.?$", re.MULTILINE)
-_STATUS = re.compile(rf"^\s*[●×○*]\s+(?P<unit>{_NEEDED}[\w.@-]*\.service)\b.*$", re.MULTILINE)
+_STATUS = re.compile(
+    rf"^\s*(?:[●×○*]\s+)?(?P<unit>{_NEEDED}[\w.@-]*\.service)(?: - .*)?\n(?=\s+Loaded: )", re.MULTILINE
+)
+_SYSLOG = re.compile(
+    r"^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,12}) \S+ "
+    r"(?!kernel: )[\w./@-]{1,64}(?:\[\d+\])?: ",
+    re.M,
+)
+_CARRIER = re.compile(
+    r"systemd-networkd\[\d+\]: (?P<networkd>[\w.-]{1,32}): (?P<went>[Ll]ost|[Gg]ained) carrier"
+    r"|NetworkManager\[\d+\]: .*\((?P<manager>[\w.-]{1,32})\): carrier: link (?P<link>dis)?connected"
+)
+MOSTLY = 0.8  # of the lines of a syslog look like one
 _ACTIVE = re.compile(r"^\s*Active: (\w+)(?: \(([^)]*)\))?", re.MULTILINE)
 _STARTED = re.compile(rf"systemd\[\d+\]: (?:Started|Stopped|Starting) .*|{_NEEDED}[\w.-]*\[\d+\]: ")
 _HOST_ENGINE = re.compile(
@@ -23,6 +35,7 @@ _HOST_ENGINE = re.compile(
     re.MULTILINE,
 )
 _HEALTH = re.compile(r"\[\[Health\]\] Detected an? (\w+) in health system (\w+): '?(.*)")
+_CABLE = "check cable, transceiver and switch port"
 REMEDY = "see why with journalctl -u, then start the service"
 
 
@@ -39,14 +52,35 @@ def read_services(text: str) -> ToolOutput | None:
         active = _ACTIVE.search(text, shown.end())
         if active:
             states[shown["unit"]] = "" if active[1] in ("active", "activating", "reloading") else active[2] or active[1]
-    if not states and not _STARTED.search(text):
+    if not states and not _STARTED.search(text) and not _is_syslog(text):
         return None
     output = ToolOutput("service log")
     output.lines = text.count("\n")
+    _take_carriers(output, text)
     for unit, state in states.items():
         if state:
             output.complain(NODE, f"{unit} {state}", fails=state != "dead", remedy=REMEDY)
     return output
+
+
+def _is_syslog(text: str) -> bool:
+    lines = sum(bool(line.strip()) for line in text.splitlines())
+    return len(_SYSLOG.findall(text)) >= max(1.0, MOSTLY * lines)
+
+
+def _take_carriers(output: ToolOutput, text: str) -> None:
+    """An interface that lost its link. Once, and back again, is how a node boots."""
+    losses: dict[str, int] = {}
+    gone: dict[str, bool] = {}
+    for change in _CARRIER.finditer(text):
+        name = change["networkd"] or change["manager"]
+        gone[name] = bool(change["link"]) if change["manager"] else change["went"].lower() == "lost"
+        losses[name] = losses.get(name, 0) + gone[name]
+    for name, times in losses.items():
+        if gone[name]:
+            output.complain(f"nic/{name}", f"{name} lost its link and did not get it back", remedy=_CABLE)
+        elif times > 1:
+            output.complain(f"nic/{name}", f"{name} lost its link {times} times", fails=False, remedy=_CABLE)
 
 
 def read_host_engine(text: str) -> ToolOutput | None:

@@ -8,10 +8,11 @@ from holdfast.formats.tool_output import NODE, ToolOutput
 
 _VERSION = re.compile(r"NVIDIA-SMI\s+\S+\s+(?:KMD Version|Driver Version):\s*(\S+)")
 _FIRST = re.compile(
-    r"^\|\s+(\d+)\s+(\S.*?)\s+(On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f:.]{7,16})\s+\S+\s*\|\s*(\S+)\s*\|\s*$"
+    r"^\|\s+(\d+)\s+(\S.*?)\s+(On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f:.]{7,16}|N/A)\s+\S+\s*\|\s*(\S+)\s*\|\s*$"
 )
 _SECOND = re.compile(
-    r"^\|\s*(N/A|\d+%|ERR!)\s+(\d+C|N/A|ERR!)\s+(P\d+|N/A|ERR!)\s+(\S+)\s*/\s*(\S+)\s*\|\s*(\S+)\s*/\s*(\S+)\s*\|\s*(\S+)\s+"
+    r"^\|\s*(N/A|\d+%|ERR!)\s+(\d+C|N/A|ERR!)\s+(P\d+|N/A|ERR!)\s+(\S+)\s*/\s*(\S+)\s*\|"
+    r"\s*(?:Not Supported|(\S+)\s*/\s*(\S+))\s*\|\s*(\S+)\s+"  # a Jetson shares the memory of its host
 )
 _NVLINK_GPU = re.compile(r"^\s*GPU (\d+): (.*?)(?: \(UUID: (.*?)\))?\s*$")
 _BY_ADDRESS = re.compile(r"^\s*GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
@@ -48,12 +49,13 @@ def read_summary(text: str) -> ToolOutput | None:
             if not model.endswith("..."):
                 fields["productname"] = model
             current = (f"gpu/{int(number)}", fields)
-            output.add(current[0], "gpu_pci_address", values.address_of(address))
+            if address != "N/A":
+                output.add(current[0], "gpu_pci_address", values.address_of(address))
         elif (second := _SECOND.match(line)) and current is not None:
             fan, temperature, state, power, cap, used, total, busy = second.groups()
             place, fields = current
             fields |= {"temperature.gpu": temperature, "power.draw": power, "power.limit": cap, "pstate": state}
-            fields |= {"memory.used": used, "memory.total": total, "utilization.gpu": busy}
+            fields |= {"memory.used": used or "N/A", "memory.total": total or "N/A", "utilization.gpu": busy}
             values.take(output, place, fields)
             if _NO_ANSWER in (fan, state):  # what no check reads; the others are judged where they are read
                 what = " and ".join(

@@ -442,6 +442,9 @@ def _reasons(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
         output.add(place, "gpu_clock_event_reasons", float(mask))
 
 
+_LICENCE = "vgpusoftwarelicensedproduct.licensestatus"
+
+
 def _state(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
     """Lost, or to be reset, or answering nothing: as the driver says it instead of a value."""
     plain = [key(text) for text in found.values()]
@@ -451,6 +454,9 @@ def _state(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
     for path, bad in _FABRIC_HEALTH.items():
         if key(found.get(path, "")) == bad:
             output.complain(place, f"NVLink fabric: {path.rpartition('.')[2]} is {found[path].strip()}", fails=False)
+    if (licence := found.get(_LICENCE, "")) and key(licence).startswith("unlicensed"):
+        why_slow = f"its vGPU licence is {licence.strip()}: the driver slows it down"
+        output.complain(place, why_slow, fails=False, remedy="see nvidia-gridd's log; give it a licence server")
     sick = sorted(path for path, text in found.items() if key(text) in _SICK)
     if sick and not lost:
         shown = ", ".join(sick[:4]) + (f" and {len(sick) - 4} more" if len(sick) > 4 else "")

@@ -190,7 +190,7 @@ def _jobs(text: str) -> ToolOutput | None:
         first = next((line for line in text.splitlines() if line.strip()), "").upper()
         found = jobs.from_table(text).whole if _JOB_HEADER.search(first) else None
     if not found:
-        return _job_states(text)
+        return _job_states(text) or _broken_table(text)
     output = ToolOutput("Slurm jobs")
     output.lines = len(found)
     failed = [job for job in found if job.state.name == "NODE_FAILED"]
@@ -198,6 +198,17 @@ def _jobs(text: str) -> ToolOutput | None:
         output.complain(
             "", f"job {job.id} ended because a node failed ({','.join(job.nodes) or 'nodes not given'})", fails=False
         )
+    return output
+
+
+def _broken_table(text: str) -> ToolOutput | None:
+    """The header of a list of jobs, and under it lines that do not fit."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) < 2 or not _JOB_HEADER.search(lines[0].upper()) or lines[0].count("|") < 3:
+        return None
+    output = ToolOutput("Slurm jobs")
+    output.lines = len(lines) - 1
+    output.doubt("", f"{len(lines) - 1} lines do not fit the header: no job can be read")
     return output
 
 

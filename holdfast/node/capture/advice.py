@@ -16,7 +16,8 @@ LOOKALIKES = (
     Lookalike(r"\A(?:\x89PNG|.?JFIF|%PDF|GIF8|\x7fELF)", "a picture or a program", "save the tool's text"),
     Lookalike(r"(?i)\A\s*(?:<!doctype html|<html)", "a web page", "save the tool's own output"),
     Lookalike(
-        r"NCCL (?:INFO|WARN)|Traceback \(most recent|ProcessGroupNCCL|torch\.distributed",
+        r"NCCL (?:INFO|WARN)|Traceback \(most recent|ProcessGroupNCCL|torch\.distributed|Watchdog caught collective"
+        r"|(?i:\b(?:iteration|step|epoch)[ :=]*\d+ ?[/|,: ].*\bloss\b)|\[Rank \d+\]",
         "a job's log",
         "run holdfast diagnose FILE",
     ),
@@ -42,7 +43,16 @@ LOOKALIKES = (
     Lookalike(
         r"(?m)^Device Type:|^PCI devices:|mlx\w+.*PSID", "mst or mlxfwmanager: firmware", "run mlxlink -d DEVICE"
     ),
-    Lookalike(r"\A\s*[\[{]", "JSON of a tool that is not known", "save the tool's text output"),
+    Lookalike(
+        r"(?m)^\s*DCGM_FI_\w+\s*,\s*(?:gauge|counter|label)",
+        "the list of fields that dcgm-exporter shall export",
+        "save what it exports: curl HOST:9400/metrics",
+    ),
+    Lookalike(
+        r"\A\s*(?:\{\s*[\"}]|\[\s*(?:[\[{\"\]]|\d+\s*[,\]]))",
+        "JSON of a tool that is not known",
+        "save the tool's text output",
+    ),
 )
 KNOWN = (
     "read are outputs of nvidia-smi, dcgmi, dcgm-exporter, nvidia-bug-report, amd-smi, rocm-smi, the kernel log, "

@@ -15,7 +15,7 @@ from holdfast.model.signal import Event
 from holdfast.node.capture.plain_text import unwrapped
 
 _KERNEL_LINE = re.compile(
-    r"^(?:\s*\[\s*\+?\d+\.\d+\]|\[\w{2,4}\.? \w{3,5}\.? +\d|<\d+>|\d+,\d+,\d+,|.{0,80}\bkernel: "
+    r"^(?:\s*\[\s*\+?\d+\.\d+\]|\[\w{2,4}\.? \w{3,5}\.? +\d|<\d+>|\d+,\d+,\d+,[^;\n]{0,80};|.{0,80}\bkernel: "
     r"|.*\"_TRANSPORT\"\s*:\s*\"kernel\"|.*NVRM: |kern +:\w+ *: "
     r"|(?:mlx5_core|amdgpu|pcieport|bnxt_en|ionic|efa|ena|nvidia-nvswitch\d*|EDAC|mce|nvme)[ :])",
     re.MULTILINE,
@@ -47,13 +47,7 @@ _AS_NVML = {
     "dcgm_ecc_volatile_uncorrected_total": "gpu_ecc_volatile_uncorrected_total",
     "dcgm_ecc_volatile_corrected_total": "gpu_ecc_volatile_corrected_total",
 }  # in a file the exporter is the only one that tells: its values stand for NVML's
-_PERFTEST = re.compile(
-    r"^\s*(?:RDMA_(?:Write|Read)|Send|Atomic\w*) (?:Post List )?(?:Bidirectional )?(?:BW|Latency) Test", re.M
-)
-_OSU = re.compile(r"^# OSU (?:MPI|UPC|OpenSHMEM|XCCL|NCCL)\S* .*(?:Latency|Bandwidth|Test)", re.MULTILINE)
-_PERFTEST_ERROR = re.compile(
-    r"^.*(?:Completion with error|Couldn't connect|Unable to Connect|Failed to modify QP).*$", re.M
-)
+_PORT_LIST = re.compile(r"^(?:SW|CA|RT)\s+\d+\s+\d+\s+0x[0-9a-f]{16}\s+(?:\d+x|\?\?)\s+\S", re.MULTILINE)
 _QUOTED = re.compile(r"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): \d|SXid \(PCI:|amdgpu.*\d (?:new )?uncorrectable")
 _OOM_KILLER = re.compile(r"(\S{1,64}) invoked oom-killer: gfp_mask=0x")
 _TOLD = {
@@ -175,10 +169,11 @@ def _judge_sample(output: ToolOutput, place: str, signal: str, value: float) -> 
 def subnet_map(text: str) -> ToolOutput | None:
     """A map of the subnet: recognised, and used with `holdfast probe run --topology`."""
     found = subnet.parse(text)
-    if len(found.nodes) < 2 or not found.cables:
+    ports = len(_PORT_LIST.findall(text))
+    if (len(found.nodes) < 2 or not found.cables) and not ports:
         return None
     output = ToolOutput("ibnetdiscover")
-    output.lines = len(found.nodes)
+    output.lines = len(found.nodes) or ports
     return output
 
 
@@ -198,16 +193,4 @@ def collectives(text: str) -> ToolOutput | None:
         output.doubt(NODE, found.trouble)
     elif found.trouble:
         output.complain(NODE, found.trouble, fails=False)
-    return output
-
-
-def benchmarks(text: str) -> ToolOutput | None:
-    """perftest and OSU: recognised. A figure without a reference is no verdict; `probe run` measures and compares."""
-    tool = "perftest" if _PERFTEST.search(text) else "OSU benchmarks" if _OSU.search(text) else ""
-    if not tool:
-        return None
-    output = ToolOutput(tool)
-    output.lines = text.count("\n")
-    if error := _PERFTEST_ERROR.search(text):
-        output.complain(NODE, error[0], remedy="check the link and the addresses of both ends")
     return output

@@ -22,6 +22,7 @@ REPORT = "file.report"
 HISTORY_SECONDS = 20 * 3600.0  # a file is judged as of its end: what is older counts as this old
 GPU_MODEL = "gpu_model"
 SOMETIME = 1.0e9
+MOST_NOTED = 5
 FRESH_SECONDS = 7 * 86400.0
 
 
@@ -68,7 +69,7 @@ def judge_outputs(outputs: Sequence[ToolOutput], name: str, settings: Settings) 
         else:
             judged.left_out.append(check)
     complaints = [one for output in outputs for one in output.complaints]
-    judged.verdicts[REPORT] = _report(complaints, outputs, name)
+    judged.verdicts[REPORT] = _report(complaints, outputs, name, judged.health)
     return judged
 
 
@@ -132,12 +133,22 @@ def merged(judged: Sequence[FileVerdict]) -> FileVerdict:
     return FileVerdict(", ".join(one.node for one in judged), tools, verdicts, left_out)
 
 
-def _report(complaints: Sequence[Complaint], outputs: Sequence[ToolOutput], name: str) -> Verdict:
+def _nothing_wrong(outputs: Sequence[ToolOutput], others: Health) -> str:
+    """What was read, and what it mentions that needs no repair: a program's Xid, a non-fatal SXid."""
+    read = ", ".join(one.tool for one in outputs)
+    if others in (Health.FAIL, Health.DEGRADED):
+        return f"{read} reports nothing beside what the checks say"
+    noted = {(one.kind, one.code, one.device): one for output in outputs for one in output.events}
+    named = [f"{kind} {code or ''} {device or ''}".strip() for kind, code, device in list(noted)[:MOST_NOTED]]
+    more = f" and {len(noted) - MOST_NOTED} more" if len(noted) > MOST_NOTED else ""
+    return f"{read} reports nothing wrong" + (f"; it mentions {', '.join(named)}{more}" if named else "")
+
+
+def _report(complaints: Sequence[Complaint], outputs: Sequence[ToolOutput], name: str, others: Health) -> Verdict:
     rows = [Row(_subject(name, one.place), _health(one), reason=one.text) for one in complaints]
     leading = next((one for one in complaints if one.fails), next((one for one in complaints if not one.unknown), None))
     if not rows:
-        read = ", ".join(f"{one.tool}" for one in outputs)
-        rows = [Row(f"node/{name}", Health.PASS, reason=f"{read} reports nothing wrong")]
+        rows = [Row(f"node/{name}", Health.PASS, reason=_nothing_wrong(outputs, others))]
     return Verdict(
         check=REPORT,
         rows=tuple(rows),

@@ -105,7 +105,8 @@ def by_host(text: str) -> dict[str, str]:
 
 def _are_siblings(hosts: set[str]) -> bool:
     """Hosts of a cluster differ in their numbers. Names of fields, repeated for every part, do not look like that."""
-    return len({re.sub(r"\d+", "#", host) for host in hosts}) == 1 and all(re.search(r"\d", host) for host in hosts)
+    shapes = {re.sub(r"\d+", "#", host) for host in hosts}
+    return len(shapes) == 1 and shapes != {"#"} and all(re.search(r"\d", host) for host in hosts)
 
 
 def _joined(parts: Iterable[tuple[str, str]]) -> dict[str, str]:

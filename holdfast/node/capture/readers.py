@@ -24,15 +24,16 @@ from holdfast.formats.fabric import (
     rdma_statistics,
     subnet_dumps,
 )
-from holdfast.formats.host import memory, services
+from holdfast.formats.host import benchmarks, memory, services, sysfs_text
 from holdfast.formats.kubernetes import kubectl
 from holdfast.formats.nvidia_smi import listing, query, query_csv, tables
 from holdfast.formats.pci import lspci
 from holdfast.formats.prometheus import amd_exporter, node_exporter
 from holdfast.formats.slurm import any_output as slurm
+from holdfast.formats.slurm import others as slurm_others
 from holdfast.formats.storage import disks
 from holdfast.formats.tool_output import NODE, ToolOutput
-from holdfast.node.capture import glue
+from holdfast.node.capture import glue, sysfs_tree
 from holdfast.node.capture.plain_text import blocks, by_command, plain, without_prefixes
 
 
@@ -79,6 +80,13 @@ FORMATS = (
     ),
     FileFormat("lspci", "-vvv", "PCIe link width and speed, AER status", glue.kernel),
     FileFormat("lspci excerpt", "LnkCap and LnkSta alone", "a narrow link", lspci.read_excerpt, alone=True),
+    FileFormat("AER counters", "one aer_dev_* file", "fatal and non-fatal PCIe errors", sysfs_text.read_aer),
+    FileFormat(
+        "files of /sys",
+        "`grep -r`, `head` or `cat` of several files, a JSON object of paths",
+        "RDMA ports, their transport counters, memory errors",
+        sysfs_tree.of_text,
+    ),
     FileFormat("dcgmi diag", "DCGM 2 to 4, table and JSON", "every result", glue.diagnostic),
     FileFormat("dcgmi health", "-c, table and JSON", "every failure and warning", dcgmi.read_health),
     FileFormat("dcgmi nvlink", "-s and -e", "NVLink lanes and errors", dcgmi.read_nvlink),
@@ -166,8 +174,15 @@ FORMATS = (
     FileFormat("nvme smart-log", "text and JSON", "critical warning, spare, media errors, wear", disks.read),
     FileFormat("smartctl", "text and JSON", "health, sectors, the NVMe facts", disks.read),
     FileFormat("nccl-tests", "NCCL and RCCL, text and JSON", "wrong results", glue.collectives),
-    FileFormat("perftest", "ib_write_bw and its siblings", "recognised; that it did not fail", glue.benchmarks),
-    FileFormat("OSU benchmarks", "5 to 7", "recognised; that it did not fail", glue.benchmarks),
+    FileFormat("perftest", "ib_write_bw and its siblings", "recognised; that it did not fail", benchmarks.read),
+    FileFormat("OSU benchmarks", "5 to 7", "recognised; that it did not fail", benchmarks.read),
+    FileFormat("gpu-burn", "any", "a GPU with wrong results, or that stopped", benchmarks.read),
+    FileFormat(
+        "other benchmarks",
+        "nvbandwidth, bandwidthTest, rocm-bandwidth-test, TransferBench, GPCNeT, HPL, STREAM, fio, UCC",
+        "recognised; that it did not fail",
+        benchmarks.read,
+    ),
     FileFormat(
         "Slurm nodes",
         "JSON of 21.08 to 25.11, scontrol show node, sinfo (header or not)",
@@ -180,6 +195,14 @@ FORMATS = (
         "JSON of 21.08 to 25.11, squeue, sacct and scontrol show job",
         "jobs that a node ended",
         slurm.read,
+        alone=True,
+    ),
+    FileFormat("Slurm log", "slurmctld and slurmd", "nodes that were set down or drained", slurm_others.read),
+    FileFormat(
+        "other Slurm output",
+        "scontrol show partition, config, topology and reservation; seff, sdiag, sshare, sacctmgr",
+        "partitions that are not up; the others are recognised",
+        slurm_others.read,
         alone=True,
     ),
 )

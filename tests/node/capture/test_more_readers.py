@@ -184,4 +184,4 @@ def test_a_copy_of_sysfs_is_judged_as_the_live_one_is(tmp_path, state, health):
         (port / "rate").write_text("400 Gb/sec (4X NDR)\n")
         (port / "link_layer").write_text("InfiniBand\n")
     found = check_file(str(tmp_path), Settings())
-    assert (found.tools, found.health.value) == (["sysfs infiniband"], health)
+    assert (found.tools, found.health.value) == (["files of /sys"], health)

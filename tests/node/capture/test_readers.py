@@ -211,5 +211,11 @@ def test_every_format_has_a_case_here():
         "ibdiagnet2.pm",
         "unhealthy ports",
         "lspci excerpt",
+        "AER counters",  # test_sysfs_and_slurm_texts.py
+        "files of /sys",
+        "gpu-burn",
+        "other benchmarks",
+        "Slurm log",
+        "other Slurm output",
     }
     assert untested <= elsewhere

@@ -1,0 +1,108 @@
+"""Slurm output that is no list of nodes or jobs: logs of slurmctld and slurmd, partitions, seff, sdiag, settings."""
+
+import re
+
+from holdfast.formats.slurm import hostlist
+from holdfast.formats.tool_output import ToolOutput
+
+_LOG = re.compile(r"(?:^|\s)(?:slurmctld|slurmd|slurmstepd)(?:\[\d+\])?: |^\[\d{4}-\d\d-\d\dT[\d:.]+\] ", re.MULTILINE)
+_NODE = r"[\w.-]+(?:\[[\d,-]+\][\w.-]*)*"
+_MARKED = re.compile(
+    rf"(?:^|\s|: )(?:error: )?(?:Setting node (?P<set>{_NODE}) state to (?P<as>\w+) with reason:\s*(?P<why>.*)"
+    rf"|[Nn]odes? (?P<silent>{_NODE}) not responding(?:, setting DOWN)?"
+    rf"|drain_nodes: node (?P<drained>{_NODE}) state set to (?P<drain>DRAIN\w*)"
+    rf"|update_node: node (?P<updated>{_NODE}) (?:reason set to: (?P<reason>.*)|state set to (?P<state>\w+)))",
+)
+_PARTITION = re.compile(r"^PartitionName=(?P<name>\S+)(?P<rest>(?:(?!\n\s*\n|^PartitionName=).|\n)*)", re.MULTILINE)
+_STATE = re.compile(r"\bState=(\w+)")
+_SEFF = re.compile(r"^Job ID: (?P<job>\S+)\n(?:.*\n)*?State: (?P<state>[A-Z_]+)", re.MULTILINE)
+_KNOWN = (
+    ("sdiag", re.compile(r"^sdiag output at |\"schedule_cycle_last\"", re.MULTILINE)),
+    ("scontrol show config", re.compile(r"^Configuration data as of \S+$", re.MULTILINE)),
+    ("scontrol listpids", re.compile(r"^PID +JOBID +STEPID", re.MULTILINE)),
+    ("scontrol show topology", re.compile(r"^(?:SwitchName|BlockName)=\S+ ", re.MULTILINE)),
+    ("scontrol show reservation", re.compile(r"^ReservationName=\S+ StartTime=", re.MULTILINE)),
+    ("sshare", re.compile(r"^\s*Account[ |]+User[ |]+RawShares", re.MULTILINE)),
+    ("sacctmgr", re.compile(r"^\s*Cluster[ |]+Account[ |]+User", re.MULTILINE)),
+    ("Slurm version", re.compile(r"\Aslurm \d\d\.\d\d\.\S+\s*\Z")),
+    ("sinfo of GPUs", re.compile(r"\A(?:\d+ (?:\S+ )?(?:gpu:\S+|\(null\))(?: (?:gpu:\S+|\(null\)))?\s*)+\Z")),
+    ("sinfo of CPUs", re.compile(r"\A(?:[\w.*-]+(?:[ |,]+\d+)*[ |,]+\d+/\d+/\d+/\d+\s*)+\Z")),
+)
+RESUME = "see why, repair it, then `scontrol update nodename=... state=resume`"
+
+
+def read(text: str) -> ToolOutput | None:
+    return _log(text) or _partitions(text) or _efficiency(text) or _recognised(text)
+
+
+def _log(text: str) -> ToolOutput | None:
+    """The last word on each node counts; one that slurmctld resumed is well."""
+    if not _LOG.search(text):
+        return None
+    told: dict[str, str] = {}
+    for found in _MARKED.finditer(text):
+        node, state = _said(found)
+        told[node] = "" if state.startswith(("RESUME", "IDLE")) else f"{state}{_reason(found, told.get(node, ''))}"
+    if not told and len(re.findall(r"\bslurm(?:ctld|d|stepd)\b", text)) < 2:
+        return None
+    output = ToolOutput("Slurm log")
+    output.lines = text.count("\n")
+    for node, state in told.items():
+        for name in _names(node):
+            if state:
+                output.complain(f"node/{name}", state, fails=not state.startswith("DRAIN"), remedy=RESUME)
+    return output
+
+
+def _said(found: re.Match[str]) -> tuple[str, str]:
+    if found["set"]:
+        return found["set"], found["as"]
+    if found["silent"]:
+        return found["silent"], "NOT_RESPONDING"
+    if found["drained"]:
+        return found["drained"], found["drain"]
+    return found["updated"], found["state"] or "DRAIN"
+
+
+def _reason(found: re.Match[str], before: str) -> str:
+    why = found["why"] or found["reason"] or before.partition(": ")[2]
+    return f": {why.strip()}" if why else ""
+
+
+def _names(text: str) -> list[str]:
+    try:
+        return hostlist.expand(text)
+    except ValueError:
+        return [text]
+
+
+def _partitions(text: str) -> ToolOutput | None:
+    found = [(one["name"], _STATE.search(one["rest"])) for one in _PARTITION.finditer(text)]
+    if not found:
+        return None
+    output = ToolOutput("Slurm partitions")
+    output.lines = len(found)
+    for name, state in found:
+        if state and state[1] != "UP":
+            output.complain("", f"partition {name} is {state[1]}", fails=False, remedy="scontrol update partition")
+    return output
+
+
+def _efficiency(text: str) -> ToolOutput | None:
+    job = _SEFF.search(text)
+    if job is None:
+        return None
+    output = ToolOutput("seff")
+    output.lines = 1
+    if job["state"] == "NODE_FAIL":
+        output.complain("", f"job {job['job']} ended because a node failed", fails=False)
+    return output
+
+
+def _recognised(text: str) -> ToolOutput | None:
+    tool = next((tool for tool, shape in _KNOWN if shape.search(text)), "")
+    if not tool:
+        return None
+    output = ToolOutput(tool)
+    output.lines = text.count("\n") + 1
+    return output
