@@ -26,15 +26,17 @@ Port = dict[str, str]
 
 def read(text: str) -> ToolOutput | None:
     if no_device := _NO_DEVICE.search(text):
-        output = ToolOutput("ibstatus")
-        output.complain(
-            NODE, f"no RDMA device: {no_device[1]}", remedy="see whether lspci has the adapter, and load its driver"
-        )
-        return output
+        return _without_device(no_device[1])
     output = output_of("ibstat" if _CA.search(text) or "CA '" in text else "ibstatus", _ports(text))
     if output is not None:
         for error, device in _FAILED.findall(text):
             output.doubt(f"nic/{device}", f"the tool gave up here: {error}")
+    return output
+
+
+def _without_device(why: str) -> ToolOutput:
+    output = ToolOutput("ibstatus")
+    output.complain(NODE, f"no RDMA device: {why}", remedy="see whether lspci has the adapter, and load its driver")
     return output
 
 

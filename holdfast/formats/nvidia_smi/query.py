@@ -17,6 +17,12 @@ _EXCERPT = re.compile(
     r"\s*\n\s+\S[^:\n]*?(?:\s{2,}: |\n\s+\S[^:\n]*?\s{2,}: )",
     re.MULTILINE,
 )
+_SECTIONS = re.compile(
+    r"<(?:gpu_temp|temperature|(?:gpu_)?power_readings|clocks|clocks_(?:throttle|event)_reasons|fb_memory_usage|ecc_errors"
+    r"|remapped_rows|performance_state|fan_speed|utilization|retired_pages|pci_gpu_link_info)>"
+)
+LEAST_SECTIONS = 2
+_TAG = re.compile(r"<(/?)([a-z]\w{1,80})[^<>]{0,200}>([^<]{0,400})")
 _LINE = re.compile(r"^(\s*)([^:]*?)\s*(?::(?: (.*))?)?$")
 _PROCESS_KEYS = ("processid", "pid")
 _HANDLE = re.compile(
@@ -89,12 +95,12 @@ def _block(lines: list[str]) -> Fields:
 def read_xml(text: str) -> ToolOutput | None:
     start = text.find("<nvidia_smi_log")
     if start < 0:
-        return None
+        return _fragment(text) if len(_SECTIONS.findall(text)) >= LEAST_SECTIONS else None
     end = text.find("</nvidia_smi_log>", start)
     try:
         root = ElementTree.fromstring(text[start : end + len("</nvidia_smi_log>")] if end > 0 else text[start:])
     except (ElementTree.ParseError, ValueError):  # ValueError: text that no encoding holds
-        return None
+        return _fragments(text[start:])
     output = ToolOutput("nvidia-smi -q -x")
     if version := (root.findtext("driver_version") or "").strip():
         output.version = version
@@ -103,6 +109,40 @@ def read_xml(text: str) -> ToolOutput | None:
         address = values.address_of(gpu.get("id", ""))
         _gpu(output, number, address, dict(_walk(gpu, ())))
     return output
+
+
+def _fragments(text: str) -> ToolOutput | None:
+    """A document that breaks off: its GPUs as far as they go."""
+    output = ToolOutput("nvidia-smi -q -x")
+    for number, part in enumerate(re.split(r"<gpu id=", text)[1:]):
+        address, _, fields = part.partition(">")
+        _gpu(output, number, values.address_of(address.strip("\"' ")), _leaves(fields))
+    if not output.present:
+        return None
+    output.doubt(NODE, "the XML document breaks off: what is missing is not judged")
+    return output
+
+
+def _fragment(text: str) -> ToolOutput | None:
+    """Sections of one GPU that were copied out of a document."""
+    output = ToolOutput("nvidia-smi -q -x")
+    values.take(output, "gpu/0", _leaves(text))
+    return output if output.signals else None
+
+
+def _leaves(text: str) -> Fields:
+    """Values by their path, whatever is not closed or was not opened."""
+    found: Fields = {}
+    above: list[str] = []
+    for closing, tag, value in _TAG.findall(text):
+        name = key(tag)
+        if closing:
+            del above[len(above) - 1 - above[::-1].index(name) if name in above else 0 :]
+            continue
+        above.append(name)
+        if value.strip():
+            found.setdefault(".".join(above), value.strip())
+    return found
 
 
 def _walk(element: ElementTree.Element, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from holdfast.formats.slurm import fields, hostlist, jobs, nodes
+from holdfast.formats.slurm import fields, hostlist, jobs, nodes, others
 from holdfast.formats.slurm.nodes import SlurmNode
 from holdfast.formats.tool_output import ToolOutput
 from holdfast.model.job import JobState
@@ -42,7 +42,7 @@ _KNOWN = {flag.lower() for flag in fields.FLAGS} | {
 def read(text: str) -> ToolOutput | None:
     found = _nodes(text)
     if found is None:
-        return _jobs(text) or _summary(text)
+        return _jobs(text) or _summary(text) or others.read(text)
     output = ToolOutput("Slurm nodes")
     output.lines = len(found)
     for node in found:

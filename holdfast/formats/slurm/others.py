@@ -14,6 +14,9 @@ _MARKED = re.compile(
     rf"|update_node: node (?P<updated>{_NODE}) (?:reason set to: (?P<reason>.*)|state set to (?P<state>\w+)))",
 )
 _PARTITION = re.compile(r"^PartitionName=(?P<name>\S+)(?P<rest>(?:(?!\n\s*\n|^PartitionName=).|\n)*)", re.MULTILINE)
+_CPUS = re.compile(r"\d+/\d+/\d+/\d+")
+_AVAILABILITY = frozenset({"up", "down", "drain", "inact"})
+LEAST_COLUMNS = 3
 _STATE = re.compile(r"\bState=(\w+)")
 _SEFF = re.compile(r"^Job ID: (?P<job>\S+)\n(?:.*\n)*?State: (?P<state>[A-Z_]+)", re.MULTILINE)
 _KNOWN = (
@@ -32,10 +35,10 @@ RESUME = "see why, repair it, then `scontrol update nodename=... state=resume`"
 
 
 def read(text: str) -> ToolOutput | None:
-    return _log(text) or _partitions(text) or _efficiency(text) or _recognised(text)
+    return _partitions(text) or _efficiency(text) or _recognised(text)
 
 
-def _log(text: str) -> ToolOutput | None:
+def read_log(text: str) -> ToolOutput | None:
     """The last word on each node counts; one that slurmctld resumed is well."""
     if not _LOG.search(text):
         return None
@@ -77,15 +80,26 @@ def _names(text: str) -> list[str]:
 
 
 def _partitions(text: str) -> ToolOutput | None:
-    found = [(one["name"], _STATE.search(one["rest"])) for one in _PARTITION.finditer(text)]
+    states = ((one["name"], _STATE.search(one["rest"])) for one in _PARTITION.finditer(text))
+    found = [(name, state[1]) for name, state in states if state] or _partition_rows(text)
     if not found:
         return None
     output = ToolOutput("Slurm partitions")
     output.lines = len(found)
     for name, state in found:
-        if state and state[1] != "UP":
-            output.complain("", f"partition {name} is {state[1]}", fails=False, remedy="scontrol update partition")
+        if state.upper() != "UP":
+            output.complain("", f"partition {name} is {state}", fails=False, remedy="scontrol update partition")
     return output
+
+
+def _partition_rows(text: str) -> list[tuple[str, str]]:
+    """`sinfo -o` without a header: one column has nothing but the availability of partitions, one counts CPUs."""
+    rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.strip()]
+    if not rows or min(map(len, rows)) < LEAST_COLUMNS or not all(any(map(_CPUS.fullmatch, row)) for row in rows):
+        return []
+    columns = list(zip(*rows, strict=False))
+    state = next((n for n, column in enumerate(columns) if _AVAILABILITY.issuperset(column)), None)
+    return [] if state is None else [(row[0].rstrip("*"), row[state]) for row in rows]
 
 
 def _efficiency(text: str) -> ToolOutput | None:

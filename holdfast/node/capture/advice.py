@@ -57,7 +57,8 @@ LOOKALIKES = (
 KNOWN = (
     "read are outputs of nvidia-smi, dcgmi, dcgm-exporter, nvidia-bug-report, amd-smi, rocm-smi, the kernel log, "
     "lspci, InfiniBand tools, mlxlink, ethtool, rdma, NVOS and NMX, fabric manager, IMEX, ipmitool, Redfish, "
-    "nvme, smartctl, Slurm, kubectl, nccl-tests and bundles of `holdfast capture`; docs/formats.md has all"
+    "nvme, smartctl, files of /sys, Slurm, kubectl, nccl-tests, benchmarks and bundles of `holdfast capture`; "
+    "docs/formats.md has all"
 )
 MOST_CHARACTERS = 200_000
 

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _EMPHASIS = re.compile(r"^[_*]{1,3}(?=\[ *\d+\.\d+\]|[A-Z][a-z]{2} +\d+ \d\d:)", re.MULTILINE)  # of Markdown
+_MARGIN = re.compile(
+    r"^[+>|] ?(?:> ?)*(?=\[ *\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2} |NVRM: |kernel: )", re.MULTILINE
+)
 _QUOTE = re.compile(r"^(?:> ?)+", re.MULTILINE)
 MOSTLY = 0.6  # of the lines are quoted: a letter, and not a log with a prompt in it
 NEARLY_ALL = 0.9  # of the lines begin with a prefix
@@ -41,6 +44,7 @@ _NOISE = (
 
 
 def plain(text: str) -> str:
+    text = _MARGIN.sub("", text)
     text = _EMPHASIS.sub("", _COLOUR.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and sum(line.startswith(">") for line in lines) >= MOSTLY * len(lines):

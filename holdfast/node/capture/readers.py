@@ -197,12 +197,12 @@ FORMATS = (
         slurm.read,
         alone=True,
     ),
-    FileFormat("Slurm log", "slurmctld and slurmd", "nodes that were set down or drained", slurm_others.read),
+    FileFormat("Slurm log", "slurmctld and slurmd", "nodes that were set down or drained", slurm_others.read_log),
     FileFormat(
         "other Slurm output",
         "scontrol show partition, config, topology and reservation; seff, sdiag, sshare, sacctmgr",
         "partitions that are not up; the others are recognised",
-        slurm_others.read,
+        slurm.read,
         alone=True,
     ),
 )

@@ -44,6 +44,7 @@ SAMPLES = (
     "bnxt_en 0000:22:04.0 ens5np0: NETDEV WATCHDOG: CPU: 3: transmit queue 0 timed out 5010 ms",
     "nvidia 0000:3b:00.0: AER: can't recover (no error_detected callback)",
     "pcieport 0000:80:01.0: DPC: containment event, status:0x1f01 source:0x0000",
+    "EEH: Frozen PE#fd on PHB#1 detected",
     "pcieport 0000:80:01.0: pciehp: Slot(5): Link Down",
     "mlx5_core 0000:5c:00.0 eth2: Link down",
     "mlx5_core 0000:5c:00.0 eth2: Link up",

@@ -55,6 +55,12 @@ EEH = "[    2.0] EEH: Frozen PE#7 on PHB#1 detected\n[    2.1] EEH: PE location:
 LSPCI = "00:00.0 Host bridge [0600]: A Corp. Bridge [8086:29c0]\n01:00.0 3D controller [0302]: B Corp. X [10de:20b2]\n"
 LSPCI += "02:00.0 Bridge [0680]: B Corp. Y [10de:1af1]\n02:00.1 Bridge [0680]: B Corp. Y [10de:1af1]\n"
 DECODE = "GPU  ENC_UTIL  DEC_UTIL  VCLOCK  DCLOCK\n  0       N/A     0.0 %  29 MHz  22 MHz\n"
+SECTIONS = """</pci><fan_speed>30 %</fan_speed><performance_state>P0</performance_state>
+<temperature><gpu_temp>41 C</gpu_temp></temperature><power_readings><power_draw>{}</power_draw>
+"""
+BROKEN = '<nvidia_smi_log><driver_version>580.1</driver_version><gpu id="00000000:1B:00.0"><pci>'
+MARGIN = "What I see:\n\n"
+MARGIN += "> NVRM: Xid (PCI:0000:1b:00): 79, pid=7, name=p, GPU has fallen off the bus.\n- it is gone\n- again\n"
 JOBS = "JobID|JobName|State|ExitCode\nup|of|it\n"
 CASES = {
     "an inventory": (_inventory(), "files of /sys", "pass", ""),
@@ -98,6 +104,13 @@ CASES = {
     "slurmctld, silent": (CONTROLLER.format("error: Nodes g[1-2] not responding"), "Slurm log", "fail", "node/g2"),
     "partition": (PARTITION.format("UP"), "Slurm partitions", "pass", ""),
     "partition, down": (PARTITION.format("DOWN"), "Slurm partitions", "degraded", "train is DOWN"),
+    "rows of partitions": ("a*|c[1-2]|up|0/2/0/2\nb|c3|up|1/2/3/4\n", "Slurm partitions", "pass", ""),
+    "rows of partitions, down": ("a*|c[1-2]|up|0/2/0/2\nb|c3|down|1/2/3/4\n", "Slurm partitions", "degraded", "b is"),
+    "sections of XML": (SECTIONS.format("70.0 W"), "nvidia-smi -q -x", "pass", ""),
+    "sections of XML, an error": (SECTIONS.format("[Unknown Error]"), "nvidia-smi -q -x", "fail", "gpu/0"),
+    "XML that breaks off": (BROKEN + SECTIONS.format("70.0 W"), "nvidia-smi -q -x", "unknown", ""),
+    "XML that breaks off, an error": (BROKEN + SECTIONS.format("[Unknown Error]"), "nvidia-smi -q -x", "fail", "gpu/0"),
+    "lines of a log in the margin": (MARGIN, "kernel log", "fail", "Xid 79"),
     "seff": (SEFF.format("COMPLETED"), "seff", "pass", ""),
     "seff, node failed": (SEFF.format("NODE_FAIL"), "seff", "degraded", "job 77"),
     "sdiag": ("***\nsdiag output at Wed Apr 12 11:04:01 2017\nJobs failed: 0\n", "sdiag", "pass", ""),
