@@ -9,7 +9,10 @@ from holdfast.cli.shared.fleet_clock import fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import clock, console, plain, styled, table
 from holdfast.client.client import connect
+from holdfast.model.lifecycle import Verb
+from holdfast.model.records import Outcome
 
+MOST = 10_000  # of the newest are looked through for a verb or a state
 app = typer.Typer(no_args_is_help=True)
 
 
@@ -23,17 +26,22 @@ def list_actions(
     node: Annotated[str, typer.Option(help="Only for this node.")] = "",
     verb: Annotated[str, typer.Option(help="Only these, such as drain or reset_gpu.")] = "",
     state: Annotated[str, typer.Option(help="Only in this state, such as proposed, failed or done.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most the newest N.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Show at most the newest N.")] = 100,
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
     """List actions, oldest first: planned, running and finished, with node and reason."""
+    _expect("verb", verb, [one.value for one in Verb])
+    _expect("state", state, [one.value for one in Outcome])
     client = connect(url, token)
-    found = client.get("/v1/actions", node=node, limit=limit)["actions"]
-    shown = [one for one in found if verb in ("", one["verb"]) and state in ("", one["state"])]
+    found = client.get("/v1/actions", node=node, limit=MOST if verb or state else limit)["actions"]
+    shown = [one for one in found if verb in ("", one["verb"]) and state in ("", one["state"])][:limit]
     if as_json:
         typer.echo(json.dumps({"actions": shown}))
+        return
+    if not shown:
+        console().print("no actions")
         return
     times = fleet_clock(client)
     rows = table("when", "node", "action", "state", "tries", "why", "what came of it")
@@ -41,3 +49,9 @@ def list_actions(
         cells = (plain(one["node"]), plain(one["verb"]), styled(one["state"]), str(one["attempts"]))
         rows.add_row(clock(times.at(one["at"])), *cells, plain(one["cause"] or one["reason"]), plain(one["detail"]))
     console().print(rows)
+
+
+def _expect(name: str, given: str, known: list[str]) -> None:
+    """A word that no action has would show none of them, as if nothing had happened."""
+    if given and given not in known:
+        raise typer.BadParameter(f"expected one of {', '.join(known)}, not {given[:40]!r}", param_hint=f"--{name}")

@@ -32,6 +32,9 @@ def list_orders(
     if as_json:
         typer.echo(json.dumps(found))
         return
+    if not found["orders"]:
+        console().print("no orders wait for an answer")
+        return
     fleet = fleet_clock(client)
     rows = table("decided", "node", "order", "handed over", "again", "why")
     for one in found["orders"]:

@@ -32,7 +32,9 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
     except (SettingsError, BadNumber) as error:
         return _refuse(str(error), USAGE_ERROR)
     except _CommandError as error:
-        message = f"{getattr(error, 'format_message', error.__str__)()}{_help_of(error)}"
+        sentence = str(getattr(error, "format_message", error.__str__)())
+        help_of = _help_of(error)
+        message = f"{sentence.removesuffix('.')}{help_of}" if help_of else sentence
         return _refuse(message, USAGE_ERROR if isinstance(error, _UsageError) else 1)
     except (typer.Abort, KeyboardInterrupt):
         return 130

@@ -39,3 +39,9 @@ def test_a_name_that_nothing_has(capsys: pytest.CaptureFixture[str], noun: str, 
 def test_a_wrong_option_names_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(_app(""), ["node", "show", "n9", "--colour"]) == 64
     assert capsys.readouterr().err.endswith("; see `holdfast node show -h`\n")
+
+
+def test_a_missing_argument_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(_app(""), ["node", "show"]) == 64
+    said = capsys.readouterr().err.lower()
+    assert said == "holdfast: missing argument 'name'; see `holdfast node show -h`\n"

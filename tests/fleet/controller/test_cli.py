@@ -201,3 +201,30 @@ def test_a_preview_reads_the_controllers_store(controller: Controller, capsys: p
     assert run(["policy", "preview", "--since", "1h", "--config", str(controller.config), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["left_service"] == {"p1": 1}
+
+
+def listed_actions(capsys: pytest.CaptureFixture[str], *options: str) -> list[tuple[str, str]]:
+    capsys.readouterr()
+    assert run(["action", "list", "--json", *options]) == 0
+    return [(one["node"], one["verb"]) for one in json.loads(capsys.readouterr().out)["actions"]]
+
+
+def test_actions_of_a_verb_are_found_however_many_others_are_newer(capsys: pytest.CaptureFixture[str]) -> None:
+    newest = listed_actions(capsys, "--limit", "1")
+    other = next(verb for _, verb in listed_actions(capsys) if verb != newest[0][1])
+    found = listed_actions(capsys, "--verb", other, "--limit", "1")
+    assert [verb for _, verb in found] == [other]
+
+
+def test_a_word_that_no_action_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["action", "list", "--verb", "drian"]) == 64
+    assert "expected one of" in capsys.readouterr().err
+    assert run(["action", "list", "--state", "open"]) == 64
+    assert "proposed" in capsys.readouterr().err
+
+
+def test_empty_lists_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(["action", "list", "--node", "nosuch"]) == 0
+    assert run(["order", "list", "--node", "nosuch"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["no actions", "no orders wait for an answer"]
