@@ -40,7 +40,10 @@ def test_a_chart_begins_where_it_is_asked_to_and_has_no_more_points_than_asked()
     assert times == [50.0, 55.0, 60.0, 65.0, 70.0, 75.0, 80.0, 85.0, 90.0, 95.0]
     assert found["a"] == times
     assert cut([1.0], {"a": [1.0]}, (2.0, 9.0), points=10) == ([], {"a": []})
-    assert cut(columns, {"a": list(columns)}, (10.0, 12.0), points=10) == ([10.0, 11.0, 12.0], {"a": [10.0, 11.0, 12.0]})
+    assert cut(columns, {"a": list(columns)}, (10.0, 12.0), points=10) == (
+        [10.0, 11.0, 12.0],
+        {"a": [10.0, 11.0, 12.0]},
+    )
 
 
 def test_the_window_gives_the_rows_that_are_wanted_with_gaps() -> None:
