@@ -43,7 +43,7 @@ def incidents(page: Any) -> None:
 
 def incident(page: Any) -> None:
     page.get_by_role("button", name="cdu/cdu1").first.click()
-    page.get_by_role("heading", name="cdu/cdu1: cooling.flow_low").wait_for()
+    page.get_by_role("heading", name="cdu/cdu1: coolant flow is low").wait_for()
     page.get_by_role("img", name=re.compile("^runtime: ")).wait_for()
     page.wait_for_function(MONEY)
 
@@ -83,7 +83,7 @@ def alive(page: Any) -> None:
 def topology(page: Any) -> None:
     chosen = page.get_by_label("Show an incident")
     chosen.locator("option", has_text="cdu/cdu1").first.wait_for(state="attached")
-    chosen.select_option(label="cdu/cdu1: cooling.flow_low")
+    chosen.select_option(label="cdu/cdu1: coolant flow is low")
     page.locator(".cell.lit").first.wait_for()
 
 

@@ -82,7 +82,7 @@ def test_a_slow_rank_is_named_with_its_node(page: Any) -> None:
 def test_a_fading_pump_is_one_priced_incident_and_its_victims_stay(page: Any, running: Demo) -> None:
     visit(page, "Incidents")
     page.get_by_role("button", name="cdu/cdu1", exact=True).first.click()
-    page.get_by_role("heading", name="cdu/cdu1: cooling.flow_low").wait_for()
+    page.get_by_role("heading", name="cdu/cdu1: coolant flow is low").wait_for()
     graph = page.get_by_role("region", name="Graph from cause to symptoms")
     graph.locator("text", has_text="loop/loop1").wait_for()
     page.get_by_role("region", name="Cost", exact=True).get_by_text(re.compile(r"^[1-9][\d,.]* USD$")).first.wait_for()
