@@ -31,7 +31,6 @@ from holdfast.fleet.controller import bootstrap, commands, seam_settings, standb
 from holdfast.fleet.controller.actor import Actor
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.contained import keep_running, report_components
-from holdfast.fleet.controller.free_memory import return_free_memory, trimmer
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
 from holdfast.fleet.controller.observer import observe_slurm
@@ -51,6 +50,7 @@ from holdfast.fleet.policy import file as policy_file
 from holdfast.fleet.store import Store, StoreError
 from holdfast.model.settings import SettingsError
 from holdfast.runtime import clock
+from holdfast.runtime.free_memory import return_free_memory, trimmer
 
 log = logging.getLogger("holdfast.fleet.controller")
 BACKLOG = 4_096

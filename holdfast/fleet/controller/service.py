@@ -27,8 +27,8 @@ from holdfast.fleet.api.views.common import (
 )
 from holdfast.fleet.api.views.show import transition_view, verdict_view
 from holdfast.fleet.controller import claims, commands, enrolment, probe_commands
-from holdfast.fleet.controller.digests import DigestHistory
 from holdfast.fleet.controller.drill_player import DrillPlayer
+from holdfast.fleet.controller.operators.digests import DigestHistory
 from holdfast.fleet.controller.operators.inbox import InboxService
 from holdfast.fleet.controller.transaction import News, ReportWork
 from holdfast.fleet.controller.writer import Writer

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.fleet.api.views.parts import gpus_of
-from holdfast.fleet.controller.digests import MOST_DIGESTS, DigestHistory
+from holdfast.fleet.controller.operators.digests import MOST_DIGESTS, DigestHistory
 from holdfast.model.wire.digest import pack
 
 if TYPE_CHECKING:

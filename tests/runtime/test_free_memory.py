@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from holdfast.fleet.controller.free_memory import TRIM_SECONDS, return_free_memory, trimmer
+from holdfast.runtime.free_memory import TRIM_SECONDS, return_free_memory, trimmer
 
 
 def test_it_is_returned_every_time_and_in_another_thread() -> None:
