@@ -18,14 +18,17 @@ _SECRET_NAME = (
 )
 _SECRET = re.compile(rf"(?i)(\b{_SECRET_NAME}[\"']?\s*[=:]\s*[\"']?(?:bearer\s+|basic\s+)?)([^\s\"',;&]+)")
 _SECRET_OPTION = re.compile(
-    rf"(?i)((?:^|\s)(?:--{_SECRET_NAME}[ =]|sshpass\s+-p\s*|(?:-u|--user)\s+[\w.@-]+:))([^\s\"']+)", re.MULTILINE
+    rf"(?i)((?:^|\s)(?:--{_SECRET_NAME}[ =]|sshpass\s+-p\s*|(?:mysql|mariadb)\w*\s[^\n]{{0,80}}?-p"
+    r"|(?:-u|--user)\s+[\w.@-]+:))([^\s\"']+)",
+    re.MULTILINE,
 )
 _SIGNATURE = re.compile(r"(?i)([?&](?:sig|signature|x-amz-\w+|token|key|code)=)([^&\s\"']+)")
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})")
 _KNOWN_SECRET = re.compile(
     r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|"
     r"glpat-[\w-]{16,}|AIza[\w-]{30,}|dckr_pat_[\w-]{16,}|npm_[A-Za-z0-9]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|"
-    r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*|nvapi-[A-Za-z0-9_-]{16,})"
+    r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*|nvapi-[A-Za-z0-9_-]{16,}"
+    r"|(?=[a-z0-9.]{0,22}\d)(?=[a-z0-9.]{0,22}[a-z])[a-z0-9]{6}\.[a-z0-9]{16}\b)"  # kubeadm
 )
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _URL_LOGIN = re.compile(r"(://)[^/\s:@]+:[^/\s@]+(@)")
@@ -35,12 +38,14 @@ _MAYBE_IPV6 = re.compile(r"(?<![\w:])(?=[0-9a-fA-F:]*:[0-9a-fA-F:]*:)[0-9a-fA-F:
 _MAC = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{2}[:-]){5}(?:[0-9a-fA-F]{2}[:-]){0,14}[0-9a-fA-F]{2}(?![\w:])")
 _DOTTED_MAC = re.compile(r"(?<![\w.])[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}(?![\w.])")
 _NAMED_ADDRESS = re.compile(
-    r"(?i)(\b(?:mac|\w*guid|lladdr|hwaddr)[\"']?\s*[:=]\s*[\"']?)((?:[0-9a-f]{12}|[0-9a-f]{16})\b)"
+    r"(?i)(\b(?:mac(?: address)?|\w*guid|lladdr|hwaddr)[\"']?\s*[:=|]\s*[\"']?|\b[SHR]-)"
+    r"((?:[0-9a-f]{12}|[0-9a-f]{16})\b)"
 )
+_NAMED_BY_ADDRESS = re.compile(r"\b((?:en|wl|ib)x)([0-9a-f]{12})\b")  # an interface
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
 _GUID = re.compile(r"\b0x[0-9a-fA-F]{16}\b|(?<![\w:])[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}(?![\w:])")
 _SERIAL = re.compile(
-    r"(?i)\b((?:(?:product|board|chassis|inforom|asic)?[ _]?serial|s/n|service tag|asset tag)"
+    r"(?i)\b((?:(?:product|board|chassis|inforom|asic)?[ _]?serial|s/?n|service tag|asset tag)"
     r"(?:[ _]?(?:number|no\.?|num))?[\"']?\s*[:=|>]\s*[\"']?)([\w-]{4,})"
 )
 _HOME = re.compile(r"(/(?:home|users|Users|root/home|gpfs/home|export/home|scratch/users?)/)([A-Za-z0-9_.-]+)")
@@ -49,6 +54,9 @@ _USER = re.compile(
     r"|job_?name)[\"']?\s*[=:]\s*[\"']?)([A-Za-z_][\w.@-]*)(?:\((\d+)\))?"
 )
 _NUMBERED = re.compile(r"(\b[ug]id=\d+\(|(?<=[,=])\d+\(|\(user )([A-Za-z_][\w.-]*)(?=\))")
+_SAID_BY = re.compile(
+    r"(\[|\(to [\w-]{1,32}\) )([A-Za-z_][\w.-]*)(?=@\d{4}-\d\d-\d\dT| on (?:pts|tty))"
+)  # Slurm's reasons, su
 _USER_NUMBERS = (  # what stands before the number of a user or a group, and the number
     re.compile(
         r"(?i)((?<![A-Za-z])(?:(?:login|real|effective|saved|fs|ou|og|au|eu|eg|su|sg|[aefo])?[ug]id|(?:user|group)_?id)"
@@ -61,6 +69,7 @@ _USER_NUMBERS = (  # what stands before the number of a user or a group, and the
 )
 _USER_NUMBERS_OF_A_PROCESS = re.compile(r"^([UG]id:)((?:\s+\d+){4})\s*$", re.MULTILINE)  # /proc/PID/status
 _PROCESS = re.compile(r"^(\s*)([A-Za-z_][\w.+-]*)(?=\s+\d+\s+\d+\.\d\s+\d+\.\d\s+\d+\s+\d+\s)", re.MULTILINE)  # ps aux
+_FREE_TEXT = re.compile(r"\b((?:JobName|Comment|AdminComment|SystemComment)=)(\S[^\n]*?)(?=\s+[A-Z]\w+=|\s*$)", re.M)
 _PATH_FIELD = re.compile(r"\b((?:WorkDir|StdErr|StdOut|StdIn|Command|SubmitLine|Comment|AdminComment)=)(\S+)")
 _PATH = re.compile(
     r"(?<![\w./-])(/(?!(?:usr|lib\d*|bin|sbin|etc|sys|proc|dev|run|opt|boot|var|tmp|snap|nix|root|home|users|Users)/)"
@@ -72,7 +81,10 @@ _HOST_FIELD = re.compile(
 )
 _HOSTS = (  # what stands before a host's name, the name, what stands behind it
     re.compile(r"^(Linux )(\S+)( \d+\.\d+)", re.MULTILINE),  # uname -a
-    re.compile(r"(Hostname set to <)([^>]+)(>)"),
+    re.compile(r"((?:Hostname set|Set hostname) to <)([^>]+)(>)"),
+    re.compile(r"(\bconnect to host )([A-Za-z][\w.-]*)( port )"),
+    re.compile(r"(\bslurmstepd-|\bsrun: error: )([A-Za-z][\w.-]*)(: )"),
+    re.compile(r"(\b(?:JOB|STEP) [\d.]+ ON )([A-Za-z][\w.-]*)( )"),
     re.compile(r"^(\s*)([A-Za-z][\w.-]*)(:\d+:\d+ \[\d+\] NCCL )", re.MULTILINE),
     re.compile(r"(\bnfs:? server )([A-Za-z][\w.-]*)([: ])"),
     re.compile(r"(\bip=(?:[^\s:]*:){4})([A-Za-z][\w.-]*)(:)"),  # of the kernel's command line
@@ -155,13 +167,14 @@ class Redactor:
         for hosts in _HOSTS:
             text = hosts.sub(lambda found: found[1] + self.name(found[2]) + found[3], text)
         text = _HOST_FIELD.sub(lambda found: found[1] + self._host(found[2]), text)
+        text = _FREE_TEXT.sub(lambda found: f"{found[1]}text-{self._digest(found[2], 6)}", text)
         text = _PATH_FIELD.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}", text)
         text = _PATH.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}/", text)
         text = _HOME.sub(lambda found: found[1] + self._user(found[2]), text)
         for numbers in _USER_NUMBERS[:3]:
             text = numbers.sub(lambda found: found[1] + self._user_number(found[2]), text)
         text = _USER_NUMBERS_OF_A_PROCESS.sub(self._process_numbers, text)
-        for users in (_NUMBERED, _PROCESS):
+        for users in (_NUMBERED, _PROCESS, _SAID_BY):
             text = users.sub(lambda found: found[1] + self._user(found[2]), text)
         text = _LOGIN.sub(lambda found: found[1] + self._user(found[2]), text)
         text = _USER.sub(self._named_user, text)
@@ -174,6 +187,7 @@ class Redactor:
         text = _UUID.sub(lambda found: self._uuid(found[0]), text)
         text = _GUID.sub(lambda found: self._guid(found[0]), text)
         text = _NAMED_ADDRESS.sub(lambda found: f"{found[1]}mac-{self._digest(found[2], 8)}", text)
+        text = _NAMED_BY_ADDRESS.sub(lambda found: found[1] + self._digest(found[2], 12), text)
         text = _DOTTED_MAC.sub(lambda found: f"mac-{self._digest(found[0], 8)}", text)
         text = _MAC.sub(lambda found: f"mac-{self._digest(found[0], 8)}", text)
         text = _IPV4.sub(lambda found: self._address(found[0]), text)
