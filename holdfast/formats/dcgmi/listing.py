@@ -5,8 +5,9 @@ import re
 from holdfast.catalog import xid
 from holdfast.formats.tool_output import NODE, ToolOutput
 
-_FOUND = re.compile(r"^\s*(\d+) GPUs? found\.\s*$", re.MULTILINE)
+_FOUND = re.compile(r"^\s*(\d+) GPUs? found(?: \(\w+\))?\.\s*$", re.MULTILINE)
 _ROW = re.compile(r"^\s*\|\s*(\d+)\s*\|\s*(?:Name:\s*)?(.*?)\s*\|(?:\s*(\w+)\s*\|)?\s*$", re.MULTILINE)
+_NO_NAME = "<<<NULL>>>"
 _HEAD = re.compile(r"^\s*#\s*Entity\s+(.+?)\s*$", re.MULTILINE)
 _VALUES = re.compile(r"^\s*GPU\s+(\d+)\s+(.+?)\s*$", re.MULTILINE)
 _SIGNALS = {
@@ -34,7 +35,12 @@ def read_discovery(text: str) -> ToolOutput | None:
             continue
         place = f"gpu/{int(number)}"
         output.see(place)
-        output.add(place, "gpu_model", model)
+        if model == _NO_NAME:
+            output.complain(
+                place, "DCGM cannot read its name", fails=False, remedy="see nv-hostengine's log and restart it"
+            )
+        else:
+            output.add(place, "gpu_model", model)
         if state and state.lower() not in ("ok", "healthy", "active"):
             output.complain(place, f"DCGM reports {state}", fails="fail" in state.lower())
     return output

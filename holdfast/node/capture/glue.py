@@ -123,7 +123,7 @@ def diagnostic(text: str) -> ToolOutput | None:
                 place, f"{result.test}: {result.text or result.status}", fails=result.status == FAIL and not setting
             )
     if not found.complete:
-        output.complain(NODE, "the output of the diagnostic breaks off", fails=False)
+        output.doubt(NODE, "the output of the diagnostic breaks off")
     return output
 
 

@@ -61,6 +61,8 @@ SECTIONS = """</pci><fan_speed>30 %</fan_speed><performance_state>P0</performanc
 BROKEN = '<nvidia_smi_log><driver_version>580.1</driver_version><gpu id="00000000:1B:00.0"><pci>'
 MARGIN = "What I see:\n\n"
 MARGIN += "> NVRM: Xid (PCI:0000:1b:00): 79, pid=7, name=p, GPU has fallen off the bus.\n- it is gone\n- again\n"
+DISCOVERY = "8 GPUs found (Active).\n| GPU ID | Device Information      |\n| 0      | Name: {}  |\n"
+DISCOVERY += "|        | PCI Bus ID: 00000000:19:00.0  |\n"
 JOBS = "JobID|JobName|State|ExitCode\nup|of|it\n"
 CASES = {
     "an inventory": (_inventory(), "files of /sys", "pass", ""),
@@ -120,6 +122,8 @@ CASES = {
     "gpu-burn, died": (BURN.replace("41 C", "DIED!").format(0, "OK"), "gpu-burn", "fail", "stopped working"),
     "nvbandwidth": (BANDWIDTH, "nvbandwidth", "pass", ""),
     "nvbandwidth, error": (BANDWIDTH + "[CUDA_ERROR_ILLEGAL_ADDRESS] in memcpy\n", "nvbandwidth", "fail", "ILLEGAL"),
+    "discovery": (DISCOVERY.format("NVIDIA H100 80GB HBM3"), "dcgmi discovery", "pass", ""),
+    "discovery without names": (DISCOVERY.format("<<<NULL>>>"), "dcgmi discovery", "degraded", "gpu/0"),
     "a Jetson": (ORIN, "nvidia-smi", "pass", ""),
     "a licence": (LICENCE.format("Licensed (Expiry: 2027-1-1)"), "nvidia-smi -q", "pass", ""),
     "no licence": (LICENCE.format("Unlicensed (Restricted)"), "nvidia-smi -q", "degraded", "Unlicensed"),
