@@ -12,12 +12,14 @@ import pytest
 from holdfast.diagnosis.evidence import files
 from holdfast.node.sources.jobs import log_file
 
-FREE = 4 * log_file.CHUNK_BYTES
+CHUNK = 16 * 1024
+FREE = 4 * CHUNK
 PETABYTE = 1 << 50
 
 
 @pytest.fixture(autouse=True)
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_file, "CHUNK_BYTES", CHUNK)
     monkeypatch.setattr(log_file, "FREE_BYTES", FREE)
 
 
