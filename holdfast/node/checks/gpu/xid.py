@@ -87,8 +87,9 @@ def _current(events: list[Event]) -> list[Event]:
     tells before from after where their times do not."""
     asks = [index for index, event in enumerate(events) if event.code == _RECOVERY and event.action == "ignore"]
     events = events[asks[-1] :] if asks else events
-    done = max((index for index, event in enumerate(events) if event.code == _AMD_RESET_DONE), default=-1)
-    return [event for index, event in enumerate(events) if index > done or event.code not in _AMD_ENDED_BY_RESET]
+    resets = [index for index, event in enumerate(events) if event.code == _AMD_RESET_DONE]
+    last = resets[-1] if resets else 0
+    return [event for event in events[:last] if event.code not in _AMD_ENDED_BY_RESET] + events[last:]
 
 
 def _named_cause(event: Event, events: list[Event]) -> Event:

@@ -16,7 +16,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     zombies = window.number(node, "host_processes_zombie")
     if stuck is None or seconds is None or zombies is None:
         return Verdict(rows=())
-    name = str(window.value(node, "host_process_stuck_name") or "")
+    name = str(window.value(node, "host_process_stuck_name") or "a process")
     evidence: tuple[str, ...] = (f"{stuck:.0f} processes wait in the kernel, {zombies:.0f} are zombies",)
     caveat = "" if single_reading.seconds_seen(window.runs(node, "host_processes_zombie")) else _ONE_READING
     evidence += (caveat,) if caveat else ()

@@ -440,6 +440,10 @@ def processes(seconds: float = 0.0, zombies: float = 0.0, name: str = "") -> Row
     return row_of(verdict)
 
 
+def test_a_stuck_process_without_a_name_is_a_process() -> None:
+    assert processes(seconds=300.0).reason == "a process has not moved in the kernel for 300 s"
+
+
 @pytest.mark.parametrize(
     ("seconds", "zombies", "expected", "value", "limit"),
     [

@@ -177,6 +177,13 @@ def test_a_host_path_reaches_six_tenths_of_its_link_both_ways(share, health) -> 
         assert one_row(probe_host_copy.CHECK(window({f"{NODE}/host_path/numa0-gpu0": found}, gpus=1))).health is health
 
 
+def test_a_host_path_to_a_device_of_an_unknown_model_has_no_floor() -> None:
+    found = {TO: 2.0, FROM: 2.0, "probe_host_copy_wrong": 0.0}
+    row = one_row(probe_host_copy.CHECK(window({f"{NODE}/host_path/numa0-gpu0": found})))
+    assert (row.health, row.limit) == (Health.PASS, None)
+    assert row.reason == "no floor is known for it: judged by its past and its peers only"
+
+
 @pytest.mark.parametrize(
     ("generation", "lanes", "rate"),
     [(3, 16, 15.76e9), (4, 16, 31.504e9), (5, 16, 63.008e9), (6, 8, 60.504e9), (2, 16, 0.0), (None, None, 0.0)],
