@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.catalog import job_messages, job_problems
 from holdfast.catalog.regex_words import WordedPattern, words_of
+from tests.counts import draws
 
 OWN_LOGS = [Path("tests/diagnosis") / name for name in ("seen.toml", "fixes.toml")]
 
@@ -55,7 +56,7 @@ def test_no_row_loses_a_line_to_its_words() -> None:
     rows = [one.match for one in job_problems.problems() if not one.is_default]
     rows += [message.regex for group in job_messages.groups() for message in group.messages]
     found = 0
-    for row in rows:
+    for row in rows[:: draws(5, 1)]:
         bare = re.compile(row.pattern)
         for line in lines:
             if any(word in line for word in row.words) or not row.words:

@@ -18,7 +18,7 @@ from holdfast.model.refusal import Refusal
 
 SMALL = """
 title = "A small one"
-lasts = "20m"
+lasts = "16m"
 seed = 3
 
 [fleet]
