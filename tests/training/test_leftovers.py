@@ -136,3 +136,22 @@ def test_a_keeper_ends_soon_after_the_run_it_was_started_by(place: Path) -> None
     run.stdin.close()
     run.wait()
     until(lambda: leftovers.keepers() == [], "it ends")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "idle", "unreadable", "words"),
+    [
+        ((0,), 0.0, "", "in use"),
+        ((), 59.0, "", "idle for less than 60 s"),
+        ((), 60.0, "", "idle"),
+        ((), 0.0, "it does not answer", "it does not answer"),
+    ],
+)
+def test_the_table_says_of_each_keeper_whether_it_is_used(
+    monkeypatch: pytest.MonkeyPatch, ranks: tuple[int, ...], idle: float, unreadable: str, words: str
+) -> None:
+    one = leftovers.LeftKeeper(Path("one.lock"), 7, "llama", ranks, idle, 0, unreadable)
+    monkeypatch.setattr(leftovers, "keepers", lambda: [one])
+    monkeypatch.setattr(leftovers, "dead_files", list)
+    result = CliRunner().invoke(app, ["clean", "--idle-seconds", "60"])
+    assert result.stdout.splitlines()[1].rstrip().endswith(f"GiB  {words}")

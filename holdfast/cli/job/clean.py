@@ -51,7 +51,8 @@ def clean(
     else:
         rows = table("keeper", "job", "ranks", "idle", "memory", "")
         for one in found:
-            what = "ended" if one in ended else "idle" if one in idle else plain(one.unreadable) or "in use"
+            waits = f"idle for less than {idle_seconds:g} s" if one.idle else plain(one.unreadable) or "in use"
+            what = "ended" if one in ended else "idle" if one in idle else waits
             memory = f"{one.used_bytes / GIB:,.1f} GiB"
             rows.add_row(str(one.pid), plain(one.job), str(len(one.ranks)), lasting(one.idle_seconds), memory, what)
         console().print(rows if found else "No keeper runs on this node.")
