@@ -19,7 +19,6 @@ from holdfast.lab.drills.score import verdict
 from holdfast.lab.drills.stage import stage
 from holdfast.lab.drills.subjects import KnownSubjects
 from holdfast.lab.drills.wide import play as wide
-from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.model.refusal import Refusal
 
 Task = tuple[int, str, bool]
@@ -119,7 +118,7 @@ def fuzz_wide(
 
 
 def wide_summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    faulty = [one for one in outcomes if one["kind"] in FAULTS]
+    faulty = [one for one in outcomes if not one["kind"].startswith(("calm.", "planned.", "unknown."))]
     calm = [one for one in outcomes if one["kind"].startswith(("calm.", "planned."))]
     other = [one for one in outcomes if one["kind"].startswith("unknown.")]
     right, silent = sum(one["score"]["top1"] for one in faulty), sum(not one["score"]["false_findings"] for one in calm)

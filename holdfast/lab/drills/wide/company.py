@@ -1,5 +1,5 @@
-"""Situations of the family `unseen` beside those before: calm, announced and undocumented; and harmless things that
-happen beside any situation."""
+"""Situations of the families `sixth` and `unseen` beside those before: calm, announced and undocumented; and harmless
+things that happen beside any situation."""
 
 from collections.abc import Callable
 

@@ -21,6 +21,7 @@ class Course:
     writers: dict[int, Floats] = field(default_factory=dict)  # node: how many times as long it writes
     interval: dict[str, Floats] = field(default_factory=dict)
     quota: dict[str, Floats] = field(default_factory=dict)  # job: share of its usual write rate
+    size: dict[str, Floats] = field(default_factory=dict)  # job: what a checkpoint has, as a share of the usual
 
     def __post_init__(self) -> None:
         site, count = self.site, len(self.times)
@@ -56,6 +57,7 @@ class Course:
         self.metadata = np.zeros(count)
         self.work_draw = {work.name: np.ones(count) for work in site.works}  # how hard it works
         self.work_slow = {work.name: np.ones(count) for work in site.works}  # a cause that nothing measures
+        self.work_larger = {work.name: np.ones(count) for work in site.works}  # more in every step, at the same pace
         self.ends = {work.name: work.ends for work in site.works}
         self.begins = {work.name: work.begins for work in site.works}
 

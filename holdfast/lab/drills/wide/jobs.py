@@ -20,6 +20,7 @@ def job_state(course: Course, work: SiteJob) -> npt.NDArray[np.int8]:
     pace = course.store * course.quota.get(work.name, np.ones(len(times))) / worst
     own = work.takes / (work.takes + 40 * course.metadata)
     every = course.interval.get(work.name, np.full(len(times), work.interval))
+    sizes = course.size.get(work.name, np.ones(len(times)))
     for column in range(len(times)):
         now = times[column]
         if not course.begins[work.name] <= now < course.ends[work.name]:
@@ -33,7 +34,7 @@ def job_state(course: Course, work: SiteJob) -> npt.NDArray[np.int8]:
         else:
             since += site.step
             if since >= every[column]:
-                left = work.takes
+                left = work.takes * sizes[column]
     return state
 
 
@@ -50,7 +51,8 @@ def job_truths(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.i
         own = 1 + work.rank_jitter * 0.5 * rng.standard_normal((len(gpus), 1))
         noise = 1 + work.rank_jitter * rng.standard_normal((len(gpus), count))
         compute = work.compute * own * noise * (1 - k["clocked"] + k["clocked"] / clock[gpus]) * course.rank[gpus]
-        compute = compute * course.work_slow[work.name]
+        larger = course.work_larger[work.name]
+        compute = compute * course.work_slow[work.name] * larger
         data = 0.02 * work.compute * (1 + 0.15 * np.abs(rng.standard_normal((len(gpus), count))))
         leaves = np.unique(site.leaf_of[work.nodes])
         crossing = np.isin(np.arange(len(site.links)) // site.spines, leaves)
@@ -65,7 +67,7 @@ def job_truths(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.i
         away = np.where(computing, 1.0, np.nan)
         down = states[work.name] == 3
         rows.setdefault("job_step_seconds", []).append(step * away)
-        rows.setdefault("job_throughput_ratio", []).append(np.where(down, 0.0, usual / step * away))
+        rows.setdefault("job_throughput_ratio", []).append(np.where(down, 0.0, usual * larger / step * away))
         rows.setdefault("job_collective_seconds", []).append(together * away)
         every = course.interval.get(work.name, np.full(count, work.interval))
         present = np.where(states[work.name] > 0, 1.0, np.nan)
@@ -99,7 +101,8 @@ def _checkpoints(course: Course, work: SiteJob, state: npt.NDArray[np.int8]) -> 
         if begun >= 0 and state[column] != 2 and state[column - 1] == 2:
             worst = max([1.0, *(float(v[begun]) for node, v in course.writers.items() if node in work.nodes)])
             pace = course.store[begun] * course.quota.get(work.name, np.ones(count))[begun]
-            length = work.takes / pace * worst + 40 * course.metadata[begun]
+            size = course.size.get(work.name, np.ones(count))[begun]
+            length = work.takes * size / pace * worst + 40 * course.metadata[begun]
             took[column:] = length
             spread = 1 - 0.06 * np.abs(site.rng.standard_normal(len(gpus)))
             mine = length / worst * spread

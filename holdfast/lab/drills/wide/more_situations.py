@@ -1,4 +1,4 @@
-"""Situations of the families `fifth` and `unseen` beside those of all families: calm, announced, and undocumented."""
+"""Situations of the families `fifth` and later ones beside those of all families: calm, announced, and undocumented."""
 
 from collections.abc import Callable
 

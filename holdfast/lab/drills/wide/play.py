@@ -25,6 +25,7 @@ from holdfast.lab.drills.wide.situations import (
     UNDOCUMENTED,
 )
 from holdfast.lab.drills.wide.stager import Situation, Stager
+from holdfast.lab.drills.wide.strangers import OTHER_CALM, OTHER_FAULTS, OTHER_UNDOCUMENTED
 from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Topology
 from holdfast.seams.persistence import FindingMemory
@@ -44,6 +45,9 @@ def tasks(draws: int, first: int, family: str) -> list[Task]:
         calm, other = [*calm, *MORE_CALM], [*other, *MORE_UNDOCUMENTED]
     if family in NEW_SITUATIONS:
         calm, other = [*calm, *NEW_CALM], [*other, *NEW_UNDOCUMENTED]
+    if family == "unseen":
+        faults = [*faults, *OTHER_FAULTS]
+        calm, other = [*calm, *OTHER_CALM], [*other, *OTHER_UNDOCUMENTED]
     found = []
     for number in range(draws):
         if number % 2 == 0:
@@ -61,7 +65,7 @@ def stage(task: Task) -> tuple[Panel, Topology, Situation]:
     site = draw_site(seed, family=family, serving=kind in SERVING, kind=kind)
     times = np.arange(0.0, LASTS, site.step)
     course = Course(site, times)
-    stager = Stager(course, LASTS)
+    stager = Stager(course, LASTS, kind)
     situation = SITUATIONS[kind](stager)
     if family in NEW_SITUATIONS:
         beside(stager)

@@ -6,7 +6,7 @@ import numpy as np
 
 from holdfast.fleet.incidents.window import HELD_CADENCES, held
 from holdfast.lab.drills.wide.course import Course, Truths
-from holdfast.lab.drills.wide.laws import FAMILIES, reported
+from holdfast.lab.drills.wide.laws import FAMILIES, metered, reported
 from holdfast.lab.drills.wide.site import Floats
 from holdfast.model.job import Job, JobState
 from holdfast.model.panel import Panel, SignalTable, Values
@@ -67,8 +67,8 @@ def read(
         facility, telemetry, runtime, gpu = (float(rng.choice(own.ranges(site.seed).cadences)) for _ in range(4))
     tables = {}
     for name, (subjects, values) in truths.items():
-        metered = name in ALWAYS or name in needed or rng.random() < METERED.get(name, 0.7)
-        if not metered or any(name.startswith(prefix) for prefix in unmetered) or not subjects:
+        has = name in ALWAYS or name in needed or rng.random() < metered(site.laws, name, METERED.get(name, 0.7))
+        if not has or any(name.startswith(prefix) for prefix in unmetered) or not subjects:
             continue
         cadence = facility if name.startswith(FACILITY) else gpu if name.startswith("gpu_") else telemetry
         cadence = (

@@ -9,6 +9,7 @@ from holdfast.lab.drills.wide.company import NEW_CALM, NEW_UNDOCUMENTED
 from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.lab.drills.wide.more_situations import MORE_CALM, MORE_UNDOCUMENTED
 from holdfast.lab.drills.wide.stager import Situation, Stager, cap_rack, cdu_of_work, rack_of_work
+from holdfast.lab.drills.wide.strangers import OTHER_CALM, OTHER_FAULTS, OTHER_UNDOCUMENTED
 from holdfast.seams.planned import PlannedWork
 
 SERVING = ("pools.path", "pools.imbalance", "calm.requests_up", "calm.requests_down")
@@ -136,7 +137,8 @@ CALM: dict[str, Callable[[Stager], Situation]] = {
 }  # fmt: skip
 UNDOCUMENTED: dict[str, Callable[[Stager], Situation]] = {"unknown.job": slower, "unknown.node": slow_node}
 SITUATIONS = {
-    **FAULTS, **CALM, **UNDOCUMENTED, **MORE_CALM, **MORE_UNDOCUMENTED, **NEW_CALM, **NEW_UNDOCUMENTED
+    **FAULTS, **CALM, **UNDOCUMENTED, **MORE_CALM, **MORE_UNDOCUMENTED, **NEW_CALM, **NEW_UNDOCUMENTED,
+    **OTHER_FAULTS, **OTHER_CALM, **OTHER_UNDOCUMENTED,
 }  # fmt: skip
-MORE_SITUATIONS = ("fifth", "unseen")  # families that have those of more_situations too
-NEW_SITUATIONS = ("unseen",)  # and those of company
+MORE_SITUATIONS = ("fifth", "sixth", "unseen")  # families that have those of more_situations too
+NEW_SITUATIONS = ("sixth", "unseen")  # and those of company

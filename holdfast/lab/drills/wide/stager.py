@@ -1,14 +1,18 @@
 """Applies a situation to a random site, and states the truth."""
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
 from holdfast.lab.drills.score import Named, Truth
+from holdfast.lab.drills.wide import unseen
 from holdfast.lab.drills.wide.course import Course
 from holdfast.lab.drills.wide.site import Floats
 from holdfast.model.signal import Event
 from holdfast.seams.planned import PlannedWork
+
+REPAIRABLE = ("cooling.", "power.", "fabric.", "pools.", "gpu.", "job.")  # faults that act through their level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +29,15 @@ class Situation:
 class Stager:
     """Fills a course in for one situation."""
 
-    def __init__(self, course: Course, lasts: float) -> None:
+    def __init__(self, course: Course, lasts: float, kind: str = "") -> None:
         self.course, self.site, self.rng = course, course.site, course.site.rng
         self.times, self.lasts = course.times, lasts
-        self.start = float(self.rng.uniform(0.3, 0.5)) * lasts
+        kept_out = self.site.family == "unseen"
+        self.start = (unseen.start(self.rng) if kept_out else float(self.rng.uniform(0.3, 0.5))) * lasts
         self.ramp = float(self.rng.choice([0, 0, 60, 300, 700]))
         # A fault that comes and goes, one time in eight.
         self.on, self.off = (60.0, 240.0) if self.rng.random() < 0.12 else (1e12, 0.0)
+        self.repaired = unseen.repaired(self.rng) if kept_out and kind.startswith(REPAIRABLE) else inf
 
     def level(self, *, steady: bool = False) -> Floats:
         since = self.times - self.start
@@ -43,7 +49,7 @@ class Stager:
             found = np.clip(since / self.ramp, 0, 1) if self.ramp and not returns else (since >= 0).astype(float)
         if not steady and returns:
             found = found * (own.returns(since, seed) if own is not None else since % (self.on + self.off) < self.on)
-        return np.where(since >= 0, found, 0.0)
+        return np.where((since >= 0) & (since < self.repaired), found, 0.0)
 
     def between(self, low: float, high: float) -> float:
         return float(self.rng.uniform(low, high))
@@ -55,7 +61,7 @@ class Stager:
         return int(self.rng.choice(self.site.works[0].nodes))
 
     def truth(self, cause: str, kind: str, *accepts: Named) -> Truth:
-        return Truth(cause=cause, kind=kind, start=self.start, accepts=accepts)
+        return Truth(cause=cause, kind=kind, start=self.start, end=self.start + self.repaired, accepts=accepts)
 
     def say(self, kind: str, subject: str, at: float, text: str = "", **detail: str) -> None:
         self.course.events.append(Event(kind=kind, at=at, text=text, subject=subject, detail=detail))
