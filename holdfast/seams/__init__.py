@@ -9,6 +9,7 @@ from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel
 from holdfast.model.topology import Topology
 from holdfast.seams.intermittent import as_intermittent, folded
+from holdfast.seams.persistence import SLOWDOWN
 from holdfast.seams.root import roots
 from holdfast.seams.rules.cooling_ambient import SEAM as _cooling_ambient
 from holdfast.seams.rules.cooling_fan import SEAM as _cooling_fan
@@ -52,6 +53,8 @@ def explain(
     named, causes = {(one.cause, one.kind) for one in found}, {one.cause for one in found}
     returning = (as_intermittent(one, fold, panel.now) for one in _of(Scene(fold.panel, topology), seams))
     more = [one for one in returning if one and (one.cause, one.kind) not in named and one.cause not in causes]
+    victims = {victim for one in more for victim in one.victims}
+    found = tuple(one for one in found if one.kind != SLOWDOWN or one.cause not in victims)
     return tuple(sorted((*found, *more), key=lambda one: -one.raw))
 
 

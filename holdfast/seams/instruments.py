@@ -18,6 +18,8 @@ FINE = 3.0  # times its resolution: an instrument that usually moves by so much 
 LEAST_CHANGES = 12
 STILL_READINGS = 10
 LONGER = 4.0  # times its longest rest
+SPREADS = 4.0  # of its last readings
+NEARLY_ALL = 0.8
 LEAST_PEERS = 3
 PEERS_MOVE = 8.0  # of its own steps
 LOST_SECONDS = 330.0  # a gateway that restarts is silent for five minutes
@@ -124,17 +126,45 @@ def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> I
         if rest is None:
             continue
         values, still = table.values[row], rest.still
+        if still < max(columns, LONGER * rest.longest):
+            continue
         lively = values[max(0, len(values) - still - 1 - LIVELY_COLUMNS) : len(values) - still - 1]
         lively = lively[~np.isnan(lively)]
-        # A voltage that fell to nothing rests too; an instrument that sticks does so where it was.
-        if not lively.size or not lively.min() <= values[-1] <= lively.max():
+        if not lively.size or not _where_it_was(lively[::every], float(values[-1]), rest.resolution):
             continue
-        fine = rest.usual_change >= FINE * rest.resolution and rest.changes >= LEAST_CHANGES
-        longest = still >= max(columns, LONGER * rest.longest)
-        if longest and (fine or _peers_moved(table, int(row), still, rest.resolution)):
+        fine = _changes_near(values, float(values[-1]), rest) >= LEAST_CHANGES and (
+            rest.usual_change >= FINE * rest.resolution or _restless(lively[::every], rest.resolution)
+        )
+        if fine or _peers_moved(table, int(row), still, rest.resolution):
             since = float(times[len(times) - 1 - still])
             says = f"exactly {float(values[-1]):.4g} for {still * step:.0f} s"
             yield Lie("stuck", table.subjects[row], fact.name, since, says)
+
+
+def _where_it_was(lively: Values, value: float, step: float) -> bool:
+    """A voltage that fell to nothing rests, and so does the power of a GPU whose job ended. An instrument that sticks
+    does so at one of its last readings."""
+    last = lively[-STILL_READINGS:]
+    middle = float(np.median(last))
+    spread = 1.4826 * float(np.median(np.abs(last - middle)))
+    inside = bool(lively.min() <= value <= lively.max())
+    return inside and abs(value - middle) <= SPREADS * spread + 2 * step
+
+
+def _changes_near(values: Values, value: float, rest: "_Rest") -> int:
+    """How often it moved at the level at which it rests: a GPU without work draws as much as ever, by the watt."""
+    known = values[~np.isnan(values)]
+    near = np.abs(known - value) <= max(3 * rest.resolution, 3 * rest.usual_change)
+    return int(((np.diff(known) != 0) & near[1:] & near[:-1]).sum())
+
+
+def _restless(lively: Values, step: float) -> bool:
+    """Does nearly every run of ten readings span three levels? Then it rests at no level by chance."""
+    runs = len(lively) // STILL_READINGS
+    if runs < 2:
+        return False
+    spans = np.ptp(lively[-runs * STILL_READINGS :].reshape(runs, STILL_READINGS), axis=1)
+    return bool((spans >= 1.9 * step).mean() >= NEARLY_ALL)
 
 
 class _Rest(NamedTuple):

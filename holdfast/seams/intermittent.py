@@ -14,6 +14,7 @@ from holdfast.catalog.seam_confidence import calibrated
 from holdfast.catalog.seam_signals import SeamSignal, signals
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel, SignalTable, Values
+from holdfast.seams.evidence import is_plain
 from holdfast.seams.moved import NOISES, ROUNDING, baseline_columns, cadence, median, resolution
 from holdfast.seams.persistence import COMES_AND_GOES
 
@@ -21,10 +22,12 @@ Mask = npt.NDArray[np.bool_]
 WATCHED = (
     "cdu_flow_litres_per_minute", "cdu_supply_celsius", "rack_flow_litres_per_minute", "rack_inlet_celsius",
     "link_bandwidth_bytes_per_second", "link_congestion_ratio", "link_errors_per_second", "pool_transfer_seconds",
-    "job_collective_seconds", "job_step_seconds",
+    "gpu_clock_sm_hertz", "job_collective_seconds", "job_step_seconds",
 )  # fmt: skip
 """Few rows each, and what comes and goes shows in one of them."""
-OF_WORK = ("job_collective_seconds", "job_step_seconds")
+CLOCK = "gpu_clock_sm_hertz"
+OF_ALL = 0.1  # GPUs: if more clock down at once, their job pauses
+OF_WORK = ("gpu_clock_sm_hertz", "job_collective_seconds", "job_step_seconds")
 EPISODES = 3
 LEAST_READINGS = 2  # of an episode: one wild reading is none
 OF_COOLING = 3.0  # times what is worth a word: controls, valves and loads move a coolant all the time
@@ -35,7 +38,10 @@ LEAST_FOLDED_SECONDS = 100.0
 KINDS = ("cooling.", "power.", "fabric.", "pools.", "storage.", "gpu.slow", "node.slow", "job.rank_slow")
 SWINGS = "cooling.pump_oscillation"  # comes and goes by itself
 LEAST_RAW = 0.85
+MANY_EPISODES = 4
+LEAST_RAW_OF_MANY = 0.75  # one instrument that shows it so often is enough
 MOST_RAW = 0.9
+MOST_CONFIDENCE = 0.79
 
 
 class Folded(NamedTuple):
@@ -55,12 +61,28 @@ def folded(panel: Panel) -> Folded | None:
         if not table.subjects or len(panel.times) < 2 * first or (name in OF_WORK and best is not None):
             continue  # what a cause shows itself is better than what suffers from it
         beyond = _beyond(table, first, signals()[name])
+        if name == CLOCK:
+            beyond[:, (beyond >= 1.0).mean(axis=0) > OF_ALL] = 0.0
         far = OF_COOLING if name.startswith(("cdu_", "rack_")) else OF_OTHERS
         for row in np.flatnonzero((beyond >= far).sum(axis=1) >= EPISODES * LEAST_READINGS):
             mask = _episodes(beyond[row] >= far, LEAST_READINGS * cadence(table), first)
             if mask is not None and (found := float(beyond[row][mask].sum())) > strength:
                 best, strength = mask, found
     return None if best is None else _fold(panel, best, first)
+
+
+def slow_at_times(panel: Panel, name: str) -> dict[str, float]:
+    """Rows that were off several times since the calm beginning, with when the first time began."""
+    table, first = panel.of(name), baseline_columns(panel.times)
+    if not table.subjects or len(panel.times) < 2 * first:
+        return {}
+    beyond, least = _beyond(table, first, signals()[name]) >= 1.0, LEAST_READINGS * cadence(table)
+    found = {}
+    for row in np.flatnonzero(beyond.sum(axis=1) >= EPISODES * least):
+        mask = _episodes(beyond[row], least, first)
+        if mask is not None:
+            found[table.subjects[row]] = float(panel.times[int(np.argmax(mask))])
+    return found
 
 
 def _beyond(table: SignalTable, first: int, fact: SeamSignal) -> Values:
@@ -96,8 +118,11 @@ def _fold(panel: Panel, mask: Mask, first: int) -> Folded | None:
     if len(chosen) * panel.step < LEAST_FOLDED_SECONDS:
         return None
     columns = np.concatenate([np.arange(first), chosen])
+    # Work is compared with itself between the episodes: a job that is slow at other times too is no effect of them.
+    between = np.flatnonzero(~mask[late[0] :]) + late[0]
+    apart = np.concatenate([between[np.linspace(0, len(between) - 1, first).astype(int)], chosen])
     tables = {
-        name: SignalTable(table.subjects, table.values[:, columns])
+        name: SignalTable(table.subjects, table.values[:, apart if signals()[name].domain == "runtime" else columns])
         for name, table in panel.tables.items()
         if name in signals() and not signals()[name].sparse
     }
@@ -109,7 +134,8 @@ def _fold(panel: Panel, mask: Mask, first: int) -> Folded | None:
 
 def as_intermittent(found: Finding, fold: Folded, now: float) -> Finding | None:
     """The finding in real time, where it is of a kind that may come and go and its evidence is strong."""
-    if not found.kind.startswith(KINDS) or found.kind == SWINGS or found.raw < LEAST_RAW:
+    least = LEAST_RAW_OF_MANY if fold.episodes >= MANY_EPISODES else LEAST_RAW
+    if not found.kind.startswith(KINDS) or found.kind == SWINGS or found.raw < least:
         return None
     text = (
         f"{COMES_AND_GOES}: {fold.episodes} times in {(now - fold.since) / 60:.0f} min,"
@@ -117,7 +143,9 @@ def as_intermittent(found: Finding, fold: Folded, now: float) -> Finding | None:
     )
     raw = min(found.raw, MOST_RAW)
     symptoms = tuple(one._replace(since=fold.since) for one in found.symptoms)
+    # Its times were chosen because it was off at them: only what a device states of itself is sure.
+    confidence = calibrated(raw) if is_plain(found) else min(calibrated(raw), MOST_CONFIDENCE)
     return replace(
-        found, since=fold.since, raw=raw, confidence=round(calibrated(raw), 3), symptoms=symptoms,
+        found, since=fold.since, raw=raw, confidence=round(confidence, 3), symptoms=symptoms,
         evidence=(text, *found.evidence),
     )  # fmt: skip

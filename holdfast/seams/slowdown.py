@@ -7,6 +7,7 @@ import numpy as np
 from holdfast.catalog.seam_confidence import calibrated
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Finding, Symptom
+from holdfast.seams.intermittent import slow_at_times
 from holdfast.seams.moved import baseline_columns, median
 from holdfast.seams.scene import Scene
 
@@ -17,6 +18,7 @@ MUCH_SLOWER = 0.5  # of a step: no stretch of other data
 MUCH_SLOWER_FOR_SECONDS = 300.0
 LEAST_LOST_SECONDS = 90.0  # of the job's time: less is not worth an operator's
 UNEXPLAINED = 0.7  # raw: that it is slow is measured, why is not known
+AT_TIMES = ", in the mean: it comes and goes"
 PARTS = 4  # of the time that a small slowdown lasts: each is slow
 SPREADS = 5.0  # of a median of so many steps
 LEAST_READINGS = 8
@@ -29,9 +31,25 @@ def findings(scene: Scene, left: Sequence[Symptom], found: Sequence[Finding]) ->
     # A small slowdown is no symptom that a cause is asked for: it is the doing of any cause that can reach the job.
     below = {place for one in found if not one.kind.startswith("sensor.") for place in scene.down(one.cause)}
     small = [one for one in _steady(scene) if one.subject not in scene.moved(STEP) and one.subject not in below]
+    said = set()
     for sign in [*signs.values(), *small]:
         if sign.subject not in explained and _matters(scene, sign):
+            said.add(sign.subject)
             yield _finding(scene, sign)
+    for sign in _at_times(scene):
+        if sign.subject not in explained | said | below and _matters(scene, sign):
+            yield _finding(scene, sign, AT_TIMES)
+
+
+def _at_times(scene: Scene) -> Iterator[Symptom]:
+    """Jobs that are slow again and again and as fast as ever between: the mean step since then says how much they lose."""
+    table, times = scene.panel.of(STEP), scene.panel.times
+    for subject, since in slow_at_times(scene.panel, STEP).items():
+        values = table.values[table.index[subject]]
+        late = values[times >= since]
+        before, now = float(median(values[None, : baseline_columns(times)])[0]), float(np.nanmean(late))
+        if before > 0:
+            yield Symptom(subject, STEP, since, before, now)
 
 
 def _matters(scene: Scene, sign: Symptom) -> bool:
@@ -68,11 +86,11 @@ def _steady(scene: Scene) -> Iterator[Symptom]:
             yield Symptom(subject, STEP, float(times[-columns]), before, now)
 
 
-def _finding(scene: Scene, sign: Symptom) -> Finding:
+def _finding(scene: Scene, sign: Symptom, how: str = "") -> Finding:
     well = _ruled_out(scene)
     evidence = (
         f"{sign.subject} takes {100 * (sign.now / sign.before - 1):.0f} % longer for a step"
-        f" ({sign.before:.3g} s before, {sign.now:.3g} s now), for {(scene.now - sign.since) / 60:.0f} min",
+        f" ({sign.before:.3g} s before, {sign.now:.3g} s now), for {(scene.now - sign.since) / 60:.0f} min{how}",
         "ruled out, measured and as ever: " + (", ".join(well) if well else "nothing, for nothing else is measured"),
     )
     return Finding(

@@ -280,3 +280,22 @@ def test_a_witness_that_moved_and_came_back_agrees(quiet: Any) -> None:
     quiet.change(RACK_FLOW, "rack/r1", by=7.4)
     quiet.change(RACK_FLOW, "rack/r1", by=-13.0, at=234)
     assert not _drifts(quiet)
+
+
+@pytest.mark.parametrize(
+    ("why", "levels", "rests_at", "stuck"),
+    [
+        ("every run of ten readings spans three levels", (0.0, 1.0, -1.0, 0.0, 1.0, 0.0, -1.0), 62.0, True),
+        ("two levels: it may have left the edge between them", (0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0), 62.0, False),
+        ("at a level at which it never moved", (0.0, 1.0, -1.0, 0.0, 1.0, 0.0, -1.0), 40.0, False),
+    ],
+)
+def test_whole_degrees_that_never_rest_are_stuck_when_they_do(
+    quiet: Any, why: str, levels: tuple[float, ...], rests_at: float, stuck: bool
+) -> None:
+    table = quiet.tables["cdu_supply_celsius"]
+    table.values[0] = 62.0 + np.resize(levels, table.values.shape[1])
+    table.values[0, 20:26] = rests_at
+    table.values[0, 150:] = rests_at
+    found = {lie.subject for lie in lies(quiet.tables, quiet.times) if lie.kind == "stuck"}
+    assert (table.subjects[0] in found) is stuck, why

@@ -55,3 +55,31 @@ def test_silence_is_measured_by_the_gaps_that_are_usual(gap: int, silent: int, l
     table = SignalTable(("cdu/a", "cdu/b", "cdu/c", "cdu/d"), values)
     found = [lie for lie in lies({"cdu_flow_litres_per_minute": table}, times) if lie.kind == "lost"]
     assert bool(found) is lost
+
+
+CLOCK = "gpu_clock_sm_hertz"
+
+
+@pytest.mark.parametrize(
+    ("why", "times", "gpus", "found"),
+    [
+        ("one GPU, four times", 4, 1, True),
+        ("three times are too few for one instrument", 3, 1, False),
+        ("a fifth of all at once: their job pauses", 4, 5, False),
+    ],
+)
+def test_a_gpu_that_is_slow_now_and_then(quiet: Any, why: str, times: int, gpus: int, found: bool) -> None:
+    for number in range(times):
+        quiet.tables[CLOCK].values[:gpus, 120 + 30 * number : 126 + 30 * number] *= 0.7
+    assert (("node/n1/gpu/0", "gpu.slow") in quiet.named()) is found, why
+
+
+def test_a_job_that_is_slow_at_other_times_too_is_no_effect_of_what_comes_and_goes(quiet: Any) -> None:
+    _comes_and_goes(quiet, 4)
+    for begin in range(120, 240, 20):
+        quiet.tables["job_step_seconds"].values[:, begin : begin + 10] *= 1.5
+    fold = folded(quiet.panel)
+    assert fold is not None
+    first = len(fold.panel.times) - 24
+    steps = fold.panel.of("job_step_seconds").values[0]
+    assert np.ptp(steps[:first]) > 1.0, "its past has slow steps too"

@@ -56,6 +56,7 @@ def _for_a_while(first: int, last: int, by: float) -> Make:
         ("the others hardly do", _beside(1.03), 2.5 + 0.5),
         ("a busy hour that requests wait in", of(_beside(1.2), measured(STALL, {PATH: 0.01}), change(STALL, by=0.05)), 2.5 + 0.75 - 5 + 0.5),
         ("it gets more requests", of(SLOW, change(SHARE, by=0.05)), 2.5 - 3.5),
+        ("it takes far longer than that explains", of(change(TRANSFER, PATH, times=3.0), change(SHARE, by=0.05)), 2.5),
         ("it begins to get more", of(SLOW, change(SHARE, by=0.021, at=237)), 2.5 - 3.5),
         ("for too short to tell", of(SLOW, change(SHARE, by=0.021, at=239)), 2.5 + 0.5),
         ("hardly more", of(SLOW, change(SHARE, by=0.019, at=237)), 2.5 + 0.5),
@@ -87,6 +88,7 @@ SHARES = measured(SHARE, {PATH: 0.5, "path/b": 0.5})
         ("it gets less", change(SHARE, by=-0.05), None),
         ("another gets less", of(SHARES, change(SHARE, PATH, by=0.05), change(SHARE, "path/b", by=-0.05)), 2.5 + 1),
         ("and it takes longer", of(SLOW, change(SHARE, by=0.05)), 2.5 + 1),
+        ("and it takes far longer", of(change(TRANSFER, PATH, times=3.0), change(SHARE, by=0.05)), 2.5 - 4 + 1),
     ],
 )
 def test_how_sure_an_unequal_router_is(quiet: Any, why: str, make: Make, score: float | None) -> None:

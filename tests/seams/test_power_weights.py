@@ -32,6 +32,9 @@ def _named(world: Any) -> dict[tuple[str, str], float]:
 
 
 NOT_HOT = 0.5
+LOWERED = of(
+    measured(LIMITS, {f"node/n{n}/gpu/{i}": 700.0 for n in (4, 5, 6) for i in (0, 1)}), change(LIMITS, times=0.9)
+)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +55,9 @@ NOT_HOT = 0.5
         ("the supply of another rack failed", of(_capped(4, 6), change(HEALTHY, "psu/r1-a", times=0.0)), {"rack/r2": 3.5 + NOT_HOT}),
         ("a supply failed, but the rack was told to", of(_capped(4, 6), _told("rack/r2"), change(HEALTHY, "psu/r2-a", times=0.0)), {"rack/r2": 3.5 + 2 + NOT_HOT}),
         ("a rack that tells is named beside others of its feed", of(_capped(1, 12), _told("rack/r2")), {f"rack/r{n}": 3.5 + NOT_HOT + (2 if n == 2 else 0) for n in range(1, 5)}),
-        ("the drivers say whose limit was lowered", of(measured(LIMITS, {f"node/n{n}/gpu/{i}": 700.0 for n in (4, 5, 6) for i in (0, 1)}), change(LIMITS, times=0.9)), {"rack/r2": 3.5 + NOT_HOT}),
+        ("the drivers say whose limit was lowered", of(LOWERED, gpus(CLOCK, nodes(4, 6), times=0.9)), {"rack/r2": 3.5 + NOT_HOT}),
+        ("a lower limit that slows no clock holds nothing back", LOWERED, {}),
+        ("a lower limit, and no clock is read", of(LOWERED, without(CLOCK)), {"rack/r2": 3.5 + NOT_HOT}),
     ],
 )  # fmt: skip
 def test_who_holds_back_and_how_sure(quiet: Any, why: str, make: Make, found: dict[str, float]) -> None:

@@ -164,3 +164,24 @@ def test_a_small_slowdown_behind_a_cause_is_its_doing() -> None:
         cause="node/n1", kind="k", signs=[cause], reach=frozenset({JOB}), explains=frozenset(), score=3.0, proven=True
     )
     assert [found.kind for found in roots(scene, [one])] == ["k"]
+
+
+@pytest.mark.parametrize(
+    ("why", "times", "share", "gap", "found"),
+    [
+        ("two minutes of five, four times", 4, 1.4, 30, True),
+        ("a tenth longer is not worth a word in the mean", 4, 1.1, 30, False),
+        ("twice is no habit", 2, 1.4, 30, False),
+        ("four times within a quarter of an hour is too soon to tell", 4, 1.4, 21, False),
+    ],
+)
+def test_a_job_that_is_slow_again_and_again(
+    quiet: Any, why: str, times: int, share: float, gap: int, found: bool
+) -> None:
+    without(MADE)(quiet)
+    for number in range(times):
+        begin = 240 - gap * times + gap * number
+        quiet.tables[STEP].values[:, begin : begin + 12] *= share
+    said = [one for one in quiet.explain() if one.kind == "job.slowdown"]
+    assert [one.cause for one in said] == ([JOB] if found else []), why
+    assert all("it comes and goes" in one.evidence[0] for one in said)

@@ -1,6 +1,7 @@
 """Is exactly what one unit or hall cools hot, though none of its meters can be read? Then topology alone names it."""
 
 from collections.abc import Iterator
+from statistics import median
 
 from holdfast.model.subject import Subject, kind
 from holdfast.seams import weigh
@@ -16,6 +17,7 @@ METERS = {
 }
 NEARLY_ALL = 0.8
 ELSEWHERE = 0.1  # of the hot nodes: more have something else in common
+BEYOND_WEATHER = 6.0  # degrees
 WITHOUT_INSTRUMENT = 1.6  # confidence 0.83: only a pattern, but one that fits exactly
 
 
@@ -30,14 +32,17 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 
 def _exactly(scene: Scene, place: Subject) -> bool:
-    """Are nearly all its working nodes hot, in more than one rack, and nearly none elsewhere, where some work too?"""
+    """Are nearly all its working nodes hot, in more than one rack, and nearly none elsewhere? If none works elsewhere, they
+    must be hotter than weather makes them."""
     working = scene.loaded & scene.nodes_seen(HEAT)
     inside = scene.nodes_under(place, ("cools",)) & working
     outside = working - inside
     hot = {node for node in inside if node in scene.hot}
     racks = {edge.source for node in hot for edge in scene.topology.sources.get(node, ()) if edge.kind == "cools"}
-    if len(hot) < NEARLY_ALL * len(inside) or len(racks) < 2 or not outside:
+    if len(hot) < NEARLY_ALL * len(inside) or len(racks) < 2:
         return False
+    if not outside:  # a warm day makes all of a fleet a little warmer
+        return median(scene.hot[node].now - scene.hot[node].before for node in hot) >= BEYOND_WEATHER
     away = sum(1 for node in outside if node in scene.hot)
     return away <= ELSEWHERE * len(scene.hot)
 
@@ -55,6 +60,8 @@ def _inferred(scene: Scene, place: Subject) -> CauseCandidate:
     )
     one.speaks(2.0, f"exactly the nodes that {place} cools are hotter than their power explains")
     weigh.warms(scene, one, nodes, expected=True)
+    if not scene.loaded & scene.nodes_seen(HEAT) - nodes:
+        one.unknown.append(f"{place}: whether it or something above it, because no node works elsewhere")
     one.unknown.append(f"{place}: neither its flow nor its temperature is measured, so what failed there is not known")
     return one
 

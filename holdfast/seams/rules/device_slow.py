@@ -27,6 +27,8 @@ TO_BE_SEEN = 0.0
 LIMIT_CELSIUS = 70.0
 NEAR_CELSIUS = 3.0
 SMALL = 0.05  # of its clock: GPUs of one kind differ by as much
+PAUSES_SECONDS = 600.0
+AT_TIMES = 0.1  # of the time
 FEW = 0.1  # of a job's ranks: more have something in common
 
 
@@ -150,7 +152,16 @@ def _as_others_do(scene: Scene, job: Subject, sign: Symptom) -> bool:
     middle = float(np.median(longer))
     spread = 1.4826 * float(np.median(np.abs(longer - middle)))
     mine = sign.now - sign.before
-    return middle >= 0.5 * mine or mine - middle < SPREADS * spread
+    return middle >= 0.5 * mine or mine - middle < SPREADS * spread or _at_times(scene, sign, rows) >= 0.5 * mine
+
+
+def _at_times(scene: Scene, sign: Symptom, rows: list[int]) -> float:
+    """How much longer the ranks of a job take now and then, the middle one of them. Each is read at its own moment: a
+    pause of all shows in some of them first."""
+    table, columns = scene.moves(sign.signal), round(PAUSES_SECONDS / scene.panel.step)
+    late = scene.panel.of(sign.signal).values[rows, -columns:] - table.center[rows][:, None]
+    often = np.sort(np.where(np.isnan(late), -np.inf, late), axis=1)[:, -max(1, round(AT_TIMES * late.shape[1]))]
+    return float(np.median(often)) if late.size else 0.0
 
 
 def _gpus(scene: Scene, rank: Subject) -> list[Subject]:

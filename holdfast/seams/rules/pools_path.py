@@ -24,6 +24,7 @@ LATELY_COLUMNS = 3
 RATE = "request_rate_per_second"
 AS_OTHERS = 0.5  # of its own growth: when the others grew by so much too, it is the load
 WITHOUT_DEMAND = 1.2  # confidence 0.77: it may be the load
+FAR_BEYOND = 1.5  # times what its share explains at most
 MOST_QUEUE = 2.5  # power with which waiting may grow with the load
 
 
@@ -50,9 +51,9 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandid
     if path not in scene.seen(RATE) and not [other for other in scene.seen(TRANSFER) if other != path]:
         one.most = WITHOUT_DEMAND
         one.unknown.append(f"{path}: how many requests it gets is not measured, and no path beside it shows it")
-    if more:
+    if more and longer <= max(1.0, _share_grew(scene, path)) ** MOST_QUEUE * (1 + signals()[TRANSFER].least_ratio):
         one.doubt(3.5, "it gets a larger share of the requests than before")
-    elif path in scene.seen(SHARE):
+    elif path in scene.seen(SHARE) and not more:
         one.speaks(0.5, "its share of the requests is as ever")
     _look_below(scene, one, path)
     return one
@@ -69,6 +70,16 @@ def _asked(scene: Scene, path: Subject) -> float:
     """How many times as many requests as usual it gets; 1 where it is not measured."""
     now, usual = scene.recent(RATE, path), scene.usual(RATE, path)
     return now / usual if now == now and usual > 0 else 1.0
+
+
+def _share_grew(scene: Scene, path: Subject) -> float:
+    """How many times its usual share of the requests it gets; 1 where it is not measured."""
+    row, usual = scene.panel.row(SHARE, path), scene.usual(SHARE, path)
+    if row is None or not usual > 0:
+        return 1.0
+    seen = row[-LATELY_COLUMNS:][np.isfinite(row[-LATELY_COLUMNS:])]
+    now = [scene.recent(SHARE, path), float(np.median(seen)) if seen.size else usual]
+    return max(one for one in (*now, usual) if one == one) / usual
 
 
 def _gets_more(scene: Scene, path: Subject) -> bool:
@@ -112,6 +123,9 @@ def _imbalance(scene: Scene, path: Subject, sign: Symptom, emptied: int) -> Caus
     one.speaks(2.5, weigh.moved_text(sign))
     if emptied:
         one.speaks(1.0, f"{emptied} other paths get less")
+    slow = scene.rose(TRANSFER).get(path)
+    if slow is not None and slow.now / slow.before > FAR_BEYOND * _share_grew(scene, path) ** MOST_QUEUE:
+        one.doubt(4.0, "it takes far longer than its share of the requests explains")
     if path in scene.rose(TRANSFER):
         one.signs.append(scene.moved(TRANSFER)[path])
         one.speaks(1.0, weigh.moved_text(scene.moved(TRANSFER)[path], " s"))

@@ -14,6 +14,7 @@ from holdfast.seams.seam import Seam
 LIMIT = "gpu_power_limit_watts"
 REPORTED_LIMITS = ("rack_power_limit_watts", "feed_power_limit_watts")
 HEALTHY = "psu_healthy"
+CLOCK = "gpu_clock_sm_hertz"
 POWER_CAP, POWER_BRAKE = 4, 128  # NVML's clock event reasons
 ALL_OF_THEM = 0.8
 EVENT = "power_brake"
@@ -21,13 +22,20 @@ EVENT_SECONDS = 600.0
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
-    capped = {**scene.nodes_with_reasons(POWER_CAP), **scene.nodes_where(LIMIT)}
+    bound = scene.nodes_with_reasons(POWER_CAP)
+    lowered = {node: sign for node, sign in scene.nodes_where(LIMIT).items() if node in bound or _may_bind(scene, node)}
+    capped = {**bound, **lowered}
     reported = {place: sign for signal in REPORTED_LIMITS for place, sign in scene.fell(signal).items()}
     for place, signs in _holders(scene, capped, reported):
         yield _held(scene, place, "power.cap", signs, reported.get(place))
     braked = {**_brake_events(scene), **scene.nodes_with_reasons(POWER_BRAKE)}
     for place, signs in _holders(scene, braked, {}):
         yield _held(scene, place, "power.brake", signs, None)
+
+
+def _may_bind(scene: Scene, node: Subject) -> bool:
+    """A lower limit that stays above what a GPU draws holds nothing back: its clock stays as it was."""
+    return node in scene.slow_clocks or node not in scene.nodes_seen(CLOCK)
 
 
 def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], reported: Symptom | None) -> CauseCandidate:

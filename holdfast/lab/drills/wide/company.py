@@ -19,7 +19,8 @@ def fan_policy(s: Stager) -> Situation:
 
 def unused_cap(s: Stager) -> Situation:
     """A power limit that binds nobody: it stays above what the job draws."""
-    most = max(work.draw for work in s.site.works) * 1.15
+    most = max(work.draw for work in s.site.works) * 1.3
+    most = max(most, 0.75) if s.site.pools else most
     if most < 0.99:
         s.course.limit *= 1 - (1 - most) * (s.times >= s.start)
     return Situation()
