@@ -42,7 +42,7 @@ def findings(scene: Scene, left: Sequence[Symptom], found: Sequence[Finding]) ->
 
 
 def _at_times(scene: Scene) -> Iterator[Symptom]:
-    """Jobs that are slow again and again and as fast as ever between: the mean step since then says how much they lose."""
+    """Jobs that are slow again and again and as fast as ever between. The mean step since then is what they lose."""
     table, times = scene.panel.of(STEP), scene.panel.times
     for subject, since in slow_at_times(scene.panel, STEP).items():
         values = table.values[table.index[subject]]

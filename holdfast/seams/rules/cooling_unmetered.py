@@ -32,8 +32,8 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 
 def _exactly(scene: Scene, place: Subject) -> bool:
-    """Are nearly all its working nodes hot, in more than one rack, and nearly none elsewhere? If none works elsewhere, they
-    must be hotter than weather makes them."""
+    """Are nearly all its working nodes hot, in more than one rack, and nearly none elsewhere? If no node works
+    elsewhere, they must be hotter than weather makes them."""
     working = scene.loaded & scene.nodes_seen(HEAT)
     inside = scene.nodes_under(place, ("cools",)) & working
     outside = working - inside
