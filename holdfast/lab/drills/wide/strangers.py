@@ -74,7 +74,7 @@ def exporter_restarts(s: Stager) -> Situation:
 def larger_checkpoints(s: Stager) -> Situation:
     """A job saves more, for example its optimizer too: it writes for longer, as fast as ever."""
     work = s.site.works[0]
-    s.course.size[work.name] = 1 + s.between(0.5, 1.5) * (s.times >= s.start)
+    s.course.size[work.name] = 1 + s.between(0.5, 1.5) * (s.times >= s.start).astype(np.float64)
     return Situation(
         needed=("job_checkpoint_seconds", "storage_latency_seconds", "storage_write_bytes_per_second"),
         tolerated=frozenset({(work.subject, "job.slowdown")}),
