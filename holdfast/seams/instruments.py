@@ -20,6 +20,7 @@ STILL_READINGS = 10
 LONGER = 4.0  # times its longest rest
 SPREADS = 4.0  # of its last readings
 NEARLY_ALL = 0.8
+SPANS = 2.9
 LEAST_PEERS = 3
 PEERS_MOVE = 8.0  # of its own steps
 LOST_SECONDS = 330.0  # a gateway that restarts is silent for five minutes
@@ -159,12 +160,13 @@ def _changes_near(values: Values, value: float, rest: "_Rest") -> int:
 
 
 def _restless(lively: Values, step: float) -> bool:
-    """Does nearly every run of ten readings span three levels? Then it rests at no level by chance."""
+    """Does nearly every run of ten readings span four levels? Then it rests at no level by chance. Three are not enough:
+    what is rounded twice, to halves and then to even degrees, spans three around 31 and one around 32."""
     runs = len(lively) // STILL_READINGS
     if runs < 2:
         return False
     spans = np.ptp(lively[-runs * STILL_READINGS :].reshape(runs, STILL_READINGS), axis=1)
-    return bool((spans >= 1.9 * step).mean() >= NEARLY_ALL)
+    return bool((spans >= SPANS * step).mean() >= NEARLY_ALL)
 
 
 class _Rest(NamedTuple):

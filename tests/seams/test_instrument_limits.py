@@ -285,9 +285,10 @@ def test_a_witness_that_moved_and_came_back_agrees(quiet: Any) -> None:
 @pytest.mark.parametrize(
     ("why", "levels", "rests_at", "stuck"),
     [
-        ("every run of ten readings spans three levels", (0.0, 1.0, -1.0, 0.0, 1.0, 0.0, -1.0), 62.0, True),
+        ("every run of ten readings spans four levels", (0.0, 1.0, -1.0, 0.0, 2.0, 0.0, -1.0), 62.0, True),
+        ("three levels: rounded twice, it rests at the next one", (0.0, 1.0, -1.0, 0.0, 1.0, 0.0, -1.0), 62.0, False),
         ("two levels: it may have left the edge between them", (0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0), 62.0, False),
-        ("at a level at which it never moved", (0.0, 1.0, -1.0, 0.0, 1.0, 0.0, -1.0), 40.0, False),
+        ("at a level at which it never moved", (0.0, 1.0, -1.0, 0.0, 2.0, 0.0, -1.0), 40.0, False),
     ],
 )
 def test_whole_degrees_that_never_rest_are_stuck_when_they_do(
