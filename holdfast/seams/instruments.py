@@ -160,8 +160,8 @@ def _changes_near(values: Values, value: float, rest: "_Rest") -> int:
 
 
 def _restless(lively: Values, step: float) -> bool:
-    """Does nearly every run of ten readings span four levels? Then it rests at no level by chance. Three are too few: what
-    is rounded twice, to halves and then to even degrees, spans three around 31 and one around 32."""
+    """Does nearly every run of ten readings span four levels? Then it rests at no level by chance. Three are too few:
+    what is rounded twice, to halves and then to even degrees, spans three around 31 and one around 32."""
     runs = len(lively) // STILL_READINGS
     if runs < 2:
         return False
