@@ -1,17 +1,16 @@
 """Members of an archive (tar, compressed tar, zip) as byte streams. Nothing is unpacked to disk."""
 
 import gzip
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
 
 from holdfast.node.sources.jobs import log_file
+from holdfast.runtime import archive as archive_file
 
 MOST_MEMBERS = 20_000
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
-_DAMAGE = (*log_file.DAMAGE, tarfile.TarError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 
 
 def is_one(file: Path) -> bool:
@@ -24,15 +23,13 @@ def members(file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
     try:
         growth = log_file.Growth(file)
         yield from _of_zip(file, growth) if file.name.lower().endswith(".zip") else _of_tar(file, growth)
-    except _DAMAGE as error:
+    except archive_file.DAMAGE as error:
         raise log_file.Unreadable(f"{file}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _of_tar(file: Path, growth: log_file.Growth) -> Iterator[tuple[str, Iterator[bytes]]]:
-    with tarfile.open(file, "r|*") as archive:
-        for number, member in enumerate(archive):
-            if number >= MOST_MEMBERS:
-                return
+    with archive_file.opened(file, "r|*") as archive:
+        for member in archive_file.members(archive, MOST_MEMBERS, log_file.FREE_BYTES):
             stream = archive.extractfile(member) if member.isfile() else None
             if stream is not None:
                 yield member.name, _chunks(member.name, stream, growth)
@@ -56,5 +53,5 @@ def _chunks(name: str, stream: IO[bytes], growth: log_file.Growth) -> Iterator[b
         while chunk := plain.read(log_file.CHUNK_BYTES):
             growth.take(len(chunk))
             yield chunk
-    except _DAMAGE as error:
+    except archive_file.DAMAGE as error:
         raise log_file.Unreadable(f"{name}: {getattr(error, 'strerror', None) or error}") from None

@@ -12,6 +12,7 @@ from holdfast.formats.job.progress import LARGEST_MESSAGE, Hello, Message, Progr
 from holdfast.formats.job.windows import windows
 from holdfast.model.refusal import Refusal
 from holdfast.model.wire.progress import RankWindow
+from holdfast.node.sources.jobs import log_file
 
 MOST_FILES = 65_536
 
@@ -41,7 +42,8 @@ def read(folder: str, name: str) -> dict[str, Any]:
 
 def _windows(folder: Path, name: str) -> Iterator[tuple[str, RankWindow]]:
     try:
-        paths = sorted(path for path in folder.iterdir() if path.suffix in (".jsonl", ".old"))[:MOST_FILES]
+        names = sorted(path for path in folder.iterdir() if path.suffix in (".jsonl", ".old"))[:MOST_FILES]
+        paths = [path for path in names if path.is_file() and not path.is_symlink()]  # no pipe, no device
     except OSError as error:
         raise Refusal(f"{folder}: cannot be read: {error.strerror}") from None
     for path in paths:
@@ -55,11 +57,15 @@ def _windows(folder: Path, name: str) -> Iterator[tuple[str, RankWindow]]:
 def _messages(path: Path) -> Iterator[Message]:
     """A line that cannot be read is left out: a process may have died while it wrote it."""
     try:
+        growth = log_file.Growth(path)
         with path.open("rb") as file:
             while line := file.readline(LARGEST_MESSAGE + 2):
+                growth.take(len(line))
                 try:
                     yield decode(line.rstrip(b"\n"))
                 except ProgressError:
                     continue
     except OSError as error:
         raise Refusal(f"{path}: cannot be read: {error.strerror}") from None
+    except log_file.Unreadable as error:
+        raise Refusal(str(error)) from None

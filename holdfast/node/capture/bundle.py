@@ -20,11 +20,15 @@ from holdfast.node.agent.census import Census
 from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.once import fresh_seconds
 from holdfast.node.capture.judge import FileVerdict
+from holdfast.runtime import archive as archive_file
 from holdfast.runtime import codec
 
 HEAD, READINGS, CENSUS = "bundle.json", "readings.jsonl", "census.json"
+PARTS = (HEAD, READINGS, CENSUS)
 FORMAT = 1
 MOST_BYTES = 64 << 20
+MOST_MEMBERS = 20_000
+MOST_PASSED = 1 << 30
 
 
 class RecordedReading(msgspec.Struct, kw_only=True):
@@ -38,13 +42,13 @@ class RecordedReading(msgspec.Struct, kw_only=True):
     signals: list[tuple[str, str, float | str]] = []
     absent: list[tuple[str, str, str]] = []
     present: list[str] = []
-    events: list[dict[str, Any]] = []
+    events: list[Event] = []
     blind: str = ""
 
     def reading(self, now: float, events: bool = True) -> Reading:
         """As if it had been read at `now`; what happened keeps its distance from then."""
         shift = now - self.at
-        dated = [Event(**{**event, "at": event["at"] + shift}) for event in self.events] if events else []
+        dated = [replace(event, at=event.at + shift) for event in self.events] if events else []
         return Reading(
             source=self.source,
             at=now,
@@ -56,12 +60,19 @@ class RecordedReading(msgspec.Struct, kw_only=True):
         )
 
 
+class RecordedCensus(msgspec.Struct, kw_only=True):
+    """What the manifest of the node said."""
+
+    lacks: dict[str, str] = {}
+    expect: dict[str, dict[str, float | str]] = {}
+
+
 @dataclass(slots=True)
 class Bundle:
     node: str
     captured_at: float
     readings: list[RecordedReading] = field(default_factory=list)
-    census: dict[str, Any] = field(default_factory=dict)
+    census: RecordedCensus = field(default_factory=RecordedCensus)
     head: dict[str, Any] = field(default_factory=dict)
 
 
@@ -69,19 +80,20 @@ def is_bundle(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        with tarfile.open(path, "r:*") as archive:
-            return any(member.name == HEAD for member, _ in zip(archive, range(4), strict=False))
-    except (OSError, tarfile.TarError, EOFError):
+        with archive_file.opened(path, "r|*") as archive:
+            first = archive_file.members(archive, 4, MOST_PASSED, files_too=True)
+            return any(member.name == HEAD for member in first)
+    except archive_file.DAMAGE:
         return False
 
 
 def load(path: Path) -> Bundle:
     try:
-        with tarfile.open(path, "r:*") as archive:
-            head, readings, census = (_member(archive, name) for name in (HEAD, READINGS, CENSUS))
-    except (OSError, tarfile.TarError, EOFError, KeyError, ValueError) as error:
+        with archive_file.opened(path, "r|*") as archive:
+            found = _parts(archive)
+    except archive_file.DAMAGE as error:
         raise Refusal(f"{path}: the bundle cannot be read: {error}") from None
-    return parse(head, readings, census, str(path))
+    return parse(found[HEAD], found[READINGS], found[CENSUS], str(path))
 
 
 def parse(head_text: bytes, readings_text: bytes, census_text: bytes, where: str) -> Bundle:
@@ -91,17 +103,28 @@ def parse(head_text: bytes, readings_text: bytes, census_text: bytes, where: str
         if head.get("format") != FORMAT:
             raise Refusal(f"{where}: a bundle of format {head.get('format')!r}; this version reads format {FORMAT}")
         readings = [codec.decode(line, RecordedReading) for line in readings_text.splitlines() if line.strip()]
-        census = codec.decode(census_text, dict[str, Any])
+        census = codec.decode(census_text, RecordedCensus)
         return Bundle(str(head["node"]), float(head["captured_at"]), readings, census, head)
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise Refusal(f"{where}: the bundle cannot be read: {error}") from None
 
 
-def _member(archive: tarfile.TarFile, name: str) -> bytes:
-    file = archive.extractfile(name)
+def _parts(archive: tarfile.TarFile) -> dict[str, bytes]:
+    """Our own three files, in any order."""
+    found: dict[str, bytes] = {}
+    for member in archive_file.members(archive, MOST_MEMBERS, MOST_PASSED, files_too=True):
+        if member.isfile() and member.name in PARTS:
+            found.setdefault(member.name, _read(archive, member))
+        if len(found) == len(PARTS):
+            return found
+    raise ValueError(f"it has no {', no '.join(name for name in PARTS if name not in found)}")
+
+
+def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
     data = file.read(MOST_BYTES + 1) if file else b""
     if len(data) > MOST_BYTES:
-        raise ValueError(f"{name} is larger than {MOST_BYTES >> 20} MB")
+        raise ValueError(f"{member.name} is larger than {MOST_BYTES >> 20} MB")
     return data
 
 
@@ -136,8 +159,8 @@ def replay(
 def _node(bundle: Bundle, settings: Settings, stage: str) -> Node:
     census = Census(
         node=bundle.node,
-        manifest_lacks=bundle.census.get("lacks", {}),
-        expect=bundle.census.get("expect", {}),
+        manifest_lacks=bundle.census.lacks,
+        expect=bundle.census.expect,
     )
     node = Node(census, questions(replace(settings, node=bundle.node), stage))
     timeout = sum(sorted(one.deadline for one in bundle.readings)[-3:])

@@ -19,7 +19,7 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.model.settings import Settings
-from holdfast.model.signal import Reading
+from holdfast.model.signal import Event, Reading
 from holdfast.node.agent.assemble import census, node_name, sources
 from holdfast.node.agent.runner import read_guarded, silent
 from holdfast.node.capture import bundle
@@ -155,12 +155,13 @@ def _recorded(source: Source, reading: Reading, redactor: Redactor, now: float) 
     )
 
 
-def _event(event: Any, redactor: Redactor) -> dict[str, Any]:
-    found = dataclasses.asdict(event)
-    for name in ("text", "subject"):
-        found[name] = redactor.text(found[name])
-    found["detail"] = {name: redactor.value(name, value) for name, value in dict(event.detail).items()}
-    return found
+def _event(event: Event, redactor: Redactor) -> Event:
+    return dataclasses.replace(
+        event,
+        text=redactor.text(event.text),
+        subject=redactor.text(event.subject),
+        detail={name: redactor.value(name, value) for name, value in event.detail.items()},
+    )
 
 
 def _census(settings: Settings, redactor: Redactor) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import lzma
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -11,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.model.refusal import Refusal
+from holdfast.node.sources.jobs import log_file
+from holdfast.runtime import archive as archive_file
 
 MOST_BYTES = 256 << 20
+MOST_IN_FOLDER = 4 * MOST_BYTES
 MOST_FILES = 5_000
 _OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ": lzma.open, b"BZh": bz2.open}
-_BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, ValueError)
 
 
 def texts(path: Path) -> Iterator[tuple[str, str]]:
@@ -26,7 +27,7 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
         elif path.exists() and not path.is_file():  # a pipe is read once
             with path.open("rb") as pipe:
                 yield path.name, decode(_unpacked(_bounded(pipe.read(MOST_BYTES + 1), str(path))))
-        elif tarfile.is_tarfile(path):
+        elif archive_file.is_tar(path):
             yield from _tar(path)
         elif zipfile.is_zipfile(path):
             yield from _zip(path)
@@ -34,7 +35,7 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
             yield path.name, decode(_bytes(path))
     except FileNotFoundError:
         raise Refusal(f"{path}: no such file") from None
-    except _BROKEN as error:
+    except archive_file.DAMAGE as error:
         raise Refusal(f"{path}: cannot be read: {error or type(error).__name__}") from None
 
 
@@ -53,17 +54,17 @@ def _bounded(data: bytes, name: str) -> bytes:
 
 
 def _folder(path: Path) -> Iterator[tuple[str, str]]:
-    files = sorted(one for one in path.rglob("*") if one.is_file())[:MOST_FILES]
-    for one in files:
-        yield str(one.relative_to(path)), decode(_bytes(one))
+    left = MOST_IN_FOLDER
+    for one in sorted(log_file.files_below(path))[:MOST_FILES]:
+        data = _bytes(one)
+        left = _left(left, data, MOST_IN_FOLDER)
+        yield str(one.relative_to(path)), decode(data)
 
 
 def _tar(path: Path) -> Iterator[tuple[str, str]]:
     left = MOST_BYTES
-    with tarfile.open(path, "r:*") as archive:
-        for number, member in enumerate(archive):
-            if number >= MOST_FILES:
-                return
+    with archive_file.opened(path, "r:*") as archive:
+        for member in archive_file.members(archive, MOST_FILES, MOST_BYTES):
             if member.isfile() and (file := archive.extractfile(member)):
                 data = _unpacked(file.read(left + 1), left)
                 left = _left(left, data)
@@ -80,10 +81,10 @@ def _zip(path: Path) -> Iterator[tuple[str, str]]:
             yield name, decode(data)
 
 
-def _left(left: int, data: bytes) -> int:
-    """Of the bytes that all files of an archive may have together, unpacked."""
+def _left(left: int, data: bytes, most: int | None = None) -> int:
+    """Of the bytes that all files of a place may have together, unpacked."""
     if len(data) > left:
-        raise ValueError(f"it holds more than {MOST_BYTES >> 20} MB")
+        raise ValueError(f"it holds more than {(most or MOST_BYTES) >> 20} MB")
     return left - len(data)
 
 

@@ -18,6 +18,7 @@ STDIN = "-"
 FREE_BYTES = 1 << 30
 MOST_GROWTH = 100  # times what a file takes on its disk; text of one repeated line shrinks as much as that
 _BLOCK_BYTES = 512
+KERNEL = ("/proc/", "/sys/", "/dev/")
 DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -49,16 +50,23 @@ class Growth:
 
 
 def files_below(path: Path) -> Iterator[Path]:
-    """The path itself, or every regular file below it in a stable order."""
+    """The path itself, or every regular file below it in a stable order. Files of the kernel are read only below a
+    path that is itself the kernel's: a link to /proc/kmsg among a job's logs would wait for ever, and take messages
+    from whoever else reads them."""
     if not path.is_dir():
         yield path
         return
+    asked_for = _is_kernels(path)
     for folder, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
             file = Path(folder) / name
-            if file.is_file():
+            if file.is_file() and (asked_for or not _is_kernels(file)):
                 yield file
+
+
+def _is_kernels(path: Path) -> bool:
+    return os.path.realpath(path).startswith(KERNEL)
 
 
 def chunks(path: Path) -> Iterator[bytes]:
