@@ -59,7 +59,7 @@ code=$?
 case "$code:$answer" in
     0:*) exit 0 ;;
     1:degraded*) exit 0 ;; # slower, but works: whether it is used last is the scheduler's choice
-    2:* | 3:*) touch "$refused"; echo "$answer"; exit 1 ;;
+    2:* | 3:*) touch "$refused"; printf '%s\n' "$answer"; exit 1 ;; # echo would obey its backslashes
 esac
 
 echo "holdfast gate could not run (exit code $code)"

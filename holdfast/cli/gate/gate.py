@@ -234,9 +234,11 @@ def _report(options: GateOptions, answer: GateAnswer, allowed: bool, code: int, 
 
 
 def _say(handle: int, text: str) -> None:
-    """Straight to the descriptor: a closed or full stdout must not change the exit code."""
+    """Straight to the descriptor: a closed or full stdout must not change the exit code. A reason may quote the name of
+    a user's process, with sequences that a terminal obeys."""
+    shown = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)
     try:
-        os.write(handle, text.encode("utf-8", "replace"))
+        os.write(handle, shown.encode("utf-8", "replace"))
     except OSError:
         return
 

@@ -62,12 +62,17 @@ class Front:
         self.litestar = _litestar(service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
+        if scope["type"] == "http" and scope["method"] == "POST" and _is_for_reports(scope["path"]):
             await self._ingest(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "HEAD" and not scope["path"].startswith("/v1/"):
             await self.litestar({**scope, "method": "GET"}, receive, _with_security_headers(_bodiless(send)))  # type: ignore[arg-type]
         else:
             await self.litestar(scope, receive, _with_security_headers(send))  # type: ignore[arg-type]
+
+
+def _is_for_reports(path: str) -> bool:
+    """However many slashes: the framework would take /v1/reports/ too, and knows no quota."""
+    return path == PATH or (path.startswith("/") and [part for part in path.split("/") if part] == PATH.split("/")[1:])
 
 
 def _bodiless(send: Send) -> Send:

@@ -1,7 +1,8 @@
-"""HTTP connection limits: short headers, header and body timeouts, a cap per client.
+"""HTTP connection limits: short headers, timeouts of requests and answers, a cap per client.
 
-uvicorn waits for ever for a request that has begun. A slow client could so hold every descriptor of the controller.
-It also takes headers of any length, before any authentication: one client could take all memory.
+uvicorn waits for ever for a request that has begun, and for a client that does not read its answer. A slow client could
+so hold every descriptor of the controller. It also takes headers of any length, before any authentication: one client
+could take all memory.
 """
 
 import asyncio
@@ -9,10 +10,13 @@ import resource
 from collections import Counter
 from typing import Any
 
+import uvloop
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 30.0
+UNREAD_SECONDS = 30.0
+LEAST_READ = 32 << 10  # bytes of an answer that a client takes in that time
 LARGEST_HEAD = 64 << 10  # bytes of request line, headers, chunk sizes and trailers of one request
 RESERVED = 512  # descriptors for the store, the log, back ends and devices
 
@@ -51,6 +55,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._address = ""
         self._deadline: asyncio.TimerHandle | None = None
         self._head = 0  # bytes of the current request that are not its body
+        self._reading: asyncio.TimerHandle | None = None  # while a part of an answer waits for the client
 
     def connection_made(self, transport: Any) -> None:
         peer = transport.get_extra_info("peername")
@@ -64,6 +69,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
         if self._address:
             self.limits.release(self._address)
             self._address = ""
@@ -90,6 +98,27 @@ class LimitedProtocol(HttpToolsProtocol):
         self._arrived()
         super().on_message_complete()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch_reader()
+
+    def _watch_reader(self) -> None:
+        """From when an answer waits until it is read. A connection that is closing waits for it too."""
+        unread = self.transport.get_write_buffer_size()
+        if self._reading is None and unread:
+            self._reading = self.loop.call_later(UNREAD_SECONDS, self._look_again, unread)
+
+    def _look_again(self, before: int) -> None:
+        self._reading = None
+        if self.transport.get_write_buffer_size() > max(0, before - LEAST_READ):
+            self.transport.abort()
+        else:
+            self._watch_reader()
+
     def _expect(self, seconds: float) -> None:
         self._arrived()
         self._deadline = self.loop.call_later(seconds, self._too_late)
@@ -108,3 +137,11 @@ class LimitedProtocol(HttpToolsProtocol):
 def limited(connections: Connections) -> type[LimitedProtocol]:
     """The protocol of one server."""
     return type("LimitedProtocol", (LimitedProtocol,), {"limits": connections})
+
+
+class HandshakeLoop(uvloop.Loop):
+    """A TLS handshake that does not end holds a descriptor too, and no protocol knows of it before it ends."""
+
+    async def create_server(self, *arguments: Any, **named: Any) -> Any:
+        limit = {"ssl_handshake_timeout": HEADER_SECONDS} if named.get("ssl") else {}
+        return await super().create_server(*arguments, **named, **limit)

@@ -177,7 +177,7 @@ class OidcClient:
         return found
 
     def _verified(self, token: str, nonce: str) -> dict[str, Any]:
-        """Signature, issuer, audience, times and nonce of the ID token."""
+        """Signature, issuer, audience, times and nonce of the ID token. Keys and claims may be as odd as they like."""
         import jwt
 
         try:
@@ -195,7 +195,7 @@ class OidcClient:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iat", "sub", "aud", "iss"]},
             )
-        except (jwt.PyJWTError, ValueError, TypeError, AttributeError, RecursionError) as error:  # odd keys and claims
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise SignInRefused(f"the provider's ID token is not valid: {error}") from None
         if not _same(str(claims.get("nonce", "")), nonce):
             raise SignInRefused("the ID token belongs to another attempt to sign in; try again")

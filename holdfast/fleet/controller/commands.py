@@ -94,7 +94,9 @@ def _take_parts(report: Report, transaction: Transaction) -> None:
         transaction.store.save_asset_record(node, record, now)
     for swap in swaps:
         transaction.decide(transaction.fleet.part_replaced(node, swap.after.kind, swap.text, now))
-        transaction.audit.append(_entry(transaction, node, Role.AGENT, "part_replaced", node, "done", swap.text))
+    if swaps:  # one row, however many a report invents
+        words = "; ".join(swap.text for swap in swaps)[:LONGEST_REASON]
+        transaction.audit.append(_entry(transaction, node, Role.AGENT, "part_replaced", node, "done", words))
 
 
 def note_ticket(

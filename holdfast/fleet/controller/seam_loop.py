@@ -121,7 +121,7 @@ class SeamWatch:
     def take_report(self, report: Report) -> None:
         at = self._lived(report.at)
         self.window.take_report(report, at)
-        for about, name, seconds in self._ranks.ingest(report.node, report.progress):
+        for about, name, seconds in self._ranks.ingest(report.node, report.progress, clock.now()):
             self.window.put(at, about, name, seconds * self._factor, WINDOW_SECONDS * self._factor)
 
     def reported(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:

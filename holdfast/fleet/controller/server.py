@@ -19,11 +19,10 @@ from types import FrameType
 from uuid import uuid4
 
 import uvicorn
-import uvloop
 
 from holdfast.fleet.api.app import Front
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.api.connections import Connections, limited
+from holdfast.fleet.api.connections import Connections, HandshakeLoop, limited
 from holdfast.fleet.api.oidc import OidcClient
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.console import static_directory
@@ -87,7 +86,7 @@ def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> 
             _refuse_wild_clock(store, settings.base)
             if settings.base.admin_token_file:
                 bootstrap.admin_token(store, Path(settings.base.admin_token_file))
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            with asyncio.Runner(loop_factory=HandshakeLoop) as runner:
                 runner.run(_Process(settings, policy, backends, store, listener, files).run(ready))
         finally:
             store.close()
@@ -284,6 +283,7 @@ def _config(front: Front, base: Listening) -> uvicorn.Config:
         front,
         http=limited(Connections(base.connections_per_address)),
         ws="none",
+        proxy_headers=False,  # who connects from this machine must not choose the address it enrols from
         ssl_certfile=base.certificate or None,
         ssl_keyfile=base.key or None,
         log_config=None,

@@ -8,6 +8,7 @@ from holdfast.model.assets import AssetRecord, Part, PartTicket, PartTime
 
 MOST_EARLIER = 64
 MOST_TICKETS = 64
+MOST_HERE = 1_024  # parts of one node; a report names at most 256
 
 
 class Swap(msgspec.Struct, frozen=True):
@@ -37,17 +38,16 @@ def take_parts(record: AssetRecord, seen: Sequence[Part], now: float) -> tuple[A
         **{place: one for place, one in known.items() if one.part.serial not in gone},
         **{place: PartTime(part, since.get(part.serial, now)) for place, part in arrived.items()},
     }
-    here = {place: one for place, one in here.items() if place in arrived or not _elsewhere(one.part, arrived)}
+    seen_now = {part.serial for part in arrived.values()}
+    here = {place: one for place, one in here.items() if place in arrived or one.part.serial not in seen_now}
+    # A node that invents places forgets its own: what was seen now stays.
+    kept = sorted(here, key=lambda place: place not in arrived)[:MOST_HERE]
     after = AssetRecord(
-        parts=tuple(here[place] for place in sorted(here)),
+        parts=tuple(here[place] for place in sorted(kept)),
         earlier=(*record.earlier, *ended)[-MOST_EARLIER:],
         tickets=tuple(_replaced(ticket, gone, now) for ticket in record.tickets),
     )
     return after, [swap for swap in swaps if swap.before.serial in gone]
-
-
-def _elsewhere(part: Part, arrived: dict[str, Part]) -> bool:
-    return any(one.serial == part.serial for one in arrived.values())
 
 
 def _replaced(ticket: PartTicket, gone: set[str], now: float) -> PartTicket:

@@ -61,6 +61,6 @@ def _series(answer: Mapping[str, Any], times: list[float], step: float) -> dict[
                 if 0 <= place < len(row):
                     row[place] = float(value)
             found[str(one["metric"]["subject"])] = row
-    except (KeyError, TypeError, ValueError, IndexError):
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError):
         raise CannotRead("the answer is no range of a Prometheus") from None
     return found

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from math import inf
 
 from holdfast.model import subject
 from holdfast.model.topology import Edge
@@ -9,6 +11,7 @@ from holdfast.model.wire.progress import RankWindow
 
 MOST_RANKS = 200_000
 MOST_RANKS_OF_USER = 100_000
+MOST_RANKS_OF_NODE = 1_024  # an agent hears at most 512 processes; root on a stolen node can invent users and ranks
 HELD_SECONDS = 600.0  # a job's name is its user's until no report of it came for so long
 Signal = tuple[str, str, float]  # subject, name, value
 
@@ -20,10 +23,13 @@ class SeamRanks:
         self._places: dict[str, tuple[str, str]] = {}  # rank -> its job and the GPU or node it runs on
         self._owners: dict[str, tuple[str, float]] = {}  # job -> who reported it first, and when last
         self._counts: Counter[str] = Counter()  # ranks by user
+        self._on_node: Counter[str] = Counter()
         self.version = 0
 
-    def ingest(self, node: str, windows: Iterable[RankWindow]) -> Iterator[Signal]:
-        for window in windows:
+    def ingest(self, node: str, windows: Iterable[RankWindow], now: float = inf) -> Iterator[Signal]:
+        """`now` on the controller's clock: a node that is ahead of it must not take over the names of others."""
+        for one in windows:
+            window = one if one.at <= now else replace(one, at=now)
             job = subject.job(window.job)
             rank = f"{job}/rank/{window.rank}"
             if not self._is_owner(job, window):
@@ -32,10 +38,12 @@ class SeamRanks:
                 self._forget(rank, window.owner)
                 continue
             place = subject.node(node) if window.gpu is None else subject.gpu(node, window.gpu)
-            if rank not in self._places and not self._has_room(window.owner):
-                continue
             if self._places.get(rank) != (job, place):
-                self._counts[window.owner] += rank not in self._places
+                if not self._has_room(window.owner, rank, node):
+                    continue
+                self._forget(rank, window.owner)
+                self._counts[window.owner] += 1
+                self._on_node[node] += 1
                 self._places[rank] = (job, place)
                 self.version += 1
             yield from _signals(job, rank, window)
@@ -54,17 +62,24 @@ class SeamRanks:
         return True
 
     def _forget(self, rank: str, owner: str) -> None:
-        if self._places.pop(rank, None) is not None:
+        if (known := self._places.pop(rank, None)) is not None:
             self._counts[owner] -= 1
+            self._on_node[_node_of(known[1])] -= 1
             self.version += 1
 
-    def _has_room(self, owner: str) -> bool:
-        return len(self._places) < MOST_RANKS and self._counts[owner] < MOST_RANKS_OF_USER
+    def _has_room(self, owner: str, rank: str, node: str) -> bool:
+        moves = rank in self._places
+        free = moves or (len(self._places) < MOST_RANKS and self._counts[owner] < MOST_RANKS_OF_USER)
+        return free and self._on_node[node] < MOST_RANKS_OF_NODE
 
     def edges(self) -> list[Edge]:
         found = [Edge("runs_on", place, rank) for rank, (_, place) in self._places.items()]
         nodes = {(place.partition("/gpu/")[0], job) for job, place in self._places.values()}
         return [*found, *(Edge("runs_on", node, job) for node, job in sorted(nodes))]
+
+
+def _node_of(place: str) -> str:
+    return place.split("/")[1]
 
 
 def _signals(job: str, rank: str, window: RankWindow) -> Iterator[Signal]:

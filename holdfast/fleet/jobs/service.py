@@ -25,6 +25,8 @@ log = logging.getLogger("holdfast.fleet.controller")
 MOST_JOBS = 2_000
 MOST_JOBS_OF_USER = 200
 MOST_RANKS_OF_USER = 100_000  # of all of a user's jobs
+MOST_RANKS_OF_NODE, MOST_JOBS_OF_NODE = 1_024, 128  # in an hour: an agent hears at most 512 processes at once
+HOUR = 3_600.0
 MOST_DIGESTS = 20_000
 STORE_SECONDS = 30.0
 STORED_RANKS_PER_SECOND = 50.0
@@ -52,11 +54,13 @@ class JobService:
         self._keepers = JobKeepers()
         self._stored: dict[Key, tuple[float, int, str]] = {}  # when, and of which attempt and end
         self._ranks: Counter[str] = Counter()  # by user, of all its jobs
+        self._on_node: dict[str, dict[tuple[Key, int], float]] = {}  # ranks that a node reports, and when last
         self._epoch: int | None = None  # of the leadership in which the jobs were read from the store
 
     def take(self, report: Report, transaction: JobTransaction) -> None:
         self._restore(transaction)
-        touched = {self._take_window(report.node, window, transaction.now) for window in report.progress}
+        taken = [self._take_window(report.node, window, transaction.now) for window in report.progress]
+        touched = {key for key in taken if key is not None}
         self._take_digest(report, transaction)  # after the progress: a job that reports is not passive
         self._keepers.take(report, transaction.now)
         explained = explaining(transaction.fleet.incidents.open.values())
@@ -102,8 +106,11 @@ class JobService:
         if node is not None and len(node.jobs) == 1 and not reported:
             self._passive.take(next(iter(node.jobs)), report.node, found, transaction.now)
 
-    def _take_window(self, node: str, window: RankWindow, now: float) -> Key:
+    def _take_window(self, node: str, window: RankWindow, now: float) -> Key | None:
+        """The job that it is of. None where its node reports more than a node can run."""
         key = (window.job.replace("/", "_"), window.owner)
+        if not self._is_plausible(node, key, window.rank, now):
+            return None
         known = self._jobs.get(key)
         if known is None:
             self._make_room(window.owner)
@@ -115,18 +122,32 @@ class JobService:
         self._reported_at[node] = now
         return key
 
+    def _is_plausible(self, node: str, key: Key, rank: int, now: float) -> bool:
+        """Root on a stolen node can invent users, jobs and ranks; an hour's worth of one node is bounded."""
+        reported = self._on_node.setdefault(node, {})
+        if (key, rank) not in reported and len(reported) >= MOST_RANKS_OF_NODE // 2:
+            reported = self._on_node[node] = {one: at for one, at in reported.items() if now - at < HOUR}
+        if (key, rank) not in reported:
+            if len(reported) >= MOST_RANKS_OF_NODE:
+                return False
+            jobs = {job for job, _ in reported}
+            if key not in jobs and len(jobs) >= MOST_JOBS_OF_NODE:
+                return False
+        reported[key, rank] = now
+        return True
+
     def _make_room(self, owner: str) -> None:
-        """Of a user with too many jobs, or of the user with the most, the job that has been silent longest is dropped:
+        """Of a user with too many jobs, or of the users with the most, the job that has been silent longest is dropped:
         a flood of one user's names costs no other user a job."""
         counts = Counter(other for _, other in self._jobs)
         if counts[owner] < MOST_JOBS_OF_USER and len(self._jobs) < MOST_JOBS:
             return
-        whose = owner if counts[owner] >= MOST_JOBS_OF_USER else max(sorted(counts), key=lambda one: counts[one])
-        oldest = min(
-            (key for key in self._jobs if key[1] == whose), key=lambda key: self._jobs[key].record.last_report_at
-        )
-        log.warning("%d jobs of %s report progress; %s is dropped", counts[whose], whose, oldest[0])
-        self._ranks[whose] -= len(self._jobs.pop(oldest).record.ranks)
+        most = max(counts.values())
+        whose = {owner} if counts[owner] >= MOST_JOBS_OF_USER else {one for one in counts if counts[one] == most}
+        of_them = (key for key in self._jobs if key[1] in whose)
+        oldest = min(of_them, key=lambda key: (self._jobs[key].record.last_report_at, key))
+        log.warning("%d jobs of %s report progress; %s is dropped", counts[oldest[1]], oldest[1], oldest[0])
+        self._ranks[oldest[1]] -= len(self._jobs.pop(oldest).record.ranks)
         self._stored.pop(oldest, None)
 
     def _evaluate(self, job: JobVerdicts, now: float, verdicts: Verdicts, explained: Explaining) -> None:

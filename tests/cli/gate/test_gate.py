@@ -361,3 +361,18 @@ def test_a_sick_node_does_not_use_up_a_pass(tmp_path: Path) -> None:
     (tmp_path / "verdict.tested").write_text("passed\n")
     assert ask(tmp_path, verdict("fail"), "--take")[0] == 2
     assert (tmp_path / "verdict.tested").exists()
+
+
+def test_a_reason_that_quotes_a_users_process_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "verdict.json"
+    hostile = "process '\x1b]0;owned\x07\x1b[2J\x9b31m' hangs"
+    file.write_text(
+        json.dumps(verdict("fail", verdicts=[{"check": "host.processes", "health": "fail", "reason": hostile}]))
+    )
+    done = run("--file", str(file), "--drain", "never")
+    shown = done.stdout + done.stderr
+    assert "hangs" in shown
+    assert shown.replace("\n", "").isprintable()
+    file.write_text(json.dumps(verdict("pass")))
+    (tmp_path / "verdict.closed").write_text(hostile)
+    assert run("--file", str(file), "--drain", "never").stdout.replace("\n", "").isprintable()

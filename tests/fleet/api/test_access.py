@@ -1,5 +1,6 @@
 """Roles, tokens that end, and what of all this is written down."""
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,3 +85,31 @@ def test_a_join_token_of_one_node_lets_it_enrol_again_and_nobody_else(controller
 def test_an_enrolment_whose_answer_was_lost_is_simply_asked_for_again(controller: "Controller") -> None:
     controller.enrol("n023")
     controller.enrol("n023").beat()
+
+
+@pytest.mark.parametrize(
+    ("node", "path"),
+    [
+        ("slash-1", "/v1/reports/"),
+        ("slash-2", "//v1/reports"),
+        ("slash-3", "/v1//reports"),
+        ("slash-4", "/v1/reports//"),
+    ],
+)
+def test_reports_have_one_way_in_however_it_is_written(controller: "Controller", node: str, path: str) -> None:
+    """The framework takes these for the same address. It must not take the reports itself, past their quota."""
+    agent = controller.enrol(node)
+    many = json.dumps([agent.next(heartbeat=True) for _ in range(501)])
+    reply = controller.ask("POST", path, agent.credential, content=many)
+    assert (reply.status_code, "expected 1 to 500 reports" in reply.text) == (400, True)
+    one = json.dumps([agent.next(heartbeat=True)])
+    assert controller.ask("POST", path, agent.credential, content=one).json()["accepted"] == [True]
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "X-Real-IP", "Forwarded"])
+def test_who_enrols_does_not_choose_its_address(controller: "Controller", header: str) -> None:
+    token = controller.token(uses=5, network="10.9.0.0/16")
+    forged = {header: "for=10.9.1.2" if header == "Forwarded" else "10.9.1.2"}
+    ask = {"node": "elsewhere", "join_token": token}
+    reply = controller.http.post(f"{controller.url}/v1/enrol", json=ask, headers=forged)
+    assert (reply.status_code, "not for 127.0.0.1" in reply.text) == (403, True)

@@ -75,3 +75,10 @@ def test_a_range_of_prometheus_becomes_rows_with_gaps() -> None:
     assert _series({"data": {"result": result}}, [10.0, 20.0, 30.0], 10.0) == {"cdu/a": [1.5, None, 2.0]}
     with pytest.raises(CannotRead):
         _series({"data": {"result": [{"metric": {}}]}}, [10.0], 10.0)
+
+
+@pytest.mark.parametrize("at", [1e400, "inf", "nan", 10**400, "1e999"])
+def test_an_absurd_time_of_a_prometheus_is_refused(at: object) -> None:
+    result = [{"metric": {"subject": "cdu/a"}, "values": [[at, "1.5"]]}]
+    with pytest.raises(CannotRead):
+        _series({"data": {"result": result}}, [10.0, 20.0], 10.0)

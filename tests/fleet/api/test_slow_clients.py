@@ -4,10 +4,17 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from holdfast.fleet.api import connections
 from holdfast.fleet.api.connections import Connections, limited
@@ -26,10 +33,33 @@ class Quiet(uvicorn.Server):
     def install_signal_handlers(self) -> None: ...
 
 
-async def served(limits: Connections, use: Callable[[int], Awaitable[None]]) -> None:
+LARGE = 16 << 20
+
+
+async def large_answers(scope: Any, receive: Any, send: Any) -> None:
+    headers = [(b"content-length", str(LARGE).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": bytes(LARGE)})
+
+
+async def streams(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for _ in range(64):
+        await send({"type": "http.response.body", "body": bytes(1 << 20), "more_body": True})
+
+
+async def served(
+    limits: Connections, use: Callable[[int], Awaitable[None]], application: Any = application, **more: Any
+) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        application, http=limited(limits), log_config=None, lifespan="off", access_log=False, timeout_keep_alive=1
+        application,
+        **more,
+        http=limited(limits),
+        log_config=None,
+        lifespan="off",
+        access_log=False,
+        timeout_keep_alive=1,
     )
     server = Quiet(config)
     task = asyncio.create_task(server.serve([listener]))
@@ -151,3 +181,58 @@ def test_a_long_body_is_no_long_header(framing: bytes) -> None:
         assert b"200" in answer
 
     asyncio.run(served(limits, use))
+
+
+CLOSING = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+
+
+@pytest.mark.parametrize("answers", [large_answers, streams])
+@pytest.mark.parametrize("sent", [GET, CLOSING])
+def test_an_answer_that_is_not_read_is_cut_off(answers: Any, sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "UNREAD_SECONDS", 0.05)
+    limits = Connections(8, 8)
+
+    async def use(port: int) -> None:
+        with socket.create_connection(("127.0.0.1", port)) as silent:
+            silent.sendall(sent)
+            while not limits.count:
+                await asyncio.sleep(0)
+            while limits.count:
+                await asyncio.sleep(0)
+
+    asyncio.run(served(limits, use, answers))
+
+
+def test_who_reads_gets_the_whole_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every time the server looks, more of it has been read."""
+    monkeypatch.setattr(connections, "UNREAD_SECONDS", 0.0)
+    monkeypatch.setattr(connections, "LEAST_READ", 0)
+    limits = Connections(8, 8)
+
+    async def use(port: int) -> None:
+        assert len(await ended(port, CLOSING)) > LARGE
+
+    asyncio.run(served(limits, use, large_answers))
+
+
+def make_certificate(folder: Path) -> tuple[str, str]:
+    key, name = generate_private_key(SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    first, last = datetime(2020, 1, 1, tzinfo=UTC), datetime(2090, 1, 1, tzinfo=UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, first, last).sign(key, SHA256())
+    files = str(folder / "tls.pem"), str(folder / "tls.key")
+    Path(files[0]).write_bytes(made.public_bytes(Encoding.PEM))
+    Path(files[1]).write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return files
+
+
+def test_a_tls_handshake_has_as_long_as_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.05)
+    certificate, key = make_certificate(tmp_path)
+    limits = Connections(8, 8)
+
+    async def use(port: int) -> None:
+        assert await ended(port, b"") == b""
+        assert await ended(port, b"\x16\x03\x01\x02") == b""
+
+    with asyncio.Runner(loop_factory=connections.HandshakeLoop) as runner:
+        runner.run(served(limits, use, ssl_certfile=certificate, ssl_keyfile=key))

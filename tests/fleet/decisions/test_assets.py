@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fleet.decisions.assets import note_ticket, take_parts
+from holdfast.fleet.decisions.assets import MOST_HERE, note_ticket, take_parts
 from holdfast.fleet.decisions.lifecycle.machine import step
 from holdfast.fleet.decisions.lifecycle.memory import OPERATOR
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -115,3 +115,12 @@ def test_a_node_in_use_is_tested_after_its_job() -> None:
     busy = replace(NODE, stage=Stage.ALLOCATED, jobs=frozenset({"1"}))
     after, _, _ = step(busy, NodeEvent(kind=EventKind.PART_REPLACED, cause="gpu"), 9.0, Policy())
     assert (after.stage, after.takes_work) == (Stage.ALLOCATED, False)
+
+
+def test_a_node_that_invents_places_has_a_bounded_record() -> None:
+    record = RECORD
+    for number in range(12):
+        invented = tuple(Part(f"gpu/{number * 256 + one}x", f"{number}-{one}") for one in range(256))
+        record, _ = take_parts(record, invented, 10.0 + number)
+        assert {part.place for part in invented} <= set(serials(record)), "what is there now stays"
+        assert len(record.parts) <= MOST_HERE

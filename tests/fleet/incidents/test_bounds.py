@@ -95,3 +95,50 @@ def test_a_flood_of_ranks_is_bounded_by_user(monkeypatch: pytest.MonkeyPatch) ->
     assert table._ranks["uid-1"] == 30
     table._take_window("n2", window("a", "uid-2", 99), 1.0)
     assert table._ranks["uid-2"] == 1
+
+
+def test_a_stolen_node_cannot_invent_users_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_module, "MOST_RANKS_OF_NODE", 8)
+    monkeypatch.setattr(jobs_module, "MOST_JOBS_OF_NODE", 4)
+    table = JobService()
+    taken = [table._take_window("stolen", window(f"job{number}", f"uid-{number}"), 10.0) for number in range(50)]
+    assert taken[3] is not None
+    assert taken[4:] == [None] * 46
+    ranks = [table._take_window("stolen", window("job0", "uid-0", rank), 11.0) for rank in range(50)]
+    assert [one is not None for one in ranks] == [True] * 5 + [False] * 45, "four jobs had a rank each already"
+    assert sum(table._ranks.values()) == 8
+    assert table._take_window("honest", window("train", "uid-1"), 12.0), "another node has its own bounds"
+    later = 12.0 + jobs_module.HOUR
+    assert table._take_window("stolen", window("next", "uid-77"), later), "and an hour later the node reports others"
+
+
+def test_users_that_a_stolen_node_invented_cost_no_running_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_module, "MOST_JOBS", 6)
+    table = JobService()
+    for number in range(5):
+        table._take_window("stolen", window("x", f"uid-9{number}"), 10.0 + number)
+    table._take_window("n1", window("train", "uid-1"), 20.0)
+    for number in range(3):
+        table._take_window("n1", window("train", "uid-1"), 30.0 + number)
+        table._take_window("stolen", window("y", f"uid-8{number}"), 30.5 + number)
+        assert ("train", "uid-1") in table._jobs, "the one that is silent longest goes, whoever sorts first"
+
+
+def test_a_node_ahead_of_the_clock_does_not_take_a_name() -> None:
+    ranks = SeamRanks()
+    list(ranks.ingest("n1", [window("llama", "uid-1", 3)], 100.0))
+    before = ranks.edges()
+    ahead = window("llama", "uid-2", 3, at=100.0 + 10 * HELD_SECONDS)
+    assert list(ranks.ingest("stolen", [ahead], 101.0)) == []
+    assert ranks.edges() == before
+
+
+def test_one_node_has_no_more_ranks_in_the_seams_than_it_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.fleet.incidents.ranks.MOST_RANKS_OF_NODE", 5)
+    ranks = SeamRanks()
+    for number in range(20):
+        list(ranks.ingest("stolen", [window("flood", f"uid-{number}", rank) for rank in range(20)], 200.0))
+    list(ranks.ingest("n2", [window("victim", "uid-1", rank) for rank in range(3)], 200.0))
+    assert len([edge for edge in ranks.edges() if "/rank/" in str(edge)]) == 8
+    list(ranks.ingest("stolen", [window("flood", "uid-0", 0, ended="closed"), window("flood", "uid-0", 9)], 200.0))
+    assert len([edge for edge in ranks.edges() if "/rank/" in str(edge)]) == 8, "one that ended makes room for another"

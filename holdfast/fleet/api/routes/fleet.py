@@ -120,9 +120,9 @@ async def admission(service: Asked, request: Request[Any, Any, Any]) -> Admissio
 
 
 @post(PATH, opt={"right": "report"}, status_code=200, tags=["agents"])
-async def report(service: Asked, request: Request[Any, Any, Any], data: JSONBody[list[Report]]) -> Ack:
+async def report(data: JSONBody[list[Report]]) -> Ack:
     """What agents saw. Answered after it is committed. (Served by api/ingest.py; here for the document.)"""
-    return await service.take(caller_of(request), data)
+    raise Problem(404, f"reports are sent to {PATH}")
 
 
 @post("/v1/tokens", opt={"right": "administer"}, status_code=200, tags=["access"])

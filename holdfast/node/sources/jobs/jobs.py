@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from holdfast.catalog import nccl
 from holdfast.formats.host import cgroup
@@ -18,6 +19,7 @@ from holdfast.node.sources.timeout import Timeout
 
 _MAX_BYTES = 16 << 20
 _MAX_CONF_BYTES = 1 << 16
+_MOST_ENTRIES = 10_000
 _LIBRARY_ATTEMPTS = 20  # a process maps NCCL some time after its start; then its version is not asked for again
 _TIMEOUT_SECONDS = 2.0
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
@@ -147,8 +149,8 @@ class JobsSource:
         folder = os.path.join(self._proc, str(pid), "root") + os.path.dirname(library)
         packages = os.path.join(folder, "..", "..", "..")  # nvidia/nccl/lib inside site-packages
         try:
-            reported = [nccl_settings.version_in_path(entry) for entry in os.listdir(folder)]
-            reported += [nccl_settings.version_in_wheel(entry) for entry in os.listdir(packages)]
+            reported = [nccl_settings.version_in_path(entry) for entry in _entries(folder)]
+            reported += [nccl_settings.version_in_wheel(entry) for entry in _entries(packages)]
         except OSError:
             return ""
         return next(filter(None, reported), "")
@@ -173,6 +175,12 @@ class JobsSource:
     def _read(self, pid: int, name: str) -> bytes:
         with open(os.path.join(self._proc, str(pid), name), "rb") as file:
             return file.read(_MAX_BYTES)
+
+
+def _entries(folder: str) -> list[str]:
+    """Of a folder that a job chose, which may hold millions."""
+    with os.scandir(folder) as found:
+        return [entry.name for entry in islice(found, _MOST_ENTRIES)]
 
 
 def _job_id(groups: str, pid: int) -> str:
