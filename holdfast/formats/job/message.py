@@ -33,6 +33,7 @@ _LONGEST_MESSAGE = 800
 _LONGEST_PROBLEM = 800  # characters of a line that are held against the known problems
 _PATH_AT_THE_END = re.compile(r":\s*'?(/[^'\s:]{1,500})'?$")
 _TRACEBACK = "Traceback (most recent call last)"
+_SAY_LITTLE = frozenset({"RuntimeError", "Exception", "OSError", "Error"})  # raised for any fault, the cluster's too
 _PLACES = frozenset({"host", "host2", "rank", "device"})
 _ERROR_MARK = re.compile(
     r"\b(?:[Ee]rrors?|ERROR|[Ff]ail(?:ed|ure|s)?|FAIL(?:ED)?|WARN|[Ff]atal|FATAL|\w+Error|\w+Exception"
@@ -194,6 +195,8 @@ def of_exception(
         found = None  # what it says is known better than by its class
     if found:
         meaning = Meaning(found[0].role, found[0].cause)
+    elif meaning == job_errors.OWN and raised.type in _SAY_LITTLE:
+        meaning = Meaning("likely", meaning.cause)
     unframed = "likely" if found and not found[0].raised else "weak"
     role = unframed if meaning.role == "strong" and not raised.framed else meaning.role
     detail: dict[str, Value] = {"type": raised.type}
