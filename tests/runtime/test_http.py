@@ -110,3 +110,21 @@ def _serve_once(server: socket.socket, sent: bytes) -> None:
     connection.sendall(sent)
     threading.Event().wait(20)
     connection.close()
+
+
+@pytest.mark.parametrize("text", ["поезд-日本語", "a\r\nX-Injected: 1", "\x00\x7f", "\ud800"])
+def test_any_text_is_sent_as_one_header(text: str) -> None:
+    """Whoever calls it: names of jobs and nodes reach the headers of alerts and notifications."""
+    taken: list[str] = []
+
+    class Noting(Quiet):
+        def do_GET(self) -> None:
+            taken.extend([self.headers["X-Name"], self.headers.get("X-Injected", "")])
+            super().do_GET()
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Noting) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        reply = our_http.send("GET", f"http://127.0.0.1:{server.server_port}/", {"X-Name": text}, None, 10.0)
+        thread.join()
+    assert (reply.status, taken) == (204, [our_http.header(text), ""])

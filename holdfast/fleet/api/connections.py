@@ -143,5 +143,6 @@ class HandshakeLoop(uvloop.Loop):
     """A TLS handshake that does not end holds a descriptor too, and no protocol knows of it before it ends."""
 
     async def create_server(self, *arguments: Any, **named: Any) -> Any:
-        limit = {"ssl_handshake_timeout": HEADER_SECONDS} if named.get("ssl") else {}
-        return await super().create_server(*arguments, **named, **limit)
+        if named.get("ssl"):
+            named["ssl_handshake_timeout"] = HEADER_SECONDS
+        return await super().create_server(*arguments, **named)
