@@ -8,7 +8,7 @@ from holdfast.formats.pci import sysfs as pcie
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _ROOT = re.compile(r"/(?:\S*/)?sys(?=/(?:class|bus|devices)/)")
-_PATH = r"/(?:[\w.:+-]+/)*sys/(?:class|bus|devices)/(?:[\w.:+-]+/)*[\w.+-]+"
+_PATH = r"/(?:[\w.:+-]{1,64}/){0,8}?sys/(?:class|bus|devices)/(?:[\w.:+-]{1,64}/){0,24}[\w.+-]{1,64}"
 _GREPPED = re.compile(rf"^({_PATH}):[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _HEADED = re.compile(rf"^(?:==> )?({_PATH})(?: <==)?:?[ \t]*\n((?!/|==>)[^\n]+)", re.MULTILINE)
 _TOTALS = {"TOTAL_ERR_COR": "correctable", "TOTAL_ERR_NONFATAL": "nonfatal", "TOTAL_ERR_FATAL": "fatal"}

@@ -22,6 +22,7 @@ _SECTIONS = re.compile(
     r"|remapped_rows|performance_state|fan_speed|utilization|retired_pages|pci_gpu_link_info)>"
 )
 LEAST_SECTIONS = 2
+MOST_LEVELS = 8  # of elements that are open at once
 _TAG = re.compile(r"<(/?)([a-z]\w{1,80})[^<>]{0,200}>([^<]{0,400})")
 _LINE = re.compile(r"^(\s*)([^:]*?)\s*(?::(?: (.*))?)?$")
 _PROCESS_KEYS = ("processid", "pid")
@@ -139,7 +140,7 @@ def _leaves(text: str) -> Fields:
         if closing:
             del above[len(above) - 1 - above[::-1].index(name) if name in above else 0 :]
             continue
-        above.append(name)
+        above = [*above[-MOST_LEVELS:], name]
         if value.strip():
             found.setdefault(".".join(above), value.strip())
     return found

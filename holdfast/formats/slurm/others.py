@@ -18,7 +18,7 @@ _CPUS = re.compile(r"\d+/\d+/\d+/\d+")
 _AVAILABILITY = frozenset({"up", "down", "drain", "inact"})
 LEAST_COLUMNS = 3
 _STATE = re.compile(r"\bState=(\w+)")
-_SEFF = re.compile(r"^Job ID: (?P<job>\S+)\n(?:.*\n)*?State: (?P<state>[A-Z_]+)", re.MULTILINE)
+_SEFF = re.compile(r"^Job ID: (?P<job>\S+)\n(?:.*\n){0,20}?State: (?P<state>[A-Z_]+)", re.MULTILINE)
 _KNOWN = (
     ("sdiag", re.compile(r"^sdiag output at |\"schedule_cycle_last\"", re.MULTILINE)),
     ("scontrol show config", re.compile(r"^Configuration data as of \S+$", re.MULTILINE)),
@@ -28,8 +28,11 @@ _KNOWN = (
     ("sshare", re.compile(r"^\s*Account[ |]+User[ |]+RawShares", re.MULTILINE)),
     ("sacctmgr", re.compile(r"^\s*Cluster[ |]+Account[ |]+User", re.MULTILINE)),
     ("Slurm version", re.compile(r"\Aslurm \d\d\.\d\d\.\S+\s*\Z")),
-    ("sinfo of GPUs", re.compile(r"\A(?:\d+ (?:\S+ )?(?:gpu:\S+|\(null\))(?: (?:gpu:\S+|\(null\)))?\s*)+\Z")),
-    ("sinfo of CPUs", re.compile(r"\A(?:[\w.*-]+(?:[ |,]+\d+)*[ |,]+\d+/\d+/\d+/\d+\s*)+\Z")),
+    (
+        "sinfo of GPUs",
+        re.compile(r"\A(?:\d+ (?:\S+ )?(?:gpu:\S+|\(null\))(?: (?:gpu:\S+|\(null\)))?[ \t]*(?:\n|\Z))+\Z"),
+    ),
+    ("sinfo of CPUs", re.compile(r"\A(?:[\w.*-]+(?:[ |,]+\d+)*[ |,]+\d+/\d+/\d+/\d+[ \t]*(?:\n|\Z))+\Z")),
 )
 RESUME = "see why, repair it, then `scontrol update nodename=... state=resume`"
 

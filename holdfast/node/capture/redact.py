@@ -69,7 +69,10 @@ _USER_NUMBERS = (  # what stands before the number of a user or a group, and the
 )
 _USER_NUMBERS_OF_A_PROCESS = re.compile(r"^([UG]id:)((?:\s+\d+){4})\s*$", re.MULTILINE)  # /proc/PID/status
 _PROCESS = re.compile(r"^(\s*)([A-Za-z_][\w.+-]*)(?=\s+\d+\s+\d+\.\d\s+\d+\.\d\s+\d+\s+\d+\s)", re.MULTILINE)  # ps aux
-_FREE_TEXT = re.compile(r"\b((?:JobName|Comment|AdminComment|SystemComment)=)(\S[^\n]*?)(?=\s+[A-Z]\w+=|\s*$)", re.M)
+_FREE_TEXT = re.compile(
+    r"\b((?:JobName|Comment|AdminComment|SystemComment)=)(\S[^\n]{0,400}?)(?=[ \t]{1,8}[A-Z]\w{1,40}=|[ \t]{0,8}$)",
+    re.M,
+)
 _PATH_FIELD = re.compile(r"\b((?:WorkDir|StdErr|StdOut|StdIn|Command|SubmitLine|Comment|AdminComment)=)(\S+)")
 _PATH = re.compile(
     r"(?<![\w./-])(/(?!(?:usr|lib\d*|bin|sbin|etc|sys|proc|dev|run|opt|boot|var|tmp|snap|nix|root|home|users|Users)/)"
