@@ -197,9 +197,7 @@ class Agent:
     def say(self, **facts: Any) -> None:
         self._seq += 1
         report = {"node": self.name, "session": "s1", "seq": self._seq, "at": time.time(), **facts}
-        self._waiting.append(
-            (time.perf_counter(), request("/v1/reports", self.credential, msgspec.json.encode([report])))
-        )
+        self._waiting.append((time.perf_counter(), msgspec.json.encode([report])))
         self._send()
 
     def _send(self) -> None:
@@ -209,7 +207,12 @@ class Agent:
         if self._connection is None or self._connection.transport is None:
             self._loop.create_task(self._connect())
         else:
-            self._connection.transport.write(self._waiting[0][1])
+            self._write(self._connection)
+
+    def _write(self, connection: Connection) -> None:
+        """The clock in the head is that of the sending, however long the report has waited."""
+        if connection.transport is not None:  # one that was lost meanwhile is tried again
+            connection.transport.write(request("/v1/reports", self.credential, self._waiting[0][1]))
 
     async def _connect(self) -> None:
         try:
@@ -218,8 +221,7 @@ class Agent:
             self._tally.counts[f"cannot connect: {type(error).__name__}"] += 1
             self._again()
             return
-        assert self._connection.transport is not None
-        self._connection.transport.write(self._waiting[0][1])
+        self._write(self._connection)
 
     def _lost(self) -> None:
         if self._busy:
