@@ -63,6 +63,8 @@ class JobService:
         touched = {key for key in taken if key is not None}
         self._take_digest(report, transaction)  # after the progress: a job that reports is not passive
         self._keepers.take(report, transaction.now)
+        if not touched:
+            return  # most reports: what explains slow jobs need not be sorted for each of a fleet's heartbeats
         explained = explaining(transaction.fleet.incidents.open.values())
         for key in touched:
             self._evaluate(self._jobs[key], transaction.now, transaction.fleet.verdicts, explained)
