@@ -290,3 +290,18 @@ def test_a_wait_says_whether_others_fail_already() -> None:
     kept = made.hold(guessed, NOW, POLICY, out=True)
     assert kept is not None
     assert (kept.holder, kept.reason) == ("rack/r1?", "as it was")
+
+
+def test_a_fleet_that_fails_together_looks_at_each_parent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look for every node and parent took so long with 12,500 nodes that the leader lost its lease."""
+    made, asked = guards(64, leaf=8, feed=32), []
+    may_explain = made._may_explain
+
+    def noted(parent: str, policy: Policy) -> bool:
+        asked.append(parent)
+        return may_explain(parent, policy)
+
+    monkeypatch.setattr(made, "_may_explain", noted)
+    made.failed_together([f"n{number}" for number in range(64)], "node.silent", NOW, POLICY)
+    assert sorted(asked) == sorted([*(f"leaf/leaf{one}" for one in range(8)), "feed/feed0", "feed/feed1"])
+    assert set(made.incidents.open) == {"feed/feed0", "feed/feed1"}

@@ -10,6 +10,7 @@ from holdfast.fleet.controller.orders import PendingOrders
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.jobs import service
 from holdfast.fleet.jobs.service import JobService, SeveralJobs, UnknownJob
 from holdfast.fleet.jobs.views import TrainingDetail
 from holdfast.fleet.store import Store
@@ -227,3 +228,15 @@ def _gpu(subject: str, signal: str) -> float | None:
         "gpu_clock_event_reasons": 32.0 if slow else 0.0,
     }
     return known.get(signal)
+
+
+def test_a_heartbeat_looks_at_no_incidents(site: Site, monkeypatch: pytest.MonkeyPatch):
+    """A fleet that was silent has thousands of them, and every node reports."""
+
+    def look(*_: object) -> None:
+        raise AssertionError("incidents are looked at")
+
+    monkeypatch.setattr(service, "explaining", look)
+    site.report("n0", heartbeat=True)
+    with pytest.raises(AssertionError):
+        site.run(1)
