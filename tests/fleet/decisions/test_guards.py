@@ -305,3 +305,9 @@ def test_a_fleet_that_fails_together_looks_at_each_parent_once(monkeypatch: pyte
     made.failed_together([f"n{number}" for number in range(64)], "node.silent", NOW, POLICY)
     assert sorted(asked) == sorted([*(f"leaf/leaf{one}" for one in range(8)), "feed/feed0", "feed/feed1"])
     assert set(made.incidents.open) == {"feed/feed0", "feed/feed1"}
+
+
+def test_failures_of_one_moment_are_looked_up_once() -> None:
+    made = guards()
+    assert made._lately(NOW, POLICY) is made._lately(NOW, POLICY)
+    assert made._lately(NOW, POLICY) is not made._lately(NOW + 1.0, POLICY)

@@ -478,3 +478,10 @@ def test_a_test_without_an_answer_is_an_incident_until_it_is_answered(seconds: f
         clock.state.put(replace(clock.state.nodes["n0"], stage=Stage.READY, tests=0, asked_at=None))
         clock.tick(NOW + seconds + 1)
         assert "node/n0/test" not in clock.state.incidents.open
+
+
+@pytest.mark.parametrize(("held", "fails"), [("leaf/l0", True), ("", False)])
+def test_a_node_under_test_counts_as_failing_only_while_it_is_held(held: str, fails: bool) -> None:
+    clock = Clock(node(stage=Stage.TESTING, held=held))
+    clock.state.guards.remember("n0", "gpu.xid", NOW)
+    assert clock.pace._fails("n0", NOW) is fails
