@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
-
 from .slurm_site import Site, Tester, slurm_site
 
 pytestmark = pytest.mark.slow
@@ -119,36 +117,6 @@ def test_with_slurmctld_away_nothing_is_reset_before_slurm_shows_the_node_draine
     site.slurm.eventually(lambda: resets(site, "node2"), within=90)
     for line in resets(site, "node1") + resets(site, "node2"):
         assert "State=IDLE+DRAIN" in line, line
-
-
-def test_with_munge_away_the_controller_says_so_and_resets_nothing(site: Site) -> None:
-    """Every Slurm command fails then, as with a wrong key."""
-    munge = next(one for one in site.slurm.daemons if "munged" in str(one.args))
-    munge.send_signal(signal.SIGTERM)
-    munge.wait()
-    site.slurm.daemons.remove(munge)
-    until(lambda: "slurm" in missing(site), "Slurm is missing in /readyz", 90)
-    until(lambda: "controller/slurm" in open_subjects(site), "an incident says so", 90)
-    site.testers["node1"].agent.verdict("gpu.lost", "fail", "GPU 3 is gone")
-    site.controller.reaches("node1", "draining")
-    assert not (site.slurm.root / "resets").exists()
-    site.slurm.start("munged", *list(munge.args)[1:])
-    until(lambda: not missing(site), "Slurm answers again", 90)
-    site.slurm.eventually(lambda: resets(site, "node1"), within=90)
-    assert all("+DRAIN" in line and "CPUAlloc=0 " in line for line in resets(site, "node1"))
-    until(lambda: "controller/slurm" not in open_subjects(site), "its incident is closed", 90)
-
-
-def missing(site: Site) -> dict[str, str]:
-    """What /readyz says; it is 503 exactly while something is missing."""
-    answer = site.controller.ask("GET", "/readyz")
-    found: dict[str, str] = answer.json()["missing"]
-    assert (answer.status_code == 503) is bool(found)
-    return found
-
-
-def open_subjects(site: Site) -> set[str]:
-    return {one["subject"] for one in site.controller.get("/v1/incidents", state="open")["incidents"]}
 
 
 def test_a_node_resumed_by_hand_during_its_reset_is_given_to_no_job_before_it_is_tested(site: Site) -> None:
