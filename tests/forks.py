@@ -67,37 +67,39 @@ def _listen(session: pytest.Session, forks: dict[Connection, BaseProcess]) -> No
         for connection in wait(list(waiting)):
             assert isinstance(connection, Connection)
             try:
-                kind, told = connection.recv()
+                kind, result = connection.recv()
             except EOFError:
-                kind, told = "died", _death(at[connection], waiting[connection])
+                kind, result = "died", _death(at[connection], waiting[connection])
             if kind == "test":
-                at[connection] = told
+                at[connection] = result
             else:
-                _hand_on(session.config, kind, told)
+                _hand_on(session.config, kind, result)
             if kind in ("done", "died"):
                 del waiting[connection]
             if session.shouldfail:
                 raise session.Failed(session.shouldfail)
 
 
-def _hand_on(config: pytest.Config, kind: str, told: Any) -> None:
+def _hand_on(config: pytest.Config, kind: str, expected: Any) -> None:
     if kind == "warning":
-        config.hook.pytest_warning_recorded.call_historic(kwargs=told)
+        config.hook.pytest_warning_recorded.call_historic(kwargs=expected)
     elif kind == "passed":
         config.hook.pytest_runtest_logreport(
-            report=pytest.TestReport(**told, keywords={}, outcome="passed", longrepr=None)
+            report=pytest.TestReport(**expected, keywords={}, outcome="passed", longrepr=None)
         )
     elif kind == "report":
-        report = config.hook.pytest_report_from_serializable(config=config, data=told)
+        report = config.hook.pytest_report_from_serializable(config=config, data=expected)
         config.hook.pytest_runtest_logreport(report=report)
     elif kind == "died":
-        config.hook.pytest_runtest_logreport(report=told)
+        config.hook.pytest_runtest_logreport(report=expected)
 
 
 def _death(test: str, process: BaseProcess) -> pytest.TestReport:
     process.join()
-    told = f"the fork that ran this test ended with exit status {process.exitcode}; the tests it had left were not run"
-    return pytest.TestReport(test, (test.partition("::")[0], None, test), {}, "failed", told, "call")
+    result = (
+        f"the fork that ran this test ended with exit status {process.exitcode}; the tests it had left were not run"
+    )
+    return pytest.TestReport(test, (test.partition("::")[0], None, test), {}, "failed", result, "call")
 
 
 def _work(
@@ -169,5 +171,5 @@ class Tell:
     def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
         one = warning_message
         plain = warnings.WarningMessage(str(one.message), one.category, one.filename, one.lineno)
-        told = {"warning_message": plain, "when": when, "nodeid": nodeid, "location": location}
-        self._connection.send(("warning", told))
+        output = {"warning_message": plain, "when": when, "nodeid": nodeid, "location": location}
+        self._connection.send(("warning", output))

@@ -66,6 +66,6 @@ class StrictSkips:
 
 
 def reason_of(report: Any) -> str:
-    told = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    reason = told.removeprefix("Skipped").removeprefix(": ")
+    result = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    reason = result.removeprefix("Skipped").removeprefix(": ")
     return reason or "no reason given"

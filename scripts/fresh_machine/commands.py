@@ -32,7 +32,7 @@ class Page:
     seen: dict[str, Any] = field(default_factory=dict)
     _look: threading.Thread | None = None
 
-    def hear(self, line: str) -> None:
+    def feed(self, line: str) -> None:
         if (found := LISTENS.search(line)) and self._look is None:
             self._look = threading.Thread(target=self._ask, args=(found[1],), daemon=True)
             self._look.start()
@@ -73,13 +73,13 @@ def demo(machine: Machine, work: Path) -> dict[str, Any]:
     page, began, listening = Page(), time.monotonic(), [0.0]
     with log(work / "demo.log", "demo", _shown) as on_line:
 
-        def heard(line: str) -> None:
+        def output(line: str) -> None:
             on_line(line)
-            page.hear(line)
+            page.feed(line)
             if LISTENS.search(line):
                 listening[0] = time.monotonic() - began
 
-        code = machine.run(f"cd {CLONE} && make demo SECONDS={DEMO_SECONDS}", heard, timeout=1800)
+        code = machine.run(f"cd {CLONE} && make demo SECONDS={DEMO_SECONDS}", output, timeout=1800)
     result = {
         "exit": code,
         "seconds": round(time.monotonic() - began, 1),
@@ -100,7 +100,7 @@ class Tests:
     headings: list[str] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
 
-    def hear(self, line: str) -> None:
+    def feed(self, line: str) -> None:
         if ENDED.search(line):
             self.runs.append(line.strip("= "))
             for number, what in COUNTS.findall(line):
@@ -126,15 +126,15 @@ class Tests:
 
 
 def tests(machine: Machine, work: Path, target: str) -> dict[str, Any]:
-    heard, began = Tests(), time.monotonic()
+    output, began = Tests(), time.monotonic()
     with log(work / "test.log", target, _shown) as on_line:
 
         def both(line: str) -> None:
             on_line(line)
-            heard.hear(line)
+            output.feed(line)
 
         code = machine.run(f"cd {CLONE} && make {target}", both, timeout=3 * 3600, CI="true", PYTEST_ADDOPTS="-rfEs")
-    result = heard.result()
+    result = output.result()
     good = code == 0 and result["passed"] > 0 and result["failed"] + result["error"] == 0
     return {
         "ok": good,

@@ -5,7 +5,7 @@ import pytest
 from holdfast.catalog.economics import gpu_prices, public_rates, wage
 
 
-def test_every_rate_has_a_source_a_caveat_and_one_way_to_be_told() -> None:
+def test_every_rate_has_a_source_a_caveat_and_one_way_to_be_reported() -> None:
     for rate in public_rates().values():
         assert rate.source and rate.caveat and rate.counts
         assert (rate.events is None) == (rate.gpu_days is None) == bool(rate.per_gpu_year)

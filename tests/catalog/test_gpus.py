@@ -89,7 +89,7 @@ def test_no_name_fits_two_models() -> None:
         assert len(fitting) == 1, (name, fitting)
 
 
-def test_a_part_of_which_nobody_knows_is_not_said_to_be_lacking() -> None:
+def test_a_part_of_which_no_one_knows_is_not_reported_to_be_lacking() -> None:
     assert "fabric_manager" not in node_lacks(["NVIDIA H100 96GB HBM3"])
     assert "fabric_manager" in node_lacks(["NVIDIA H100 PCIe"])
 

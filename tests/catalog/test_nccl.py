@@ -39,7 +39,7 @@ def test_a_setting_out_of_range_is_not_believed() -> None:
     assert nccl.transport_timeout("2.21.5", timeout=99, retries=200).seconds == pytest.approx(7.5, rel=0.01)
 
 
-def test_nothing_known_is_said_to_be_assumed() -> None:
+def test_nothing_known_is_reported_to_be_assumed() -> None:
     found = nccl.transport_timeout()
     assert found.assumed
     assert found.seconds == pytest.approx(7.516, abs=0.001)

@@ -33,7 +33,7 @@ def test_rules_between_codes() -> None:
     assert (xid.find(171).details, xid.find(172).details) == (48, 48)
 
 
-def test_a_code_nobody_lists_asks_for_support_and_says_it_is_unknown() -> None:
+def test_a_code_no_one_lists_asks_for_support_and_says_it_is_unknown() -> None:
     fact = xid.find(9999)
     assert (fact.action, fact.known) == ("contact_support", False)
 

@@ -43,20 +43,22 @@ def test_the_help_fits_a_terminal_of_eighty_columns_line_by_line() -> None:
     assert [name for name, entry in contents.ENTRIES.items() if width + len(entry.summary) > 78] == []
 
 
-def test_parts_are_told_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_are_reported_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
-    told = capsys.readouterr().out
-    places = [told.index(f"\n{title}:\n") for title in contents.PARTS]
+    output = capsys.readouterr().out
+    places = [output.index(f"\n{title}:\n") for title in contents.PARTS]
     assert places == sorted(places)
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "expected_text"),
     [("nod", "no command is called 'nod'; did you mean node?"), ("zzz", "'zzz'; expected one of up, doctor,")],
 )
-def test_a_mistyped_command_is_told_with_the_nearest(typed: str, told: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_mistyped_command_is_reported_with_the_nearest(
+    typed: str, expected_text: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert run([typed, "list"]) == 64
-    assert told in capfd.readouterr().err
+    assert expected_text in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("noun", [[], ["node"], ["plan"]])

@@ -24,16 +24,16 @@ def _app(code: str) -> typer.Typer:
 
 
 @pytest.mark.parametrize(
-    ("noun", "code", "said"),
+    ("noun", "code", "expected"),
     [
         ("node", "not_found", "holdfast: no node is called 'n9'; `holdfast node list` lists what there is\n"),
         ("node", "breaker", "holdfast: no node is called 'n9'\n"),
         ("plan", "not_found", "holdfast: no node is called 'n9'\n"),
     ],
 )
-def test_a_name_that_nothing_has(capsys: pytest.CaptureFixture[str], noun: str, code: str, said: str) -> None:
+def test_a_name_that_nothing_has(capsys: pytest.CaptureFixture[str], noun: str, code: str, expected: str) -> None:
     assert run(_app(code), [noun, "show", "n9"]) == 1
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == expected
 
 
 def test_a_wrong_option_names_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,10 @@ def open_page(static: Path, chromium: Any) -> Iterator[Callable[..., Opened]]:
             stack.callback(page.close)
             troubles: list[str] = []
             page.on("pageerror", lambda error: troubles.append(str(error)))
-            page.on("console", lambda said: troubles.append(said.text) if "Content Security" in said.text else None)
+            page.on(
+                "console",
+                lambda expected: troubles.append(expected.text) if "Content Security" in expected.text else None,
+            )
             page.on("request", lambda asked: troubles.append(asked.url) if not asked.url.startswith(url) else None)
             page.emulate_media(color_scheme=scheme)
             page.goto(url + address)

@@ -32,7 +32,7 @@ def demo(directory: Path, *more: str) -> Iterator[Demo]:
     command = [HOLDFAST, "up", "--demo", "--listen", "127.0.0.1:0", *more]
     environment = {**os.environ, "HOLDFAST_STATE": str(directory), "PYTHONUNBUFFERED": "1"}
     log = directory / "demo.log"
-    with log.open("w") as said, subprocess.Popen(command, env=environment, stdout=said, stderr=said) as process:
+    with log.open("w") as output, subprocess.Popen(command, env=environment, stdout=output, stderr=output) as process:
         try:
             yield Demo(_address(process, log), (directory / "demo" / "admin.token").read_text().strip())
         finally:

@@ -133,10 +133,17 @@ class MockFleet:
         return [one for one in self.incidents.values() if one["state"] == "open" or not open_only]
 
     def incident(self, subject: str, reason: str, state: str = "open", **more: Any) -> None:
-        told = {"id": subject, "opened": time.time(), "subject": subject, "reason": reason, "state": state, "cause": ""}
-        told |= {"evidence": [], "closed": time.time() if state == "closed" else None, **more}
-        self.incidents[subject] = told
-        self.send("incident", told)
+        result = {
+            "id": subject,
+            "opened": time.time(),
+            "subject": subject,
+            "reason": reason,
+            "state": state,
+            "cause": "",
+        }
+        result |= {"evidence": [], "closed": time.time() if state == "closed" else None, **more}
+        self.incidents[subject] = result
+        self.send("incident", result)
 
     def tell(self, name: str, entries: list[View]) -> None:
         self.stories[name] = entries + self.stories[name]

@@ -31,8 +31,8 @@ def test_a_wrong_clock_of_the_browser_changes_no_age(open_page: Open, hours: int
     panel.get_by_text(re.compile(r"^\d{1,2} s ago$")).first.wait_for()
     assert not re.search(r"\d+ (h|d) ago", panel.inner_text())
     opened.fleet.hang_up()
-    said = opened.page.get_by_role("alert").get_by_text("Connection lost since").inner_text()
-    lost = time.strptime(said[-8:], "%H:%M:%S")
+    message = opened.page.get_by_role("alert").get_by_text("Connection lost since").inner_text()
+    lost = time.strptime(message[-8:], "%H:%M:%S")
     now = time.localtime()
     assert abs((lost.tm_hour * 60 + lost.tm_min) - (now.tm_hour * 60 + now.tm_min)) % 1438 <= 2
 
@@ -69,11 +69,11 @@ def test_a_hundred_thousand_verdicts_are_cut_with_a_note(open_page: Open) -> Non
 
 def test_thirty_days_of_signals_and_moments_are_thinned_with_a_note(open_page: Open) -> None:
     opened = open_page()
-    told, since = account(), time.time() - THIRTY_DAYS * 60
+    result, since = account(), time.time() - THIRTY_DAYS * 60
     flow = [200.0 - minute % 90 for minute in range(THIRTY_DAYS)]
-    told["charts"] = [{**told["charts"][0], "start": since, "step": 60, "values": flow}]
-    told["timeline"] = [{"at": since + 60 * at, "domain": "job", "text": f"moment {at}"} for at in range(20_000)]
-    opened.fleet.incident("cdu/c2", "coolant", cause="cooling.flow_low", account=told)
+    result["charts"] = [{**result["charts"][0], "start": since, "step": 60, "values": flow}]
+    result["timeline"] = [{"at": since + 60 * at, "domain": "job", "text": f"moment {at}"} for at in range(20_000)]
+    opened.fleet.incident("cdu/c2", "coolant", cause="cooling.flow_low", account=result)
     opened.page.goto(opened.url + "#/incidents/cdu%2Fc2")
     opened.page.get_by_text("43,200 values reduced").wait_for()
     assert opened.page.locator(".chart polyline").first.get_attribute("points").count(",") <= 1_202
@@ -81,7 +81,7 @@ def test_thirty_days_of_signals_and_moments_are_thinned_with_a_note(open_page: O
     assert answers(opened.page)
 
 
-def test_a_story_of_thirty_days_is_read_a_page_at_a_time(open_page: Open) -> None:
+def test_a_history_of_thirty_days_is_read_a_page_at_a_time(open_page: Open) -> None:
     opened = open_page()
     now = time.time()
     entries = [

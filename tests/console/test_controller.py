@@ -27,7 +27,7 @@ def page(chromium: Any) -> Iterator[Any]:
     page.close()
 
 
-def test_an_agents_verdict_reaches_the_page_and_the_nodes_story(controller: Controller, page: Any) -> None:
+def test_an_agents_verdict_reaches_the_page_and_the_nodes_history(controller: Controller, page: Any) -> None:
     credentials = {f"n{number}": controller.enrol(f"n{number}", f"r{number // 2}") for number in range(4)}
     page.goto(f"{controller.address}/#token={controller.token}")
     page.get_by_role("toolbar").get_by_text("4 nodes").wait_for()
@@ -53,6 +53,9 @@ def test_without_a_token_the_controllers_refusal_asks_for_one(controller: Contro
 
 def test_a_controller_without_the_page_says_so_as_text(tmp_path: Path) -> None:
     pytest.importorskip("litestar", reason="the controller's libraries are not installed")
-    with controlling(tmp_path / "nothing", tmp_path) as controller, closing(urlopen(controller.address + "/")) as said:
-        assert said.headers.get_content_type() == "text/plain"
-        assert b"The console is not built here" in said.read()
+    with (
+        controlling(tmp_path / "nothing", tmp_path) as controller,
+        closing(urlopen(controller.address + "/")) as output,
+    ):
+        assert output.headers.get_content_type() == "text/plain"
+        assert b"The console is not built here" in output.read()

@@ -53,7 +53,7 @@ def _pixel(opened: Opened) -> list[int]:
     return found
 
 
-def test_a_tripped_breaker_is_said_at_its_pool(open_page: Open) -> None:
+def test_a_tripped_breaker_is_reported_at_its_pool(open_page: Open) -> None:
     opened = open_page().live()
     for number in range(6):
         opened.fleet.change(f"n{number:03d}", stage="draining", health="fail")
@@ -124,7 +124,7 @@ def _middle(opened: Opened, index: int) -> int:
     return int(left) + 8
 
 
-def test_jobs_that_come_and_go_are_not_told_and_what_happened_before_is(open_page: Open) -> None:
+def test_jobs_that_come_and_go_are_not_reported_and_what_happened_before_is(open_page: Open) -> None:
     opened = open_page().live()
     opened.fleet.change("n003", stage="ready", reason="quiet")
     opened.fleet.change("n003", stage="allocated", reason="a workload started")
@@ -172,7 +172,7 @@ def test_a_click_on_a_cell_opens_its_node_and_the_address_can_be_shared(open_pag
     opened.page.go_back()
 
 
-def test_a_nodes_story_tells_reasons_and_grows_while_it_is_read(open_page: Open) -> None:
+def test_a_nodes_history_reports_reasons_and_grows_while_it_is_read(open_page: Open) -> None:
     opened = open_page()
     facts = {"evidence": ["NVRM: Xid 79"], "by": "holdfast", "epoch": 3}
     opened.fleet.tell("n005", [_entry(1.8e9, "action", "drain done", "the drain is in place", **facts)])
@@ -185,7 +185,7 @@ def test_a_nodes_story_tells_reasons_and_grows_while_it_is_read(open_page: Open)
     assert "epoch" not in story.inner_text()
 
 
-def test_a_long_story_is_read_page_by_page(open_page: Open) -> None:
+def test_a_long_history_is_read_page_by_page(open_page: Open) -> None:
     opened = open_page()
     opened.fleet.tell("n005", [_entry(1.8e9 - at, "event", f"event number {at}") for at in range(120)])
     opened.page.goto(opened.url + "#/node/n005")
@@ -206,7 +206,7 @@ def test_names_and_reasons_with_markup_are_text(open_page: Open) -> None:
     assert opened.page.locator("img").count() == 0
 
 
-def test_a_lost_connection_is_said_with_its_time_the_view_stays_and_it_heals(open_page: Open) -> None:
+def test_a_lost_connection_is_reported_with_its_time_the_view_stays_and_it_heals(open_page: Open) -> None:
     opened = open_page().live()
     opened.fleet.hang_up()
     alert = opened.page.get_by_role("alert")

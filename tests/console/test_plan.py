@@ -62,7 +62,7 @@ def test_every_calculator_answers_with_a_curve_and_its_reasons(page: Any) -> Non
         assert page.get_by_role("alert").count() == 0
 
 
-def test_what_cannot_be_answered_is_said_and_the_last_answer_stays(page: Any) -> None:
+def test_what_cannot_be_answered_is_reported_and_the_last_answer_stays(page: Any) -> None:
     page.goto(page.url.split("#")[0] + "#/plan/checkpoint")
     headline(page).get_by_text("Write a checkpoint every").wait_for()
     page.get_by_label("Stall per write, typed").fill("soon <b>")

@@ -27,7 +27,7 @@ def page(chromium: Any, running: Demo) -> Iterator[Any]:
     page.set_default_timeout(TIMEOUT)
     troubles: list[str] = []
     page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("console", lambda said: troubles.append(said.text) if "Content Security" in said.text else None)
+    page.on("console", lambda expected: troubles.append(expected.text) if "Content Security" in expected.text else None)
     page.on("request", lambda asked: troubles.append(asked.url) if not asked.url.startswith(running.address) else None)
     page.goto(f"{running.address}/#token={running.token}")
     page.get_by_role("toolbar").get_by_text("64 nodes", exact=True).wait_for()
@@ -64,7 +64,7 @@ def test_the_fleet_lives_and_a_quarantine_is_in_the_store(page: Any, running: De
     page.get_by_role("button", name="Close", exact=True).click()
 
 
-def test_a_job_that_died_is_told_with_why(page: Any, running: Demo) -> None:
+def test_a_job_that_died_is_reported_with_why(page: Any, running: Demo) -> None:
     visit(page, "Jobs")
     page.get_by_role("row", name=re.compile("twin-")).first.wait_for()
     page.get_by_role("button", name="mixtral", exact=True).click()

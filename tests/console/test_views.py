@@ -26,8 +26,8 @@ def test_an_operator_sees_what_a_quarantine_does_and_asks_for_it_with_a_reason(o
     page.reload()
     page.get_by_role("button", name="Quarantine", exact=True).click()
     form = page.get_by_role("form", name="Quarantine n001")
-    told = "Taken out by an operator. It becomes draining: no new work starts there; running work may finish."
-    assert told in form.inner_text()
+    result = "Taken out by an operator. It becomes draining: no new work starts there; running work may finish."
+    assert result in form.inner_text()
     assert form.get_by_role("button", name="Quarantine n001").is_disabled()
     form.get_by_role("textbox").fill("fans <b>rattle</b>")
     form.get_by_role("button", name="Quarantine n001").click()
@@ -62,7 +62,7 @@ def test_a_viewer_sees_the_actions_and_why_they_are_not_his(open_page: Open) -> 
     assert page.get_by_role("button", name="Quarantine", exact=True).is_disabled()
 
 
-def test_a_refusal_is_told_where_it_was_asked_for(open_page: Open) -> None:
+def test_a_refusal_is_reported_where_it_was_asked_for(open_page: Open) -> None:
     opened = open_page(address="#/node/n001")
     opened.fleet.role = "operator"
     page = opened.live().page
@@ -111,7 +111,7 @@ def test_the_probes_show_which_leaves_were_proven_and_how_fast(open_page: Open) 
     assert opened.troubles == []
 
 
-def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> None:
+def test_an_incident_is_reported_from_its_cause_to_its_price(open_page: Open) -> None:
     opened = open_page()
     opened.fleet.incident("cdu/c2", "coolant flow fell", cause="cooling.flow_low", account=account(), evidence=["n001"])
     opened.fleet.incident("rack/r7", "over", state="closed", cause="gpu.temperature")
@@ -121,7 +121,7 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
     page.get_by_role("heading", name="cdu/c2: cooling.flow_low").wait_for()
     page.get_by_text("switch to the standby pump or valve of cdu/c2").first.wait_for()  # the runbook is read by itself
     text = page.get_by_role("main").inner_text()
-    for said in (
+    for message in (
         "cdu/c2 is costing job llama 41 GPU-hours an hour",
         "<script>alert(1)</script>",
         "not priced",
@@ -132,7 +132,7 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
         "Do not quarantine or reset the nodes n001",
         "cooling.fan on node/n001: its neighbours warm as well",
     ):
-        assert said in text, said
+        assert message in text, message
     assert (
         page.get_by_role("region", name="Graph from cause to symptoms").locator("text", has_text="rack/r1").is_visible()
     )
@@ -144,7 +144,7 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
     assert opened.troubles == []
 
 
-def test_no_incident_is_told_with_since_when(open_page: Open) -> None:
+def test_no_incident_is_reported_with_since_when(open_page: Open) -> None:
     opened = open_page(address="#/incidents")
     page = opened.page
     page.get_by_text("There is no open or past incident.").wait_for()
@@ -172,7 +172,7 @@ def test_a_job_shows_its_ledger_its_risk_and_who_is_slow(open_page: Open) -> Non
     text = page.get_by_role("main").inner_text()
     heat = page.get_by_role("region", name="Ranks and phases")
     assert heat.get_by_role("row").nth(1).inner_text().startswith("5\tn012 GPU 5\t1.90")
-    for said in (
+    for message in (
         "A failure now would lose 1.25 GPU-hours",
         "90.1 %",
         "job/llama/rank/37 takes 11 % longer",
@@ -182,7 +182,7 @@ def test_a_job_shows_its_ledger_its_risk_and_who_is_slow(open_page: Open) -> Non
         "Step 8,000 is committed; step 7,000 is complete in storage; step 8,000 is in memory only",
         "n013: partner n012: step 8140 of rank 9 is not there",
     ):
-        assert said in text, said
+        assert message in text, message
     places = page.get_by_role("region", name="Where the copies of each step are").get_by_role("row")
     assert places.nth(1).inner_text().split("\t") == ["8,140", "all ranks", "3 of 16", "", ""]
     assert places.nth(2).inner_text().split("\t") == ["8,000", "all ranks", "all ranks", "", "committed"]
@@ -217,9 +217,11 @@ def test_one_that_is_over_is_priced_in_the_past(open_page: Open) -> None:
     page = opened.live().page
     page.goto(opened.url + "#/incidents/cdu%2Fc2")
     page.get_by_role("heading", name="What it cost", exact=True).wait_for()
-    said = page.get_by_role("main").inner_text()
-    assert "they stayed in service" in said and "lasted" in said
-    assert "more per hour" not in said and "more\n" not in page.get_by_role("region", name="Cost by layer").inner_text()
+    message = page.get_by_role("main").inner_text()
+    assert "they stayed in service" in message and "lasted" in message
+    assert (
+        "more per hour" not in message and "more\n" not in page.get_by_role("region", name="Cost by layer").inner_text()
+    )
 
 
 def test_a_node_says_which_open_incidents_concern_it(open_page: Open) -> None:

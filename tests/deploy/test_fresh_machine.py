@@ -46,7 +46,7 @@ def test_only_the_clients_variables_are_carried() -> None:
 
 
 def test_pytests_lines_are_counted_over_all_runs() -> None:
-    heard = commands.Tests()
+    received = commands.Tests()
     for line in (
         "....s [100%]",
         "SKIPPED [3] tests/fleet/kubernetes/conftest.py:20: no kube-apiserver here",
@@ -58,8 +58,8 @@ def test_pytests_lines_are_counted_over_all_runs() -> None:
         "1 failed, 20 passed, 2 skipped, 1 error, 3 rerun in 10.00s",
         "make: *** [Makefile:97: test] Error 1",
     ):
-        heard.hear(line)
-    output = heard.result()
+        received.feed(line)
+    output = received.result()
     assert {name: output[name] for name in ("passed", "failed", "error", "skipped", "rerun")} == {
         "passed": 1220, "failed": 1, "error": 1, "skipped": 6, "rerun": 3,
     }  # fmt: skip
@@ -69,15 +69,15 @@ def test_pytests_lines_are_counted_over_all_runs() -> None:
 
 
 def test_failures_are_named_where_pytest_lists_none() -> None:
-    heard = commands.Tests()
+    received = commands.Tests()
     for line in (
         "______ test_a_thing[one two] ______",
         "_ _ _ _ _",
         "____ ERROR at setup of test_b ____",
         "1 failed in 2.00s",
     ):
-        heard.hear(line)
-    assert heard.result()["failures"] == ["test_a_thing[one two]", "test_b"]
+        received.feed(line)
+    assert received.result()["failures"] == ["test_a_thing[one two]", "test_b"]
 
 
 def test_readme_names_the_prerequisites() -> None:

@@ -139,7 +139,7 @@ def test_a_wrong_value_is_refused_in_a_sentence(values: tuple[str, ...], message
     assert done.returncode != 0 and message in done.stderr
 
 
-def test_every_value_is_told_of_in_the_schema_and_has_a_comment_or_parts() -> None:
+def test_every_value_is_reported_of_in_the_schema_and_has_a_comment_or_parts() -> None:
     output = yaml.safe_load((CHART / "values.yaml").read_text())
     schema = yaml.safe_load((CHART / "values.schema.json").read_text())["properties"]
     for part, names in output.items():

@@ -68,7 +68,7 @@ def test_an_agent_is_installed_once_and_its_configuration_is_one_that_it_takes(t
     assert tree(root) == before
 
 
-def test_a_configuration_is_kept_and_a_changed_unit_mended(tmp_path: Path) -> None:
+def test_a_configuration_is_kept_and_a_changed_unit_repaired(tmp_path: Path) -> None:
     install(tmp_path, "controller")
     config, unit = tmp_path / "etc/holdfast/controller.toml", tmp_path / UNITS / "holdfast-controller.service"
     config.write_text("store = 'postgresql+psycopg://h@db/h'\n")
@@ -162,14 +162,14 @@ def test_a_node_without_the_controllers_user_gets_its_directories(tmp_path: Path
     assert output.returncode == 0 and (tmp_path / "run/holdfast").is_dir(), output.stderr
 
 
-def test_the_agents_rules_name_nobody_but_root(tmp_path: Path) -> None:
+def test_the_agents_rules_name_no_one_but_root(tmp_path: Path) -> None:
     install(tmp_path, "agent")
     rules = [path.read_text() for path in (tmp_path / "etc/tmpfiles.d").iterdir()]
     lines = [line.split() for line in "\n".join(rules).splitlines() if not line.startswith("#")]
     assert lines and {name for words in lines for name in words[3:5]} == {"root"}
 
 
-def test_a_url_that_a_kept_configuration_does_not_name_is_said(tmp_path: Path) -> None:
+def test_a_url_that_a_kept_configuration_does_not_name_is_reported(tmp_path: Path) -> None:
     assert install(tmp_path, "agent").stderr == ""
     output = install(tmp_path, *AGENT)
     assert output.returncode == 0 and output.stderr.count("\n") == 1
@@ -179,7 +179,7 @@ def test_a_url_that_a_kept_configuration_does_not_name_is_said(tmp_path: Path) -
     assert install(tmp_path, *AGENT).stderr == ""
 
 
-def test_a_clone_without_its_page_is_said(tmp_path: Path) -> None:
+def test_a_clone_without_its_page_is_reported(tmp_path: Path) -> None:
     clone, root = tmp_path / "clone", tmp_path / "root"
     (clone / "console").mkdir(parents=True)
     root.mkdir()
@@ -263,7 +263,7 @@ def test_an_environment_of_another_python_is_made_anew(
     assert (f"would install {source}[controller,training] into it" in output.stdout) == anew
 
 
-def test_torch_is_a_choice_that_is_said(tmp_path: Path) -> None:
+def test_torch_is_a_choice_that_is_reported(tmp_path: Path) -> None:
     without = install(tmp_path, "agent", "--dry-run", holdfast=False).stdout
     assert "without torch the full suite has no active part; --torch adds it" in without
     output = install(tmp_path, "agent", "--torch", "--dry-run", holdfast=False).stdout

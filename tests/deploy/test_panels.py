@@ -29,7 +29,7 @@ def test_a_health_is_shown_as_a_word() -> None:
     assert shown
     for one in shown:
         words = one["fieldConfig"]["defaults"]["mappings"][0]["options"]
-        assert {code: said["text"] for code, said in words.items()} == {
+        assert {code: message["text"] for code, message in words.items()} == {
             "0": "pass",
             "1": "degraded",
             "2": "fail",

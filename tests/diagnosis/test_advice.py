@@ -19,13 +19,13 @@ def _fix(text: str) -> str:
 
 
 def test_the_option_that_the_message_names_is_the_first_advice() -> None:
-    said = "RuntimeError: slots are used up. Please set a smaller number for `--most-requests`. free=1\n"
-    assert _fix(f"{HEAD}    pool.take(4)\n{said}").startswith(
+    message = "RuntimeError: slots are used up. Please set a smaller number for `--most-requests`. free=1\n"
+    assert _fix(f"{HEAD}    pool.take(4)\n{message}").startswith(
         "As the log says: Please set a smaller number for `--most-requests`"
     )
 
 
-def test_a_check_without_words_is_told_by_its_source_line() -> None:
+def test_a_check_without_words_is_reported_by_its_source_line() -> None:
     assert "assert batch % world == 0" in _fix(f"{HEAD}    assert batch % world == 0\nAssertionError\n")
 
 
@@ -41,11 +41,11 @@ def test_the_library_that_raised_is_named_with_the_call() -> None:
 
 
 def test_an_exception_before_the_first_step_comes_again_unless_it_waited_for_something() -> None:
-    for said, action in (
+    for message, action in (
         ("RuntimeError: bad thing\n", "stop"),
         ("RuntimeError: connection timed out\n", "restart_same"),
     ):
-        assert _of(f"{HEAD}    go()\n{said}").next.action == action  # type: ignore[union-attr]
+        assert _of(f"{HEAD}    go()\n{message}").next.action == action  # type: ignore[union-attr]
 
 
 def test_a_failed_look_up_is_not_the_cause_of_what_failed_after_it() -> None:
@@ -80,18 +80,18 @@ def test_a_last_error_without_a_word_of_its_reason_is_unknown() -> None:
 
 
 def test_memory_of_the_gpu_pool_is_not_the_hosts() -> None:
-    said = "MemoryError: std::bad_alloc: out_of_memory: RMM failure at:pool.hpp:192: Maximum pool size exceeded\n"
-    assert _of(f"{HEAD}    pool.take()\n{said}").causes[0].name == "job.cuda_oom"
+    message = "MemoryError: std::bad_alloc: out_of_memory: RMM failure at:pool.hpp:192: Maximum pool size exceeded\n"
+    assert _of(f"{HEAD}    pool.take()\n{message}").causes[0].name == "job.cuda_oom"
     assert _of(f"{HEAD}    bytes(n)\nMemoryError\n").causes[0].name == "host.oom"
 
 
 def test_a_damaged_run_is_known_by_its_exception() -> None:
-    for said in ("ValueError: Network outputs is NAN! Stop Training", "RuntimeError: found non-finite values"):
-        assert _of(f"{HEAD}    check(x)\n{said}\n").causes[0].name == "job.nan"
+    for message in ("ValueError: Network outputs is NAN! Stop Training", "RuntimeError: found non-finite values"):
+        assert _of(f"{HEAD}    check(x)\n{message}\n").causes[0].name == "job.nan"
     assert _of(f"{HEAD}    parse(x)\nValueError: the name nancy is not allowed\n").causes[0].name == "job.exception"
 
 
-def test_a_message_that_begins_on_its_own_line_belongs_to_the_exception() -> None:
+def test_a_message_that_starts_on_its_own_line_belongs_to_the_exception() -> None:
     found = _of(
         f"{HEAD}    import fastlink\nRuntimeError: \n\n        The link failed. Please run `fastlink --check`\n"
     )

@@ -53,7 +53,7 @@ def test_of_two_that_may_follow_from_each_other(why: str, mine: dict, theirs: di
     assert names(one("launcher.setup", **theirs), one("job.exception", **mine)) == [root], why
 
 
-def test_the_further_from_the_symptom_the_sooner_it_is_told() -> None:
+def test_the_further_from_the_symptom_the_sooner_it_is_reported() -> None:
     """Sure ones first; among them by four levels at a time, then by how sure they are."""
     oom, other = one("job.cuda_oom", sure=0.6), one("host.oom", sure=0.5, host="n1")
     weak = one("gpu.gsp", sure=0.39, at=NOON)
@@ -61,7 +61,7 @@ def test_the_further_from_the_symptom_the_sooner_it_is_told() -> None:
     assert names(one("gpu.gsp", sure=0.4), one("storage.full", sure=0.9)) == ["gpu.gsp", "storage.full"]
 
 
-def test_a_cause_told_with_and_without_its_place_is_one() -> None:
+def test_a_cause_reported_with_and_without_its_place_is_one() -> None:
     placed, placeless = one("gpu.gsp", host="n1"), one("gpu.gsp", line=2)
     (found,) = roots([placeless, placed])
     assert found is placed
@@ -70,7 +70,7 @@ def test_a_cause_told_with_and_without_its_place_is_one() -> None:
     assert len(roots([one("job.exception", ranks=(1,)), one("job.exception", line=2)])) == 1
 
 
-def test_one_cause_of_one_subject_found_in_two_ways_is_told_once() -> None:
+def test_one_cause_of_one_subject_found_in_two_ways_is_reported_once() -> None:
     first, second = one("gpu.gsp", host="n1", sure=0.9), one("gpu.gsp", host="n1", line=2)
     (found,) = roots([second, first])
     assert (found.confidence, [item.event.line for item in found.evidence]) == (0.9, [1, 2])
@@ -80,7 +80,7 @@ def test_one_cause_of_one_subject_found_in_two_ways_is_told_once() -> None:
     assert len(roots([one("gpu.gsp", host="n1", device="0"), one("gpu.gsp", host="n1", device="1")])) == 2
 
 
-def test_what_a_root_explains_is_told_once_with_its_place() -> None:
+def test_what_a_root_explains_is_reported_once_with_its_place() -> None:
     root = one("gpu.gsp", NOON)
     effects = [one("job.exception", NOON + 1, file="logs/r.log", line=7, ranks=(n,)) for n in (1, 2)]
     (found,) = roots([root, *effects])
@@ -108,7 +108,7 @@ def test_how_sure_evidence_makes() -> None:
     assert candidate("gpu.gsp", *everything).confidence == 0.97
 
 
-def test_what_speaks_against_a_candidate_is_told_once_and_counts_each_time() -> None:
+def test_what_speaks_against_a_candidate_is_reported_once_and_counts_each_time() -> None:
     doubted = one("gpu.gsp", sure=0.8)
     doubted.against(0.5, "late")
     doubted.against(0.5, "late")
@@ -140,9 +140,9 @@ def test_every_role_has_its_place() -> None:
     assert [item.role for item in other] == ["note", "hint"]
 
 
-@pytest.mark.parametrize(("sure", "told"), [(0.333, 0.33), (0.336, 0.34), (0.0, 0.0)])
-def test_how_sure_is_told_in_percent(sure: float, told: float) -> None:
-    assert one("gpu.gsp", sure=sure).confidence == told
+@pytest.mark.parametrize(("sure", "expected"), [(0.333, 0.33), (0.336, 0.34), (0.0, 0.0)])
+def test_how_sure_is_reported_in_percent(sure: float, expected: float) -> None:
+    assert one("gpu.gsp", sure=sure).confidence == expected
 
 
 def test_the_roles_weigh_by_themselves() -> None:

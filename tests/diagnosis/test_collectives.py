@@ -50,7 +50,7 @@ def test_the_odd_one_out_is_named_even_when_it_is_the_first_rank():
     assert "[[7]]" in found.reason and "[[1024]]" in found.reason
 
 
-def test_two_ranks_that_differ_cannot_be_told_apart():
+def test_two_ranks_that_differ_cannot_be_distinguished():
     (found,) = collective_states(job(waiting(8, kind="broadcast"), waiting(8)))
     assert (found.place, found.ranks) == (CollectivePlace.MISMATCH, (0, 1))
     assert found.confidence < 0.7
@@ -79,7 +79,7 @@ def test_a_receive_without_its_send_points_at_the_sender():
     assert [(one.place, one.ranks) for one in found] == [(CollectivePlace.NOT_JOINED, (1,))]
 
 
-def test_everybody_inside_blames_nobody():
+def test_everybody_inside_blames_no_one():
     (found,) = collective_states(job(waiting(8), waiting(8), waiting(8)))
     assert (found.place, found.ranks) == (CollectivePlace.INSIDE, ())
     assert found.confidence < 0.5
@@ -96,7 +96,7 @@ def test_how_much_silence_is_trusted():
     assert [(one.place, one.confidence) for one in found] == [(CollectivePlace.NO_DUMP, 0.9 * 3 / 4)]
 
 
-def test_a_rank_that_left_no_dump_is_told_before_one_that_did_not_join():
+def test_a_rank_that_left_no_dump_is_reported_before_one_that_did_not_join():
     found = collective_states(job(waiting(8), done(7), None, waiting(8), waiting(8)))
     assert [(one.place, one.ranks) for one in found] == [
         (CollectivePlace.NO_DUMP, (2,)),
@@ -111,7 +111,7 @@ def test_ranks_missing_from_the_same_operation_are_one_finding():
     assert found.reason == "ranks 1, 2 did not join all_reduce 8 of default_pg, in which ranks 0, 3 wait"
 
 
-def test_the_first_operation_that_somebody_waits_in_is_told():
+def test_the_first_operation_that_somebody_waits_in_is_reported():
     (found,) = collective_states(job([*done(6), later(7)], waiting(7), done(6)))
     assert (found.ranks, found.sequence, found.since) == ((2,), 7, 1_700_000_000.0)
 
@@ -128,14 +128,14 @@ def later(sequence):
     return recorder.collective(sequence, done=False) | {"time_created_ns": 1_700_000_100_000_000_000}
 
 
-def test_everybody_inside_is_told_with_the_first_operation():
+def test_everybody_inside_is_reported_with_the_first_operation():
     both = [*done(5), later(7), recorder.collective(6, done=False)]
     (found,) = collective_states(job(both, both))
     assert (found.place, found.sequence, found.waiting, found.confidence) == (CollectivePlace.INSIDE, 6, (0, 1), 0.3)
     assert found.reason == "all ranks with a dump here joined all_reduce 6 of default_pg and none left it"
 
 
-def test_the_first_mismatch_of_a_group_is_told_once():
+def test_the_first_mismatch_of_a_group_is_reported_once():
     odd = [*done(7), recorder.collective(8, size=7, done=False), recorder.collective(9, size=7, done=False)]
     usual = [*done(7), recorder.collective(8, done=False), recorder.collective(9, done=False)]
     (found,) = collective_states(job(odd, usual, usual))
@@ -230,7 +230,7 @@ def test_a_rank_never_waits_for_itself():
     assert placed(bare(0, 4, to_itself), bare(1, 5, pending(5))) == [(CollectivePlace.NOT_JOINED, (0,), (1,))]
 
 
-def test_an_end_of_a_send_that_is_not_named_is_nobody():
+def test_an_end_of_a_send_that_is_not_named_is_no_one():
     unnamed = pending(1, point_to_point=True)
     assert placed(bare(0, 4, unnamed, ranks=(0, -1))) == [(CollectivePlace.INSIDE, (), (0,))]
 
@@ -253,7 +253,7 @@ def direct(source, target, kind="send", sequence=1, *, waits=True, group="g"):
     return Operation(group, sequence, 0, kind, "scheduled" if waits else "completed", waits, True, source, target)
 
 
-def test_a_partner_of_whom_nothing_is_known_is_nobody():
+def test_a_partner_of_whom_nothing_is_known_is_no_one():
     assert placed(bare(0, 4, direct(0, 7))) == [(CollectivePlace.INSIDE, (), (0,))]
     assert placed(bare(0, 4, direct(0, 7), ranks=(0, 7))) == [(CollectivePlace.NO_DUMP, (7,), (0,))]
     assert placed(bare(0, 4, direct(7, 0, "recv"), ranks=(0, 7))) == [(CollectivePlace.NO_DUMP, (7,), (0,))]
@@ -286,7 +286,7 @@ def test_a_rank_stuck_in_two_groups_is_inside_the_first():
     assert (found.place, found.group, found.waiting, found.since) == (CollectivePlace.INSIDE, "g", (0, 1), 5.0)
 
 
-def test_of_ranks_missing_from_two_operations_the_first_is_told():
+def test_of_ranks_missing_from_two_operations_the_first_is_reported():
     later = Operation("h", 3, 3, "broadcast", "scheduled", True, created=9.0)
     waits = Dump(0, (2, 9), "", {}, {"g": 5, "h": 3}, {}, (pending(5, created=5.0), later))
     behind = [Dump(rank, (2, 9), "", {}, {group: number}, {}, ()) for rank, group, number in ((1, "g", 4), (2, "h", 2))]

@@ -26,7 +26,7 @@ WATCHDOG = evidence("watchdog", "watchdog", at=1_772_620_600.0, rank=0, ran_ms="
 START = WATCHDOG.at - 600.0
 
 
-def test_nothing_is_said_of_nothing() -> None:
+def test_nothing_is_reported_of_nothing() -> None:
     reported = diagnose([])
     assert (reported.causes, reported.next, reported.unseen) == ((), None, ())
 
@@ -81,7 +81,7 @@ def test_a_stamp_without_a_year_takes_that_of_the_others() -> None:
     assert all(one.at > 1_700_000_000 or one.at < 100_000_000 for one in diagnose([WATCHDOG, yearless]).evidence)
 
 
-def test_what_the_run_survived_is_not_told() -> None:
+def test_what_the_run_survived_is_not_reported() -> None:
     assert names(evidence("exception", "strong", "job.cuda_oom", steps_after=40.0)) == []
 
 
@@ -136,7 +136,7 @@ def test_every_cause_that_a_message_speaks_for_is_a_known_one() -> None:
 
 
 @pytest.mark.slow
-def test_a_fleet_of_complaints_is_told_of_too() -> None:
+def test_a_fleet_of_complaints_is_reported_of_too() -> None:
     """One of every host: what is compared with what does not grow with their square."""
     lost = [evidence("xid", "strong", "gpu.fell_off_bus", at=START, host=f"n{i}", file=f"k{i}") for i in range(5_000)]
     failed = [
@@ -171,7 +171,7 @@ def test_one_gpu_spelled_in_three_ways_is_one() -> None:
     assert [subject_of(one) for one in diagnose(lost).causes] == ["node/n1/pci/0000:17:00"]
 
 
-def test_who_tells_of_a_missing_rank_is_not_missing() -> None:
+def test_who_reports_of_a_missing_rank_is_not_missing() -> None:
     reported = evidence("watchdog", "strong", "job.rank_missing", rank=3, ranks="0")
     assert [subject_of(one) for one in diagnose([reported]).causes] == ["job/this/rank/0"]
 

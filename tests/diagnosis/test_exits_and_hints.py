@@ -49,14 +49,14 @@ def test_what_a_signal_says(signal: int, cause: str, sure: float) -> None:
     assert (one.name, one.confidence, one.ranks, one.host) == (cause, sure, (3,), "n1")
 
 
-def test_who_was_ended_by_the_launcher_tells_nothing_unless_it_is_the_launcher() -> None:
+def test_who_was_ended_by_the_launcher_reports_nothing_unless_it_is_the_launcher() -> None:
     assert exits.candidate([ended(3, signal="15")]) is None
     launcher = exits.candidate([ended(code="agent", signal="15")])
     assert launcher is not None
     assert (launcher.name, launcher.confidence) == ("host.killed", 0.4)
 
 
-def test_the_first_end_tells_and_those_alike_belong_to_it() -> None:
+def test_the_first_end_reports_and_those_alike_belong_to_it() -> None:
     many = [ended(n, signal="9") for n in range(5)]
     one = exits.candidate([ended(7, exit="1"), ended(8, signal="12"), *many, ended(9, signal="11")])
     assert one is not None
@@ -220,7 +220,7 @@ def unseen(*evidence: Evidence, root: Candidate = ROOT, waiting: Waiting | None 
         ("exit code 3", unseen(ended(1, exit="3"), root=UNKNOWN), unseen(ended(1, exit="3"))),
     ],
 )  # fmt: skip
-def test_what_would_have_told_more(words: str, without: str, with_it: str) -> None:
+def test_what_would_have_reported_more(words: str, without: str, with_it: str) -> None:
     assert words in without
     assert words not in with_it
 
@@ -254,15 +254,15 @@ def test_without_a_cause_or_a_wait_less_is_missed() -> None:
     ],
 )
 def test_ranks_of_which_nothing_was_given(world: str, who: tuple[int, ...], words: str) -> None:
-    said = hints.unseen(
+    message = hints.unseen(
         [reported("x", rank=rank, at=NOON) for rank in who] + [reported("xid", at=NOON, world=world)], [ROOT], None
     )
-    assert said == ([words] if words else [])
+    assert message == ([words] if words else [])
 
 
-def test_a_rank_that_only_tells_of_itself_is_silent() -> None:
-    said = unseen(reported("x", rank=0, at=NOON), reported("nccl.about", rank=1), reported("x", world="2"))
-    assert "the log of rank 1:" in said
+def test_a_rank_that_only_reports_of_itself_is_silent() -> None:
+    message = unseen(reported("x", rank=0, at=NOON), reported("nccl.about", rank=1), reported("x", world="2"))
+    assert "the log of rank 1:" in message
 
 
 @pytest.mark.parametrize(
@@ -280,6 +280,6 @@ def test_a_rank_that_only_tells_of_itself_is_silent() -> None:
     ],
 )
 def test_what_a_process_wrote_before_it_ended_badly(ends: list[Evidence], words: str | None) -> None:
-    said = unseen(*ends, root=UNKNOWN)
-    assert ("--log-dir" in said) is (words is not None)
-    assert (words or "") in said
+    message = unseen(*ends, root=UNKNOWN)
+    assert ("--log-dir" in message) is (words is not None)
+    assert (words or "") in message

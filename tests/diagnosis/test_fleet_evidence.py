@@ -44,7 +44,7 @@ def test_a_verdict_speaks_where_no_event_does() -> None:
     assert (found.causes[0].name, found.causes[0].host) == ("gpu.fell_off_bus", "n1")
 
 
-def test_a_verdict_that_says_nothing_of_jobs_is_shown_and_blames_nobody() -> None:
+def test_a_verdict_that_says_nothing_of_jobs_is_shown_and_blames_no_one() -> None:
     story = [entry("verdict", END - 650, "", "", check="gpu.persistence", after="degraded")]
     found = diagnose([*of_job(job()), *of_story("n1", story)])
     assert [one.name for one in found.causes] == ["unknown"]
@@ -68,7 +68,7 @@ def test_how_the_scheduler_says_that_it_ended() -> None:
         st.sampled_from(["check", "after", "kind", "text", "code", "detail"]), st.none() | st.text() | st.integers()
     )},
 )))  # fmt: skip
-def test_any_story_is_read(entries: list[dict[str, Any]]) -> None:
+def test_any_history_is_read(entries: list[dict[str, Any]]) -> None:
     diagnose(of_story("n1", entries))
 
 
@@ -93,7 +93,7 @@ def test_a_job_of_one_node_names_it() -> None:
     assert of_job(job(exit_code=""))[0].event.text.endswith("failed")
 
 
-def test_what_a_story_says_and_what_it_does_not() -> None:
+def test_what_a_history_says_and_what_it_does_not() -> None:
     story = [
         entry("action", END, "cordon"),
         entry("verdict", END, "gpu.lost", "7 of 8", check="gpu.lost", after="pass"),

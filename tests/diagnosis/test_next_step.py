@@ -44,8 +44,8 @@ def test_the_next_step(why: str, cause: str, evidence: list[Evidence], host: str
 
 
 def test_memory_of_a_host_that_ran_out_at_once_wants_more_of_it() -> None:
-    said = [step(candidate("host.oom", raised(step=at), host=host)).reason for at, host in ((10.0, ""), (60.0, ""), (10.0, "n1"))]  # fmt: skip
-    assert ["fewer workers" in words for words in said] == [True, False, False]
+    message = [step(candidate("host.oom", raised(step=at), host=host)).reason for at, host in ((10.0, ""), (60.0, ""), (10.0, "n1"))]  # fmt: skip
+    assert ["fewer workers" in words for words in message] == [True, False, False]
 
 
 @pytest.mark.parametrize(

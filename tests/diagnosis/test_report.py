@@ -66,7 +66,7 @@ def test_an_unknown_end_names_who_went_away_first() -> None:
 @pytest.mark.parametrize(
     ("sure", "left"), [((0.3, 0.29), ["storage.full"]), ((0.29, 0.2), ["storage.full"]), ((0.3, 0.3), ["storage.full", "host.oom"])]
 )  # fmt: skip
-def test_a_doubtful_cause_is_told_where_it_is_the_only_one(sure: tuple[float, float], left: list[str]) -> None:
+def test_a_doubtful_cause_is_reported_where_it_is_the_only_one(sure: tuple[float, float], left: list[str]) -> None:
     from holdfast.diagnosis.rules.diagnose import _worth_reporting
 
     given = [
@@ -106,7 +106,7 @@ def diagnosis(*causes: object, evidence: tuple[Evidence, ...] = (), next_step: J
 FULL = candidate("storage.full", reported("x", at=NOON, line=3), base=0.8, note="/mnt")
 
 
-def test_the_story_in_ten_lines() -> None:
+def test_the_history_in_ten_lines() -> None:
     assert report.lines(diagnosis()) == ["nothing found that ended or harmed this job"]
     FULL.explains[:] = ["a", "b", "c", "d", "e"]
     FULL.contradicts[:] = ["x", "y", "z"]
@@ -127,7 +127,7 @@ def test_the_story_in_ten_lines() -> None:
     ]
 
 
-def test_what_nobody_knows_is_left_out_of_the_story() -> None:
+def test_what_no_one_knows_is_left_out_of_the_history() -> None:
     bare = candidate("storage.full", reported("x"), base=0.8)
     assert len(report.lines(diagnosis(bare))) == 1
     assert len(report.lines(diagnosis(bare, waiting=wait(watchdog(0, at=0.0))))) == 1
@@ -135,7 +135,7 @@ def test_what_nobody_knows_is_left_out_of_the_story() -> None:
     assert len(report.lines(diagnosis(unknown, waiting=wait(watchdog(0, at=NOON))))) == 1
 
 
-def test_a_moment_without_a_year_is_told_without_one() -> None:
+def test_a_moment_without_a_year_is_reported_without_one() -> None:
     assert report.moment(66_000_000.0) == "02-03 21:20:00"
     assert report.moment(NOON) == "2026-03-04 10:26:40"
 

@@ -95,8 +95,8 @@ def test_two_retries_are_shown_of_many() -> None:
 )
 def test_the_largest_world_counts_unless_it_cannot_be(worlds: tuple[str, ...], silent: int) -> None:
     given = [reported("x", rank=0, at=NOON), *(reported("xid", at=NOON, world=world) for world in worlds)]
-    said = hints.unseen(given, [candidate("job.exception", reported("exception", "weak"))], None)
-    assert [line.startswith("the log of rank") for line in said] == ([True] if silent else [])
+    message = hints.unseen(given, [candidate("job.exception", reported("exception", "weak"))], None)
+    assert [line.startswith("the log of rank") for line in message] == ([True] if silent else [])
 
 
 def test_whose_kernel_log_is_missed() -> None:
@@ -241,13 +241,13 @@ def interfaces(*names: str, code: str = "interface") -> Evidence:
 def test_the_interface_to_use(why: str, evidence: list[Evidence], begins: str | None) -> None:
     unreachable = reported("nccl", "strong", "fabric.unreachable", problem="nccl_unreachable")
     step = decide([candidate("fabric.unreachable", unreachable)], evidence)
-    told, fixed = step.settings["NCCL_SOCKET_IFNAME"], step.fix[0].removeprefix("NCCL_SOCKET_IFNAME=")
-    assert told and fixed, why
+    result, fixed = step.settings["NCCL_SOCKET_IFNAME"], step.fix[0].removeprefix("NCCL_SOCKET_IFNAME=")
+    assert result and fixed, why
     if begins is None:
-        assert not any("the log shows" in one for one in (told, fixed)), why
+        assert not any("the log shows" in one for one in (result, fixed)), why
     else:
-        assert told == fixed, why
-        assert told.startswith(begins), why
+        assert result == fixed, why
+        assert result.startswith(begins), why
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_what_a_whole_log_says_was_survived(why: str, evidence: list[Evidence], 
     assert names(*evidence) == found, why
 
 
-def test_one_warning_is_told_of_a_bad_end_that_nothing_else_explains() -> None:
+def test_one_warning_is_reported_of_a_bad_end_that_nothing_else_explains() -> None:
     failed = reported("exit", "exit", exit="3", line=9)
     warnings = [reported("problem", "hint", cause, problem="p") for cause in ("job.nan", "job.dataloader")]
     assert names(failed, *warnings) == ["job.nan"]
@@ -342,7 +342,7 @@ def test_a_cause_without_a_row_has_a_next_step_all_the_same(monkeypatch: pytest.
     assert one.note == "boom"
 
 
-def test_the_interface_is_told_only_to_who_sets_one() -> None:
+def test_the_interface_is_reported_only_to_who_sets_one() -> None:
     found = decide([candidate("gpu.gsp", reported("xid", "strong"), host="n1")], [interfaces("docker0")])
     assert "NCCL_SOCKET_IFNAME" not in found.settings
     assert not any("NCCL_SOCKET_IFNAME" in one for one in found.fix)
@@ -351,8 +351,8 @@ def test_the_interface_is_told_only_to_who_sets_one() -> None:
 def test_the_cluster_team_reads_the_first_two_hundred_letters() -> None:
     owned = [one for one in job_problems.problems() if one.owner == "cluster" and one.is_default]
     shown = reported("x", "strong", text="y" * 300)
-    told = decide([candidate(owned[0].cause, shown, host="n1")], []).report_to
-    assert told.endswith(f" The log says: {'y' * 200}")
+    result = decide([candidate(owned[0].cause, shown, host="n1")], []).report_to
+    assert result.endswith(f" The log says: {'y' * 200}")
     assert decide([candidate("job.nan", shown)], []).report_to == ""
 
 
@@ -377,15 +377,15 @@ def test_an_origin_that_is_no_gpu_stands_for_nothing() -> None:
     assert timeline.with_named_origins([of_the_job]) == [of_the_job]
 
 
-def test_who_names_no_operation_differs_from_nobody() -> None:
-    def told(rank: int, **detail: str) -> Evidence:
+def test_who_names_no_operation_differs_from_no_one() -> None:
+    def result(rank: int, **detail: str) -> Evidence:
         return watchdog(rank, at=0.0, line=rank + 1, seq="7", **detail)
 
     def mismatch(*evidence: Evidence) -> list[tuple[tuple[int, ...], int]]:
         found = suspects(wait(*evidence), evidence)
         return [(one.ranks, len(one.evidence)) for one in found if one.name == "job.collective_mismatch"]
 
-    small, large, silent = told(0, op="ALLREDUCE", numel_in="1"), told(1, op="ALLREDUCE", numel_in="2"), told(2)
+    small, large, silent = result(0, op="ALLREDUCE", numel_in="1"), result(1, op="ALLREDUCE", numel_in="2"), result(2)
     assert mismatch(small, silent) == []
     assert mismatch(small, large) == [((1,), 2)]
     assert mismatch(small, large, silent) == [((1,), 2)]
@@ -397,7 +397,7 @@ def test_a_rank_that_enqueued_nothing_is_behind(number: int, missing: bool) -> N
     assert ("job.rank_missing" in {one.name for one in suspects(wait(*given), given)}) is missing
 
 
-def test_where_nobody_is_known_to_wait_nobody_is_missing() -> None:
+def test_where_no_one_is_known_to_wait_no_one_is_missing() -> None:
     given = [watchdog(None, at=0.0), reported("nccl.about", world="1")]
     assert suspects(wait(given[0]), given) == []
 
@@ -414,7 +414,7 @@ def test_a_word_without_a_time_is_no_end_of_the_job() -> None:
     assert left("gpu.gsp", [kernel("xid", "gpu.gsp", NOON - 901.0, last_at="")], timed) == 0.25
 
 
-def test_where_the_watchdog_tells_no_time_lines_count_though_the_cause_has_one() -> None:
+def test_where_the_watchdog_reports_no_time_lines_count_though_the_cause_has_one() -> None:
     own = reported("cuda", "weak", rank=0, line=51, at=NOON)
     assert left("job.illegal_access", [own], watchdog(0, at=0.0, line=50), waiting=True) == 0.3
 
@@ -451,5 +451,5 @@ def test_storage_that_answered_at_no_time_is_not_back() -> None:
 @pytest.mark.parametrize(("cause", "asked"), [("unknown", True), ("job.exception", False)])
 def test_what_a_process_wrote_last_is_missed_only_of_an_unknown_end(cause: str, asked: bool) -> None:
     root = candidate(cause, reported("exception", "weak"))
-    said = hints.unseen([reported("exit", "exit", rank=1, exit="3", at=NOON)], [root], None)
-    assert any("ended with exit code 3" in line for line in said) is asked
+    message = hints.unseen([reported("exit", "exit", rank=1, exit="3", at=NOON)], [root], None)
+    assert any("ended with exit code 3" in line for line in message) is asked

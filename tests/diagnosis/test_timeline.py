@@ -82,7 +82,7 @@ def raised(line: int, rank: int = 0, file: str = "a.log", **detail: str) -> Evid
         ("from a line that is no exception", [reported("cuda", "strong", "gpu.gsp", rank=0), raised(2, chained="yes")], ["strong", "strong"]),
     ],
 )  # fmt: skip
-def test_of_exceptions_raised_one_from_the_other_the_first_tells(
+def test_of_exceptions_raised_one_from_the_other_the_first_reports(
     why: str, evidence: list[Evidence], roles: list[str]
 ) -> None:
     kept = timeline.without_followers(evidence)
@@ -115,7 +115,7 @@ def test_what_a_run_survived(why: str, one: Evidence, over: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["steps", "nccl.plugin", "exit", "slurm", "kubernetes"])
-def test_what_nobody_survives(kind: str) -> None:
+def test_what_no_one_survives(kind: str) -> None:
     assert not timeline.survived(reported(kind, "strong", steps_after="50"), {})
 
 

@@ -61,7 +61,7 @@ def test_same_number_other_operation_or_size(
     assert one.evidence[0].rank in odd, "whoever differs is shown first"
 
 
-def test_other_numbers_are_no_mismatch_and_one_rank_differs_from_nobody() -> None:
+def test_other_numbers_are_no_mismatch_and_one_rank_differs_from_no_one() -> None:
     assert "job.collective_mismatch" not in found(*calls("64", "64"), *calls("128", "128", seq="8"))
     assert "job.collective_mismatch" not in found(
         *calls("64")[:1], watchdog(0, at=0.0, seq="7", op="SEND", numel_in="1")
@@ -96,7 +96,7 @@ def test_who_enqueued_least_is_missing_and_who_went_on_called_something_else(
         assert blamed[cause].confidence == (0.7 if cause == "job.rank_missing" else 0.55)
 
 
-def test_the_highest_of_what_a_rank_told_counts() -> None:
+def test_the_highest_of_what_a_rank_reported_counts() -> None:
     again = watchdog(2, at=0.0, seq="5", enqueued="9", line=90)
     assert "job.rank_missing" not in found(*enqueued(9, 9, 7, 9), again)
 

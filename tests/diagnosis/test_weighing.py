@@ -19,7 +19,7 @@ def factor(cause: str, own: list[Evidence], *others: Evidence, waiting: bool = F
 
 
 @pytest.mark.parametrize(("late", "left"), [(SKEW, 1.0), (SKEW + 1, 0.3)])
-def test_what_is_told_after_the_watchdog_fired_is_no_cause_of_the_wait(late: float, left: float) -> None:
+def test_what_is_reported_after_the_watchdog_fired_is_no_cause_of_the_wait(late: float, left: float) -> None:
     own = reported("exception", "strong", "job.exception", at=NOON + late, rank=1)
     assert factor("job.exception", [own], FIRED, waiting=True) == left
 
@@ -37,7 +37,7 @@ SAID = watchdog(0, at=0.0, line=50)
         ("the watchdog's own word", reported("watchdog", "strong", rank=0, line=51), 1.0),
     ],
 )
-def test_where_no_time_is_told_the_order_of_lines_counts(why: str, own: Evidence, left: float) -> None:
+def test_where_no_time_is_reported_the_order_of_lines_counts(why: str, own: Evidence, left: float) -> None:
     assert factor("job.illegal_access", [own], SAID, waiting=True) == left, why
 
 
@@ -66,7 +66,7 @@ FAILED = reported("exception", "effect", at=NOON, rank=1)
         ("after the job had failed", NOON + SKEW + 1, 0.3),
     ],
 )
-def test_what_a_kernel_tells_must_fit_the_end_of_the_job(why: str, at: float, left: float) -> None:
+def test_what_a_kernel_reports_must_fit_the_end_of_the_job(why: str, at: float, left: float) -> None:
     assert factor("gpu.gsp", [kernel("xid", "gpu.gsp", at)], FAILED) == left, why
 
 
@@ -76,7 +76,7 @@ def test_where_ranks_waited_the_wait_is_the_trouble(at: float, left: float) -> N
 
 
 @pytest.mark.parametrize(("at", "left"), [(NOON - 2700.0, 1.0), (NOON - 2701.0, 0.25)])
-def test_a_scheduler_may_tell_half_an_hour_late_that_a_job_failed(at: float, left: float) -> None:
+def test_a_scheduler_may_report_half_an_hour_late_that_a_job_failed(at: float, left: float) -> None:
     ended = reported("job", "exit", at=NOON, exit="1")
     assert factor("gpu.gsp", [kernel("xid", "gpu.gsp", at)], ended) == left
 
@@ -180,7 +180,7 @@ def test_storage_that_came_back_before_the_job_waited(
     assert one.factor == left, why
 
 
-def test_without_a_wait_nobody_knows_whether_storage_came_back_in_time() -> None:
+def test_without_a_wait_no_one_knows_whether_storage_came_back_in_time() -> None:
     assert factor("storage.stall", [GONE], _storage("ok", SINCE - 300)) == 1.0
     one = candidate("storage.stall", GONE)
     weigh([one], [GONE, _storage("ok", SINCE - 300), SAID], wait(SAID))

@@ -22,7 +22,7 @@ def lines() -> list[str]:
         text = page.read_text()
         blocks = "\n".join(re.findall(r"^```\n(.*?)^```", text, re.S | re.M))
         found |= {line.partition("#")[0].strip() for line in _TYPED.findall(blocks) + _BARE.findall(blocks)}
-        found |= {f"holdfast {said}" for said in re.findall(r"`(?:\.venv/bin/)?holdfast\s([^`]+)`", text)}
+        found |= {f"holdfast {message}" for message in re.findall(r"`(?:\.venv/bin/)?holdfast\s([^`]+)`", text)}
         found |= set(re.findall(r"`((?:make|sudo deploy/install|helm) [^`]+)`", text))
     return sorted(line for line in found if not line.startswith("holdfast --"))
 

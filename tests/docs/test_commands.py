@@ -14,7 +14,7 @@ LOG = "[rank3]:[E ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught collective 
 
 
 @pytest.mark.parametrize("line", lines())
-def test_it_is_known_and_takes_the_options_told(line: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_is_known_and_takes_the_options_reported(line: str, capfd: pytest.CaptureFixture[str]) -> None:
     for words in ways(line):
         called = name(line, words)
         assert called in KNOWN or called in NOUNS, f"{called}: say in tests/docs/commands.toml how it is run"
@@ -65,9 +65,9 @@ def test_it_runs_alone(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
-    told = HOW["alone"][called]
-    words = told.get("words", "")
+    result = HOW["alone"][called]
+    words = result.get("words", "")
     for way in [words] if isinstance(words, str) else words:
         code = run([*called.split(), *way.format(**files).split()])
-        said = capfd.readouterr().err
-        assert code in told.get("codes", [0]) and "Traceback" not in said, said
+        output = capfd.readouterr().err
+        assert code in result.get("codes", [0]) and "Traceback" not in output, output

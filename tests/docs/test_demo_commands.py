@@ -51,14 +51,14 @@ def test_each_command_is_answered_in_the_order_of_the_table(
     (home / "prices.toml").write_text(PRICES)
     enrolled = lambda: run(["node", "show", "n[001-004]"]) == 0  # noqa: E731
     until(enrolled, (home / "log").read_text, TIMEOUT_SECONDS)
-    for called, told in HOW["demo"].items():
+    for called, result in HOW["demo"].items():
         capfd.readouterr()
         words = (
-            told.get("words", "")
+            result.get("words", "")
             .format(prices=home / "prices.toml", month=time.strftime("%Y-%m", time.gmtime()))
             .split()
         )
         code = run([*called.split(), *words])
-        said = capfd.readouterr()
-        assert code in told.get("codes", [0]), f"{called}: {said.err}"
-        assert said.out or said.err.count("\n") == 1, f"{called} said nothing"
+        output = capfd.readouterr()
+        assert code in result.get("codes", [0]), f"{called}: {output.err}"
+        assert output.out or output.err.count("\n") == 1, f"{called} said nothing"

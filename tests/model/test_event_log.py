@@ -56,7 +56,7 @@ def test_from_a_full_log_the_oldest_of_what_is_not_fatal_goes_first() -> None:
     assert (events[0].code, events[-1].device) == (95, many[-1].device)
 
 
-def test_from_a_full_log_what_nobody_asks_for_any_more_goes_before_all() -> None:
+def test_from_a_full_log_what_no_one_asks_for_any_more_goes_before_all() -> None:
     day = 100_000.0
     many = [replace(WARNING, at=day + n / 100, device=f"0000:{n:04x}:00") for n in range(MAX_EVENTS)]
     assert 95 not in [event.code for event in log(FATAL, *many).since(0.0, ["xid"])]
@@ -75,9 +75,11 @@ def test_a_repair_settles_what_came_before_it_on_its_subject_alone() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.floats(0, 1e5), st.text(max_size=3)), max_size=80))
-def test_its_size_is_what_it_holds_and_no_count_is_lost(told: list[tuple[int, int, float, str]]) -> None:
-    kept = log(*(Event(kind="xid", at=at, text=text, device=str(device), code=code) for device, code, at, text in told))
+def test_its_size_is_what_it_holds_and_no_count_is_lost(expected: list[tuple[int, int, float, str]]) -> None:
+    kept = log(
+        *(Event(kind="xid", at=at, text=text, device=str(device), code=code) for device, code, at, text in expected)
+    )
     events = kept.since(0.0, ["xid"])
-    assert sum(event.count for event in events) == len(told)
+    assert sum(event.count for event in events) == len(expected)
     assert [event.at for event in events] == sorted(event.at for event in events)
-    assert len(events) <= min(len(told), event_log.MAX_EVENTS)
+    assert len(events) <= min(len(expected), event_log.MAX_EVENTS)

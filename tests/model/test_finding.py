@@ -9,9 +9,9 @@ def test_victims_are_all_that_suffer_but_the_cause() -> None:
         rivals=(Rival("rack/r1", "cooling.rack_blocked", "it follows from cdu/c1"),),
     )  # fmt: skip
     assert finding.victims == {"node/n1/gpu/0", "node/n1"}
-    told = finding.as_json()
-    assert told["rivals"] == [{"cause": "rack/r1", "kind": "cooling.rack_blocked", "why": "it follows from cdu/c1"}]
-    assert told["symptoms"][1]["subject"] == "node/n1/gpu/0"
+    result = finding.as_json()
+    assert result["rivals"] == [{"cause": "rack/r1", "kind": "cooling.rack_blocked", "why": "it follows from cdu/c1"}]
+    assert result["symptoms"][1]["subject"] == "node/n1/gpu/0"
     assert "60 -> 80" in hot.says()
 
 

@@ -45,7 +45,7 @@ def test_a_blind_source_hides_its_old_values_with_its_reason() -> None:
     assert window.why_absent(GPU, "temp") == "the driver has not answered for 40 s"
 
 
-def test_an_absence_is_told_and_ends_when_the_value_returns() -> None:
+def test_an_absence_is_reported_and_ends_when_the_value_returns() -> None:
     kept = history((0, 40.0))
     kept.add(Reading(source="nvml", at=10, absent={(GPU, "temp"): "not supported"}))
     assert kept.window(10, 60).why_absent(GPU, "temp") == "not supported"
@@ -90,7 +90,7 @@ def test_a_storm_of_equal_events_is_one_event_with_a_count() -> None:
     assert (event.count, event.at) == (1000, 999)
 
 
-def test_what_nobody_speaks_of_for_a_day_is_let_go() -> None:
+def test_what_no_one_speaks_of_for_a_day_is_let_go() -> None:
     kept = history((0, 40.0))
     kept.add(Reading(source="jobs", at=0, absent={("job/1", "job_processes"): "the job ended"}))
     kept.prune(90_000)

@@ -57,7 +57,7 @@ def test_arbitrary_text_is_a_manifest_or_one_sentence(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_text"),
     [
         ("[nodes]", "unknown key 'nodes'"),
         ("[expect.'fpga/0']\na = 1", "expected 'node' or a name such as gpu/0"),
@@ -67,8 +67,8 @@ def test_arbitrary_text_is_a_manifest_or_one_sentence(text: str) -> None:
         ("[node]\nlacks = 'rdma'", "expected a list of parts"),
     ],
 )
-def test_a_wrong_manifest_is_refused_with_its_place(text: str, said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
+def test_a_wrong_manifest_is_refused_with_its_place(text: str, expected_text: str) -> None:
+    with pytest.raises(SettingsError, match=expected_text):
         manifest.parse(text, "m.toml")
 
 

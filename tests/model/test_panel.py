@@ -11,7 +11,7 @@ def _panel() -> Panel:
     return Panel(np.arange(4) * 10.0, {"flow": rows}, events)
 
 
-def test_a_signal_nobody_measures_has_a_table_without_rows() -> None:
+def test_a_signal_no_one_measures_has_a_table_without_rows() -> None:
     panel = _panel()
     assert panel.of("other").subjects == ()
     assert panel.row("other", "cdu/c1") is None

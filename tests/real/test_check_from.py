@@ -44,11 +44,11 @@ TRUE = {
 
 @pytest.mark.parametrize("name", TRUE)
 def test_a_real_file_has_its_true_answer(name):
-    tool, health, said = TRUE[name]
+    tool, health, message = TRUE[name]
     found = check_file(str(captures.DATA / name), Settings())
     bad = " ".join(one.summary() for one in found.verdicts.values() if one.state in ("fail", "degraded"))
     assert tool in found.tools
-    assert (found.health.value, said in bad) == (health, True), bad
+    assert (found.health.value, message in bad) == (health, True), bad
 
 
 @pytest.mark.parametrize("name", ["xid/catalog.csv", "dcgm_diag/dcgm_diag_schema.json", "slurm/datadog_seff.txt"])

@@ -43,7 +43,7 @@ def test_every_port_is_active_at_its_rate_with_all_its_counters(tmp_path: Path, 
     assert sum(name.endswith("_total") for subject, name in values if "/nic/" in subject) == len(counter_files(capture))
 
 
-def test_data_counters_are_told_in_bytes(tmp_path: Path) -> None:
+def test_data_counters_are_reported_in_bytes(tmp_path: Path) -> None:
     values, _ = look(tmp_path, "gpud_h100")
     words = int((DATA / "gpud_h100/mlx5_0/ports/1/counters/port_xmit_data").read_text())
     assert values[("node/n1/nic/mlx5_0/1", "port_xmit_data_bytes_total")] == words * 4

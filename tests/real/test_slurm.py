@@ -17,7 +17,7 @@ def read(name: str) -> str:
     return captures.there(DATA / name).read_text(errors="replace")
 
 
-def test_scontrol_of_25_11_tells_drained_reserved_and_free_nodes_apart() -> None:
+def test_scontrol_of_25_11_reports_drained_reserved_and_free_nodes_apart() -> None:
     nodes = {node.name: node for node in slurm_nodes.from_scontrol(read("sckyzo_scontrol_nodes.txt"))}
     assert sorted(nodes) == [f"c{i}" for i in range(1, 8)]
     assert nodes["c1"].drained and nodes["c1"].busy and not nodes["c1"].accepts_work
@@ -29,7 +29,7 @@ def test_scontrol_of_25_11_tells_drained_reserved_and_free_nodes_apart() -> None
     assert all(node.weight == 1 and node.features == ("cpu",) and node.gpus == 0 for node in nodes.values())
 
 
-def test_json_of_21_08_tells_states() -> None:
+def test_json_of_21_08_reports_states() -> None:
     nodes = {node.name: node for node in slurm_nodes.from_json(read("rivos_sinfo_out.json")) or []}
     assert len(nodes) >= 4
     assert all(node.flags and node.weight == 1 for node in nodes.values())
@@ -38,7 +38,7 @@ def test_json_of_21_08_tells_states() -> None:
     assert down and not any(n.accepts_work for n in down)
 
 
-def test_slurmrestd_tells_who_drained_a_node_and_when() -> None:
+def test_slurmrestd_reports_who_drained_a_node_and_when() -> None:
     nodes = slurm_nodes.from_json(read("telegraf_slurmrestd_nodes.json")) or []
     drained = [node for node in nodes if node.drained]
     assert drained
@@ -76,9 +76,9 @@ def test_a_node_of_three_partitions_comes_once() -> None:
 
 
 def test_partitions_hold_as_many_nodes_as_they_say() -> None:
-    said = re.findall(r" Nodes=(\S+) .*?TotalNodes=(\d+)", read("gcm_sample-scontrol-output.txt"))
-    assert len(said) == 3
-    for nodes, count in said:
+    printed = re.findall(r" Nodes=(\S+) .*?TotalNodes=(\d+)", read("gcm_sample-scontrol-output.txt"))
+    assert len(printed) == 3
+    for nodes, count in printed:
         names = hostlist.expand(nodes)
         assert len(names) == int(count)
         assert sorted(hostlist.expand(hostlist.compress(names))) == sorted(names)

@@ -47,7 +47,7 @@ def test_what_is_not_wanted_any_more_is_ended_at_once(monkeypatch: pytest.Monkey
         run(["/bin/sleep", "600"], {}, 600, lambda: next(asked))
 
 
-def test_what_cannot_be_run_is_said_and_not_tried_again() -> None:
+def test_what_cannot_be_run_is_reported_and_not_tried_again() -> None:
     for command in (["/nonexistent/command"], ["/bin/true", "a\0b"]):
         with pytest.raises(NoAnswer) as caught:
             run(command, {}, 1)

@@ -26,7 +26,9 @@ FILES = {
 pytest_plugins = "pytester"
 
 
-def test_what_forks_found_is_told_as_by_one_process(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_forks_found_is_reported_as_by_one_process(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")

@@ -61,7 +61,7 @@ class Machine:
 
 @pytest.mark.parametrize(("ci", "status"), [("true", 1), ("", 0)])
 @pytest.mark.parametrize("unknown", [NAMES[0], "ibsim-utils", NAMES[-1]])
-def test_a_name_that_apt_does_not_know_is_told_and_the_others_are_installed(
+def test_a_name_that_apt_does_not_know_is_reported_and_the_others_are_installed(
     tmp_path: Path, unknown: str, ci: str, status: int
 ) -> None:
     machine = Machine(tmp_path, unknown)
@@ -87,7 +87,7 @@ def test_what_is_missing_is_installed_in_one_call_and_only_once(tmp_path: Path, 
 
 @pytest.mark.parametrize(("ci", "status"), [("true", 1), ("", 0)])
 @pytest.mark.parametrize("cannot", [{"user": 1000}, {"apt": False}], ids=["not root", "no apt"])
-def test_who_cannot_install_is_told_what_is_missing(
+def test_who_cannot_install_is_reported_what_is_missing(
     tmp_path: Path, cannot: dict[str, int], ci: str, status: int
 ) -> None:
     done = Machine(tmp_path, **cannot).run(ci)

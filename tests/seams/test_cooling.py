@@ -24,7 +24,7 @@ def test_a_unit_without_flow_is_the_root_of_hot_racks_and_a_slow_job(world: Any)
     assert "node/n1/gpu/0" in finding.victims
 
 
-def test_a_blocked_rack_and_failing_fans_look_alike_and_are_told_apart(another_world: Callable[[int], Any]) -> None:
+def test_a_blocked_rack_and_failing_fans_look_alike_and_are_distinguished(another_world: Callable[[int], Any]) -> None:
     rack, fans = another_world(1), another_world(1)
     nodes = ("node/n4", "node/n5", "node/n6")
     for made in (rack, fans):
@@ -51,7 +51,7 @@ def test_fans_that_slow_because_the_heat_went_do_not_fail(world: Any, idle: bool
     assert world.named() == []
 
 
-def test_a_hot_rack_whose_flow_nobody_measures_is_inferred_with_less_confidence(world: Any) -> None:
+def test_a_hot_rack_whose_flow_no_one_measures_is_inferred_with_less_confidence(world: Any) -> None:
     del world.tables[RACK_FLOW]
     world.hot("node/n4", "node/n5", "node/n6")
     world.slow_job()

@@ -42,7 +42,7 @@ def test_nearly_all_units_behind_a_plant(
         assert ("supply warmer" in one.reasons[0]) is (signal == SUPPLY)
 
 
-def test_a_unit_that_nobody_sees_is_not_counted(quiet: Any) -> None:
+def test_a_unit_that_no_one_sees_is_not_counted(quiet: Any) -> None:
     units = _units(quiet, 5)
     quiet.change(SUPPLY, *units[:3], by=4.0)
     quiet.tables[SUPPLY].values[3:] = float("nan")
@@ -112,15 +112,15 @@ ONE_UNIT = of(lambda world: world.unlink("room/h1", "cdu/c2"), hot(nodes(1, 6)))
 )  # fmt: skip
 def test_exactly_what_it_cools_is_hot(quiet: Any, why: str, make: Make, found: dict[str, float]) -> None:
     make(quiet)
-    said = quiet.candidates(UNMETERED)
-    assert {cause: one.score for (cause, _), one in said.items()} == {
+    message = quiet.candidates(UNMETERED)
+    assert {cause: one.score for (cause, _), one in message.items()} == {
         cause: pytest.approx(START + score, abs=1e-3) for cause, score in found.items()
     }, why
     assert all((one.most, one.since, one.proven) == (1.6, 1560.0, False) for one in said.values())
     assert all(len(one.unknown) == 1 + why.startswith("no node works elsewhere") for one in said.values())
 
 
-def test_what_nobody_meters_began_with_its_first_hot_node(quiet: Any) -> None:
+def test_what_no_one_meters_began_with_its_first_hot_node(quiet: Any) -> None:
     of(UNREAD, hot(nodes(1, 3), at=160), hot(nodes(4, 6), at=170))(quiet)
     assert quiet.candidates(UNMETERED)["cdu/c1", "cooling.unmetered"].since == 1600.0
 
@@ -146,7 +146,7 @@ def _stop(*numbers: int, at: int = 150, times: float = 0.0) -> Make:
         ("one after the other", of(_stop(4, 5), _stop(6, at=163)), None),
     ],
 )
-def test_fans_that_stop_together_and_warm_nobody_misread(quiet: Any, why: str, make: Make, misread: str | None) -> None:
+def test_fans_that_stop_together_and_warm_no_one_misread(quiet: Any, why: str, make: Make, misread: str | None) -> None:
     make(quiet)
     found = quiet.candidates(FAN)
     assert [cause for cause, kind in found if kind == "sensor.absurd"] == ([misread] if misread else []), why
@@ -175,7 +175,7 @@ def test_a_fan_that_fails_warms_its_gpus_within_minutes(quiet: Any, at: int, mak
         ("a rack of another unit", gpus(HEAT, nodes(7, 9), by=1.85), 2 + 1),
     ],
 )
-def test_a_rack_beside_it_that_begins_to_warm_speaks_against_it(quiet: Any, why: str, make: Make, score: float) -> None:
+def test_a_rack_beside_it_that_starts_to_warm_speaks_against_it(quiet: Any, why: str, make: Make, score: float) -> None:
     of(without(RACK_FLOW), gpus(HEAT, nodes(4, 6), by=6.0), make)(quiet)
     found = quiet.candidates(RACK)["rack/r2", "cooling.rack_blocked"]
     assert found.score == pytest.approx(START + score, abs=1e-3), why

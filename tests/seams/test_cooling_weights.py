@@ -136,7 +136,7 @@ UNMEASURED = without(RACK_FLOW)
         ("a fan fails elsewhere", of(hot(nodes(4, 6)), change(SPEED, "node/n9", times=0.5)), 2 + 1),
     ],
 )
-def test_how_sure_a_rack_is_whose_flow_nobody_measures(quiet: Any, why: str, make: Make, score: float | None) -> None:
+def test_how_sure_a_rack_is_whose_flow_no_one_measures(quiet: Any, why: str, make: Make, score: float | None) -> None:
     UNMEASURED(quiet)
     make(quiet)
     found = quiet.candidates(RACK).get(("rack/r2", "cooling.rack_blocked"))
@@ -185,7 +185,7 @@ def test_how_sure_a_failing_fan_is(quiet: Any, why: str, make: Make, score: floa
         ("who idles beside it does not count", of(hot(nodes(4, 5)), gpus(USE, nodes(5, 5), times=0.1)), 2 + 1),
     ],
 )
-def test_how_sure_a_fan_is_that_nobody_measures(quiet: Any, why: str, make: Make, score: float | None) -> None:
+def test_how_sure_a_fan_is_that_no_one_measures(quiet: Any, why: str, make: Make, score: float | None) -> None:
     without(SPEED)(quiet)
     make(quiet)
     found = quiet.candidates(FAN).get(("node/n4", "cooling.fan"))

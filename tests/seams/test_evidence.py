@@ -92,7 +92,7 @@ RACK_FLOW = _sign("rack/r1", "rack_flow_litres_per_minute")
         ),
     ],
 )
-def test_pumps_and_valves_that_follow_the_load_are_not_said_with_confidence(
+def test_pumps_and_valves_that_follow_the_load_are_not_reported_with_confidence(
     quiet: Any, why: str, kind: str, explained: list[Symptom], most: float
 ) -> None:
     flow = Symptom("cdu/c1", "cdu_flow_litres_per_minute", 1500.0, 200.0, 90.0)

@@ -62,7 +62,7 @@ def test_metadata_that_is_a_little_slower_must_show_in_a_checkpoint(
     assert quiet.candidates(SERVICE)["storage/s1", "storage.metadata"].most == most
 
 
-def test_who_saves_as_fast_while_nobody_is_slower_proves_nothing(quiet: Any) -> None:
+def test_who_saves_as_fast_while_no_one_is_slower_proves_nothing(quiet: Any) -> None:
     of(
         change("storage_latency_seconds", times=1.5),
         measured("job_checkpoint_seconds", {"job/llama": 40.0}),
@@ -160,7 +160,7 @@ def test_gpus_that_were_warm_and_are_partly_unseen_were_warm(quiet: Any) -> None
     assert quiet.candidates(FLOW)["cdu/c1", "cooling.flow_low"].score == START + 2.5 - 2.5
 
 
-def test_heat_and_power_may_be_told_in_another_order(quiet: Any) -> None:
+def test_heat_and_power_may_be_reported_in_another_order(quiet: Any) -> None:
     table = quiet.tables[WATTS]
     quiet.tables[WATTS] = type(table)(table.subjects[::-1], table.values[::-1].copy())
     of(gpus(HEAT, nodes(1, 2), by=5.0), gpus(WATTS, nodes(2, 2), times=1.2))(quiet)

@@ -105,7 +105,7 @@ def test_one_port_is_no_rail(quiet: Any, count: int, found: bool) -> None:
     assert (("switch/rail0", "fabric.rail") in quiet.candidates(RAIL)) is found
 
 
-def test_where_no_other_port_is_seen_nothing_is_said_of_them(quiet: Any) -> None:
+def test_where_no_other_port_is_seen_nothing_is_reported_of_them(quiet: Any) -> None:
     quiet.add(WAIT, {f"node/n{n}/nic/mlx5_0": 0.01 for n in range(1, 5)})
     quiet.link(*(Edge("connects", "switch/rail0", f"node/n{n}/nic/mlx5_0") for n in range(1, 5)))
     quiet.change(WAIT, by=0.05)

@@ -81,7 +81,7 @@ def test_of_what_is_no_instrument_nothing_is_absurd(name: str) -> None:
     assert list(lies({STEP: table}, TIMES[:1])) == []
 
 
-def test_an_absurd_instrument_is_quoted_with_what_it_said_last() -> None:
+def test_an_absurd_instrument_is_quoted_with_what_it_reported_last() -> None:
     values = np.full((1, 240), 200.0, np.float32)
     values[0, 100:110] = -1.0
     values[0, 236:239] = -2.0

@@ -255,7 +255,7 @@ def test_many_that_move_together_are_no_lone_instruments(quiet: Any, count: int,
     assert len(_drifts(quiet)) == found
 
 
-def test_what_drifts_is_not_heard_by_others(quiet: Any) -> None:
+def test_what_drifts_is_not_received_by_others(quiet: Any) -> None:
     quiet.change(FLOW, "cdu/c1", times=0.9)
     scene = quiet.scene
     list(DRIFT.explain(scene))
@@ -263,7 +263,7 @@ def test_what_drifts_is_not_heard_by_others(quiet: Any) -> None:
     assert scene.moved(FLOW) == {}
 
 
-def test_without_a_witness_nobody_wanders(quiet: Any) -> None:
+def test_without_a_witness_no_one_wanders(quiet: Any) -> None:
     measured("rack_power_watts", {"rack/r1": 40_000.0})(quiet)
     quiet.change("rack_power_watts", times=0.5)
     assert _drifts(quiet) == {}

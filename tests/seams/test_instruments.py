@@ -12,7 +12,7 @@ from holdfast.seams import explain
 FLOW, RACK_FLOW = "cdu_flow_litres_per_minute", "rack_flow_litres_per_minute"
 
 
-def test_a_stuck_sensor_is_a_finding_and_moves_nobody(world: Any) -> None:
+def test_a_stuck_sensor_is_a_finding_and_moves_no_one(world: Any) -> None:
     world.tables[FLOW].values[0, 150:] = world.tables[FLOW].values[0, 150]
     (finding,) = world.explain()
     assert (finding.cause, finding.kind) == ("cdu/c1", "sensor.stuck")
@@ -46,7 +46,7 @@ def test_a_sensor_that_wanders_alone_drifts(world: Any) -> None:
     assert world.named() == [("cdu/c1", "sensor.drift")]
 
 
-def test_power_that_rises_as_work_begins_is_no_drift_while_its_witnesses_lag(world: Any) -> None:
+def test_power_that_rises_as_work_starts_is_no_drift_while_its_witnesses_lag(world: Any) -> None:
     watts = world.tables["fan_speed_ratio"].values * 0 + 1935.0
     watts[3, -20:] = 6224.0
     world.tables["node_power_watts"] = SignalTable(world.tables["fan_speed_ratio"].subjects, watts)

@@ -102,7 +102,7 @@ def test_since_when(why: str, spans: list[tuple[int, float]], since: float) -> N
 
 
 @pytest.mark.parametrize(("off", "since"), [(1.05, 1300.0), (0.55, 1500.0)])
-def test_a_move_begins_three_noises_from_usual(off: float, since: float) -> None:
+def test_a_move_starts_three_noises_from_usual(off: float, since: float) -> None:
     """A row that is 0.2 off to either side: three noises are 0.9; then 0.3 * 4 is more."""
     signal = FLOW._replace(least_absolute=1.0)
     row = np.array(_row((0, 200.0), (130, 200.0 - off), (150, 190.0)))
@@ -147,7 +147,7 @@ def test_a_signal_that_pauses_is_judged_by_what_was_read_before_the_pause(silent
     assert not _moved(list(row))
 
 
-def test_a_value_told_now_and_then_holds_until_the_next() -> None:
+def test_a_value_reported_now_and_then_holds_until_the_next() -> None:
     row = [NAN] * COLUMNS
     row[5], row[100], row[160] = 200.0, 200.0, 190.0
     assert _moved(row, FLOW._replace(sparse=True)) == [(1600.0, 200.0, 190.0)]

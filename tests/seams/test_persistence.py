@@ -33,12 +33,12 @@ def _reported(looks: list[tuple[float, bool]], finding: Finding = FLOW) -> list[
     ],
 )
 def test_a_finding_is_reported_once_it_lasts(why: str, every: float, finding: Finding, first: int) -> None:
-    said = _reported([(number * every, True) for number in range(18)], finding)
-    assert said.index(True) == first and all(said[first:]), why
+    message = _reported([(number * every, True) for number in range(18)], finding)
+    assert message.index(True) == first and all(message[first:]), why
 
 
 @pytest.mark.parametrize(
-    ("why", "finding", "said"),
+    ("why", "finding", "expected"),
     [
         ("it grows with the looks that agree", replace(FLOW, confidence=0.97), (0.79, 0.79, 0.94, 0.94, 0.97)),
         ("a weak one stays weak", replace(FLOW, confidence=0.7), (0.7, 0.7, 0.7, 0.7, 0.7)),
@@ -50,18 +50,18 @@ def test_a_finding_is_reported_once_it_lasts(why: str, every: float, finding: Fi
     ],
 )  # fmt: skip
 def test_confidence_grows_with_the_time_that_a_finding_lasts(
-    why: str, finding: Finding, said: tuple[float, ...]
+    why: str, finding: Finding, expected: tuple[float, ...]
 ) -> None:
     watch = FindingMemory()
-    heard = [watch.take([finding], GRAPH, 60.0 * number) for number in range(12)]
-    assert tuple(heard[minute][0].confidence for minute in (2, 4, 5, 9, 10)) == said, why
+    received = [watch.take([finding], GRAPH, 60.0 * number) for number in range(12)]
+    assert tuple(received[minute][0].confidence for minute in (2, 4, 5, 9, 10)) == expected, why
 
 
 def test_what_comes_and_goes_need_not_last() -> None:
     watch = FindingMemory()
     finding = replace(FLOW, confidence=0.97)
-    heard = [watch.take([finding] if number % 5 == 0 else [], GRAPH, 60.0 * number) for number in range(12)]
-    assert [one.confidence for one in heard[10]] == [0.97]
+    received = [watch.take([finding] if number % 5 == 0 else [], GRAPH, 60.0 * number) for number in range(12)]
+    assert [one.confidence for one in received[10]] == [0.97]
 
 
 def test_what_is_seen_once_is_never_reported() -> None:
@@ -76,8 +76,8 @@ def test_what_was_reported_stands_for_ten_minutes_without_being_seen() -> None:
 @pytest.mark.parametrize(("raw", "found"), [(0.95, True), (0.85, False)])
 def test_what_comes_and_goes_is_reported_at_the_third_time(raw: float, found: bool) -> None:
     """One look in five sees it, as a fault of a minute every five shows itself."""
-    said = _reported([(60.0 * number, number % 5 == 0) for number in range(20)], replace(FLOW, raw=raw))
-    assert said == [found and number >= 10 for number in range(20)]
+    message = _reported([(60.0 * number, number % 5 == 0) for number in range(20)], replace(FLOW, raw=raw))
+    assert message == [found and number >= 10 for number in range(20)]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_what_is_behind_a_cause_that_a_look_misses_is_its_effect(why: str, later
         watch.take([FLOW], GRAPH, at)
     rack = replace(FLOW, **{"cause": "rack/r1", "kind": "cooling.rack_blocked", "since": 100.0, **later})
     first = 721.0 if why == "the unit is forgotten" else 180.0
-    said = [watch.take([rack], GRAPH, first + 60.0 * number) for number in range(6)]
-    assert any(rack.cause == one.cause for look in said for one in look) is not behind, why
+    message = [watch.take([rack], GRAPH, first + 60.0 * number) for number in range(6)]
+    assert any(rack.cause == one.cause for look in message for one in look) is not behind, why
 
 
 SLOW = Symptom("job/llama", "job_step_seconds", 60.0, 1.0, 2.0)
@@ -136,9 +136,9 @@ def test_a_victim_that_an_earlier_evaluation_named_stays_one() -> None:
 
 def test_episodes_are_in_the_evidence() -> None:
     watch = FindingMemory()
-    said = [watch.take([FLOW] if number % 5 == 0 else [], GRAPH, 60.0 * number) for number in range(12)]
-    assert "it comes and goes: 3 times since it was first seen" in said[10][0].evidence
-    assert said[10][0].since == 0.0
+    message = [watch.take([FLOW] if number % 5 == 0 else [], GRAPH, 60.0 * number) for number in range(12)]
+    assert "it comes and goes: 3 times since it was first seen" in message[10][0].evidence
+    assert message[10][0].since == 0.0
 
 
 def _work(**more: object) -> PlannedWork:
@@ -164,8 +164,8 @@ HOT = replace(FLOW, cause="node/n9", kind="cooling.fan", symptoms=(Symptom("node
 )
 def test_announced_work_silences_what_it_explains(why: str, work: PlannedWork, finding: Finding, silent: bool) -> None:
     watch = FindingMemory()
-    said = [watch.take([replace(finding, since=60.0 * n)], GRAPH, 60.0 * n, (work,)) for n in range(4)]
-    assert (not any(said)) is silent, why
+    message = [watch.take([replace(finding, since=60.0 * n)], GRAPH, 60.0 * n, (work,)) for n in range(4)]
+    assert (not any(message)) is silent, why
     assert bool(watch.explained) is silent
 
 
@@ -215,19 +215,19 @@ def test_what_the_last_look_reports(why: str, looks: list[tuple[float, bool]], r
     assert _reported(looks, replace(FLOW, raw=raw))[-1] is last, why
 
 
-@pytest.mark.parametrize(("since", "told"), [(550.0, 0.0), (-50.0, -50.0)])
-def test_what_comes_and_goes_began_with_its_first_time(since: float, told: float) -> None:
+@pytest.mark.parametrize(("since", "expected"), [(550.0, 0.0), (-50.0, -50.0)])
+def test_what_comes_and_goes_began_with_its_first_time(since: float, expected: float) -> None:
     watch = FindingMemory()
-    said = [
+    message = [
         watch.take([replace(FLOW, since=since)] if seen else [], GRAPH, at) for at, seen in _seen_at(0, 5, 10, until=11)
     ]
-    assert said[-1][0].since == told
+    assert message[-1][0].since == expected
 
 
 def test_two_times_are_not_in_the_evidence() -> None:
     watch = FindingMemory()
-    said = [watch.take([FLOW] if seen else [], GRAPH, at) for at, seen in _seen_at(0, 5, 6, 7, until=8)]
-    assert said[-1][0].evidence == ()
+    message = [watch.take([FLOW] if seen else [], GRAPH, at) for at, seen in _seen_at(0, 5, 6, 7, until=8)]
+    assert message[-1][0].evidence == ()
 
 
 def test_another_opinion_of_a_reported_cause_must_last_too() -> None:
@@ -235,8 +235,8 @@ def test_another_opinion_of_a_reported_cause_must_last_too() -> None:
     other = replace(PLAIN, kind="cooling.pump_oscillation")
     for number in range(3):
         watch.take([FLOW], GRAPH, 60.0 * number)
-    said = [watch.take([other], GRAPH, 180.0 + 60.0 * number) for number in range(8)]
-    kinds = [[one.kind for one in look] for look in said]
+    message = [watch.take([other], GRAPH, 180.0 + 60.0 * number) for number in range(8)]
+    kinds = [[one.kind for one in look] for look in message]
     assert kinds == [["cooling.flow_low"]] * 7 + [["cooling.pump_oscillation"]]
 
 
@@ -300,7 +300,7 @@ def test_whom_announced_work_touches(
 
 
 @pytest.mark.parametrize(("end", "refused"), [(0.1, False), (0.0, True), (-1.0, True)])
-def test_work_ends_after_it_begins(end: float, refused: bool) -> None:
+def test_work_ends_after_it_starts(end: float, refused: bool) -> None:
     if refused:
         with pytest.raises(ValueError, match="end after"):
             _work(end=end)

@@ -63,7 +63,7 @@ def test_all_links_of_a_spine_are_the_spine(world: Any) -> None:
     assert world.named() == [("switch/spine3", "fabric.spine")]
 
 
-def test_a_congested_uplink_and_a_slow_rank_slow_the_same_job_and_are_told_apart(
+def test_a_congested_uplink_and_a_slow_rank_slow_the_same_job_and_are_distinguished(
     world: Any, another_world: Any
 ) -> None:
     world.change(CONGESTION, "link/leaf1-spine2", by=0.5)

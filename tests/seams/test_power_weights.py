@@ -99,7 +99,7 @@ def test_a_brake_is_not_doubted_for_its_heat(quiet: Any) -> None:
 @pytest.mark.parametrize(
     ("before", "now", "found"), [(0.0, 0.5, True), (0.0, 0.3, False), (0.19, 1.0, True), (0.25, 1.0, False)]
 )
-def test_a_reason_counts_that_is_told_now_and_was_not_before(
+def test_a_reason_counts_that_is_reported_now_and_was_not_before(
     quiet: Any, before: float, now: float, found: bool
 ) -> None:
     """At least half of the last minute, less than a fifth of the calm beginning."""

@@ -85,7 +85,7 @@ def test_whom_a_cause_touches_and_in_what(
 
 
 @pytest.mark.parametrize(
-    ("kind", "cause", "make", "said"),
+    ("kind", "cause", "make", "expected"),
     [
         ("schedule.slow_recovery", JOB, happens("job_failed", JOB, 100.0), "is down for 2290 s"),
         ("schedule.slow_recovery", JOB, of(happens("job_failed", JOB, 100.0), happens("job_restarted", JOB, 1300.0)), "took 1200 s"),
@@ -97,13 +97,13 @@ def test_whom_a_cause_touches_and_in_what(
         ("schedule.degraded_kept", "node/n3", of(happens("verdict", "node/n3", 900.0, health="fail"), change(CLOCK, "node/n3/gpu/1", times=0.7), change(STEP, times=4.0)), "it has cost 668 s"),
     ],
 )  # fmt: skip
-def test_what_a_cause_says_of_itself(quiet: Any, kind: str, cause: str, make: Make, said: str) -> None:
+def test_what_a_cause_says_of_itself(quiet: Any, kind: str, cause: str, make: Make, expected: str) -> None:
     make(quiet)
     one = next(found[cause, kind] for seam in ALL if (cause, kind) in (found := quiet.candidates(seam)))
-    assert any(said in words for words in one.reasons), one.reasons
+    assert any(expected in words for words in one.reasons), one.reasons
 
 
-def test_a_limit_that_is_told_is_the_first_sign(quiet: Any) -> None:
+def test_a_limit_that_is_reported_is_the_first_sign(quiet: Any) -> None:
     gpus("gpu_clock_event_reasons", nodes(4, 6), by=4.0)(quiet)
     of(measured("rack_power_limit_watts", {"rack/r2": 40e3}), change("rack_power_limit_watts", times=0.8))(quiet)
     (seam,) = (seam for seam in ALL if seam.name == "power.limit")

@@ -60,14 +60,14 @@ def test_who_moved_first(quiet: Any, why: str, since: float, score: float, raw: 
     assert found.since == since
 
 
-@pytest.mark.parametrize(("since", "told"), [(2100.0, True), (2099.0, False)])
-def test_clocks_ten_minutes_apart_are_told(quiet: Any, since: float, told: bool) -> None:
+@pytest.mark.parametrize(("since", "expected"), [(2100.0, True), (2099.0, False)])
+def test_clocks_ten_minutes_apart_are_reported(quiet: Any, since: float, expected: bool) -> None:
     (found,) = roots(_slow(quiet), [_candidate("cdu/c1", since, score=3.0)])
-    assert any("the clock of cdu is 600 s late" in words for words in found.unknown) is told
+    assert any("the clock of cdu is 600 s late" in words for words in found.unknown) is expected
 
 
 @pytest.mark.parametrize(("score", "found"), [(0.41, True), (0.40, False)])
-def test_less_than_three_in_five_is_not_told(quiet: Any, score: float, found: bool) -> None:
+def test_less_than_three_in_five_is_not_reported(quiet: Any, score: float, found: bool) -> None:
     assert bool(roots(quiet.scene, [_candidate("cdu/c1", score=score)])) is found
 
 
@@ -140,7 +140,7 @@ def test_what_another_has_made_most_signs_of_follows_from_it(
 
 
 @pytest.mark.parametrize(("proven", "both"), [(True, True), (False, False)])
-def test_one_cause_is_told_once_unless_it_is_bad_in_two_ways(quiet: Any, proven: bool, both: bool) -> None:
+def test_one_cause_is_reported_once_unless_it_is_bad_in_two_ways(quiet: Any, proven: bool, both: bool) -> None:
     better = _candidate("cdu/c1", score=3.0)
     other = _candidate("cdu/c1", score=2.0, kind="other", proven=proven)
     assert len(roots(quiet.scene, [better, other])) == (2 if both else 1)
@@ -150,8 +150,10 @@ def _without_signs(cause: str, **more: Any) -> CauseCandidate:
     return _candidate(cause, signs=[], began=SLOW_AT, **more)
 
 
-@pytest.mark.parametrize(("mine", "told"), [(2, False), (3, True)])
-def test_without_a_sign_of_its_own_it_must_explain_three_in_ten_by_itself(quiet: Any, mine: int, told: bool) -> None:
+@pytest.mark.parametrize(("mine", "expected"), [(2, False), (3, True)])
+def test_without_a_sign_of_its_own_it_must_explain_three_in_ten_by_itself(
+    quiet: Any, mine: int, expected: bool
+) -> None:
     """Ten GPUs are hot; the other explains all but two, or all but three of them."""
     quiet.hot(*(f"node/n{number}" for number in range(1, 6)), at=150)
     gpus = [f"node/n{n}/gpu/{i}" for n in range(1, 6) for i in (0, 1)]
@@ -159,12 +161,12 @@ def test_without_a_sign_of_its_own_it_must_explain_three_in_ten_by_itself(quiet:
     winner = _candidate("cdu/c1", score=2.0, reach=frozenset(gpus[mine:]), explains=heat)
     loser = _without_signs("room/h1", score=1.0, reach=frozenset(gpus), explains=heat)
     found = roots(quiet.scene, [winner, loser])
-    assert _named(found) == (["cdu/c1", "room/h1"] if told else ["cdu/c1"])
-    if not told:
+    assert _named(found) == (["cdu/c1", "room/h1"] if expected else ["cdu/c1"])
+    if not expected:
         assert found[0].rivals[0].why == "what it would explain, cdu/c1 explains"
 
 
-def test_why_another_lost_is_told_with_what_speaks_against_it(quiet: Any) -> None:
+def test_why_another_lost_is_reported_with_what_speaks_against_it(quiet: Any) -> None:
     winner, loser = _candidate("cdu/c1", score=3.0), _without_signs("room/h1", doubts=["a", "b", "c"])
     (found,) = roots(_slow(quiet), [winner, loser])
     assert found.rivals[0].why == "what it would explain, cdu/c1 explains; a; b"
@@ -236,7 +238,7 @@ def test_a_person_reads_work_first_and_a_dozen_ways_at_most(quiet: Any) -> None:
     assert all(way.startswith("room/h1 > ") for way in found.path)
 
 
-def test_a_cause_that_reaches_nobody_is_its_own_way(quiet: Any) -> None:
+def test_a_cause_that_reaches_no_one_is_its_own_way(quiet: Any) -> None:
     (found,) = roots(quiet.scene, [_candidate("storage/other", score=2.0)])
     assert found.path == ("storage/other",)
 
@@ -257,13 +259,13 @@ def test_five_rivals_are_enough(quiet: Any) -> None:
     assert len(found.rivals) == 5
 
 
-def test_of_equals_the_earlier_is_told_first(quiet: Any) -> None:
+def test_of_equals_the_earlier_is_reported_first(quiet: Any) -> None:
     late, soon = _candidate("cdu/c1", 1600.0, score=2.0), _candidate("feed/a", 1550.0, score=2.0)
     assert _named(roots(quiet.scene, [late, soon])) == ["feed/a", "cdu/c1"]
     assert _named(roots(quiet.scene, [_candidate("b", score=2.0), _candidate("a", score=2.0)])) == ["a", "b"]
 
 
-def test_a_finding_never_begins_in_the_future(quiet: Any) -> None:
+def test_a_finding_never_starts_in_the_future(quiet: Any) -> None:
     (found,) = roots(quiet.scene, [_candidate("cdu/c1", 9999.0, score=2.0, proven=True, signs=[], began=2390.0)])
     assert found.since == 2390.0
 
@@ -288,12 +290,12 @@ def test_edges_that_carry_a_pool_reach_the_paths_into_it(quiet: Any) -> None:
 def test_a_slowdown_without_a_cause_is_a_finding_once_it_lasts(quiet: Any, times: float, at: int, found: bool) -> None:
     change("job_step_seconds", times=times, at=at)(quiet)
     quiet.tables.pop("job_throughput_ratio", None)
-    said = roots(quiet.scene, [])
-    assert [(one.cause, one.kind) for one in said] == ([(JOB, "job.slowdown")] if found else [])
-    if said:
-        assert f"{100 * times - 100:.0f} % longer" in said[0].evidence[0] and "cooling" in said[0].evidence[1]
-        assert said[0].since == 10.0 * at
-        assert said[0].confidence < 0.8  # that it is slow is known, why is not
+    message = roots(quiet.scene, [])
+    assert [(one.cause, one.kind) for one in message] == ([(JOB, "job.slowdown")] if found else [])
+    if message:
+        assert f"{100 * times - 100:.0f} % longer" in message[0].evidence[0] and "cooling" in message[0].evidence[1]
+        assert message[0].since == 10.0 * at
+        assert message[0].confidence < 0.8  # that it is slow is known, why is not
 
 
 def test_larger_steps_at_the_same_throughput_are_no_slowdown(quiet: Any) -> None:

@@ -76,13 +76,13 @@ def test_who_changed_the_interval_needs_less_proof(
         assert [sign.since for sign in one.signs[1:]] == ([2000.0] if kind == LONG else [])
 
 
-@pytest.mark.parametrize(("deaths", "told"), [((), SPAN / 3), ((900.0,), SPAN / 4), ((900.0, 1800.0), SPAN / 2)])
-def test_how_often_a_job_dies_is_at_the_most_what_a_short_look_can_tell(
-    quiet: Any, deaths: tuple[float, ...], told: float
+@pytest.mark.parametrize(("deaths", "expected"), [((), SPAN / 3), ((900.0,), SPAN / 4), ((900.0, 1800.0), SPAN / 2)])
+def test_how_often_a_job_dies_is_at_the_most_what_a_short_look_can_report(
+    quiet: Any, deaths: tuple[float, ...], expected: float
 ) -> None:
     of(_saves(5.0, 4.0), _dies(*deaths))(quiet)
     (one,) = quiet.candidates(CADENCE).values()
-    assert f"the job dies every {told:.0f} s" in one.reasons[1]
+    assert f"the job dies every {expected:.0f} s" in one.reasons[1]
 
 
 def test_a_changed_interval_of_a_job_that_never_died_is_held_against_a_day(quiet: Any) -> None:
@@ -132,7 +132,7 @@ def test_a_slow_recovery_is_remembered_for_an_hour(quiet: Any, ago: float, found
     assert bool(quiet.candidates(RECOVERY)) is found
 
 
-def test_what_is_usual_may_not_be_told_now(quiet: Any) -> None:
+def test_what_is_usual_may_not_be_reported_now(quiet: Any) -> None:
     of(USUAL, _dies(1600.0))(quiet)
     quiet.tables["job_restart_seconds"].values[0, -1] = np.nan
     assert quiet.candidates(RECOVERY) == {}
@@ -221,14 +221,14 @@ def test_what_a_program_does_to_itself_is_no_failure(quiet: Any, code: int) -> N
 
 
 @pytest.mark.parametrize(("lately", "found"), [(300.0, True), (2000.0, False)])
-def test_what_is_usual_is_what_was_told_last(quiet: Any, lately: float, found: bool) -> None:
+def test_what_is_usual_is_what_was_reported_last(quiet: Any, lately: float, found: bool) -> None:
     of(USUAL, _dies(1000.0))(quiet)
     quiet.tables["job_restart_seconds"].values[0, 200:] = lately
     assert bool(quiet.candidates(RECOVERY)) is found
 
 
 @pytest.mark.parametrize(("restart", "found"), [(177.0, True), (179.0, False)])
-def test_what_replacing_costs_may_not_be_told_now(quiet: Any, restart: float, found: bool) -> None:
+def test_what_replacing_costs_may_not_be_reported_now(quiet: Any, restart: float, found: bool) -> None:
     of(SLOW, _verdict("fail"), _replacing(100.0), measured("job_restart_seconds", {JOB: restart}))(quiet)
     quiet.tables["job_replace_seconds"].values[0, -1] = np.nan
     assert bool(quiet.candidates(DEGRADED)) is found

@@ -44,7 +44,7 @@ def test_a_slow_rank_is_seen_beside_a_rack_that_is_held_back(world: Any) -> None
     assert set(world.named()) == {("rack/r1", "power.cap"), ("job/llama/rank/20", "job.rank_slow")}
 
 
-def test_pressure_tells_a_shut_branch_from_a_tired_pump(world: Any) -> None:
+def test_pressure_reports_a_shut_branch_from_a_tired_pump(world: Any) -> None:
     for rack in ("rack/r1", "rack/r2"):
         world.change(RACK_FLOW, rack, times=0.5)
     world.change(FLOW, "cdu/c1", times=0.5)

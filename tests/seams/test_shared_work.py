@@ -99,8 +99,8 @@ def _ranks(*numbers: int) -> Make:
 )  # fmt: skip
 def test_a_node_whose_ranks_compute_longer(quiet: Any, why: str, make: Make, found: dict[str, float]) -> None:
     make(quiet)
-    said = {cause: one.score for (cause, _), one in quiet.candidates(DEVICE).items()}
-    assert said == {cause: pytest.approx(START + score) for cause, score in found.items()}, why
+    message = {cause: one.score for (cause, _), one in quiet.candidates(DEVICE).items()}
+    assert message == {cause: pytest.approx(START + score) for cause, score in found.items()}, why
 
 
 @pytest.mark.parametrize(("slow", "found"), [(3, ["node/n1"]), (2, ["job/b/rank/0", "job/b/rank/1"])])
@@ -218,7 +218,7 @@ def test_a_path_that_is_only_busy(quiet: Any, why: str, make: Make, score: float
     assert quiet.candidates(POOLS)[PATH, "pools.path"].score == pytest.approx(START + score, abs=1e-3), why
 
 
-def test_a_share_that_nobody_tells_lately_has_not_grown(quiet: Any) -> None:
+def test_a_share_that_no_one_reports_lately_has_not_grown(quiet: Any) -> None:
     change(TRANSFER, PATH, times=1.3)(quiet)
     quiet.tables[SHARE].values[0, -3:] = np.nan
     assert quiet.candidates(POOLS)[PATH, "pools.path"].score == START + 2.5 + 0.5

@@ -86,13 +86,13 @@ def test_a_slow_writer_began_when_it_first_took_so_long(quiet: Any) -> None:
 
 
 @pytest.mark.parametrize(("ranks", "found"), [(2, False), (3, True)])
-def test_of_two_writers_nobody_can_tell_which_is_slow(quiet: Any, ranks: int, found: bool) -> None:
+def test_of_two_writers_no_one_can_report_which_is_slow(quiet: Any, ranks: int, found: bool) -> None:
     measured(WROTE, {f"job/llama/rank/{rank}": 30.0 for rank in range(ranks)})(quiet)
     quiet.change(WROTE, "job/llama/rank/0", times=4.0)
     assert bool(quiet.candidates(WRITER)) is found
 
 
-def test_who_told_nothing_lately_is_not_asked(quiet: Any) -> None:
+def test_who_reported_nothing_lately_is_not_asked(quiet: Any) -> None:
     RANKS(quiet)
     quiet.tables[WROTE].values[3:, -1] = np.nan
     quiet.change(WROTE, "job/llama/rank/0", times=4.0)

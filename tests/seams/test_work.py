@@ -75,7 +75,7 @@ def test_who_idled_is_held_against_its_peers(quiet: Any, why: str, watts: float,
     assert (GPU in quiet.scene.moved(HEAT)) is hot, why
 
 
-def test_who_idled_among_idle_ones_is_held_against_nobody(quiet: Any) -> None:
+def test_who_idled_among_idle_ones_is_held_against_no_one(quiet: Any) -> None:
     quiet.tables[WATTS].values[:] = 100.0
     quiet.gpus(WATTS, "node/n1", by=550.0)
     _heat(40.0)(quiet)
@@ -84,7 +84,7 @@ def test_who_idled_among_idle_ones_is_held_against_nobody(quiet: Any) -> None:
 
 @pytest.mark.parametrize(("use", "slow"), [(0.41, True), (0.39, False)])
 @pytest.mark.parametrize("signal", [CLOCK, WATTS])
-def test_a_gpu_that_rests_tells_nothing_of_what_it_can(quiet: Any, signal: str, use: float, slow: bool) -> None:
+def test_a_gpu_that_rests_reports_nothing_of_what_it_can(quiet: Any, signal: str, use: float, slow: bool) -> None:
     of(gpus(USE, N1, times=use), gpus(signal, N1, times=0.5))(quiet)
     assert (GPU in quiet.scene.moved(signal)) is slow
 
@@ -103,7 +103,7 @@ def test_who_works_now(quiet: Any, use: float, loaded: bool) -> None:
     assert ("node/n1" in quiet.scene.loaded) is loaded
 
 
-def test_where_nobody_tells_the_work_all_that_are_seen_work(quiet: Any) -> None:
+def test_where_no_one_reports_the_work_all_that_are_seen_work(quiet: Any) -> None:
     without(USE)(quiet)
     assert quiet.scene.loaded == frozenset(nodes(1, 12))
 
@@ -171,14 +171,14 @@ def test_a_node_is_hot_when_half_of_its_gpus_are(quiet: Any, hot: int, found: bo
         assert scene.hot["node/n1"].since == 1400.0, "since the first of them"
 
 
-def test_gpus_that_nobody_sees_do_not_count(quiet: Any) -> None:
+def test_gpus_that_no_one_sees_do_not_count(quiet: Any) -> None:
     quiet.add(HEAT, {f"node/n1/gpu/{index}": 62.0 for index in range(4)})
     quiet.change(HEAT, "node/n1/gpu/0", by=10.0)
     quiet.tables[HEAT].values[2:] = np.nan
     assert "node/n1" in quiet.scene.hot
 
 
-def test_what_a_broken_instrument_tells_moves_nobody(quiet: Any) -> None:
+def test_what_a_broken_instrument_reports_moves_no_one(quiet: Any) -> None:
     quiet.hot("node/n1", at=150)
     scene = quiet.scene
     assert len(scene.moved(HEAT)) == 2
@@ -209,14 +209,14 @@ def test_what_is_usual_and_what_is_now(quiet: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("since", "told", "text"), [(150, True, 1500.0), (100, True, 1000.0), (79, False, None), (0, False, None)]
+    ("since", "expected", "text"), [(150, True, 1500.0), (100, True, 1000.0), (79, False, None), (0, False, None)]
 )
-def test_since_when_a_reason_is_told(quiet: Any, since: int, told: bool, text: float | None) -> None:
+def test_since_when_a_reason_is_reported(quiet: Any, since: int, expected: bool, text: float | None) -> None:
     quiet.gpus("gpu_clock_event_reasons", "node/n1", by=4.0, at=since)
     if since == 79:
         quiet.tables["gpu_clock_event_reasons"].values[0:2, :20] = 4.0
     found = quiet.scene.reasons(4)
-    assert (GPU in found) is told
-    if told:
+    assert (GPU in found) is expected
+    if expected:
         assert (found[GPU].since, found[GPU].now) == (text, 4.0)
     assert quiet.scene.reasons(128) == {}

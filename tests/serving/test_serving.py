@@ -32,17 +32,17 @@ def test_shares_are_of_what_was_routed_whether_it_arrived_or_not() -> None:
     sent = [Transfer("prefill", pool, 1) for pool in ("a", "a", "a", "b")]
     for one in sent:
         one.begin()
-    told = _signals(take())
-    assert told["path/prefill-a", "pool_routing_share"] == 0.75
-    assert told["path/prefill-b", "pool_routing_share"] == 0.25
+    result = _signals(take())
+    assert result["path/prefill-a", "pool_routing_share"] == 0.75
+    assert result["path/prefill-b", "pool_routing_share"] == 0.25
 
 
 def test_a_transfer_that_does_not_end_is_as_slow_as_it_is_already() -> None:
     stuck = Transfer("prefill", "decode", 1)
     stuck.begin()
     books = take()
-    told = {name: value for _, name, value in signals(books, perf_counter() + 30)}
-    assert told["pool_transfer_seconds"] >= 30
+    result = {name: value for _, name, value in signals(books, perf_counter() + 30)}
+    assert result["pool_transfer_seconds"] >= 30
     again = {name: value for _, name, value in signals(take(), perf_counter() + 60)}
     assert again["pool_transfer_seconds"] >= 60, "it is still under way"
     stuck.done()

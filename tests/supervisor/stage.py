@@ -28,7 +28,7 @@ class Supervised:
         return (self.folder / "out").read_text()
 
     @property
-    def said(self) -> str:
+    def log(self) -> str:
         return (self.folder / "err").read_text()
 
     @property
@@ -37,7 +37,7 @@ class Supervised:
         return found
 
     def until(self, true: Callable[[], object], within: float = 90.0) -> None:
-        until(true, lambda: self.output + self.said, within, lambda: self.process.poll() is None)
+        until(true, lambda: self.output + self.log, within, lambda: self.process.poll() is None)
 
     def end(self, within: float = 180.0) -> int:
         try:
@@ -45,7 +45,7 @@ class Supervised:
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(30)
-            raise AssertionError(self.output[-2000:] + self.said[-5000:]) from None
+            raise AssertionError(self.output[-2000:] + self.log[-5000:]) from None
 
     def worker(self, rank: int) -> int:
         """The process of a rank, found as the supervisor's descendant."""

@@ -38,7 +38,7 @@ def test_slow_steps_are_degraded_above_the_usual() -> None:
     assert accounts.ledger.total == accounts.wall_seconds
 
 
-def test_without_a_progress_line_nobody_knows() -> None:
+def test_without_a_progress_line_no_one_knows() -> None:
     accounts = RunAccounts(0.0)
     accounts.begin(0.0)
     accounts.end(100.0, well=True)

@@ -60,7 +60,7 @@ def test_a_thread_that_hangs_in_the_driver_leaves_no_sign() -> None:
     assert activity.signs(at + 30) == Signs()
 
 
-def test_before_the_work_is_known_nothing_is_said() -> None:
+def test_before_the_work_is_known_nothing_is_reported() -> None:
     assert then(Activity(), 0.0, (WAITS,) * 8, 0.0) == Signs()
 
 

@@ -64,8 +64,8 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     gpus, ports = hardware.unseen()
     assert "none.so" in gpus and "RDMA" in ports
     hardware.start(os.getpid())
-    said = until(hardware.blind, "what it cannot see is said")
-    assert said.startswith("not used as signs of a hang: GPUs (")
+    message = until(hardware.blind, "what it cannot see is said")
+    assert message.startswith("not used as signs of a hang: GPUs (")
     assert [*hardware.samples()] == []
 
 

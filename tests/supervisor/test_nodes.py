@@ -35,11 +35,11 @@ def test_a_link_that_goes_down(tmp_path: Path) -> None:
         jobs = {name: on(made, name, tmp_path) for name in ("h1", "h2", "h3")}
         lead = jobs["h1"]
         lead.until(lambda: "step 25 " in lead.output)
-        spare = next(name for name in ("h2", "h3") if "waits as a spare" in jobs[name].said)
+        spare = next(name for name in ("h2", "h3") if "waits as a spare" in jobs[name].log)
         hit = "h2" if spare == "h3" else "h3"
         run("ip", "-n", made.space("sw"), "link", "set", f"p{hit}", "down")
         down = time.time()
-        assert lead.end() == 0, lead.said
+        assert lead.end() == 0, lead.log
         assert jobs[spare].end() == 0
         assert jobs[hit].end() == 1  # it cannot reach the leader
     first, second = lead.run["attempts"]
@@ -61,10 +61,10 @@ def test_a_node_that_dies(tmp_path: Path) -> None:
         jobs[name] = supervise(tmp_path / name, command, "--nodes", "2", "--store", store, *lead, *TOGETHER)
     first = jobs["n1"]
     first.until(lambda: "step 25 " in first.output)
-    hit = next(name for name in ("n2", "n3") if "waits as a spare" not in jobs[name].said)
+    hit = next(name for name in ("n2", "n3") if "waits as a spare" not in jobs[name].log)
     os.kill(jobs[hit].worker(1), signal.SIGSTOP)  # as a host without power, it does not say goodbye
     jobs[hit].process.kill()
-    assert first.end() == 0, first.said
+    assert first.end() == 0, first.log
     assert first.run["excluded"] == [hit]
     assert first.run["attempts"][0]["subject"] in (f"node/{hit}", "job/this")
 
@@ -79,6 +79,6 @@ def test_a_job_goes_on_with_fewer_nodes_when_no_spare_is_left(tmp_path: Path) ->
     first.until(lambda: "step 25 " in first.output)
     os.kill(second.worker(1), signal.SIGSTOP)
     second.process.kill()
-    assert first.end() == 0, first.said
+    assert first.end() == 0, first.log
     assert [one["nodes"] for one in first.run["attempts"]] == [["n1", "n2"], ["n1"]]
     assert first.run["attempts"][1]["first_step"] == 21  # from the checkpoint, with another world size

@@ -29,7 +29,7 @@ def test_stopped_and_blocked_processes() -> None:
     assert [(one.rank, one.cause) for one in found] == [(1, "job.rank_slow"), (2, "storage.stall")]
 
 
-def test_nobody_is_blamed_where_all_wait_or_there_is_no_majority() -> None:
+def test_no_one_is_blamed_where_all_wait_or_there_is_no_majority() -> None:
     assert evidence([look(rank, WAITING) for rank in range(4)], at=5.0) == []
     assert evidence([look(0, WAITING), look(1, WAITING), look(2, SLEEPING), look(3, GATHERING)], at=5.0) == []
     assert evidence([look(0, WAITING)], at=5.0) == []

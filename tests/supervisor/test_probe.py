@@ -9,23 +9,23 @@ FAILED = {"check": "gpu.lost", "health": "fail", "reason": "7 of 8"}
 BLIND = {"check": "gpu.clocks", "health": "unknown", "reason": "no driver"}
 
 
-def said(text: str, code: int = 0) -> list[str]:
+def printing(text: str, code: int = 0) -> list[str]:
     return [sys.executable, "-c", f"import sys; print({text!r}); sys.exit({code})"]
 
 
 def test_the_verdicts_of_a_suite_name_the_cause() -> None:
-    (one,) = failures(said(json.dumps({"verdicts": [FAILED, BLIND]}), 2), "n1", 60)
+    (one,) = failures(printing(json.dumps({"verdicts": [FAILED, BLIND]}), 2), "n1", 60)
     assert (one.cause, one.host, one.role) == ("gpu.fell_off_bus", "n1", "strong")
     assert "gpu.lost: 7 of 8" in one.event.text
 
 
-def test_what_a_suite_cannot_see_blames_nobody() -> None:
-    assert failures(said(json.dumps({"verdicts": [BLIND]}), 3), "n1", 60) == []
+def test_what_a_suite_cannot_see_blames_no_one() -> None:
+    assert failures(printing(json.dumps({"verdicts": [BLIND]}), 3), "n1", 60) == []
 
 
 def test_the_sites_own_command_speaks_by_its_exit_code() -> None:
-    assert failures(said("all well"), "n1", 60) == []
-    (one,) = failures(said("begin\nno path to n2", 4), "n1", 60)
+    assert failures(printing("all well"), "n1", 60) == []
+    (one,) = failures(printing("begin\nno path to n2", 4), "n1", 60)
     assert (one.cause, one.event.text) == ("host.other", "n1 failed its probe: probe: exit code 4: no path to n2")
 
 

@@ -30,10 +30,10 @@ QUICKLY = StoreTimeouts(assembly_seconds=30.0, lost_seconds=10.0, heartbeat_seco
 @contextmanager
 def joined(size: Size, *names: str) -> Iterator[tuple[C10dRendezvous, dict[str, C10dRendezvous], TCPStore, list[str]]]:
     """(leader, followers, the attacker's connection, what the leader said)."""
-    address, said = f"127.0.0.1:{free_port()}", list[str]()
-    leader = C10dRendezvous("n1", address, SECRET, size, QUICKLY, leads=True, notify=said.append)
+    address, message = f"127.0.0.1:{free_port()}", list[str]()
+    leader = C10dRendezvous("n1", address, SECRET, size, QUICKLY, leads=True, notify=message.append)
     followers = {
-        name: C10dRendezvous(name, address, SECRET, size, QUICKLY, leads=False, notify=said.append) for name in names
+        name: C10dRendezvous(name, address, SECRET, size, QUICKLY, leads=False, notify=message.append) for name in names
     }
     host, port = address.split(":")
     attacker = TCPStore(host, int(port), is_master=False, timeout=timedelta(seconds=5), wait_for_workers=False)
@@ -45,7 +45,7 @@ def joined(size: Size, *names: str) -> Iterator[tuple[C10dRendezvous, dict[str, 
         until(lambda: len(leader._joined()) == len(names) + 1, lambda: str(leader._joined()))
         for thread in threads:
             thread.join()
-        yield leader, followers, attacker, said
+        yield leader, followers, attacker, message
     finally:
         leader._closing.set()
         for one in followers.values():
@@ -111,14 +111,14 @@ def test_a_plan_carries_neither_command_nor_environment() -> None:
 
 
 def test_a_node_with_another_secret_is_refused_and_both_sides_say_so() -> None:
-    with joined(Size(1, 3), "n2") as (leader, _, _, said):
+    with joined(Size(1, 3), "n2") as (leader, _, _, message):
         stranger = C10dRendezvous(
-            "evil", f"{leader._host}:{leader._port}", b"x" * 32, Size(1, 3), QUICKLY, leads=False, notify=said.append
+            "evil", f"{leader._host}:{leader._port}", b"x" * 32, Size(1, 3), QUICKLY, leads=False, notify=message.append
         )
         with pytest.raises(LeaderLost, match="another job secret"):
             stranger.assemble()
         assert leader._joined() == ["n1", "n2"]
-        assert said == ["a node with another job secret asked to join and was refused"]
+        assert message == ["a node with another job secret asked to join and was refused"]
 
 
 def test_a_recorded_claim_does_not_join() -> None:

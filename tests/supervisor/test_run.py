@@ -29,7 +29,7 @@ def test_a_program_that_ends_well(tmp_path: Path) -> None:
 def test_streams_stay_apart_and_the_log_has_both(tmp_path: Path) -> None:
     job = supervise(tmp_path / "n1", program("print('to stderr', file=sys.stderr)", "print('no newline', end='')"))
     assert job.end() == 0
-    assert "to stderr" in job.said and "to stderr" not in job.output
+    assert "to stderr" in job.log and "to stderr" not in job.output
     assert job.output.endswith("no newline")
     log = (tmp_path / "n1" / "run" / "attempt_1.log").read_text()
     assert "to stderr\n" in log and "no newline\n" in log
@@ -37,7 +37,7 @@ def test_streams_stay_apart_and_the_log_has_both(tmp_path: Path) -> None:
 
 def test_a_program_that_is_killed_is_started_again(tmp_path: Path) -> None:
     job = supervise(tmp_path / "n1", program("if a == '1': os.kill(os.getpid(), signal.SIGKILL)"))
-    assert job.end() == 0, job.said
+    assert job.end() == 0, job.log
     first = job.run["attempts"][0]
     assert (first["cause"], first["exit_code"], first["last_step"]) == ("host.killed", -9, 14)
 
@@ -47,7 +47,7 @@ def test_the_same_exception_at_the_same_step_twice_stops(tmp_path: Path) -> None
     job = supervise(tmp_path / "n1", [sys.executable, "-c", raises])
     assert job.end() == 93
     assert len(job.run["attempts"]) == 2
-    assert "for the second time at step 3" in job.said
+    assert "for the second time at step 3" in job.log
 
 
 def test_a_program_that_cannot_work_stops_at_once(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_an_end_without_a_word_is_tried_three_times(tmp_path: Path) -> None:
     assert len(job.run["attempts"]) == 3
 
 
-def test_told_to_end_it_ends_its_program_and_does_not_start_it_again(tmp_path: Path) -> None:
+def test_reported_to_end_it_ends_its_program_and_does_not_start_it_again(tmp_path: Path) -> None:
     job = supervise(tmp_path / "n1", program("time.sleep(60)"))
     job.until(lambda: "step 14" in job.output)
     job.process.send_signal(signal.SIGTERM)
@@ -79,7 +79,7 @@ def test_a_supervisor_that_was_killed_goes_on(tmp_path: Path) -> None:
     job.process.wait()
     again = supervise(tmp_path / "n1", command)
     again.until(lambda: "step 24" in again.output)
-    assert "continues the run that began" in again.said
+    assert "continues the run that began" in again.log
     again.process.send_signal(signal.SIGTERM)
     again.end()
     assert [one["number"] for one in again.run["attempts"]] == [1, 2]
@@ -98,7 +98,7 @@ def test_nothing_of_the_program_outlives_it(tmp_path: Path) -> None:
 def test_a_command_that_is_not_there_is_refused(tmp_path: Path) -> None:
     job = supervise(tmp_path / "n1", ["no-such-command"])
     assert job.end() == 64
-    assert "no-such-command: no such command" in job.said
+    assert "no-such-command: no such command" in job.log
 
 
 def test_a_lost_gpu_that_the_job_confirms_ends_the_attempt_at_once(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_lost_gpu_that_the_job_confirms_ends_the_attempt_at_once(tmp_path: Pat
     )
     hang = f"if a == '1': open({str(verdicts)!r}, 'w').write({lost!r}); print({error!r}, flush=True); time.sleep(600)"
     job = supervise(tmp_path / "n1", program(hang), "--verdict-file", str(verdicts), "--hang-floor-seconds", "500")
-    assert job.end() == 0, job.said
+    assert job.end() == 0, job.log
     first = job.run["attempts"][0]
     assert "the job itself says that a connection is lost" in first["ended_by"]
     assert first["cause"].startswith("fabric."), first
@@ -128,4 +128,4 @@ def test_a_restart_after_a_probe_probes_and_leaves_it_when_the_probe_fails(tmp_p
     first, second, *_ = job.run["attempts"]
     assert first["cause"] == "unknown"
     assert second["cause"] == "host.other"
-    assert "n1 failed its probe: probe: exit code 5: no path to the others" in job.said
+    assert "n1 failed its probe: probe: exit code 5: no path to the others" in job.log

@@ -11,7 +11,7 @@ def test_a_place_that_takes_writes(tmp_path: Path) -> None:
 
 
 def test_a_place_that_does_not() -> None:
-    said: list[str] = []
+    message: list[str] = []
     assert "/proc" in trouble("/proc/holdfast")
-    assert "/proc" in wait("/proc/holdfast", 0.0, said.append)
-    assert said and said[0].startswith("waits for storage: /proc")
+    assert "/proc" in wait("/proc/holdfast", 0.0, message.append)
+    assert message and message[0].startswith("waits for storage: /proc")

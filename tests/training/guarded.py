@@ -78,8 +78,8 @@ class Training:
         self.optimizer.step()
         return self.guard.step(step, loss=loss, grad_norm=norm)
 
-    def end(self, folder: str, told: object) -> None:
-        (Path(folder) / f"told.{self.rank}").write_text(json.dumps(told))
+    def end(self, folder: str, expected: object) -> None:
+        (Path(folder) / f"result.{self.rank}").write_text(json.dumps(expected))
         self.guard.close()
         dist.barrier()
         dist.destroy_process_group()
@@ -92,13 +92,13 @@ def with_faults(folder: str) -> None:
     checkpoint = Checkpoint(folder, replicas=1, storage_every=5)
     run = Training(vote_every=5, checksum_every=2, layers=["module.0"], checkpoint=checkpoint)
     checkpoint.load({"model": run.model})
-    told = []
+    result = []
     for step in range(1, 11):
         run.first.wrong = run.rank == 2 and step == 4
         found = run.step(step)
         if run.rank == 1 and step == 7:
             flip(next(run.model.parameters()).detach(), 100, 0)
-        told += [[one.kind, one.step, one.since, list(one.ranks), one.named] for one in found]
+        result += [[one.kind, one.step, one.since, list(one.ranks), one.named] for one in found]
         assert checkpoint.save(step, {"model": run.model})
         if step == 5:
             until((rank_folder(Path(folder), step, run.rank) / INDEX).exists)
@@ -108,7 +108,7 @@ def with_faults(folder: str) -> None:
     replayed = _replayed(run)
     dist.barrier()
     marked = [[one.since, one.until] for one in noted(Path(folder))[before:]]
-    run.end(folder, {"found": told, "replayed": replayed, "marked": marked, "back": _back(checkpoint, run, folder)})
+    run.end(folder, {"found": result, "replayed": replayed, "marked": marked, "back": _back(checkpoint, run, folder)})
 
 
 def _back(checkpoint: Checkpoint, run: Training, folder: str) -> list[object]:
@@ -158,14 +158,14 @@ def fully_sharded(folder: str) -> None:
     guard = Guard(again.model, again.optimizer, vote_every=1)
     found = guard.step(2)
     checkpoint.close()
-    told = {
+    result = {
         "step": step,
         "same": same,
         "moments": moments,
         "found": len(found),
         "unknown": guard.unknown.get("vote", ""),
     }
-    (Path(folder) / f"told.{rank}").write_text(json.dumps({**told, "world": world}))
+    (Path(folder) / f"result.{rank}").write_text(json.dumps({**result, "world": world}))
     dist.barrier()
     dist.destroy_process_group()
 

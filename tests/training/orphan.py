@@ -10,7 +10,7 @@ import torch
 from holdfast.training import Checkpoint
 
 
-def leave_a_child(folder: str, told: str) -> None:
+def leave_a_child(folder: str, expected: str) -> None:
     checkpoint = Checkpoint(folder, replicas=1)
     checkpoint.save(1, {"weights": torch.full((1000,), 1), "note": "step 1"})
     checkpoint.status()
@@ -18,5 +18,5 @@ def leave_a_child(folder: str, told: str) -> None:
     if not child:
         time.sleep(600)
         os._exit(0)
-    Path(told).write_text(str(child))
+    Path(expected).write_text(str(child))
     os.kill(os.getpid(), signal.SIGKILL)

@@ -51,9 +51,9 @@ def train(folder: str) -> None:
         dist.barrier()
     stored = checkpoint.flush()
     status = settled(checkpoint, step)
-    told = {"begun_with": begun_with, "stored": stored, "committed": status["committed"]}
-    told["troubles"] = " ".join(status["troubles"].values())
-    (Path(folder).parent / f"told.{rank}").write_text(json.dumps(told))
+    result = {"begun_with": begun_with, "stored": stored, "committed": status["committed"]}
+    result["troubles"] = " ".join(status["troubles"].values())
+    (Path(folder).parent / f"result.{rank}").write_text(json.dumps(result))
     checkpoint.close()
     dist.barrier()
     dist.destroy_process_group()

@@ -54,7 +54,7 @@ class Supervised:
     def until(self, condition: Callable[[], bool], what: str) -> None:
         process = self.process
         assert process is not None
-        until(condition, lambda: f"{what}\n{self.told()}", TIMEOUT_SECONDS, lambda: process.poll() is None)
+        until(condition, lambda: f"{what}\n{self.output()}", TIMEOUT_SECONDS, lambda: process.poll() is None)
 
     def until_step(self, step: int, starts: int) -> None:
         self.until(lambda: len(self.loads()) >= starts and self.last_step() >= step, f"step {step} of start {starts}")
@@ -66,7 +66,7 @@ class Supervised:
 
     def finish(self) -> dict[str, Any]:
         assert self.process is not None
-        assert self.process.wait(TIMEOUT_SECONDS) == 0, self.told()
+        assert self.process.wait(TIMEOUT_SECONDS) == 0, self.output()
         result: dict[str, Any] = json.loads((self.folder / "result.json").read_text())
         return result
 
@@ -75,7 +75,7 @@ class Supervised:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(TIMEOUT_SECONDS)
 
-    def told(self) -> str:
+    def output(self) -> str:
         return (self.folder / "output").read_text(errors="replace")[-3000:]
 
     def journal(self, rank: int = 0) -> list[dict[str, Any]]:

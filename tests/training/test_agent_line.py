@@ -52,7 +52,7 @@ def test_a_keeper_writes_to_storage_when_the_node_is_to_be_released(place: Path,
     agent.close()
 
 
-def test_a_keeper_tells_where_its_copies_lie(place: Path, agent_socket: Path) -> None:
+def test_a_keeper_reports_where_its_copies_lie(place: Path, agent_socket: Path) -> None:
     agent = JobSocketSource(str(agent_socket))
     assert agent.read(100.0).blind == ""
     checkpoint = Checkpoint(place, replicas=1, storage_every=2)
@@ -60,7 +60,7 @@ def test_a_keeper_tells_where_its_copies_lie(place: Path, agent_socket: Path) ->
     assert checkpoint.save(2, {"weights": torch.arange(8.0)})
     assert checkpoint.save(3, {"weights": torch.arange(8.0)})
 
-    def told() -> tuple[object, ...]:
+    def result() -> tuple[object, ...]:
         found = [one for one in agent.kept() if one.holds.steps and not one.holds.storage_unknown]
         return tuple(
             (
@@ -72,7 +72,7 @@ def test_a_keeper_tells_where_its_copies_lie(place: Path, agent_socket: Path) ->
             for one in found
         )
 
-    patiently(lambda: told() == ((place.name, 3, 3, [(3, (0,), ()), (2, (), (0,))]),), f"both places, not {told()}")
+    patiently(lambda: result() == ((place.name, 3, 3, [(3, (0,), ()), (2, (), (0,))]),), f"both places, not {result()}")
     (kept,) = agent.kept()
     assert (kept.owner, kept.holds.node, kept.holds.world, kept.holds.replicas) == (f"uid-{os.getuid()}", "node0", 1, 1)
     assert 0 < kept.holds.used_bytes <= kept.holds.budget_bytes

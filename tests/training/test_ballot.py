@@ -105,7 +105,7 @@ TestKeepers = Keepers.TestCase
 TestKeepers.settings = settings(stateful_step_count=40)
 
 
-def test_a_step_that_one_rank_passed_by_is_left_out_and_the_reason_is_said() -> None:
+def test_a_step_that_one_rank_passed_by_is_left_out_and_the_reason_is_reported() -> None:
     ballot = Ballot(3)
     for rank in range(3):
         assert ballot.vote(rank, 10, 10).chosen == (10 if rank == 2 else NONE)

@@ -126,7 +126,7 @@ def test_a_killed_keeper_costs_a_save_and_not_the_training(place: Path, monkeypa
     assert loaded(place)[0] == 3
 
 
-def test_what_a_rank_said_before_it_hung_up_is_done(place: Path) -> None:
+def test_what_a_rank_reported_before_it_hung_up_is_done(place: Path) -> None:
     """A save returns before its last order is read: the order counts although nobody waits for the answer."""
     saved(place, 1).close()
     rank = Keeper(place.name, place, 0, 1)
@@ -142,7 +142,7 @@ def test_what_a_rank_said_before_it_hung_up_is_done(place: Path) -> None:
     again.close()
 
 
-def test_storage_that_cannot_be_written_is_said_and_survived(place: Path) -> None:
+def test_storage_that_cannot_be_written_is_reported_and_survived(place: Path) -> None:
     ckpt = saved(place, 1)
     (place / "step-00000001").write_text("in the way")  # also for root, whom a read-only mode does not stop
     assert ckpt.flush() == []
@@ -151,7 +151,7 @@ def test_storage_that_cannot_be_written_is_said_and_survived(place: Path) -> Non
     ckpt.close()
 
 
-def test_what_cannot_be_kept_is_said_and_survived(place: Path) -> None:
+def test_what_cannot_be_kept_is_reported_and_survived(place: Path) -> None:
     ckpt = Checkpoint(place, replicas=1)
     assert ckpt.save(1, {"loader": object()}) is False
     assert "state at loader: a object cannot be kept" in ckpt.troubles["save"]
@@ -173,7 +173,7 @@ def test_a_new_run_keeps_what_it_wrote_below_the_steps_of_an_older_one(place: Pa
     assert [step for step, _, _ in storage.whole_steps(place)] == [20, 100]
 
 
-def test_who_begins_anew_although_something_was_saved_says_so(place: Path) -> None:
+def test_who_starts_anew_although_something_was_saved_says_so(place: Path) -> None:
     (place / "step-00000010").mkdir(parents=True)
     ckpt = Checkpoint(place, replicas=1)
     assert ckpt.load(state(0)) is None
@@ -181,7 +181,7 @@ def test_who_begins_anew_although_something_was_saved_says_so(place: Path) -> No
     ckpt.close()
 
 
-def test_too_little_memory_is_said_and_survived(place: Path) -> None:
+def test_too_little_memory_is_reported_and_survived(place: Path) -> None:
     ckpt = Checkpoint(place, replicas=1, keeper_options=("--memory-bytes", "1000"))
     assert ckpt.save(1, state(1)) is False
     assert "do not fit: 0 of 1000 are in use" in ckpt.troubles["save"]
@@ -209,15 +209,15 @@ def test_a_second_job_of_the_same_name_is_refused(place: Path) -> None:
 
 def test_a_child_that_outlives_its_rank_does_not_keep_its_place(place: Path, tmp_path: Path) -> None:
     """A worker that loads data holds all sockets of the rank that forked it open."""
-    told = tmp_path / "child"
-    crew.start(orphan.leave_a_child, 0, 1, 0, str(place), str(told)).join()
+    result = tmp_path / "child"
+    crew.start(orphan.leave_a_child, 0, 1, 0, str(place), str(result)).join()
     try:
         assert loaded(place)[::2] == (1, "own memory")
     finally:
-        crew.end_pid(int(told.read_text()))
+        crew.end_pid(int(result.read_text()))
 
 
-def test_a_damaged_index_is_said_and_the_step_before_is_loaded(place: Path) -> None:
+def test_a_damaged_index_is_reported_and_the_step_before_is_loaded(place: Path) -> None:
     ckpt = saved(place, 4)
     assert ckpt.flush() == [4]
     assert ckpt.save(8, state(8))
@@ -343,7 +343,7 @@ def test_a_tensor_of_another_shape_or_kind_is_refused_and_not_stretched(place: P
     ckpt.close()
 
 
-def test_no_keeper_and_no_way_to_start_one_is_said(place: Path) -> None:
+def test_no_keeper_and_no_way_to_start_one_is_reported(place: Path) -> None:
     lonely = Keeper("other", place, 0, 1)
     with pytest.raises(WireError, match="no keeper is connected"):
         lonely.status()

@@ -54,7 +54,7 @@ def kept(place: Path, *steps: int, **options: Any) -> Checkpoint:
 
 def train_until_killed(folder: str) -> None:
     ckpt = kept(Path(folder), 1, 2, 3)
-    Path(folder, "told").write_text(json.dumps(ckpt.status()))
+    Path(folder, "result").write_text(json.dumps(ckpt.status()))
     ckpt.save(4, state(4))
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -90,9 +90,9 @@ def test_a_killed_rank_comes_back_from_the_memory_of_another_gpu(place: Path, gp
     process = crew.start(train_until_killed, 0, 1, 0, str(place))
     process.join(crew.TIMEOUT_SECONDS)
     assert process.exitcode == -signal.SIGKILL
-    told = json.loads((place / "told").read_text())
-    assert told["gpu"]["where"] == "another GPU than the rank's"
-    assert told["gpu"]["gpu"] == gpus.device[1].bus_id.decode()
+    output = json.loads((place / "result").read_text())
+    assert output["gpu"]["where"] == "another GPU than the rank's"
+    assert output["gpu"]["gpu"] == gpus.device[1].bus_id.decode()
     assert gpus.page_locked > 0, "the host memory to which the keeper takes the copies"
     step, source, into, _ = loaded(place)
     assert (step, source) == (4, "GPU memory")
@@ -114,7 +114,7 @@ def test_a_flipped_byte_in_gpu_memory_leads_to_the_next_tier(place: Path) -> Non
     assert_same(into, 2)
 
 
-def test_too_little_gpu_memory_is_said_once_and_host_memory_is_used(place: Path, gpus: cuda.CudaState) -> None:
+def test_too_little_gpu_memory_is_reported_once_and_host_memory_is_used(place: Path, gpus: cuda.CudaState) -> None:
     gpus.device[1].total = 1 << 20
     ckpt = kept(place, 1, 2)
     assert "GPU 0000:19:00.0 has no 2097152 bytes for rank 0, 1048576 are free" in ckpt.troubles["GPU memory of rank 0"]
@@ -168,11 +168,11 @@ def test_a_handle_that_cannot_be_opened_and_gpus_that_do_not_reach_each_other(
 ) -> None:
     setattr(gpus, broken, 1)
     ckpt = kept(place, 1)
-    told = ckpt.status()["gpu"]
+    result = ckpt.status()["gpu"]
     if broken == "refuse_handles":
         assert "invalid resource handle (400)" in ckpt.troubles["GPU memory of rank 0"]
     else:
-        assert told["gpu"] == "0000:18:00.0" and told["where"] == "the rank's own GPU: no other is reached"
+        assert result["gpu"] == "0000:18:00.0" and result["where"] == "the rank's own GPU: no other is reached"
     ckpt.close()
 
 

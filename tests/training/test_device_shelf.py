@@ -57,7 +57,7 @@ def landed(shelf: Shelf, gpus: cuda.CudaState, step: int, sums: list[tuple[int, 
     return pages
 
 
-def test_what_lies_there_is_told_until_it_is_written_over_or_belongs_to_a_run_that_is_gone(
+def test_what_lies_there_is_reported_until_it_is_written_over_or_belongs_to_a_run_that_is_gone(
     gpus: cuda.CudaState,
 ) -> None:
     shelf = Shelf({})
@@ -85,7 +85,7 @@ def test_after_a_failure_the_process_is_refused_and_its_successor_is_not(gpus: c
     landed(shelf, gpus, 4, [(64, 16, 0)])
 
 
-def test_nothing_is_left_on_the_gpus_when_nobody_is_here(gpus: cuda.CudaState) -> None:
+def test_nothing_is_left_on_the_gpus_when_no_one_is_here(gpus: cuda.CudaState) -> None:
     shelf = Shelf({})
     pages = landed(shelf, gpus, 1, [])
     assert gpus.page_locked == pages.size

@@ -95,7 +95,7 @@ def test_a_flush_that_hangs_itself_is_not_waited_for_longer_than_asked(
     assert flushing.flush(60.0) == [5]
 
 
-def test_what_nobody_foresaw_is_said_and_the_next_copy_is_written(
+def test_what_no_one_foresaw_is_reported_and_the_next_copy_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, troubles, tried = ShardStore(1 << 20), dict[str, str](), queue.SimpleQueue[bool]()
@@ -110,14 +110,14 @@ def test_what_nobody_foresaw_is_said_and_the_next_copy_is_written(
     assert troubles == {} and storage.writer(tmp_path, 5, 0) == "now"
 
 
-def test_a_draft_is_no_shard_and_one_in_the_wrong_place_is_said(tmp_path: Path) -> None:
-    store, said = ShardStore(1 << 20), list[str]()
+def test_a_draft_is_no_shard_and_one_in_the_wrong_place_is_reported(tmp_path: Path) -> None:
+    store, message = ShardStore(1 << 20), list[str]()
     for rank in (0, 1):
         copy = copy_of(store, rank, "now", 1.0)
         storage.write(tmp_path, shard.read(copy.pages.map, copy.size), "now")
     whole, draft = rank_folder(tmp_path, 5, 1), rank_folder(tmp_path, 5, 1).with_name("rank-00001.draft-7")
     whole.rename(draft)
-    assert storage.shards(tmp_path, said.append) == [(5, "now", 2, [0])] and said == []
+    assert storage.shards(tmp_path, message.append) == [(5, "now", 2, [0])] and message == []
     draft.rename(rank_folder(tmp_path, 5, 3))
-    assert storage.shards(tmp_path, said.append) == [(5, "now", 2, [0])]
-    assert "the index is of step 5 and rank 1, expected that of its folder" in said[0]
+    assert storage.shards(tmp_path, message.append) == [(5, "now", 2, [0])]
+    assert "the index is of step 5 and rank 1, expected that of its folder" in message[0]

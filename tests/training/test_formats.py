@@ -140,7 +140,7 @@ def test_each_rank_of_a_sharded_model_takes_its_part(tmp_path: Path, kind: str) 
             assert torch.equal(local(other.state_dict()["0.weight"]), local(expected))
 
 
-def test_what_is_missing_or_not_there_is_said(tmp_path: Path) -> None:
+def test_what_is_missing_or_not_there_is_reported(tmp_path: Path) -> None:
     model, _ = trained()
     save_file({"0.weight": torch.zeros(5, 3)}, tmp_path / "half.safetensors")
     with pytest.raises(CheckpointError, match="8 tensors of the model are not in it"):

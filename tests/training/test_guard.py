@@ -18,18 +18,18 @@ from holdfast.training.guard.finding import GuardFindingKind
 from tests.waiting import until
 
 
-def told(folder: Path, world: int, target: Any, *arguments: Any) -> list[dict[str, Any]]:
+def results(folder: Path, world: int, target: Any, *arguments: Any) -> list[dict[str, Any]]:
     port = crew.free_port()
     ranks = [crew.start(target, rank, world, port, str(folder), *arguments) for rank in range(world)]
     for process in ranks:
         process.join(3600)
         assert process.exitcode == 0
-    return [json.loads((folder / f"told.{rank}").read_text()) for rank in range(world)]
+    return [json.loads((folder / f"result.{rank}").read_text()) for rank in range(world)]
 
 
 @pytest.mark.slow
 def test_a_flipped_bit_is_named_by_vote_by_checksum_and_by_replay(place: Path) -> None:
-    rows = told(place, 3, guarded.with_faults)
+    rows = results(place, 3, guarded.with_faults)
     vote = [GuardFindingKind.REPLICA, 10, 6, [1], True]
     product = [GuardFindingKind.CHECKSUM, 4, 3, [2], True]
     for rank, row in enumerate(rows):
@@ -51,7 +51,7 @@ def test_a_flipped_bit_is_named_by_vote_by_checksum_and_by_replay(place: Path) -
 
 @pytest.mark.slow
 def test_what_fsdp2_shards_is_kept_and_its_vote_is_unknown(place: Path) -> None:
-    for row in told(place, 2, guarded.fully_sharded):
+    for row in results(place, 2, guarded.fully_sharded):
         assert (row["step"], row["same"], row["moments"], row["found"]) == (1, True, 4, 0)
         assert "what is fully sharded has no replica to compare it with" in row["unknown"]
 
@@ -59,11 +59,11 @@ def test_what_fsdp2_shards_is_kept_and_its_vote_is_unknown(place: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_ten_thousand_clean_steps_raise_nothing(place: Path) -> None:
-    for row in told(place, 4, guarded.clean, 10_000):
+    for row in results(place, 4, guarded.clean, 10_000):
         assert row == {"found": [], "good": 10_000, "unknown": {}}
 
 
-def test_no_number_and_a_jump_are_said_at_once() -> None:
+def test_no_number_and_a_jump_are_reported_at_once() -> None:
     guard = Guard(nn.Linear(4, 4), vote_every=0, checksum_every=0)
     for step in range(1, 40):
         assert guard.step(step, loss=2.0 + step % 3 / 10, grad_norm=torch.tensor(1.0)) == []

@@ -80,13 +80,13 @@ def test_what_is_fully_sharded_is_unknown() -> None:
 @given(st.lists(st.floats(1.0, 4.9), min_size=50, max_size=300))
 def test_values_of_one_size_are_no_jump(values: list[float]) -> None:
     series = JumpSeries("loss")
-    assert [said for value in values if (said := series.judge(value))] == []
+    assert [message for value in values if (message := series.judge(value))] == []
 
 
-def test_a_new_level_is_accepted_in_time_and_said_once() -> None:
+def test_a_new_level_is_accepted_in_time_and_reported_once() -> None:
     series = JumpSeries("loss")
-    said = [series.judge(value) for value in [1.0] * 30 + [50.0] * 60]
-    assert len([one for one in said if one]) == 1
+    message = [series.judge(value) for value in [1.0] * 30 + [50.0] * 60]
+    assert len([one for one in message if one]) == 1
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -215,10 +215,10 @@ def test_another_rank_kind_or_time_is_another_event() -> None:
         (1e12, "a number that its inputs cannot give", "certain: no rounding"),
     ],
 )
-def test_a_wrong_product_is_said_in_words_with_how_sure_it_is(error_: float, what: str, sure: str) -> None:
-    said = wrong_product("mlp.0", error_, "bfloat16")
-    assert what in said[0] and "layer mlp.0" in said[0]
-    assert said[1].startswith(sure)
+def test_a_wrong_product_is_reported_in_words_with_how_sure_it_is(error_: float, what: str, sure: str) -> None:
+    message = wrong_product("mlp.0", error_, "bfloat16")
+    assert what in message[0] and "layer mlp.0" in message[0]
+    assert message[1].startswith(sure)
 
 
 def test_a_tier_that_is_suspect_leaves_the_other() -> None:

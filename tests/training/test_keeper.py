@@ -112,7 +112,7 @@ def test_a_damaged_copy_at_the_partner_is_found_by_who_fetches_it(answerer: Answ
             caller.get(1, 5, ShardStore(10_000))
 
 
-def test_a_stranger_is_not_listened_to(answerer: Answerer, store: ShardStore) -> None:
+def test_a_other_is_not_listened_to(answerer: Answerer, store: ShardStore) -> None:
     with pytest.raises(WireError), PeerConnection(answerer.address, b"x" * 32) as caller:
         caller.put(copy_of(1, 5), Pace(0))
     assert store.held() == []

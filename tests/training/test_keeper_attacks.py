@@ -102,7 +102,7 @@ def test_who_holds_the_wire_reads_nothing(answerer: Answerer, store: ShardStore)
 
 
 @pytest.mark.parametrize("at", [3, 8, -1])
-def test_a_frame_that_was_changed_is_not_heeded(answerer: Answerer, store: ShardStore, at: int) -> None:
+def test_a_frame_that_was_changed_is_not_obeyed(answerer: Answerer, store: ShardStore, at: int) -> None:
     message = {"do": "put", "row": copy_of(1, 5).row()}
     to_come = HANDSHAKE + at % (LENGTH.size + len(pack(message)) + TAG)
 
@@ -122,9 +122,9 @@ def test_a_frame_that_was_changed_is_not_heeded(answerer: Answerer, store: Shard
     relay.close()
 
 
-def test_a_frame_that_is_repeated_is_not_heeded(answerer: Answerer) -> None:
-    heard: list[str] = []
-    answerer._notice = lambda message: heard.append(message["do"]) or {}  # type: ignore[func-returns-value]
+def test_a_frame_that_is_repeated_is_not_obeyed(answerer: Answerer) -> None:
+    received: list[str] = []
+    answerer._notice = lambda message: received.append(message["do"]) or {}  # type: ignore[func-returns-value]
     armed = threading.Event()
     relay = Relay(answerer.address, lambda raw: raw + raw if armed.is_set() else raw)
     channel = through(relay, answerer)
@@ -134,7 +134,7 @@ def test_a_frame_that_is_repeated_is_not_heeded(answerer: Answerer) -> None:
         channel.send({"do": "safe"})
         channel.receive()
         channel.receive()
-    assert heard.count("safe") <= 1
+    assert received.count("safe") <= 1
     relay.close()
 
 
@@ -180,7 +180,7 @@ def test_two_connections_never_share_keys(answerer: Answerer) -> None:
     second.close()
 
 
-def test_strangers_that_say_nothing_do_not_keep_a_partner_out_for_long(answerer: Answerer, store: ShardStore) -> None:
+def test_others_that_say_nothing_do_not_keep_a_partner_out_for_long(answerer: Answerer, store: ShardStore) -> None:
     host, _, port = answerer.address.rpartition(":")
     strangers = [socket.create_connection((host, int(port))) for _ in range(MOST_STRANGERS + 20)]
     for stranger in strangers:
@@ -220,7 +220,7 @@ def _works(answerer: Answerer) -> bool:
     return True
 
 
-def test_a_stranger_that_sends_a_byte_at_a_time_has_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_other_that_sends_a_byte_at_a_time_has_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The timeout of a socket begins anew with each byte: 48 bytes of a handshake could hold a place for minutes."""
     moments = iter(range(1_000))
     monkeypatch.setattr(wire.time, "monotonic", lambda: float(next(moments)))

@@ -192,7 +192,7 @@ def test_what_does_not_fit_in_host_memory_is_false_with_gpu_memory_too(
     ckpt.close()
 
 
-def test_what_the_keeper_says_no_more_is_mended_and_what_the_rank_knows_stays() -> None:
+def test_what_the_keeper_says_no_more_is_repaired_and_what_the_rank_knows_stays() -> None:
     troubles = Troubles()
     troubles.say("placement", "two nodes share a rack")
     troubles.update({"storage of rank 0": "step 4 is not in storage", "partner n1": "gone"})
@@ -222,7 +222,7 @@ def test_an_older_step_of_another_world_size_takes_the_place_of_a_distrusted_one
     again.close()
 
 
-def test_the_others_are_told_of_a_new_address_once_and_also_of_the_way_back() -> None:
+def test_the_others_are_reported_of_a_new_address_once_and_also_of_the_way_back() -> None:
     joined: list[bool] = []
     keeper = SimpleNamespace(connected=True, about={"node": "a", "address": "h:1"})
     keeper.join = lambda order, seconds: joined.append(order["moved"])

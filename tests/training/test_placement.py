@@ -42,7 +42,7 @@ def test_no_partner_in_the_same_rack_where_there_are_racks_enough(racks: int, pe
     assert placement.shared() == ()
 
 
-def test_parallel_groups_are_kept_apart_and_what_cannot_be_is_said() -> None:
+def test_parallel_groups_are_kept_apart_and_what_cannot_be_is_reported() -> None:
     assert place(nodes(8, groups=4), 2).shared() == ()
     alone = place([KeeperNode("a", "r1"), KeeperNode("b", "r1")], 2)
     assert alone.partners("a") == ("b",)

@@ -39,21 +39,21 @@ def rows(folder: Path, job: str):  # type: ignore[no-untyped-def]
 
 class Listening:
     def __init__(self) -> None:
-        self.told: list[bool] = []
+        self.calls: list[bool] = []
 
     def communicating(self, now: bool) -> None:
-        self.told.append(now)
+        self.calls.append(now)
 
 
-def test_a_checkpoint_is_told_when_a_rank_communicates(folder):
+def test_a_checkpoint_is_reported_when_a_rank_communicates(folder):
     listening = Listening()
     with Progress("gaps") as progress:
         progress.watch(torch.nn.Linear(1, 1), listening)
         with progress.step(), progress.waiting():
-            assert listening.told == [False, True]
+            assert listening.calls == [False, True]
         with pytest.raises(OSError), progress.step(), progress.waiting():
             raise OSError("the other side hung up")
-    assert listening.told == [False, True, False] * 2
+    assert listening.calls == [False, True, False] * 2
 
 
 def test_a_step_is_data_compute_waiting_and_saving_and_they_add_up(folder):
@@ -69,13 +69,13 @@ def test_a_step_is_data_compute_waiting_and_saving_and_they_add_up(folder):
     hello, *_, ended = messages(folder, "parts", 3)
     assert isinstance(hello, Hello) and (hello.rank, hello.world, hello.gpu, hello.group) == (3, 8, 1, "first")
     assert isinstance(ended, Ended)
-    told = [row for one in messages(folder, "parts", 3) if isinstance(one, Steps) for row in one.rows]
-    assert [row.step for row in told] == [41, 42, 43]
-    for row in told:
+    result = [row for one in messages(folder, "parts", 3) if isinstance(one, Steps) for row in one.rows]
+    assert [row.step for row in result] == [41, 42, 43]
+    for row in result:
         assert row.seconds == pytest.approx(row.data + row.compute + row.wait + row.checkpoint, abs=1e-6)
         assert row.wait >= 0.01 and row.data >= 0.01 and row.links and row.links["pipeline:0-1"] == row.wait
         assert (row.loss, row.gradient_norm, row.tokens) == (2.5, 0.5, 7)
-    assert told[1].checkpoint >= 0.01  # what was saved after a step is part of the next
+    assert result[1].checkpoint >= 0.01  # what was saved after a step is part of the next
     last = [one for one in messages(folder, "parts", 3) if isinstance(one, Steps)][-1]
     assert last.saved_step == 43 and last.split
 
@@ -89,7 +89,7 @@ def test_a_step_that_raises_is_not_counted(folder):
     assert [row.step for row in rows(folder, "raises")] == [1]
 
 
-def test_a_loss_that_is_no_number_is_none_and_harms_nobody(folder):
+def test_a_loss_that_is_no_number_is_none_and_harms_no_one(folder):
     with Progress("odd", rank=0, world=1) as progress:
         for value in (float("nan"), torch.ones(3), "high", None):
             with progress.step():
@@ -97,7 +97,7 @@ def test_a_loss_that_is_no_number_is_none_and_harms_nobody(folder):
     assert [row.loss for row in rows(folder, "odd")] == [None] * 4
 
 
-def test_a_folder_that_cannot_be_written_harms_nobody(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_harms_no_one(tmp_path, monkeypatch):
     monkeypatch.setenv("HOLDFAST_PROGRESS_DIR", "/proc/none")
     monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", str(tmp_path / "nobody.sock"))
     with Progress("nowhere", rank=0, world=1) as progress, progress.step():
@@ -124,7 +124,7 @@ def test_files_are_counted_as_the_controller_would_have(folder):
     json.dumps(found)
 
 
-def test_files_that_are_not_there_or_not_ours_are_said(tmp_path):
+def test_files_that_are_not_there_or_not_ours_are_reported(tmp_path):
     (tmp_path / "x.0.jsonl").write_bytes(b"\xff\x00 no\n{}\n" + b"y" * 200_000)
     with pytest.raises(Refusal, match=r"none was found"):
         read(str(tmp_path), "x")
@@ -138,17 +138,19 @@ def test_the_agent_is_preferred_and_one_that_refuses_is_not_asked_again(tmp_path
         source = JobSocketSource(f"{short}/{secrets.token_hex(4)}.sock")
         source.read(time.time())
         monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", source._path)
-        heard = []
+        received = []
         with Progress("llama", rank=1, world=2) as first:
-            until(lambda: heard.extend(source.take()) or (source.read(time.time()) and heard))
+            until(lambda: received.extend(source.take()) or (source.read(time.time()) and received))
             with Progress("llama", rank=1, world=2) as second:
                 until(lambda: second.refused)
             with first.step():
                 pass
-        until(lambda: (source.read(time.time()) and heard.extend(source.take())) or any(one.ended for one in heard))
+        until(
+            lambda: (source.read(time.time()) and received.extend(source.take())) or any(one.ended for one in received)
+        )
         source.close()
     assert "rank 1 of llama is process" in second.refused and not first.refused
-    assert sum(one.steps for one in heard) == 1 and heard[-1].ended == "closed"
+    assert sum(one.steps for one in received) == 1 and received[-1].ended == "closed"
 
 
 def test_an_agent_that_goes_away_leaves_a_file_that_says_whose_it_is(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kept"
 
 
-def told(kept: Path, job: str) -> list[Steps]:
+def reported(kept: Path, job: str) -> list[Steps]:
     found = [decode(line) for line in (kept / f"{job}.0.jsonl").read_bytes().splitlines()]
     return [one for one in found if isinstance(one, Steps)]
 
@@ -44,7 +44,7 @@ def test_under_lightning_every_batch_is_a_step(kept, tmp_path):
         logger=False, enable_progress_bar=False, default_root_dir=tmp_path,
     )  # fmt: skip
     trainer.fit(Model(), DataLoader(TensorDataset(torch.randn(64, 4)), batch_size=4))
-    rows = [row for one in told(kept, "lit") for row in one.rows]
+    rows = [row for one in reported(kept, "lit") for row in one.rows]
     assert [row.step for row in rows] == list(range(1, STEPS + 1)) and all(row.loss for row in rows)
 
 
@@ -67,6 +67,6 @@ def test_under_transformers_every_optimizer_step_is_a_step(kept, tmp_path):
     data = [{"x": torch.randn(4), "labels": torch.zeros(1)} for _ in range(64)]
     callback = progress_callbacks.transformers(job="hf")
     transformers.Trainer(model=Model(), args=options, train_dataset=data, callbacks=[callback]).train()
-    rows = [row for one in told(kept, "hf") for row in one.rows]
+    rows = [row for one in reported(kept, "hf") for row in one.rows]
     assert [row.step for row in rows] == list(range(1, STEPS + 1))
-    assert any(row.loss for row in rows) and told(kept, "hf")[-1].saved_step == STEPS
+    assert any(row.loss for row in rows) and reported(kept, "hf")[-1].saved_step == STEPS

@@ -28,7 +28,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kept"
 
 
-def told(folder: Path, job: str, rank: int) -> tuple[float, float, bool]:
+def medians(folder: Path, job: str, rank: int) -> tuple[float, float, bool]:
     """Middle seconds of computing and of waiting, and whether they are told apart."""
     messages = [decode(line) for line in (folder / f"{job}.{rank}.jsonl").read_bytes().splitlines()]
     steps = [one for one in messages if isinstance(one, Steps)]
@@ -39,14 +39,14 @@ def told(folder: Path, job: str, rank: int) -> tuple[float, float, bool]:
 @pytest.mark.parametrize("ahead", [False, True])
 def test_the_rank_that_computes_longer_is_not_the_one_that_waits(kept: Path, ahead: bool) -> None:
     run(sharded.train, 1, ahead)
-    own, waited, split = told(kept, "sharded", 1)
-    others, victims, _ = told(kept, "sharded", 0)
+    own, waited, split = medians(kept, "sharded", 1)
+    others, victims, _ = medians(kept, "sharded", 0)
     assert split
     assert own >= sharded.DELAY_SECONDS, "its delay is its own work"
     assert victims >= sharded.DELAY_SECONDS / 2 > 0, "the other one waited for it"
     assert others < own and waited < victims
 
 
-def test_where_it_cannot_be_told_nobody_claims_to(kept: Path) -> None:
+def test_where_it_cannot_be_reported_no_one_claims_to(kept: Path) -> None:
     run(sharded.several_dimensions)
-    assert told(kept, "copies", 0)[2] is False
+    assert medians(kept, "copies", 0)[2] is False

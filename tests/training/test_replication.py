@@ -28,7 +28,7 @@ def saved(store: ShardStore, replication: Replication, step: int, touched: int) 
     return replication.sent_bytes
 
 
-def test_a_partner_nobody_knew_at_the_start_is_said_and_the_next_run_has_copies_again() -> None:
+def test_a_partner_no_one_knew_at_the_start_is_reported_and_the_next_run_has_copies_again() -> None:
     mine, theirs, troubles = ShardStore(1 << 30), ShardStore(1 << 30), dict[str, str]()
     replication = Replication(mine, SECRET, Pace(0), troubles)
     replication.join(RunMembers("before", 1, "a", {"a": "127.0.0.1:1"}, ("b",), "a"))
@@ -44,7 +44,7 @@ def test_a_partner_nobody_knew_at_the_start_is_said_and_the_next_run_has_copies_
     answerer.close()
 
 
-def test_what_nobody_foresaw_is_said_and_the_next_step_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_no_one_foresaw_is_reported_and_the_next_step_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     store, troubles = ShardStore(1 << 30), dict[str, str]()
     replication = Replication(store, SECRET, Pace(0), troubles)
     replication.join(RunMembers("run", 1, "a", {"a": "127.0.0.1:1"}, (), "a"))
@@ -101,7 +101,7 @@ def test_a_copy_that_is_to_be_thrown_away_counts_no_more_unless_it_is_committed(
     answerer.close()
 
 
-def test_where_nobody_answers_what_counts_as_safe_stays() -> None:
+def test_where_no_one_answers_what_counts_as_safe_stays() -> None:
     store = ShardStore(1 << 30)
     replication = Replication(store, SECRET, Pace(0), {})
     replication.join(RunMembers("run", 2, "b", {"a": "127.0.0.1:1"}, (), "a"))

@@ -177,7 +177,7 @@ def test_buffers_that_differ_are_those_of_rank_0_as_ddp_has_them() -> None:
         assert torch.equal(got["model"]["running_mean"], models[0].running_mean)
 
 
-def test_values_that_differ_are_the_ranks_own_and_it_is_said() -> None:
+def test_values_that_differ_are_the_ranks_own_and_it_is_reported() -> None:
     shards = {rank: shard_of(rank, 2, {"loss": float(rank)}) for rank in range(2)}
     rows = [describe(shards[rank], set()) for rank in range(2)]
     plan = Resharding(rows, 1, 3, {"loss": 0.0})

@@ -162,7 +162,7 @@ def test_steps_that_are_left_out_one_after_the_other_are_one_trouble(
     assert not one.about_storage()
 
 
-def test_a_copy_that_is_gone_when_its_turn_comes_is_not_said_to_be_left_out_by_all(tmp_path: Path) -> None:
+def test_a_copy_that_is_gone_when_its_turn_comes_is_not_reported_to_be_left_out_by_all(tmp_path: Path) -> None:
     one = Lonely(tmp_path)
     with one.flushing._writing:  # another write takes long
         copy = one.save(1)
@@ -176,7 +176,7 @@ def test_a_copy_that_is_gone_when_its_turn_comes_is_not_said_to_be_left_out_by_a
     until(lambda: one.flushing.writes == 1)
 
 
-def test_an_answer_of_a_strange_kind_is_said_and_the_next_is_heard(
+def test_an_answer_of_a_strange_kind_is_reported_and_the_next_is_received(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storing, "LONGEST_PAUSE_SECONDS", 0.1)
@@ -197,9 +197,12 @@ def test_what_lies_in_storage_is_whole_although_no_two_keepers_write_at_one_spee
     fleet: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    said = (r"by all ranks: rank [12] is busy with", r"by all ranks: an earlier step of rank [12] is still on its way")
+    message = (
+        r"by all ranks: rank [12] is busy with",
+        r"by all ranks: an earlier step of rank [12] is still on its way",
+    )
     fleet.train_until(
-        lambda: len(fleet.seen) >= 3 and all(re.search(words, caplog.text) for words in said),
+        lambda: len(fleet.seen) >= 3 and all(re.search(words, caplog.text) for words in message),
         "three whole steps, and that those between are left out by all",
     )
     until(lambda: all(len(ranks) == WORLD for ranks in parts(fleet.folder)))  # the last one is still being written
@@ -248,5 +251,5 @@ def test_what_one_keeper_lost_comes_from_storage_and_the_rest_from_memory(place:
     run(place, unequal.half)
     crew.end_keeper(place, place.name, 0)
     run(place, unequal.half)
-    told = [json.loads((place.parent / f"told.{rank}").read_text()) for rank in range(unequal.WORLD)]
-    assert told == [[6, "storage", 0.0], [6, "own memory", 1.0]]
+    output = [json.loads((place.parent / f"result.{rank}").read_text()) for rank in range(unequal.WORLD)]
+    assert output == [[6, "storage", 0.0], [6, "own memory", 1.0]]

@@ -123,7 +123,7 @@ def test_without_both_partners_storage_is_left(place: Path, undisturbed: dict[st
 
 @pytest.mark.soak
 @pytest.mark.timeout(2400)
-def test_a_run_that_is_told_to_end_brings_its_memory_to_storage_first(place: Path) -> None:
+def test_a_run_that_is_reported_to_end_brings_its_memory_to_storage_first(place: Path) -> None:
     with training(place) as run:
         run.until_step(12, starts=1)
         run.end()  # SIGTERM, as a scheduler that takes the node back

@@ -48,10 +48,10 @@ def run(folder: Path) -> list[dict[str, Any]]:
     for process in ranks:
         process.join(crew.TIMEOUT_SECONDS)
         assert process.exitcode == 0
-    return [json.loads((folder.parent / f"told.{rank}").read_text()) for rank in range(2)]
+    return [json.loads((folder.parent / f"result.{rank}").read_text()) for rank in range(2)]
 
 
-def test_a_full_partner_and_a_full_storage_are_said_and_what_is_held_is_loaded_again(full: Path) -> None:
+def test_a_full_partner_and_a_full_storage_are_reported_and_what_is_held_is_loaded_again(full: Path) -> None:
     keeper = small_keeper(full, 1)
     large, _ = run(full)
     assert "bytes for rank 0 do not fit" in large["troubles"] and large["committed"] == -1
@@ -64,7 +64,7 @@ def test_a_full_partner_and_a_full_storage_are_said_and_what_is_held_is_loaded_a
     keeper.wait()
 
 
-def test_a_storage_that_became_read_only_is_said_and_memory_goes_on(full: Path) -> None:
+def test_a_storage_that_became_read_only_is_reported_and_memory_goes_on(full: Path) -> None:
     (full / "words").touch()
     (full / ".secret").write_bytes(b"s" * 32)
     (full / ".secret").chmod(0o600)

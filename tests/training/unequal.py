@@ -51,7 +51,7 @@ def half(folder: str) -> None:
     if begun_with[0] is None:
         assert checkpoint.save(6, state) and (rank or checkpoint.flush() == [6])
         checkpoint.status()  # an answer means that everything before it was done
-    (Path(folder).parent / f"told.{rank}").write_text(json.dumps(begun_with))
+    (Path(folder).parent / f"result.{rank}").write_text(json.dumps(begun_with))
     dist.barrier()
     checkpoint.close()
     dist.destroy_process_group()

@@ -48,5 +48,5 @@ def test_a_page_has_every_sub_command_with_its_options_but_the_hidden_ones() -> 
     assert '.SH "HOLDFAST NODE LISTING"' in page
 
 
-def test_a_line_of_text_that_begins_like_a_request_is_text() -> None:
+def test_a_line_of_text_that_starts_like_a_request_is_text() -> None:
     assert "\\&.so is no request." in _made()["holdfast-node.1"]

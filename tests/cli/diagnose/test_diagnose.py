@@ -114,14 +114,14 @@ OOM = (
 def test_the_document_has_the_promised_shape(tmp_path: Path, document: Callable[..., dict[str, Any]]) -> None:
     path = tmp_path / "train.log"
     path.write_text(OOM)
-    told = document(path)
-    assert list(told)[:4] == ["causes", "next", "events", "unseen"]
-    (cause,) = told["causes"]
+    output = document(path)
+    assert list(output)[:4] == ["causes", "next", "events", "unseen"]
+    (cause,) = output["causes"]
     assert (cause["cause"], cause["subject"], cause["class"]) == ("job.cuda_oom", "job/this/rank/3", "crash")
     assert cause["evidence"][0]["file"] == str(path)
     assert cause["evidence"][0]["line"] == 3
     assert 0 < cause["confidence"] <= 1
-    assert set(told["next"]) == {
+    assert set(output["next"]) == {
         "action", "exclude", "checkpoint", "settings", "reason", "fix", "verify", "link", "report_to",
     }  # fmt: skip
 
@@ -162,8 +162,8 @@ def test_a_pickle_that_would_run_code_is_refused_by_name(
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "dump_0"
     path.write_bytes(pickle.dumps(_Evil()))
-    told = document(path, code=1)
-    assert "mkdir" in told["unread"][0]
+    output = document(path, code=1)
+    assert "mkdir" in output["unread"][0]
     assert not Path("harm").exists()
     path.write_bytes(pickle.dumps({"version": "2.9", "entries": [], "pg_config": {}})[:-9])
     assert "cut off" in document(path, code=1)["unread"][0]
@@ -172,11 +172,11 @@ def test_a_pickle_that_would_run_code_is_refused_by_name(
 def test_garbage_says_nothing(tmp_path: Path, document: Callable[..., dict[str, Any]]) -> None:
     (tmp_path / "a.bin").write_bytes(os.urandom(3_000_000))
     (tmp_path / "b.bin").write_bytes(b"\0" * 1_000_000)
-    told = document(tmp_path)
-    assert (told["causes"], told["next"]["action"]) == ([], None)
+    output = document(tmp_path)
+    assert (output["causes"], output["next"]["action"]) == ([], None)
 
 
-def test_the_story_and_the_ticket_name_cause_evidence_and_next_step(
+def test_the_history_and_the_ticket_name_cause_evidence_and_next_step(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "train.log"
@@ -207,9 +207,9 @@ def test_ranks_and_hosts_are_read_from_the_names_of_files(
 def test_a_directory_of_a_hundred_thousand_files(tmp_path: Path, document: Callable[..., dict[str, Any]]) -> None:
     for number in range(100_000):
         (tmp_path / f"rank{number}.log").write_text("step 1 loss 2.0\n" if number != 77 else OOM)
-    told = document(tmp_path)
-    assert told["files"] == 100_000
-    assert [cause["cause"] for cause in told["causes"]] == ["job.cuda_oom"]
+    output = document(tmp_path)
+    assert output["files"] == 100_000
+    assert [cause["cause"] for cause in output["causes"]] == ["job.cuda_oom"]
 
 
 @pytest.mark.parametrize("name", ["bundle.tar.gz", "bundle.tar", "bundle.zip"])

@@ -55,8 +55,8 @@ def test_every_unanswered_question_is_laid_at_something(tmp_path: Path, capfd: p
 
 def test_without_json_it_speaks_to_people(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "--config", str(write_config(tmp_path))]) == 3
-    said = capfd.readouterr().out
-    assert "libnvidia-ml" in said and "do: " in said and "checks can answer" in said
+    output = capfd.readouterr().out
+    assert "libnvidia-ml" in output and "do: " in output and "checks can answer" in output
 
 
 def test_a_dcgmi_that_is_there_is_not_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +86,7 @@ def test_a_state_directory_that_can_be_made_is_not_missing(tmp_path: Path) -> No
     assert "state directory" not in {m.what for m in missing_on_machine(settings(tmp_path, str(tmp_path / "v.json")))}
 
 
-def test_a_suite_that_computes_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suite_that_computes_nothing_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     here = settings(tmp_path, str(tmp_path / "v.json"))
     found = next(missing for missing in missing_on_machine(here) if missing.what == "active probes")
@@ -95,7 +95,7 @@ def test_a_suite_that_computes_nothing_is_told(tmp_path: Path, monkeypatch: pyte
     assert "active probes" not in {missing.what for missing in missing_on_machine(chosen)}
 
 
-def test_a_proc_that_hides_processes_is_told(tmp_path: Path) -> None:
+def test_a_proc_that_hides_processes_is_reported(tmp_path: Path) -> None:
     found = next(m for m in missing_on_machine(settings(tmp_path, str(tmp_path / "v.json"))) if m.what == "processes")
     assert "hidepid" in found.reason
     (tmp_path / "1").mkdir()

@@ -47,9 +47,9 @@ def small(tmp_path: Path) -> str:
 
 
 def refused(text: str) -> str:
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(Refusal) as result:
         understand(text, "drill.toml")
-    return str(told.value)
+    return str(result.value)
 
 
 def test_what_comes_along_is_understood_and_covers_every_kind_in_pairs() -> None:
@@ -62,14 +62,14 @@ def test_what_comes_along_is_understood_and_covers_every_kind_in_pairs() -> None
 
 def test_every_mistake_is_named_with_its_line_and_the_nearest_name() -> None:
     text = SMALL.replace("nodes_per_rack", "nodes_per_rak").replace('"rack/r1"', '"rack/r11"').replace("kind", "kid")
-    said = refused(text)
-    assert "drill.toml, line 8: fleet.nodes_per_rak: unknown key; did you mean nodes_per_rack?" in said
-    said = refused(SMALL.replace('"rack/r1"', '"rack/r11"').replace("lasts", "lastz").replace("0.7", "7.0"))
-    assert "line 3: lastz: unknown key; did you mean lasts?" in said
-    assert "there is no rack 'rack/r11'; did you mean rack/r1?" in said
+    message = refused(text)
+    assert "drill.toml, line 8: fleet.nodes_per_rak: unknown key; did you mean nodes_per_rack?" in message
+    message = refused(SMALL.replace('"rack/r1"', '"rack/r11"').replace("lasts", "lastz").replace("0.7", "7.0"))
+    assert "line 3: lastz: unknown key; did you mean lasts?" in message
+    assert "there is no rack 'rack/r11'; did you mean rack/r1?" in message
 
 
-@pytest.mark.parametrize(("old", "new", "said"), [
+@pytest.mark.parametrize(("old", "new", "expected_text"), [
     ('kind = "cooling.rack_blocked"', 'kind = "cooling.rack_bloked"', "did you mean cooling.rack_blocked?"),
     ("magnitude = 0.7", "magnitude = 7.0", "expected 0.05 to 0.95, found 7.0"),
     ('start = "11m"', 'start = "2h"', "expected a start within the drill"),
@@ -80,8 +80,8 @@ def test_every_mistake_is_named_with_its_line_and_the_nearest_name() -> None:
     ("[[job]]", "[job]", "expected tables headed [[job]]"),
     ('title = "A small one"', "title = ", "not valid TOML"),
 ])  # fmt: skip
-def test_a_wrong_value_is_refused_with_what_was_expected(old: str, new: str, said: str) -> None:
-    assert said in refused(SMALL.replace(old, new))
+def test_a_wrong_value_is_refused_with_what_was_expected(old: str, new: str, expected_text: str) -> None:
+    assert expected_text in refused(SMALL.replace(old, new))
 
 
 def test_two_things_on_one_node_are_refused() -> None:
@@ -102,27 +102,27 @@ def test_a_file_that_is_not_there_is_one_sentence(capsys: pytest.CaptureFixture[
 def test_no_text_crashes_the_reader(text: str) -> None:
     try:
         understand(text, "x.toml")
-    except Refusal as told:
-        assert str(told).startswith("x.toml")
+    except Refusal as result:
+        assert str(result).startswith("x.toml")
 
 
 @given(st.sampled_from(SMALL.strip().splitlines()), st.text(max_size=30))
 def test_no_line_crashes_the_reader(line: str, other: str) -> None:
     try:
         understand(SMALL.replace(line, f"{line.partition('=')[0]}= {other}"), "x.toml")
-    except Refusal as told:
-        assert "x.toml" in str(told)
+    except Refusal as result:
+        assert "x.toml" in str(result)
 
 
 def test_a_run_prints_the_document_that_is_promised(small: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["drill", "run", small, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told.keys() >= {"truth", "findings", "score", "cost"}
-    assert told["truth"][0]["cause"] == "rack/r1"
-    assert told["score"].keys() >= {"top1", "top3", "detect_seconds", "false_findings"}
-    for finding in told["findings"]:
+    output = json.loads(capsys.readouterr().out)
+    assert output.keys() >= {"truth", "findings", "score", "cost"}
+    assert output["truth"][0]["cause"] == "rack/r1"
+    assert output["score"].keys() >= {"top1", "top3", "detect_seconds", "false_findings"}
+    for finding in output["findings"]:
         assert finding.keys() == {"cause", "kind", "confidence", "at_seconds", "path"}
-    assert len(told["cost"]["layers"]) in (0, 5)
+    assert len(output["cost"]["layers"]) in (0, 5)
 
 
 def test_the_table_of_several_names_each(
@@ -168,6 +168,6 @@ def test_fuzzing_an_unknown_kind_is_refused(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.slow
 def test_fuzzing_prints_a_confusion_matrix(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["drill", "fuzz", "--seeds", "2", "--kind", "cooling.fan", "--processes", "1", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert sum(told["confusion"]["cooling.fan"].values()) == 2
-    assert 0 <= told["top1_low"] <= told["top1_high"] <= 1
+    output = json.loads(capsys.readouterr().out)
+    assert sum(output["confusion"]["cooling.fan"].values()) == 2
+    assert 0 <= output["top1_low"] <= output["top1_high"] <= 1

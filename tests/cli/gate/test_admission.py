@@ -96,9 +96,9 @@ def test_an_open_node_starts_work_by_its_verdict_and_a_stale_mark_does_not_count
 
 def test_without_an_answer_only_a_tested_node_starts_work(tmp_path: Path, controller: StandIn) -> None:
     controller.status = 503
-    code, said, note = ask(tmp_path, controller.url)
+    code, message, note = ask(tmp_path, controller.url)
     assert code == 2
-    assert "untested" in said
+    assert "untested" in message
     assert "status 503; the mark of the last full test decides" in note
     (tmp_path / "verdict.tested").touch()
     assert ask(tmp_path, controller.url)[0] == 0

@@ -63,8 +63,8 @@ def run(*argv: str, **environ: str) -> "subprocess.CompletedProcess[str]":
             for place, descriptor in enumerate(kept, 1):
                 os.dup2(descriptor, place)
                 os.close(descriptor)
-        said = [file.read() for file in (out, err) if file.seek(0) == 0]
-        return subprocess.CompletedProcess(command, code, *said)
+        message = [file.read() for file in (out, err) if file.seek(0) == 0]
+        return subprocess.CompletedProcess(command, code, *message)
 
 
 def started(*argv: str) -> int:
@@ -319,7 +319,7 @@ def test_a_refusal_without_slurm_tools_still_refuses(tmp_path: Path, monkeypatch
     assert gate_drain.drain("n17", "gpu.xid: lost") == "not drained: scontrol is not installed here"
 
 
-def test_an_scontrol_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_scontrol_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scontrol = tmp_path / "scontrol"
     scontrol.write_text("#!/bin/sh\necho 'slurm_load_node error: Unable to contact slurm controller' >&2\nexit 1\n")
     scontrol.chmod(0o755)

@@ -8,7 +8,7 @@ from holdfast.cli.incident.figures import many, measured, moments, paths, readab
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("expected", "shown"),
     [
         ("node/a/gpu/0 gpu_clock_sm_hertz: 1.755e+09 -> 1.246e+09", "gpu_clock_sm_hertz from 1.755 GHz to 1.246 GHz"),
         ("node/a/gpu/0 gpu_clock_sm_hertz went from 1.755e+09 to 1.246e+09 Hz", "from 1.755 GHz to 1.246 GHz"),
@@ -18,8 +18,8 @@ from holdfast.cli.incident.figures import many, measured, moments, paths, readab
         ("the node n1e+05x is left", "the node n1e+05x is left"),
     ],
 )
-def test_a_reading_is_told_in_its_unit(said: str, shown: str) -> None:
-    assert readable(said).endswith(shown)
+def test_a_reading_is_reported_in_its_unit(expected: str, shown: str) -> None:
+    assert readable(expected).endswith(shown)
 
 
 def test_what_there_are_many_of() -> None:
@@ -52,5 +52,9 @@ def test_rivals_that_lost_for_the_same_reason_are_one_line() -> None:
 
 
 @given(st.text(max_size=80))
-def test_any_sentence_can_be_told(said: str) -> None:
-    assert isinstance(readable(said), str) and paths([said]) and moments([{"at": 0.0, "domain": "", "text": said}])
+def test_any_sentence_can_be_reported(expected: str) -> None:
+    assert (
+        isinstance(readable(expected), str)
+        and paths([expected])
+        and moments([{"at": 0.0, "domain": "", "text": expected}])
+    )

@@ -67,17 +67,17 @@ def test_any_chart_is_a_drawing(name: str, values: list[float | None], since: fl
     ElementTree.fromstring(drawing(chart(*values, subject=f"cdu/{name}"), since))
 
 
-def test_no_open_incident_is_told_with_since_when():
+def test_no_open_incident_is_reported_with_since_when():
     assert none_open([], FleetClock()) == "No incident, open or past."
     assert none_open([{"closed": 50.0}, {"closed": 90.0}], FleetClock(10.0, 20.0)).startswith(
         f"No incident is open, since {clock(10.0 + 80.0 * 20.0)};"
     )
 
 
-def test_one_that_is_over_is_told_in_the_past_and_projects_nothing() -> None:
+def test_one_that_is_over_is_reported_in_the_past_and_projects_nothing() -> None:
     open_, over = incident(), {**incident(), "state": "closed", "closed": 90.0}
     assert "more an hour" in as_text(open_) and "in 24 h more" in as_text(open_)
     assert "for 1 min" in as_text(open_)
-    said = as_text(over)
-    assert "it lasted 1 min" in said and "it cost" in said and "the finish moved by" in said
-    assert "goes on" not in said and "more" not in said
+    message = as_text(over)
+    assert "it lasted 1 min" in message and "it cost" in message and "the finish moved by" in message
+    assert "goes on" not in message and "more" not in message

@@ -53,7 +53,7 @@ def test_a_healthy_node_is_learned_and_then_equals_its_manifest(config: Path, tm
     assert node.verdicts["node.firmware"].health in (Health.PASS, Health.NOT_APPLICABLE)
 
 
-def test_what_changed_since_is_told(config: Path, tmp_path: Path) -> None:
+def test_what_changed_since_is_reported(config: Path, tmp_path: Path) -> None:
     run(["node", "learn", "--config", str(config), *LACKING])
     (tmp_path / "proc/meminfo").write_text("MemTotal: 500000 kB\nMemAvailable: 400000 kB\n")
     verdict = check_node(load_settings(str(config)), "bootstrap").verdicts["node.inventory"]

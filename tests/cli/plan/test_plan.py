@@ -17,7 +17,7 @@ from holdfast.economics.planning.rate import rate
 
 PAGE = (Path(__file__).parents[3] / "docs" / "plan.md").read_text()
 EXAMPLES = [one for one in re.findall(r"\$ holdfast (plan .*)\n(.*)\n", PAGE) if "report" not in one[0]]
-ANSWERED = [command for command, said in EXAMPLES if not said.startswith("holdfast:")]
+ANSWERED = [command for command, text in EXAMPLES if not text.startswith("holdfast:")]
 REFUSED = {
     "plan risk --gpus 256 --days 30": "--rate is missing",
     "plan risk --gpus 256 --days 30 --rate 3650": "10 failures per GPU and day",
@@ -64,16 +64,16 @@ def test_the_docs_have_an_example_of_every_plan() -> None:
     assert {command.split()[1] for command in ANSWERED} == {"risk", "checkpoint", "spares", "limit", "price", "cost"}
 
 
-@pytest.mark.parametrize(("command", "said"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
+@pytest.mark.parametrize(("command", "expected"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
 def test_the_examples_of_the_docs_say_what_they_say(
-    command: str, said: str, capsys: pytest.CaptureFixture[str]
+    command: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = run(shlex.split(command))
     printed = capsys.readouterr()
-    if said.startswith("holdfast:"):
-        assert (code, printed.err.strip(), printed.out) == (64, said, "")
+    if expected.startswith("holdfast:"):
+        assert (code, printed.err.strip(), printed.out) == (64, expected, "")
     else:
-        assert (code, printed.out.splitlines()[0], printed.err) == (0, said, "")
+        assert (code, printed.out.splitlines()[0], printed.err) == (0, expected, "")
         assert "it rests on" in printed.out
 
 

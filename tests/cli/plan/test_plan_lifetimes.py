@@ -34,7 +34,7 @@ def test_a_file_gives_the_rate_and_who_survives(tmp_path: Path, capsys: pytest.C
     assert found["weibull_shape"] == pytest.approx(1, abs=0.05)
 
 
-def test_two_cohorts_are_told_apart_or_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_cohorts_are_distinguished_or_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = cohort(tmp_path / "a.csv", 0.2), cohort(tmp_path / "b.csv", 0.05)
     beside = asked(capsys, "--lifetimes", first, "--against", second)["failures_beside_the_other_cohort"]
     assert beside["ratio"] == pytest.approx(4, rel=0.1) and beside["p"] < 0.001  # type: ignore[index]
@@ -43,7 +43,7 @@ def test_two_cohorts_are_told_apart_or_not(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected_text"),
     [
         (["--lifetimes", "FILE", "--rate", "1"], "--lifetimes says how often parts fail"),
         (["--rate", "1", "--against", "FILE"], "--against: expected --lifetimes with it"),
@@ -57,7 +57,7 @@ def test_two_cohorts_are_told_apart_or_not(tmp_path: Path, capsys: pytest.Captur
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], expected_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cohort(tmp_path / "FILE", 0.2)
     (tmp_path / "EMPTY").write_text("device,years,died\na,1,no\n")
@@ -66,7 +66,7 @@ def test_what_cannot_be_read_is_one_sentence(
     words = [str(tmp_path / word) if word.isupper() else word for word in arguments]
     assert run([*RUN, *words]) == 64
     printed = capsys.readouterr()
-    assert said in printed.err and printed.out == "" and printed.err.count("\n") == 1
+    assert expected_text in printed.err and printed.out == "" and printed.err.count("\n") == 1
 
 
 def test_copies_in_memory_are_asked_for_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

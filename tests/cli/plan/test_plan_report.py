@@ -50,7 +50,7 @@ def test_its_document_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert [plan["plan"] for plan in document["plans"]] == ["risk", "checkpoint", "spares"]
 
 
-def test_what_a_quicker_repair_would_win_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_quicker_repair_would_win_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "report", str(scenario(tmp_path, SCENARIO)), "--json"]) == 0
     changes = json.loads(capsys.readouterr().out)["changes"]
     assert [one["worth"] > 0 for one in changes if one["what"] == "half the repair time"] == [True]
@@ -66,7 +66,7 @@ def test_at_the_best_interval_nothing_is_gained_by_changing_it(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected_text"),
     [
         ("restart =", "restrat =", "line 12: checkpoint.restrat: unknown key; did you mean restart?"),
         ("[spares]", "[spare]", "line 16: spare: unknown key; did you mean spares?"),
@@ -85,13 +85,13 @@ def test_at_the_best_interval_nothing_is_gained_by_changing_it(
     ],
 )
 def test_mistakes_are_one_sentence_and_no_page(
-    old: str, new: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: str, new: str, expected_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in SCENARIO
     file = scenario(tmp_path, SCENARIO.replace(old, new, 1))
     assert run(["plan", "report", str(file)]) == 64
     printed = capsys.readouterr()
-    assert said in printed.err and printed.err.count("\n") == 1 and printed.out == ""
+    assert expected_text in printed.err and printed.err.count("\n") == 1 and printed.out == ""
     assert not file.with_suffix(".html").exists()
 
 

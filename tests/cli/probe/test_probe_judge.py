@@ -37,7 +37,7 @@ def test_a_healthy_run_passes_every_regime(tmp_path, capfd):
     assert code == 0 and set(healths.values()) == {"pass"}
 
 
-def test_slow_small_messages_and_a_valley_are_told_apart(tmp_path, capfd):
+def test_slow_small_messages_and_a_valley_are_distinguished(tmp_path, capfd):
     assert judge(tmp_path, capfd, table(900, 440))[1]["sweep.latency"] == "fail"
     code, healths, _ = judge(tmp_path, capfd, table(100, 440, dip=0.1))
     assert code == 1 and healths == {"sweep.bandwidth": "pass", "sweep.latency": "pass", "sweep.steps": "degraded"}
@@ -58,16 +58,16 @@ def test_within_a_host_no_network_falls_back(tmp_path, capfd):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("# Collective test starting: alltoall_perf\n" + table(100, 40), "limits of reference are of all_reduce"),
         (table(100, 45, devices="".join(DEVICES.splitlines(True)[::8])), "8 ranks a host, here are 1"),
     ],
 )
-def test_limits_of_something_else_fail_nobody(tmp_path, capfd, text, said):
+def test_limits_of_something_else_fail_no_one(tmp_path, capfd, text, expected):
     code, healths, document = judge(tmp_path, capfd, text)
     assert code == 0 and healths["sweep.bandwidth"] == healths["sweep.latency"] == "unknown"
-    assert all(said in one["reason"] for one in document["sweep_verdicts"] if one["check"] != "sweep.steps")
+    assert all(expected in one["reason"] for one in document["sweep_verdicts"] if one["check"] != "sweep.steps")
 
 
 def test_a_single_rank_is_a_set_up_failure_never_a_slow_fabric(tmp_path, capfd):
@@ -82,7 +82,7 @@ def test_output_that_breaks_off_is_no_pass(tmp_path, capfd):
 
 
 @pytest.mark.parametrize("footer", ["# Out of bounds values : 4 FAILED\n", ""])
-def test_wrong_numbers_fail_whether_a_row_or_the_footer_tells(tmp_path, capfd, footer):
+def test_wrong_numbers_fail_whether_a_row_or_the_footer_reports(tmp_path, capfd, footer):
     text = (
         table(100, 440)
         if footer
@@ -93,7 +93,7 @@ def test_wrong_numbers_fail_whether_a_row_or_the_footer_tells(tmp_path, capfd, f
     assert ("4 values out of bounds" if footer else "at 1024 bytes") in document["verdicts"][0]["reason"]
 
 
-def test_numbers_that_nobody_compared_are_not_called_right(tmp_path, capfd):
+def test_numbers_that_no_one_compared_are_not_called_right(tmp_path, capfd):
     code, _, document = judge(
         tmp_path, capfd, table(100, 440).replace(" 0 100.00", " N/A 100.00").replace(" 0\n", " N/A\n")
     )
@@ -153,14 +153,16 @@ def perf_binary(tmp_path, slow_path):
 
 def test_a_slow_band_is_run_again_on_every_code_path_and_the_slow_one_is_named(tmp_path, capfd):
     assert run(["probe", "run", "--json", "--nccl-tests", str(perf_binary(tmp_path, "Tree/LL128"))]) == 1
-    said = json.loads(capfd.readouterr().out)["code_paths"]
-    assert len(said) == 3 and all("as slow as Tree/LL128" in words and "10.0 times as fast" in words for words in said)
+    output = json.loads(capfd.readouterr().out)["code_paths"]
+    assert len(output) == 3 and all(
+        "as slow as Tree/LL128" in words and "10.0 times as fast" in words for words in output
+    )
 
 
 def test_a_band_that_is_slow_on_every_path_is_no_matter_of_the_choice(tmp_path, capfd):
     assert run(["probe", "run", "--json", "--nccl-tests", str(perf_binary(tmp_path, "*"))]) == 1
-    said = json.loads(capfd.readouterr().out)["code_paths"]
-    assert said and all("slow on every code path" in words for words in said)
+    output = json.loads(capfd.readouterr().out)["code_paths"]
+    assert output and all("slow on every code path" in words for words in output)
 
 
 def test_a_cluster_is_compared_with_its_own_past_once_that_is_known(tmp_path, capfd):
@@ -172,6 +174,6 @@ def test_a_cluster_is_compared_with_its_own_past_once_that_is_known(tmp_path, ca
     assert one(436)[1]["sweep.baseline"] == "pass"
     code, healths, document = one(380)
     assert (code, healths["sweep.baseline"], healths["sweep.bandwidth"]) == (1, "degraded", "pass")
-    (told,) = [one["reason"] for one in document["sweep_verdicts"] if one["check"] == "sweep.baseline"]
-    assert "14 % below the mean of 6 runs" in told
+    (result,) = [one["reason"] for one in document["sweep_verdicts"] if one["check"] == "sweep.baseline"]
+    assert "14 % below the mean of 6 runs" in result
     assert len((tmp_path / "past.jsonl").read_text().splitlines()) == 6, "a slow run does not become the past"

@@ -76,7 +76,7 @@ def test_the_page_needs_nothing_and_runs_nothing(sheet: str) -> None:
     assert "http" not in text and "<script" not in text and "1 node earns" in text
 
 
-def test_what_nobody_watched_is_no_proof_of_uptime(sheet: str) -> None:
+def test_what_no_one_watched_is_no_proof_of_uptime(sheet: str) -> None:
     prices = report_sheet.load(sheet)
     blind = summed("2026-10", slices(["n2"], story("n2")[2:], [], 0, 30 * DAY), prices, 0, 30 * DAY, "cause")
     assert "in the time that was watched; the rest is unknown" in report_page.written(blind)
@@ -95,7 +95,7 @@ def test_a_month_is_its_seconds_in_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_text"),
     [
         ("", "supplier: expected at least one"),
         ("supplier = 3", "expected at least one"),
@@ -113,22 +113,22 @@ def test_a_month_is_its_seconds_in_utc() -> None:
         ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\ngpus_per_nod = 4", "did you mean gpus_per_node?"),
     ],
 )
-def test_a_wrong_sheet_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_sheet_is_refused(tmp_path: Path, text: str, expected_text: str) -> None:
     path = tmp_path / "prices.toml"
     path.write_text(text)
-    with pytest.raises((SettingsError, Refusal), match=said.replace("?", r"\?")):
+    with pytest.raises((SettingsError, Refusal), match=expected_text.replace("?", r"\?")):
         report_sheet.load(str(path))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected_text"),
     [(["--by", "colour"], "--by: expected one of team"), (["--out", "x.pdf"], "ends in .html or .csv")],
 )
 def test_what_was_asked_wrongly_is_refused(
-    arguments: list[str], said: str, sheet: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], expected_text: str, sheet: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["report", "--month", "2026-10", "--prices", sheet, *arguments]) == 64
-    assert said in capsys.readouterr().err
+    assert expected_text in capsys.readouterr().err
 
 
 VALUES = st.sampled_from(
@@ -142,8 +142,8 @@ KEYS = st.sampled_from(
 RIGHT = {"name": "'a'", "price_per_gpu_hour": "1"}
 
 
-def written(told: dict[str, str]) -> str:
-    return "\n".join(["[[supplier]]", *(f"{key} = {value}" for key, value in (RIGHT | told).items())])
+def written(expected: dict[str, str]) -> str:
+    return "\n".join(["[[supplier]]", *(f"{key} = {value}" for key, value in (RIGHT | expected).items())])
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])

@@ -23,9 +23,9 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_node_with_an_open_incident_on_its_gpu_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     show_node(FleetClock(), NODE, [INCIDENT])
-    said = capsys.readouterr().out
-    assert "open incident on node/n1/gpu/0: a GPU is slow; it costs" in said
-    assert "every check passes" in said and "what was seen" not in said
+    output = capsys.readouterr().out
+    assert "open incident on node/n1/gpu/0: a GPU is slow; it costs" in output
+    assert "every check passes" in output and "what was seen" not in output
     show_node(FleetClock(), {**NODE, "health": "unknown"}, [])
     assert "no check has reported yet" in capsys.readouterr().out
 
@@ -36,7 +36,7 @@ def test_whom_an_incident_concerns() -> None:
     assert not _concerns(INCIDENT, "n10") and not _concerns(INCIDENT, "n") and not _concerns(shared, "n2")
 
 
-def test_a_restart_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_restart_is_reported_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
     restart = {
         "at": 0.0,
         "gpu_hours": 1.0,
@@ -46,6 +46,6 @@ def test_a_restart_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -
         "notes": ["n1: Xid"],
     }
     _restarts([restart, {**restart, "from_step": 9, "notes": []}], FleetClock(), console())
-    said = capsys.readouterr().out
-    assert "4 steps made again from the beginning\n  n1: Xid\n" in said
-    assert "from step 9\n  no node of it left service before" in said
+    output = capsys.readouterr().out
+    assert "4 steps made again from the beginning\n  n1: Xid\n" in output
+    assert "from step 9\n  no node of it left service before" in output

@@ -30,7 +30,7 @@ def test_many_unknowns_are_named_up_to_a_number() -> None:
     assert line.why.endswith("and 3 more")
 
 
-def test_an_action_is_told_when_it_ended_and_an_open_one_as_it_stands() -> None:
+def test_an_action_is_reported_when_it_ended_and_an_open_one_as_it_stands() -> None:
     output = lines([action(1, "proposed", 1), action(1, "claimed", 2), action(2, "proposed", 3), action(1, "done", 4)])
     assert [(line.at, line.what) for line in output] == [(3, "drain proposed"), (4, "drain done")]
 

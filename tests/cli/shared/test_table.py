@@ -12,10 +12,10 @@ from holdfast.cli.shared.table import plain, printable, styled
 def test_an_escape_sequence_is_shown_and_not_obeyed(show) -> None:  # type: ignore[no-untyped-def]
     out = Console(file=io.StringIO(), force_terminal=True, width=200)
     out.print(show("\x1b]52;c;ZXZpbA==\x07\x9b2J[bold]GPU 3\u202e"), highlight=False)
-    said = out.file.getvalue()  # type: ignore[attr-defined]
-    assert not set("\x1b\x07\x9b\u202e") & set(said)
-    assert "\\x1b]52" in said
-    assert "[bold]GPU 3" in said
+    output = out.file.getvalue()  # type: ignore[attr-defined]
+    assert not set("\x1b\x07\x9b\u202e") & set(output)
+    assert "\\x1b]52" in output
+    assert "[bold]GPU 3" in output
 
 
 def test_letters_of_any_script_stay() -> None:

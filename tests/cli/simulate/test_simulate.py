@@ -67,7 +67,7 @@ def test_it_stops_when_it_knows_enough(small: str, capsys: pytest.CaptureFixture
     assert answer(capsys, small, "--replicas", "400", "--precision", "5%")["replicas"] == 10
 
 
-def test_two_policies_are_told_apart_with_the_same_rng(
+def test_two_policies_are_distinguished_with_the_same_rng(
     small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "slower.toml"
@@ -92,7 +92,7 @@ def test_a_sweep_goes_through_every_combination_and_names_the_best(
     assert picture.read_text().startswith("<svg")
 
 
-def test_sweeps_are_read_as_they_are_said() -> None:
+def test_sweeps_are_read_as_they_are_reported() -> None:
     assert [dict(one)["cluster.spares"] for one in parse_sweep("spares=0:64:8")] == list(range(0, 65, 8))
     times = [dict(one)["repair.time"] for one in parse_sweep("mttr=1h:3d")]
     assert times[0] == "3600s" and times[-1] == "259200s" and len(times) == 5
@@ -115,7 +115,7 @@ def test_a_price_buys_nothing_where_nothing_is_productive(small: str, capsys: py
     assert "2.00 USD per paid GPU-hour buys no productive one." in capsys.readouterr().out
 
 
-def test_what_takes_longer_than_the_time_between_failures_is_said(
+def test_what_takes_longer_than_the_time_between_failures_is_reported(
     small: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     notes = answer(capsys, small, "--set", "write=20h", "--replicas", "2")["notes"]
@@ -130,7 +130,9 @@ def test_what_was_reported_stands_beside_the_answer(small: str, capsys: pytest.C
     assert "Reported: 419 interruptions" in capsys.readouterr().out
 
 
-def test_ageing_parts_are_new_and_that_is_said(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ageing_parts_are_new_and_that_is_reported(
+    small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = tmp_path / "lives.csv"
     rows = [f"{number},{4 + number / 100},true" for number in range(100)]
     log.write_text("\n".join(["device,years,died", *rows]))
@@ -150,7 +152,7 @@ def test_the_coarse_model_says_that_it_is_another(small: str, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected_text"),
     [
         ("[cluster]\nnodes = 20\ndayz = 3", "line 3: cluster.dayz: unknown key; did you mean days?"),
         ("clutser = 1", "line 1: clutser: unknown key; did you mean cluster?"),
@@ -177,14 +179,14 @@ def test_the_coarse_model_says_that_it_is_another(small: str, capsys: pytest.Cap
         ),
     ],
 )
-def test_a_wrong_file_is_refused_with_its_line(line: str, said: str) -> None:
+def test_a_wrong_file_is_refused_with_its_line(line: str, expected_text: str) -> None:
     with pytest.raises((Refusal, SettingsError)) as caught:
         parse(line, "x.toml")
-    assert said in str(caught.value)
+    assert expected_text in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected_text"),
     [
         ("hazard.rate=99999", "hazard[0].rate: expected 0 to 3650"),
         ("hazard.rate=-1", "hazard[0].rate: expected 0 to 3650"),
@@ -203,14 +205,16 @@ def test_a_wrong_file_is_refused_with_its_line(line: str, said: str) -> None:
         ("cluster[0].spares=1", "--set: cluster[0].spares: expected a key of the file's tables"),
     ],
 )
-def test_what_cannot_be_is_refused(small: str, change: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_is_refused(
+    small: str, change: str, expected_text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["simulate", small, "--set", change, "--json"]) == 64
     printed = capsys.readouterr()
-    assert said in printed.err and printed.out == "" and printed.err.count("\n") == 1
+    assert expected_text in printed.err and printed.out == "" and printed.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected_text"),
     [
         (["no-such-file.toml"], "no-such-file.toml: No such file"),
         (["llama3", "--sweep", "spares=8:0"], "expected FROM below TO"),
@@ -227,9 +231,11 @@ def test_what_cannot_be_is_refused(small: str, change: str, said: str, capsys: p
         (["llama3", "--compare", "llama3", "--sweep", "spares=0:1"], "--compare and --sweep are two different studies"),
     ],
 )
-def test_what_was_asked_wrongly_is_refused(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_asked_wrongly_is_refused(
+    arguments: list[str], expected_text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["simulate", *arguments]) == 64
-    assert said in capsys.readouterr().err
+    assert expected_text in capsys.readouterr().err
 
 
 @given(
@@ -250,13 +256,13 @@ def test_the_examples_of_the_docs_run(
     scenario = page.split("```toml\n")[1].split("```")[0].replace("days = 90", "days = 9")
     Path("next-year.toml").write_text(scenario)
     Path("tolerant.toml").write_text(scenario.replace('"fail"', '"choose_last"'))
-    for command, said in re.findall(r"\$ holdfast (simulate next-year.*)\n(.*)\n", page):
+    for command, message in re.findall(r"\$ holdfast (simulate next-year.*)\n(.*)\n", page):
         assert run(shlex.split(command)) == 0
-        assert capsys.readouterr().out.startswith(said.strip("`"))
+        assert capsys.readouterr().out.startswith(message.strip("`"))
 
 
 @pytest.mark.slow
 def test_llama_3_is_what_the_docs_say(capsys: pytest.CaptureFixture[str]) -> None:
-    ((command, said),) = re.findall(r"\$ holdfast (simulate llama3.*)\n(.*)\n", PAGE.read_text())
+    ((command, message),) = re.findall(r"\$ holdfast (simulate llama3.*)\n(.*)\n", PAGE.read_text())
     assert run(shlex.split(command)) == 0
-    assert capsys.readouterr().out.splitlines()[0] == said
+    assert capsys.readouterr().out.splitlines()[0] == message

@@ -51,10 +51,10 @@ def test_two_policies_compared_on_two_nodes(two_nodes: int, tmp_path: Path, caps
     bear, replace = tmp_path / "bear.toml", tmp_path / "replace.toml"
     bear.write_text(SCENARIO.replace("DEGRADED", "choose_last"))
     replace.write_text(SCENARIO.replace("DEGRADED", "fail").replace("small", "replaced"))
-    told = []
+    result = []
     for where in ("ray", "processes"):
         command = ["simulate", str(bear), "--compare", str(replace), "--replicas", "6", "--on", where, "--json"]
         assert run(command) == 0
-        told.append(json.loads(capsys.readouterr().out))
-    assert told[0] == told[1]
-    assert "more productive time: significant" in told[0]["verdict"]
+        result.append(json.loads(capsys.readouterr().out))
+    assert result[0] == result[1]
+    assert "more productive time: significant" in result[0]["verdict"]

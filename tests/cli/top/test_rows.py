@@ -57,7 +57,7 @@ def test_a_row_says_why_and_takes_no_name_for_markup() -> None:
     assert cells == ["[red]x[/]\\x1b[2J", "p", "testing", "2 min", "pass", "gpu.ecc: passed"]
 
 
-def test_the_top_lines_count_stages_and_tell_breakers_and_incidents() -> None:
+def test_the_top_lines_count_stages_and_report_breakers_and_incidents() -> None:
     pool = {"pool": "p", "nodes": 4, "out": 2, "cap": 1, "breaker_open": True, "reason": "too many", "spares_short": 1}
     fleet = {"nodes": 4, "stages": {"ready": 2, "quarantined": 1, "allocated": 1}, "pools": [pool], "dry_run": True}
     view = LiveFleet(fleet, {one["name"]: one for one in FLEET}, (), NOW)
@@ -66,18 +66,18 @@ def test_the_top_lines_count_stages_and_tell_breakers_and_incidents() -> None:
         "pool p: 2 of 4 out, at most 1; breaker OPEN, it only observes: too many; 1 spare short"
     )
     assert top_rows.connection(view, NOW).plain == "live, dry run: actions are only recorded"
-    told = {"subject": "cdu/c2", "cause": "coolant.flow", "opened": NOW - 60, "reason": "flow fell"}
-    said = top_rows.incidents([told] * 6, CLOCK).plain.splitlines()
-    assert said[:2] == ["6 open incidents", "  cdu/c2: coolant.flow for 1 min: flow fell"]
-    assert said[-1] == "  and 2 more: holdfast incident list"
+    result = {"subject": "cdu/c2", "cause": "coolant.flow", "opened": NOW - 60, "reason": "flow fell"}
+    output = top_rows.incidents([result] * 6, CLOCK).plain.splitlines()
+    assert output[:2] == ["6 open incidents", "  cdu/c2: coolant.flow for 1 min: flow fell"]
+    assert output[-1] == "  and 2 more: holdfast incident list"
 
 
-def test_a_controller_that_is_away_is_said_with_the_time_since() -> None:
-    said = top_rows.connection(LiveFleet({}, {}, (), NOW - 90, error="connection refused"), NOW).plain
-    assert said.startswith("NOT LIVE since ") and "(2 min): connection refused" in said and "last view" in said
+def test_a_controller_that_is_away_is_reported_with_the_time_since() -> None:
+    output = top_rows.connection(LiveFleet({}, {}, (), NOW - 90, error="connection refused"), NOW).plain
+    assert output.startswith("NOT LIVE since ") and "(2 min): connection refused" in output and "last view" in output
 
 
-def test_a_cut_is_said() -> None:
+def test_a_cut_is_reported() -> None:
     assert "the first 500 are shown" in top_rows.shown_text(500, 12_500, "worst first", "").plain
     assert top_rows.shown_text(3, 3, "by name", "x").plain == "3 nodes, by name, with 'x'"
 

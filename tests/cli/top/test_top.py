@@ -103,8 +103,8 @@ def test_a_node_shows_verdicts_evidence_and_history(controller: Controller) -> N
         assert cells(pilot, "#verdicts")[0][3] == "[b]Xid 63[/b]"
         await until(pilot, lambda: "2 rows remapped" in words(pilot, "#evidence"), "its evidence")
         assert any("testing -> ready" in row[2] for row in cells(pilot, "#history"))
-        told = pilot.app.screen.query_one("#history", DataTable)
-        await until(pilot, lambda: told.ordered_columns[0].content_width == 19, "a time that is not cut")
+        result = pilot.app.screen.query_one("#history", DataTable)
+        await until(pilot, lambda: result.ordered_columns[0].content_width == 19, "a time that is not cut")
         assert "n04" in words(pilot, "#who") and "pool default" in words(pilot, "#place")
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.screen.query("#nodes"), "back at the fleet")
@@ -112,7 +112,7 @@ def test_a_node_shows_verdicts_evidence_and_history(controller: Controller) -> N
     on_screen(controller, play)
 
 
-def test_a_controller_that_goes_away_is_said_and_the_last_view_stays(tmp_path: Path) -> None:
+def test_a_controller_that_goes_away_is_reported_and_the_last_view_stays(tmp_path: Path) -> None:
     with running(tmp_path / "short") as controller:
         controller.ready_node("n01")
 
@@ -128,7 +128,7 @@ def test_a_controller_that_goes_away_is_said_and_the_last_view_stays(tmp_path: P
         on_screen(controller, play)
 
 
-def test_what_cannot_be_shown_is_said_in_one_sentence(
+def test_what_cannot_be_shown_is_reported_in_one_sentence(
     controller: Controller, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(["top", "--url", controller.url]) == 1
@@ -136,12 +136,12 @@ def test_what_cannot_be_shown_is_said_in_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("hidden", "told"),
+    ("hidden", "expected"),
     [("textual", "textual is not installed; it comes with: pip install '.[top]' in a clone"), ("", "token")],
     ids=["without the extra", "with a wrong token"],
 )
 def test_in_a_terminal_it_refuses_before_it_takes_the_screen(
-    controller: Controller, tmp_path: Path, hidden: str, told: str
+    controller: Controller, tmp_path: Path, hidden: str, expected: str
 ) -> None:
     hide = f"import sys; sys.modules[{hidden!r}] = None\n" if hidden else ""
     code = f"{hide}from holdfast.cli.app import run\nraise SystemExit(run(['top', '--url', {controller.url!r}]))"
@@ -155,4 +155,4 @@ def test_in_a_terminal_it_refuses_before_it_takes_the_screen(
         os.close(ours)
         os.close(theirs)
     assert done.returncode == 1
-    assert told in done.stderr.decode() and done.stderr.count(b"\n") == 1
+    assert expected in done.stderr.decode() and done.stderr.count(b"\n") == 1

@@ -24,8 +24,8 @@ def test_every_mistake_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
         '[[edge]]\nkind = "cools"\nfrom = "loop/l1"\nto = "rack/r1"\n'
     )
     assert run(["topology", "check", str(file)]) == 64
-    said = capsys.readouterr().err
-    assert "did you mean cools?" in said and "loop/l1 is an orphan" in said
+    output = capsys.readouterr().err
+    assert "did you mean cools?" in output and "loop/l1 is an orphan" in output
 
 
 def test_slurms_file_is_drawn_and_can_be_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ def incident(state: str = "open", per_hour: float = 0.0) -> dict[str, Any]:
     }
 
 
-def test_an_incident_is_told_when_it_opens_when_it_has_a_price_and_when_it_is_over(
+def test_an_incident_is_reported_when_it_opens_when_it_has_a_price_and_when_it_is_over(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     priced: dict[str, bool] = {}

@@ -57,7 +57,7 @@ def up(tmp_path: Path) -> Iterator[Up]:
         it.process.wait()
 
 
-def test_killed_it_leaves_nobody_behind(up: Up) -> None:
+def test_killed_it_leaves_no_one_behind(up: Up) -> None:
     children = up.children()
     assert children
     up.process.send_signal(signal.SIGKILL)
@@ -72,7 +72,7 @@ def test_a_second_one_on_the_same_data_says_so_and_harms_nothing(up: Up) -> None
     assert up.holdfast("node", "list", "--json").returncode == 0
 
 
-def test_it_ends_by_itself_and_tells_what_happened(tmp_path: Path) -> None:
+def test_it_ends_by_itself_and_reports_what_happened(tmp_path: Path) -> None:
     it = Up(tmp_path, "--seconds", "5")
     assert it.process.wait(TIMEOUT_SECONDS) == 0, it.log.read_text()
     output = it.log.read_text()
@@ -89,7 +89,7 @@ def test_a_part_that_dies_ends_it_with_its_name(up: Up) -> None:
     assert last.startswith("holdfast: the simulated fleet ended by itself, killed by signal 9")
 
 
-def test_what_is_printed_lets_nobody_act(tmp_path: Path) -> None:
+def test_what_is_printed_lets_no_one_act(tmp_path: Path) -> None:
     it = Up(tmp_path, "--no-agent", demo=False)
     try:
         it.until_it_listens()

@@ -92,7 +92,7 @@ def test_the_exact_share_is_what_a_played_run_delivers(seed: int) -> None:
     assert done / clock == pytest.approx(c.ettr(tau, write, between, restart), rel=0.01)
 
 
-def test_what_cannot_work_is_said() -> None:
+def test_what_cannot_work_is_reported() -> None:
     with pytest.raises(NoProgress, match="no progress is possible: writing a checkpoint takes 700 s"):
         c.best_interval(700, 120)
     with pytest.raises(NoProgress, match="from one checkpoint to the next"):

@@ -66,16 +66,16 @@ def test_a_day_has_a_price_only_where_somebody_gave_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unknown", "said"),
+    ("unknown", "expected"),
     [
         ({"gpus": None}, "job/a: how many GPUs it holds is not known"),
         ({"gpus": 0.0}, "job/a: how many GPUs it holds is not known"),
         ({"share_now": None}, "job/a: its slowdown is not measured"),
     ],
 )
-def test_what_is_not_measured_is_said_and_not_priced(unknown: dict[str, object], said: str) -> None:
+def test_what_is_not_measured_is_reported_and_not_priced(unknown: dict[str, object], expected: str) -> None:
     found = bill([loss(day_value=1.0, **unknown)], Prices(), hours=10.0)
-    assert found.unpriced == (said,)
+    assert found.unpriced == (expected,)
     assert found.gpu_hours == 0.0
     assert costs(found)["rollback"] == (0.0, 0.0)
     assert found.layers[0].formula == "no measured loss"
@@ -88,7 +88,7 @@ def test_a_job_whose_past_is_not_measured_is_not_priced() -> None:
     assert bill([loss(share_so_far=None)], Prices(), hours=10.0).gpu_hours == 0.0
 
 
-def test_tokens_are_counted_where_a_service_tells_them() -> None:
+def test_tokens_are_counted_where_a_service_reports_them() -> None:
     assert bill([loss()], Prices(), hours=10.0).tokens is None
     served = loss(subject="pool/a", tokens_per_second=50.0)
     assert bill([loss(), served], Prices(), hours=2.0).tokens == pytest.approx(50 * 0.1 * 2 * 3600)
@@ -152,7 +152,7 @@ def test_a_span_of_nothing_has_no_mean(hours: float, lost: float) -> None:
     ("worked", "labour"),
     [(0.0, (0.0, 560.0)), (1.0, (280.0, 560.0)), (2.0, (560.0, 560.0)), (5.0, (1400.0, 1400.0))],
 )
-def test_hours_that_were_worked_are_told_and_no_fewer_than_expected_follow(
+def test_hours_that_were_worked_are_reported_and_no_fewer_than_expected_follow(
     worked: float, labour: tuple[float, float]
 ) -> None:
     assert costs(bill([loss()], Prices(), hours=9.0, worked_hours=worked))["labour"] == labour

@@ -91,7 +91,7 @@ def test_each_form_has_its_range(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("middle", "first"), [(4.0, 34), (100.0, 210)])
-def test_a_search_begins_ten_standard_deviations_out_and_doubles(
+def test_a_search_starts_ten_standard_deviations_out_and_doubles(
     monkeypatch: pytest.MonkeyPatch, middle: float, first: int
 ) -> None:
     asked: list[float] = []

@@ -41,7 +41,7 @@ def test_a_node_that_is_still_out_counts_as_failed_and_not_as_repaired() -> None
 
 
 def test_an_operators_word_and_work_between_workloads_are_no_failures() -> None:
-    told = [
+    result = [
         *BORN,
         change(20, S.READY, S.ALLOCATED, H.JOB_STARTED),
         change(50, S.ALLOCATED, S.CLEANING, H.JOB_ENDED),
@@ -49,13 +49,13 @@ def test_an_operators_word_and_work_between_workloads_are_no_failures() -> None:
         change(60, S.TESTING, S.READY, H.TEST_PASSED),
         change(80, S.READY, S.DRAINING, H.QUARANTINE),
     ]
-    found = read(told, now=100)
+    found = read(result, now=100)
     assert (found.failures, found.service_seconds) == (0, 60)
 
 
 def test_a_test_after_work_that_fails_is_a_failure() -> None:
-    told = [*BORN, change(30, S.READY, S.TESTING, H.RETEST), change(40, S.TESTING, S.QUARANTINED, H.TEST_FAILED)]
-    assert read(told, now=50).failures == 1
+    result = [*BORN, change(30, S.READY, S.TESTING, H.RETEST), change(40, S.TESTING, S.QUARANTINED, H.TEST_FAILED)]
+    assert read(result, now=50).failures == 1
 
 
 def test_nodes_are_apart_and_order_does_not_matter() -> None:

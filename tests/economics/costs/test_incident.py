@@ -60,7 +60,7 @@ def test_the_total_is_the_sum_and_more_never_costs_less(
 
 
 @pytest.mark.parametrize("wrong", [{"gpus": 0}, {"price": -1}, {"slow_share": 2}, {"restore_hours": -1}, {"wage": -1}])
-def test_what_cannot_be_is_said(wrong: dict[str, float]) -> None:
+def test_what_cannot_be_is_reported(wrong: dict[str, float]) -> None:
     with pytest.raises(BadNumber):
         layers(replace(KNOWN, **wrong))
 

@@ -65,7 +65,7 @@ def test_the_storage_to_buy_is_far_less_with_a_memory_tier() -> None:
         storage_write_seconds_for(0.9999, memory, storage)
 
 
-def test_a_hopeless_schedule_is_said() -> None:
+def test_a_hopeless_schedule_is_reported() -> None:
     with pytest.raises(NoProgress, match="no progress is possible"):
         schedule([level("storage", 6000, 1e-3)])
 

@@ -57,7 +57,7 @@ def test_an_observed_rate_has_its_interval() -> None:
     assert seen.low == pytest.approx(0.1538, abs=1e-4) and seen.high == pytest.approx(0.3571, abs=1e-4)
 
 
-def test_nothing_to_fit_is_said() -> None:
+def test_nothing_to_fit_is_reported() -> None:
     with pytest.raises(BadNumber, match="two different ages"):
         fit_weibull([Lifetime(1.0, True), Lifetime(1.0, True)])
     with pytest.raises(BadNumber, match="no time was watched"):
@@ -80,7 +80,7 @@ def test_the_ratio_of_two_cohorts_by_hand() -> None:
         compare(first, [Lifetime(1.0, False)])
 
 
-def test_where_all_fail_together_nothing_can_be_told() -> None:
+def test_where_all_fail_together_nothing_can_be_reported() -> None:
     both = [Lifetime(1.0, True)]
     assert compare(both, both).chi_square == 0.0
 

@@ -39,7 +39,7 @@ def test_the_size_found_delivers_just_that(goodput: float, restart: float) -> No
     assert size < stalled_by_restarts(run) * 2
 
 
-def test_what_no_size_delivers_is_said() -> None:
+def test_what_no_size_delivers_is_reported() -> None:
     with pytest.raises(NoProgress, match="even one GPU"):
         largest(replace(STORAGE, bytes_per_second=1e4, state_bytes=1e18), 0.5)
     assert stalled_by_restarts(STORAGE) == inf
@@ -55,7 +55,7 @@ def test_restarts_stall_a_run_when_failures_come_as_fast() -> None:
     assert stalled_by_restarts(replace(STORAGE, restart_seconds=600.0)) == pytest.approx(3e5)
 
 
-def test_state_and_bandwidth_grow_as_they_are_said_to() -> None:
+def test_state_and_bandwidth_grow_as_they_are_reported_to() -> None:
     growing = replace(STORAGE, growing=True)
     assert STORAGE.state(163_840) == 5e12
     assert growing.state(16_384) == pytest.approx(5e12)

@@ -68,7 +68,7 @@ jobs = st.builds(
 
 
 @given(st.lists(changes, max_size=8), st.lists(jobs, max_size=4), st.floats(0, 60))
-def test_every_second_is_told_once(story: list[StageChange], ran: list[Job], interval: float) -> None:
+def test_every_second_is_reported_once(story: list[StageChange], ran: list[Job], interval: float) -> None:
     found = slices(["n1"], story, ran, 0, 100, interval)
     reached = 0.0
     for one in found:
@@ -147,7 +147,7 @@ def test_allocated_time_is_shared_out_to_the_jobs_that_ran_then() -> None:
     ]  # fmt: skip
 
 
-def test_a_job_that_still_runs_reaches_to_the_end_and_one_beside_it_is_told_as_the_first() -> None:
+def test_a_job_that_still_runs_reaches_to_the_end_and_one_beside_it_is_reported_as_the_first() -> None:
     assert whose([job(0, None, id="a"), job(10, 40, id="b")]) == [(0, 100, "productive", "a", "no account")]
     assert [row[3] for row in whose([job(0, 50, id="a"), job(10, 80, id="b")])] == ["a", "b", "no job"]
 
@@ -187,26 +187,26 @@ def test_a_job_that_died_at_the_end_of_its_node_repeats_too() -> None:
     assert whose([job(0, 50, JobState.NODE_FAILED)], 200)[0] == (0, 50, "rework", "7", "no account")
 
 
-def test_nothing_is_repeated_where_nobody_says_how_long_an_interval_is() -> None:
+def test_nothing_is_repeated_where_no_one_says_how_long_an_interval_is() -> None:
     assert "rework" not in {one.part for one in slices(["n1"], STORY, [JOB], 0, 100)}
 
 
-def test_jobs_are_told_by_their_start_even_from_nothing_on() -> None:
+def test_jobs_are_reported_by_their_start_even_from_nothing_on() -> None:
     assert [row[3] for row in whose([job(0.5, 90, id="b"), job(0, 50, id="a")])] == ["a", "b", "no job"]
     assert whose([job(-5, 20, id="a")])[0] == (0, 20, "productive", "a", "no account")
     assert whose([job(100, 120, id="a"), job(-9, 0, id="b")]) == [(0, 100, "productive", "no job", "no job")]
 
 
 def test_what_was_seen_first_is_the_evidence_of_an_outage() -> None:
-    def told(at: float, after: Stage, kind: EventKind, cause: str, reason: str) -> StageChange:
+    def result(at: float, after: Stage, kind: EventKind, cause: str, reason: str) -> StageChange:
         return StageChange(node="n1", at=at, before=S.READY, after=after, event=kind, cause=cause, reason=reason)
 
     story = [
-        told(10, S.DRAINING, H.FAILED, "gpu_xid", "XID 79"),
-        told(20, S.QUARANTINED, H.EMPTIED, "", "drained"),
-        told(30, S.READY, H.TEST_PASSED, "", "well"),
-        told(40, S.SPARE, H.RELEASE, "", "kept"),
-        told(50, S.CLEANING, H.FAILED, "gpu_ecc", "row 7"),
+        result(10, S.DRAINING, H.FAILED, "gpu_xid", "XID 79"),
+        result(20, S.QUARANTINED, H.EMPTIED, "", "drained"),
+        result(30, S.READY, H.TEST_PASSED, "", "well"),
+        result(40, S.SPARE, H.RELEASE, "", "kept"),
+        result(50, S.CLEANING, H.FAILED, "gpu_ecc", "row 7"),
     ]
     found = slices(["n1"], story, [], 0, 60)
     assert [(one.part, one.cause, one.seen) for one in found] == [

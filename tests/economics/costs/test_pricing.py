@@ -118,7 +118,7 @@ def test_the_largest_claim_comes_first_and_then_by_name() -> None:
     assert found[0].uptime == pytest.approx(0.95)
 
 
-def test_an_outage_tells_what_was_seen_where_it_was() -> None:
+def test_an_outage_reports_what_was_seen_where_it_was() -> None:
     assert Outage(node="n1", begin=0, end=1, what="gpu.lost", seen="GPU 3").description == "gpu.lost: GPU 3"
     assert Outage(node="n1", begin=0, end=1, what="gpu.lost").description == "gpu.lost"
 

@@ -42,7 +42,7 @@ def test_a_third_copy_helps() -> None:
 
 
 @pytest.mark.parametrize(("nodes", "replicas", "dead"), [(7, 2, 1), (8, 0, 1), (8, 2, 9), (8, 2, -1)])
-def test_what_cannot_be_is_said(nodes: int, replicas: int, dead: int) -> None:
+def test_what_cannot_be_is_reported(nodes: int, replicas: int, dead: int) -> None:
     with pytest.raises(BadNumber):
         loss_chance(nodes, replicas, dead)
 

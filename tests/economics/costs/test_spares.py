@@ -53,7 +53,7 @@ def test_one_crew_is_the_geometric_queue() -> None:
     assert crew.spares_for(0.9375) == 3  # 1 - 0.5^4
 
 
-def test_a_queue_that_grows_for_ever_is_said() -> None:
+def test_a_queue_that_grows_for_ever_is_reported() -> None:
     with pytest.raises(NoProgress, match="no number of spares is enough"):
         Crews(5, 39.9)
 

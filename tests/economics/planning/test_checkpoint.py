@@ -38,7 +38,7 @@ def test_an_hour_between_failures_by_hand() -> None:
     assert "ettr_95_percent" not in found
 
 
-def test_a_write_is_told_or_size_and_bandwidth() -> None:
+def test_a_write_is_reported_or_size_and_bandwidth() -> None:
     assert asked(write=None, state="40GB", bandwidth="2GB/s").document()["write_seconds"] == 20.0
     for wrong in (
         {"bandwidth": "2GB/s"},

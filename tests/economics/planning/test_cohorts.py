@@ -13,7 +13,7 @@ def by_key(lives: list[Lifetime], against: list[Lifetime] | None = None) -> dict
     return {figure.key: (figure.value, figure.shown) for figure in figures(lives, against or [])}
 
 
-def test_survival_is_told_for_as_long_as_was_watched() -> None:
+def test_survival_is_reported_for_as_long_as_was_watched() -> None:
     shares, shown = by_key(TEN)["surviving_by_years"]  # type: ignore[misc]
     assert shares == {"0.5": pytest.approx(0.8), "1": pytest.approx(0.8), "2": pytest.approx(0.7)}
     assert shown.startswith("0.5 y 80.0 % +- 24.79 %")  # 1.96 times Greenwood's 0.1265
@@ -26,7 +26,7 @@ def test_before_the_first_failure_everyone_survives() -> None:
     assert by_key([]) == {}
 
 
-def test_how_parts_age_is_said_in_words() -> None:
+def test_how_parts_age_is_reported_in_words() -> None:
     early = [Lifetime(years, True) for years in (0.001, 0.01, 0.1, 1.0)]
     assert "below 1, parts fail early" in by_key(early)["weibull_shape"][1]  # type: ignore[index]
     worn = [Lifetime(years, True) for years in (4.0, 4.5, 5.0, 5.5)]
@@ -44,19 +44,19 @@ def test_two_cohorts_differ_or_not() -> None:
     assert "failures_beside_the_other_cohort" not in by_key(short)
 
 
-def test_a_failure_counts_at_its_own_age_and_before_the_first_nobody_is_lost() -> None:
+def test_a_failure_counts_at_its_own_age_and_before_the_first_no_one_is_lost() -> None:
     lives = [Lifetime(1.0, True)] + [Lifetime(2.0, False)] * 9
     shares, shown = by_key(lives)["surviving_by_years"]  # type: ignore[misc]
     assert shares == {"0.5": 1.0, "1": pytest.approx(0.9), "2": pytest.approx(0.9)}
     assert shown.startswith("0.5 y 100.0 % +- 0.00 %")
 
 
-def test_wear_begins_above_one() -> None:
+def test_wear_starts_above_one() -> None:
     mild = [Lifetime(years, True) for years in (1.0, 2.0, 3.0, 7.0)]
     assert "above 1, they wear" in by_key(mild)["weibull_shape"][1]  # type: ignore[index]
 
 
-def test_a_small_p_is_told_as_one() -> None:
+def test_a_small_p_is_reported_as_one() -> None:
     first = [Lifetime(1.0, n < 20) for n in range(100)]
     second = [Lifetime(1.0, n < 10) for n in range(100)]
     _, shown = by_key(first, second)["failures_beside_the_other_cohort"]  # type: ignore[misc]

@@ -16,7 +16,7 @@ def document(**more: str) -> dict[str, object]:
     return cost.answer(Asked(), replace(PLAIN, **more)).document()
 
 
-def test_what_nobody_told_is_ten_minutes_unnoticed_and_half_an_hour_repeated() -> None:
+def test_what_no_one_reported_is_ten_minutes_unnoticed_and_half_an_hour_repeated() -> None:
     found = document()
     assert found["direct_compute"] == pytest.approx(100 * 2 / 6)
     assert found["rollback"] == pytest.approx(100 * 2 * 0.5)
@@ -40,7 +40,7 @@ def test_every_number_by_hand() -> None:
     assert found["schedule_slip"] == pytest.approx(2400 * (13 / 24 - 0.5) * 0.5)
 
 
-def test_a_slip_without_a_value_is_said_not_to_be_in_the_total() -> None:
+def test_a_slip_without_a_value_is_reported_not_to_be_in_the_total() -> None:
     without = cost.answer(Asked(), PLAIN)
     assert without.figures[0].shown.endswith(" without the slip")
     assert any("needs --day-value" in note for note in without.notes)
@@ -50,14 +50,14 @@ def test_a_slip_without_a_value_is_said_not_to_be_in_the_total() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "missing"),
+    ("expected", "missing"),
     [("slow", "slow-for"), ("slow_for", "slow"), ("blast", "repair"), ("repair", "blast"), ("alternative", "queued"),
      ("queued", "alternative"), ("people", "hours"), ("hours", "people"), ("float_days", "day-value")],
 )  # fmt: skip
-def test_half_of_a_product_changes_nothing_and_is_said(told: str, missing: str) -> None:
+def test_half_of_a_product_changes_nothing_and_is_reported(expected: str, missing: str) -> None:
     values = {"slow": "20%", "slow_for": "2h", "repair": "2h", "hours": "2h", "queued": "50%"}
-    notes = cost.answer(Asked(), replace(PLAIN, **{told: values.get(told, "1")})).notes
-    assert f"--{told.replace('_', '-')} changes nothing without --{missing}" in notes
+    notes = cost.answer(Asked(), replace(PLAIN, **{expected: values.get(expected, "1")})).notes
+    assert f"--{expected.replace('_', '-')} changes nothing without --{missing}" in notes
 
 
 def test_what_matters_is_what_is_there_and_moves_the_total() -> None:
@@ -83,7 +83,7 @@ def test_a_gpu_has_the_catalogs_price() -> None:
     assert asked.given[0].name == "price"
 
 
-def test_the_curve_tells_what_quick_detection_is_worth() -> None:
+def test_the_curve_reports_what_quick_detection_is_worth() -> None:
     chart = cost.answer(Asked(), replace(PLAIN, detect="30m", rework="0s")).chart()
     (line,) = chart.lines
     assert (line.points[0], line.points[-1], len(line.points)) == ((0.0, 0.0), (120.0, pytest.approx(400.0)), 41)
@@ -92,7 +92,7 @@ def test_the_curve_tells_what_quick_detection_is_worth() -> None:
     assert soon.lines[0].points[-1][0] == 60.0  # an hour at least
 
 
-def test_both_halves_of_a_product_are_told_of_by_nobody() -> None:
+def test_both_halves_of_a_product_are_reported_of_by_no_one() -> None:
     whole = replace(
         PLAIN, slow="20%", slow_for="2h", people="2", hours="1h", day_value="1", float_days="1", critical="1"
     )
@@ -102,7 +102,7 @@ def test_both_halves_of_a_product_are_told_of_by_nobody() -> None:
         cost.price(Asked(), None)
 
 
-def test_what_moves_the_total_by_cents_is_told_too() -> None:
+def test_what_moves_the_total_by_cents_is_reported_too() -> None:
     small = cost.answer(Asked(), replace(PLAIN, gpus="1", price="0.1"))
     assert {sensitivity.name for sensitivity in small.sensitivities} == {
         "gpus",

@@ -19,7 +19,7 @@ def asked(rate: str | None = "1", **more: str | bool | None) -> PlanAnswer:
     return limit.answer(Asked(), rate, *texts.values())  # type: ignore[arg-type]
 
 
-def test_what_nobody_told_is_a_frontier_model_on_llamas_storage() -> None:
+def test_what_no_one_reported_is_a_frontier_model_on_llamas_storage() -> None:
     run = ScaledRun(gpu_seconds_between=YEAR, state_bytes=5e12, bytes_per_second=2e12, reference_gpus=16384.0,
               growing=False, network_exponent=0.0, restart_seconds=600.0)  # fmt: skip
     found = asked().document()
@@ -46,7 +46,7 @@ def test_an_exponent_is_from_storage_to_full_bisection(text: str, good: bool) ->
             asked(exponent=text)
 
 
-def test_sizes_without_an_end_and_runs_without_a_beginning_are_said() -> None:
+def test_sizes_without_an_end_and_runs_without_a_beginning_are_reported() -> None:
     assert "any size" in asked(exponent="1", restart="0s").headline
     poor = asked("365", state="1PB", bandwidth="1TB/s")
     assert poor.headline.startswith("Not even one GPU is productive 90 % of the time; 50 % up to ")
@@ -85,7 +85,7 @@ def test_nothing_is_written_nowhere(wrong: dict[str, str]) -> None:
         asked(**wrong)
 
 
-def test_growing_is_told_among_the_inputs() -> None:
+def test_growing_is_reported_among_the_inputs() -> None:
     assert asked(growing=True).document()["inputs"]["growing"]["value"] == 1.0
     assert asked(growing=True).document()["wall_gpus"] < asked().document()["wall_gpus"] < inf
 
@@ -105,7 +105,7 @@ def test_what_is_shown_to_people() -> None:
     assert {given.name: given.shown for given in asked().inputs}["growing"] == "no"
 
 
-def test_a_doubtful_rate_is_told() -> None:
+def test_a_doubtful_rate_is_reported() -> None:
     assert any("is a count" in note for note in asked("0.9").notes)
     assert len(asked("0.9/y").notes) == 1
 
@@ -117,7 +117,7 @@ def test_what_matters_is_of_the_size_at_ninety_percent() -> None:
     assert half["halved"] == pytest.approx(largest(run, 0.9))
 
 
-def test_a_curve_begins_with_one_gpu() -> None:
+def test_a_curve_starts_with_one_gpu() -> None:
     assert asked("365", restart="1h").chart().lines[0].points[0][0] == pytest.approx(1.0)
     assert asked("365", state="1PB", bandwidth="1TB/s").chart().mark[0] == 16384.0  # type: ignore[index]
     assert asked().chart().log_x

@@ -60,7 +60,7 @@ def test_a_rate_says_whether_it_is_a_chance_or_a_count() -> None:
     assert not any("is a count" in note for text in ("0.01", "90%", "0.9/y") for note in risk_of(text)["notes"])
 
 
-def test_spares_are_told_though_the_upper_end_of_the_rate_is_hopeless() -> None:
+def test_spares_are_reported_though_the_upper_end_of_the_rate_is_hopeless() -> None:
     found = spares_of("5", events="20", gpu_years="50")
     assert found["spares"] > 0 and found["spares_95_percent"][1] is None
     assert found["spares_with_one_more_crew"] < found["spares"]
@@ -74,8 +74,8 @@ def test_the_curve_of_the_spares_is_that_of_the_crews() -> None:
 
 
 def test_copies_say_what_memory_survives() -> None:
-    def with_copies(**said: Any) -> dict[str, Any]:
-        return checkpoint.answer(Asked(), replace(RUN, copies=CopyTexts(**said))).document()
+    def with_copies(**expected: Any) -> dict[str, Any]:
+        return checkpoint.answer(Asked(), replace(RUN, copies=CopyTexts(**expected))).document()
 
     alone = with_copies(copies="2")
     together = with_copies(copies="2", domains=("rack=8@0.2",))
@@ -112,7 +112,7 @@ def test_the_memory_tier_outside_its_validity_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "expected_text"),
     [
         (lambda: risk_of("0.2", age="1e300"), "--age-days: expected a number from 0 to 36,500"),
         (lambda: risk_of("120%"), "yearly probability"),
@@ -146,10 +146,10 @@ def test_the_memory_tier_outside_its_validity_says_so() -> None:
         (lambda: price.answer(Asked(), ["a=2@.9"], "8", "1e12", "1", STAGES, None, None), "--days: expected"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_a_sentence(make: Any, said: str) -> None:
+def test_what_makes_no_sense_is_refused_in_a_sentence(make: Any, expected_text: str) -> None:
     with pytest.raises((BadNumber, NoProgress)) as refused:
         make()
-    assert said in str(refused.value)
+    assert expected_text in str(refused.value)
 
 
 @given(st.text(max_size=30) | st.from_regex(r"[a-z]=[0-9.+@-]{1,12}", fullmatch=True))

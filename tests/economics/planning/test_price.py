@@ -43,9 +43,9 @@ def test_credits_just_below_what_is_paid_are_an_offer() -> None:
 
 
 def test_what_matters_is_price_or_goodput_and_a_goodput_stops_at_one() -> None:
-    told = {one["input"]: one for one in asked(["a=2@0.8"]).document()["what_matters_most"]}
-    assert (told["price"]["halved"], told["price"]["doubled"]) == (pytest.approx(1.25), pytest.approx(5.0))
-    assert (told["goodput"]["halved"], told["goodput"]["doubled"]) == (pytest.approx(5.0), pytest.approx(2.0))
+    output = {one["input"]: one for one in asked(["a=2@0.8"]).document()["what_matters_most"]}
+    assert (output["price"]["halved"], output["price"]["doubled"]) == (pytest.approx(1.25), pytest.approx(5.0))
+    assert (output["goodput"]["halved"], output["goodput"]["doubled"]) == (pytest.approx(5.0), pytest.approx(2.0))
 
 
 @pytest.mark.parametrize("alone", [{"days": "3"}, {"rate": "1"}, {"sla": "99%:10%"}, {"down": "1h"}, {"repair": "1h"}])
@@ -72,7 +72,7 @@ def test_what_failures_cost_by_hand() -> None:
     assert any(f"({100 * (lost + 3) * 730 / paid:.2f} %)" in figure.shown for figure in found.figures)
 
 
-def test_stages_that_nobody_told_are_the_documented_ones() -> None:
+def test_stages_that_no_one_reported_are_the_documented_ones() -> None:
     expense = asked(["a=1@1"], "365", "10", "0.1/y").document()["restart_expense"]
     lost = 0.25 + 0.5 + 1 / 6
     assert expense["cold"] == pytest.approx((lost + 1) * 365)
@@ -108,7 +108,7 @@ def test_the_curve_of_an_offer_is_its_price_by_goodput() -> None:
     assert asked(["a=2@0.3"]).chart().mark == (0.5, 4.0)
 
 
-def test_a_doubtful_rate_is_told() -> None:
+def test_a_doubtful_rate_is_reported() -> None:
     assert any("is a count" in note for note in asked(["a=2@1"], "8", "10", "0.9").notes)
     assert len(asked(["a=2@1"], "8", "10", "0.9/y").notes) == 1
 
@@ -119,5 +119,5 @@ def test_the_interval_of_the_count_holds_ninety_five_of_a_hundred() -> None:
 
 
 def test_a_goodput_of_less_than_half_doubles() -> None:
-    told = {one["input"]: one for one in asked(["a=2@0.2"]).document()["what_matters_most"]}
-    assert told["goodput"]["doubled"] == pytest.approx(5.0)
+    output = {one["input"]: one for one in asked(["a=2@0.2"]).document()["what_matters_most"]}
+    assert output["goodput"]["doubled"] == pytest.approx(5.0)

@@ -44,7 +44,7 @@ def test_own_counts_have_an_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "events", "years", "said"),
+    ("text", "events", "years", "expected"),
     [
         ("llama3", "3", "100", "not both"),
         (None, "3", None, "--gpu-years is missing"),
@@ -55,12 +55,12 @@ def test_own_counts_have_an_interval() -> None:
         (None, None, None, "--rate is missing"),
     ],
 )
-def test_counts_that_say_nothing_are_refused(text: str | None, events: str, years: str, said: str) -> None:
-    with pytest.raises(BadNumber, match=said):
+def test_counts_that_say_nothing_are_refused(text: str | None, events: str, years: str, expected: str) -> None:
+    with pytest.raises(BadNumber, match=expected):
         rate(Asked(), text, events, years)
 
 
-def test_the_fleets_own_history_is_used_where_nobody_says_otherwise() -> None:
+def test_the_fleets_own_history_is_used_where_no_one_says_otherwise() -> None:
     counted = Asked(known={"events": ("3", "history"), "gpu-years": ("100", "history")})
     assert rate(counted, None).per_gpu_year == pytest.approx(0.035)
     assert rate(Asked(known={"rate": ("0.2/y", "business_context")}), None).per_gpu_year == pytest.approx(0.2)
@@ -82,7 +82,7 @@ def test_a_public_rate_is_that_of_its_counts_where_it_has_some(name: str) -> Non
     assert (found.name, found.caveat, asked.given[0].name) == (name, known.caveat, "rate")
 
 
-def test_how_a_number_was_read_is_told() -> None:
+def test_how_a_number_was_read_is_reported() -> None:
     for text, how in (
         ("0.5/y", "given, as failures per GPU-year: 0.5/y"),
         ("1%", "given, as the chance to fail within a year: 1%"),

@@ -27,7 +27,7 @@ def test_one_failure_to_expect_by_hand() -> None:
     assert "probability_95_percent" not in found
 
 
-def test_one_gpu_and_one_day_are_said_so() -> None:
+def test_one_gpu_and_one_day_are_reported_so() -> None:
     assert asked("1", "1").headline.startswith("1 GPU for 1 day meets at least")
     assert asked("2", "2").headline.startswith("2 GPUs for 2 days meet at least")
 

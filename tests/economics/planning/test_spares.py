@@ -10,11 +10,11 @@ from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.economics.planning.inputs import Asked
 
 
-def asked(nodes: str = "365", told: dict[str, tuple[str, str]] | None = None, **more: str | None) -> PlanAnswer:
+def asked(nodes: str = "365", known: dict[str, tuple[str, str]] | None = None, **more: str | None) -> PlanAnswer:
     """365 nodes of one GPU that fails once a year, mended within a day: one is out on average."""
     texts = {"per_node": "1", "rate": "1", "events": None, "years": None, "repair": "1d", "swap": None, "crews": None,
              "confidence": None} | more  # fmt: skip
-    return spares.answer(Asked(known=told or {}), nodes, *texts.values())
+    return spares.answer(Asked(known=known or {}), nodes, *texts.values())
 
 
 def test_one_out_on_average_by_hand() -> None:
@@ -54,7 +54,7 @@ def test_what_cannot_be_is_refused(wrong: dict[str, str]) -> None:
         asked(**wrong)
 
 
-def test_a_fleet_that_is_always_out_is_said() -> None:
+def test_a_fleet_that_is_always_out_is_reported() -> None:
     with pytest.raises(NoProgress, match="a node is out every"):
         asked(repair="365d")
     assert asked(repair="364d").headline
@@ -62,8 +62,8 @@ def test_a_fleet_that_is_always_out_is_said() -> None:
         asked(crews="1")
 
 
-def test_crews_that_are_told_by_somebody_else_count() -> None:
-    assert "repairs_that_wait" in asked(told={"crews": ("2", "the plan")}).document()
+def test_crews_that_are_reported_by_somebody_else_count() -> None:
+    assert "repairs_that_wait" in asked(known={"crews": ("2", "the plan")}).document()
 
 
 def test_the_curve_is_the_chance_to_have_enough() -> None:

@@ -22,7 +22,7 @@ def test_an_interval_covers_as_often_as_it_says() -> None:
     assert 0.93 < covered / tries < 0.97
 
 
-def test_the_same_rng_tells_small_differences() -> None:
+def test_the_same_rng_reports_small_differences() -> None:
     rng = random.Random(4)
     first = [rng.gauss(0.9, 0.01) for _ in range(20)]
     second = [value + 0.002 + rng.gauss(0, 0.001) for value in first]

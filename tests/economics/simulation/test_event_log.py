@@ -29,7 +29,7 @@ def test_lifetimes_are_kept_for_an_age_law() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "expected_text"),
     [
         ([], "line 1: expected columns"),
         (["a,b,c", "1,2,3"], "found a, b, c"),
@@ -39,8 +39,8 @@ def test_lifetimes_are_kept_for_an_age_law() -> None:
         (["device,years,died", "x,1,perhaps"], "line 2: died: expected true or false"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(lines: list[str], said: str) -> None:
-    with pytest.raises(BadLog, match=said):
+def test_what_is_wrong_is_reported_with_its_line(lines: list[str], expected_text: str) -> None:
+    with pytest.raises(BadLog, match=expected_text):
         read(lines)
 
 

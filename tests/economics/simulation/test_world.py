@@ -176,7 +176,7 @@ def test_copies_in_memory_lose_less_than_storage_alone(simulated: Any) -> None:
     assert with_memory.ledger.rework < without.ledger.rework / 4
 
 
-def test_lemons_fail_more_until_their_part_is_renewed(simulated: Any) -> None:
+def test_repeat_offenders_fail_more_until_their_part_is_renewed(simulated: Any) -> None:
     repeat_offenders = Hazard(name="gpu", rate=1.0, repeat_offender_share=0.05, repeat_offender_times=50, swap=0.0)
     renewed = replace(repeat_offenders, swap=1.0)
     often = simulated(replace(PLAIN, hazards=(repeat_offenders,))).figures["failures"]

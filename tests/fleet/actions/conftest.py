@@ -43,9 +43,9 @@ def peer() -> Iterator[Peer]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Request(self.command, self.path, headers, self.rfile.read(length))
             one.seen.append(request)
-            status, told, body = one.answer(request)
+            status, result, body = one.answer(request)
             self.send_response(status)
-            for name, value in {"Content-Length": str(len(body)), **told}.items():
+            for name, value in {"Content-Length": str(len(body)), **result}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

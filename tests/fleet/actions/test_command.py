@@ -57,7 +57,7 @@ def test_other_verbs_and_strange_nodes_are_refused() -> None:
         assert one.perform(action, dry_run=False).result is ActionResult.REFUSED
 
 
-def test_a_command_that_is_not_there_is_said() -> None:
+def test_a_command_that_is_not_there_is_reported() -> None:
     missing = Command(CommandSettings(commands={Verb.REBOOT: ["no_such_command"]}))
     outcome = missing.perform(ACTION, dry_run=False)
     assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, False)

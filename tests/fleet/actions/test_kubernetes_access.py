@@ -51,7 +51,7 @@ def test_a_token_file_beside_the_kubeconfig_is_read_each_time(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "expected_text"),
     [
         (config(**{"current-context": "z"}), "contexts: no context is called 'z'"),
         (config(users=[]), "users: no user is called 'u'"),
@@ -66,11 +66,11 @@ def test_a_token_file_beside_the_kubeconfig_is_read_each_time(tmp_path: Path) ->
         ("!!python/object/apply:os.system ['false']", "is not YAML"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, document: Any, said: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(tmp_path: Path, document: Any, expected_text: str) -> None:
     with pytest.raises(NoAnswer) as wrong:
         opened(tmp_path, document)
     assert str(tmp_path / "config") in str(wrong.value)
-    assert said.lower() in str(wrong.value).lower()
+    assert expected_text.lower() in str(wrong.value).lower()
     assert not wrong.value.retryable
 
 

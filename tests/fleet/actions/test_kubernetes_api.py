@@ -49,7 +49,7 @@ CORDON = Action(node="gpu-1", verb=Verb.CORDON, reason="r", at=1.0)
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "retryable", "said"),
+    ("status", "body", "retryable", "expected"),
     [
         (200, b"<html>a proxy</html>", True, "did not answer GET /api/v1/nodes/gpu-1 with a JSON object"),
         (200, b"[1]", True, "with a JSON object"),
@@ -62,12 +62,12 @@ CORDON = Action(node="gpu-1", verb=Verb.CORDON, reason="r", at=1.0)
     ],
 )
 def test_a_bad_answer_is_a_sentence(
-    peer: Peer, settings: KubernetesSettings, status: int, body: bytes, retryable: bool, said: str
+    peer: Peer, settings: KubernetesSettings, status: int, body: bytes, retryable: bool, expected: str
 ) -> None:
     says(peer, lambda path, query: (status, body))
     outcome = Kubernetes(settings).perform(CORDON, False)
     assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
-    assert said in outcome.message
+    assert expected in outcome.message
     assert "secret-token" not in outcome.message
 
 
@@ -98,8 +98,8 @@ def test_the_version_of_eviction_is_what_the_server_offers(
     offers = [{"name": "pods"}, *([{"name": "pods/eviction", "version": offered}] if offered else [])]
 
     def answer(path: str, query: Query) -> tuple[int, bytes]:
-        said: Any = {"/api/v1": {"resources": offers}, "/api/v1/pods": {"items": [pod]}}.get(path, node)
-        return 200, json.dumps(said).encode()
+        message: Any = {"/api/v1": {"resources": offers}, "/api/v1/pods": {"items": [pod]}}.get(path, node)
+        return 200, json.dumps(message).encode()
 
     says(peer, answer)
     drain = Action(node="gpu-1", verb=Verb.DRAIN, reason="r", at=1.0)
@@ -109,7 +109,7 @@ def test_the_version_of_eviction_is_what_the_server_offers(
     assert eviction["deleteOptions"] == {"preconditions": {"uid": "u"}}
 
 
-def test_a_mirror_follows_reads_again_when_told_and_says_when_it_is_blind(
+def test_a_mirror_follows_reads_again_when_reported_and_says_when_it_is_blind(
     peer: Peer, settings: KubernetesSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The watch brings a change and a deletion, then the version is too old; the second list is the truth."""

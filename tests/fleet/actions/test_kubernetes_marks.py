@@ -64,17 +64,17 @@ def test_a_newer_reason_replaces_our_older_one() -> None:
     assert marks.hold(twice, "b", "second", cordon=True) is None
 
 
-def test_the_condition_is_told_once_and_keeps_since_when() -> None:
+def test_the_condition_is_reported_once_and_keeps_since_when() -> None:
     change = marks.condition(PLAIN, "False", "OutOfService", "Xid 79", 1767225600.0)
     assert change is not None
     [row] = change["status"]["conditions"]
     assert row["lastTransitionTime"] == "2026-01-01T00:00:00Z"
-    told = KubernetesNode(name="gpu-1", condition=row)
-    assert marks.condition(told, "False", "OutOfService", "Xid 79", 1767225700.0) is None
-    again = marks.condition(told, "False", "OutOfService", "Xid 48", 1767225700.0)
+    result = KubernetesNode(name="gpu-1", condition=row)
+    assert marks.condition(result, "False", "OutOfService", "Xid 79", 1767225700.0) is None
+    again = marks.condition(result, "False", "OutOfService", "Xid 48", 1767225700.0)
     assert again is not None
     assert again["status"]["conditions"][0]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
-    well = marks.condition(told, "True", "FullSuitePassed", "passed", 1767225700.0)
+    well = marks.condition(result, "True", "FullSuitePassed", "passed", 1767225700.0)
     assert well is not None
     assert well["status"]["conditions"][0]["lastTransitionTime"] == "2026-01-01T00:01:40Z"
 

@@ -160,7 +160,7 @@ def test_of_several_systems_the_one_that_is_meant_must_be_named(bmc: Bmc) -> Non
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"not json", b"[" * 50_000, b'{"Members": [3, {"@odata.id": 4}]}'])
-def test_strange_pages_are_said_not_raised(bmc: Bmc, body: bytes) -> None:
+def test_strange_pages_are_reported_not_raised(bmc: Bmc, body: bytes) -> None:
     known = bmc.answer
     bmc.peer.answer = lambda request: (200, {}, body) if request.path == "/redfish/v1/Systems" else known(request)
     assert bmc.restart().result is ActionResult.FAILED

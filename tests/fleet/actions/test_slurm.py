@@ -125,7 +125,7 @@ def test_an_operator_who_drains_while_we_lift_ours_keeps_the_node(commands: Comm
 
 
 @pytest.mark.parametrize(
-    ("said", "retryable"),
+    ("expected", "retryable"),
     [
         ("slurm_update error: Unable to contact slurm controller (connect failure)", True),
         ("slurm_update error: Access/permission denied", False),
@@ -134,17 +134,17 @@ def test_an_operator_who_drains_while_we_lift_ours_keeps_the_node(commands: Comm
     ],
 )
 def test_what_scontrol_complains_of_decides_whether_to_try_again(
-    commands: Commands, said: str, retryable: bool
+    commands: Commands, expected: str, retryable: bool
 ) -> None:
-    commands.update = f'echo "{said}" >&2; exit 1'
+    commands.update = f'echo "{expected}" >&2; exit 1'
     commands.shows(IDLE)
     outcome = commands.do(Verb.DRAIN)
     assert (outcome.result, outcome.retryable) == (ActionResult.FAILED, retryable)
-    assert said in outcome.message
+    assert expected in outcome.message
 
 
 @pytest.mark.parametrize("shown", ["", "garbage", "NodeName=other State=IDLE\n"])
-def test_a_node_whose_state_is_not_told_is_not_touched(commands: Commands, shown: str) -> None:
+def test_a_node_whose_state_is_not_reported_is_not_touched(commands: Commands, shown: str) -> None:
     commands.shows(shown)
     assert commands.do(Verb.UNCORDON).result is ActionResult.FAILED
     assert commands.calls("update") == []
@@ -154,7 +154,7 @@ NODES = {"nodes": [{"name": "g1", "state": ["MIXED", "DRAIN"], "reason": "holdfa
 SQUEUE = "7|6_1|ml|ana|RUNNING|None|2026-01-01T00:00:00|NONE|0|cpu=4,gres/gpu=8|g1|\n"
 
 
-def test_a_newer_slurm_tells_in_json_and_is_asked_the_same_way_again(commands: Commands) -> None:
+def test_a_newer_slurm_reports_in_json_and_is_asked_the_same_way_again(commands: Commands) -> None:
     commands.write("scontrol", f"echo scontrol >> {commands.root}/calls; echo '{json.dumps(NODES)}'")
     commands.write("sinfo", f"echo sinfo >> {commands.root}/calls; exit 1")
     commands.write("squeue", f"echo '{SQUEUE.strip()}'")
@@ -168,7 +168,7 @@ def test_a_newer_slurm_tells_in_json_and_is_asked_the_same_way_again(commands: C
     assert (job.id, job.shown_as, job.gpus, job.user) == ("7", "6_1", 8, "ana")
 
 
-def test_an_older_slurm_tells_in_text(commands: Commands) -> None:
+def test_an_older_slurm_reports_in_text(commands: Commands) -> None:
     commands.write("scontrol", f"case \"$*\" in *json*) echo unrecognized option >&2; exit 1;; esac; echo '{OURS}'")
     commands.write("sinfo", "echo 'unrecognized option' >&2; exit 1")
     commands.write("squeue", "")
@@ -176,7 +176,7 @@ def test_an_older_slurm_tells_in_text(commands: Commands) -> None:
     assert (status.note, status.note_by, status.busy) == ("holdfast: gpu.xid: gone", "root", False)
 
 
-def test_a_queue_that_cannot_be_told_as_a_table_is_read_as_json(commands: Commands) -> None:
+def test_a_queue_that_cannot_be_reported_as_a_table_is_read_as_json(commands: Commands) -> None:
     entry = {"job_id": 7, "nodes": "g[1-2]", "job_state": "RUNNING"}
     jobs = json.dumps(
         {"jobs": [entry, {**entry, "job_id": 8, "nodes": "g3"}, {**entry, "job_id": 9, "job_state": "PENDING"}]}

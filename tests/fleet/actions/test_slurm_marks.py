@@ -18,12 +18,12 @@ def marked(why: str, at: float | None) -> SlurmNode:
     return SlurmNode(name="n1", flags=frozenset({"IDLE", "DRAIN"}), reason=note, reason_at=at)
 
 
-def test_a_mark_counts_from_when_it_was_first_seen_whatever_time_slurm_tells() -> None:
+def test_a_mark_counts_from_when_it_was_first_seen_whatever_time_slurm_reports() -> None:
     marks = SlurmMarks()
     marks.observe([IDLE], 100.0)
-    for told in (50.0, 100.0, 5_000.0, None):
-        assert marks.seen(marked(f"job of {told}", told), 103.0) == 103.0
-        assert marks.seen(marked(f"job of {told}", told), 104.0) == 103.0
+    for result in (50.0, 100.0, 5_000.0, None):
+        assert marks.seen(marked(f"job of {result}", result), 103.0) == 103.0
+        assert marks.seen(marked(f"job of {result}", result), 104.0) == 103.0
 
 
 def test_what_stood_there_before_the_first_look_counts_from_the_end_of_its_second() -> None:

@@ -77,7 +77,7 @@ def test_a_redirect_is_not_followed(peer: Any) -> None:
     assert len(peer.seen) == 1
 
 
-def test_nobody_there_may_be_tried_again() -> None:
+def test_no_one_there_may_be_tried_again() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: refused
         outcome = hook(f"http://127.0.0.1:{taken.getsockname()[1]}/").perform(ACTION, dry_run=False)

@@ -55,7 +55,7 @@ def test_an_expired_token_is_refused(controller: "Controller") -> None:
     assert controller.ask("GET", "/v1/fleet", token).status_code == 401
 
 
-def test_refused_wishes_are_audited_with_who_asked(controller: "Controller") -> None:
+def test_refused_requests_are_audited_with_who_asked(controller: "Controller") -> None:
     token = controller.token(name="curious", role="viewer")
     controller.post("/v1/nodes/nobody/remove", {"reason": "x"}, token)
     facts = {"who": "curious", "role": "viewer", "outcome": "refused 403", "target": "/v1/nodes/nobody/remove"}
@@ -73,7 +73,7 @@ def test_a_node_that_reports_is_not_given_away_for_any_join_token(controller: "C
     agent.beat()
 
 
-def test_a_join_token_of_one_node_lets_it_enrol_again_and_nobody_else(controller: "Controller") -> None:
+def test_a_join_token_of_one_node_lets_it_enrol_again_and_no_other(controller: "Controller") -> None:
     controller.enrol("n021").beat()
     bound = controller.token(node="n021")
     other = {"node": "n022", "join_token": bound}

@@ -8,8 +8,8 @@ from holdfast.model.records import Transition
 
 def left(node: str, at: float) -> Transition:
     why = NodeEvent(kind=EventKind.RECOVERED, cause="gpu.xid")
-    told = "Xid 119, 2 s ago"
-    return Transition(node=node, at=at, before=Stage.ALLOCATED, after=Stage.QUARANTINED, event=why, reason=told)
+    result = "Xid 119, 2 s ago"
+    return Transition(node=node, at=at, before=Stage.ALLOCATED, after=Stage.QUARANTINED, event=why, reason=result)
 
 
 DEATH = RestartView(at=1_000.0, down_seconds=60.0, from_step=-1, lost_steps=4, rework_seconds=0.0, gpu_hours=1.0)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .conftest import Controller
 
 
-def test_the_stream_opens_with_the_fleet_and_tells_what_happens(controller: "Controller") -> None:
+def test_the_stream_opens_with_the_fleet_and_reports_what_happens(controller: "Controller") -> None:
     headers = {"Authorization": f"Bearer {controller.admin}"}
     with controller.http.stream("GET", f"{controller.url}/v1/stream", headers=headers) as reply:
         assert reply.headers["content-type"].startswith("text/event-stream")
@@ -25,26 +25,26 @@ def test_the_stream_opens_with_the_fleet_and_tells_what_happens(controller: "Con
         assert next(lines) == "event: fleet"
         json.loads(next(lines).removeprefix("data: "))
         controller.enrol("watched")
-        told: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         kind = ""
         for line in lines:
             if line.startswith("event: "):
                 kind = line.removeprefix("event: ")
             elif line.startswith("data: ") and '"watched"' in line:  # other tests' nodes live here too
-                told.setdefault(kind, json.loads(line.removeprefix("data: ")))
-            if {"node", "transition"} <= told.keys():
+                result.setdefault(kind, json.loads(line.removeprefix("data: ")))
+            if {"node", "transition"} <= result.keys():
                 break
-    assert (told["node"]["name"], told["node"]["stage"]) == ("watched", "testing")
-    assert (told["transition"]["before"], told["transition"]["after"]) == ("provisioning", "testing")
+    assert (result["node"]["name"], result["node"]["stage"]) == ("watched", "testing")
+    assert (result["transition"]["before"], result["transition"]["after"]) == ("provisioning", "testing")
 
 
 def test_metrics_count_nodes_by_pool_stage_and_health(controller: "Controller") -> None:
     controller.enrol("counted", pool="counted")
-    told = _metrics(controller)
-    assert told["holdfast_nodes", "unknown", "counted", "testing"] == 1
-    assert told["holdfast_pool_nodes", "counted"] == 1
-    assert told["holdfast_transitions_total", "testing", "provisioning"] >= 1
-    assert told["holdfast_controller_leading",] == 1
+    result = _metrics(controller)
+    assert result["holdfast_nodes", "unknown", "counted", "testing"] == 1
+    assert result["holdfast_pool_nodes", "counted"] == 1
+    assert result["holdfast_transitions_total", "testing", "provisioning"] >= 1
+    assert result["holdfast_controller_leading",] == 1
 
 
 def test_metrics_name_who_is_out_of_service_since_when_and_why(controller: "Controller") -> None:
@@ -56,13 +56,13 @@ def test_metrics_name_who_is_out_of_service_since_when_and_why(controller: "Cont
     assert since == controller.get("/v1/nodes/outgoing")["since"]
 
 
-def test_metrics_tell_how_long_commits_take_and_how_actions_ended(controller: "Controller") -> None:
+def test_metrics_report_how_long_commits_take_and_how_actions_ended(controller: "Controller") -> None:
     controller.ready_node("acted")
-    told = _metrics(controller)
-    assert told["holdfast_controller_commit_seconds_count",] > 0
-    assert told["holdfast_controller_commit_seconds_bucket", "+Inf"] > 0
-    assert told["holdfast_actions_total", "done", "retest"] >= 1
-    assert told["holdfast_test_seconds_count",] >= 1
+    result = _metrics(controller)
+    assert result["holdfast_controller_commit_seconds_count",] > 0
+    assert result["holdfast_controller_commit_seconds_bucket", "+Inf"] > 0
+    assert result["holdfast_actions_total", "done", "retest"] >= 1
+    assert result["holdfast_test_seconds_count",] >= 1
 
 
 def test_metrics_count_actions_that_are_not_ended(controller: "Controller") -> None:
@@ -178,7 +178,7 @@ def test_nodes_are_listed_by_pool_stage_and_health(controller: "Controller") -> 
     assert controller.get("/v1/nodes", pool="decode", stage="ready")["nodes"] == []
 
 
-def test_a_story_is_read_page_by_page(controller: "Controller") -> None:
+def test_a_history_is_read_page_by_page(controller: "Controller") -> None:
     agent = controller.enrol("storied")
     for number in range(5):
         agent.verdict("gpu.power", "degraded" if number % 2 else "pass", f"line {number}")

@@ -98,7 +98,7 @@ def test_a_person_signs_in_with_the_role_of_its_groups(site: "Controller", login
     assert site.audited(verb="session open", who=login)
 
 
-def test_a_person_without_a_role_is_not_signed_in_and_told_why(site: "Controller") -> None:
+def test_a_person_without_a_role_is_not_signed_in_and_reported_why(site: "Controller") -> None:
     page, target = signs_in(site, "eve")
     assert "none of its groups (interns)" in unquote(target)
     assert page.get(f"{site.url}/v1/session").json()["signed_in"] is False
@@ -147,7 +147,7 @@ def test_another_state_is_refused_before_anything_is_asked() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"scopes": "profile"}, {"roles": OidcRoles()}, {"issuer": "ftp://x"}])
-def test_settings_that_sign_nobody_in_are_refused_at_start(bad: dict[str, object]) -> None:
+def test_settings_that_sign_no_one_in_are_refused_at_start(bad: dict[str, object]) -> None:
     facts: dict[str, object] = {"issuer": "https://id.example.com", "client_id": "h", "roles": ROLES}
     with pytest.raises(ValueError):
         OidcSettings(**(facts | bad))  # type: ignore[arg-type]

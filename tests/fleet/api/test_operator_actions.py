@@ -25,7 +25,7 @@ def test_a_wish_does_what_was_shown(controller: "Controller") -> None:
     assert done["stage"] == shown["quarantine"]["stage"]
 
 
-def test_a_token_tells_what_it_may(controller: "Controller") -> None:
+def test_a_token_reports_what_it_may(controller: "Controller") -> None:
     assert controller.get("/v1/me")["may"] == [
         "report signals", "read", "read own nodes", "retest own nodes", "operate", "administer"
     ]  # fmt: skip
@@ -37,6 +37,6 @@ def test_a_token_tells_what_it_may(controller: "Controller") -> None:
     }
 
 
-def test_nobodys_wishes_are_a_404(controller: "Controller") -> None:
+def test_nobodys_requests_are_a_404(controller: "Controller") -> None:
     reply = controller.ask("GET", "/v1/nodes/nobody/operator-actions")
     assert (reply.status_code, reply.json()["error"]) == (404, "no node is called 'nobody'")

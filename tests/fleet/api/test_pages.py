@@ -5,7 +5,7 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import NodeState, Stage
 
 
-def test_a_page_begins_after_the_last_node_of_the_one_before() -> None:
+def test_a_page_starts_after_the_last_node_of_the_one_before() -> None:
     board = Board(Policy())
     names = [f"n{number:03d}" for number in range(25)]
     board.replace_all([NodeState(name=name, stage=Stage.READY) for name in names], {}, {})

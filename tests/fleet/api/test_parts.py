@@ -20,7 +20,7 @@ def judged(at: float, after: str, *ports: str) -> dict[str, Any]:
     return {"at": at, "check": PORT, "before": "", "after": after, "reason": f"{len(ports)} down", "subjects": subjects}
 
 
-def test_outages_are_told_port_by_port_with_their_ends(controller: "Controller") -> None:
+def test_outages_are_reported_port_by_port_with_their_ends(controller: "Controller") -> None:
     agent = controller.ready_node("parted")
     now = time.time()
     agent.send(agent.next(changes=[judged(now - 40, "degraded", "a", "b")]))
@@ -28,8 +28,8 @@ def test_outages_are_told_port_by_port_with_their_ends(controller: "Controller")
     agent.send(agent.next(changes=[judged(now - 20, "pass")]))
     agent.send(agent.next(changes=[judged(now - 10, "fail", "a")]))
     parts = controller.get("/v1/nodes/parted/parts")
-    told = [(one["port"].split("/")[3], one["worst"], one["ended"] is None) for one in parts["outages"]]
-    assert told[0] == ("a", "fail", True) and sorted(told[1:]) == [("a", "degraded", False), ("b", "fail", False)]
+    result = [(one["port"].split("/")[3], one["worst"], one["ended"] is None) for one in parts["outages"]]
+    assert result[0] == ("a", "fail", True) and sorted(result[1:]) == [("a", "degraded", False), ("b", "fail", False)]
     assert parts["tests"][0]["state"] == "done"
     assert parts["gpus"] == [] and parts["note"] == ""
 
@@ -38,8 +38,8 @@ def test_digests_become_lines_of_each_gpu_and_what_was_not_seen_a_gap() -> None:
     def look(subject: str, name: str) -> float | None:
         return 60.0 if name == "gpu_temperature_celsius" and subject.endswith("/0") else None
 
-    told = [(1.0, pack("n", look)), (2.0, pack("n", lambda *_: None)), (3.0, b"another version")]
-    (only,) = gpus_of(told)
+    result = [(1.0, pack("n", look)), (2.0, pack("n", lambda *_: None)), (3.0, b"another version")]
+    (only,) = gpus_of(result)
     assert (only.gpu, only.signals) == (0, {"gpu_temperature_celsius": (60.0, None, None)})
 
 
@@ -55,7 +55,7 @@ def test_the_book_is_bounded_and_keeps_whom_somebody_looks_at() -> None:
     assert (len(book.of("c")), len(book.of("a"))) == (1, MOST_DIGESTS)
 
 
-def test_a_node_that_nobody_knows_has_no_parts(controller: "Controller") -> None:
+def test_a_node_that_no_one_knows_has_no_parts(controller: "Controller") -> None:
     assert controller.ask("GET", "/v1/nodes/nobody/parts").status_code == 404
 
 

@@ -53,7 +53,7 @@ def test_the_page_gets_what_the_terminal_gets(
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "expected_text"),
     [
         ("risk", "gpus is missing"),
         ("risk?gpus=none", "gpus: expected a number"),
@@ -65,11 +65,13 @@ def test_the_page_gets_what_the_terminal_gets(
         ("cost?gpus=8&price=" + "9" * 201, "price"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_in_a_sentence(controller: "Controller", question: str, said: str) -> None:
+def test_what_cannot_be_answered_is_refused_in_a_sentence(
+    controller: "Controller", question: str, expected_text: str
+) -> None:
     reply = controller.ask("GET", f"/v1/plan/{question}", controller.admin)
     assert reply.status_code == 400
-    assert said in reply.json()["error"] and "--" not in reply.json()["error"]
+    assert expected_text in reply.json()["error"] and "--" not in reply.json()["error"]
 
 
-def test_a_plan_is_shown_to_nobody_without_a_token(controller: "Controller") -> None:
+def test_a_plan_is_shown_to_no_one_without_a_token(controller: "Controller") -> None:
     assert controller.ask("GET", "/v1/plan/risk", "").status_code == 401

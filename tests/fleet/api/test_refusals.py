@@ -99,9 +99,9 @@ def test_bodies_that_do_not_fit_are_refused(controller: "Controller", path: str,
     sentence(controller.post(path, body), 400)
 
 
-def test_what_is_none_of_an_enumeration_is_told_with_those_that_are(controller: "Controller") -> None:
-    told = sentence(controller.ask("GET", "/v1/nodes?stage=perhaps"), 400)
-    assert told.startswith("stage: 'perhaps' is not one of provisioning, testing, ready")
+def test_what_is_none_of_an_enumeration_is_reported_with_those_that_are(controller: "Controller") -> None:
+    result = sentence(controller.ask("GET", "/v1/nodes?stage=perhaps"), 400)
+    assert result.startswith("stage: 'perhaps' is not one of provisioning, testing, ready")
     assert "role: 'king' is not one of " in sentence(controller.post("/v1/tokens", {"name": "x", "role": "king"}), 400)
 
 
@@ -113,7 +113,7 @@ def test_a_join_token_holds_as_often_as_it_says(controller: "Controller") -> Non
     assert controller.ask("GET", "/v1/nodes/second").status_code == 404
 
 
-def test_a_wrong_page_of_a_story_is_a_bad_request(controller: "Controller") -> None:
+def test_a_wrong_page_of_a_history_is_a_bad_request(controller: "Controller") -> None:
     controller.enrol("paged")
     sentence(controller.ask("GET", "/v1/nodes/paged/story?before=nonsense"), 400)
     sentence(controller.ask("GET", "/v1/nodes/paged/story?limit=0"), 400)

@@ -51,14 +51,14 @@ def test_a_persons_token_does_not_report_and_an_agents_does_not_operate(controll
 
 
 @pytest.mark.parametrize(
-    ("policy", "said"),
+    ("policy", "expected"),
     [
         ("dry_run = true\nbreaker_shair = 0.5\n", "line 2: breaker_shair: unknown key"),
         ("dry_run = 3\n", "line 1: dry_run"),
     ],
     ids=["a key nobody knows", "a value of another kind"],
 )
-def test_a_wrong_policy_is_refused_at_start_with_line_and_key(tmp_path: Path, policy: str, said: str) -> None:
+def test_a_wrong_policy_is_refused_at_start_with_line_and_key(tmp_path: Path, policy: str, expected: str) -> None:
     (tmp_path / "policy.toml").write_text(policy)
     config = tmp_path / "controller.toml"
     config.write_text(
@@ -67,6 +67,6 @@ def test_a_wrong_policy_is_refused_at_start_with_line_and_key(tmp_path: Path, po
     command = [sys.executable, "-m", "holdfast.fleet.controller", "--config", str(config)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 64
-    assert said in ended.stderr
+    assert expected in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert not (tmp_path / "h.db").exists(), "nothing was begun"

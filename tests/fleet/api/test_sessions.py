@@ -57,7 +57,7 @@ def test_another_site_cannot_use_the_session(controller: "Controller", headers: 
     assert page.get("/v1/me").status_code == 200
 
 
-def test_nobody_is_signed_in_by_another_site(controller: "Controller") -> None:
+def test_no_one_is_signed_in_by_another_site(controller: "Controller") -> None:
     token = controller.token(role="viewer", name="victim")
     refused = browser(controller).post("/v1/session", json={"token": token})
     assert refused.status_code == 403 and "set-cookie" not in refused.headers

@@ -12,22 +12,22 @@ NOW = 1_800_000_000.0
 HOUR = 3600.0
 
 
-def told(seconds: float) -> bytes:
+def report_behind(seconds: float) -> bytes:
     return f"{seconds:.3f}".encode()
 
 
 @pytest.mark.parametrize("off", [HOUR, -HOUR])
 def test_an_hour_ahead_or_behind_is_taken_off(off: float) -> None:
-    assert Clocks().seconds_behind("n1", told(NOW + off), NOW) == -off
+    assert Clocks().seconds_behind("n1", report_behind(NOW + off), NOW) == -off
 
 
 def test_what_the_wire_explains_moves_nothing_and_a_known_skew_is_kept_through_jitter() -> None:
     clocks = Clocks()
-    assert clocks.seconds_behind("n1", told(NOW - 10), NOW) == 0.0
-    assert clocks.seconds_behind("n1", told(NOW - HOUR), NOW) == HOUR
-    assert clocks.seconds_behind("n1", told(NOW - HOUR - 10), NOW) == HOUR
-    assert clocks.seconds_behind("n2", told(NOW), NOW) == 0.0
-    assert clocks.seconds_behind("n1", told(NOW - 1), NOW) == 0.0  # somebody set it right
+    assert clocks.seconds_behind("n1", report_behind(NOW - 10), NOW) == 0.0
+    assert clocks.seconds_behind("n1", report_behind(NOW - HOUR), NOW) == HOUR
+    assert clocks.seconds_behind("n1", report_behind(NOW - HOUR - 10), NOW) == HOUR
+    assert clocks.seconds_behind("n2", report_behind(NOW), NOW) == 0.0
+    assert clocks.seconds_behind("n1", report_behind(NOW - 1), NOW) == 0.0  # somebody set it right
 
 
 @given(st.binary(max_size=40))

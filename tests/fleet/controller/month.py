@@ -31,7 +31,7 @@ def _steps(name: str, story: Story) -> list[LifecycleStep]:
     life, steps = NodeState(name=name), []
     for at, event in story:
         after, _, reason = step(life, event, at, Policy())
-        told = Transition(node=name, at=at, before=life.stage, after=after.stage, event=event, reason=reason)
-        steps.append(LifecycleStep(node=after, transition=told))
+        result = Transition(node=name, at=at, before=life.stage, after=after.stage, event=event, reason=reason)
+        steps.append(LifecycleStep(node=after, transition=result))
         life = after
     return steps

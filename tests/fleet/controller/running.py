@@ -52,11 +52,11 @@ class Agent:
     def ordered(self, verb: str) -> dict[str, Any]:
         """Beats until it is told to."""
 
-        def told() -> Any:
+        def result() -> Any:
             self.beat()
             return next((order for order in self.orders if order["verb"] == verb), None)
 
-        order: dict[str, Any] = until(told, f"{self.name} is ordered to {verb}")
+        order: dict[str, Any] = until(result, f"{self.name} is ordered to {verb}")
         self.orders.remove(order)
         return order
 

@@ -25,7 +25,7 @@ def site(tmp_path: Path) -> Make:
     return make
 
 
-def test_a_gap_is_filled_and_without_one_nobody_is_asked(site: Make) -> None:
+def test_a_gap_is_filled_and_without_one_no_one_is_asked(site: Make) -> None:
     accounting, asked = site(f"echo '{ROW}'")
     [job] = accounting.missed(1_767_400_000.0)
     assert (job.id, job.nodes, job.exit_code, job.gpus, job.user) == ("7", ("n1", "n2"), "3:0", 8, "ana")

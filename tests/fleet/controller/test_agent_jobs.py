@@ -34,7 +34,7 @@ def test_a_job_takes_its_nodes_through_a_round(controller: Controller) -> None:
     controller.reaches("a1", "ready")
 
 
-def test_an_agent_that_cannot_tell_changes_nothing(controller: Controller) -> None:
+def test_an_agent_that_cannot_report_changes_nothing(controller: Controller) -> None:
     agent = controller.ready_node("b1")
     holds(agent, "j1")
     agent.beat()

@@ -38,15 +38,15 @@ def test_nodes_are_listed_as_a_table_and_as_json(capsys: pytest.CaptureFixture[s
     assert {"n01", "n02"} <= set(names)
 
 
-def test_a_story_is_told_from_the_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_history_is_reported_from_the_beginning(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["node", "history", "n01"]) == 0
-    told = capsys.readouterr().out
-    assert told.index("provisioning -> testing") < told.index("testing -> ready")
+    output = capsys.readouterr().out
+    assert output.index("provisioning -> testing") < output.index("testing -> ready")
     assert run(["node", "history", "n01", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entries"]
 
 
-def test_the_audit_log_is_told_and_given_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_audit_log_is_reported_and_given_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["audit"]) == 0
     assert "enrol" in capsys.readouterr().out
     assert run(["audit", "--since", "1h", "--json"]) == 0
@@ -81,9 +81,9 @@ def test_more_than_the_policy_allows_is_taken_out_only_with_force(
     for name in ("tight1", "tight2"):
         controller.ready_node(name, pool="tight")
     assert run(["node", "quarantine", "tight[1-2]", "--reason", "the wrong list"]) == 1
-    said = capsys.readouterr().err
-    assert "1 of 2 nodes of pool tight are out of service, 1 may be" in said and "ask again with --force" in said
-    assert "done before: tight1" in said
+    output = capsys.readouterr().err
+    assert "1 of 2 nodes of pool tight are out of service, 1 may be" in output and "ask again with --force" in output
+    assert "done before: tight1" in output
     assert (controller.stage("tight2"), len(controller.audited(target="tight2", verb="quarantine"))) == ("ready", 0)
     assert run(["node", "remove", "tight2", "--reason", "x"]) == 1
     assert run(["node", "quarantine", "tight2", "--reason", "the whole rack", "--force"]) == 0
@@ -92,14 +92,14 @@ def test_more_than_the_policy_allows_is_taken_out_only_with_force(
     assert run(["node", "remove", "tight1", "--reason", "it is out already"]) == 0
 
 
-def test_tokens_are_listed_without_being_told(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tokens_are_listed_without_being_reported(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
     join = ["token", "create", "--join", "--uses", "7", "--nodes", "n[1-7]"]
     for made in (["token", "create", "lister", "--for", "2h"], join):
         assert run(made) == 0
     secret, joined = capsys.readouterr().out.split()
     assert run(["token", "list"]) == 0
-    told = capsys.readouterr().out
-    assert "lister" in told and "7 uses left" in told and secret not in told and joined not in told
+    output = capsys.readouterr().out
+    assert "lister" in output and "7 uses left" in output and secret not in output and joined not in output
     assert run(["token", "list", "--role", "viewer", "--json"]) == 0
     [one] = [one for one in json.loads(capsys.readouterr().out)["tokens"] if one["name"] == "lister"]
     assert (one["valid"], one["uses_left"]) == (True, None)
@@ -116,7 +116,7 @@ def test_tokens_are_listed_without_being_told(controller: Controller, capsys: py
     assert run(["token", "list", "--token", secret]) == 1
 
 
-def test_wishes_take_lists_of_nodes(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+def test_requests_take_lists_of_nodes(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
     controller.ready_node("w1")
     controller.ready_node("w2")
     assert run(["node", "quarantine", "w[1-2]", "--reason", "both loud"]) == 0
@@ -144,9 +144,9 @@ def test_of_a_list_what_would_not_change_is_passed_over(
     assert run(["node", "quarantine", "pass1", "--reason", "loud"]) == 1, "one alone is refused"
     capsys.readouterr()
     assert run(["node", "quarantine", "pass[1-2]", "--reason", "loud", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in told["nodes"]] == ["pass2"]
-    assert told["unchanged"] == {"pass1": "quarantine changes nothing while pass1 is removed"}
+    output = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in output["nodes"]] == ["pass2"]
+    assert output["unchanged"] == {"pass1": "quarantine changes nothing while pass1 is removed"}
 
 
 def test_tokens_are_made_and_ended(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +159,7 @@ def test_tokens_are_made_and_ended(controller: Controller, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected_text"),
     [
         (["node", "list", "--url", "ftp://x"], 64, "expected an http or https address"),
         (["node", "list", "--url", "http://127.0.0.1:1"], 1, "does not answer"),
@@ -177,12 +177,12 @@ def test_tokens_are_made_and_ended(controller: Controller, capsys: pytest.Captur
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_mistake_is_one_sentence(
-    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, expected_text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == code
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert said in printed.err
+    assert expected_text in printed.err
     assert printed.err.startswith("holdfast: ")
     assert printed.err.count("\n") == 1
 

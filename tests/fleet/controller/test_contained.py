@@ -211,7 +211,7 @@ def test_an_alert_of_a_job_with_any_name_is_delivered(name: str, hook: tuple[str
 
 
 @given(st.text(st.characters()), st.text(st.characters()))
-def test_a_header_is_ascii_and_tells_two_texts_apart(one: str, other: str) -> None:
+def test_a_header_is_ascii_and_reports_two_texts_apart(one: str, other: str) -> None:
     assert http.header(one).isascii()
     assert http.header(one).isprintable()
     assert (http.header(one) == http.header(other)) == (one == other)

@@ -60,6 +60,6 @@ def test_a_job_that_ended_well_has_no_cause(controller: Controller, capsys: pyte
     assert json.loads(capsys.readouterr().out)["causes"] == []
 
 
-def test_a_job_that_nobody_knows_is_one_sentence(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_that_no_one_knows_is_one_sentence(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diagnose", "--job", "nobody"]) == 1
     assert "knows no such job" in capsys.readouterr().err

@@ -17,7 +17,7 @@ def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]
         yield one
 
 
-def told(controller: Controller) -> list[tuple[str, dict[str, Any]]]:
+def published(controller: Controller) -> list[tuple[str, dict[str, Any]]]:
     """The whole stream of the run; it ends when the run does."""
     text = controller.ask("GET", "/v1/drills/stream", controller.admin, timeout=120).text
     events = [part.split("\n") for part in text.strip().split("\n\n")]
@@ -33,14 +33,14 @@ def state(controller: Controller) -> str:
     return str(run["state"]) if run else "none"
 
 
-def test_a_drill_is_listed_played_and_told_to_its_end(controller: Controller) -> None:
+def test_a_drill_is_listed_played_and_reported_to_its_end(controller: Controller) -> None:
     listed = controller.ask("GET", "/v1/drills", controller.admin).json()
     assert listed["may_play"] and "A pump fades" in {one["title"] for one in listed["drills"]}
     assert controller.ask("GET", "/v1/drills/stream", controller.admin).status_code == 404
     assert play(controller, "gpu-slow").json()["state"] == "playing"
     refused = play(controller, "calm")
     assert (refused.status_code, "is played already" in refused.json()["error"]) == (409, True)
-    events = told(controller)
+    events = published(controller)
     shares = [data["share"] for name, data in events if name == "run"]
     assert shares == sorted(shares) and shares[-1] == 1.0
     outcome = next(data for name, data in events if name == "outcome")
@@ -54,7 +54,7 @@ def test_a_run_that_is_cancelled_ends_and_another_can_follow(controller: Control
     play(controller, "two-at-once")
     assert controller.ask("DELETE", "/v1/drills/run", controller.admin).json()["state"] == "cancelled"
     assert controller.ask("DELETE", "/v1/drills/run", controller.admin).json()["code"] == "no_drill"
-    assert [name for name, _ in told(controller)].count("outcome") == 0
+    assert [name for name, _ in published(controller)].count("outcome") == 0
     assert play(controller, "calm", seed=7).status_code == 202
     controller.ask("DELETE", "/v1/drills/run", controller.admin)
     until(lambda: state(controller) == "cancelled", "the last one is over")

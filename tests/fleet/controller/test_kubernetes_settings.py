@@ -17,7 +17,7 @@ def test_with_kubernetes_set_up_it_does_what_it_can() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_text"),
     [
         ("[kubernetes]\nkubeconfg = 'x'\n", "c.toml, line 2: kubernetes.kubeconfg: unknown key"),
         ("[kubernetes]\ntimeout = 'x'\n", "c.toml, line 2: kubernetes.timeout"),
@@ -25,7 +25,7 @@ def test_with_kubernetes_set_up_it_does_what_it_can() -> None:
         ("[kubernetes]\n[slurm]\n", "expected one scheduler"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(text: str, expected_text: str) -> None:
     with pytest.raises(SettingsError) as wrong:
         parse(text, "c.toml")
-    assert said in str(wrong.value)
+    assert expected_text in str(wrong.value)

@@ -68,7 +68,7 @@ def test_a_job_that_ended_before_a_node_on_trial_came_to_its_stage_says_nothing_
     assert world.life.stage is Stage.TESTING
 
 
-def test_a_job_that_sneaked_onto_a_node_on_trial_is_told_and_the_node_tested_anew(store: Store) -> None:
+def test_a_job_that_sneaked_onto_a_node_on_trial_is_reported_and_the_node_tested_anew(store: Store) -> None:
     world = World(store, replace(READY, stage=Stage.TESTING, since=150.0))
     assert Verb.TICKET in world.look(SHORT)
     assert world.life.stage is Stage.CLEANING
@@ -97,7 +97,7 @@ def test_a_mark_of_a_script_on_the_node_has_it_tested(store: Store) -> None:
     assert world.life.stage is Stage.TESTING
 
 
-def test_a_job_that_ended_while_its_node_changed_stage_is_told_of_at_the_next_look(store: Store) -> None:
+def test_a_job_that_ended_while_its_node_changed_stage_is_reported_of_at_the_next_look(store: Store) -> None:
     """The node was returned after the look had begun, and the job came and went before Slurm told of its jobs."""
     world = World(store, replace(READY, since=300.2))
     assert world.look(SHORT, began=300.0) == []
@@ -118,7 +118,7 @@ def test_a_batch_that_is_tried_again_finds_what_it_found_the_first_time(store: S
         assert again.look(SHORT, status=began_anew, began=310.0) == first != []
 
 
-def test_a_job_that_is_only_told_in_other_words_did_not_use_its_nodes_again(store: Store) -> None:
+def test_a_job_that_is_only_reported_in_other_words_did_not_use_its_nodes_again(store: Store) -> None:
     World(store).look(SHORT)
     world = World(store)
     assert world.look(replace(SHORT, account="ml", exit_code="0:0")) == []

@@ -9,7 +9,7 @@ from .running import running, until
 pytestmark = pytest.mark.slow
 
 
-def test_a_pool_in_a_dry_run_is_told_what_would_be_done_and_nothing_is(tmp_path: Path) -> None:
+def test_a_pool_in_a_dry_run_is_reported_what_would_be_done_and_nothing_is(tmp_path: Path) -> None:
     touched = tmp_path / "touched"
     touched.mkdir()
     more = f'[actions]\ncordon = "command"\n[command]\ncommands = {{ cordon = ["touch", "{touched}/{{node}}"] }}\n'

@@ -64,7 +64,7 @@ def test_a_slow_node_is_named_after_another_look_and_quarantined(tmp_path: Path)
         assert "leaf1" in words
 
 
-def test_for_a_slow_trunk_nobody_is_quarantined_and_one_incident_names_it(tmp_path: Path) -> None:
+def test_for_a_slow_trunk_no_one_is_quarantined_and_one_incident_names_it(tmp_path: Path) -> None:
     with probed(tmp_path / "c", "slow_trunk") as controller:
 
         def named() -> list[str]:

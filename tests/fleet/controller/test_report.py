@@ -118,7 +118,7 @@ def test_what_took_the_node_out_is_the_evidence(october: Controller, capsys: pyt
     assert (outage["begin"], outage["end"]) == (OCTOBER + 10 * DAY, OCTOBER + 12 * DAY)
 
 
-def test_a_month_that_nobody_watched_is_said(october: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_month_that_no_one_watched_is_reported(october: Controller, capsys: pytest.CaptureFixture[str]) -> None:
     prices = str(october.config.parent / "prices.toml")
     whose = ("--url", october.url, "--token", october.admin)
     assert run(["report", "--month", "1999-10", "--prices", prices, *whose]) == 1
@@ -149,7 +149,7 @@ def test_all_pages_of_a_long_history_are_read(october: Controller, monkeypatch: 
     assert [job["id"] for job in everything] == ["8", "7", "9"]
 
 
-def test_a_moment_with_too_much_in_it_is_said(october: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_moment_with_too_much_in_it_is_reported(october: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "PAGE", 3)
     with pytest.raises(Refusal, match="share one moment"):
         history.transitions(Client(october.url, october.admin))

@@ -68,10 +68,10 @@ class Plants(threading.Thread):
                 for row, subject in enumerate(table.subjects)
             ]
         for first in range(0, len(samples), 1000):
-            told = controller.post(
+            output = controller.post(
                 "/v1/signals", {"signals": samples[first : first + 1000], "cadence_seconds": 2 * CADENCE}
             )
-            assert told.status_code == 200, told.text
+            assert output.status_code == 200, output.text
 
 
 @pytest.mark.slow

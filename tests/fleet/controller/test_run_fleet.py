@@ -31,36 +31,36 @@ def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]
 def test_who_is_to_blame_leaves_service_and_is_unfit_from_then_on(controller: Controller) -> None:
     controller.ready_node("f1")
     controller.ready_node("f2")
-    said: list[str] = []
-    fleet = ControllerFleet(Client(controller.url, controller.admin), said.append)
+    message: list[str] = []
+    fleet = ControllerFleet(Client(controller.url, controller.admin), message.append)
     assert "f1" not in fleet.unfit()
     fleet.blame(["f1", "nobody"], "gpu.fell_off_bus")
     controller.reaches("f1", "quarantined")
     assert "gpu.fell_off_bus" in fleet.unfit()["f1"]
     assert "f2" not in fleet.unfit()
-    assert any("did not quarantine nobody" in line for line in said)
+    assert any("did not quarantine nobody" in line for line in message)
 
 
 def test_without_a_controller_the_run_goes_on() -> None:
-    said: list[str] = []
-    fleet = ControllerFleet(Client("http://127.0.0.1:9", ""), said.append)
+    message: list[str] = []
+    fleet = ControllerFleet(Client("http://127.0.0.1:9", ""), message.append)
     assert fleet.unfit() == {}
     assert fleet.evidence(["n1"], 0.0) == []
     fleet.doubt(["n1"], "lost")
-    assert len(said) == 3
+    assert len(message) == 3
 
 
-def test_what_the_agent_told_explains_a_death_without_a_word(controller: Controller, tmp_path: Path) -> None:
+def test_what_the_agent_reported_explains_a_death_without_a_word(controller: Controller, tmp_path: Path) -> None:
     agent = controller.ready_node("e1")
-    told = tmp_path / "told"
-    wait = f"if a == '1':\n  while not os.path.exists({str(told)!r}): time.sleep(0.05)\n  os.kill(os.getpid(), 9)"
+    result = tmp_path / "result"
+    wait = f"if a == '1':\n  while not os.path.exists({str(result)!r}): time.sleep(0.05)\n  os.kill(os.getpid(), 9)"
     program = f"import os, time\na = os.environ['HOLDFAST_ATTEMPT']\nprint('step 1 loss 1.0', flush=True)\n{wait}"
     options = ("--url", controller.url, "--token", controller.admin)
     job = supervise(tmp_path / "e1", [sys.executable, "-c", program], *options)
     job.until(lambda: "step 1" in job.output)
     agent.send(agent.next(events=[{**XID, "at": time.time()}]))
-    told.touch()
-    assert job.end() == 0, job.said
+    result.touch()
+    assert job.end() == 0, job.log
     first = job.run["attempts"][0]
     assert (first["cause"], first["subject"]) == ("gpu.fell_off_bus", "node/e1/pci/0000:9b:00")
     assert "controller/e1" in first["evidence"][0]
@@ -80,6 +80,6 @@ def test_a_node_that_is_out_of_service_is_replaced_by_a_spare(controller: Contro
         lead = ("--lead", "--url", controller.url, "--token", controller.admin) if name == "s1" else ()
         options = ("--nodes", "2", "--store", store, *lead)
         jobs[name] = supervise(tmp_path / name, [sys.executable, "-c", program], *options)
-    assert jobs["s1"].end() == 0, jobs["s1"].said
-    assert jobs["s1"].run["attempts"][0]["nodes"] == ["s1", "s3"], jobs["s1"].said
+    assert jobs["s1"].end() == 0, jobs["s1"].log
+    assert jobs["s1"].run["attempts"][0]["nodes"] == ["s1", "s3"], jobs["s1"].log
     assert jobs["s2"].end() == jobs["s3"].end() == 0

@@ -101,8 +101,8 @@ class Plant(threading.Thread):
             "name": "job_step_seconds",
             "value": 2.0 * slow + self._chance.gauss(0, 0.004),
         }
-        told = self.controller.post("/v1/signals", {"signals": [step], "cadence_seconds": 1})
-        assert told.status_code == 200, told.text
+        output = self.controller.post("/v1/signals", {"signals": [step], "cadence_seconds": 1})
+        assert output.status_code == 200, output.text
 
     def _digest(self, name: str, slow: float) -> str:
         hot = self.heat if name in COOLED else 0.0
@@ -150,7 +150,7 @@ url = "{hook.url}/plain"
 
 
 @pytest.mark.slow
-def test_a_falling_flow_is_one_incident_on_the_unit_priced_and_told(tmp_path: Path) -> None:
+def test_a_falling_flow_is_one_incident_on_the_unit_priced_and_reported(tmp_path: Path) -> None:
     pytest.importorskip("pymodbus")
     cdu, hook = Cdu(), Hook()
     cdu.live()

@@ -16,7 +16,7 @@ def test_by_default_agents_test_and_reset_and_the_rest_is_recorded() -> None:
     assert backends.of(Verb.CORDON).perform(cordon, False).result == "done"
 
 
-def test_a_reset_that_nobody_can_carry_out_has_failed() -> None:
+def test_a_reset_that_no_one_can_carry_out_has_failed() -> None:
     backends = Backends(parse("", "c.toml"))
     reboot = Action(node="n1", verb=Verb.REBOOT, reason="r")
     assert backends.of(Verb.REBOOT).perform(reboot, False).result == "failed"
@@ -49,7 +49,7 @@ commands = { inspect = ["page", "{node}"] }
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_text"),
     [
         ("lissen = 1", "line 1: lissen: unknown key"),
         ('[actions]\ndrain = "slurm"', "line 2: actions.drain: no back end is called 'slurm'"),
@@ -67,10 +67,10 @@ commands = { inspect = ["page", "{node}"] }
         ("slurm = 3", "expected a table"),
     ],
 )
-def test_a_wrong_configuration_is_refused_with_its_place(text: str, said: str) -> None:
+def test_a_wrong_configuration_is_refused_with_its_place(text: str, expected_text: str) -> None:
     with pytest.raises(SettingsError) as refused:
         parse(text, "c.toml")
-    assert said in str(refused.value)
+    assert expected_text in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_a_wrong_configuration_is_refused_with_its_place(text: str, said: str) -
     ],
 )
 def test_tokens_that_would_travel_in_clear_text_are_warned_of(host: str, certificate: str, danger: bool) -> None:
-    said = clear_text(Listening(listen=f"{host}:9477", certificate=certificate), host)
-    assert bool(said) is danger
-    assert not danger or ("clear text" in said and f"{host}:9477" in said)
+    message = clear_text(Listening(listen=f"{host}:9477", certificate=certificate), host)
+    assert bool(message) is danger
+    assert not danger or ("clear text" in message and f"{host}:9477" in message)

@@ -143,7 +143,7 @@ def resets(site: Site, node: str) -> list[str]:
     return [line for line in lines if line.startswith(f"NodeName={node} ")]
 
 
-def test_a_held_node_stays_closed_and_nobody_drains_and_undrains_it(site: Site) -> None:
+def test_a_held_node_stays_closed_and_no_one_drains_and_undrains_it(site: Site) -> None:
     """Three of four behind one leaf: no shared cause, no room in the pool. The health check runs all the while."""
     began = time.time()
     for node in NODES[:3]:

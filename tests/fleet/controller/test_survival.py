@@ -56,7 +56,7 @@ def test_what_was_acknowledged_before_kill_9_is_there_once(tmp_path: Path) -> No
             second.kill()
 
 
-def test_a_back_end_that_hangs_holds_up_nobody_else(tmp_path: Path) -> None:
+def test_a_back_end_that_hangs_holds_up_no_other(tmp_path: Path) -> None:
     more = '[actions]\ncordon = "command"\n[command]\ntimeout = 20\ncommands = { cordon = ["sleep", "60"] }\n'
     with running(tmp_path, more=more) as controller:
         agent = controller.enrol("n1")
@@ -65,7 +65,7 @@ def test_a_back_end_that_hangs_holds_up_nobody_else(tmp_path: Path) -> None:
         controller.ready_node("n2")
 
 
-def test_a_back_end_that_fails_for_good_is_told_in_the_story(tmp_path: Path) -> None:
+def test_a_back_end_that_fails_for_good_is_reported_in_the_history(tmp_path: Path) -> None:
     more = '[actions]\ncordon = "command"\n[command]\ncommands = { cordon = ["false"] }\n'
     with running(tmp_path, more=more) as controller:
         controller.enrol("n1")
@@ -73,13 +73,15 @@ def test_a_back_end_that_fails_for_good_is_told_in_the_story(tmp_path: Path) -> 
         assert "exit code 1" in failed[0]["detail"]
 
 
-def test_nothing_is_carried_out_in_a_dry_run_but_all_is_told(tmp_path: Path) -> None:
+def test_nothing_is_carried_out_in_a_dry_run_but_all_is_reported(tmp_path: Path) -> None:
     touched = tmp_path / "touched"
     more = f'[actions]\ncordon = "command"\n[command]\ncommands = {{ cordon = ["touch", "{touched}"] }}\n'
     with running(tmp_path, more=more, policy="") as controller:
         controller.enrol("n1")
-        told = until(lambda: [one for one in controller.story("n1") if one["title"] == "cordon dry_run"], "it is told")
-        assert f"touch {touched}" in told[0]["detail"]
+        result = until(
+            lambda: [one for one in controller.story("n1") if one["title"] == "cordon dry_run"], "it is told"
+        )
+        assert f"touch {touched}" in result[0]["detail"]
         assert controller.get("/v1/fleet")["dry_run"]
     assert not touched.exists()
 
@@ -107,7 +109,7 @@ def test_a_second_controller_of_one_sqlite_file_does_not_start(tmp_path: Path) -
         assert "SQLite serves one" in controller.config.with_suffix(".log").read_text()
 
 
-def test_it_ends_when_told_even_with_an_open_stream(tmp_path: Path) -> None:
+def test_it_ends_when_reported_even_with_an_open_stream(tmp_path: Path) -> None:
     with running(tmp_path) as controller:
         headers = {"Authorization": f"Bearer {controller.admin}"}
         with controller.http.stream("GET", f"{controller.url}/v1/stream", headers=headers) as reply:

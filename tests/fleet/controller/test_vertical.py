@@ -14,8 +14,8 @@ def test_a_node_that_fails_is_quarantined_reset_tested_and_returned(controller: 
     agent.answer(reset)
     agent.pass_test()
     assert controller.stage("n1") == "ready"
-    told = [entry["title"] for entry in reversed(controller.story("n1")) if entry["kind"] == "transition"]
-    assert told == [
+    result = [entry["title"] for entry in reversed(controller.story("n1")) if entry["kind"] == "transition"]
+    assert result == [
         "provisioning -> testing",
         "testing -> ready",
         "ready -> draining",
@@ -39,7 +39,7 @@ def test_a_node_is_released_when_what_its_memory_held_is_in_storage(controller: 
     controller.reaches("n8", "quarantined")
 
 
-def test_a_report_sent_twice_is_stored_once_and_said_so(controller: Controller) -> None:
+def test_a_report_sent_twice_is_stored_once_and_reported_so(controller: Controller) -> None:
     agent = controller.enrol("n2")
     change = {"at": 1.0, "check": "gpu.power", "before": "", "after": "degraded", "reason": "only once"}
     report = agent.next(changes=[change])
@@ -50,7 +50,7 @@ def test_a_report_sent_twice_is_stored_once_and_said_so(controller: Controller) 
     )
 
 
-def test_an_operator_quarantines_and_releases_and_the_story_names_them(controller: Controller) -> None:
+def test_an_operator_quarantines_and_releases_and_the_history_names_them(controller: Controller) -> None:
     agent = controller.ready_node("n3")
     anna = controller.token(name="anna", role="operator")
     view = controller.post("/v1/nodes/n3/quarantine", {"reason": "a loud fan"}, anna).json()

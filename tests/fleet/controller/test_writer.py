@@ -59,7 +59,7 @@ def break_down(error: Exception, transaction: Transaction, fresh: Sequence[bool]
 
 
 @pytest.mark.parametrize("error", [StoreError("cannot be kept"), RuntimeError("a mistake")], ids=["store", "mistake"])
-def test_work_that_fails_keeps_nobody_else_out(store: Store, error: Exception) -> None:
+def test_work_that_fails_keeps_no_other_out(store: Store, error: Exception) -> None:
     report = Report(node="n1", session="s", seq=1, at=1.0, heartbeat=True)
     works = [
         ReportWork(partial(commands.note, entry("first"))),

@@ -34,7 +34,7 @@ def test_a_whole_fleet_that_falls_silent_is_an_incident_on_each_loop_and_on_no_n
     assert set(fleet.incidents.open) == {f"loop/c{number}" for number in range(count // 64)}
 
 
-def test_of_reports_that_change_nothing_nothing_is_told() -> None:
+def test_of_reports_that_change_nothing_nothing_is_reported() -> None:
     fleet, simulated = fleet_of(3), ChangeFilter()
     for name in fleet.nodes:
         fleet.take(Report(node=name, session="s", seq=1, at=1.0), 1.0)
@@ -65,7 +65,7 @@ def test_tokens_asked_for_at_once_are_looked_up_together() -> None:
 
 
 @pytest.mark.parametrize("failure", [StoreError("away"), ValueError("away"), UnicodeEncodeError("a", "", 0, 1, "away")])
-def test_a_store_that_fails_fails_all_who_asked_and_nobody_after(failure: Exception) -> None:
+def test_a_store_that_fails_fails_all_who_asked_and_no_one_after(failure: Exception) -> None:
     answers = iter([failure, {}])
 
     def find(hashes: Sequence[str]) -> Mapping[str, Credential]:
@@ -76,8 +76,8 @@ def test_a_store_that_fails_fails_all_who_asked_and_nobody_after(failure: Except
 
     async def ask() -> None:
         lookup = CredentialCache(find)
-        said = await asyncio.gather(lookup("a"), lookup("b"), return_exceptions=True)
-        assert said == [failure, failure]
+        message = await asyncio.gather(lookup("a"), lookup("b"), return_exceptions=True)
+        assert message == [failure, failure]
         assert await lookup("a") is None
 
     async def in_time() -> None:

@@ -26,7 +26,7 @@ def broken(known: Continuity, sent: list[Report], has: bool = False) -> bool | N
     return found if store.questions else (None if not found else True)
 
 
-def test_a_life_that_begins_or_simply_goes_on_asks_nothing() -> None:
+def test_a_life_that_starts_or_simply_goes_on_asks_nothing() -> None:
     known = Continuity()
     assert broken(known, reports(1)) is None
     assert broken(known, reports(2)) is None

@@ -39,7 +39,7 @@ def test_a_device_whose_bits_are_not_those_of_most_nodes_fails_as_corruption() -
     assert site.tells("n4", "aa") is Stage.READY
 
 
-def test_until_enough_nodes_were_asked_and_for_another_kind_nobody_is_blamed() -> None:
+def test_until_enough_nodes_were_asked_and_for_another_kind_no_one_is_blamed() -> None:
     site = Site()
     assert site.tells("n0", "bb") is Stage.READY, "nobody to compare with yet"
     assert site.tells("n1", "aa") is Stage.READY
@@ -48,7 +48,7 @@ def test_until_enough_nodes_were_asked_and_for_another_kind_nobody_is_blamed() -
     assert site.tells("n0", "bb") is not Stage.READY, "now there is, and it says the same again"
 
 
-def test_a_node_with_other_libraries_is_told_to_compare_them_and_one_voice_is_not_eight() -> None:
+def test_a_node_with_other_libraries_is_reported_to_compare_them_and_one_voice_is_not_eight() -> None:
     site = Site()
     for name in ("n0", "n1"):
         site.tells(name, *["bb"] * 8)

@@ -150,7 +150,7 @@ def test_a_drain_that_fails_for_good_is_an_incident_until_one_succeeds() -> None
     assert not site.fleet.incidents.open
 
 
-def test_without_a_scheduler_agents_are_told_that_a_node_is_closed() -> None:
+def test_without_a_scheduler_agents_are_reported_that_a_node_is_closed() -> None:
     site = SimulatedFleet()
     assert site.fleet.closed("n3") == ""
     site.says("n3", "gpu.xid", "fail")
@@ -234,7 +234,7 @@ def test_a_node_that_enrols_from_elsewhere_is_there_from_now_on() -> None:
 
 
 @pytest.mark.parametrize("quiet", [True, False])
-def test_a_reset_that_never_ends_is_followed_by_the_next_rung_and_then_a_person(quiet: bool) -> None:
+def test_a_reset_that_never_ends_is_followed_by_the_next_repair_step_and_then_a_person(quiet: bool) -> None:
     site = SimulatedFleet()
     site.says("n3", "gpu.xid", "fail")
     site.passes()
@@ -323,7 +323,7 @@ def test_why_nothing_may_start_on_a_node(stage: Stage, policy: Policy, why: str)
     assert by_cause.closed("n0") == "quarantined: gpu.xid"
 
 
-def test_a_dry_run_is_the_pools_own_and_a_strangers_is_the_fleets() -> None:
+def test_a_dry_run_is_the_pools_own_and_a_others_is_the_fleets() -> None:
     policy = Policy(dry_run=True, pools={"train": Policy(dry_run=False)})
     fleet = Fleet(policy, [NodeState(name="n0", pool="train"), NodeState(name="n1")])
     assert [fleet.dry_run(name) for name in ("n0", "n1", "stranger")] == [False, True, True]
@@ -376,7 +376,7 @@ def changed(after: str, check: str = "gpu.ecc", at: float = 5.0) -> Report:
     return Report(node="n0", session="s", seq=int(at), at=at, changes=(change,))
 
 
-def test_a_degradation_ends_with_the_check_that_told_it() -> None:
+def test_a_degradation_ends_with_the_check_that_reported_it() -> None:
     fleet = alone()
     fleet.take(changed("degraded"), 5.0)
     assert fleet.nodes["n0"].degraded_by == "gpu.ecc"
@@ -418,7 +418,7 @@ def sees(*jobs: str, node: str = "n0", busy: bool | None = None) -> NodeStatus:
     return NodeStatus(node=node, accepts_work=True, cordoned=False, down=False, busy=used, jobs=frozenset(jobs))
 
 
-def test_a_scheduler_that_names_a_stranger_is_not_believed() -> None:
+def test_a_scheduler_that_names_a_other_is_not_believed() -> None:
     assert alone().observe([sees("7", node="stranger")], 5.0) == []
 
 
@@ -505,7 +505,7 @@ def test_a_removed_node_that_enrols_again_stays_removed() -> None:
     assert fleet.nodes["n0"].stage is Stage.TESTING
 
 
-def test_a_node_was_heard_when_it_last_reported() -> None:
+def test_a_node_was_received_when_it_last_reported() -> None:
     fleet = Fleet(POLICY, new_key=lambda: "key")
     fleet.enrol("n1", "default", {}, 0.0)
     for seq, (now, last_report_at) in enumerate(((0.25, 0.25), (9.0, 9.0), (5.0, 9.0)), 1):

@@ -141,7 +141,7 @@ def test_too_few_of_them_are_borne_for_two_minutes() -> None:
     assert made.incidents.take_changed()[-1].reason.endswith("; 2 nodes still fail and are handled one by one")
 
 
-def test_a_cause_that_comes_back_begins_its_waning_anew() -> None:
+def test_a_cause_that_comes_back_starts_its_waning_anew() -> None:
     made = guards()
     fail(made, *range(6))
     ended(made, {"n0", "n1"}, NOW + 1)

@@ -63,7 +63,7 @@ def test_another_cause_starts_at_the_first_repair_step() -> None:
     assert node.cause == "nvlink.lanes"
 
 
-def test_a_repeat_offender_starts_one_rung_higher() -> None:
+def test_a_repeat_offender_starts_one_repair_step_higher() -> None:
     cycle = [NodeEvent(kind=H.FAILED, cause=f"check.{i}") for i in range(4)]
     back = (H.EMPTIED, H.NEXT_REPAIR, H.RESET_DONE, H.TEST_PASSED)
     events = [*TO_READY, *(e for failed in cycle[:3] for e in (failed, *back)), cycle[3], H.EMPTIED, H.NEXT_REPAIR]
@@ -368,7 +368,7 @@ def test_who_may_climb_and_whose_case_it_is(
     ("repair_step", "automatic", "verb"),
     [(0, 2, Verb.RESET_GPU), (1, 2, Verb.REBOOT), (2, 2, Verb.TICKET), (2, 3, Verb.INSPECT), (3, 9, Verb.TICKET)],
 )
-def test_the_verb_of_each_rung(repair_step: int, automatic: int, verb: Verb) -> None:
+def test_the_verb_of_each_repair_step(repair_step: int, automatic: int, verb: Verb) -> None:
     policy = replace(POLICY, automatic_repair_steps=automatic)
     after, done, reason = at(S.QUARANTINED, H.NEXT_REPAIR, policy, cause="gpu.xid", repair_step=repair_step)
     assert done == [verb]

@@ -82,7 +82,7 @@ def test_a_job_that_starts_or_ends_makes_the_last_test_old() -> None:
         (offences("gpu.ecc", "nvlink.lanes", ago=100.1), "gpu.xid", 0),
     ],
 )
-def test_where_on_the_ladder_a_failure_begins(before: tuple[Offence, ...], cause: str, repair_step: int) -> None:
+def test_where_on_the_ladder_a_failure_starts(before: tuple[Offence, ...], cause: str, repair_step: int) -> None:
     node = NodeState(
         name="n1", stage=Stage.READY, repair_step=5, offences=before, held="loop/c2", tests=2, asked_at=4.0
     )
@@ -92,7 +92,7 @@ def test_where_on_the_ladder_a_failure_begins(before: tuple[Offence, ...], cause
     assert (failed.failed, failed.cause, failed.held, failed.tests, failed.asked_at) == (True, cause, "", 0, None)
 
 
-def test_a_lemon_by_its_score_begins_one_rung_up() -> None:
+def test_a_repeat_offender_by_its_score_starts_one_repair_step_up() -> None:
     node = NodeState(name="n1", stage=Stage.READY)
     assert noted(node, H.FAILED, cause="gpu.xid", repeat_offender="score 5").repair_step == 1
 
@@ -144,11 +144,11 @@ def test_a_recovery_with_nothing_to_take_back_is_noted_all_the_same() -> None:
     assert noted(node, H.RECOVERED, cause="gpu.ecc", holder="loop/c2") == replace(node, degraded_by="")
 
 
-def test_a_climb_is_one_rung() -> None:
+def test_a_climb_is_one_repair_step() -> None:
     assert noted(NodeState(name="n1", repair_step=1), H.NEXT_REPAIR).repair_step == 2
 
 
-def test_a_hold_begins_once_and_answers_the_test_that_was_asked_for() -> None:
+def test_a_hold_starts_once_and_answers_the_test_that_was_asked_for() -> None:
     node = NodeState(name="n1", stage=Stage.TESTING, reason="failed", asked_at=4.0)
     held = noted(node, H.HELD, holder="loop/c2", reason="the loop is hot")
     assert held == replace(node, held="loop/c2", held_since=NOW, reason="the loop is hot", asked_at=None)

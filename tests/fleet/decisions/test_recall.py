@@ -79,7 +79,7 @@ def test_a_question_is_asked_of_the_machine_once() -> None:
     assert (one.offences, other.offences) == ([5.0], [900.0])
 
 
-def test_a_step_tells_whether_the_pool_counts_the_node_differently() -> None:
+def test_a_step_reports_whether_the_pool_counts_the_node_differently() -> None:
     recall = Recall(Policy())
     history = recall.begin(Stage.READY)
     degraded = recall.step(history, (EventKind.DEGRADED, "gpu", "", False), 1.0)
@@ -118,7 +118,7 @@ def test_what_is_just_recent_enough_is_kept() -> None:
     assert history.degradations == [10.5, 20.5]
 
 
-def test_a_course_begins_where_another_began() -> None:
+def test_a_course_starts_where_another_began() -> None:
     recall = Recall(Policy())
     assert recall.begin(Stage.READY).state is recall.begin(Stage.READY).state
     assert recall.begin(Stage.READY).state is not recall.begin(Stage.SPARE).state
@@ -152,7 +152,7 @@ TO_WORK_AND_BACK = (H.JOB_STARTED, H.JOB_ENDED, H.CLEANED, H.TEST_PASSED)
         ((H.JOB_STARTED, H.FAILED), False, True, False),
     ],
 )
-def test_without_times_a_state_still_tells_tested_used_and_which_was_last(
+def test_without_times_a_state_still_reports_tested_used_and_which_was_last(
     kinds: tuple[EventKind, ...], tested: bool, used: bool, fresh: bool
 ) -> None:
     life = after(Recall(Policy()), Stage.READY, *kinds).state.life

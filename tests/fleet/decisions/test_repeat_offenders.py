@@ -32,11 +32,11 @@ def first_rung(made, name="bad"):
     return next(verb for verb in verbs if verb in (Verb.RESET_GPU, Verb.REBOOT)), steps
 
 
-def test_the_first_offence_of_a_node_begins_at_the_foot():
+def test_the_first_offence_of_a_node_starts_at_the_foot():
     assert first_rung(fleet(ready("bad")))[0] is Verb.RESET_GPU
 
 
-def test_a_node_that_failed_again_and_again_begins_one_rung_up_and_says_so():
+def test_a_node_that_failed_again_and_again_starts_one_repair_step_up_and_says_so():
     past = [Offence(at=NOW - days * DAY, cause="gpu.ecc") for days in (100, 80, 60, 40)]
     verb, steps = first_rung(fleet(ready("bad", past)))
     assert verb is Verb.REBOOT
@@ -117,7 +117,7 @@ def test_a_score_counts_from_the_policys_on_if_it_is_four_times_the_usual():
     assert made.why(nodes["bad"], NOW, Policy(repeat_offender_score=0.0)) == ""
 
 
-def test_two_reasons_are_told():
+def test_two_reasons_are_reported():
     many = [Offence(at=NOW - days * DAY, cause="gpu.ecc") for days in (100, 80, 60, 40)]
     made, nodes = offenders(ready("bad", many), *(ready(f"n{i}") for i in range(100)))
     made.note([job()])

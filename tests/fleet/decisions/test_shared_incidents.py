@@ -164,7 +164,7 @@ def test_a_leaf_whose_nodes_all_fall_silent_is_one_incident() -> None:
     assert not simulated.incidents()
 
 
-def test_a_full_test_that_fails_for_a_shared_cause_quarantines_nobody() -> None:
+def test_a_full_test_that_fails_for_a_shared_cause_quarantines_no_one() -> None:
     simulated = SimulatedFleet(COUNT, place=loop_of_fifty)
     for index in range(16):
         simulated.steps += simulated.fleet.operator(f"n{index}", EventKind.RETEST, "new driver", "ann", simulated.now)
@@ -216,7 +216,7 @@ def _open(controller: Controller) -> list[dict[str, str]]:
     return found
 
 
-def test_a_mended_shared_cause_gives_its_nodes_back_at_once() -> None:
+def test_a_repaired_shared_cause_gives_its_nodes_back_at_once() -> None:
     simulated = SimulatedFleet(64)
     for index in range(8):
         simulated.says(f"n{index}", "fabric.port_down", "fail")

@@ -77,7 +77,7 @@ def test_silence_counts_from_when_we_began_to_listen() -> None:
     assert clock.state.incidents.open["node/n0"].reason == reason  # reported once
 
 
-def test_silence_in_planned_work_is_not_told() -> None:
+def test_silence_in_planned_work_is_not_reported() -> None:
     clock = Clock(policy=Policy(maintenance=(Maintenance(name="w", nodes=frozenset({"n0"}), start=0.0, end=1e9),)))
     clock.tick()
     clock.tick(NOW + 500.0, quiet=("n0", "n1"))
@@ -108,7 +108,7 @@ def test_the_silence_of_a_seams_victim_is_its_symptom() -> None:
     assert list(clock.state.incidents.open) == ["pdu/p1"]
 
 
-def test_the_next_rung_is_climbed_and_a_persons_case_is_not() -> None:
+def test_the_next_repair_step_is_climbed_and_a_persons_case_is_not() -> None:
     assert Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True)).tick() == {"n0": [Verb.RESET_GPU]}
     assert Clock(node(stage=Stage.QUARANTINED, cause="operator")).tick() == {}
     assert Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", repair_step=3)).tick() == {}
@@ -129,7 +129,7 @@ def test_a_quarantined_node_waits_for_the_pattern_and_for_what_holds_it() -> Non
     assert (held.stage(), held.state.nodes["n0"].held) == (Stage.QUARANTINED, "leaf/l0")
 
 
-def test_a_person_is_not_told_of_planned_work_on_what_is_theirs() -> None:
+def test_a_person_is_not_reported_of_planned_work_on_what_is_theirs() -> None:
     window = Maintenance(name="w", start=0.0, end=1e9)
     nodes = (
         node(0, Stage.QUARANTINED, cause="operator", reason="mine"),
@@ -213,7 +213,7 @@ DRAINED = NodeStatus(node="n0", accepts_work=False, cordoned=True, down=False, b
         (SchedulerView(NOW - 1, replace(DRAINED, known=False)), Stage.QUARANTINED),
     ],
 )
-def test_no_repair_step_begins_before_the_scheduler_confirmed_an_empty_node(
+def test_no_repair_step_starts_before_the_scheduler_confirmed_an_empty_node(
     view: SchedulerView | None, becomes: Stage
 ) -> None:
     failed = node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True, since=NOW - 100)
@@ -224,7 +224,7 @@ def test_no_repair_step_begins_before_the_scheduler_confirmed_an_empty_node(
     assert clock.stage() is becomes
 
 
-def test_a_repair_step_begins_as_soon_as_the_node_is_confirmed_empty() -> None:
+def test_a_repair_step_starts_as_soon_as_the_node_is_confirmed_empty() -> None:
     failed = node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True, since=NOW - 2)
     clock = Clock(failed, policy=replace(AT_ONCE, dry_run=False), scheduled=True)
     clock.state.views["n0"] = SchedulerView(NOW - 1, DRAINED)
@@ -271,7 +271,7 @@ def test_only_incidents_of_nodes_end_with_a_nodes_stage() -> None:
     assert "storage/n0/test" in clock.state.incidents.open
 
 
-def test_a_failure_that_nobody_acted_on_is_judged_again() -> None:
+def test_a_failure_that_no_one_acted_on_is_judged_again() -> None:
     clock = Clock()
     clock.says("fail")
     assert clock.tick() == {"n0": [Verb.DRAIN]}
@@ -402,14 +402,14 @@ def test_a_node_on_trial_is_not_freed_into_an_open_breaker() -> None:
 
 
 @pytest.mark.parametrize(("ago", "reported"), [(600.0, False), (601.0, True)])
-def test_ten_minutes_of_blindness_are_told_once(ago: float, reported: bool) -> None:
+def test_ten_minutes_of_blindness_are_reported_once(ago: float, reported: bool) -> None:
     clock = Clock()
     clock.says("unknown", at=NOW - ago)
     assert clock.tick() == ({"n0": [Verb.TICKET]} if reported else {})
     assert clock.tick() == {}
 
 
-def test_blindness_that_comes_back_is_told_again() -> None:
+def test_blindness_that_comes_back_is_reported_again() -> None:
     clock = Clock()
     clock.says("unknown", at=NOW - 700)
     clock.tick()
@@ -441,7 +441,7 @@ def held_by_the_breaker(*out: NodeState, held: bool = True) -> Clock:
     return clock
 
 
-def test_a_breakers_incident_ends_when_there_is_room_or_nobody_left() -> None:
+def test_a_breakers_incident_ends_when_there_is_room_or_no_one_left() -> None:
     out = [node(number, Stage.QUARANTINED, cause="operator") for number in range(4)]
     kept = held_by_the_breaker(*out)
     kept.tick()

@@ -46,7 +46,7 @@ def test_a_drained_node_is_released_only_when_its_memory_is_in_storage() -> None
     assert simulated.stage("n3") is Stage.QUARANTINED
 
 
-def test_a_storage_that_does_not_answer_is_not_waited_for_for_ever_and_the_story_says_so() -> None:
+def test_a_storage_that_does_not_answer_is_not_waited_for_for_ever_and_the_history_says_so() -> None:
     simulated = drained()
     simulated.passes()
     simulated.passes(POLICY.flush_seconds - 1)
@@ -56,7 +56,7 @@ def test_a_storage_that_does_not_answer_is_not_waited_for_for_ever_and_the_story
     assert "state of llama is not in storage" in simulated.steps[-1].transition.reason
 
 
-def test_where_nobody_is_to_wait_nobody_does() -> None:
+def test_where_no_one_is_to_wait_no_one_does() -> None:
     simulated = drained(replace(POLICY, flush_seconds=0.0))
     simulated.passes()
     assert simulated.stage("n3") is Stage.QUARANTINED
@@ -79,7 +79,7 @@ def test_it_is_the_same_for_a_node_that_a_scheduler_calls_empty_and_for_one_betw
     assert between.stage("n3") is Stage.TESTING
 
 
-def test_before_planned_work_begins_memory_is_brought_to_storage() -> None:
+def test_before_planned_work_starts_memory_is_brought_to_storage() -> None:
     simulated = SimulatedFleet()
     begins = simulated.now + 1_000
     window = Maintenance(name="pump", nodes=frozenset({"n3"}), start=begins, end=begins + 600)
@@ -91,7 +91,7 @@ def test_before_planned_work_begins_memory_is_brought_to_storage() -> None:
     assert asked(simulated) == 0
 
 
-def test_what_is_waited_for_ends_when_it_is_saved_and_begins_anew_when_there_is_more() -> None:
+def test_what_is_waited_for_ends_when_it_is_saved_and_starts_anew_when_there_is_more() -> None:
     policy = replace(POLICY, flush_seconds=100.0)
     made, node = Unsaved(), NodeState(name="n1", stage=Stage.DRAINING)
 

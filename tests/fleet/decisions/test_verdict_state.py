@@ -97,7 +97,7 @@ def test_an_open_breaker_is_one_incident_with_all_that_it_holds() -> None:
     assert made.nodes["n10"].held == "pool/default"
 
 
-def test_a_degradation_passes_an_open_breaker_for_it_takes_nobody_out() -> None:
+def test_a_degradation_passes_an_open_breaker_for_it_takes_no_one_out() -> None:
     made = state_of(*[node(number, Stage.QUARANTINED) for number in range(4)])
     steps = made.step("n10", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.ecc"), NOW)
     assert [action.verb for action in steps[0].actions] == [Verb.CHOOSE_LAST]
@@ -174,7 +174,7 @@ def test_degradations_of_neighbours_add_to_a_failure_and_are_none_by_themselves(
     assert not alone.incidents.open
 
 
-def test_its_own_failure_is_told_before_a_seams_symptom() -> None:
+def test_its_own_failure_is_reported_before_a_seams_symptom() -> None:
     made = state_of(incidents=[seam("n0")])
     for check in ("gpu.throttle", "gpu.ecc"):
         made.current.take("n0", failure(check))

@@ -145,8 +145,8 @@ class AnyFleet(RuleBasedStateMachine):
 
     # How it is taken
 
-    def report(self, name: str, **said: object) -> None:
-        report = Report(node=name, session="s", seq=len(self.sent), at=self.now, **said)  # type: ignore[arg-type]
+    def report(self, name: str, **expected: object) -> None:
+        report = Report(node=name, session="s", seq=len(self.sent), at=self.now, **expected)  # type: ignore[arg-type]
         self.sent.append(report)
         self.took(self.fleet.take(report, self.now))
 

@@ -97,11 +97,11 @@ def test_a_device_that_knows_only_single_questions_is_asked_so() -> None:
 
 def test_a_late_answer_to_an_earlier_question_is_passed_over() -> None:
     def answer(question: bytes) -> list[bytes]:
-        def said(invoke: int, high: int) -> bytes:
+        def message(invoke: int, high: int) -> bytes:
             value = bytes([0x4E, 0x44, 0x43, high, 0, 0, 0x4F])
             return _wrapped(bytes([0x30, invoke, 14, 0x0C, *question[11:15], 0x1E, 0x29, 85]) + value + b"\x1f")
 
-        return [said((question[8] - 1) % 256, 0x70), said(question[8], 0xF0)]
+        return [message((question[8] - 1) % 256, 0x70), message(question[8], 0xF0)]
 
     with _answering(answer) as address:
         assert [one.value for one in _source(address, FLOW).read(5.0).signals] == [480.0]
@@ -149,7 +149,7 @@ def test_a_refusal_of_all_objects_is_absence_with_the_reason() -> None:
     assert "the device refuses the request" in reading.absent["cdu/c2", "cdu_flow_litres_per_minute"]
 
 
-def test_nobody_there_is_blind() -> None:
+def test_no_one_there_is_blind() -> None:
     reading = _source(f"127.0.0.1:{free_port()}", FLOW, timeout=0.3).read(5.0)
     assert "no answer" in reading.blind or "cannot be reached" in reading.blind
 

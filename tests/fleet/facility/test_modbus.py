@@ -50,7 +50,7 @@ def test_a_wrong_type_is_absurd_and_named(cdu: Cdu) -> None:
     assert "cannot be" in why and "register 0 (uint32)" in why and "type" in why
 
 
-def test_nobody_there_is_blind(cdu: Cdu) -> None:
+def test_no_one_there_is_blind(cdu: Cdu) -> None:
     assert "cannot be reached" in _source(f"127.0.0.1:{free_port()}", FLOW, timeout=1).read(5.0).blind
 
 

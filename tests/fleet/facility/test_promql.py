@@ -63,7 +63,7 @@ def test_series_become_signals_of_what_their_labels_say(prometheus: str) -> None
 
 
 @pytest.mark.slow
-def test_what_is_wrong_with_a_query_is_said_and_hides_no_other(prometheus: str) -> None:
+def test_what_is_wrong_with_a_query_is_reported_and_hides_no_other(prometheus: str) -> None:
     reading = _read(prometheus, {"query": "rate("}, {"query": "vector(1)[5m:1m]"}, {"query": "vector(0.25)"})
     assert [one.value for one in reading.signals] == [0.25]
     assert "parse error" in _read(prometheus, {"query": "rate("}).absent["storage/{cluster}", LATENCY]
@@ -78,7 +78,7 @@ def test_what_cannot_be_is_named(prometheus: str) -> None:
         assert not reading.signals and reading.absent["storage/unlabelled", LATENCY], query
 
 
-def test_nobody_there_is_blind() -> None:
+def test_no_one_there_is_blind() -> None:
     assert _read(f"http://127.0.0.1:{free_port()}", {"query": "up"}, {"query": "up"}).blind
 
 

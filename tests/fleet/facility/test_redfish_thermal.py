@@ -107,7 +107,7 @@ def test_whatever_a_bmc_says_is_no_value_and_no_crash(bmc: Bmc, page: Any) -> No
     assert not reading.signals and (reading.blind or reading.absent)
 
 
-def test_nobody_there_is_blind() -> None:
+def test_no_one_there_is_blind() -> None:
     url = f"http://127.0.0.1:{free_port()}/redfish/v1/Chassis/1"
     assert RedfishThermalSource(RedfishThermalSettings(subject="node/n1", url=url)).read(5.0).blind
     with pytest.raises(ValueError, match="expected that of a chassis"):

@@ -64,7 +64,7 @@ def test_a_value_that_changes_is_an_event(device: str) -> None:
 
 
 @pytest.mark.slow
-def test_version_3_proves_who_asks_and_hides_what_is_said(device: str, tmp_path: Path) -> None:
+def test_version_3_proves_who_asks_and_hides_what_is_reported(device: str, tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
     (tmp_path / "proof").write_text("a long proof\n")
     (tmp_path / "secret").write_text("a long secret\n")
@@ -87,7 +87,7 @@ def test_version_3_proves_who_asks_and_hides_what_is_said(device: str, tmp_path:
 
 
 @pytest.mark.slow
-def test_nobody_there_is_blind() -> None:
+def test_no_one_there_is_blind() -> None:
     pytest.importorskip("pysnmp")
     address = f"127.0.0.1:{free_port()}"
     assert "no answer" in _source(address, SnmpOid(oid=AMBIENT, signal="ambient_celsius"), timeout=0.2).read(5.0).blind

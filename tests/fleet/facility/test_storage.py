@@ -13,7 +13,7 @@ def _source(path: Path, timeout: float = 30.0) -> StorageSource:
     return StorageSource(StorageSettings(subject="storage/lustre1", path=str(path), timeout=timeout))
 
 
-def test_a_folder_tells_its_times_and_is_left_as_it_was(tmp_path: Path) -> None:
+def test_a_folder_reports_its_times_and_is_left_as_it_was(tmp_path: Path) -> None:
     reading = _source(tmp_path).read(5.0)
     reported = {one.name: one.value for one in reading.signals}
     assert not reading.blind and set(reported) == {storage.LATENCY, storage.METADATA, storage.USED}

@@ -48,13 +48,13 @@ def _panel(step: float = 2.5) -> Panel:
 
 
 def test_an_account_is_priced_by_what_is_measured() -> None:
-    told = account(FINDING, _panel(), TOPOLOGY, PROGRAMME)
-    assert told.bill.gpu_hours_per_hour == pytest.approx(20), "2.0 s became 2.5 s: a fifth of 100 GPUs"
-    assert told.bill.gpu_hours == pytest.approx(20 * told.lasted_seconds / 3600, rel=0.02)
-    assert "job llama is losing the work of 20 GPUs (40.00 USD/h compute)" in told.sentence
-    assert told.on_call == {"facilities": "Dana"} and told.rivals[0].cause == "rack/r1"
-    assert [moment.domain for moment in told.timeline] == ["cooling", "runtime"]
-    assert any(chart.subject == "cdu/c2" for chart in told.charts)
+    result = account(FINDING, _panel(), TOPOLOGY, PROGRAMME)
+    assert result.bill.gpu_hours_per_hour == pytest.approx(20), "2.0 s became 2.5 s: a fifth of 100 GPUs"
+    assert result.bill.gpu_hours == pytest.approx(20 * result.lasted_seconds / 3600, rel=0.02)
+    assert "job llama is losing the work of 20 GPUs (40.00 USD/h compute)" in result.sentence
+    assert result.on_call == {"facilities": "Dana"} and result.rivals[0].cause == "rack/r1"
+    assert [moment.domain for moment in result.timeline] == ["cooling", "runtime"]
+    assert any(chart.subject == "cdu/c2" for chart in result.charts)
 
 
 def test_a_symptom_counts_by_how_far_it_moved_from_where_it_was() -> None:
@@ -66,39 +66,39 @@ def test_a_symptom_counts_by_how_far_it_moved_from_where_it_was() -> None:
 def test_an_account_names_a_bounded_number_of_victims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.fleet.incidents.account.MOST_VICTIMS", 3)
     hot = tuple(Symptom(f"node/n{number}", "gpu_temperature_celsius", 1900.0, 60.0, 90.0) for number in range(5))
-    told = account(replace(FINDING, symptoms=hot), _panel(), TOPOLOGY, PROGRAMME)
-    assert told.victims == ("node/n0", "node/n1", "node/n2")
+    result = account(replace(FINDING, symptoms=hot), _panel(), TOPOLOGY, PROGRAMME)
+    assert result.victims == ("node/n0", "node/n1", "node/n2")
 
 
 def test_what_is_not_measured_any_more_stays_counted() -> None:
     before = account(FINDING, _panel(), TOPOLOGY, PROGRAMME)
     silent = Panel(TIMES, {"cdu_flow_litres_per_minute": table({"cdu/c2": np.full(len(TIMES), 200.0)})})
-    told = account(FINDING, silent, TOPOLOGY, PROGRAMME, before)
-    assert told.bill.gpu_hours_per_hour == pytest.approx(20)
+    result = account(FINDING, silent, TOPOLOGY, PROGRAMME, before)
+    assert result.bill.gpu_hours_per_hour == pytest.approx(20)
 
 
-def test_a_loss_that_nobody_measures_is_said_and_not_guessed() -> None:
+def test_a_loss_that_no_one_measures_is_reported_and_not_guessed() -> None:
     silent = Panel(TIMES, {"cdu_flow_litres_per_minute": table({"cdu/c2": np.full(len(TIMES), 200.0)})})
-    told = account(FINDING, silent, TOPOLOGY, PROGRAMME)
-    assert told.bill.gpu_hours_per_hour == 0 and "whose loss is not measured" in told.sentence
-    assert any("its slowdown is not measured" in one for one in told.bill.unpriced)
+    result = account(FINDING, silent, TOPOLOGY, PROGRAMME)
+    assert result.bill.gpu_hours_per_hour == 0 and "whose loss is not measured" in result.sentence
+    assert any("its slowdown is not measured" in one for one in result.bill.unpriced)
 
 
 def test_five_layers_and_no_dollar_twice() -> None:
     loss = Loss(subject="job/a", gpus=100, share_so_far=0.2, share_now=0.4, day_value=24_000, float_days=0.0)
-    told = bill([loss], Prices(gpu_hour=2.0, people=2, people_hours=3, wage=100), hours=2.0, horizon_hours=10.0)
-    layers = {layer.name: layer for layer in told.layers}
+    result = bill([loss], Prices(gpu_hour=2.0, people=2, people_hours=3, wage=100), hours=2.0, horizon_hours=10.0)
+    layers = {layer.name: layer for layer in result.layers}
     assert layers["direct compute"].so_far == pytest.approx(100 * 2.0 * 0.2 * 2)
     assert layers["direct compute"].if_it_goes_on == pytest.approx(100 * 2.0 * (0.2 * 2 + 0.4 * 10))
     assert layers["labour"].so_far == 400 and layers["labour"].if_it_goes_on == 600
     assert layers["schedule slip"].so_far == pytest.approx(24_000 * 0.4 / 24)
     assert layers["rollback"].so_far == 0 and layers["reserved capacity"].so_far == 0
-    assert told.total_so_far == pytest.approx(80 + 400 + 400)
+    assert result.total_so_far == pytest.approx(80 + 400 + 400)
 
 
 def test_the_slip_without_a_value_is_no_number() -> None:
-    told = bill([Loss(subject="job/a", gpus=8, share_so_far=0.5, share_now=0.5)], Prices(), hours=1.0)
-    assert told.layers[-1].so_far is None and told.finish_shift_hours == 0.5
+    result = bill([Loss(subject="job/a", gpus=8, share_so_far=0.5, share_now=0.5)], Prices(), hours=1.0)
+    assert result.layers[-1].so_far is None and result.finish_shift_hours == 0.5
     assert bill([], Prices(), hours=1.0).total_so_far == 2 * 1 * 140, "nobody slowed: labour alone"
 
 
@@ -108,9 +108,9 @@ def test_the_fleet_adds_places_jobs_and_ranks() -> None:
         job="llama", owner="uid-1", rank=3, world=8, session="s", began=0, at=5, steps=4, seconds=8.0, gpu=1,
         split=True, own_seconds=1.5, wait_seconds=1.0,
     )  # fmt: skip
-    told = {(about, name): value for about, name, value in ranks.ingest("n2", [window])}
-    assert told["job/llama", "job_step_seconds"] == 2.0
-    assert told["job/llama/rank/3", "rank_compute_seconds"] == 1.5
+    result = {(about, name): value for about, name, value in ranks.ingest("n2", [window])}
+    assert result["job/llama", "job_step_seconds"] == 2.0
+    assert result["job/llama/rank/3", "rank_compute_seconds"] == 1.5
     job = Job(id="77", source="slurm", nodes=("n1",), state=JobState.RUNNING)
     made = with_the_fleet(TOPOLOGY, {"n1": {"cdu": "c9"}, "n2": {"rack": "r1", "leaf": "l1"}}, [job], ranks.edges())
     assert Edge("cools", "cdu/c9", "node/n1") not in made.edges, "the file's word is the better one"
@@ -126,8 +126,8 @@ def test_the_fleet_adds_places_jobs_and_ranks() -> None:
 
 def _incident(kind: str = "cooling.flow_low", rate: float = 0.0) -> Incident:
     cost = Bill(gpu_hours_per_hour=rate)
-    told = Account(kind=kind, confidence=0.9, since=0, lasted_seconds=60, bill=cost, runbook=kind)
-    return Incident(id="cdu/c2@1", opened=1.0, subject="cdu/c2", cause=kind, account=told)
+    result = Account(kind=kind, confidence=0.9, since=0, lasted_seconds=60, bill=cost, runbook=kind)
+    return Incident(id="cdu/c2@1", opened=1.0, subject="cdu/c2", cause=kind, account=result)
 
 
 def test_alerts_are_one_per_root_and_rise_once() -> None:
@@ -137,8 +137,8 @@ def test_alerts_are_one_per_root_and_rise_once() -> None:
         alerts.stand([_incident(rate=rate)])
     alerts.stand([])
     hooks = [one.body for one in alerts._posts if one.hook.url == "http://hook/x"]
-    told = [b'"happened": "opened"' in one or b'"happened": "changed"' in one for one in hooks]
-    assert len(hooks) == 3 and told == [True, True, False], "opened, rose, closed"
+    result = [b'"happened": "opened"' in one or b'"happened": "changed"' in one for one in hooks]
+    assert len(hooks) == 3 and result == [True, True, False], "opened, rose, closed"
     manager = [one for one in alerts._posts if "am:9093" in one.hook.url]
     assert b'"severity": "critical"' in manager[-1].body
 

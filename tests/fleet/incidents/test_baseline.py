@@ -29,7 +29,7 @@ def _panel(first: float, now: float, *low: tuple[float, float]) -> Panel:
     return Panel(times, {FLOW: table({"cdu/c1": flow})})
 
 
-def test_a_window_that_begins_in_a_fault_begins_after_it() -> None:
+def test_a_window_that_starts_in_a_fault_starts_after_it() -> None:
     calm = Baseline()
     calm.over(950.0, 2700.0)
     panel = _panel(800.0, 6200.0, (950.0, 2450.0))

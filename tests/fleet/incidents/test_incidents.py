@@ -24,8 +24,8 @@ def test_an_incident_is_stored_when_it_is_opened_and_when_it_changes_and_not_oth
     made.raise_("loop/c2", "gpu.throttle", "hot", 20.0, {"n2", "n1"})
     assert made.take_changed() == []
     made.raise_("loop/c2", "gpu.throttle", "hotter", 30.0, {"n2", "n1"})
-    (told,) = made.take_changed()
-    assert (told.id, told.opened, told.reason) == (opened.id, 10.0, "hotter")
+    (result,) = made.take_changed()
+    assert (result.id, result.opened, result.reason) == (opened.id, 10.0, "hotter")
 
 
 def test_a_node_belongs_to_the_parent_that_explains_it_now() -> None:

@@ -108,7 +108,7 @@ def test_without_anything_usual_nothing_is_measured(row: object) -> None:
     assert (found.share_so_far, found.share_now) == (None, None)
 
 
-def test_what_is_silent_now_is_as_it_was_told_last() -> None:
+def test_what_is_silent_now_is_as_it_was_reported_last() -> None:
     row = changing(1.0, 0.8)
     row[TIMES > NOW - 200] = np.nan
     before = Loss(subject="job/llama", gpus=8.0, share_so_far=0.5, share_now=0.5)
@@ -158,8 +158,8 @@ def test_how_many_gpus_a_victim_holds() -> None:
     assert one(jobs=(scheduled("vit", 4), scheduled("llama", 16))).gpus == 16.0
     assert one(jobs=(scheduled("llama", 0),)).gpus is None
     assert one().gpus is None
-    told = BusinessContext(jobs={"job/llama": BusinessJob(name="llama", gpus=99.0)})
-    assert one(business_context=told, topology=RUNS_ON, gpu_temperature_celsius=HEAT).gpus == 99.0
+    result = BusinessContext(jobs={"job/llama": BusinessJob(name="llama", gpus=99.0)})
+    assert one(business_context=result, topology=RUNS_ON, gpu_temperature_celsius=HEAT).gpus == 99.0
     partly = BusinessContext(jobs={"job/llama": BusinessJob(name="llama", tokens_per_second=7.0)})
     found = one(business_context=partly, topology=RUNS_ON, gpu_temperature_celsius=HEAT)
     assert (found.gpus, found.tokens_per_second) == (2.0, 7.0)
@@ -169,8 +169,8 @@ def test_a_milestone_says_what_a_day_is_worth() -> None:
     due = Milestone(
         name="v1", due=datetime(2026, 1, 1, tzinfo=UTC), float_days=2.0, value_per_day=5e4, critical_chance=0.5
     )
-    told = BusinessContext(jobs={"job/llama": BusinessJob(name="llama", milestone="v1")}, milestones={"v1": due})
-    found = one(business_context=told)
+    result = BusinessContext(jobs={"job/llama": BusinessJob(name="llama", milestone="v1")}, milestones={"v1": due})
+    found = one(business_context=result)
     assert (found.milestone, found.day_value, found.float_days, found.critical_chance) == ("v1", 5e4, 2.0, 0.5)
     bare = one()
     assert (bare.milestone, bare.day_value, bare.float_days, bare.critical_chance) == ("", None, 0.0, 1.0)

@@ -21,7 +21,7 @@ def loss(subject: str = "job/llama", share: float | None = 0.2) -> Loss:
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("expected", "expected_text"),
     [
         (account(loss(), gpu_hours=41.0, cost=96.4), "in 12 min it cost job llama 41 GPU-hours, 96 USD in all"),
         (account(loss(), gpu_hours=41.0), "in 12 min it cost job llama 41 GPU-hours"),
@@ -34,8 +34,8 @@ def loss(subject: str = "job/llama", share: float | None = 0.2) -> Loss:
         (account(loss(), loss("job/b", None), gpu_hours=1.0), "in 12 min it cost job llama 1 GPU-hours"),
     ],
 )
-def test_what_it_cost_or_that_nobody_knows(told: Account, said: str) -> None:
-    assert past("cdu/c2", told) == f"cdu/c2: coolant flow is low; {said}"
+def test_what_it_cost_or_that_no_one_knows(expected: Account, expected_text: str) -> None:
+    assert past("cdu/c2", expected) == f"cdu/c2: coolant flow is low; {expected_text}"
 
 
 @pytest.mark.parametrize(
@@ -47,21 +47,21 @@ def test_at_most_three_jobs_are_named(many: int, named: str) -> None:
     assert f"and reached {named}, whose loss" in past("cdu/c2", account(*losses))
 
 
-def test_who_was_on_call_is_told() -> None:
+def test_who_was_on_call_is_reported() -> None:
     assert past("cdu/c2", account(facilities="ann")).endswith("; facilities on call: ann")
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "expected"),
     [(89.0, "89 s"), (90.0, "2 min"), (5399.0, "90 min"), (5400.0, "1.5 h"), (36_000.0, "10 h")],
 )
-def test_how_long_it_lasted(seconds: float, said: str) -> None:
-    assert f"it lasted {said} and" in past("cdu/c2", account(lasted=seconds))
+def test_how_long_it_lasted(seconds: float, expected: str) -> None:
+    assert f"it lasted {expected} and" in past("cdu/c2", account(lasted=seconds))
 
 
 @pytest.mark.parametrize(
-    ("subject", "said"),
+    ("subject", "expected"),
     [("job/llama", "job llama"), ("path/prefill-decode-2", "the path prefill to decode-2"), ("cdu/c2", "cdu/c2")],
 )
-def test_how_a_victim_is_called(subject: str, said: str) -> None:
-    assert called(subject) == said
+def test_how_a_victim_is_called(subject: str, expected: str) -> None:
+    assert called(subject) == expected

@@ -30,33 +30,35 @@ def loss(subject: str = "job/llama", share: float | None = 0.5, **more: object) 
     return Loss(subject=subject, gpus=8.0, share_so_far=share, share_now=share, **more)  # type: ignore[arg-type]
 
 
-def said(*found: Loss, hours: float = 1.0, **on_call: str) -> str:
+def summary(*found: Loss, hours: float = 1.0, **on_call: str) -> str:
     return sentence(finding(), found, bill(found, Prices(gpu_hour=2.0), hours), on_call, 2.0)
 
 
 def test_the_sentence_of_a_measured_loss() -> None:
     """Half of eight GPUs at 2.00 are 8 USD an hour; labour is paid once and grows no further."""
     text = "cdu/c2: coolant flow is low; job llama is losing the work of 4 GPUs"
-    assert said(loss()) == f"{text} (8.00 USD/h compute)"
-    assert said(loss(), loss("job/b")).endswith("jobs llama and b are losing the work of 8 GPUs (16.00 USD/h compute)")
+    assert summary(loss()) == f"{text} (8.00 USD/h compute)"
+    assert summary(loss(), loss("job/b")).endswith(
+        "jobs llama and b are losing the work of 8 GPUs (16.00 USD/h compute)"
+    )
 
 
-def test_the_sentence_of_what_nobody_measured_and_of_nobody_hurt() -> None:
-    assert said(loss(share=None)).endswith("; it reaches job llama, whose loss is not measured")
-    assert said(loss(share=0.0)).endswith("; it reaches job llama, whose loss is not measured")
-    assert said().endswith("; no job has slowed yet")
-    assert said(facilities="ann").endswith("; facilities on call: ann")
+def test_the_sentence_of_what_no_one_measured_and_of_no_one_hurt() -> None:
+    assert summary(loss(share=None)).endswith("; it reaches job llama, whose loss is not measured")
+    assert summary(loss(share=0.0)).endswith("; it reaches job llama, whose loss is not measured")
+    assert summary().endswith("; no job has slowed yet")
+    assert summary(facilities="ann").endswith("; facilities on call: ann")
 
 
-def test_a_milestone_that_slips_is_told() -> None:
-    text = said(loss(milestone="v1"))
+def test_a_milestone_that_slips_is_reported() -> None:
+    text = summary(loss(milestone="v1"))
     assert text.endswith("job llama is losing the work of 4 GPUs (8.00 USD/h compute) and delays v1 by 12 h per day")
-    assert said(loss(milestone="v1", day_value=2400.0)).endswith("delays v1 by 12 h per day (50 USD/h)")
-    assert "delays" not in said(loss())
-    assert "delays" not in said(loss(share=None, milestone="v1"))
+    assert summary(loss(milestone="v1", day_value=2400.0)).endswith("delays v1 by 12 h per day (50 USD/h)")
+    assert "delays" not in summary(loss())
+    assert "delays" not in summary(loss(share=None, milestone="v1"))
 
 
-def test_a_story_that_goes_on_keeps_its_beginning() -> None:
+def test_a_history_that_goes_on_keeps_its_beginning() -> None:
     before = Account(kind="x", confidence=0.9, since=2000.0, lasted_seconds=1.0, path=("old", "cdu/c2 > a"))
     found = account(finding(path=("cdu/c2 > a", "cdu/c2 > b")), panel(), Topology(), BusinessContext(), before)
     assert (found.since, found.lasted_seconds) == (2000.0, 4000.0)
@@ -90,7 +92,7 @@ def symptom(number: int, since: float = SINCE, before: float = 50.0, now: float 
     return Symptom(f"node/n{number}/gpu/0", signal, since, before, now)
 
 
-def test_the_timeline_is_in_order_and_what_was_told_first_stays() -> None:
+def test_the_timeline_is_in_order_and_what_was_reported_first_stays() -> None:
     found = finding(symptoms=(symptom(2, 3100.0), symptom(1, 3050.0)))
     moments = timeline(found, panel())
     assert [(one.at, one.text.split()[0]) for one in moments] == [(3050.0, "node/n1/gpu/0"), (3100.0, "node/n2/gpu/0")]
@@ -110,7 +112,7 @@ def test_the_timeline_is_in_order_and_what_was_told_first_stays() -> None:
         ("rack/r9", SINCE, False),
     ],
 )
-def test_events_of_those_concerned_are_told(subject: str, at: float, shown: bool) -> None:
+def test_events_of_those_concerned_are_reported(subject: str, at: float, shown: bool) -> None:
     event = Event(kind="valve", at=at, text="closed", subject=subject)
     found = finding(path=("cdu/c2 > rack/r4",), symptoms=(symptom(1),))
     texts = [one.text for one in timeline(found, panel(event)) if one.domain == "events"]
@@ -143,7 +145,7 @@ def test_three_signals_of_the_cause_and_eight_in_all_are_drawn() -> None:
     assert [one.signal for one in drawn] == ["own_0", "own_1", "own_2", "s0", "s1", "s2", "s3", "s4"]
 
 
-def test_a_chart_begins_a_quarter_of_an_hour_before_and_has_sixty_points_at_most() -> None:
+def test_a_chart_starts_a_quarter_of_an_hour_before_and_has_sixty_points_at_most() -> None:
     row = np.arange(len(TIMES), dtype=float)
     (drawn,) = charts(finding(), panel(**{FLOW: {"cdu/c2": row}}), SINCE)
     assert drawn.start == 2100.0

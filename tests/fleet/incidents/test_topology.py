@@ -13,13 +13,13 @@ TOPOLOGY = Topology((Edge("cools", "rack/r1", "node/n1"), Edge("cools", "rack/r1
 PANEL = Panel(np.arange(2.0), {"gpu_temperature_celsius": table({"node/n1/gpu/0": [1.0, 2.0]})})
 
 
-def test_nothing_is_said_before_everybody_had_the_time_to_report() -> None:
+def test_nothing_is_reported_before_everybody_had_the_time_to_report() -> None:
     gaps = TopologyGaps(began=100.0)
     gaps.update(TOPOLOGY, TOPOLOGY, PANEL, ["node/n1"], 100.0 + SETTLES_SECONDS - 1)
     assert gaps.gaps == ()
 
 
-def test_strangers_and_unplaced_are_said_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_others_and_unplaced_are_reported_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     gaps = TopologyGaps(began=0.0)
     with caplog.at_level(logging.WARNING, "holdfast.fleet.controller"):
         for now in (1000.0, 1030.0):
@@ -28,7 +28,7 @@ def test_strangers_and_unplaced_are_said_and_logged_once(caplog: pytest.LogCaptu
     assert len(caplog.records) == 1 and "node/n2 is in no edge" in caplog.text
 
 
-def test_what_nodes_told_of_their_place_counts() -> None:
+def test_what_nodes_reported_of_their_place_counts() -> None:
     gaps = TopologyGaps(began=0.0)
     whole = Topology((*TOPOLOGY.edges, Edge("cools", "rack/r1", "node/n2")))
     gaps.update(TOPOLOGY, whole, PANEL, ["node/n1", "node/n2", "node/x2"], 1000.0)

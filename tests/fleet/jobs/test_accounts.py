@@ -75,7 +75,7 @@ def test_a_window_that_reports_more_saving_than_time_is_charged_its_time_once():
     assert (ledger.rework, ledger.checkpoint, ledger.productive) == (approx(5.0), approx(5.0), approx(100.0))
 
 
-def test_time_that_another_rank_told_already_is_not_told_twice():
+def test_time_that_another_rank_reported_already_is_not_reported_twice():
     accounts = Accounts()
     at, step = run(accounts, 0.0, 0, 10)
     accounts.take(window(at + 3, step + 3, 10, 10.0), 0)
@@ -136,14 +136,14 @@ def test_half_a_second_between_two_windows_is_rounding(gap, unknown):
     assert accounts.ledger.productive == approx(40.0 + gap - unknown)
 
 
-def test_a_window_without_steps_tells_nothing():
+def test_a_window_without_steps_reports_nothing():
     accounts = Accounts()
     accounts.take(RankWindow(job="j", owner="u", rank=0, world=8, session="s", began=0.0, at=10.0), 0)
     assert accounts.began is None
     assert accounts.ledger_until(99.0).total == 0.0
 
 
-def test_a_job_begins_with_its_process_and_what_is_not_told_yet_is_unknown():
+def test_a_job_starts_with_its_process_and_what_is_not_reported_yet_is_unknown():
     accounts = Accounts()
     accounts.take(window(110.0, 10, 10, 10.0, began=70.0), 3)
     assert (accounts.began, accounts.at, accounts.attempt, accounts.step) == (70.0, 110.0, 3, 10)
@@ -152,7 +152,7 @@ def test_a_job_begins_with_its_process_and_what_is_not_told_yet_is_unknown():
     assert accounts.ledger_until(100.0).unknown == 0.0
 
 
-def test_what_another_rank_told_already_is_charged_by_its_new_part_alone():
+def test_what_another_rank_reported_already_is_charged_by_its_new_part_alone():
     """Half of the window is new: half of its steps and half of what saving took."""
     accounts = Accounts()
     at, step = run(accounts, 0.0, 0, 10)
@@ -188,7 +188,7 @@ def test_only_the_last_restart_bears_what_is_made_again():
     assert [one.lost_steps for one in accounts.restarts] == [20, 20]
 
 
-def test_a_restart_that_lost_nothing_is_told_as_one():
+def test_a_restart_that_lost_nothing_is_reported_as_one():
     accounts = Accounts()
     at, step = run(accounts, 0.0, 0, 10)
     accounts.take(window(at + 5, step + 10, 10, 10.0), 1)

@@ -37,7 +37,7 @@ def _numbers(view: Any, path: str = "") -> dict[str, float]:
     return found
 
 
-def test_a_fleet_by_the_clock_is_told_as_it_is() -> None:
+def test_a_fleet_by_the_clock_is_reported_as_it_is() -> None:
     assert in_fleet_time(DETAIL, 1.0) is DETAIL
 
 
@@ -57,5 +57,5 @@ def _ending(name: str) -> str:
 
 def test_what_is_not_known_stays_so() -> None:
     blank = replace(DETAIL, step_seconds=None, tokens_per_second=None, exposure=None, usual_step_seconds=None)
-    told = in_fleet_time(blank, 20.0)
-    assert (told.step_seconds, told.tokens_per_second, told.exposure, told.usual_step_seconds) == (None,) * 4
+    result = in_fleet_time(blank, 20.0)
+    assert (result.step_seconds, result.tokens_per_second, result.exposure, result.usual_step_seconds) == (None,) * 4

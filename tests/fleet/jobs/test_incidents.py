@@ -18,8 +18,8 @@ def account(*losses: Loss, victims: tuple[str, ...] = ()) -> Account:
 
 
 def incident(subject: str, *nodes: str, found: bool = True) -> Incident:
-    told = account() if found else None
-    return Incident(id=f"{subject}@1", opened=1.0, subject=subject, evidence=nodes, account=told)
+    result = account() if found else None
+    return Incident(id=f"{subject}@1", opened=1.0, subject=subject, evidence=nodes, account=result)
 
 
 def test_an_incident_on_a_gpu_explains_that_gpu_alone():
@@ -72,7 +72,7 @@ def test_a_job_that_an_incident_names_among_its_losses_says_so(site: Site):
     assert site.show().reason.endswith("; explained by the incident on storage/s1")
 
 
-def test_a_clock_below_its_peers_is_told():
+def test_a_clock_below_its_peers_is_reported():
     clock = "gpu_clock_sm_hertz"
     digests = {node: {(gpu, clock): 1.755e9 for gpu in range(8)} for node in ("n1", "n2")}
     assert slow_clock("n1", 0, digests) == ""
@@ -131,9 +131,9 @@ def test_a_job_is_hurt_by_what_is_measured_or_by_what_reaches_all_its_nodes():
     assert with_incidents(view(), [incident("leaf/l1", "n1", "n2", found=False)]).incident == ""
 
 
-def test_what_the_reason_names_already_is_not_told_twice():
+def test_what_the_reason_names_already_is_not_reported_twice():
     named = view(reason="slow; explained by the incident on cdu/c2")
-    told = with_incidents(named, [hurting("pdu/p1", LLAMA), hurting("cdu/c2", opened=3.0)])
-    assert (told.incident, told.reason) == ("cdu/c2", named.reason)
+    result = with_incidents(named, [hurting("pdu/p1", LLAMA), hurting("cdu/c2", opened=3.0)])
+    assert (result.incident, result.reason) == ("cdu/c2", named.reason)
     fresh = with_incidents(view(), [hurting("cdu/c2", LLAMA)])
     assert fresh.reason == "slow; explained by the incident on cdu/c2"

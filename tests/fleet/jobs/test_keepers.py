@@ -47,11 +47,11 @@ class Site:
     def transaction(self) -> Transaction:
         return Transaction(self.store, self.fleet, PendingOrders(), 1, self.now)
 
-    def hear(self, node: int, *kept: KeeperReport, step: int = -1, job: str = "llama") -> None:
+    def report(self, node: int, *kept: KeeperReport, step: int = -1, job: str = "llama") -> None:
         """What keepers there say, and the ranks, where a step is given."""
         self.seq += 1
         ranks = (2 * node, 2 * node + 1) if step >= 0 else ()
-        told = [
+        result = [
             RankWindow(
                 job=job, owner=OWNER, rank=rank, world=4, session=f"s{rank}", began=900.0, at=self.now, step=step,
                 steps=1, seconds=1.0, compute_seconds=1.0, own_seconds=1.0, split=True,
@@ -59,7 +59,13 @@ class Site:
             for rank in ranks
         ]  # fmt: skip
         report = Report(
-            node=f"n{node}", session="s", seq=self.seq, at=self.now, progress=tuple(told), keepers=kept, heartbeat=True
+            node=f"n{node}",
+            session="s",
+            seq=self.seq,
+            at=self.now,
+            progress=tuple(result),
+            keepers=kept,
+            heartbeat=True,
         )
         self.book.take(report, self.transaction())
 
@@ -79,7 +85,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def two_nodes(site: Site) -> None:
-    site.hear(
+    site.report(
         0,
         keeping(
             0,
@@ -91,7 +97,7 @@ def two_nodes(site: Site) -> None:
         ),
         step=13,
     )
-    site.hear(
+    site.report(
         1,
         keeping(
             1,
@@ -106,7 +112,7 @@ def two_nodes(site: Site) -> None:
     )
 
 
-def test_each_step_is_told_by_the_places_that_have_it(site: Site):
+def test_each_step_is_reported_by_the_places_that_have_it(site: Site):
     two_nodes(site)
     kept = site.kept
     assert kept.unknown == ""
@@ -120,38 +126,40 @@ def test_each_step_is_told_by_the_places_that_have_it(site: Site):
     assert kept.troubles == ("n1: partner n0: step 12 of rank 2 is not there: it is full",)
 
 
-def test_what_lies_in_gpu_memory_too_is_told(site: Site):
-    site.hear(0, keeping(0, HeldStep(step=11, own=(0, 1), gpu=(0, 1))), step=11)
-    site.hear(1, keeping(1, HeldStep(step=11, own=(2, 3), gpu=(3,)), HeldStep(step=10, own=(2, 3), gpu=(2,))), step=11)
+def test_what_lies_in_gpu_memory_too_is_reported(site: Site):
+    site.report(0, keeping(0, HeldStep(step=11, own=(0, 1), gpu=(0, 1))), step=11)
+    site.report(
+        1, keeping(1, HeldStep(step=11, own=(2, 3), gpu=(3,)), HeldStep(step=10, own=(2, 3), gpu=(2,))), step=11
+    )
     assert [(one.step, one.own_memory, one.gpu_memory) for one in site.kept.steps] == [(11, 4, 3), (10, 2, 1)]
 
 
 def test_keepers_that_spoke_before_the_commit_hold_what_was_committed_since(site: Site):
     """Each speaks for itself, some moments apart, and every step is saved."""
     late = (HeldStep(step=10, own=(0, 1), partners=(2, 3)), HeldStep(step=9, own=(0, 1), partners=(2, 3)))
-    site.hear(0, keeping(0, *late, committed_step=9), step=10)
-    site.hear(1, keeping(1, HeldStep(step=11, own=(2, 3), partners=(0, 1)), committed_step=11), step=11)
+    site.report(0, keeping(0, *late, committed_step=9), step=10)
+    site.report(1, keeping(1, HeldStep(step=11, own=(2, 3), partners=(0, 1)), committed_step=11), step=11)
     assert [(one.step, one.own_memory, one.partner) for one in site.kept.steps] == [(11, 4, 4)]
 
 
-def test_a_keeper_that_began_anew_is_not_said_to_hold_what_it_lost(site: Site):
-    site.hear(0, keeping(0, HeldStep(step=12, own=(0, 1)), committed_step=-1), step=12)
-    site.hear(1, keeping(1, HeldStep(step=11, own=(2, 3), partners=(0, 1)), committed_step=11), step=12)
+def test_a_keeper_that_began_anew_is_not_reported_to_hold_what_it_lost(site: Site):
+    site.report(0, keeping(0, HeldStep(step=12, own=(0, 1)), committed_step=-1), step=12)
+    site.report(1, keeping(1, HeldStep(step=11, own=(2, 3), partners=(0, 1)), committed_step=11), step=12)
     assert [(one.step, one.own_memory, one.partner) for one in site.kept.steps] == [(12, 2, 0), (11, 2, 2)]
 
 
-def test_a_keeper_that_a_restart_left_out_is_said_and_not_counted(site: Site):
+def test_a_keeper_that_a_restart_left_out_is_reported_and_not_counted(site: Site):
     held = HeldStep(step=20, own=(0, 1), partners=(2, 3))
-    site.hear(0, keeping(0, held, committed_step=20, run="second"), step=21)
-    site.hear(2, keeping(1, HeldStep(step=20, own=(2, 3)), committed_step=20, run="second"))
-    site.hear(1, keeping(1, HeldStep(step=11, own=(2, 3), partners=(0, 1)), committed_step=11, run="first"))
+    site.report(0, keeping(0, held, committed_step=20, run="second"), step=21)
+    site.report(2, keeping(1, HeldStep(step=20, own=(2, 3)), committed_step=20, run="second"))
+    site.report(1, keeping(1, HeldStep(step=11, own=(2, 3), partners=(0, 1)), committed_step=11, run="first"))
     kept = site.kept
     assert [(one.step, one.own_memory, one.partner) for one in kept.steps] == [(20, 4, 2)]
     assert kept.troubles == ("n1: its keeper is not part of this run and holds an earlier one's",)
 
 
-def test_what_is_committed_is_no_longer_at_risk_although_no_rank_said_so(site: Site):
-    site.hear(0, step=13)
+def test_what_is_committed_is_no_longer_at_risk_although_no_rank_reported_so(site: Site):
+    site.report(0, step=13)
     before = site.show().exposure
     two_nodes(site)
     after = site.show().exposure
@@ -160,58 +168,58 @@ def test_what_is_committed_is_no_longer_at_risk_although_no_rank_said_so(site: S
 
 
 def test_without_a_keeper_it_is_unknown_and_why(site: Site):
-    site.hear(0, step=13)
+    site.report(0, step=13)
     assert "no checkpoint keeper reports it" in site.kept.unknown
     assert site.kept.steps == ()
 
 
-def test_a_node_that_is_not_heard_leaves_its_ranks_unknown_and_is_no_proof_of_storage(site: Site):
+def test_a_node_that_is_not_received_leaves_its_ranks_unknown_and_is_no_proof_of_storage(site: Site):
     two_nodes(site)
     site.now += 60.0
-    site.hear(0, keeping(0, HeldStep(step=8, stored=(0, 1)), committed_step=11), step=14)
+    site.report(0, keeping(0, HeldStep(step=8, stored=(0, 1)), committed_step=11), step=14)
     site.now += 60.0
     kept = site.kept
     assert (kept.keepers, kept.stored_step) == (1, -1)
     assert kept.troubles[0] == "the keepers of 2 of 4 ranks do not report: what they hold is not known"
 
 
-def test_keepers_that_left_are_unknown_with_what_they_said_last(site: Site):
+def test_keepers_that_left_are_unknown_with_what_they_reported_last(site: Site):
     two_nodes(site)
     for node in (0, 1):
-        site.hear(node, step=14)
+        site.report(node, step=14)
     assert "no longer report" in site.kept.unknown and "step 8" in site.kept.unknown
     site.now += 4_000.0
     for node in (0, 1):
-        site.hear(node, step=15)
+        site.report(node, step=15)
     assert "no checkpoint keeper reports it" in site.kept.unknown
 
 
 def test_a_keeper_under_another_name_is_found_by_its_ranks(site: Site):
     """`Checkpoint` calls a job by its folder where nobody names it."""
-    site.hear(0, keeping(0, HeldStep(step=12, own=(0, 1)), job="run-7"), step=13)
+    site.report(0, keeping(0, HeldStep(step=12, own=(0, 1)), job="run-7"), step=13)
     assert (site.kept.kept_as, site.kept.steps[0].own_memory) == ("run-7", 2)
-    site.hear(0, keeping(0, job="run-7"), keeping(0, job="run-8"), step=14)
+    site.report(0, keeping(0, job="run-7"), keeping(0, job="run-8"), step=14)
     assert "no checkpoint keeper reports it" in site.kept.unknown, "of two nobody knows which one"
 
 
 def test_a_keeper_of_another_job_or_user_is_not_taken(site: Site):
-    site.hear(0, keeping(0, HeldStep(step=12, own=(0, 1)), job="gpt"), step=13)
-    site.hear(0, keeping(0, HeldStep(step=12, own=(0, 1)), job="gpt"), step=13, job="gpt")
+    site.report(0, keeping(0, HeldStep(step=12, own=(0, 1)), job="gpt"), step=13)
+    site.report(0, keeping(0, HeldStep(step=12, own=(0, 1)), job="gpt"), step=13, job="gpt")
     assert site.kept.unknown, "it is the other job's"
     strangers = replace(keeping(1, HeldStep(step=12, own=(2, 3)), job="run-9"), owner="uid-7")
-    site.hear(1, strangers, step=13)
+    site.report(1, strangers, step=13)
     assert site.kept.unknown
 
 
-def test_people_are_told_the_same(site: Site):
+def test_people_are_reported_the_same(site: Site):
     two_nodes(site)
-    said = printed(site.kept)
-    assert "step 11 is committed; step 8 is whole in storage; step 12 is in memory only" in said
-    assert "3 of 4" in said and "all ranks" in said and "trouble: n1: partner n0" in said
+    output = printed(site.kept)
+    assert "step 11 is committed; step 8 is whole in storage; step 12 is in memory only" in output
+    assert "3 of 4" in output and "all ranks" in output and "trouble: n1: partner n0" in output
     assert "unknown: no reason" in printed(CheckpointsView(unknown="no reason"))
     some = replace(site.kept, committed_step=-1, unsaved_step=-1, storage_unknown="Stale file handle", steps=())
-    said = printed(some)
-    assert "no step is committed yet" in said and "Stale file handle" in said and "storage has all" in said
+    output = printed(some)
+    assert "no step is committed yet" in output and "Stale file handle" in output and "storage has all" in output
 
 
 def printed(kept: CheckpointsView) -> str:

@@ -32,7 +32,7 @@ def test_a_job_is_put_together_from_its_nodes() -> None:
     assert (view.ranks_reporting, view.attempt, view.step) == (0, 1, -1)
 
 
-def test_a_slow_gpu_is_told_with_by_how_much() -> None:
+def test_a_slow_gpu_is_reported_with_by_how_much() -> None:
     shown = digested(slow=2).show("4711", 180.0)
     assert shown is not None
     assert (shown.health, [one.subject for one in shown.slow]) == (Health.DEGRADED, ["node/n1/gpu/2"])
@@ -71,7 +71,7 @@ def test_one_node_that_still_speaks_keeps_a_job() -> None:
     assert view.last_report_at == 1000.0
 
 
-def test_a_job_is_judged_once_every_node_told_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_is_judged_once_every_node_reported_another(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
     check = passive.CHECK
 

@@ -21,14 +21,14 @@ def restarted_elsewhere() -> JobRecord:
     return record
 
 
-def test_an_end_that_is_told_when_the_next_attempt_runs_already_begins_nothing() -> None:
+def test_an_end_that_is_reported_when_the_next_attempt_runs_already_starts_nothing() -> None:
     record = restarted_elsewhere()
     record.take("n1", window("first", 0, 0.0, 61.0, ended="gone"), 61.0)
     assert (record.attempt, record.ended) == (1, "")
     assert [rank.node for rank in record.current] == ["n2", "n3"]
 
 
-def test_the_end_of_the_attempt_that_runs_is_heard() -> None:
+def test_the_end_of_the_attempt_that_runs_is_received() -> None:
     record = restarted_elsewhere()
     for rank, node in enumerate(("n2", "n3")):
         record.take(node, window("second", rank, 40.0, 70.0, ended="gone"), 70.0)
@@ -47,7 +47,7 @@ def test_an_ordinary_restart_is_not_two_jobs_with_one_name() -> None:
     assert [rank.node for rank in record.current] == ["n2", "n3"]
 
 
-def test_two_jobs_with_one_name_are_told_of() -> None:
+def test_two_jobs_with_one_name_are_reported_of() -> None:
     record = JobRecord("j", "uid-1")
     for at in (100.0, 110.0, 120.0):
         record.take("n1", window("one", 0, 0.0, at), at)

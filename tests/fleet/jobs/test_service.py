@@ -39,13 +39,13 @@ class Site:
 
     def window(self, rank: int, own: float = 1.0, **more: object) -> RankWindow:
         seconds = 10.0
-        told = RankWindow(
+        result = RankWindow(
             job="llama", owner="uid-1000", rank=rank, world=WORLD, session=f"{self.life}{rank}",
             began=self.now - WINDOW, at=self.now, step=self.step, steps=8, seconds=seconds, compute_seconds=own * 8,
             own_seconds=own, wait_seconds=max(0.0, seconds - own * 8), split=True, tokens=8 * 1024.0,
             gpu=rank % PER_NODE, loss=2.0, saved_step=self.step - self.step % 100,
         )  # fmt: skip
-        return replace(told, **more)  # type: ignore[arg-type]
+        return replace(result, **more)  # type: ignore[arg-type]
 
     def report(self, node: str, **more: object) -> None:
         self.seq += 1
@@ -56,8 +56,8 @@ class Site:
             self.now, self.step = self.now + WINDOW, self.step + 8
             for node in range(4):
                 ranks = range(node * PER_NODE, (node + 1) * PER_NODE)
-                told = [self.window(r, (1.0 + 0.001 * (r % 5)) * (1 + ratio * (r == slow)), **more) for r in ranks]
-                self.report(f"n{node}", progress=tuple(told))
+                result = [self.window(r, (1.0 + 0.001 * (r % 5)) * (1 + ratio * (r == slow)), **more) for r in ranks]
+                self.report(f"n{node}", progress=tuple(result))
 
     def show(self, name: str = "llama") -> TrainingDetail:
         return self.book.show(name, self.transaction())
@@ -128,7 +128,7 @@ def test_who_is_slow_stays_slow_until_enough_was_seen_after_a_start(site: Site):
     assert (slow.subject, slow.since) == ("job/llama/rank/13", since)
 
 
-def test_what_another_version_stored_begins_anew(site: Site):
+def test_what_another_version_stored_starts_anew(site: Site):
     site.store.save_trainings([Training(name="llama", owner="uid-1000", at=1.0, body='{"ranks": 3}')])
     site.run(1)
     assert site.show().step == 8
@@ -153,7 +153,7 @@ def test_a_slow_rank_is_named_with_what_its_hardware_says(site: Site):
     assert site.show().slow == () and site.show().health == "pass"
 
 
-def test_what_ranks_tell_moves_no_node(site: Site):
+def test_what_ranks_report_moves_no_node(site: Site):
     before = dict(site.fleet.nodes)
     site.run(10, slow=3, ratio=5.0)
     assert site.show().slow and site.fleet.nodes == before
@@ -172,8 +172,8 @@ def test_links_named_by_ranks_are_compared(site: Site):
         site.now, site.step = site.now + WINDOW, site.step + 8
         for node in range(4):
             links = {f"ring:{one}": (0.2 if one == 2 else 0.1) for one in (node, (node + 1) % 4)}
-            told = [site.window(rank, links=links) for rank in (node * 8,)]
-            site.report(f"n{node}", progress=tuple(told))
+            result = [site.window(rank, links=links) for rank in (node * 8,)]
+            site.report(f"n{node}", progress=tuple(result))
     assert [one.subject for one in site.show().slow] == ["job/llama/link/ring:2"]
 
 
@@ -185,7 +185,7 @@ def test_a_job_that_stops_talking_is_silent_and_one_that_says_so_closed(site: Si
     assert site.show().state == "closed"
 
 
-def test_two_jobs_with_one_name_on_two_nodes_are_told_and_not_mixed(site: Site):
+def test_two_jobs_with_one_name_on_two_nodes_are_reported_and_not_mixed(site: Site):
     site.run(8)
     other = site.window(0, own=9.0, session="another", began=site.now - 500)
     site.report("n3", progress=(other,))
@@ -202,7 +202,7 @@ def test_jobs_of_two_users_with_one_name_are_asked_for_by_owner(site: Site):
     assert len(site.book.list(site.transaction(), ()).jobs) == 2
 
 
-def test_no_such_job_is_said(site: Site):
+def test_no_such_job_is_reported(site: Site):
     with pytest.raises(UnknownJob, match="no job called 'x'"):
         site.show("x")
 

@@ -115,7 +115,7 @@ def test_what_is_slow_and_cannot_be_judged_now_is_not_well_for_that() -> None:
     assert job.checks.slow_since == {"job/llama": 900.0}, "nothing is usual yet to compare it with"
 
 
-def test_whoever_came_last_tells_the_time_of_the_transfer() -> None:
+def test_whoever_came_last_reports_the_time_of_the_transfer() -> None:
     sim = SimulatedJob().run(3, **{"ring/0": 0.5})
     assert sim.signal("job_transfer_seconds", "job/llama/link/ring_0") == pytest.approx(0.5, rel=1e-3)
     assert sim.signal("job_link_nodes", "job/llama/link/ring_0") == "n0 and n1 and n2 and n3"

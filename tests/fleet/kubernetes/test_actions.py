@@ -19,8 +19,8 @@ def action(node: str, verb: Verb, cause: str = "gpu.xid", reason: str = "Xid 79 
 
 def test_an_untested_node_gets_the_taint_and_no_cordon(cluster: Cluster, node: str) -> None:
     backend = cluster.backend()
-    said = backend.perform(action(node, Verb.CORDON, cause="", reason="a new node runs nothing until tested"), False)
-    assert said.result is ActionResult.DONE, said
+    message = backend.perform(action(node, Verb.CORDON, cause="", reason="a new node runs nothing until tested"), False)
+    assert message.result is ActionResult.DONE, message
     assert cluster.taints(node) == {UNTESTED}
     assert not cluster.cordoned(node)
     condition = cluster.condition(node)
@@ -31,7 +31,7 @@ def test_an_untested_node_gets_the_taint_and_no_cordon(cluster: Cluster, node: s
     assert not status.accepts_work
 
 
-def test_a_drain_cordons_taints_tells_and_evicts(cluster: Cluster, node: str) -> None:
+def test_a_drain_cordons_taints_reports_and_evicts(cluster: Cluster, node: str) -> None:
     cluster.add_pod("train", node, gpus=8)
     cluster.add_pod("web", node)
     daemon = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "u", "controller": True}
@@ -40,9 +40,9 @@ def test_a_drain_cordons_taints_tells_and_evicts(cluster: Cluster, node: str) ->
     cluster.add_pod("over", node, phase="Succeeded")
     backend = cluster.backend()
     drain = action(node, Verb.DRAIN)
-    said = backend.perform(drain, False)
-    assert said.result is ActionResult.DONE, said
-    assert "default/train" in said.message
+    answer = backend.perform(drain, False)
+    assert answer.result is ActionResult.DONE, answer
+    assert "default/train" in answer.message
     assert cluster.pods(node) == {"exporter", "static", "over"}
     assert cluster.cordoned(node)
     assert cluster.taints(node) >= {UNTESTED}
@@ -93,8 +93,8 @@ def test_a_cordon_made_by_hand_is_never_touched(cluster: Cluster, node: str) -> 
     cluster.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
     drained = backend.perform(action(node, Verb.DRAIN), False)
     assert "another" in drained.message
-    said = backend.perform(action(node, Verb.UNCORDON), False)
-    assert "made by another and stays" in said.message
+    answer = backend.perform(action(node, Verb.UNCORDON), False)
+    assert "made by another and stays" in answer.message
     assert cluster.cordoned(node)
     assert cluster.taints(node) == set()
 
@@ -146,22 +146,22 @@ def test_a_degraded_node_is_chosen_last_by_taint_and_label(cluster: Cluster, nod
 def test_a_dry_run_says_it_and_changes_nothing(cluster: Cluster, node: str, verb: Verb) -> None:
     cluster.add_pod(f"dry-{verb.value.replace('_', '-')}", node, gpus=1)
     before = cluster.get_node(node)
-    said = cluster.backend().perform(action(node, verb), True)
-    assert said.dry_run
-    assert said.message.startswith(f"would {verb.value} {node}: PATCH /api/v1/nodes/{node}")
-    assert ("evict default/dry-drain" in said.message) == (verb is Verb.DRAIN)
+    answer = cluster.backend().perform(action(node, verb), True)
+    assert answer.dry_run
+    assert answer.message.startswith(f"would {verb.value} {node}: PATCH /api/v1/nodes/{node}")
+    assert ("evict default/dry-drain" in answer.message) == (verb is Verb.DRAIN)
     assert cluster.get_node(node)["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
     assert len(cluster.pods(node)) == 1
     assert cluster.events(node) == []
 
 
-def test_what_the_account_may_not_do_is_said_and_not_tried_again(cluster: Cluster, node: str) -> None:
-    said = cluster.backend("viewer").perform(action(node, Verb.CORDON), False)
-    assert (said.result, said.retryable) == (ActionResult.FAILED, False)
-    assert 'User "viewer" cannot get resource "nodes"' in said.message
+def test_what_the_account_may_not_do_is_reported_and_not_tried_again(cluster: Cluster, node: str) -> None:
+    answer = cluster.backend("viewer").perform(action(node, Verb.CORDON), False)
+    assert (answer.result, answer.retryable) == (ActionResult.FAILED, False)
+    assert 'User "viewer" cannot get resource "nodes"' in answer.message
 
 
-def test_where_words_are_forbidden_the_deed_is_done_and_says_so(cluster: Cluster, node: str) -> None:
+def test_where_words_are_forbidden_the_command_is_done_and_says_so(cluster: Cluster, node: str) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}]
     group = "rbac.authorization.k8s.io"
     named = {"apiVersion": f"{group}/v1", "metadata": {"name": "limited"}}
@@ -169,16 +169,16 @@ def test_where_words_are_forbidden_the_deed_is_done_and_says_so(cluster: Cluster
     role = {"apiGroup": group, "kind": "ClusterRole", "name": "limited"}
     subjects = [{"apiGroup": group, "kind": "User", "name": "limited"}]
     cluster.create({**named, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": subjects})
-    said = cluster.backend("limited").perform(action(node, Verb.CORDON), False)
-    assert said.result is ActionResult.DONE
-    assert 'cannot patch resource "nodes/status"' in said.message
+    answer = cluster.backend("limited").perform(action(node, Verb.CORDON), False)
+    assert answer.result is ActionResult.DONE
+    assert 'cannot patch resource "nodes/status"' in answer.message
     assert cluster.taints(node) == {UNTESTED}
 
 
-def test_a_token_that_nobody_knows_is_said(cluster: Cluster, node: str) -> None:
-    said = cluster.backend("nobody").perform(action(node, Verb.CORDON), False)
-    assert (said.result, said.retryable) == (ActionResult.FAILED, False)
-    assert "401" in said.message
+def test_a_token_that_no_one_knows_is_reported(cluster: Cluster, node: str) -> None:
+    answer = cluster.backend("nobody").perform(action(node, Verb.CORDON), False)
+    assert (answer.result, answer.retryable) == (ActionResult.FAILED, False)
+    assert "401" in answer.message
 
 
 @pytest.mark.parametrize("name", ["missing", "../pods", "A"])
@@ -191,6 +191,6 @@ def test_somebody_who_changes_the_node_meanwhile_is_not_overwritten(cluster: Clu
     backend = cluster.backend()
     stale = backend._node(node)
     cluster.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [{"key": "late", "effect": "NoSchedule"}]}})
-    said = backend._close(action(node, Verb.CORDON), stale, False)
-    assert said.result is ActionResult.DONE
+    message = backend._close(action(node, Verb.CORDON), stale, False)
+    assert message.result is ActionResult.DONE
     assert cluster.taints(node) == {"late:NoSchedule", UNTESTED}

@@ -136,10 +136,10 @@ def test_in_a_dry_run_the_cluster_stays_as_it_is(
         agent.verdict("gpu.xid", "fail", "Xid 79 on GPU 3")
         controller.reaches(node, "quarantined")
 
-        def told() -> set[str]:
+        def result() -> set[str]:
             actions = controller.get("/v1/actions", node=node)["actions"]
             return {one["verb"] for one in actions if one["state"] == "dry_run" and one["detail"].startswith("would")}
 
-        until(lambda: told() >= {"cordon", "drain"}, "told what it would do")
+        until(lambda: result() >= {"cordon", "drain"}, "told what it would do")
     assert cluster.get_node(node)["metadata"]["resourceVersion"] == before
     assert cluster.events(node) == []

@@ -31,8 +31,8 @@ def test_taint_and_cordon_are_set_again_and_an_uncordon_during_the_step_leaves_t
 
 def test_a_node_with_a_pod_is_closed_but_not_given_to_the_step(cluster: Cluster, node: str) -> None:
     cluster.add_pod("train", node, gpus=8)
-    said = cluster.backend().close_for_repair(step(node))
-    assert "not drained and empty" in said
+    message = cluster.backend().close_for_repair(step(node))
+    assert "not drained and empty" in message
     assert cluster.cordoned(node)
     assert "train" in cluster.pods(node), "a step evicts nothing"
     assert "knows no node" in cluster.backend().close_for_repair(step("nobody"))

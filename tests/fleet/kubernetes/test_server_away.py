@@ -26,9 +26,9 @@ def test_a_killed_server_is_a_failure_worth_another_try_and_never_an_empty_fleet
     with running(tmp_path, more=more) as controller:
         cluster.kill_server()
         try:
-            said = backend.perform(last, False)
-            assert (said.result, said.retryable) == (ActionResult.FAILED, True)
-            assert "cannot be reached" in said.message
+            answer = backend.perform(last, False)
+            assert (answer.result, answer.retryable) == (ActionResult.FAILED, True)
+            assert "cannot be reached" in answer.message
             with pytest.raises(NoAnswer):
                 backend.observe()
             agent = controller.enrol(node)

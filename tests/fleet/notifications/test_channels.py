@@ -121,7 +121,7 @@ def test_no_text_is_refused_by_a_channel(
         assert deliver(channels[kind], note) == ("", True), (kind, server.refused[-1:])
 
 
-def test_a_refusal_is_final_and_said(server: StandIn, tmp_path: Path) -> None:
+def test_a_refusal_is_final_and_reported(server: StandIn, tmp_path: Path) -> None:
     (tmp_path / "key").write_text("wrong")
     trouble, final = deliver(
         PagerDuty(routing_key=Secret(file=str(tmp_path / "key")), url=f"{server.url}/v2/enqueue"), NOTE

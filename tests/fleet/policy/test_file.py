@@ -25,7 +25,7 @@ def test_every_kind_of_value_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_text"),
     [
         (
             "dry_run = false\n\nbreaker_shair = 0.1",
@@ -57,10 +57,10 @@ def test_every_kind_of_value_is_taken() -> None:
         ("dry_run = ", "p.toml: not valid TOML"),
     ],
 )
-def test_a_wrong_file_is_refused_with_line_and_key(text: str, said: str) -> None:
+def test_a_wrong_file_is_refused_with_line_and_key(text: str, expected_text: str) -> None:
     with pytest.raises(SettingsError) as refused:
         parse(text, "p.toml")
-    assert said in str(refused.value)
+    assert expected_text in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -125,7 +125,7 @@ def test_maintenance_is_once_or_every_week() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_text"),
     [
         ("spares = 1\n[pool.a]\nspares = -1", "p.toml, line 3: pool.a.spares: expected 0 or more, found -1"),
         ("[pool.a]\nspears = 1", "line 2: pool.a.spears: unknown key"),
@@ -154,10 +154,10 @@ def test_maintenance_is_once_or_every_week() -> None:
         ),
     ],
 )
-def test_a_wrong_table_is_refused_with_line_and_key(text: str, said: str) -> None:
+def test_a_wrong_table_is_refused_with_line_and_key(text: str, expected_text: str) -> None:
     with pytest.raises(SettingsError) as refused:
         parse(text, "p.toml")
-    assert said in str(refused.value)
+    assert expected_text in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

@@ -69,7 +69,7 @@ def test_two_failures_wait_for_the_pattern_and_are_then_taken_out() -> None:
     assert 160.0 < taken.transition.at <= 162.0  # a minute after it failed
 
 
-def test_an_incident_that_a_better_one_absorbed_is_not_told() -> None:
+def test_an_incident_that_a_better_one_absorbed_is_not_reported() -> None:
     nodes = [NodeState(name=f"n{i}", place={"leaf": f"l{i // 8}", "loop": f"c{i // 16}"}) for i in range(64)]
     found = preview(Policy(), nodes, [failing(f"n{number}", 100.0 + number) for number in range(14)], 0.0)
     assert [one.subject for one in found.incidents] == ["loop/c0"]
@@ -90,7 +90,7 @@ def test_changes_of_one_moment_and_out_of_order_are_taken_as_they_come() -> None
     assert min(step.transition.at for step in found.steps if step.node.name == "n2") >= 100.0
 
 
-def test_nodes_begin_tested_and_as_many_spares_as_the_policy_asks_for() -> None:
+def test_nodes_start_tested_and_as_many_spares_as_the_policy_asks_for() -> None:
     nodes = [NodeState(name=f"n{number}", pool="ab"[number % 2]) for number in range(8)]
     policy = Policy(spares=1, pools={"a": Policy(spares=2)})
     found = preview(policy, nodes, [failing("n6", 10.0), failing("n7", 10.0)], 0.0)

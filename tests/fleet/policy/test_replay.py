@@ -51,8 +51,8 @@ def test_pools_that_no_node_is_in_are_named_with_the_nearest(
         f"{policy}, line 7: maintenance[0].pool: no node is in a pool called 'other'",
     ]
     assert run(["policy", "check", str(policy), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told == {"file": str(policy), "dry_run": True, "pools_compared": True, "strange_pools": strange}
+    output = json.loads(capsys.readouterr().out)
+    assert output == {"file": str(policy), "dry_run": True, "pools_compared": True, "strange_pools": strange}
 
 
 def test_a_check_of_no_such_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +96,7 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path: Path, capsys: pytest.Ca
     assert not (tmp_path / "none.db").exists()
 
 
-def test_an_old_store_that_nobody_named_makes_no_policy_wrong(
+def test_an_old_store_that_no_one_named_makes_no_policy_wrong(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine = create_engine(f"sqlite:///{store}")
@@ -106,5 +106,5 @@ def test_an_old_store_that_nobody_named_makes_no_policy_wrong(
     policy = tmp_path / "p.toml"
     policy.write_text("dry_run = true\n")
     assert run(["policy", "check", str(policy)]) == 0
-    said = capsys.readouterr()
-    assert "carries nothing out" in said.out and "its schema is 0001" in said.err
+    output = capsys.readouterr()
+    assert "carries nothing out" in output.out and "its schema is 0001" in output.err

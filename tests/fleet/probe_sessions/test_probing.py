@@ -174,7 +174,7 @@ def test_a_repaired_node_starts_with_nothing_against_it_and_is_proven_first() ->
     assert site.fleet.probing.coverage.node_proven("n7") > back
 
 
-def test_a_node_that_is_wanted_is_let_go_at_once_and_its_partner_told() -> None:
+def test_a_node_that_is_wanted_is_let_go_at_once_and_its_partner_reported() -> None:
     site = Site()
     site.passes(BEAT_SECONDS)
     meeting = site.fleet.probing.sessions.running()[0]
@@ -209,7 +209,7 @@ def test_wrong_numbers_make_a_node_fail_like_no_bandwidth_at_all() -> None:
     assert site.out == {"n7"}
 
 
-def test_nobody_is_probed_until_it_is_switched_on() -> None:
+def test_no_one_is_probed_until_it_is_switched_on() -> None:
     site = Site(policy=replace(POLICY, probes=ProbePolicy()))
     site.goes_on(20)
     assert site.kept == []

@@ -72,7 +72,7 @@ def test_the_first_who_comes_leads_and_the_others_are_sent_to_it() -> None:
     assert site.fetches("n1") == (None, ()), "once"
 
 
-def test_what_the_leader_tells_is_the_report_and_who_could_not_come_says_why_itself() -> None:
+def test_what_the_leader_reports_is_the_report_and_who_could_not_come_says_why_itself() -> None:
     site = Site()
     run = site.begins("n1", "n2", "n5")
     led = site.ordered("n1")
@@ -93,7 +93,7 @@ def test_what_the_leader_tells_is_the_report_and_who_could_not_come_says_why_its
 
 
 @pytest.mark.parametrize("document", ["", "{", "[]", '{"sweep": 3}', '{"verdicts": [1]}'])
-def test_a_report_that_cannot_be_read_makes_nobody_slow(document: str) -> None:
+def test_a_report_that_cannot_be_read_makes_no_one_slow(document: str) -> None:
     site = Site()
     run = site.begins("n1", "n2")
     site.answers("n1", site.ordered("n1"), document=document)
@@ -116,7 +116,7 @@ def test_when_the_leader_cannot_lead_the_next_who_comes_does() -> None:
     assert verdicts(run)["node/n1"][1].startswith("set-up failed: cannot listen")
 
 
-def test_nobody_who_works_is_probed_and_one_sentence_says_so() -> None:
+def test_no_one_who_works_is_probed_and_one_sentence_says_so() -> None:
     site = Site()
     site.works("n3")
     assert site.refusal("n2", "n3") == "n3: job j1 runs on it: a probe would take its bandwidth"
@@ -143,7 +143,7 @@ def test_a_node_that_is_wanted_leaves_at_once_and_the_others_go_on() -> None:
     assert verdicts(run)["node/n2"] == ("unknown", "set-up failed: released: a workload needs the node")
 
 
-def test_a_run_that_nobody_comes_to_and_one_that_is_stopped_end_with_everybody_unknown() -> None:
+def test_a_run_that_no_one_comes_to_and_one_that_is_stopped_end_with_everybody_unknown() -> None:
     site = Site()
     run = site.begins("n1", "n2")
     site.now += 61.0
@@ -163,7 +163,7 @@ def test_a_run_that_nobody_comes_to_and_one_that_is_stopped_end_with_everybody_u
     assert run.ended is not None
 
 
-def test_a_leader_that_is_heard_no_more_is_replaced_and_what_was_proven_before_is_not_touched() -> None:
+def test_a_leader_that_is_received_no_more_is_replaced_and_what_was_proven_before_is_not_touched() -> None:
     site = Site()
     run = site.begins("n1", "n2", "n3")
     site.ordered("n1")
@@ -176,7 +176,7 @@ def test_a_leader_that_is_heard_no_more_is_replaced_and_what_was_proven_before_i
     assert site.fleet.probing.take_new() == []
 
 
-def test_nodes_of_a_run_are_in_no_meeting_meanwhile() -> None:
+def test_nodes_of_a_run_are_in_no_probe_session_meanwhile() -> None:
     site = Site(replace(POLICY, probes=replace(POLICY.probes, enabled=True, share=1.0)))
     site.now += 10.0
     site.fleet.last_report_at.update(dict.fromkeys(site.fleet.nodes, site.now))

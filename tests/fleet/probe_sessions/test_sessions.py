@@ -80,7 +80,7 @@ def test_orders_are_numbered_above_all_that_came_before_and_two_by_two() -> None
     assert [made.number(7.0), made.number(9.0)] == [7_000_000, 7_000_002]
 
 
-def test_a_meeting_ends_with_its_second_answer() -> None:
+def test_a_probe_session_ends_with_its_second_answer() -> None:
     made = begun()
     made.orders_for("n1", POLICY, 101.0)
     made.orders_for("n2", POLICY, 105.0)
@@ -94,7 +94,7 @@ def test_a_meeting_ends_with_its_second_answer() -> None:
     assert (made.cancelled("n1"), made.cancelled("n2")) == ((), ())
 
 
-def test_one_that_could_not_ends_it_and_the_other_is_told_to_stop() -> None:
+def test_one_that_could_not_ends_it_and_the_other_is_reported_to_stop() -> None:
     made = begun()
     orders = {node: made.orders_for(node, POLICY, 101.0)[0].id for node in ("n1", "n2")}
     assert answer(made, "n1", ok=False) is not None
@@ -113,7 +113,7 @@ def test_the_answer_to_another_order_is_none() -> None:
 
 
 @pytest.mark.parametrize(("after", "late"), [(120.0, 0), (120.1, 1)])
-def test_a_meeting_is_given_up_after_timeout_and_grace(after: float, late: int) -> None:
+def test_a_probe_session_is_given_up_after_timeout_and_grace(after: float, late: int) -> None:
     made = begun()
     made.orders_for("n1", POLICY, 101.0)
     assert len(made.overdue(POLICY, 100.0 + after)) == late
@@ -150,7 +150,7 @@ def met(*answers: tuple[str, float | None, bool]) -> ProbeSession:
     return made
 
 
-def test_the_slowest_of_what_was_told_is_the_proof() -> None:
+def test_the_slowest_of_what_was_reported_is_the_proof() -> None:
     found = proof(met(("n1", 9.0, True), ("n2", 4.0, True)), 50.0)
     assert found is not None
     assert (found.one, found.other, found.at, found.bytes_per_second, found.note) == ("n1", "n2", 50.0, 4.0, "by n2")

@@ -76,9 +76,9 @@ def test_uncordon_returns_our_node_and_is_done_once(site: Site) -> None:
 
 
 def test_a_dry_run_says_the_command_and_changes_nothing(site: Site) -> None:
-    said = site.do(Verb.DRAIN, dry=True)
-    assert said.dry_run and said.result is ActionResult.DONE
-    assert "scontrol update nodename=node1 state=drain" in said.message
+    answer = site.do(Verb.DRAIN, dry=True)
+    assert answer.dry_run and answer.result is ActionResult.DONE
+    assert "scontrol update nodename=node1 state=drain" in answer.message
     assert site.slurm.state("node1") == "idle"
     site.do(Verb.DRAIN)
     assert "state=undrain" in site.do(Verb.UNCORDON, dry=True).message
@@ -176,27 +176,27 @@ def test_a_cordon_leaves_the_mark_that_a_script_on_the_node_made(site: Site) -> 
     assert site.slurm.reason("node1") == "holdfast: untested: job 7 ended here"
 
 
-def test_a_job_that_came_and_went_is_told_with_its_end_nodes_and_exit_code(site: Site) -> None:
+def test_a_job_that_came_and_went_is_reported_with_its_end_nodes_and_exit_code(site: Site) -> None:
     good = site.slurm.submit("node1", "true")
     bad = site.slurm.submit("node2", "exit 3")
     killed = site.run_until_told("node3")
     site.slurm.run("scancel", killed)
     site.slurm.eventually(lambda: site.slurm.run("squeue", "-h") == "")
-    told = {job.id: job for job in site.backend.snapshot().jobs}
-    assert [told[one].state for one in (good, bad, killed)] == [
+    result = {job.id: job for job in site.backend.snapshot().jobs}
+    assert [result[one].state for one in (good, bad, killed)] == [
         JobState.COMPLETED,
         JobState.FAILED,
         JobState.CANCELLED,
     ]
-    assert [told[one].exit_code for one in (good, bad)] == ["0:0", "3:0"]
-    assert told[killed].exit_code.endswith(":15")
-    assert told[bad].nodes == ("node2",)
-    assert told[bad].start is not None and told[bad].end is not None
+    assert [result[one].exit_code for one in (good, bad)] == ["0:0", "3:0"]
+    assert result[killed].exit_code.endswith(":15")
+    assert result[bad].nodes == ("node2",)
+    assert result[bad].start is not None and result[bad].end is not None
     [shown] = slurm_jobs.from_scontrol(site.slurm.run("env", "TZ=UTC", "scontrol", "show", "job", bad))
-    assert (shown.exit_code, shown.end, shown.nodes) == (told[bad].exit_code, told[bad].end, told[bad].nodes)
+    assert (shown.exit_code, shown.end, shown.nodes) == (result[bad].exit_code, result[bad].end, result[bad].nodes)
     in_json = {job.id: job for job in slurm_jobs.from_json(site.slurm.run("squeue", "-t", "all", "--json")) or ()}
     assert {one: in_json[one].exit_code for one in (good, bad, killed)} == {
-        one: told[one].exit_code for one in (good, bad, killed)
+        one: result[one].exit_code for one in (good, bad, killed)
     }
 
 

@@ -44,8 +44,8 @@ def test_a_node_dies_and_the_spare_takes_its_place(slurm_cluster, tmp_path: Path
     for pid in processes_of(hit, job):
         os.kill(pid, signal.SIGKILL)
     slurm.eventually(lambda: slurm.job(job) not in ("RUNNING", "COMPLETING"), within=180)
-    said = output.read_text()
-    assert "training completed" in said, said[-5000:]
+    printed = output.read_text()
+    assert "training completed" in printed, printed[-5000:]
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert run["excluded"] == [hit]
     assert spare in run["attempts"][1]["nodes"]

@@ -21,11 +21,11 @@ class Server:
     def __init__(self) -> None:
         command, pipe = [sys.executable, str(SCRIPT), "fsync=off"], subprocess.PIPE
         self.process = subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=pipe)
-        self.url = self.said()
+        self.url = self.read_url()
         self.template = self.new_database("template1")
         Store.open(self.template).close()
 
-    def said(self) -> str:
+    def read_url(self) -> str:
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         return self.process.stdout.readline().strip() or pytest.skip(self.process.stderr.read().strip())
@@ -47,7 +47,7 @@ class Server:
         assert self.process.stdin is not None
         self.process.stdin.write("crash\n")
         self.process.stdin.flush()
-        assert self.said() == self.url
+        assert self.read_url() == self.url
 
     def stop(self) -> None:
         self.process.communicate(timeout=60)

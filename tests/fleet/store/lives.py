@@ -22,8 +22,8 @@ def step(name: str = "n1", at: float = 100.0, verbs: tuple[Verb, ...] = (Verb.DR
 def arrived(life: NodeState, at: float = 1.0) -> LifecycleStep:
     """A node as it is, whatever led there."""
     event = NodeEvent(kind=EventKind.ENROLLED, reason="the agent enrolled")
-    told = Transition(node=life.name, at=at, before=life.stage, after=life.stage, event=event, reason="enrolled")
-    return LifecycleStep(node=life, transition=told)
+    result = Transition(node=life.name, at=at, before=life.stage, after=life.stage, event=event, reason="enrolled")
+    return LifecycleStep(node=life, transition=result)
 
 
 def waiting(store: Store) -> list[StoredAction]:

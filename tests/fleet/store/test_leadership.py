@@ -14,7 +14,7 @@ from .engines import ON_POSTGRESQL
 from .lives import arrived, proposed, step
 
 
-def test_nobody_else_leads_while_a_lease_runs(open_store: Callable[[], Store]) -> None:
+def test_no_other_leads_while_a_lease_runs(open_store: Callable[[], Store]) -> None:
     one, other = open_store(), open_store()
     assert one.current_leader() is None
     epoch = one.lead("one", 10, now=100.0)
@@ -99,7 +99,7 @@ def test_the_new_leader_takes_over_what_the_old_one_had_claimed(woken: tuple[Sto
     assert new.finish(taken.id, Outcome.DONE, "drained", second, 202.0)
 
 
-def test_nobody_acts_before_somebody_leads(store: Store) -> None:
+def test_no_one_acts_before_somebody_leads(store: Store) -> None:
     with pytest.raises(StaleEpoch, match="not set"):
         store.transit_all([arrived(NodeState(name="n1"))], 1)
 

@@ -45,12 +45,12 @@ def test_a_step_is_stored_with_its_node_its_event_and_its_actions(store: Store, 
     assert [(one.action, one.state) for one in waiting(store)] == [(a, Outcome.PROPOSED) for a in made.actions]
 
 
-def test_transitions_are_told_from_a_time_on_oldest_first(store: Store, epoch: int) -> None:
+def test_transitions_are_reported_from_a_time_on_oldest_first(store: Store, epoch: int) -> None:
     store.transit_all([step("n1", at=at) for at in (30.0, 10.0, 20.0)], epoch)
-    assert [told.at for told in store.transitions(since=15.0)] == [20.0, 30.0]
+    assert [result.at for result in store.transitions(since=15.0)] == [20.0, 30.0]
 
 
-def test_the_same_deed_proposed_twice_is_one_action(store: Store, epoch: int) -> None:
+def test_the_same_command_proposed_twice_is_one_action(store: Store, epoch: int) -> None:
     proposed(store, epoch, "n1", at=100.0)
     proposed(store, epoch, "n1", at=100.0)
     assert len(waiting(store)) == 1
@@ -84,7 +84,7 @@ def test_a_claim_that_was_never_finished_can_be_claimed_again_after_its_lease(st
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DONE, Outcome.FAILED, Outcome.DRY_RUN, Outcome.ABANDONED])
-def test_an_outcome_is_final_and_told_once(store: Store, epoch: int, outcome: Outcome) -> None:
+def test_an_outcome_is_final_and_reported_once(store: Store, epoch: int, outcome: Outcome) -> None:
     proposed(store, epoch, "n1")
     (claimed,) = store.claim(epoch, 1, now=100.0)
     assert store.finish(claimed.id, outcome, "said so", epoch, 101.0)

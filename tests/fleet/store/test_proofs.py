@@ -8,14 +8,14 @@ def proof(at: float, note: str = "") -> Proof:
     return Proof(one="n1", other="n2", at=at, bytes_per_second=45e9, note=note)
 
 
-def test_proofs_are_told_oldest_first_and_only_the_newest_when_there_are_many(store: Store) -> None:
-    told = [proof(float(at)) for at in range(10)]
-    store.save_proofs(told[:6])
+def test_proofs_are_reported_oldest_first_and_only_the_newest_when_there_are_many(store: Store) -> None:
+    result = [proof(float(at)) for at in range(10)]
+    store.save_proofs(result[:6])
     store.save_proofs([])
-    store.save_proofs(told[6:])
-    assert store.proofs() == told
-    assert store.proofs(since=7.0) == told[7:]
-    assert store.proofs(most=2) == told[8:]
+    store.save_proofs(result[6:])
+    assert store.proofs() == result
+    assert store.proofs(since=7.0) == result[7:]
+    assert store.proofs(most=2) == result[8:]
 
 
 def test_strange_words_are_kept_readable(store: Store) -> None:

@@ -13,7 +13,7 @@ from holdfast.model.records import AuditEntry, Credential, JoinToken, Role
 JOB = Job(id="17", source="slurm", account="llm", nodes=("n1", "n2"), gpus=16, start=10.0, state=JobState.RUNNING)
 
 
-def test_a_job_is_what_its_source_told_last(store: Store) -> None:
+def test_a_job_is_what_its_source_reported_last(store: Store) -> None:
     store.save_jobs([JOB])
     ended = replace(JOB, nodes=("n1", "n3"), end=50.0, state=JobState.COMPLETED)
     store.save_jobs([ended])
@@ -46,7 +46,7 @@ def test_jobs_until_a_time_are_those_that_had_started(store: Store) -> None:
     assert [job.id for job in store.jobs(until=12.0, most=1)] == ["12"]
 
 
-def test_a_job_that_has_not_started_is_told_last(store: Store) -> None:
+def test_a_job_that_has_not_started_is_reported_last(store: Store) -> None:
     store.save_jobs([replace(JOB, id="20", start=None, state=JobState.WAITING), JOB])
     assert [job.id for job in store.jobs()] == ["17", "20"]
 
@@ -112,7 +112,7 @@ def test_a_join_token_enrols_as_often_as_it_says_and_no_more(store: Store) -> No
     assert store.credentials() == made[:2]
 
 
-def test_a_join_token_that_expired_or_was_revoked_enrols_nobody(store: Store) -> None:
+def test_a_join_token_that_expired_or_was_revoked_enrols_no_one(store: Store) -> None:
     store.add_join_token(JoinToken(token_hash="join", created=1.0, expires=100.0, uses_left=9))
     assert not store.enrol("join", CREDENTIAL, now=100.0)
     assert not store.enrol("other", CREDENTIAL, now=50.0)

@@ -39,7 +39,7 @@ def test_the_same_number_of_another_session_or_node_is_another_report(store: Sto
     assert stored(store, "n1", "n2").total() == 3
 
 
-def test_a_session_that_retention_forgot_begins_anew(store: Store) -> None:
+def test_a_session_that_retention_forgot_starts_anew(store: Store) -> None:
     assert store.record([report(seq=1)], NOW) == [True]
     while store.retain(NOW + 1):
         pass
@@ -105,7 +105,7 @@ def test_two_controllers_recording_at_the_same_time_neither_deadlock_nor_store_t
     assert set(stored(one, *(f"n{i}" for i in range(25))).values()) == {1}
 
 
-def test_only_heartbeats_that_are_new_move_the_time_a_node_was_heard(store: Store) -> None:
+def test_only_heartbeats_that_are_new_move_the_time_a_node_was_received(store: Store) -> None:
     store.record([report(seq=1), report(node="n2", heartbeat=True)], NOW)
     assert store.heartbeats() == {"n2": NOW}
     store.record([report(node="n2", heartbeat=True)], NOW + 60)  # replayed
@@ -122,8 +122,8 @@ def test_a_late_verdict_is_history_and_does_not_become_the_present(store: Store)
     store.record([report(seq=2, changes=(change(NOW - 5, "fail"),))], NOW)
     store.record([report(seq=1, changes=(change(NOW - 50, "degraded"),))], NOW)
     assert store.verdicts() == store.verdicts("n1") == {"n1": [change(NOW - 5, "fail")]}
-    told = [line.detail["after"] for line in store.story("n1").lines if line.kind == "verdict"]
-    assert told == ["fail", "degraded"]
+    result = [line.detail["after"] for line in store.story("n1").lines if line.kind == "verdict"]
+    assert result == ["fail", "degraded"]
 
 
 def test_of_several_changes_in_one_commit_the_last_of_the_session_stands(store: Store) -> None:

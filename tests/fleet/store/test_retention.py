@@ -107,7 +107,7 @@ def weeks(url: str) -> Callable[[], dict[str, int]]:
 
 
 @ON_POSTGRESQL
-def test_a_week_has_its_partition_before_it_begins(store: Store, weeks: Callable[[], dict[str, int]]) -> None:
+def test_a_week_has_its_partition_before_it_starts(store: Store, weeks: Callable[[], dict[str, int]]) -> None:
     before = set(weeks())
     events(store, NEW)
     ahead = sorted(set(weeks()) - before)

@@ -17,13 +17,13 @@ from .lives import step
 
 
 def pages(store: Store, node: str, limit: int) -> list[StoryLine]:
-    told, before = list[StoryLine](), ""
+    result, before = list[StoryLine](), ""
     while True:
         page = store.story(node, limit, before)
         assert len(page.lines) <= limit
-        told += page.lines
+        result += page.lines
         if not (before := page.older):
-            return told
+            return result
 
 
 def failing_node(store: Store) -> None:
@@ -38,7 +38,7 @@ def failing_node(store: Store) -> None:
     store.finish(claimed.id, Outcome.DONE, "slurm: drained", epoch, 101.0)
 
 
-def test_the_story_tells_from_the_event_to_the_deed_with_reasons(store: Store) -> None:
+def test_the_history_reports_from_the_event_to_the_command_with_reasons(store: Store) -> None:
     failing_node(store)
     assert [(line.at, line.kind, line.what, line.reason) for line in store.story("n1").lines] == [
         (101.0, "action", "drain done", "slurm: drained"),
@@ -58,7 +58,7 @@ def test_each_line_carries_its_evidence(store: Store) -> None:
     assert by_kind["action"]["cause"] == "gpu.xid"
 
 
-def test_a_node_nobody_knows_has_no_story(store: Store) -> None:
+def test_a_node_no_one_knows_has_no_history(store: Store) -> None:
     assert store.story("nobody").lines == ()
     assert store.story("nobody").older == ""
 
@@ -70,7 +70,7 @@ def test_a_node_nobody_knows_has_no_story(store: Store) -> None:
     steps=st.lists(st.integers(1, 4), max_size=6),
     limit=st.integers(1, 7),
 )
-def test_pages_of_any_size_tell_everything_once_in_order(
+def test_pages_of_any_size_report_everything_once_in_order(
     store: Store, events: list[int], changes: list[int], steps: list[int], limit: int
 ) -> None:
     name = f"n{next(_serial)}"
@@ -87,11 +87,11 @@ def test_pages_of_any_size_tell_everything_once_in_order(
     )
     store.record([made], 10.0)
     store.transit_all([replace(step(name, at=float(at)), actions=()) for at in steps], epoch)
-    told = pages(store, name, limit)
-    assert len(told) == len(events) + len(changes) + len(steps)
-    assert told == list(store.story(name, 1000).lines)
-    assert [line.at for line in told] == sorted((line.at for line in told), reverse=True)
-    assert {line.reason for line in told if line.kind == "event"} == {str(i) for i in range(len(events))}
+    result = pages(store, name, limit)
+    assert len(result) == len(events) + len(changes) + len(steps)
+    assert result == list(store.story(name, 1000).lines)
+    assert [line.at for line in result] == sorted((line.at for line in result), reverse=True)
+    assert {line.reason for line in result if line.kind == "event"} == {str(i) for i in range(len(events))}
 
 
 _serial = iter(range(10**9))

@@ -93,8 +93,8 @@ class Member(threading.Thread):
         if reply.status_code != 200:
             self._which = (self._which + 1) % len(self._urls)
             return
-        told = f"{time.strftime('%H:%M:%S')} by {self._urls[self._which]}"
-        self.acknowledged |= {report["seq"]: told for report in batch}
+        result = f"{time.strftime('%H:%M:%S')} by {self._urls[self._which]}"
+        self.acknowledged |= {report["seq"]: result for report in batch}
         del self._waiting[: len(batch)]
         for order in reply.json()["orders"]:
             self._answer(order)
@@ -204,9 +204,9 @@ class Crowd:
         engine.dispose()
         seen = {node: StoredSequence(numbers) for node, numbers in rows}
         return [
-            f"{name} {seq} {told}"
+            f"{name} {seq} {result}"
             for name, found in acknowledged.items()
-            for seq, told in found.items()
+            for seq, result in found.items()
             if name not in seen or seen[name].add(seq)
         ]
 

@@ -70,13 +70,13 @@ def test_half_a_success_is_asked_for_again_and_done_once(
         for node in (*again, *for_good):
             controller.enrol(node)
         controller.ready_node("well")  # nobody else is held up
-        for node, said in again.items():
+        for node, message in again.items():
             action = ended(controller, node)
             assert action["state"] == "done"
-            assert said in failures(controller, node)[0]
-        for node, said in for_good.items():
+            assert message in failures(controller, node)[0]
+        for node, message in for_good.items():
             assert ended(controller, node)["state"] == "failed"
-            assert said in failures(controller, node)[0]
+            assert message in failures(controller, node)[0]
         assert controller.get("/healthz")["leading"]
     asked = Counter(key.split(":")[0] for key in (home / "asked").read_text().split())
     assert all(asked[node] >= 2 for node in again)  # one more where a busy machine was late once

@@ -153,7 +153,7 @@ def test_a_server_that_stands_still_for_a_while_loses_nothing(tmp_path: Path, se
         assert [one["detail"] for one in events(controller, "n1")] == ["while it stood still"]
 
 
-def test_a_store_from_yesterday_is_told_the_present_and_takes_nothing_twice(tmp_path: Path) -> None:
+def test_a_store_from_yesterday_is_reported_the_present_and_takes_nothing_twice(tmp_path: Path) -> None:
     """A real agent goes on with its numbers; what it failed in the lost time is told anew, and acted upon."""
     with world(tmp_path, agents=1) as made:
         [agent] = made.agents
@@ -178,7 +178,7 @@ def test_a_store_from_yesterday_is_told_the_present_and_takes_nothing_twice(tmp_
 
         made.restart_controller(0)
         until(lambda: verdicts(made.leader(), "n1").get("gpu.xid") == "fail", "the present is told anew")
-        agent.said.pop(1)
+        agent.kernel_lines.pop(1)
         made.settled()
         made.agents[0].kill()
         made.verify_events()

@@ -33,7 +33,7 @@ def lines(controller: Controller, node: str) -> list[str]:
     return [one["detail"] for one in controller.story(node) if one["kind"] == "event"][::-1]
 
 
-def told(controller: Controller, node: str) -> list[dict[str, Any]]:
+def history_of(controller: Controller, node: str) -> list[dict[str, Any]]:
     """All of a story but the actions, which go on by themselves."""
     return [one for one in controller.story(node) if one["kind"] != "action"]
 
@@ -74,16 +74,16 @@ def test_a_late_verdict_does_not_undo_a_newer_one(controller: Controller) -> Non
     assert agent.send(old, new)["accepted"] == [False, False]
 
 
-def test_a_replayed_request_gives_nobody_anything(controller: Controller) -> None:
+def test_a_replayed_request_gives_no_one_anything(controller: Controller) -> None:
     agent = controller.ready_node("replayed")
     failing = agent.next(changes=[change("gpu.power", "degraded", time.time())])
     agent.send(failing)
     agent.verdict("gpu.power", "pass")
-    before = told(controller, "replayed")
+    before = history_of(controller, "replayed")
     for _ in range(3):
         reply = agent.send(failing)
         assert (reply["accepted"], reply["orders"]) == ([False], [])
-    assert told(controller, "replayed") == before
+    assert history_of(controller, "replayed") == before
 
 
 @pytest.mark.parametrize("off", [HOUR, -HOUR], ids=["ahead", "behind"])
@@ -92,9 +92,9 @@ def test_an_agent_an_hour_off_is_dated_by_the_controllers_clock(controller: Cont
     agent = controller.enrol(name)
     clock = time.time() + off
     assert send_at(agent, clock, agent.next(events=[event(1, clock - 20), event(2, clock - 10)])) == [True]
-    told = [one for one in controller.story(name) if one["kind"] == "event"]
-    assert [one["detail"] for one in told] == ["line 2", "line 1"]
-    assert all(0 <= time.time() - one["at"] < 60 for one in told)
+    result = [one for one in controller.story(name) if one["kind"] == "event"]
+    assert [one["detail"] for one in result] == ["line 2", "line 1"]
+    assert all(0 <= time.time() - one["at"] < 60 for one in result)
 
 
 def test_a_clock_set_back_an_hour_does_not_hide_what_comes_after(controller: Controller) -> None:
@@ -119,7 +119,7 @@ def test_an_agent_an_hour_ahead_cannot_pass_a_test_for_work_that_came_later(cont
     assert controller.get("/v1/nodes/ahead")["tested_at"] <= time.time()
 
 
-def test_an_outcome_of_an_order_nobody_gave_moves_nobody(controller: Controller) -> None:
+def test_an_outcome_of_an_order_no_one_gave_moves_no_one(controller: Controller) -> None:
     agent, other = controller.enrol("inventor"), controller.enrol("other")
     order, others = agent.ordered("retest"), other.ordered("retest")
     passed = {"verb": "retest", "ok": True, "health": "pass", "suite": order["suite"], "began": time.time()}

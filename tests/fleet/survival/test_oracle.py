@@ -15,7 +15,7 @@ from .crowd import Crowd, Member
 NOW = 1_800_000_000.0
 
 
-def told(seq: int) -> Report:
+def report(seq: int) -> Report:
     return Report(node="n1", session="s1", seq=seq, at=NOW)
 
 
@@ -23,7 +23,7 @@ def told(seq: int) -> Report:
 def store(tmp_path: Path) -> str:
     url = new_store(tmp_path / "holdfast.db")
     opened = Store.open(url)
-    opened.record([told(1), told(2)], NOW)
+    opened.record([report(1), report(2)], NOW)
     opened.close()
     return url
 

@@ -87,7 +87,7 @@ def cut_off(made: World, cable: Cable, seconds: float) -> None:
     end = time.monotonic() + seconds
     for _ in range(5):
         agent.say()
-    until(lambda: all(text in agent.spooled() for text in agent.said[-5:]), "they wait on disk")
+    until(lambda: all(text in agent.spooled() for text in agent.kernel_lines[-5:]), "they wait on disk")
     until(lambda: node(made)["health"] == "unknown", "a silent agent's node is unknown")
     until(lambda: silent(made.leader(), "open"), "then it is an incident")
     time.sleep(max(0.0, end - time.monotonic()))
@@ -105,7 +105,7 @@ def answers_lost(made: World, cable: Cable) -> None:
     cable.lose_answers()
     agent.say()
     made.settled()
-    assert agent.said[-1] in agent.spooled()
+    assert agent.kernel_lines[-1] in agent.spooled()
     cable.find_answers()
     until(lambda: not spooled_lines(agent), "everything is acknowledged at last")
 

@@ -40,7 +40,7 @@ class LivingAgent:
     def __init__(self, home: Path, url: str, join_token: str, more: str = "", wrapper: Sequence[str] = ()) -> None:
         self.home, self.name, self.wrapper = home, home.name, tuple(wrapper)
         self.twin: TwinNode = make_node(home, name=home.name)
-        self.said: list[str] = []
+        self.kernel_lines: list[str] = []
         (home / "token").write_text(join_token)
         with (home / "holdfast.toml").open("a") as file:
             file.write(f'\n[controller]\nurl = "{url}"\njoin_token_file = "{home}/token"\n{more}')
@@ -58,9 +58,9 @@ class LivingAgent:
 
     def say(self) -> None:
         """A line that speaks against nobody: short numbers tell one from the next, so that no two are folded."""
-        number = len(self.said)
+        number = len(self.kernel_lines)
         text = f"Graphics Exception on (GPC {number // 100}, TPC {number // 10 % 10}, SM {number % 10})"
-        self.said.append(text)
+        self.kernel_lines.append(text)
         address = self.twin.gpu_functions()[0].address
         self.twin.say([f"NVRM: Xid (PCI:{address}): 13, pid=7, name=x, {text}"], time.time())
 
@@ -187,7 +187,7 @@ class World:
             store.close()
 
     def _lacking(self, store: Store) -> list[str]:
-        lines = [line for agent in self.agents for line in set(agent.said) - set(events_of(store, agent.name))]
+        lines = [line for agent in self.agents for line in set(agent.kernel_lines) - set(events_of(store, agent.name))]
         stored = [one for one in store.actions(None, MOST_ACTIONS) if one.action.verb.value in RECORDED]
         undone = [one.action.key for one in stored if one.state in (Outcome.PROPOSED, Outcome.CLAIMED)]
         return lines + undone
@@ -200,13 +200,13 @@ class World:
             actions = store.actions(None, MOST_ACTIONS)
         finally:
             store.close()
-        return {"events": sum(len(agent.said) for agent in self.agents), **self._verify_actions(actions)}
+        return {"events": sum(len(agent.kernel_lines) for agent in self.agents), **self._verify_actions(actions)}
 
     def verify_events(self) -> None:
         store = Store.open(self.store)
         try:
             for agent in self.agents:
-                assert events_of(store, agent.name) == agent.said, agent.name
+                assert events_of(store, agent.name) == agent.kernel_lines, agent.name
         finally:
             store.close()
 

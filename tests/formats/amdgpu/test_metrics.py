@@ -37,7 +37,7 @@ def test_places_of_the_kernel_header() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "expected"),
     [
         (b"", "no gpu_metrics"),
         (b"\x08\x00\x01\x09" + b"\0" * 4, "1.9"),
@@ -45,10 +45,10 @@ def test_places_of_the_kernel_header() -> None:
         (b"\x08\x00\x01\x07" + b"\0" * 4, "too short"),
     ],
 )
-def test_other_bytes_say_why(raw: bytes, said: str) -> None:
+def test_other_bytes_say_why(raw: bytes, expected: str) -> None:
     found = metrics.parse(raw)
     assert isinstance(found, str)
-    assert said in found
+    assert expected in found
 
 
 @given(st.binary(max_size=400))

@@ -95,13 +95,13 @@ def test_a_text_that_breaks_off_keeps_what_was_whole_and_says_so() -> None:
     assert not cut.complete
 
 
-def test_a_runtime_error_is_told() -> None:
+def test_a_runtime_error_is_reported() -> None:
     assert parse(new(runtime_error="unable to run on MIG")).error == "unable to run on MIG"
 
 
 def test_no_diagnostic_at_all_is_an_error_in_its_own_words() -> None:
-    said = "Error: unable to establish a connection to the specified host: localhost\nError: Unable to connect\n"
-    assert parse(said).error == "Error: unable to establish a connection to the specified host: localhost"
+    message = "Error: unable to establish a connection to the specified host: localhost\nError: Unable to connect\n"
+    assert parse(message).error == "Error: unable to establish a connection to the specified host: localhost"
     assert parse("").error == "dcgmi printed nothing"
     assert parse('{"DCGM Diagnostic": {}}').error == "the diagnostic holds no result"
 
@@ -147,9 +147,9 @@ def wrapped(left: str, text: str) -> str:
 
 @given(st.text(st.sampled_from("ab c"), min_size=1, max_size=200).filter(lambda text: text.strip()))
 def test_a_wrapped_text_is_put_together_again(text: str) -> None:
-    said = "GPU 3 says " + " ".join(text.split())
-    table = wrapped("PCIe", "Fail - GPU: 3") + wrapped("Warning", said)
-    assert parse(table).results == (DiagResult("PCIe", FAIL, 3, said),)
+    message = "GPU 3 says " + " ".join(text.split())
+    table = wrapped("PCIe", "Fail - GPU: 3") + wrapped("Warning", message)
+    assert parse(table).results == (DiagResult("PCIe", FAIL, 3, message),)
 
 
 def test_the_table_of_dcgm_4_whose_test_fails_while_its_gpus_pass() -> None:

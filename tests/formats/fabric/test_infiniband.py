@@ -38,7 +38,7 @@ def test_a_state_needs_a_number_and_the_word_that_belongs_to_it(raw: bytes, stat
         (b"N/A", None),
     ],
 )
-def test_a_rate_is_told_in_bytes_a_second(raw: bytes, rate: float | None) -> None:
+def test_a_rate_is_reported_in_bytes_a_second(raw: bytes, rate: float | None) -> None:
     assert infiniband.rate_bytes_per_second(raw) == rate
 
 

@@ -85,23 +85,23 @@ def test_the_list_of_ports_says_the_same() -> None:
     assert found.skipped == 1
 
 
-def test_switches_of_the_same_name_are_told_apart() -> None:
+def test_switches_of_the_same_name_are_distinguished() -> None:
     found = ib_topology.parse(LISTED.replace("core", "leaf1"))
     assert len(set(found.labels().values())) == len(found.nodes)
 
 
-def test_a_forwarding_table_tells_the_port_to_a_lid() -> None:
+def test_a_forwarding_table_reports_the_port_to_a_lid() -> None:
     assert ib_routes.parse(TABLES) == {"0x00000000000000a1": {31: 1, 22: 33}}
 
 
-def test_perfquery_tells_each_port_and_not_the_sum_of_all() -> None:
+def test_perfquery_reports_each_port_and_not_the_sum_of_all() -> None:
     first, details = ib_counters.parse_perfquery(PERFQUERY)
     assert (first.lid, first.port) == (21, 33)
     assert first.counts == {"PortXmitData": 4096, "SymbolErrorCounter": 12, "PortXmitWait": 70000}
     assert details.counts == {"PortLocalPhysicalErrors": 3}
 
 
-def test_ibqueryerrors_tells_ports_with_errors() -> None:
+def test_ibqueryerrors_reports_ports_with_errors() -> None:
     report = ib_counters.parse_errors(ERRORS)
     assert report.nodes_checked == 12
     assert [(one.guid, one.port, one.counts.get("SymbolErrorCounter")) for one in report.ports] == [
@@ -135,7 +135,7 @@ def test_blocks_of_topology_block_are_leaves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_text"),
     [
         ("", "no line has"),
         ("SwitchName=l1", "line 1: expected SwitchName= with"),
@@ -144,8 +144,8 @@ def test_blocks_of_topology_block_are_leaves() -> None:
         ("BlockSizes=4", "no line has"),
     ],
 )
-def test_a_wrong_topology_conf_is_refused_with_its_line(text: str, said: str) -> None:
-    with pytest.raises(slurm_topology.TopologyError, match=said):
+def test_a_wrong_topology_conf_is_refused_with_its_line(text: str, expected_text: str) -> None:
+    with pytest.raises(slurm_topology.TopologyError, match=expected_text):
         slurm_topology.parse(text, "topology.conf")
 
 

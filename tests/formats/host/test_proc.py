@@ -102,7 +102,7 @@ def test_memory_is_in_bytes() -> None:
     }
 
 
-def test_the_open_kernel_module_is_told_from_the_closed_one() -> None:
+def test_the_open_kernel_module_is_reported_from_the_closed_one() -> None:
     head = "NVRM version: NVIDIA UNIX {}Kernel Module for x86_64  550.54.15  Release Build\nGCC version: gcc\n"
     assert proc.nvidia_driver_is_open(head.format("Open "))
     assert not proc.nvidia_driver_is_open(head.format("x86_64 "))

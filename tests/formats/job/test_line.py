@@ -33,7 +33,7 @@ def test_the_message_is_left(text: str, rank: int | None, host: str) -> None:
     assert (line.text, line.rank, line.host) == ("hello", rank, host)
 
 
-def test_nccl_tells_host_process_and_gpu() -> None:
+def test_nccl_reports_host_process_and_gpu() -> None:
     line = decode(b"n48:34050:34121 [7] transport/net_ib.cc:93 NCCL WARN NET/IB : Got async event : port error")
     assert (line.host, line.local_rank, line.nccl) == ("n48", 7, True)
     assert line.text == "NET/IB : Got async event : port error"

@@ -87,14 +87,14 @@ def test_interleaved_tracebacks_keep_their_ranks() -> None:
     assert found[0].word("where") == "train.py:7 in main"
 
 
-def test_what_python_goes_on_after_is_not_told() -> None:
+def test_what_python_goes_on_after_is_not_reported() -> None:
     assert (
         reported("Exception ignored in: <function X.__del__ at 0x7f>", *TRACEBACK[:3], "TypeError: 'NoneType' object")
         == []
     )
 
 
-def test_the_table_of_the_launcher_tells_rank_host_and_time() -> None:
+def test_the_table_of_the_launcher_reports_rank_host_and_time() -> None:
     found = read(
         "Root Cause (first observed failure):", "[0]:", "  time      : 2026-03-04_11:00:05", "  host      : n7",
         "  rank      : 12 (local_rank: 4)", "  exitcode  : -9 (pid: 14750)",

@@ -8,7 +8,7 @@ from holdfast.formats.job import orders as job_orders
 from holdfast.formats.job.orders import Flush, OrderError, RankHardwareError
 
 
-def test_what_is_said_is_read_as_it_was_said():
+def test_what_is_reported_is_read_as_it_was_reported():
     assert job_orders.decode(job_orders.happened(7.5, "xid 94\non GPU 3")) == RankHardwareError(7.5, "xid 94 on GPU 3")
     assert job_orders.decode(job_orders.flush(120.0)) == Flush(120.0)
 

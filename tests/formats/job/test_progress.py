@@ -27,7 +27,7 @@ def row(step: int, at: float, compute: float = 0.6, **more: object) -> ProgressS
     return ProgressStep(step, at, 1.0, 0.1, compute, 0.2, 0.1, **more)  # type: ignore[arg-type]
 
 
-def test_what_is_said_is_heard_the_same():
+def test_what_is_reported_is_received_the_same():
     holds = Holdings(node="n1", ranks=(0, 1), world=4, replicas=2, steps=(HeldStep(step=3, own=(0, 1), stored=(0,)),))
     reported = (KeeperProgress("llama", 7, holds), KeeperProgress("llama"))
     for message in (*reported, HELLO, Steps([row(1, 101.0, loss=2.5, links={"pp:0-1": 0.1})], True, 7, 2), Ended(5.0)):
@@ -102,7 +102,7 @@ def test_steps_are_counted_together_and_sums_are_kept():
     assert tally.cut(210.0) is None  # nothing new
 
 
-def test_a_step_from_the_future_ended_when_it_was_heard_of():
+def test_a_step_from_the_future_ended_when_it_was_reported():
     tally = WindowTally(HELLO, "uid-7")
     tally.add(Steps([row(1, 9e9)]))
     window = tally.cut(200.0)
@@ -138,5 +138,5 @@ def test_whatever_a_keeper_says_it_holds_is_bounded_or_refused(steps, fields):
         assert len(message.holds.steps) <= MOST_STEPS and all(one.step >= 0 for one in message.holds.steps)
 
 
-def test_what_an_older_keeper_says_is_heard():
+def test_what_an_older_keeper_says_is_received():
     assert decode(b'{"say":"keeper","job":"llama","unsaved_step":3}') == KeeperProgress("llama", 3)

@@ -145,16 +145,16 @@ def pace(change: float, *, noise: float = 0.0, steps: int = 240, at: int = 120) 
     return [one.code for one in series([3.0] * steps, seconds).findings()]
 
 
-@pytest.mark.parametrize(("change", "noise", "told"), [
+@pytest.mark.parametrize(("change", "noise", "expected"), [
     (1.05, 0.002, ["slow"]), (1.03, 0.002, []), (1.10, 0.03, []), (1.40, 0.03, ["slow"]), (1.0, 0.2, []),
 ])  # fmt: skip
-def test_a_small_drop_is_told_where_steps_are_even(change: float, noise: float, told: list[str]) -> None:
-    assert pace(change, noise=noise) == told
+def test_a_small_drop_is_reported_where_steps_are_even(change: float, noise: float, expected: list[str]) -> None:
+    assert pace(change, noise=noise) == expected
 
 
-@pytest.mark.parametrize(("change", "told"), [(1.06, ["slow"]), (1.02, [])])
-def test_a_small_drop_of_a_short_log(change: float, told: list[str]) -> None:
-    assert pace(change, steps=30, at=15) == told
+@pytest.mark.parametrize(("change", "expected"), [(1.06, ["slow"]), (1.02, [])])
+def test_a_small_drop_of_a_short_log(change: float, expected: list[str]) -> None:
+    assert pace(change, steps=30, at=15) == expected
 
 
 def norms(*values: float) -> list[str]:
@@ -185,7 +185,7 @@ def test_the_norm_of_a_line(line: str, norm: float | None) -> None:
 
 
 @pytest.mark.parametrize("gap", [0, 1, 7, 60, 400, 5_000])
-def test_a_gap_never_begins_inside_a_line(gap: int) -> None:
+def test_a_gap_never_starts_inside_a_line(gap: int) -> None:
     """A step line that is cut at its front loses its number, or shows another one."""
     block = b"".join(b"iteration %d | lm loss: 2.5 | step 9%d\n" % (number, number) for number in range(300))
     for start, end in training_steps.lines(block, (b"loss",), gap):

@@ -63,7 +63,7 @@ def test_a_pcie_error_is_one_of_its_device_and_never_one_of_memory(
     ]
 
 
-def test_without_the_lines_of_the_aer_driver_it_is_still_told() -> None:
+def test_without_the_lines_of_the_aer_driver_it_is_still_reported() -> None:
     assert reported(pcie(1, "recoverable")) == [("aer", None, "0000:1b:00.0", "nonfatal", 1)]
 
 
@@ -81,7 +81,7 @@ def test_records_before_their_registers_find_them_and_equal_ones_are_one_event()
     ]
 
 
-def test_an_error_of_memory_is_told_apart_from_its_neighbours() -> None:
+def test_an_error_of_memory_is_distinguished_from_its_neighbours() -> None:
     lines = record(1, "recoverable", "memory error") + pcie(2, "corrected") + record(3, "corrected", "memory error")
     assert sorted(reported(lines)) == [
         ("aer", None, "0000:1b:00.0", "correctable", 1),
@@ -107,7 +107,7 @@ def test_registers_without_a_record_are_an_event(status: str, fatal: str, code: 
     assert reported(registers(status, fatal)) == [("aer", code, "0000:1b:00.0", severity, 1)]
 
 
-def test_a_stream_waits_until_the_record_has_said_what_it_is_about() -> None:
+def test_a_stream_waits_until_the_record_has_reported_what_it_is_about() -> None:
     log = KernelLog()
     lines = [f"{line}\n".encode() for line in pcie(1, "recoverable")]
     found = [event for line in lines[:5] for event in log.feed(line) + log.settle()]

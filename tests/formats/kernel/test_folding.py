@@ -35,7 +35,7 @@ def test_the_recovery_of_another_gpu_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("blocks", [False, True])
-def test_what_the_driver_asks_for_is_told_in_its_order(blocks: bool) -> None:
+def test_what_the_driver_asks_for_is_reported_in_its_order(blocks: bool) -> None:
     found = fold((1, ASKS), (2, ASKS), (10, RECOVERED), (20, ASKS), blocks=blocks)
     assert [(event.action, event.count) for event in found] == [("reset_gpu", 2), ("ignore", 1), ("reset_gpu", 1)]
 

@@ -269,7 +269,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_one_fault_told_by_several_loggers_is_one_event(message: str) -> None:
+def test_one_fault_reported_by_several_loggers_is_one_event(message: str) -> None:
     docker = {"log": f"[   98.7] {message}\n", "stream": "stderr", "time": "2025-03-09T11:22:33.123456789Z"}
     event = only(f"collector-7 | {message}", f"pod/x-{'y' * 9}: {message}", json.dumps(docker), message)
     assert (event.count, event.text) == (4, message)

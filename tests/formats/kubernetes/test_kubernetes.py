@@ -49,7 +49,7 @@ def a_pod(phase: str = "Running", status: Any = None, spec: Any = None, **meta: 
     }
 
 
-def test_a_ready_node_takes_work_and_tells_its_gpus() -> None:
+def test_a_ready_node_takes_work_and_reports_its_gpus() -> None:
     found = node(a_node(), GPUS)
     assert found is not None
     assert (found.name, found.version, found.gpus, found.accepts_work) == ("gpu-1", "7", 8, True)

@@ -19,14 +19,14 @@ def without_engine(words: tuple[bytes, ...], common: tuple[bytes, ...] = (), *, 
     return plain
 
 
-def test_lines_are_told_by_where_they_begin() -> None:
+def test_lines_are_reported_by_where_they_start() -> None:
     block = b"all is well\nNVRM: Xid 79\nan error: and an error: again\n"
     hits, seen = Keywords(WORDS, (b"well",)).find(block)
     assert {start: sorted(words) for start, words in hits.items()} == {12: [b"Xid"], 25: [b"error", b"rror:"]}
     assert seen == {b"well"}
 
 
-def test_a_progress_bar_begins_a_line_with_every_carriage_return() -> None:
+def test_a_progress_bar_starts_a_line_with_every_carriage_return() -> None:
     assert list(Keywords(WORDS).find(b"  1%|\r  2%|\rXid\n")[0]) == [12]
 
 

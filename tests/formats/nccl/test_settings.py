@@ -95,7 +95,7 @@ def test_numbers_as_nccl_reads_them(text: str | None, number: int | None) -> Non
         ({"NCCL_NET": "AWS Libfabric"}, True),
     ],
 )
-def test_a_job_told_to_keep_to_sockets_uses_no_rdma(settings: dict[str, str], may: bool) -> None:
+def test_a_job_reported_to_keep_to_sockets_uses_no_rdma(settings: dict[str, str], may: bool) -> None:
     assert nccl_settings.may_use_rdma(settings) is may
 
 

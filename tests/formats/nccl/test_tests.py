@@ -59,7 +59,7 @@ def test_iterations_that_were_timed_say_how_far_apart_they_lie():
     assert parse(PER_ITERATION).rows[0].variation == pytest.approx(0.0321)
 
 
-def test_the_head_names_columns_that_nobody_knew():
+def test_the_head_names_columns_that_no_one_knew():
     text = HEAD.replace("#wrong  time", "#wrong  sparkle  time") + "  sparkle\n"
     line = NEW[: NEW.rindex("    15.61")] + "   7" + NEW[NEW.rindex("    15.61") :] + "   7"
     assert parse(text + line).rows[0].wrong == 0
@@ -77,7 +77,7 @@ def test_a_deviation_too_large_is_wrong_numbers_and_a_small_one_is_not(deviation
     assert parse(BROADCAST.replace("0e+00", "2e-07").replace("float", "int32")).rows[0].wrong
 
 
-def test_what_the_tool_itself_found_wrong_is_told():
+def test_what_the_tool_itself_found_wrong_is_reported():
     assert parse(NEW + "\n" + END).damage == ""
     assert parse(NEW + "\n# Out of bounds values : 4 FAILED\n").damage == "4 values out of bounds"
     assert "other bits" in parse(NEW + "\n# Bitwise mismatches   : 7 FAILED\n").damage
@@ -117,7 +117,7 @@ NO_ADAPTER = (
 
 
 @pytest.mark.parametrize(
-    ("said", "network"),
+    ("expected", "network"),
     [
         (NO_ADAPTER + "n1:1:1 [0] NCCL INFO Using network Socket\n", "Socket"),
         (NO_ADAPTER + "n1:1:1 [0] NCCL INFO Assigned NET plugin Socket to comm\n", "Socket"),
@@ -127,8 +127,8 @@ NO_ADAPTER = (
         ("n1:1:1 [0] NCCL INFO Using network IB\nn2:1:1 [0] NCCL INFO Using network Socket\n", "Socket"),
     ],
 )
-def test_the_network_is_what_was_chosen_not_what_was_tried(said, network):
-    assert parse(said).network == network
+def test_the_network_is_what_was_chosen_not_what_was_tried(expected, network):
+    assert parse(expected).network == network
 
 
 @pytest.mark.parametrize("length", range(40, len(NEW)))
@@ -147,7 +147,7 @@ def test_figures_beyond_belief_are_no_crash(line):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("srun: error: n2: task 3: Killed\n", "task 3: Killed"),
         ("ssh: connect to host n2 port 22: No route to host\n", "No route to host"),
@@ -155,8 +155,8 @@ def test_figures_beyond_belief_are_no_crash(line):
         (NEW + "\nmpirun noticed that process rank 3 with PID 0 on node n2 exited on signal 9 (Killed).\n", "rank 3"),
     ],
 )
-def test_who_gave_up_is_told(text, said):
-    assert said in parse(text).trouble
+def test_who_gave_up_is_reported(text, expected):
+    assert expected in parse(text).trouble
 
 
 @pytest.mark.parametrize(

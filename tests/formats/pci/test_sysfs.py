@@ -58,7 +58,7 @@ def test_aer_names_of_older_kernels_hold_spaces() -> None:
     assert pcie.aer_signal("correctable", "Advisory Non-Fatal") == "pci_aer_correctable_advisory_non_fatal_total"
 
 
-def test_addresses_are_told_in_lower_case() -> None:
+def test_addresses_are_reported_in_lower_case() -> None:
     assert pcie.address("0000:9B:00.0") == "0000:9b:00.0"
     assert pcie.address("pci0000:00") == ""
 

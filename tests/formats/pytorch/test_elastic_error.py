@@ -13,8 +13,8 @@ STACK = "Traceback (most recent call last):\n  File \"/a/t.py\", line 3, in main
 
 
 def made(message: str, stack: str) -> bytes:
-    said = {"message": message, "extraInfo": {"py_callstack": stack, "timestamp": "1"}}
-    return json.dumps({"message": said}).encode()
+    answer = {"message": message, "extraInfo": {"py_callstack": stack, "timestamp": "1"}}
+    return json.dumps({"message": answer}).encode()
 
 
 def test_the_traceback_comes_out_as_it_was_printed() -> None:

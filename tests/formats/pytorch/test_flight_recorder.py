@@ -30,7 +30,7 @@ def test_the_place_in_the_program_is_the_users_own():
     assert dump.operations[0].frame == "/job/train.py:42 train_step"
 
 
-def test_the_rank_is_told_by_its_groups_before_the_name_of_the_file():
+def test_the_rank_is_reported_by_its_groups_before_the_name_of_the_file():
     groups = {"1": {"name": "1", "desc": "tp", "ranks": "[1]"}}
     assert parse(recorder.dump(2, [recorder.collective(1)], groups), "copy_of_dump_0").rank == 1
 
@@ -48,13 +48,13 @@ def test_progress_given_as_text_is_a_number():
     assert dump.completed == {"0[0]": 6}
 
 
-def test_a_hung_rank_without_entries_still_tells_its_progress_by_the_order_of_its_groups():
+def test_a_hung_rank_without_entries_still_reports_its_progress_by_the_order_of_its_groups():
     raw = recorder.raw(4, [], {"38": {"name": "38", "desc": "tp", "ranks": "[2, 3]"}})
     raw["pg_status"] = {"5": {"last_enqueued_collective": 9}, "0": {"last_enqueued_collective": 3}}
     assert parse(pickle.dumps(raw), "dump_2").enqueued == {"0[0, 1, 2, 3]": 3, "38[2, 3]": 9}
 
 
-def test_gloo_never_updates_its_states_so_the_counter_tells():
+def test_gloo_never_updates_its_states_so_the_counter_reports():
     entries = [recorder.collective(n, done=False) for n in (1, 2, 3)]
     raw = recorder.raw(2, entries)
     raw["pg_status"] = {"0": {"last_enqueued_collective": 3, "last_completed_collective": 2}}
@@ -80,7 +80,7 @@ def test_a_cut_off_dump_says_so():
         parse(data[: len(data) // 2], "dump_0")
 
 
-def test_nothing_that_tells_the_rank_is_said():
+def test_nothing_that_reports_the_rank_is_reported():
     with pytest.raises(NotADump, match="whose dump"):
         parse(recorder.dump(2, [recorder.collective(1)]), "dump")
 

@@ -102,7 +102,7 @@ def test_states(words: list[str], state: JobState) -> None:
     assert job_state(words) is state
 
 
-def test_what_nobody_can_tell_still_holds_its_nodes() -> None:
+def test_what_no_one_can_report_still_holds_its_nodes() -> None:
     assert JobState.UNKNOWN.holds_nodes and JobState.ENDING.holds_nodes
     assert not JobState.WAITING.holds_nodes and not JobState.NODE_FAILED.holds_nodes
 

@@ -34,11 +34,11 @@ def test_a_note_is_one_short_printable_line_with_our_prefix() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "ana: fan", "NHC: holdfast: not really", "Holdfast: x", " holdfast: x"])
-def test_what_does_not_begin_with_our_prefix_is_not_ours(text: str) -> None:
+def test_what_does_not_start_with_our_prefix_is_not_ours(text: str) -> None:
     assert not slurm.ours(text)
 
 
-def test_the_stamp_tells_who_and_when_and_is_not_part_of_the_note() -> None:
+def test_the_stamp_reports_who_and_when_and_is_not_part_of_the_note() -> None:
     shown = "holdfast: a [b] c [root@2026-07-22T23:31:17]"
     assert slurm.unstamped(shown) == ("holdfast: a [b] c", "root", 1784763077.0)
     assert slurm.unstamped("no stamp") == ("no stamp", "", None)
@@ -62,7 +62,7 @@ def test_times(text: str, seconds: float | None) -> None:
         ("(null)", None),
     ],
 )
-def test_gpus_in_tres_none_where_nothing_is_said(text: str, gpus: int | None) -> None:
+def test_gpus_in_tres_none_where_nothing_is_reported(text: str, gpus: int | None) -> None:
     assert slurm.gpus_in_tres(text) == gpus
 
 

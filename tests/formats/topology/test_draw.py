@@ -41,7 +41,7 @@ def test_a_fabric_of_rails_names_ports() -> None:
     }
 
 
-def test_what_slurm_tells_is_drawn_as_lists_of_hosts() -> None:
+def test_what_slurm_reports_is_drawn_as_lists_of_hosts() -> None:
     text = as_toml(of_leaves({"n1": "s1", "n2": "s1", "x9": "s2"}))
     assert '"node/n[1-2]"' in text
     assert len(read(text).edges) == 3

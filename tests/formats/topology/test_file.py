@@ -66,7 +66,7 @@ def test_all_mistakes_at_once() -> None:
     assert len(refused.value.mistakes) == 3
 
 
-def test_names_nobody_reports_of_and_nodes_nobody_placed() -> None:
+def test_names_no_one_reports_of_and_nodes_no_one_placed() -> None:
     topology = Topology((Edge("cools", "rack/r1", "node/n1"), Edge("cools", "rack/r1", "node/x2")))
     known = ["node/n1/gpu/0", "node/n2", "cdu/c9"]
     assert strangers(topology, known) == ["no source reports node/x2; did you mean node/n2?"]

@@ -21,12 +21,12 @@ def test_a_flow_far_below_its_rated_value_alarms_once_it_is_held() -> None:
     assert (alert.subject, alert.at) == ("cdu/c1", 1260.0)
 
 
-def test_a_short_excursion_alarms_nobody() -> None:
+def test_a_short_excursion_alarms_no_one() -> None:
     flow = [240.0] * 120 + [120.0] * 3 + [240.0] * 77
     assert alerts(panel("cdu_flow_litres_per_minute", cdu_c1=flow)) == []
 
 
-def test_what_was_never_seen_alarms_nobody() -> None:
+def test_what_was_never_seen_alarms_no_one() -> None:
     assert alerts(panel("cdu_flow_litres_per_minute", cdu_c1=[float("nan")] * STEPS)) == []
 
 

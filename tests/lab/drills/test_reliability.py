@@ -19,15 +19,15 @@ def test_a_band_says_how_many_of_its_findings_were_right() -> None:
     assert (high.low, high.claims, high.right) == (0.95, 2, 2)
 
 
-def test_what_was_right_less_often_than_it_said_is_said_lower() -> None:
+def test_what_was_right_less_often_than_it_reported_is_reported_lower() -> None:
     boastful = [claim(0.9, number % 2 == 0) for number in range(100)]
     (knot,) = fitted(boastful)
     assert abs(knot[1] - 0.5) < 0.02
 
 
 @given(st.lists(st.tuples(st.floats(0.5, 1.0), st.booleans()), min_size=1, max_size=200))
-def test_a_fit_never_falls(said: list[tuple[float, bool]]) -> None:
-    found = fitted([claim(raw, right) for raw, right in said])
+def test_a_fit_never_falls(expected: list[tuple[float, bool]]) -> None:
+    found = fitted([claim(raw, right) for raw, right in expected])
     assert found
     for (raw, share), (higher, more) in pairwise(found):
         assert raw < higher and share < more

@@ -46,7 +46,7 @@ def test_two_roots_are_both_asked_for() -> None:
     assert not score([PUMP, link], [ScoredMoment(240.0, both[:1])]).top1
 
 
-def test_what_is_said_after_the_end_does_not_count_for_the_rank() -> None:
+def test_what_is_reported_after_the_end_does_not_count_for_the_rank() -> None:
     over = Truth(cause="cdu/c1", kind="cooling.flow_low", start=100.0, end=200.0, visible=100.0)
     assert not score(
         [over], [ScoredMoment(180.0, ()), ScoredMoment(240.0, (found("cdu/c1", "cooling.flow_low"),))]
@@ -84,7 +84,7 @@ def test_each_finding_is_listed_once_with_its_first_time_and_last_words() -> Non
     assert (at, finding.confidence) == (60.0, 0.8)
 
 
-def test_a_confusion_names_what_was_said_instead() -> None:
+def test_a_confusion_names_what_was_reported_instead() -> None:
     assert verdict(PUMP, [ScoredMoment(240.0, (found("node/n1", "cooling.fan"),))]) == ("node/n1", "cooling.fan")
     assert verdict(PUMP, [ScoredMoment(240.0, ())]) is None
     assert matrix([("a", "a"), ("a", "b"), ("a", "a")]) == {"a": {"a": 2, "b": 1}}

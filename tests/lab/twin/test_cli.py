@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 RUN = CliRunner()
 
 
-def test_a_node_is_made_broken_and_mended(tmp_path: Path) -> None:
+def test_a_node_is_made_broken_and_repaired(tmp_path: Path) -> None:
     home = str(tmp_path / "n07")
     made = RUN.invoke(app, ["node", home, "--name", "n07", "--json"])
     assert json.loads(made.stdout)["gpus"] == 8
@@ -44,8 +44,8 @@ def test_time_passes_by_command(tmp_path: Path) -> None:
     RUN.invoke(app, ["node", home])
     assert RUN.invoke(app, ["tick", home, "--seconds", "60"]).exit_code == 0
     assert open_node(home).state.gpu[0].energy_millijoules > 0
-    told = json.loads(RUN.invoke(app, ["tick", home, "--seconds", "5", "--json"]).stdout)
-    assert told == {"node": "n01", "seconds": 5.0}
+    output = json.loads(RUN.invoke(app, ["tick", home, "--seconds", "5", "--json"]).stdout)
+    assert output == {"node": "n01", "seconds": 5.0}
     assert isinstance(RUN.invoke(app, ["tick", home, "--live", "--json"]).exception, Refusal)
 
 

@@ -23,18 +23,18 @@ def test_every_function_and_number_is_as_the_vendor_declares_it(tmp_path: Path, 
     for name, text in cuda.sources().items():
         (tmp_path / name).write_text(text)
     command = ["gcc", "-std=gnu11", "-Wall", "-Werror", "-fsyntax-only", f"-I{HEADERS[0]}"]
-    told = subprocess.run(
+    output = subprocess.run(
         [*command, "-DNVIDIA_HEADER", unit], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert told.returncode == 0, told.stderr
+    assert output.returncode == 0, output.stderr
     numbers = (tmp_path / "abi.h").read_text().partition("typedef enum cudaError {")[2].partition("}")[0]
     claims = [row.strip(" ,\n").split(" = ") for row in numbers.strip().split("\n")]
     asserts = "".join(f'_Static_assert({name} == {value}, "{name}");\n' for name, value in claims)
     asserts += '_Static_assert(sizeof(cudaIpcMemHandle_t) == 64 && cudaMemcpyDefault == 4, "flags");\n'
     asserts += '_Static_assert(cudaIpcMemLazyEnablePeerAccess == 1 && cudaHostRegisterPortable == 1, "flags");\n'
     (tmp_path / "numbers.c").write_text("#include <cuda_runtime_api.h>\n" + asserts)
-    told = subprocess.run([*command, "numbers.c"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
+    output = subprocess.run([*command, "numbers.c"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert output.returncode == 0, output.stderr
     assert len(claims) > 10
 
 

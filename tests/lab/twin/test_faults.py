@@ -104,7 +104,7 @@ def test_a_storm_is_that_many_lines_with_rising_sequence_numbers(node: TwinNode)
     clear(node, "xid_storm", gpu=1)
 
 
-def test_a_second_injection_adds_and_one_clear_mends_both(node: TwinNode) -> None:
+def test_a_second_injection_adds_and_one_clear_repairs_both(node: TwinNode) -> None:
     before = (node.sys.root / node.gpu_functions()[0].path / "current_link_width").read_text()
     inject(node, "pcie_width", gpu=0, value="8")
     inject(node, "pcie_width", gpu=0, value="4")

@@ -24,7 +24,7 @@ HOUR = 3600.0
 
 def obeying(simulation: Simulation, seconds: float, step: float = 10.0) -> list[NodeUpdate]:
     """A controller in three lines: whoever fails is reset, then rebooted, and tested after each."""
-    told: list[NodeUpdate] = []
+    result: list[NodeUpdate] = []
     number = 0
     for node in simulation.nodes:
         number += 1
@@ -32,17 +32,17 @@ def obeying(simulation: Simulation, seconds: float, step: float = 10.0) -> list[
     moment = 0.0
     while moment < seconds:
         moment += step
-        for said in simulation.advance(moment):
-            told.append(said)
-            node = simulation.nodes[said.node]
-            failed = any(change.after == "fail" for change in said.changes)
-            tested_bad = any(outcome.health == "fail" for outcome in said.outcomes)
-            acted = any(outcome.verb != "retest" for outcome in said.outcomes)
+        for message in simulation.advance(moment):
+            result.append(message)
+            node = simulation.nodes[message.node]
+            failed = any(change.after == "fail" for change in message.changes)
+            tested_bad = any(outcome.health == "fail" for outcome in message.outcomes)
+            acted = any(outcome.verb != "retest" for outcome in message.outcomes)
             if failed or tested_bad or acted:
                 number += 1
                 verb = "retest" if acted else "reboot" if tested_bad else "reset_gpu"
                 simulation.orders.give(node, Order(id=number, verb=verb, suite="1"))
-    return told
+    return result
 
 
 def opened(simulation: Simulation) -> Simulation:
@@ -67,54 +67,54 @@ def test_the_same_seed_tells_the_same_story(seed: int, name: str, nodes: int, sh
 @given(SEEDS, NAMES, st.integers(1, 24))
 @settings(max_examples=draws(4, 15))
 def test_time_never_goes_back_and_every_change_follows_from_the_one_before(seed: int, name: str, nodes: int) -> None:
-    told = obeying(Simulation(scenario(name), nodes, seed), HOUR)
-    assert all(early.at <= late.at for early, late in pairwise(told))
+    result = obeying(Simulation(scenario(name), nodes, seed), HOUR)
+    assert all(early.at <= late.at for early, late in pairwise(result))
     standing: dict[tuple[int, str], str] = defaultdict(str)
-    for said in told:
-        for change in said.changes:
-            assert change.at == said.at
-            assert standing[said.node, change.check] == change.before
-            standing[said.node, change.check] = change.after
+    for message in result:
+        for change in message.changes:
+            assert change.at == message.at
+            assert standing[message.node, change.check] == change.before
+            standing[message.node, change.check] = change.after
             assert bool(change.subjects) == (change.after != "pass")
 
 
 def test_how_the_time_is_sliced_changes_nothing() -> None:
     whole = Simulation(scenario("background"), 16, 3).advance(HOUR)
     sliced_fleet = Simulation(scenario("background"), 16, 3)
-    sliced = [said for minute in range(1, 61) for said in sliced_fleet.advance(60.0 * minute)]
+    sliced = [message for minute in range(1, 61) for message in sliced_fleet.advance(60.0 * minute)]
     assert whole == sliced
 
 
-def test_another_seed_tells_another_story() -> None:
+def test_another_seed_reports_another_history() -> None:
     stories = [Simulation(scenario("background"), 16, seed).advance(HOUR) for seed in (1, 2)]
     assert stories[0] != stories[1]
 
 
 def test_an_order_to_one_node_does_not_change_what_breaks_on_another() -> None:
-    alone, told = Simulation(scenario("background"), 16, 5), Simulation(scenario("background"), 16, 5)
-    told.orders.give(told.nodes[2], Order(id=1, verb="reboot"))
+    alone, result = Simulation(scenario("background"), 16, 5), Simulation(scenario("background"), 16, 5)
+    result.orders.give(result.nodes[2], Order(id=1, verb="reboot"))
 
     def xids(fleet: Simulation) -> list[tuple[float, str]]:
-        said = fleet.advance(4 * HOUR)
-        return [(s.at, e.text) for s in said for e in s.events if e.kind in ("xid", "mce") and s.node != 2]
+        message = fleet.advance(4 * HOUR)
+        return [(s.at, e.text) for s in message for e in s.events if e.kind in ("xid", "mce") and s.node != 2]
 
-    assert xids(alone) == xids(told)
+    assert xids(alone) == xids(result)
 
 
-def test_every_node_is_heard_every_thirty_seconds() -> None:
-    told = Simulation(scenario("quiet"), 5, 1).advance(10 * HEARTBEAT_SECONDS)
+def test_every_node_is_received_every_thirty_seconds() -> None:
+    result = Simulation(scenario("quiet"), 5, 1).advance(10 * HEARTBEAT_SECONDS)
     for node in range(5):
-        beats = [said.at for said in told if said.node == node and said.heartbeat]
+        beats = [message.at for message in result if message.node == node and message.heartbeat]
         assert len(beats) == 10
         assert {round(late - early, 6) for early, late in pairwise(beats)} == {HEARTBEAT_SECONDS}
 
 
-def test_fifty_nodes_behind_one_loop_fail_within_a_minute_and_nobody_else() -> None:
+def test_fifty_nodes_behind_one_loop_fail_within_a_minute_and_no_other() -> None:
     fleet = Simulation(scenario("loop"), 64, 1)
     fails = [
-        (said.at, said.node)
-        for said in fleet.advance(2 * HOUR)
-        for change in said.changes
+        (message.at, message.node)
+        for message in fleet.advance(2 * HOUR)
+        for change in message.changes
         if (change.check, change.after) == ("gpu.throttle", "fail")
     ]
     assert len({node for _, node in fails}) == 50
@@ -126,9 +126,9 @@ def test_fifty_nodes_behind_one_loop_fail_within_a_minute_and_nobody_else() -> N
 def test_one_leaf_takes_the_ports_of_its_nodes_down() -> None:
     fleet = Simulation(scenario("leaf"), 64, 1)
     down = {
-        said.node
-        for said in fleet.advance(600)
-        for change in said.changes
+        message.node
+        for message in fleet.advance(600)
+        for change in message.changes
         if change.check == "fabric.port_down" and change.before
     }
     assert {fleet.nodes[node].place["leaf"] for node in down} == {"leaf1"}
@@ -136,10 +136,10 @@ def test_one_leaf_takes_the_ports_of_its_nodes_down() -> None:
 
 
 def test_the_promised_first_fault_is_reset_away_and_the_node_passes_again() -> None:
-    told = [said for said in obeying(Simulation(scenario("demo"), 64, 1), 1200.0) if said.node == 0]
+    result = [message for message in obeying(Simulation(scenario("demo"), 64, 1), 1200.0) if message.node == 0]
     story = [
-        *(f"{change.check} {change.after}" for said in told for change in said.changes),
-        *(f"{outcome.verb} {outcome.health or outcome.ok}" for said in told for outcome in said.outcomes),
+        *(f"{change.check} {change.after}" for message in result for change in message.changes),
+        *(f"{outcome.verb} {outcome.health or outcome.ok}" for message in result for outcome in message.outcomes),
     ]
     assert "gpu.xid fail" in story
     assert "gpu.xid pass" in story
@@ -151,9 +151,9 @@ def test_an_order_given_twice_is_carried_out_once() -> None:
     order = Order(id=9, verb="retest", suite="1")
     fleet.orders.give(fleet.nodes[0], order)
     fleet.orders.give(fleet.nodes[0], order)
-    first = [o for said in fleet.advance(300) for o in said.outcomes]
+    first = [o for message in fleet.advance(300) for o in message.outcomes]
     fleet.orders.give(fleet.nodes[0], order)
-    again = [o for said in fleet.advance(301) for o in said.outcomes]
+    again = [o for message in fleet.advance(301) for o in message.outcomes]
     assert len(first) == 1
     assert again == first
     assert (first[0].health, first[0].suite, first[0].began) == ("pass", "1", 0.0)
@@ -165,22 +165,22 @@ def test_a_gpu_off_the_bus_cannot_be_reset_but_a_reboot_starts_a_new_session() -
     fleet.strike(node, kinds()["gpu_off_bus"], (3,), cured_by="reboot")
     fleet.advance(20)
     fleet.orders.give(node, Order(id=1, verb="reset_gpu"))
-    [refused] = [o for said in fleet.advance(100) for o in said.outcomes]
+    [refused] = [o for message in fleet.advance(100) for o in message.outcomes]
     assert not refused.ok
     assert "GPU 3 does not answer" in refused.reason
     fleet.orders.give(node, Order(id=2, verb="reboot"))
-    told = fleet.advance(500)
-    silence = [said for said in told if 100 < said.at < 250]
+    result = fleet.advance(500)
+    silence = [message for message in result if 100 < message.at < 250]
     assert silence == [], "a node that reboots says nothing"
-    assert {said.session for said in told} == {2}
-    assert {change.after for said in told for change in said.changes} == {"pass"}
+    assert {message.session for message in result} == {2}
+    assert {change.after for message in result for change in message.changes} == {"pass"}
 
 
 @pytest.mark.parametrize("verb", ["format the disk", ""])
 def test_what_an_agent_cannot_do_it_refuses(verb: str) -> None:
     fleet = Simulation(scenario("quiet"), 1, 1)
     fleet.orders.give(fleet.nodes[0], Order(id=1, verb=verb))
-    [outcome] = [o for said in fleet.advance(1) for o in said.outcomes]
+    [outcome] = [o for message in fleet.advance(1) for o in message.outcomes]
     assert not outcome.ok
 
 
@@ -188,7 +188,7 @@ def test_nothing_runs_on_a_node_before_it_is_uncordoned() -> None:
     fleet = Simulation(scenario("quiet"), 8, 1)
     for node in fleet.nodes[:4]:
         fleet.orders.give(node, Order(id=1, verb="uncordon"))
-    used = {said.node for said in fleet.advance(HOUR) if said.jobs}
+    used = {message.node for message in fleet.advance(HOUR) if message.jobs}
     assert used
     assert used <= {0, 1, 2, 3}
 
@@ -202,10 +202,10 @@ def test_jobs_take_nodes_run_and_end_and_a_failing_node_ends_its_job() -> None:
     job = fleet.jobs.running[victim.job]
     used = job.nodes
     fleet.strike(victim, kinds()["gsp_timeout"], (0,))
-    told = fleet.advance(610)
+    result = fleet.advance(610)
     assert job.deaths == 1
     assert not any(node.job or node.open for node in used), "used nodes are closed until they are tested"
-    states = {seen.state for said in told for seen in said.jobs if seen.id == f"twin-{job.number}"}
+    states = {seen.state for message in result for seen in message.jobs if seen.id == f"twin-{job.number}"}
     assert JobState.NODE_FAILED in states
 
 
@@ -236,9 +236,9 @@ def test_a_fleet_too_small_for_large_jobs_still_has_jobs() -> None:
 
 def test_every_word_of_an_agent_says_which_jobs_are_there() -> None:
     fleet = opened(Simulation(scenario("quiet"), 8, 1))
-    beats = [said for said in fleet.advance(600) if said.heartbeat and said.at > 300]
+    beats = [message for message in fleet.advance(600) if message.heartbeat and message.at > 300]
     running = {node.index for node in fleet.nodes if node.job}
-    assert {said.node for said in beats if said.jobs} >= running
+    assert {message.node for message in beats if message.jobs} >= running
 
 
 def test_a_reset_is_refused_while_a_job_is_on_the_node() -> None:
@@ -246,7 +246,7 @@ def test_a_reset_is_refused_while_a_job_is_on_the_node() -> None:
     fleet.advance(600)
     busy = next(node for node in fleet.nodes if node.job)
     fleet.orders.give(busy, Order(id=1, verb="reset_gpu"))
-    [outcome] = [o for said in fleet.advance(601) for o in said.outcomes]
+    [outcome] = [o for message in fleet.advance(601) for o in message.outcomes]
     assert not outcome.ok
     assert "in use" in outcome.reason
 
@@ -291,7 +291,7 @@ def test_every_fault_speaks_in_the_words_of_checks_that_exist() -> None:
     assert 0.1 < sum(kind.per_gpu_year for kind in kinds().values()) < 0.25
 
 
-def test_a_scenario_nobody_wrote_is_refused_by_name() -> None:
+def test_a_scenario_no_one_wrote_is_refused_by_name() -> None:
     with pytest.raises(TwinError, match="expected one of"):
         scenario("flood")
 

@@ -100,8 +100,8 @@ def test_jobs_take_nodes_through_their_rounds_and_start_nowhere_untested(demo: D
     demo.until(lambda: any(job["state"] == "completed" for job in demo.get("/v1/jobs")["jobs"]))
 
     def moves() -> list[dict[str, Any]]:
-        told: list[dict[str, Any]] = demo.get("/v1/transitions?limit=10000")["transitions"]
-        return told
+        result: list[dict[str, Any]] = demo.get("/v1/transitions?limit=10000")["transitions"]
+        return result
 
     for step in (("ready", "allocated"), ("allocated", "cleaning"), ("cleaning", "testing"), ("testing", "ready")):
         demo.until(lambda step=step: step in [(move["before"], move["after"]) for move in moves()])

@@ -19,15 +19,15 @@ def job_of(size: int, saved: int) -> TrainingJob:
 @pytest.mark.parametrize(("size", "twice"), [(1, 0), (2, 16), (3, 16), (4, 32)])
 def test_a_committed_step_is_whole_in_memory_and_with_partners(size: int, twice: int) -> None:
     job = job_of(size, STORAGE_EVERY + STEPS_BETWEEN)
-    told = [KeeperState(node.name, one, 100.0) for node in job.nodes for one in kept(node, job)]
-    seen = where(told, 100.0)
+    result = [KeeperState(node.name, one, 100.0) for node in job.nodes for one in kept(node, job)]
+    seen = where(result, 100.0)
     newest, older = seen.steps
     assert (seen.world, seen.keepers, seen.troubles) == (size * GPUS, size, ())
     assert (newest.step, newest.own_memory, newest.partner) == (job.saved - 1, size * GPUS, twice)
     assert (older.step, older.storage, seen.stored_step) == (STORAGE_EVERY - 1, size * GPUS, STORAGE_EVERY - 1)
 
 
-def test_nothing_is_held_before_the_first_save_nor_by_strangers() -> None:
+def test_nothing_is_held_before_the_first_save_nor_by_others() -> None:
     job = job_of(2, 0)
     stranger = Simulation(scenario("demo"), 8, seed=2).nodes[7]
     assert kept(job.nodes[0], job) == kept(job.nodes[0], None) == ()

@@ -81,10 +81,10 @@ def test_what_instruments_say_is_taken_once_and_named_as_the_site_names_it() -> 
     simulation = opened(40)
     assert simulation.plant is not None
     simulation.advance(60.0)
-    told = simulation.plant.take()
+    result = simulation.plant.take()
     known = read(topology(scenario("demo"), 40)).subjects
-    assert {one.subject for one in told} <= known
-    assert {"cdu/cdu1", "cdu/cdu2", "rack/rack5", "room/hall1", "node/n040"} <= {one.subject for one in told}
+    assert {one.subject for one in result} <= known
+    assert {"cdu/cdu1", "cdu/cdu2", "rack/rack5", "room/hall1", "node/n040"} <= {one.subject for one in result}
     assert simulation.plant.take() == []
 
 
@@ -113,10 +113,10 @@ def test_the_seams_find_the_pump_and_the_slow_gpu_and_nothing_else() -> None:
     for agent in agents:
         agent.progress = ProgressReporter()
     found: dict[str, str] = {}
-    for at, told in moments(simulation, 1300.0):
+    for at, result in moments(simulation, 1300.0):
         now[0] = BEGAN + at
-        for said in told:
-            _take(agents[said.node], said, simulation, window, ranks)
+        for message in result:
+            _take(agents[message.node], message, simulation, window, ranks)
         assert simulation.plant is not None
         for one in simulation.plant.take():
             window.put(BEGAN + one.at, one.subject, one.name, one.value, STEP)
@@ -137,10 +137,10 @@ def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatc
     for agent in agents:
         agent.progress = ProgressReporter()
     found: list[tuple[str, str]] = []
-    for at, told in moments(simulation, 9720.0):
+    for at, result in moments(simulation, 9720.0):
         now[0] = BEGAN + at
-        for said in told:
-            _take(agents[said.node], said, simulation, watch.window, ranks)
+        for message in result:
+            _take(agents[message.node], message, simulation, watch.window, ranks)
         assert simulation.plant is not None
         for one in simulation.plant.take():
             watch.window.put(BEGAN + one.at, one.subject, one.name, one.value, STEP)
@@ -155,10 +155,10 @@ def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatc
 
 
 def _take(
-    agent: SimulatedAgent, said: NodeUpdate, simulation: Simulation, window: SeamWindow, ranks: SeamRanks
+    agent: SimulatedAgent, expected: NodeUpdate, simulation: Simulation, window: SeamWindow, ranks: SeamRanks
 ) -> None:
     job = simulation.jobs.running.get(agent.node.job)
-    agent.say(said, "run", lambda at: (BEGAN + at) / SPEED, simulation.rng, job, simulation.plant)
+    agent.say(expected, "run", lambda at: (BEGAN + at) / SPEED, simulation.rng, job, simulation.plant)
     for _, body in agent.waiting:
         report = msgspec.json.decode(body, type=Report)
         window.take_report(report, report.at * SPEED)

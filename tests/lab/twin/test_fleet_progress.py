@@ -17,7 +17,7 @@ def wall(virtual: float) -> float:
     return 1e9 + virtual / SPEED
 
 
-def told(hours: float, nodes: int = 24) -> list[tuple[str, float, RankWindow]]:
+def rank_windows(hours: float, nodes: int = 24) -> list[tuple[str, float, RankWindow]]:
     simulation = Simulation(scenario("demo"), nodes, seed=3)
     for node in simulation.nodes:
         node.open = True
@@ -33,9 +33,9 @@ def told(hours: float, nodes: int = 24) -> list[tuple[str, float, RankWindow]]:
     return found
 
 
-def test_each_rank_tells_every_step_once_and_its_times_meet() -> None:
+def test_each_rank_reports_every_step_once_and_its_times_meet() -> None:
     ranks: dict[tuple[str, str, int], list[RankWindow]] = defaultdict(list)
-    for _, _, window in told(1.0):
+    for _, _, window in rank_windows(1.0):
         ranks[window.job, window.session, window.rank].append(window)
     assert len(ranks) > 50
     for windows in ranks.values():
@@ -51,7 +51,7 @@ def test_each_rank_tells_every_step_once_and_its_times_meet() -> None:
 
 def test_a_controllers_ledger_of_such_a_job_is_mostly_productive() -> None:
     records: dict[str, JobRecord] = {}
-    for node, at, window in told(1.0):
+    for node, at, window in rank_windows(1.0):
         records.setdefault(window.job, JobRecord(window.job, window.owner)).take(node, window, at)
     ended = [record for record in records.values() if record.ended == "closed"]
     assert ended

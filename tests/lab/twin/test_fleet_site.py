@@ -30,15 +30,15 @@ def test_planned_maintenance_takes_its_nodes_out_and_back_each_time() -> None:
 def test_slow_metadata_is_read_and_makes_checkpoints_longer_until_it_is_over() -> None:
     fleet = Simulation(replace(scenario("demo"), acceleration=0, strikes=(SLOW,), visits=()), 16, 1)
     assert fleet.plant is not None
-    told = {}
+    result = {}
     for until in (290.0, 360.0, 890.0, 1000.0):
         fleet.advance(until)
         values = [one.value for one in fleet.plant.take() if one.name == "storage_metadata_seconds"]
-        told[until] = (fmean(values[-3:]), fleet.jobs.save_seconds)
-    usual = told[290.0][0]
-    assert told[890.0][0] > 10 * usual
-    assert told[1000.0][0] < 1.2 * usual
-    assert [seconds for _, seconds in told.values()] == [SAVE_SECONDS, 56.25, 56.25, SAVE_SECONDS]
+        result[until] = (fmean(values[-3:]), fleet.jobs.save_seconds)
+    usual = result[290.0][0]
+    assert result[890.0][0] > 10 * usual
+    assert result[1000.0][0] < 1.2 * usual
+    assert [seconds for _, seconds in result.values()] == [SAVE_SECONDS, 56.25, 56.25, SAVE_SECONDS]
 
 
 def test_the_demo_day_has_every_kind_of_trouble_that_an_operator_should_see() -> None:

@@ -97,7 +97,7 @@ def test_a_gpu_that_is_lost_between_two_calls_is_lost_on_a_handle_already_held(t
     assert _ask(node, script) == [node.state.gpu[1].temperature, "GPU is lost"]
 
 
-def test_not_supported_is_said_so_and_not_zero(tmp_path: Path) -> None:
+def test_not_supported_is_reported_so_and_not_zero(tmp_path: Path) -> None:
     node = make_node(tmp_path / "l40s", model="l40s")
     seen = _ask(
         node,

@@ -86,5 +86,5 @@ def test_a_line_taken_back_keeps_its_length_and_number(tmp_path: Path) -> None:
 
 def test_the_reference_of_commands_lists_every_model() -> None:
     page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
-    told = re.sub(r"\s+", " ", page.partition("holdfast twin node")[2])[:2000]
-    assert [name for name in model_names() if name not in told] == []
+    result = re.sub(r"\s+", " ", page.partition("holdfast twin node")[2])[:2000]
+    assert [name for name in model_names() if name not in result] == []

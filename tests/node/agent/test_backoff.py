@@ -31,7 +31,7 @@ def test_a_takeover_is_noticed_within_seconds_and_a_long_outage_is_not_hammered(
     assert one.next_seconds(2000.0) == backoff.FIRST_SECONDS
 
 
-def test_a_clock_that_is_set_back_begins_a_new_outage() -> None:
+def test_a_clock_that_is_set_back_starts_a_new_outage() -> None:
     one = Backoff()
     pauses(one, 1000.0, 2000.0)
     assert one.next_seconds(10.0) == backoff.LONGEST_AT_FIRST_SECONDS

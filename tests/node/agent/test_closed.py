@@ -19,7 +19,7 @@ def test_a_mark_of_an_earlier_agent_goes_when_the_node_is_open(tmp_path):
     assert not (tmp_path / "verdict.closed").exists()
 
 
-def test_a_directory_that_is_gone_is_said_and_survived(tmp_path, caplog):
+def test_a_directory_that_is_gone_is_reported_and_survived(tmp_path, caplog):
     mark = ClosedMark(str(tmp_path / "gone" / "verdict.json"))
     mark.set("quarantined")
     assert "quarantined" in caplog.text

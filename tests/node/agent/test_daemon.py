@@ -56,8 +56,8 @@ class Running:
         return seen if reached(seen) else None
 
     def address(self) -> str:
-        said = r"listening on (\S+)\n"  # the whole line: it may be half written
-        return until(lambda: re.findall(said, self.log.read_text()), self.log.read_text, TIMEOUT_SECONDS)[0]
+        message = r"listening on (\S+)\n"  # the whole line: it may be half written
+        return until(lambda: re.findall(message, self.log.read_text()), self.log.read_text, TIMEOUT_SECONDS)[0]
 
     def get(self, path: str) -> bytes:
         with urllib.request.urlopen(self.address() + path, timeout=10) as answer:
@@ -122,7 +122,7 @@ def test_what_the_agent_saw_survives_kill_9(agent: Running) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
-def test_a_state_directory_that_fills_up_is_told_and_survived(agent: Running) -> None:
+def test_a_state_directory_that_fills_up_is_reported_and_survived(agent: Running) -> None:
     agent.stop()
     state = agent.home / "state"
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(state)], check=True)
@@ -141,7 +141,7 @@ def test_a_state_directory_that_fills_up_is_told_and_survived(agent: Running) ->
         subprocess.run(["umount", str(state)], check=True)
 
 
-def test_a_recovery_while_the_agent_was_away_is_told_when_it_is_back(agent: Running) -> None:
+def test_a_recovery_while_the_agent_was_away_is_reported_when_it_is_back(agent: Running) -> None:
     inject(agent.home, "nvlink_lane_down", gpu=6)
     agent.until(lambda seen: seen["nvlink.lanes"]["health"] == "fail")
     agent.stop()
@@ -176,7 +176,7 @@ def test_metrics_are_promtool_clean(agent: Running) -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_metrics_and_pages_tell_what_the_agent_knows(agent: Running) -> None:
+def test_metrics_and_pages_report_what_the_agent_knows(agent: Running) -> None:
     metrics = agent.get("/metrics").decode()
     assert 'holdfast_gpu_temperature_celsius{subject="node/n01/gpu/7"}' in metrics
     assert "holdfast_node_health 0.0" in metrics

@@ -17,7 +17,7 @@ def reading(*jobs: str, at: float = 10.0, source: str = "jobs", blind: str = "")
     return Reading(source=source, at=at, signals=signals, blind=blind)
 
 
-def test_a_named_job_is_told_with_its_start_and_gpus() -> None:
+def test_a_named_job_is_reported_with_its_start_and_gpus() -> None:
     here = JobsHere(lambda: 0.0)
     assert here.record(reading("8012"))
     assert here.seen() == (JobSeen(id="8012", start=5.0, gpus=3),)

@@ -114,7 +114,7 @@ def test_a_check_that_raises_is_unknown_and_the_others_go_on() -> None:
     assert n.verdicts["gpu.hot"].health is Health.PASS
 
 
-def test_a_repair_that_is_told_is_judged_at_once() -> None:
+def test_a_repair_that_is_reported_is_judged_at_once() -> None:
     n = node()
     address = Signal(GPU, "gpu_pci_address", "0000:9b:00.0")
     n.take(Reading(source="nvml", at=0, signals=[Signal(GPU, "temp", 50.0), address], present=[GPU]))

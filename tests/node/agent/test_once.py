@@ -50,8 +50,8 @@ def test_checks_that_judge_growth_pass_one_look_with_the_word_that_they_did_not_
         assert verdicts[name].health is Health.PASS
         assert "one reading: rates are not judged" in verdicts[name].evidence
         assert {row.reason for row in verdicts[name].rows} == {"one reading: rates are not judged"}
-    assert any("one reading" in said for said in verdicts["fabric.port_down"].evidence)
-    assert any("one reading" in said for said in verdicts["host.processes"].evidence)
+    assert any("one reading" in message for message in verdicts["fabric.port_down"].evidence)
+    assert any("one reading" in message for message in verdicts["host.processes"].evidence)
 
 
 def test_a_missing_port_shows_in_one_look_when_a_manifest_lists_it(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_missing_port_shows_in_one_look_when_a_manifest_lists_it(tmp_path: Pat
     assert (seen["fabric.ports"].health, seen["node.inventory"].health) == (Health.FAIL, Health.FAIL)
 
 
-def test_a_fatal_error_and_a_lost_link_that_only_the_kernel_tells_show_in_one_look(tmp_path: Path) -> None:
+def test_a_fatal_error_and_a_lost_link_that_only_the_kernel_reports_show_in_one_look(tmp_path: Path) -> None:
     made = twin.make_node(tmp_path / "n01")
     function = made.gpu_functions()[0]
     gpu, port = str(function.address), str(function.above[-1])

@@ -19,8 +19,8 @@ def why_off(settings: Settings, stage: str = "bootstrap") -> str:
 
 
 def test_without_its_tool_it_is_left_out_and_says_so() -> None:
-    said = "/nowhere/dcgmi is not installed, and neither the configuration nor the manifest asks for it"
-    assert why_off(WITHOUT) == said
+    message = "/nowhere/dcgmi is not installed, and neither the configuration nor the manifest asks for it"
+    assert why_off(WITHOUT) == message
     asked = [question for question in questions(WITHOUT, "bootstrap") if not question.check.name.startswith("probe.")]
     assert [question.check.name for question in asked if question.off] == ["dcgm.diag"]
 
@@ -46,7 +46,7 @@ def test_one_switched_off_says_who_did() -> None:
     assert why_off(off) == "switched off in the configuration"
 
 
-def test_a_pass_tells_what_it_was_not_asked() -> None:
+def test_a_pass_reports_what_it_was_not_asked() -> None:
     passed = Verdict(check="gpu.xid", rows=(Row("node/n1", Health.PASS),))
     assert coverage([passed]) == "1 checks"
     left = disabled(BY_NAME["dcgm.diag"], "dcgmi is not installed")

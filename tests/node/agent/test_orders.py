@@ -77,7 +77,7 @@ def test_an_order_done_by_the_agent_before_a_crash_is_not_done_again(tmp_path: P
     assert [outcome.reason for outcome in after.outcomes] == ["well"]
 
 
-def test_a_reset_cut_short_by_a_crash_is_told_as_unknown_and_not_repeated(tmp_path: Path) -> None:
+def test_a_reset_cut_short_by_a_crash_is_reported_as_unknown_and_not_repeated(tmp_path: Path) -> None:
     (tmp_path / "orders.jsonl").write_bytes(b'\n{"begun":5}')
     bench = Bench(tmp_path)
     bench.give(Order(id=5, verb="reset_gpu"))
@@ -87,7 +87,7 @@ def test_a_reset_cut_short_by_a_crash_is_told_as_unknown_and_not_repeated(tmp_pa
 
 
 @pytest.mark.parametrize("verb", ["reboot", "rm -rf", ""])
-def test_a_verb_nobody_knows_is_refused_with_a_reason(tmp_path: Path, verb: str) -> None:
+def test_a_verb_no_one_knows_is_refused_with_a_reason(tmp_path: Path, verb: str) -> None:
     bench = Bench(tmp_path)
     bench.give(Order(id=2, verb=verb))
     assert not bench.outcomes[0].ok
@@ -101,7 +101,7 @@ def test_a_verb_the_local_policy_does_not_list_is_refused(tmp_path: Path) -> Non
     assert bench.outcomes[0].reason == "this node's own policy does not list reset_gpu"
 
 
-def test_a_deed_that_breaks_down_is_an_answer_too(tmp_path: Path) -> None:
+def test_a_command_that_breaks_down_is_an_answer_too(tmp_path: Path) -> None:
     def broken(order: Order, now: float) -> OrderOutcome:
         raise OSError("no such luck")
 
@@ -118,7 +118,7 @@ def test_a_deed_that_breaks_down_is_an_answer_too(tmp_path: Path) -> None:
     assert "no such luck" in outcomes[0].reason
 
 
-def test_by_default_an_agent_reports_to_nobody_and_a_reset_must_be_allowed() -> None:
+def test_by_default_an_agent_reports_to_no_one_and_a_reset_must_be_allowed() -> None:
     assert ControllerSettings().url == ""
     assert "reset_gpu" not in ControllerSettings().obeys
 
@@ -243,7 +243,7 @@ class _Driver:
         return Reading(source=self.name, at=now)
 
 
-def test_while_gpus_are_reset_nobody_asks_the_driver_and_blindness_says_why() -> None:
+def test_while_gpus_are_reset_no_one_asks_the_driver_and_blindness_says_why() -> None:
     gate = DriverGate()
     source = GatedSource(_Driver(), gate)
     assert source.read(NOW).blind == ""

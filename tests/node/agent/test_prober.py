@@ -64,7 +64,7 @@ def test_two_agents_meet_on_all_their_rails_and_the_slowest_counts(tmp_path: Pat
 
 @needs_torch
 @pytest.mark.slow
-def test_who_leads_runs_a_whole_probe_and_tells_all_of_it(tmp_path: Path) -> None:
+def test_who_leads_runs_a_whole_probe_and_reports_all_of_it(tmp_path: Path) -> None:
     port = free_port()
     request = SweepRequest(smallest=1024, largest=2048, pair_bytes=1 << 16)
     participants = (Participant(name="n0", leaf="l0"), Participant(name="n1", leaf="l1"), Participant(name="n2"))
@@ -139,7 +139,7 @@ def python_without_torch(tmp_path: Path) -> str:
     return str(python)
 
 
-def test_who_waits_in_vain_says_who_did_not_come_and_who_finds_nobody_says_that(tmp_path: Path) -> None:
+def test_who_waits_in_vain_says_who_did_not_come_and_who_finds_no_one_says_that(tmp_path: Path) -> None:
     alone = Prober("n0", list, str(tmp_path / "v.json"), python="no-such-python").perform(order(0, free_port(), 0.3), 0)
     assert not alone.ok
     assert alone.bytes_per_second is None

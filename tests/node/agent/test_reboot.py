@@ -50,7 +50,7 @@ def test_the_agent_of_the_next_boot_says_that_the_node_was_restarted(tmp_path: P
     assert not (tmp_path / "again").exists(), "it is not restarted twice"
 
 
-def test_in_the_same_boot_nobody_knows_what_came_of_it(tmp_path: Path) -> None:
+def test_in_the_same_boot_no_one_knows_what_came_of_it(tmp_path: Path) -> None:
     boot(tmp_path, "first")
     ended_by_its_own_command(tmp_path)
     answers: list[OrderOutcome] = []
@@ -67,7 +67,7 @@ def test_a_node_that_stays_up_was_not_restarted(tmp_path: Path) -> None:
     assert "still up" in answers[0].reason
 
 
-def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
+def test_a_command_that_fails_is_reported(tmp_path: Path) -> None:
     answers: list[OrderOutcome] = []
     orders(tmp_path, ("sh", "-c", "echo no such luck >&2; exit 3"), answers).carry_out(ORDER)
     assert "exit code 3: no such luck" in answers[0].reason

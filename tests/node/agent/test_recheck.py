@@ -128,5 +128,5 @@ def test_a_source_is_read_before_it_is_due_when_asked() -> None:
     runner.stop()
 
 
-def test_nobody_waits_for_a_stream() -> None:
+def test_no_one_waits_for_a_stream() -> None:
     assert Runner([Flow()], AgentClock()).read_now(("kmsg",)) == set()

@@ -98,7 +98,7 @@ def test_a_change_goes_at_once_and_a_heartbeat_every_thirty_seconds_with_a_diges
     assert at.connections == 1, "the connection is kept open"
 
 
-def test_hours_without_a_controller_lose_no_change_and_the_dropped_heartbeats_are_told(tmp_path: Path) -> None:
+def test_hours_without_a_controller_lose_no_change_and_the_dropped_heartbeats_are_reported(tmp_path: Path) -> None:
     with service() as gone:
         url = gone.url
     bench = Bench(tmp_path, url)
@@ -151,15 +151,15 @@ def test_a_credential_that_expired_is_replaced_and_nothing_is_lost(bench: Bench,
     assert at.received[-1]["changes"]
 
 
-def test_without_a_join_token_an_expired_credential_is_said_once(
+def test_without_a_join_token_an_expired_credential_is_reported_once(
     tmp_path: Path, at: FakeController, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "credential").write_text("expired\n")
     bench = Bench(tmp_path, at.url, token="")
     for _ in range(5):
         bench.pass_time(LONGEST_SECONDS)
-    said = [record.message for record in caplog.records if "no join token is configured" in record.message]
-    assert len(said) == 1
+    answer = [record.message for record in caplog.records if "no join token is configured" in record.message]
+    assert len(answer) == 1
     at.credentials.add("renewed")
     (tmp_path / "credential").write_text("renewed\n")
     bench.pass_time(LONGEST_SECONDS)
@@ -274,7 +274,7 @@ def test_orders_in_an_acknowledgement_are_handed_on_and_their_outcome_is_reporte
     assert at.received[-1]["outcomes"][0]["health"] == "pass"
 
 
-def test_what_only_memory_holds_is_told_and_a_flush_that_is_asked_for_handed_on(
+def test_what_only_memory_holds_is_reported_and_a_flush_that_is_asked_for_handed_on(
     bench: Bench, at: FakeController
 ) -> None:
     asked: list[float] = []
@@ -288,7 +288,7 @@ def test_what_only_memory_holds_is_told_and_a_flush_that_is_asked_for_handed_on(
     assert asked == [120.0]
 
 
-def test_what_keepers_hold_is_told_with_every_report_and_can_be_read(bench: Bench, at: FakeController) -> None:
+def test_what_keepers_hold_is_reported_with_every_report_and_can_be_read(bench: Bench, at: FakeController) -> None:
     holds = Holdings(node="n1", ranks=(0, 1), committed_step=6, steps=(HeldStep(step=7, own=(0, 1), stored=(0,)),))
     bench.keepers = (KeeperReport(job="llama", owner="uid-7", unsaved_step=7, holds=holds),)
     bench.pass_time(0)

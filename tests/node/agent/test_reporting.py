@@ -99,7 +99,7 @@ def test_what_was_seen_while_the_controller_refused_survives_kill_9_and_arrives_
     )
 
 
-def test_a_retest_is_run_and_a_reset_nobody_allowed_is_refused(agent: Running, at: FakeController) -> None:
+def test_a_retest_is_run_and_a_reset_no_one_allowed_is_refused(agent: Running, at: FakeController) -> None:
     at.orders = [{"id": 1, "verb": "retest", "suite": "1", "reason": "x"}, {"id": 2, "verb": "reset_gpu"}]
     until(at, agent, lambda: {o["order"] for report in at.received for o in report["outcomes"]} == {1, 2})
     outcomes = {o["order"]: o for report in at.received for o in report["outcomes"]}
@@ -109,7 +109,7 @@ def test_a_retest_is_run_and_a_reset_nobody_allowed_is_refused(agent: Running, a
     assert agent.process.poll() is None
 
 
-def test_a_job_on_the_gpus_is_told_and_so_is_its_end(agent: Running, at: FakeController) -> None:
+def test_a_job_on_the_gpus_is_reported_and_so_is_its_end(agent: Running, at: FakeController) -> None:
     until(at, agent, lambda: [report for report in at.received if report["jobs"] == []])
     inject(agent.home, "gpu_process", gpu=0)
     [job] = until(at, agent, lambda: next((report["jobs"] for report in at.received if report["jobs"]), None))

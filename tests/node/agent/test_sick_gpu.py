@@ -40,7 +40,7 @@ def agent(tmp_path: Path, hung: set[int]) -> VirtualAgent:
 
 
 @pytest.mark.parametrize(
-    ("fault", "value", "said"),
+    ("fault", "value", "expected"),
     [
         ("gpu_unknown_error", "999", "Unknown Error"),
         ("gpu_unknown_error", "10", "in time"),
@@ -48,7 +48,7 @@ def agent(tmp_path: Path, hung: set[int]) -> VirtualAgent:
     ],
 )
 def test_a_sick_gpu_is_named_and_blinds_no_other(
-    agent: VirtualAgent, hung: set[int], tmp_path: Path, fault: str, value: str, said: str
+    agent: VirtualAgent, hung: set[int], tmp_path: Path, fault: str, value: str, expected: str
 ) -> None:
     assert agent.node.health is Health.PASS, agent.node.reason()
     hung |= {SICK} if fault == "gpu_hang" else set()
@@ -57,7 +57,7 @@ def test_a_sick_gpu_is_named_and_blinds_no_other(
     verdict = agent.node.verdicts["gpu.responding"]
     rows = {row.subject: row for row in verdict.rows}
     assert rows[f"node/n01/gpu/{SICK}"].health is Health.FAIL
-    assert said in rows[f"node/n01/gpu/{SICK}"].reason or "cannot open" in rows[f"node/n01/gpu/{SICK}"].reason
+    assert expected in rows[f"node/n01/gpu/{SICK}"].reason or "cannot open" in rows[f"node/n01/gpu/{SICK}"].reason
     assert [row.health for row in verdict.rows].count(Health.PASS) == 7
     assert "reset" in verdict.remedy
     assert agent.node.reason().startswith("gpu.responding")

@@ -96,7 +96,7 @@ def test_old_heartbeats_go_by_age_and_news_stays(tmp_path: Path) -> None:
     assert spool.losses.heartbeats == 1
 
 
-def test_a_disk_that_takes_nothing_is_told_and_reports_wait_in_memory(tmp_path: Path) -> None:
+def test_a_disk_that_takes_nothing_is_reported_and_reports_wait_in_memory(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     folder.mkdir()
     spool = Spool(folder / "spool", NOW)
@@ -151,7 +151,7 @@ def test_events_of_another_boot_are_no_old_ones(tmp_path: Path) -> None:
     assert not Spool(tmp_path / "spool", NOW, boot="b2").had_taken()(kernel_event(NOW + 60, 900.0))
 
 
-def test_a_restarted_agent_knows_up_to_when_events_were_told(tmp_path: Path) -> None:
+def test_a_restarted_agent_knows_up_to_when_events_were_reported(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool", NOW)
     event = Event(kind="xid", at=NOW - 5, text="NVRM: Xid 79")
     spool.add(Report(node="n1", session="s1", seq=1, at=NOW, events=(event,)), NOW)

@@ -72,7 +72,7 @@ Width                              : 4x
 Troubleshooting Info
 --------------------
 Status Opcode                      : 0
-Recommendation                     : {said}
+Recommendation                     : {advice}
 
 Physical Counters and BER Info
 ------------------------------

@@ -36,17 +36,22 @@ CASES = {
     "devinfo, no subnet manager": (o.DEVINFO.format(state="INIT (2)"), "ibv_devinfo", "fail", "mlx5_1"),
     "netdev": (o.NETDEV.format(state="Up"), "ibdev2netdev", "pass", ""),
     "netdev, down": (o.NETDEV.format(state="Down"), "ibdev2netdev", "degraded", "mlx5_1"),
-    "mlxlink": (o.MLXLINK.format(state="Active", said="No issue was observed", rate="15E-255"), "mlxlink", "pass", ""),
-    "mlxlink, at the limit": (o.MLXLINK.format(state="Active", said="", rate="1E-12"), "mlxlink", "pass", ""),
-    "mlxlink, errors": (o.MLXLINK.format(state="Active", said="", rate="2E-12"), "mlxlink", "degraded", "BER"),
+    "mlxlink": (
+        o.MLXLINK.format(state="Active", advice="No issue was observed", rate="15E-255"),
+        "mlxlink",
+        "pass",
+        "",
+    ),
+    "mlxlink, at the limit": (o.MLXLINK.format(state="Active", advice="", rate="1E-12"), "mlxlink", "pass", ""),
+    "mlxlink, errors": (o.MLXLINK.format(state="Active", advice="", rate="2E-12"), "mlxlink", "degraded", "BER"),
     "mlxlink, advice": (
-        o.MLXLINK.format(state="Active", said="Bad signal integrity", rate="0"),
+        o.MLXLINK.format(state="Active", advice="Bad signal integrity", rate="0"),
         "mlxlink",
         "degraded",
         "Bad signal",
     ),
     "mlxlink, down": (
-        o.MLXLINK.format(state="Polling", said="Cable is unplugged", rate=""),
+        o.MLXLINK.format(state="Polling", advice="Cable is unplugged", rate=""),
         "mlxlink",
         "fail",
         "Cable",
@@ -176,11 +181,11 @@ def test_every_reader_reads_its_own_output_alone():
 
 @pytest.mark.parametrize(("state", "health"), [("4: ACTIVE", "pass"), ("1: DOWN", "fail")])
 def test_a_copy_of_sysfs_is_judged_as_the_live_one_is(tmp_path, state, health):
-    for device, said in (("mlx5_0", "4: ACTIVE"), ("mlx5_1", state)):
+    for device, message in (("mlx5_0", "4: ACTIVE"), ("mlx5_1", state)):
         port = tmp_path / "class" / "infiniband" / device / "ports" / "1"
         (port / "counters").mkdir(parents=True)
-        (port / "state").write_text(f"{said}\n")
-        (port / "phys_state").write_text("5: LinkUp\n" if said.startswith("4") else "2: Polling\n")
+        (port / "state").write_text(f"{message}\n")
+        (port / "phys_state").write_text("5: LinkUp\n" if message.startswith("4") else "2: Polling\n")
         (port / "rate").write_text("400 Gb/sec (4X NDR)\n")
         (port / "link_layer").write_text("InfiniBand\n")
     found = check_file(str(tmp_path), Settings())

@@ -108,5 +108,5 @@ def test_it_is_judged_as_the_tool_reports_it(tmp_path: Path, name: str) -> None:
     text, health, says = CASES[name]
     (tmp_path / "file.txt").write_text(text)
     found = check_file(str(tmp_path / "file.txt"), Settings())
-    told = " ".join(f"{row.subject} {row.reason}" for one in found.verdicts.values() for row in one.rows)
-    assert (found.health, says in told) == (health, True), told
+    result = " ".join(f"{row.subject} {row.reason}" for one in found.verdicts.values() for row in one.rows)
+    assert (found.health, says in result) == (health, True), result

@@ -208,12 +208,12 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_excerpt_is_judged(case):
-    text, tool, health, said = CASES[case]
+    text, tool, health, message = CASES[case]
     outputs = readers.read(text)
     assert [one.tool for one in outputs] == [tool]
     found = judge.judge_outputs(outputs, "captured", Settings())
     rows = [f"{row.subject} {row.reason}" for verdict in found.verdicts.values() for row in verdict.rows]
-    assert (found.health.value, any(said in row for row in rows)) == (health, True), rows
+    assert (found.health.value, any(message in row for row in rows)) == (health, True), rows
 
 
 def test_of_two_blocks_of_a_tool_the_one_that_reports_counts():

@@ -61,11 +61,11 @@ def wrong(found):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_is_said(case):
-    text, health, said = CASES[case]
+def test_it_is_reported(case):
+    text, health, message = CASES[case]
     found = judged(text)
     assert found.health.value == health
-    assert said in " ".join(wrong(found))
+    assert message in " ".join(wrong(found))
 
 
 @pytest.mark.parametrize("cell", range(len(CELLS)))

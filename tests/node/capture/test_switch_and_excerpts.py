@@ -150,7 +150,7 @@ def test_only_a_log_with_times_is_joined():
     assert unwrapped("[1.0] a\nb\n[2.0] c\n") == "[1.0] a b\n[2.0] c\n"
 
 
-def test_what_no_reader_recognises_is_said(tmp_path):
+def test_what_no_reader_recognises_is_reported(tmp_path):
     (tmp_path / "smart.txt").write_text("Smart Log for NVME device:nvme0\ncritical_warning : 0x0\nmedia_errors : 0\n")
     (tmp_path / "notes.txt").write_text("call the vendor on Monday\n")
     assert check_file(str(tmp_path), Settings(node="n1")).not_read == ["notes.txt"]

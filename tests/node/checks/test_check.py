@@ -45,7 +45,7 @@ def healths(verdict: Verdict) -> dict[str, Health]:
     return {row.subject: row.health for row in verdict.rows}
 
 
-def test_a_gpu_nobody_read_is_unknown_beside_one_that_fails() -> None:
+def test_a_gpu_no_one_read_is_unknown_beside_one_that_fails() -> None:
     verdict = CHECK(seen(temp={0: 95, 1: 50}, power={0: 1, 1: 1}).window(0, 600))
     assert healths(verdict) == {GPUS[0]: Health.FAIL, GPUS[1]: Health.PASS, GPUS[2]: Health.UNKNOWN}
     assert verdict.health is Health.FAIL
@@ -89,12 +89,12 @@ TOLD = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
 
 
 @pytest.mark.parametrize("check", ALL, ids=lambda check: check.name)
-def test_operators_are_told_how_far_a_check_looks_back_and_its_limits(check: Check) -> None:
-    told = TOLD[check.name]
-    assert f"- history: {check.span:g} s\n" in told
-    stages = [stage for stage in STAGES if re.search(rf"stages: .*\b{stage}\b", told)]
+def test_operators_are_reported_how_far_a_check_looks_back_and_its_limits(check: Check) -> None:
+    result = TOLD[check.name]
+    assert f"- history: {check.span:g} s\n" in result
+    stages = [stage for stage in STAGES if re.search(rf"stages: .*\b{stage}\b", result)]
     assert stages == [stage for stage, names in STAGES.items() if check.name in names]
-    assert dict(re.findall(r"`(\w+) = ([^`]+)`", told)) == {key: f"{value:g}" for key, value in check.limits.items()}
+    assert dict(re.findall(r"`(\w+) = ([^`]+)`", result)) == {key: f"{value:g}" for key, value in check.limits.items()}
 
 
 def test_a_signal_of_the_node_counts_for_every_subject() -> None:
@@ -114,7 +114,7 @@ def test_what_was_never_expected_is_judged_where_nothing_was_promised() -> None:
     assert healths(CHECK(history.window(0, 600))) == {GPUS[0]: Health.PASS}
 
 
-def test_remedy_owner_and_class_are_told_of_trouble_only() -> None:
+def test_remedy_owner_and_class_are_reported_of_trouble_only() -> None:
     good = CHECK(seen(temp={0: 1, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600))
     assert (good.health, good.remedy, good.owner, good.failure_class) == (Health.PASS, "", "", None)
     bad = CHECK(seen(temp={0: 95, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600))
@@ -158,7 +158,7 @@ def test_one_look_speaks_for_passes_only() -> None:
     assert single_reading.evidence_of_one_reading([failed]) == ()
 
 
-def test_what_could_be_read_and_was_not_judged_is_said_not_to_be_seen() -> None:
+def test_what_could_be_read_and_was_not_judged_is_reported_not_to_be_seen() -> None:
     nobody = replace(CHECK, judge=lambda window, limits: Verdict(rows=()))
     verdict = nobody(seen(temp={0: 1, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600))
     assert {row.reason for row in verdict.rows} == {"not seen"}

@@ -77,12 +77,12 @@ def test_the_last_event_speaks_for_all() -> None:
 
 
 @pytest.mark.parametrize(("count", "words"), [(1, "5 s ago: it broke"), (2, "5 s ago: it broke (2 times)")])
-def test_how_often_is_told_from_the_second_time(count: int, words: str) -> None:
+def test_how_often_is_reported_from_the_second_time(count: int, words: str) -> None:
     assert describe_all([event(count=count)], NOW) == (words,)
 
 
-def test_the_ten_latest_are_told_and_none_is_in_the_future() -> None:
-    told = describe_all([event(float(20 - number), str(number)) for number in range(12)], NOW)
-    assert (len(told), told[0], told[-1]) == (10, "18 s ago: 2", "9 s ago: 11")
+def test_the_ten_latest_are_reported_and_none_is_in_the_future() -> None:
+    result = describe_all([event(float(20 - number), str(number)) for number in range(12)], NOW)
+    assert (len(result), result[0], result[-1]) == (10, "18 s ago: 2", "9 s ago: 11")
     assert describe_all([event(-3.0)], NOW) == ("0 s ago: it broke",)
     assert len(describe_all([event()] * 5, NOW, most=3)) == 3

@@ -151,8 +151,8 @@ def test_switched_off_is_visible_and_beats_a_named_check():
 
 def test_without_torch_they_are_left_out_and_say_so(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    said = left_out(Settings(node="n1"), "probe.burn_in", "bootstrap", lambda settings: None)
-    assert said.startswith("torch is not installed")
+    message = left_out(Settings(node="n1"), "probe.burn_in", "bootstrap", lambda settings: None)
+    assert message.startswith("torch is not installed")
     asked = Settings(node="n1", probes=ProbeSettings(active=True))
     assert left_out(asked, "probe.burn_in", "bootstrap", lambda settings: None) == ""
 
@@ -178,13 +178,13 @@ def test_a_node_with_a_driver_is_not_tested_by_a_torch_without_cuda(tmp_path, mo
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("[probes]\nactive = 1", "probes.active"),
         ("[probes]\nseconds = -1", "probes.seconds"),
         ("[probes]\nburn = 1", "unknown key 'burn'"),
     ],
 )
-def test_a_wrong_setting_is_refused_with_its_place(text, said):
-    with pytest.raises(SettingsError, match=said):
+def test_a_wrong_setting_is_refused_with_its_place(text, expected):
+    with pytest.raises(SettingsError, match=expected):
         parse(text, "holdfast.toml", {})

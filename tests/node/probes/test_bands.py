@@ -97,7 +97,7 @@ def test_a_host_that_loses_datagrams_is_named_for_packet_loss_with_its_direction
 
 
 @pytest.mark.parametrize(("lost", "named"), [(1, False), (3, True)])
-def test_a_datagram_in_five_hundred_is_not_told_from_none(lost, named):
+def test_a_datagram_in_five_hundred_is_not_reported_from_none(lost, named):
     def make(sender, receiver, round):
         bad = "h3" in (sender, receiver)
         echoed = 500 - lost * bad

@@ -67,7 +67,7 @@ def test_a_group_that_could_not_form_leaves_nothing_that_a_later_one_trips_over(
 
 @needs_torch
 @pytest.mark.slow
-def test_processes_of_torchrun_are_the_workers_and_the_first_tells():
+def test_processes_of_torchrun_are_the_workers_and_the_first_reports():
     port = str(free_port())
     words = [
         "--nnodes",
@@ -113,7 +113,7 @@ def pairs_of(names, failed):
     return {name for name, worker in crew.workers.items() if worker.trouble}
 
 
-def test_who_meets_nobody_while_the_others_meet_has_its_own_trouble():
+def test_who_meets_no_one_while_the_others_meet_has_its_own_trouble():
     assert pairs_of("abcd", lambda one, other: "c" in (one, other)) == {"c"}
     assert pairs_of("abcd", lambda one, other: "c" in (one, other) or "d" in (one, other)) == {"c", "d"}
     assert pairs_of("abcd", lambda one, other: (one, other) == ("a", "c")) == set()

@@ -62,14 +62,14 @@ def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
         gathering.hang_up(end)
 
 
-def test_who_does_not_come_is_told_apart() -> None:
+def test_who_does_not_come_is_distinguished() -> None:
     lines = gather("n2")[0].wait(0.0, quietly, never)
     assert lines["n2"].answer(0.0)["error"] == "set-up failed: it did not come within 0 s"
     lines["n2"].ask({"do": "port"})
 
 
 @pytest.mark.parametrize(("name", "key"), [("n2", "another"), ("n9", KEY), ("", KEY)])
-def test_a_stranger_is_not_let_in(name: str, key: str) -> None:
+def test_a_other_is_not_let_in(name: str, key: str) -> None:
     place, port = gather("n2")
     with pytest.raises(CannotMeet, match="is not who leads"):
         come(name, port, key, tries=2)
@@ -77,12 +77,12 @@ def test_a_stranger_is_not_let_in(name: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [b"\n", b"[]\n", b"\xff\xfe\n", b'{"name": 3}\n', b"x" * 5000, b"{" * 900 + b"\n", b""]
+    "expected", [b"\n", b"[]\n", b"\xff\xfe\n", b'{"name": 3}\n', b"x" * 5000, b"{" * 900 + b"\n", b""]
 )
-def test_strange_greetings_hold_up_nobody(said: bytes) -> None:
+def test_strange_greetings_hold_up_no_one(expected: bytes) -> None:
     place, port = gather("n2")
     with socket.create_connection(("127.0.0.1", port)) as stranger:
-        stranger.sendall(said)
+        stranger.sendall(expected)
         end = come("n2", port)
         assert not place.wait(TIMEOUT, quietly, never)["n2"].trouble
         gathering.hang_up(end)
@@ -95,7 +95,7 @@ def test_somebody_else_on_that_port_is_not_believed() -> None:
             come("n2", other.getsockname()[1], tries=1)
 
 
-def test_a_port_that_is_taken_is_said() -> None:
+def test_a_port_that_is_taken_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(CannotMeet, match="cannot listen at 127"):
         Gathering([], "127.0.0.1", other.getsockname()[1], KEY)
 

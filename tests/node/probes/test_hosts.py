@@ -25,7 +25,7 @@ def test_toml_says_the_same():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("n1\nn2 10.0.0.2\n", "line 1"),
         ("n1 10.0.0.1\n", "two hosts or more"),
@@ -34,8 +34,8 @@ def test_toml_says_the_same():
         ('[[host]]\nname="a"\nadress="x"\n', "adress"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(text, said):
-    with pytest.raises(HostsError, match=said):
+def test_what_is_wrong_is_reported_with_its_place(text, expected):
+    with pytest.raises(HostsError, match=expected):
         parse(text, "hosts")
 
 

@@ -45,12 +45,12 @@ def test_a_slow_trunk_is_the_trunk(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_nobody_is_named_where_nothing_is_slow(seed):
+def test_no_one_is_named_where_nothing_is_slow(seed):
     assert named(matrix(random.Random(seed), lambda one, other: False)) == []
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_on_a_busy_machine_where_healthy_pairs_differ_by_four_nobody_is_named(seed):
+def test_on_a_busy_machine_where_healthy_pairs_differ_by_four_no_one_is_named(seed):
     chance = random.Random(seed)
     noisy = [
         Measured(one, other, 100e6 * chance.uniform(0.25, 1.0))
@@ -168,5 +168,5 @@ def test_rails_that_were_busy_at_the_same_moment_speak_once(seed, hosts, rails):
     assert busy_rails(seed, hosts, rails, lambda one, other, rail: {one, other} == {"h0", "h3"}) == ["pair/h0+h3"]
 
 
-def test_between_two_hosts_a_slow_rail_is_that_rail_for_nothing_tells_more():
+def test_between_two_hosts_a_slow_rail_is_that_rail_for_nothing_reports_more():
     assert busy_rails(1, 2, 4, lambda one, other, rail: rail == "1") == ["rail/1"]

@@ -68,11 +68,11 @@ def test_a_pair_that_did_not_work_at_all_is_left_out():
 
 
 @pytest.mark.parametrize(("count", "spread", "least"), [(23, 0.5, 1.0), (24, 0.05, 0.06)])
-def test_from_24_measurements_on_they_tell_how_far_apart_healthy_ones_lie(count, spread, least):
+def test_from_24_measurements_on_they_report_how_far_apart_healthy_ones_lie(count, spread, least):
     assert learnt(strangers([0.0] * count)) == approximately(0.0, spread, least)
 
 
-def test_repeats_of_a_pair_tell_how_far_apart_healthy_ones_lie():
+def test_repeats_of_a_pair_report_how_far_apart_healthy_ones_lie():
     twice = [met("a", "b", 1.0), met("b", "a", -1.0), met("c", "d", 1.0)]
     assert learnt(twice) == approximately(1.0, math.sqrt(2), 2 * math.sqrt(2))
     thrice = [met("a", "b", 1.0), met("a", "b", 0.0), met("a", "b", -1.0)]
@@ -284,7 +284,7 @@ def test_the_likelier_of_two_comes_first():
     assert [one.evidence for one in found] == [(("c", "d"),), (("a", "b"),)]
 
 
-def test_who_was_fast_with_a_slow_node_is_not_blamed_for_one_slow_meeting():
+def test_who_was_fast_with_a_slow_node_is_not_blamed_for_one_slow_probe_session():
     slow = [met("h1", other, -1.0) for other in ("h2", "h3") for _ in range(5)]
     fast = [met("h1", "h4")] * 3
     others = [met(one, other) for one, other in combinations(["h6", "h7", "h8", "h9"], 2)]
@@ -292,7 +292,7 @@ def test_who_was_fast_with_a_slow_node_is_not_blamed_for_one_slow_meeting():
     assert [one.part for one in found] == ["node/h1", "node/h5"]
 
 
-def test_a_leaf_of_one_rail_is_told_from_the_hosts_behind_it():
+def test_a_leaf_of_one_rail_is_reported_from_the_hosts_behind_it():
     """Rail 1 of a, b and e hangs on l1, that of c and d on l3: what touches l1 is slow."""
     hosts = "abcde"
     leaves = {f"{host}#1": "l1" if host in "abe" else "l3" for host in hosts} | {f"{host}#0": "l0" for host in hosts}
@@ -330,7 +330,7 @@ def test_a_measurement_without_a_rail_stands_beside_those_with_one():
     assert score(first) == pytest.approx(18.0), "one moment"
 
 
-def test_of_those_that_nothing_tells_apart_a_rail_is_named():
+def test_of_those_that_nothing_reports_apart_a_rail_is_named():
     measured = [
         met(one, other, -1.0 if rail == "1" else 0.0, rail) for one, other in combinations("abcd", 2) for rail in "01"
     ]

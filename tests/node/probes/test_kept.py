@@ -47,7 +47,7 @@ def test_the_file_stays_small(tmp_path):
     assert len(path.read_bytes().splitlines()) <= 2 * kept.MOST_RUNS
 
 
-def test_a_directory_that_cannot_be_written_is_said(tmp_path):
+def test_a_directory_that_cannot_be_written_is_reported(tmp_path):
     assert "No such file" in kept.append(str(tmp_path / "gone/probes.jsonl"), run(1.0), 1.0)
 
 

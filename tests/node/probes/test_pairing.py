@@ -51,7 +51,7 @@ def test_a_pair_is_the_same_whoever_is_named_first():
     assert pair("b", "a") == pair("a", "b") == ("a", "b")
 
 
-def test_who_is_taken_already_meets_nobody_else():
+def test_who_is_taken_already_meets_no_other():
     """A pair under suspicion comes first; a suspect or a good one in it is not free any more."""
     nodes = ["a", "b", "c", "d"]
     assert next_round(nodes, 0, suspect_pairs=[("a", "b"), ("b", "c"), ("c", "a")])[0] == ("a", "b")
@@ -60,7 +60,7 @@ def test_who_is_taken_already_meets_nobody_else():
     assert sorted(pairs) == [("a", "b"), ("c", "d")]
 
 
-def test_who_left_meets_nobody():
+def test_who_left_meets_no_one():
     nodes = ["a", "b", "c", "d"]
     known = {"suspect_pairs": [("a", "x"), ("x", "b")], "suspects": ["x", "a"], "trusted": ["x", "d"]}
     pairs = next_round(nodes, 0, **known)
@@ -78,7 +78,7 @@ def test_without_leaves_the_order_is_that_of_the_nodes():
     assert next_round(["n1", "n2"], 5) == [("n1", "n2")]
 
 
-def test_after_a_whole_turn_it_begins_again():
+def test_after_a_whole_turn_it_starts_again():
     nodes = [f"n{number}" for number in range(6)]
     rounds = [frozenset(next_round(nodes, number)) for number in range(10)]
     assert len(set(rounds[:5])) == 5

@@ -127,7 +127,7 @@ def test_a_host_that_cannot_start_is_a_set_up_failure_never_a_slow_fabric(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         ([], "exactly one of"),
         (["--local", "1"], "2 to 64"),
@@ -140,15 +140,15 @@ def test_a_host_that_cannot_start_is_a_set_up_failure_never_a_slow_fabric(tmp_pa
         (["--local", "2", "--spoil", "2:4096"], "a rank from 0 to 1"),
     ],
 )
-def test_a_wrong_wish_is_refused_in_one_sentence(words, said, capfd):
+def test_a_wrong_wish_is_refused_in_one_sentence(words, expected, capfd):
     assert app.run(["probe", "run", *words]) == 64
     refusal = capfd.readouterr().err
-    assert said in refusal
+    assert expected in refusal
     assert len(refusal.strip().splitlines()) == 1
 
 
 @pytest.mark.slow
-def test_a_fall_back_to_tcp_is_told_from_what_the_ranks_said(tmp_path):
+def test_a_fall_back_to_tcp_is_reported_from_what_the_ranks_reported(tmp_path):
     """The words are NCCL's; the ranks here are gloo's, for there is no GPU."""
     says = "sh -c 'echo n1:1:1 [0] NCCL INFO Using network Socket >&2; exec \"$@\"' sh"
     hosts = tmp_path / "hosts"

@@ -73,7 +73,7 @@ def test_every_pair_of_leaves_and_every_node_meets_within_each_period(leaves: in
     minutes=st.floats(0.0, 10.0),
     busy=st.lists(st.sets(st.integers(0, 23)), min_size=5, max_size=40),
 )
-def test_the_budget_is_never_exceeded_and_nobody_is_taken_who_is_wanted(
+def test_the_budget_is_never_exceeded_and_no_one_is_taken_who_is_wanted(
     leaves: int, per_leaf: int, share: float, minutes: float, busy: list[set[int]]
 ) -> None:
     policy = ProbePolicy(enabled=True, share=share, period_hours=0.05, minutes_per_day=minutes)
@@ -104,7 +104,7 @@ def ask(
     return made[0] if made else PlannedSession(("", ""), "")
 
 
-def test_when_all_is_proven_nobody_meets() -> None:
+def test_when_all_is_proven_no_one_meets() -> None:
     assert ask().why == ""
 
 
@@ -112,7 +112,7 @@ def test_a_doubtful_node_meets_somebody_trusted() -> None:
     assert ask(("node/n0-0",), ("n2-1", "n1-1")).nodes in (("n0-0", "n2-1"), ("n0-0", "n1-1"))
 
 
-def test_a_doubtful_node_waits_while_nobody_is_trusted() -> None:
+def test_a_doubtful_node_waits_while_no_one_is_trusted() -> None:
     assert ask(("node/n0-0",)).why == ""
 
 

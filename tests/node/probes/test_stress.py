@@ -39,7 +39,7 @@ BESIDE = "[x]\nphases = [{{ do = 'beside', train = [{{ do = 'pause', seconds = 1
 
 
 @pytest.mark.slow
-def test_inference_runs_beside_training_and_its_mistakes_are_heard():
+def test_inference_runs_beside_training_and_its_mistakes_are_received():
     pytest.importorskip("torch", reason="torch is not installed")
     from holdfast.node.probes.stress.worker import _beside
 
@@ -57,7 +57,7 @@ def test_every_promised_profile_is_there_and_well_formed():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_text"),
     [
         ("[x]\nphases = []", "a list of phases"),
         ('[x]\nphases = [{ do = "fly" }]', "expected do = one of"),
@@ -70,8 +70,8 @@ def test_every_promised_profile_is_there_and_well_formed():
         ("[x", "not valid TOML"),
     ],
 )
-def test_a_wrong_profile_is_refused_with_its_place(text, said):
-    with pytest.raises(ProfileError, match=said):
+def test_a_wrong_profile_is_refused_with_its_place(text, expected_text):
+    with pytest.raises(ProfileError, match=expected_text):
         read(text, "mine.toml")
 
 
@@ -154,7 +154,7 @@ def test_the_squeezed_and_throttled_gpu_is_named_in_a_minute(tmp_path, quota):
 
 
 @pytest.mark.slow
-def test_what_all_do_together_goes_on_without_one_that_died_and_it_is_told(tmp_path):
+def test_what_all_do_together_goes_on_without_one_that_died_and_it_is_reported(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     phases = '{ do = "decode", side = 64, times = 1 }, { do = "broadcast", mebibytes = 0.1, times = 1 }'
     phases += ', { do = "all_to_all", mebibytes = 0.1, times = 1 }, { do = "pause", seconds = 0.02 }'
@@ -178,7 +178,7 @@ def test_what_all_do_together_goes_on_without_one_that_died_and_it_is_told(tmp_p
 
 
 @pytest.mark.slow
-def test_many_hosts_are_loaded_at_once_and_one_that_cannot_is_told_apart(tmp_path):
+def test_many_hosts_are_loaded_at_once_and_one_that_cannot_is_distinguished(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     (tmp_path / "mine.toml").write_text('[tiny]\nphases = [{ do = "pause", seconds = 0.05 }]\n')
     (tmp_path / "hosts").write_text(

@@ -99,7 +99,7 @@ def test_a_file_of_any_kind_places_the_hosts(tmp_path, text) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("once upon a time", "neither ibnetdiscover's output nor"),
         ("{", "not JSON"),
@@ -107,9 +107,9 @@ def test_a_file_of_any_kind_places_the_hosts(tmp_path, text) -> None:
         ("SwitchName=l Nodes=other[1-3]", "none of these hosts; it knows other1"),
     ],
 )
-def test_a_file_of_no_kind_is_refused_in_one_sentence(tmp_path, text, said) -> None:
+def test_a_file_of_no_kind_is_refused_in_one_sentence(tmp_path, text, expected) -> None:
     (tmp_path / "where").write_text(text)
-    with pytest.raises(Refusal, match=said) as refused:
+    with pytest.raises(Refusal, match=expected) as refused:
         find(str(tmp_path / "where"), False, HOSTS)
     assert "\n" not in str(refused.value)
 

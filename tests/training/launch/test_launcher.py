@@ -138,7 +138,7 @@ def test_a_process_that_does_not_leave_the_script_is_replaced(tmp_path: Path, be
 
 
 @pytest.mark.soak
-def test_a_rank_lost_on_one_node_begins_a_generation_on_all(tmp_path: Path) -> None:
+def test_a_rank_lost_on_one_node_starts_a_generation_on_all(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     port = str(free_port())

@@ -29,7 +29,7 @@ def test_both_see_the_first_generation_and_its_store() -> None:
     assert number(other) == 1
 
 
-def test_a_loss_on_any_node_begins_one_generation_for_all() -> None:
+def test_a_loss_on_any_node_starts_one_generation_for_all() -> None:
     leader, other = pair()
     before = leader.generation()
     other.lose(1)

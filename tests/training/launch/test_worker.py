@@ -57,7 +57,7 @@ class Stage:
         message = {"generation": generation, "environ": {"RANK": str(rank)}}
         self.ours.sendall(json.dumps(message).encode() + b"\n")
 
-    def heard(self) -> dict[str, object]:
+    def received(self) -> dict[str, object]:
         message: dict[str, object] = json.loads(self.lines.readline())
         return message
 
@@ -85,7 +85,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_script_that_ends_is_not_started_again(tmp_path: Path) -> None:
     stage = Stage(tmp_path, "")
     stage.order(1, 3)
-    assert stage.heard() == {"running": 1}
+    assert stage.received() == {"running": 1}
     assert stage.ended() and not stage.raised
     assert stage.report() == ["3"]
 
@@ -94,10 +94,10 @@ def test_a_script_that_ends_is_not_started_again(tmp_path: Path) -> None:
 def test_a_new_generation_interrupts_the_script_and_starts_it_again(tmp_path: Path, body: str) -> None:
     stage = Stage(tmp_path, body)
     stage.order(1)
-    assert stage.heard() == {"running": 1}
+    assert stage.received() == {"running": 1}
     stage.next_script(REPORT)  # what runs next comes to its end
     stage.order(2, 1)
-    assert stage.heard() == {"running": 2}
+    assert stage.received() == {"running": 2}
     assert stage.ended() and not stage.raised
     assert stage.report()[-1] == "1"
 
@@ -123,10 +123,10 @@ def test_an_error_that_a_lost_rank_explains_does_not_end_the_process(
     monkeypatch.setattr(worker, "CAUSE_SECONDS", 20.0)
     stage = Stage(tmp_path, "raise RuntimeError('Connection closed by peer')")
     stage.order(1)
-    assert stage.heard() == {"running": 1}
+    assert stage.received() == {"running": 1}
     stage.next_script(REPORT)
     stage.order(2)
-    assert stage.heard() == {"running": 2}
+    assert stage.received() == {"running": 2}
     assert stage.ended() and not stage.raised
 
 

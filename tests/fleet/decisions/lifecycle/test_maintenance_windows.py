@@ -75,11 +75,11 @@ def test_nodes_and_pool_both_narrow_it_down(nodes: tuple[str, ...], pool: str, c
         (201.0, 900.0, []),
     ],
 )
-def test_work_done_once_begins_and_ends_once(since: float, until: float, found: list[float]) -> None:
+def test_work_done_once_starts_and_ends_once(since: float, until: float, found: list[float]) -> None:
     assert ONCE.boundaries(since, until) == found
 
 
-def test_weekly_work_begins_and_ends_in_every_week_of_the_span() -> None:
+def test_weekly_work_starts_and_ends_in_every_week_of_the_span() -> None:
     begin, end = NEW_YEAR_MONDAY + 26 * HOUR, NEW_YEAR_MONDAY + 28 * HOUR
     week = 7 * DAY_SECONDS
     assert TUESDAYS.boundaries(begin - 1, begin + 1) == [begin]

@@ -116,7 +116,7 @@ def test_heat_throttles_and_the_whole_job_goes_at_the_pace_of_the_hottest() -> N
     assert tail(panel, "rank_wait_seconds", "job/a/rank/127") > 0.3
 
 
-def test_the_same_seed_tells_the_same_story_and_another_another() -> None:
+def test_the_same_seed_reports_the_same_history_and_another_another() -> None:
     again = Plant(LAYOUT, seed=5).panel(LASTS)
     other = Plant(LAYOUT, seed=6).panel(LASTS)
     for signal, table in again.tables.items():
@@ -127,7 +127,7 @@ def test_the_same_seed_tells_the_same_story_and_another_another() -> None:
     )
 
 
-def test_what_is_told_is_what_was_promised() -> None:
+def test_what_is_reported_is_what_was_promised() -> None:
     assert set(CALM.tables) == {signal for signals in OF.values() for signal in signals}
     assert {name: table.subjects for name, table in CALM.tables.items()} == subjects(LAYOUT)
     assert set(DOES) | {"cooling.pump_oscillation", "schedule.slow_recovery", "software.rollout", "sensor.stuck",
@@ -173,11 +173,11 @@ def test_a_late_clock_empties_the_present_of_its_domain_alone() -> None:
 def test_a_rollout_fails_its_cohort_only() -> None:
     fault = struck("software.rollout", magnitude=40.0)
     panel = Plant(LAYOUT, (fault,), seed=5).panel(LASTS)
-    told = {event.subject for event in panel.events_of("driver_rollout")}
-    assert told == {"node/n001", "node/n002", "node/n003"}
+    result = {event.subject for event in panel.events_of("driver_rollout")}
+    assert result == {"node/n001", "node/n002", "node/n003"}
     broken = {event.subject.rpartition("/gpu/")[0] for event in panel.events_of("xid")}
     assert broken
-    assert broken <= told
+    assert broken <= result
 
 
 def test_a_job_comes_back_with_what_it_lost_and_slow_recovery_takes_longer() -> None:

@@ -47,7 +47,7 @@ def test_growth_in_fifteen_minutes(name: str, grown: float, health: Health) -> N
 
 
 @pytest.mark.parametrize("name", ["out_of_sequence", "packet_seq_err"])
-def test_packets_out_of_order_are_told_and_no_fault_because_adaptive_routing_makes_them(name: str) -> None:
+def test_packets_out_of_order_are_reported_and_no_fault_because_adaptive_routing_makes_them(name: str) -> None:
     samples = ((0, 1000), (450, 1000), (900, 1_001_000))
     verdict = ask(f"port_hw_{name}_total", *samples, beside="port_symbol_error_total")
     assert verdict.health is Health.PASS
@@ -69,9 +69,9 @@ def test_a_counter_that_was_cleared_is_no_negative_rate() -> None:
     assert ask("port_symbol_error_total", (0, 40000), (300, 3), (600, 5)).health is Health.PASS
 
 
-def test_a_saturated_counter_is_told() -> None:
+def test_a_saturated_counter_is_reported() -> None:
     verdict = ask("port_symbol_error_total", (0, 65535), (600, 65535))
-    assert any("65535" in said for said in verdict.evidence)
+    assert any("65535" in message for message in verdict.evidence)
 
 
 def test_a_port_without_counters_is_unknown_with_the_reason() -> None:
@@ -139,7 +139,7 @@ def test_a_machine_without_rdma_says_why(tmp_path: Path) -> None:
     assert "no RDMA device: " in verdict.summary()
 
 
-def test_a_port_of_the_manifest_that_is_not_there_is_said_to_be_missing() -> None:
+def test_a_port_of_the_manifest_that_is_not_there_is_reported_to_be_missing() -> None:
     other = "node/n1/nic/mlx5_7/1"
     history = History("n1")
     history.inventory = Inventory(node="n1", subjects=frozenset({PORT, other}))
@@ -229,17 +229,17 @@ def test_a_counter_that_has_just_appeared_is_not_judged_beside_one_that_is_known
     assert (verdict.health, verdict.rows[0].reason) == (Health.PASS, "")
 
 
-def test_only_a_counter_at_its_end_is_told_to_stand_still() -> None:
+def test_only_a_counter_at_its_end_is_reported_to_stand_still() -> None:
     assert ask("port_symbol_error_total", (0, 65535), (600, 5)).evidence == ()
     assert len(ask("port_symbol_error_total", (0, 5), (600, 65535)).evidence) == 1
 
 
-def test_packets_in_order_are_not_told_of() -> None:
+def test_packets_in_order_are_not_reported_of() -> None:
     samples = ((0, 1000), (450, 1000), (900, 1000))
     assert ask("port_hw_out_of_sequence_total", *samples, beside="port_symbol_error_total").evidence == ()
 
 
-def test_a_link_downed_counter_at_its_maximum_is_told() -> None:
+def test_a_link_downed_counter_at_its_maximum_is_reported() -> None:
     at_rest = ask("port_link_downed_total", (0, 255), (600, 255), beside="port_symbol_error_total")
     assert any("link_downed stands at 255, its maximum" in line for line in at_rest.evidence)
     assert "link_downed" in at_rest.rows[0].reason

@@ -75,7 +75,7 @@ def test_the_deadline_is_the_jobs_own(job: dict[str, Value], seconds: float, hea
     assert row(ask(down(seconds), job)).health is health
 
 
-def test_an_assumed_timeout_is_said_to_be_assumed() -> None:
+def test_an_assumed_timeout_is_reported_to_be_assumed() -> None:
     assert "assumed" in row(ask(down(8.0), {})).reason
 
 
@@ -99,7 +99,7 @@ def test_a_job_that_started_while_the_port_was_down_had_no_connections_to_lose()
     assert "presumed lost in 22 s, by the transport timeout of job 0" in row(ask(down(8.0), early, late)).reason
 
 
-def test_a_port_that_waits_for_its_subnet_manager_or_was_switched_off_is_told_so() -> None:
+def test_a_port_that_waits_for_its_subnet_manager_or_was_switched_off_is_reported_so() -> None:
     assert "subnet manager" in row(ask({**down(8.0), "port_state": 2.0})).reason
     assert row(ask({**down(8.0), "port_phys_state": 3.0})).reason.startswith("disabled; down 8.0 s")
 
@@ -112,13 +112,13 @@ def test_without_a_job_a_port_that_stays_down_degrades_until_its_downtime_is_too
     assert (found.health, found.reason) == (Health.FAIL, "disabled; down 61 s in the last 10 min, limit 60 s")
 
 
-def test_where_nobody_can_tell_the_jobs_a_port_that_stays_down_fails() -> None:
+def test_where_no_one_can_report_the_jobs_a_port_that_stays_down_fails() -> None:
     found = row(ask(down(8.0), blind_jobs=True))
     assert found.health is Health.FAIL
     assert "whether a job was using it is not known" in found.reason
 
 
-def test_a_job_that_can_fail_over_is_told() -> None:
+def test_a_job_that_can_fail_over_is_reported() -> None:
     job: dict[str, Value] = {"job_nccl_version": "2.30.3", "job_nccl_port_failover": 1.0}
     assert "failed over" in row(ask(down(40.0), job)).reason
 
@@ -199,16 +199,16 @@ def test_many_short_outages_add_up(downtime: dict[str, Value], health: Health) -
 def test_flaps_alone_are_evidence_and_no_fault() -> None:
     verdict = ask({"port_flaps_24h": 40.0, "port_down_seconds_24h": 5.0})
     assert verdict.health is Health.PASS
-    assert any("went down 40 times" in said for said in verdict.evidence)
+    assert any("went down 40 times" in message for message in verdict.evidence)
 
 
-def test_what_is_uncertain_or_blind_is_said() -> None:
+def test_what_is_uncertain_or_blind_is_reported() -> None:
     verdict = ask({**RECOVERED, "port_last_outage_at_most_seconds": 90.0, "port_link_downed_total": 255.0})
-    assert any("at most 90 s" in said for said in verdict.evidence)
-    assert any("255" in said for said in verdict.evidence)
+    assert any("at most 90 s" in message for message in verdict.evidence)
+    assert any("255" in message for message in verdict.evidence)
 
 
-def test_a_port_whose_state_cannot_be_told_is_unknown() -> None:
+def test_a_port_whose_state_cannot_be_reported_is_unknown() -> None:
     history = History("n1")
     history.inventory = Inventory(node="n1", subjects=frozenset({PORT}))
     absent = {(PORT, name): "reads '4: ACT'" for name in ("port_up", "port_outage_seconds", "port_state")}
@@ -264,14 +264,14 @@ def test_a_port_found_down_by_the_first_look_is_given_no_duration_and_no_countdo
 
 
 def test_one_look_says_that_earlier_outages_are_not_judged() -> None:
-    said = "one reading: outages before it are not judged"
+    message = "one reading: outages before it are not judged"
     verdict = ask({})
-    assert said in verdict.evidence
-    assert verdict.summary() == f"2 of 2 pass ({said})"
-    assert ask({**down(0.0), "port_flaps_24h": 1.0}).evidence == (said,), "one look cannot count flaps"
+    assert message in verdict.evidence
+    assert verdict.summary() == f"2 of 2 pass ({message})"
+    assert ask({**down(0.0), "port_flaps_24h": 1.0}).evidence == (message,), "one look cannot count flaps"
 
 
-def test_a_port_of_the_manifest_that_is_not_there_is_said_to_be_missing_in_words() -> None:
+def test_a_port_of_the_manifest_that_is_not_there_is_reported_to_be_missing_in_words() -> None:
     history = History("n1")
     history.inventory = Inventory(node="n1", subjects=frozenset({PORT, PEER}))
     history.add(
@@ -318,33 +318,33 @@ def test_an_outage_is_held_against_a_job_until_its_watchdog_would_have_spoken(ag
     assert row(ask(ended, {"job_nccl_version": "2.21.5"})).health is health
 
 
-def test_the_watchdog_is_told_to_come_or_to_be_late() -> None:
-    def said(seconds: float) -> str:
+def test_the_watchdog_is_reported_to_come_or_to_be_late() -> None:
+    def message(seconds: float) -> str:
         return row(ask(down(seconds), {"job_nccl_version": "2.21.5"})).reason
 
-    assert "watchdog would notice in 0.5 s" in said(599.5)
-    assert "watchdog should have noticed by now" in said(600.0)
-    assert "failed over" not in said(600.0)
+    assert "watchdog would notice in 0.5 s" in message(599.5)
+    assert "watchdog should have noticed by now" in message(600.0)
+    assert "failed over" not in message(600.0)
 
 
-def test_a_job_that_waits_for_ever_is_told_to() -> None:
+def test_a_job_that_waits_for_ever_is_reported_to() -> None:
     found = row(ask(down(50.0), {"job_nccl_ib_timeout": 0.0}))
     assert "connections wait for ever, by the transport timeout of job 0" in found.reason
     assert (found.limit, found.reason.endswith(")")) == (None, True)
 
 
-def test_where_nobody_can_tell_the_jobs_the_countdown_says_so() -> None:
+def test_where_no_one_can_report_the_jobs_the_countdown_says_so() -> None:
     found = row(ask(down(5.0), blind_jobs=True))
     assert found.health is Health.DEGRADED
     assert found.reason.endswith("whether a job was using it is not known")
 
 
-def test_a_port_that_is_up_again_is_not_said_to_be_disabled() -> None:
+def test_a_port_that_is_up_again_is_not_reported_to_be_disabled() -> None:
     found = row(ask({"port_down_seconds_10m": 61.0, "port_phys_state": 3.0}))
     assert found.reason == "down 61 s in the last 10 min, limit 60 s"
 
 
-def test_of_equal_downtimes_the_shortest_window_is_told() -> None:
+def test_of_equal_downtimes_the_shortest_window_is_reported() -> None:
     found = row(ask({"port_down_seconds_10m": 8.0, "port_down_seconds_1h": 21.0}))
     assert found.reason == "down 8.0 s in the last 10 min, limit 7.5 s"
     worse = row(ask({"port_down_seconds_10m": 8.0, "port_down_seconds_1h": 121.0}))
@@ -392,22 +392,22 @@ def test_flaps_are_counted_once_they_were_watched() -> None:
     assert "went down" not in "".join(looked({"port_down_seconds_24h": 5.0}, {"port_down_seconds_24h": 5.0}).evidence)
 
 
-def test_the_end_of_an_outage_is_told_to_be_uncertain_only_if_it_is() -> None:
+def test_the_end_of_an_outage_is_reported_to_be_uncertain_only_if_it_is() -> None:
     certain = {"port_last_outage_seconds": 3.0, "port_last_outage_at_most_seconds": 3.0}
     assert looked(certain, certain).evidence == ()
     blind = {"port_last_outage_seconds": 0.0, "port_last_outage_at_most_seconds": 0.5}
-    (said,) = looked(blind, blind).evidence
-    assert said == "nic mlx5_0/1: last outage at least 0.0 s, at most 0.5 s: its end was not observed"
+    (message,) = looked(blind, blind).evidence
+    assert message == "nic mlx5_0/1: last outage at least 0.0 s, at most 0.5 s: its end was not observed"
 
 
-@pytest.mark.parametrize(("downed", "told"), [(254.0, False), (255.0, True)])
-def test_a_counter_of_outages_at_its_end_is_told(downed: float, told: bool) -> None:
+@pytest.mark.parametrize(("downed", "expected"), [(254.0, False), (255.0, True)])
+def test_a_counter_of_outages_at_its_end_is_reported(downed: float, expected: bool) -> None:
     values: dict[str, Value] = {"port_link_downed_total": downed}
-    assert any("counts no further" in said for said in looked(values, values).evidence) is told
+    assert any("counts no further" in message for message in looked(values, values).evidence) is expected
 
 
-@pytest.mark.parametrize(("writable", "told"), [(0.0, True), (1.0, False)])
-def test_a_ledger_that_cannot_be_written_is_told(writable: float, told: bool) -> None:
+@pytest.mark.parametrize(("writable", "expected"), [(0.0, True), (1.0, False)])
+def test_a_ledger_that_cannot_be_written_is_reported(writable: float, expected: bool) -> None:
     history = History("n1")
     history.inventory = Inventory(node="n1", subjects=frozenset({PORT}))
     for at in (NOW - 30, NOW):
@@ -416,7 +416,7 @@ def test_a_ledger_that_cannot_be_written_is_told(writable: float, told: bool) ->
         absent = {(NODE, "port_ledger_file"): "read-only file system"}
         history.add(Reading(source="infiniband", at=at, signals=signals, absent=absent))
     evidence = CHECK(history.window(NOW, CHECK.span)).evidence
-    assert evidence == (("outages are kept in memory only: read-only file system",) if told else ())
+    assert evidence == (("outages are kept in memory only: read-only file system",) if expected else ())
 
 
 def test_ports_that_were_never_up_are_counted() -> None:

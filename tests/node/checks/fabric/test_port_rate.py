@@ -51,7 +51,7 @@ def test_the_manifest_wins_over_peers() -> None:
     assert "the manifest says 400 Gb/s" in row(verdict, 0).reason
 
 
-def test_all_ports_on_a_slower_switch_pass_and_it_is_told() -> None:
+def test_all_ports_on_a_slower_switch_pass_and_it_is_reported() -> None:
     verdict = ask({RATE: 2.5e10}, {RATE: 2.5e10})
     assert verdict.health is Health.PASS
     assert "ConnectX-7 that can do 400 Gb/s" in verdict.evidence[0]
@@ -87,7 +87,7 @@ def test_another_board_function_or_link_layer_is_no_peer_either() -> None:
     assert same_function.health is Health.FAIL
 
 
-def test_a_port_at_the_catalogs_rate_is_not_told_of() -> None:
+def test_a_port_at_the_catalogs_rate_is_not_reported_of() -> None:
     assert ask({}, {}).evidence == ()
     assert ask({"port_hca_type": "MT0000", RATE: 1.25e9}).evidence == ()
 

@@ -75,14 +75,14 @@ def node(signals: list[Signal], *subjects: Subject, expect: tuple[Subject, ...] 
     return CHECK(history.window(0, 600))
 
 
-def test_ports_that_were_never_up_and_nobody_lists_leave_the_node_unknown() -> None:
+def test_ports_that_were_never_up_and_no_one_lists_leave_the_node_unknown() -> None:
     never = [Signal(PORTS[0], "port_expected", 0.0), Signal(PORTS[0], "port_up", 0.0)]
     verdict = node(never)
     assert [(row.subject, row.health) for row in verdict.rows] == [("node/n1", Health.UNKNOWN)]
     assert "no port was ever up" in verdict.summary()
 
 
-def test_what_is_usual_for_two_models_on_one_node_nobody_knows() -> None:
+def test_what_is_usual_for_two_models_on_one_node_no_one_knows() -> None:
     up = [Signal(PORTS[0], name, 1.0) for name in ("port_expected", "port_up")]
     mixed = [Signal(GPU, "gpu_model", "NVIDIA H100 80GB HBM3"), Signal("node/n1/gpu/1", "gpu_model", "NVIDIA L40S")]
     verdict = node(up + mixed, PORTS[0], GPU, "node/n1/gpu/1")
@@ -90,7 +90,7 @@ def test_what_is_usual_for_two_models_on_one_node_nobody_knows() -> None:
     assert node(up + mixed[:1], PORTS[0], GPU).health is Health.DEGRADED
 
 
-def test_a_port_whose_state_is_not_told_is_unknown_and_one_without_a_name_is_down() -> None:
+def test_a_port_whose_state_is_not_reported_is_unknown_and_one_without_a_name_is_down() -> None:
     verdict = node([Signal(PORTS[0], "port_expected", 1.0)], PORTS[0])
     assert verdict.health is Health.UNKNOWN
     stateless = [Signal(PORTS[0], "port_expected", 1.0), Signal(PORTS[0], "port_up", 0.0)]

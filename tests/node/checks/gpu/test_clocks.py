@@ -84,7 +84,7 @@ def test_an_excuse_counts_for_two_minutes(excused_until: float, health: Health) 
     assert tray.ask(CHECK).health is health
 
 
-def test_a_gpu_whose_highest_clock_is_not_told_is_not_blamed() -> None:
+def test_a_gpu_whose_highest_clock_is_not_reported_is_not_blamed() -> None:
     tray = Tray().every(10.0, 300.0, gpu_clock_sm_hertz=345e6, gpu_utilization_ratio=1.0)
     assert tray.ask(CHECK).health is Health.PASS
 
@@ -94,7 +94,7 @@ def test_a_gpu_without_a_clock_is_unknown_beside_the_others() -> None:
     assert tray.healths(CHECK) == [Health.UNKNOWN, Health.PASS, Health.PASS, Health.PASS]
 
 
-def test_the_row_tells_the_clock_and_the_least_it_should_be() -> None:
+def test_the_row_reports_the_clock_and_the_least_it_should_be() -> None:
     row = running(345e6).row(CHECK)
     assert (row.value, row.limit) == (pytest.approx(345e6), pytest.approx(0.6 * 1980e6))
     assert "held there" not in row.reason
@@ -104,8 +104,8 @@ def test_a_clock_or_a_load_that_is_new_is_not_judged() -> None:
     for late in ("gpu_clock_sm_hertz", "gpu_utilization_ratio"):
         tray = Tray()
         while tray.now < 300.0:
-            told = {"gpu_clock_sm_hertz": 345e6, "gpu_utilization_ratio": 1.0}
+            result = {"gpu_clock_sm_hertz": 345e6, "gpu_utilization_ratio": 1.0}
             if tray.now < 200.0:
-                del told[late]
-            tray.read(tray.now + 10.0, **told, **MOST)
+                del result[late]
+            tray.read(tray.now + 10.0, **result, **MOST)
         assert tray.row(CHECK).health is Health.PASS

@@ -101,12 +101,12 @@ def test_a_failure_counts_before_a_skip_and_a_skip_before_a_warning() -> None:
     assert failed.reason == "DCGM fails 1 tests: without a word why"
 
 
-def test_a_pass_tells_how_many_tests_it_rests_on() -> None:
+def test_a_pass_reports_how_many_tests_it_rests_on() -> None:
     assert ask(dict.fromkeys(GPUS, GOOD)).rows[0].value == 5.0
     assert {row.value for row in ask({NODE: GOOD}).rows} == {5.0}
 
 
-def test_a_diagnostic_that_tells_only_what_passed_is_believed() -> None:
+def test_a_diagnostic_that_reports_only_what_passed_is_believed() -> None:
     history = History("n1")
     history.inventory = Inventory(node="n1", subjects=frozenset(GPUS[:1]))
     signals = [Signal(GPUS[0], "dcgm_diag_tests_passed", 0.0)]

@@ -116,7 +116,7 @@ def test_parts_alone_or_the_total_alone_are_enough_to_pass() -> None:
     assert part.row(CHECK).health is Health.PASS
 
 
-def test_a_place_that_is_not_counted_is_not_told() -> None:
+def test_a_place_that_is_not_counted_is_not_reported() -> None:
     tray = Tray().read(0.0, gpu_ecc_mode=1.0, gpu_ecc_volatile_uncorrected_total=2.0)
     assert "(place not reported)" in tray.row(CHECK).reason
     tray = Tray().read(0.0, gpu_ecc_mode=1.0, gpu_ecc_volatile_uncorrected_dram_total=2.0)
@@ -128,11 +128,11 @@ def test_a_clean_life_is_no_evidence() -> None:
     assert clean.ask(CHECK).evidence == ()
 
 
-def test_a_gpu_that_does_not_tell_its_mode_is_unknown() -> None:
+def test_a_gpu_that_does_not_report_its_mode_is_unknown() -> None:
     tray = Tray().read(0.0, gpu_ecc_mode={1: 1.0, 2: 1.0, 3: 1.0}, gpu_ecc_volatile_uncorrected_total=0.0)
     assert tray.healths(CHECK) == [Health.UNKNOWN, Health.PASS, Health.PASS, Health.PASS]
 
 
-def test_ecc_that_is_off_tells_the_mode_that_is_wanted() -> None:
+def test_ecc_that_is_off_reports_the_mode_that_is_wanted() -> None:
     row = Tray().read(0.0, gpu_ecc_mode=0.0).row(CHECK)
     assert (row.value, row.limit) == (0.0, 1.0)

@@ -56,7 +56,7 @@ def test_a_model_without_fabric_state_is_not_asked(model: str) -> None:
     assert (row.health, row.reason.startswith("catalog:")) == (Health.NOT_APPLICABLE, True)
 
 
-def test_an_h100_that_does_not_tell_is_unknown() -> None:
+def test_an_h100_that_does_not_report_is_unknown() -> None:
     assert Tray().read(0.0).missing(0, "gpu_fabric_state").row(CHECK).health is Health.UNKNOWN
 
 
@@ -99,11 +99,11 @@ def test_a_configuration_that_is_not_known_to_be_wrong_passes(configuration: int
         (0x16A, FailureClass.CRASH),
     ],
 )
-def test_a_slow_fabric_is_told_from_a_broken_one(mask: int, failure_class: FailureClass) -> None:
+def test_a_slow_fabric_is_reported_from_a_broken_one(mask: int, failure_class: FailureClass) -> None:
     assert Tray().read(0.0, **fabric(3, mask=mask)).ask(CHECK).failure_class is failure_class
 
 
-def test_all_four_bits_at_once_are_told_by_the_gravest() -> None:
+def test_all_four_bits_at_once_are_reported_by_the_gravest() -> None:
     assert Tray().read(0.0, **fabric(3, mask=0x155)).row(CHECK).reason == "NVLink bandwidth is degraded"
     assert Tray().read(0.0, **fabric(3, mask=0x1FF)).row(CHECK).health is Health.PASS  # both bits: not a yes
 
@@ -120,12 +120,12 @@ def test_only_joining_is_waited_for() -> None:
     assert (row.health, row.reason, row.limit) == (Health.FAIL, "joining the NVLink fabric has not started", 3.0)
 
 
-def test_an_error_while_joining_is_told_with_its_number() -> None:
+def test_an_error_while_joining_is_reported_with_its_number() -> None:
     row = Tray().read(0.0, **fabric(3, status=15)).row(CHECK)
     assert (row.value, row.reason) == (15.0, "joining the NVLink fabric ended with error 15")
 
 
-def test_a_gpu_that_tells_its_state_alone_passes() -> None:
+def test_a_gpu_that_reports_its_state_alone_passes() -> None:
     row = Tray().read(0.0, gpu_fabric_state=3.0).row(CHECK)
     assert (row.health, row.value) == (Health.PASS, 3.0)
 

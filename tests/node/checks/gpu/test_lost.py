@@ -47,14 +47,14 @@ def test_xid_79_fails_its_gpu_and_no_other_xid_does() -> None:
     assert "fallen off the bus" in tray.row(CHECK, 2).reason
 
 
-def test_a_gpu_that_the_driver_still_talks_to_is_not_lost_whatever_the_kernel_said() -> None:
+def test_a_gpu_that_the_driver_still_talks_to_is_not_lost_whatever_the_kernel_reported() -> None:
     tray = listed().happened(Event(kind="gpu_lost", at=0.0, text="fallen off the bus", device="0000:12:00"))
     assert tray.healths(CHECK)[2] is Health.FAIL, "nothing was read since"
     tray.read(10.0)
     assert tray.healths(CHECK)[2] is Health.PASS
 
 
-def test_a_loss_without_xid_of_a_device_nobody_knows_fails_too() -> None:
+def test_a_loss_without_xid_of_a_device_no_one_knows_fails_too() -> None:
     tray = listed().happened(Event(kind="gpu_lost", at=0.0, text="has fallen off the bus", device="0000:77:00"))
     verdict = tray.ask(CHECK)
     assert [row.subject for row in verdict.rows if row.health is Health.FAIL] == ["node/n1/pci/0000:77:00"]
@@ -79,17 +79,17 @@ def failed(tray: Tray) -> list[str]:
     return [row.subject for row in tray.ask(CHECK).rows if row.health is Health.FAIL]
 
 
-def test_a_gpu_lost_before_its_address_was_told_is_the_one_left_over_on_the_bus() -> None:
+def test_a_gpu_lost_before_its_address_was_reported_is_the_one_left_over_on_the_bus() -> None:
     tray = lost_at_once(*ADDRESSES.values())
     assert failed(tray) == ["node/n1/gpu/3"]
     assert "0000:13:00.0" in tray.row(CHECK, 3).reason
 
 
-def test_where_two_are_left_over_on_the_bus_nobody_guesses() -> None:
+def test_where_two_are_left_over_on_the_bus_no_one_guesses() -> None:
     assert failed(lost_at_once(*ADDRESSES.values(), "0000:1f:00.0")) == ["node/n1/gpu/3", "node/n1/pci/0000:13:00"]
 
 
-def test_the_manifest_tells_where_a_lost_gpu_sits() -> None:
+def test_the_manifest_reports_where_a_lost_gpu_sits() -> None:
     tray = lost_at_once(*ADDRESSES.values(), "0000:1f:00.0")
     expect = {"node/n1/gpu/3": {"gpu_pci_address": ADDRESSES[3]}}
     tray.history.inventory = replace(tray.history.inventory, expect=expect)
@@ -132,7 +132,7 @@ def test_a_gpu_that_cannot_be_opened_is_unknown() -> None:
     assert (tray.row(CHECK, 3).health, "cannot open" in tray.row(CHECK, 3).reason) == (Health.UNKNOWN, True)
 
 
-def test_without_a_driver_nobody_can_tell() -> None:
+def test_without_a_driver_no_one_can_report() -> None:
     history = History("n1")
     history.promise("nvml", CHECK.reads)
     history.add(Reading(source="nvml", at=0.0, blind="the NVIDIA kernel driver is not loaded"))
@@ -151,13 +151,13 @@ def test_a_lost_gpu_is_one_of_none_and_one_that_is_there_none() -> None:
     assert (extra.value, extra.limit) == (1.0, 0.0)
 
 
-def test_a_lost_gpu_whose_place_nobody_knows_says_what_the_driver_said() -> None:
+def test_a_lost_gpu_whose_place_no_one_knows_says_what_the_driver_reported() -> None:
     tray = Tray().read(0.0, gpu_lost={0: 1.0, 1: 1.0})
     tray.missing(0, "gpu_temperature_celsius", reason="GPU is lost")
     assert tray.row(CHECK).reason == "GPU is lost"
 
 
-def test_only_lost_gpus_are_told_with_their_serial_numbers() -> None:
+def test_only_lost_gpus_are_reported_with_their_serial_numbers() -> None:
     assert listed().ask(CHECK).evidence == ()
     nameless = Tray().read(0.0, gpu_pci_address=ADDRESSES, gpu_lost={0: 1.0, 1: 0.0, 2: 0.0, 3: 0.0})
     assert nameless.ask(CHECK).evidence == ()
@@ -174,13 +174,13 @@ def test_what_on_the_bus_is_no_gpu_or_was_listed_before_is_not_missed() -> None:
     assert failed(tray) == []
 
 
-def test_a_loss_on_the_bus_that_the_kernel_told_already_is_one_row() -> None:
+def test_a_loss_on_the_bus_that_the_kernel_reported_already_is_one_row() -> None:
     tray = on_the_bus(listed(), *ADDRESSES.values(), "0000:1f:00.0")
     tray.happened(Event(kind="gpu_lost", at=0.0, text="gone", device="0000:1f:00.0"))
     assert failed(tray) == ["node/n1/pci/0000:1f:00.0"]
 
 
-def test_an_event_without_a_device_tells_of_nobody() -> None:
+def test_an_event_without_a_device_reports_of_no_one() -> None:
     tray = listed().happened(Event(kind="gpu_lost", at=0.0, text="gone"))
     assert failed(tray) == []
     tray.happened(Event(kind="gpu_lost", at=0.0, text="gone", subject=tray.gpus[2]))

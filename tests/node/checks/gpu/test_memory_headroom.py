@@ -50,7 +50,7 @@ def test_a_twentieth_of_the_memory_may_be_the_drivers(share: float, health: Heal
 
 
 @pytest.mark.parametrize(("used", "health"), [(2.0, Health.PASS), (2.01, Health.DEGRADED)])
-def test_two_gibibytes_may_be_taken_by_nobody(used: float, health: Health) -> None:
+def test_two_gibibytes_may_be_taken_by_no_one(used: float, health: Health) -> None:
     row = memory(used=used * GIB).row(CHECK)
     assert (row.health, row.value, row.limit) == (health, used * GIB, 2.0 * GIB)
 
@@ -60,7 +60,7 @@ def test_where_processes_are_not_counted_nothing_is_left_over() -> None:
     assert tray.row(CHECK).health is Health.UNKNOWN
 
 
-def test_memory_that_is_not_told_is_unknown() -> None:
+def test_memory_that_is_not_reported_is_unknown() -> None:
     values = {"gpu_processes": 0.0, "gpu_memory_total_bytes": TOTAL, "gpu_memory_used_bytes": 0.0}
     for name in ("gpu_memory_total_bytes", "gpu_memory_used_bytes"):
         tray = Tray().read(0.0, **{**values, name: {1: values[name]}})

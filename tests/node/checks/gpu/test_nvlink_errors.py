@@ -131,6 +131,6 @@ def test_one_counter_is_enough() -> None:
     assert tray.row(CHECK).health is Health.PASS
 
 
-def test_a_gpu_that_does_not_tell_its_lanes_is_unknown() -> None:
+def test_a_gpu_that_does_not_report_its_lanes_is_unknown() -> None:
     tray = Tray().read(0.0, **{**QUIET, "gpu_nvlink_active_lanes": {1: 18.0}})
     assert tray.healths(CHECK)[:2] == [Health.UNKNOWN, Health.PASS]

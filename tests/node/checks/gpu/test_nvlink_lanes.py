@@ -63,7 +63,7 @@ def test_lanes_that_mig_switches_off_are_not_asked_for() -> None:
     assert Tray().read(0.0, gpu_nvlink_active_lanes=0.0, gpu_mig_mode=1.0).row(CHECK).health is Health.FAIL
 
 
-def test_lanes_that_the_driver_does_not_tell_of_a_split_gpu_are_not_asked_for() -> None:
+def test_lanes_that_the_driver_does_not_report_of_a_split_gpu_are_not_asked_for() -> None:
     tray = Tray().read(0.0, gpu_mig_mode={0: 1.0, 1: 0.0, 2: 1.0})
     for gpu in (0, 1):
         tray.missing(gpu, LANES, reason="not supported by this GPU/driver while MIG is enabled")
@@ -83,12 +83,12 @@ def test_an_unknown_model_without_manifest_is_unknown() -> None:
     assert (row.health, "neither catalog nor manifest" in row.reason) == (Health.UNKNOWN, True)
 
 
-def test_an_h100_that_does_not_tell_is_unknown() -> None:
+def test_an_h100_that_does_not_report_is_unknown() -> None:
     tray = Tray().read(0.0).missing(0, LANES, reason="the GPU is lost")
     assert (tray.row(CHECK).health, tray.row(CHECK).reason) == (Health.UNKNOWN, "the GPU is lost")
 
 
-def test_a_lane_down_without_a_name_is_told_by_its_number() -> None:
+def test_a_lane_down_without_a_name_is_reported_by_its_number() -> None:
     row = Tray().read(0.0, gpu_nvlink_active_lanes=17.0).row(CHECK)
     assert (row.reason, row.value, row.limit) == ("17 of 18 NVLink lanes are up", 17.0, 18.0)
 
@@ -99,7 +99,7 @@ def test_siblings_of_another_model_set_no_measure_for_a_bridge() -> None:
     assert set(tray.healths(CHECK)) == {Health.PASS}
 
 
-def test_a_bridge_that_the_driver_does_not_tell_of_is_not_fitted() -> None:
+def test_a_bridge_that_the_driver_does_not_report_of_is_not_fitted() -> None:
     tray = Tray(model="NVIDIA H100 PCIe").read(0.0).missing(0, LANES).missing(1, LANES, reason="the GPU is lost")
     assert tray.healths(CHECK)[:2] == [Health.NOT_APPLICABLE, Health.UNKNOWN]
     assert "bridge of the" in tray.row(CHECK, 0).reason

@@ -20,6 +20,6 @@ def test_persistence_off_degrades_its_gpu_and_silence_is_unknown() -> None:
     assert healths == {GPUS[0]: Health.PASS, GPUS[1]: Health.DEGRADED, GPUS[2]: Health.UNKNOWN}
 
 
-def test_a_row_tells_the_mode_and_the_one_that_is_wanted() -> None:
+def test_a_row_reports_the_mode_and_the_one_that_is_wanted() -> None:
     row = Tray().read(0.0, gpu_persistence_mode=0.0).row(CHECK)
     assert (row.value, row.limit) == (0.0, 1.0)

@@ -12,10 +12,10 @@ GPUS = tuple(f"node/n1/gpu/{index}" for index in range(3))
 AT = tuple(f"0000:1{index}:00.0" for index in range(3))
 
 
-def seen(told: dict[str, dict[str, Value]], *on_bus: str, **inventory: object) -> Window:
+def seen(expected: dict[str, dict[str, Value]], *on_bus: str, **inventory: object) -> Window:
     history = History("n1")
     bus = {f"node/n1/pci/{address}": {"pci_role": "gpu"} for address in on_bus}
-    everything: dict[str, dict[str, Value]] = {**told, **bus}
+    everything: dict[str, dict[str, Value]] = {**expected, **bus}
     subjects = frozenset(one for one in everything if one != "node/n1")
     history.inventory = replace(Inventory(node="n1", subjects=subjects), **inventory)  # type: ignore[arg-type]
     signals = [Signal(about, name, value) for about, values in everything.items() for name, value in values.items()]
@@ -29,9 +29,9 @@ def gpu(index: int, address: str = "", lost: float = 0.0) -> dict[str, dict[str,
 
 
 def test_the_drivers_word_comes_first_then_what_was_seen_then_the_manifest() -> None:
-    told = gpu(0, AT[0]) | gpu(1) | gpu(2, lost=1.0)
+    result = gpu(0, AT[0]) | gpu(1) | gpu(2, lost=1.0)
     window = seen(
-        told,
+        result,
         by_device={"0000:99:00.0": GPUS[0], AT[1]: GPUS[1], "0000:88:00": GPUS[2], "0000:77:00.0": "node/n1/nic/x"},
         expect={GPUS[2]: {"gpu_pci_address": AT[2]}, GPUS[0]: {"gpu_pci_address": "0000:66:00.0"}},
     )

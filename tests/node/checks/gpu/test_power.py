@@ -77,7 +77,7 @@ def test_a_gpu_that_jobs_share_is_not_compared() -> None:
     assert busy(STARVED, jobs={**ALL, "8": "2"}).row(CHECK, 2).health is Health.PASS
 
 
-def test_while_nobody_can_tell_the_jobs_nothing_is_compared() -> None:
+def test_while_no_one_can_report_the_jobs_nothing_is_compared() -> None:
     assert busy(STARVED, jobs={}).row(CHECK, 2).health is Health.PASS
 
 
@@ -106,7 +106,7 @@ def test_without_a_default_or_a_manifest_no_cap_is_too_low() -> None:
     assert (row.health, row.value, row.limit) == (Health.PASS, 100.0, None)
 
 
-def test_a_gpu_that_does_not_tell_its_limit_is_unknown() -> None:
+def test_a_gpu_that_does_not_report_its_limit_is_unknown() -> None:
     tray = Tray().read(0.0, gpu_power_limit_watts={1: 700.0, 2: 700.0, 3: 700.0})
     assert tray.healths(CHECK) == [Health.UNKNOWN, Health.PASS, Health.PASS, Health.PASS]
 
@@ -144,10 +144,10 @@ def test_a_gpu_whose_load_or_power_is_new_is_not_compared() -> None:
     for late in ("gpu_power_watts", "gpu_utilization_ratio"):
         tray = Tray(4)
         while tray.now < 600.0:
-            told = {"gpu_power_watts": {0: 300.0, 1: 600.0, 2: 600.0, 3: 600.0}, "gpu_utilization_ratio": 1.0}
+            result = {"gpu_power_watts": {0: 300.0, 1: 600.0, 2: 600.0, 3: 600.0}, "gpu_utilization_ratio": 1.0}
             if tray.now < 500.0:
-                del told[late]
-            tray.read(tray.now + 10.0, **told, **LIMITS)
+                del result[late]
+            tray.read(tray.now + 10.0, **result, **LIMITS)
             tray.history.add(Reading(source="jobs", at=tray.now, signals=job("7", "0,1,2,3")))
         assert tray.row(CHECK, 0).health is Health.PASS
 
@@ -161,6 +161,6 @@ def test_a_job_that_changed_its_gpus_lately_is_not_compared() -> None:
     assert tray.row(CHECK, 2).health is Health.PASS
 
 
-def test_a_starving_gpu_tells_the_least_it_should_draw() -> None:
+def test_a_starving_gpu_reports_the_least_it_should_draw() -> None:
     row = busy(STARVED).row(CHECK, 2)
     assert (row.value, row.limit) == (pytest.approx(300.0), pytest.approx(0.6 * 652.5))

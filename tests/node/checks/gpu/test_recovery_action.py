@@ -37,12 +37,12 @@ def silent(driver: str) -> Tray:
     return tray.missing(0, "gpu_recovery_action")
 
 
-def test_a_driver_too_old_to_tell_is_not_asked() -> None:
+def test_a_driver_too_old_to_report_is_not_asked() -> None:
     row = silent("535.183.06").row(CHECK)
     assert (row.health, row.reason.startswith("catalog:")) == (Health.NOT_APPLICABLE, True)
 
 
-def test_a_newer_driver_that_does_not_tell_is_unknown() -> None:
+def test_a_newer_driver_that_does_not_report_is_unknown() -> None:
     assert silent("570.158.01").row(CHECK).health is Health.UNKNOWN
     assert silent("").row(CHECK).health is Health.UNKNOWN
 
@@ -73,7 +73,7 @@ def test_a_gpu_that_only_says_reset_me_is_to_be_reset() -> None:
     assert (row.value, row.limit, "nvidia-smi -r" in tray.ask(CHECK).remedy) == (1.0, 0.0, True)
 
 
-def test_the_first_driver_that_tells_is_asked() -> None:
+def test_the_first_driver_that_reports_is_asked() -> None:
     since = recovery_action_since()
     assert silent(f"{since - 1}.10").row(CHECK).health is Health.NOT_APPLICABLE
     assert silent(f"{since}.10").row(CHECK).health is Health.UNKNOWN

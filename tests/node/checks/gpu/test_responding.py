@@ -29,7 +29,7 @@ def test_some_calls_that_fail_for_a_minute_degrade() -> None:
     assert tray.row(CHECK).health is Health.PASS
 
 
-def test_a_lost_gpu_is_told_by_gpu_lost() -> None:
+def test_a_lost_gpu_is_reported_by_gpu_lost() -> None:
     assert Tray().read(0.0, gpu_lost=1.0).row(CHECK).health is Health.NOT_APPLICABLE
 
 

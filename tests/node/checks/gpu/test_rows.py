@@ -108,12 +108,12 @@ def test_what_a_gpu_does_not_count_is_nothing_against_it() -> None:
     assert (pages.health, pages.value, rows.health, rows.value) == (Health.PASS, 0.0, Health.PASS, 0.0)
 
 
-def test_remapping_counts_where_a_gpu_tells_both() -> None:
+def test_remapping_counts_where_a_gpu_reports_both() -> None:
     tray = Tray().read(0.0, **CLEAN, gpu_retired_pages_single_bit=99.0, gpu_retired_pages_pending=1.0)
     assert tray.row(CHECK).health is Health.PASS
 
 
-def test_what_waits_or_failed_is_told_as_one_of_none() -> None:
+def test_what_waits_or_failed_is_reported_as_one_of_none() -> None:
     for name in ("gpu_remapped_rows_pending", "gpu_remapped_rows_failure"):
         row = Tray().read(0.0, **{**CLEAN, name: 1.0}).row(CHECK)
         assert (row.value, row.limit) == (1.0, 0.0)

@@ -23,7 +23,7 @@ def test_the_margin_is_compared_with_the_slowdown_point() -> None:
     assert "core at 90 C" in row.reason
 
 
-def test_the_catalog_knows_the_slowdown_point_where_the_driver_does_not_tell() -> None:
+def test_the_catalog_knows_the_slowdown_point_where_the_driver_does_not_report() -> None:
     b200 = Tray(model="NVIDIA B200").read(0.0, gpu_temperature_celsius=89.0, gpu_thermal_margin_celsius=-3.0)
     assert b200.row(CHECK).health is Health.DEGRADED
     assert with_margin(-3, 89, slowdown=None).row(CHECK).health is Health.FAIL
@@ -103,7 +103,7 @@ def test_without_a_margin_near_is_five_degrees_too(core: float, health: Health) 
     assert tray.row(CHECK).health is health
 
 
-def test_a_gpu_nobody_knows_slows_down_at_two_degrees_beyond_its_limit() -> None:
+def test_a_gpu_no_one_knows_slows_down_at_two_degrees_beyond_its_limit() -> None:
     def strange(margin: float) -> Health:
         tray = Tray(model="NVIDIA X1").read(0.0, gpu_temperature_celsius=89.0, gpu_thermal_margin_celsius=margin)
         return tray.row(CHECK).health
@@ -121,17 +121,17 @@ def test_a_gpu_nobody_knows_slows_down_at_two_degrees_beyond_its_limit() -> None
     ],
 )
 def test_memory_is_judged_by_its_own_limit_or_ninety_five(memory: float, limit: float | None, health: Health) -> None:
-    told = {} if limit is None else {"gpu_memory_max_temperature_celsius": limit}
-    assert with_margin(30, 60, gpu_memory_temperature_celsius=memory, **told).row(CHECK).health is health
+    result = {} if limit is None else {"gpu_memory_max_temperature_celsius": limit}
+    assert with_margin(30, 60, gpu_memory_temperature_celsius=memory, **result).row(CHECK).health is health
 
 
-def test_a_hot_core_is_told_before_hot_memory_and_hot_memory_before_a_core_nobody_can_judge() -> None:
+def test_a_hot_core_is_reported_before_hot_memory_and_hot_memory_before_a_core_no_one_can_judge() -> None:
     assert with_margin(-3, 90, gpu_memory_temperature_celsius=98.0).row(CHECK).health is Health.FAIL
     blind = Tray().read(0.0, gpu_temperature_celsius=60.0, gpu_memory_temperature_celsius=98.0)
     assert blind.row(CHECK).health is Health.DEGRADED
 
 
-def test_a_gpu_that_does_not_tell_its_temperature_is_unknown() -> None:
+def test_a_gpu_that_does_not_report_its_temperature_is_unknown() -> None:
     tray = Tray().read(0.0, gpu_temperature_celsius={1: 50.0}, gpu_thermal_margin_celsius=40.0)
     assert tray.healths(CHECK) == [Health.UNKNOWN, Health.PASS, Health.UNKNOWN, Health.UNKNOWN]
 

@@ -30,7 +30,7 @@ def test_front_and_rear_of_a_tray_may_differ() -> None:
     assert set(spread.healths(CHECK)) == {Health.PASS}
 
 
-def test_too_few_peers_are_not_compared_and_said_so() -> None:
+def test_too_few_peers_are_not_compared_and_reported_so() -> None:
     pair = tray({0: 50, 1: 85}, same(650, 2))
     assert pair.healths(CHECK) == [Health.PASS, Health.PASS]
     assert "too few to compare" in pair.ask(CHECK).evidence[0]
@@ -119,7 +119,7 @@ def test_three_peers_are_needed_and_another_model_is_none() -> None:
     assert mixed.row(CHECK, 2).health is Health.PASS
 
 
-def test_too_few_to_compare_is_said_up_to_three_gpus() -> None:
+def test_too_few_to_compare_is_reported_up_to_three_gpus() -> None:
     assert tray(same(50, 3), same(650, 3)).ask(CHECK).evidence == (
         "3 GPUs with power and temperature: too few to compare a GPU with its peers",
     )
@@ -140,7 +140,7 @@ def test_a_tenth_more_power_is_a_load_step(later: float, health: Health) -> None
     assert made.row(CHECK).health is health
 
 
-def test_the_temperatures_of_a_slope_are_told() -> None:
+def test_the_temperatures_of_a_slope_are_reported() -> None:
     row = climbing(3.0, (600.0, 600.0)).row(CHECK)
     assert row.reason == "warms by 3.0 C a minute at a constant 600 W (from 66 to 78 C)"
     assert (round(row.value, 1), row.limit) == (3.0, 2.0)  # type: ignore[call-overload]

@@ -45,7 +45,7 @@ def test_idle_and_power_capped_gpus_pass() -> None:
     assert minutes(Tray(), 10, POWER_CAP | IDLE).healths(CHECK) == [Health.PASS] * 4
 
 
-def test_a_single_throttled_sample_is_told_but_not_judged() -> None:
+def test_a_single_throttled_sample_is_reported_but_not_judged() -> None:
     tray = Tray().read(0.0, gpu_clock_event_reasons={0: 0, 1: BRAKE, 2: 0, 3: 0})
     assert tray.healths(CHECK) == [Health.PASS] * 4
     line, caveat = tray.ask(CHECK).evidence
@@ -53,13 +53,13 @@ def test_a_single_throttled_sample_is_told_but_not_judged() -> None:
     assert caveat == "one reading: rates are not judged"
 
 
-def test_a_warm_gpu_in_a_single_sample_is_told() -> None:
+def test_a_warm_gpu_in_a_single_sample_is_reported() -> None:
     tray = Tray().read(0.0, gpu_clock_event_reasons={0: 0, 1: SW_THERMAL, 2: 0, 3: 0})
     assert tray.row(CHECK, 1).health is Health.PASS
     assert "SW thermal slowdown in 1 of 1 minutes seen, too few" in tray.ask(CHECK).evidence[0]
 
 
-def test_after_a_minute_nothing_is_said_of_one_look() -> None:
+def test_after_a_minute_nothing_is_reported_of_one_look() -> None:
     assert minutes(Tray(), 3, IDLE).ask(CHECK).evidence == ()
 
 
@@ -69,14 +69,14 @@ def test_a_gpu_throttled_ever_since_it_is_seen_degrades_after_three_minutes() ->
     assert (row.health, "too few" in row.reason) == (Health.DEGRADED, True)
 
 
-def test_a_gpu_whose_reasons_nobody_read_is_unknown() -> None:
+def test_a_gpu_whose_reasons_no_one_read_is_unknown() -> None:
     tray = Tray().read(0.0, gpu_clock_event_reasons={0: 0, 1: 0, 2: 0})
     tray.missing(3, "gpu_clock_event_reasons", reason="the GPU is lost")
     row = tray.row(CHECK, 3)
     assert (row.health, row.reason) == (Health.UNKNOWN, "the GPU is lost")
 
 
-def test_evidence_tells_the_clocks() -> None:
+def test_evidence_reports_the_clocks() -> None:
     tray = Tray().read(
         0.0,
         gpu_clock_event_reasons=BRAKE,
@@ -121,7 +121,7 @@ def test_a_minute_of_watching_is_needed_to_judge() -> None:
     assert [watched(seconds) for seconds in (50.0, 60.0)] == ["one reading: rates are not judged", ""]
 
 
-def test_a_gpu_whose_clock_is_not_known_is_told_so() -> None:
+def test_a_gpu_whose_clock_is_not_known_is_reported_so() -> None:
     tray = Tray().read(0.0, gpu_clock_event_reasons={0: 0, 1: BRAKE, 2: 0, 3: 0})
     assert tray.ask(CHECK).evidence[0].endswith("too few to call it a fault; SM clock not known")
     assert len(tray.ask(CHECK).evidence) == 2

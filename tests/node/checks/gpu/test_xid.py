@@ -17,7 +17,7 @@ NOW = 1_700_000_000.0
 GPUS = ("node/n1/gpu/0", "node/n1/gpu/1")
 
 
-def heard(*lines: str, at: float = NOW - 60) -> list[Event]:
+def events_of(*lines: str, at: float = NOW - 60) -> list[Event]:
     """Events of kernel lines, one second apart."""
     log, folder = KernelLog(), EventFolder()
     for second, line in enumerate(lines):
@@ -44,7 +44,7 @@ def history(events: list[Event]) -> History:
 
 
 def judge(*lines: str, **limits: float) -> Verdict:
-    return CHECK(history(heard(*lines)).window(NOW, CHECK.span), limits)
+    return CHECK(history(events_of(*lines)).window(NOW, CHECK.span), limits)
 
 
 def row(verdict: Verdict, subject: str = GPUS[1]) -> Row:
@@ -153,8 +153,8 @@ def test_a_global_fatal_error_of_the_memory_manager_fails_the_node() -> None:
     assert "uvm" in CHECK.event_kinds
 
 
-def test_an_xid_of_a_gpu_that_is_lost_before_its_address_was_told_is_that_gpu_s() -> None:
-    past = history(heard(xid("79, GPU has fallen off the bus.", "c4")))
+def test_an_xid_of_a_gpu_that_is_lost_before_its_address_was_reported_is_that_gpu_s() -> None:
+    past = history(events_of(xid("79, GPU has fallen off the bus.", "c4")))
     lost, bus = "node/n1/gpu/2", "node/n1/pci/0000:c4:00.0"
     past.inventory = replace(past.inventory, subjects=frozenset({*GPUS, lost, bus}))
     past.add(Reading(source="nvml", at=NOW, signals=[Signal(lost, "gpu_lost", 1.0)]))
@@ -184,17 +184,17 @@ def test_a_program_that_faults_on_several_gpus_is_its_own_fault_however_often_it
 
 
 def test_a_fatal_xid_outlives_a_talkative_program_that_is_launched_again_and_again() -> None:
-    past = history(heard(xid("95, pid=1, Uncontained: x. RST: Yes, D-RST: No"), at=NOW - 7200))
+    past = history(events_of(xid("95, pid=1, Uncontained: x. RST: Yes, D-RST: No"), at=NOW - 7200))
     for launch in range(20):
         places = [f"GPC {gpc}, TPC {tpc}, SM {sm}" for gpc in range(8) for tpc in range(9) for sm in range(2)]
         lines = [xid(f"13, pid={5000 + launch}, name=train, Warp Exception on ({at}): x", "1b") for at in places]
-        past.add(Reading(source="kmsg", at=NOW, events=heard(*lines, at=NOW - 3600 + 150 * launch)))
+        past.add(Reading(source="kmsg", at=NOW, events=events_of(*lines, at=NOW - 3600 + 150 * launch)))
     verdict = CHECK(past.window(NOW, CHECK.span))
     assert row(verdict).health is Health.FAIL
     assert row(verdict, GPUS[0]).health is Health.DEGRADED, "the programs that faulted there are still distinguished"
 
 
-def test_lost_kernel_messages_are_told() -> None:
+def test_lost_kernel_messages_are_reported() -> None:
     past = history([])
     assert CHECK(past.window(NOW, CHECK.span)).evidence == ()
     gaps = [
@@ -205,14 +205,14 @@ def test_lost_kernel_messages_are_told() -> None:
     assert line.startswith("15 kernel messages were lost") and "30 s ago: an Xid" in line
 
 
-def test_an_xid_of_a_device_nobody_knows_still_gets_a_row() -> None:
+def test_an_xid_of_a_device_no_one_knows_still_gets_a_row() -> None:
     verdict = judge(xid("79, GPU has fallen off the bus.", "c4"))
     assert row(verdict, "node/n1/pci/0000:c4:00").health is Health.FAIL
     assert row(verdict).health is Health.PASS
 
 
 def test_old_events_are_forgotten_as_the_limit_says() -> None:
-    past = history(heard(xid("79, gone"), at=NOW - 7200))
+    past = history(events_of(xid("79, gone"), at=NOW - 7200))
     assert row(CHECK(past.window(NOW, CHECK.span))).health is Health.FAIL
     assert row(CHECK(past.window(NOW, CHECK.span), {"forget_seconds": 3600.0})).health is Health.PASS
 
@@ -244,7 +244,7 @@ def test_three_programs_are_several_and_two_are_not() -> None:
     assert [faults(71, 72), faults(71, 72, 73)] == [Health.PASS, Health.DEGRADED]
 
 
-def test_a_row_names_each_code_once_and_tells_the_last_in_words() -> None:
+def test_a_row_names_each_code_once_and_reports_the_last_in_words() -> None:
     found = row(judge(xid("79, gone"), xid("79, gone again"), xid("48, pid=1, x")))
     assert found.value == "79,48"
     assert found.reason.startswith("Xid 48, 58 s ago: ")
@@ -256,7 +256,7 @@ def test_a_row_names_each_code_once_and_tells_the_last_in_words() -> None:
 
 
 def test_repeats_of_one_line_are_counted() -> None:
-    event = replace(heard(xid("79, gone"))[0], count=3)
+    event = replace(events_of(xid("79, gone"))[0], count=3)
     assert row(CHECK(history([event]).window(NOW, CHECK.span))).reason.startswith("Xid 79, 3 times, 60 s ago: ")
 
 
@@ -265,18 +265,18 @@ def test_the_rest_of_a_gpus_xids_are_not_blamed_for_the_gravest() -> None:
     assert found.value == "79"
 
 
-def test_an_event_from_the_future_is_told_as_now() -> None:
-    past = history(heard(xid("79, gone"), at=NOW + 5))
+def test_an_event_from_the_future_is_reported_as_now() -> None:
+    past = history(events_of(xid("79, gone"), at=NOW + 5))
     assert "Xid 79, 0 s ago" in row(CHECK(past.window(NOW + 1, CHECK.span))).reason
 
 
-def test_the_faults_of_the_programs_that_speak_against_a_gpu_are_told() -> None:
+def test_the_faults_of_the_programs_that_speak_against_a_gpu_are_reported() -> None:
     found = row(judge(*(xid(f"31, pid={pid}, name=p{pid}, MMU Fault") for pid in (71, 72, 73))))
     assert found.reason.startswith("Xid 31, 3 times, 60 s ago: ")
     assert found.value == "31"
 
 
-def test_when_the_memory_manager_gave_up_is_told() -> None:
+def test_when_the_memory_manager_gave_up_is_reported() -> None:
     event = Event(
         kind="uvm", at=NOW - 5, text="uvm fatal", code="global_fatal_error", severity="fatal", action="restart_node"
     )

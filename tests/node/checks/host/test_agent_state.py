@@ -35,7 +35,7 @@ def test_a_ledger_that_cannot_be_written_degrades_a_disk_that_can() -> None:
     assert verdict(fine, Signal("node/n1", "port_ledger_writable", 1.0))[0] is Health.PASS
 
 
-def test_the_disks_own_trouble_is_told_first() -> None:
+def test_the_disks_own_trouble_is_reported_first() -> None:
     full = Signal("node/n1", "agent_state_trouble", "No space left on device")
     assert "No space left" in verdict(full, Signal("node/n1", "port_ledger_writable", 0.0))[1]
 

@@ -120,7 +120,7 @@ def test_a_hung_mount_is_the_storage_owners_crash() -> None:
     assert "has not answered for 40 s" in verdict.summary()
 
 
-def test_a_file_system_that_nobody_listed_is_judged_while_it_is_mounted_and_then_forgotten() -> None:
+def test_a_file_system_that_no_one_listed_is_judged_while_it_is_mounted_and_then_forgotten() -> None:
     volume = "node/n1/storage/pods/1/data"
     history = History("n1")
     seen = {"storage_hung_seconds": 40.0}
@@ -180,7 +180,7 @@ def test_stuck_processes(name: str, seconds: float, zombies: float, expected: He
 
 
 @pytest.mark.parametrize(
-    ("synchronised", "offset", "error", "said"),
+    ("synchronised", "offset", "error", "expected"),
     [
         (1.0, 0.0001, 0.01, ""),
         (0.0, 0.0, 16.0, "nothing synchronises"),
@@ -189,16 +189,16 @@ def test_stuck_processes(name: str, seconds: float, zombies: float, expected: He
         (1.0, 0.0, 3.0, "may be 3.0 s off"),
     ],
 )
-def test_the_clock_degrades_and_never_fails(synchronised: float, offset: float, error: float, said: str) -> None:
+def test_the_clock_degrades_and_never_fails(synchronised: float, offset: float, error: float, expected: str) -> None:
     verdict = ask(
         host_clock.CHECK,
         clock_synchronised=synchronised,
         clock_offset_seconds=offset,
         clock_max_error_seconds=error,
     )
-    assert verdict.health is (Health.DEGRADED if said else Health.PASS)
-    assert said in verdict.summary()
-    assert verdict.failure_class is (FailureClass.SLOWDOWN if said else None), "no job crashes of a wrong clock"
+    assert verdict.health is (Health.DEGRADED if expected else Health.PASS)
+    assert expected in verdict.summary()
+    assert verdict.failure_class is (FailureClass.SLOWDOWN if expected else None), "no job crashes of a wrong clock"
 
 
 def test_a_clock_that_cannot_be_asked_is_unknown() -> None:
@@ -280,12 +280,12 @@ def test_the_fabric_manager_is_missed_where_switches_or_the_model_need_it() -> N
     assert fabric("", 0.0, switches=4.0).health is Health.FAIL
 
 
-def test_nobody_knows_is_unknown_and_a_box_without_switches_is_not_asked() -> None:
+def test_no_one_knows_is_unknown_and_a_box_without_switches_is_not_asked() -> None:
     assert fabric("", 0.0).health is Health.UNKNOWN
     assert fabric("NVIDIA L40S", 0.0, lacks="fabric_manager").health is Health.NOT_APPLICABLE
 
 
-def test_whether_a_node_needs_the_fabric_manager_is_told_with_its_reason() -> None:
+def test_whether_a_node_needs_the_fabric_manager_is_reported_with_its_reason() -> None:
     switches = fabric("", 0.0, switches=4.0).rows[0]
     assert (switches.reason, switches.value, switches.limit) == (
         "nv-fabricmanager does not run, and this node has 4 NVSwitches",
@@ -326,13 +326,13 @@ def test_how_wrong_a_clock_may_be(offset: float, error: float, expected: Health,
 
 
 @pytest.mark.parametrize("missing", ["clock_synchronised", "clock_offset_seconds", "clock_max_error_seconds"])
-def test_a_clock_that_tells_only_a_part_is_unknown(missing: str) -> None:
-    told: dict[str, Value] = {"clock_synchronised": 1.0, "clock_offset_seconds": 0.0, "clock_max_error_seconds": 0.0}
-    del told[missing]
-    assert ask(host_clock.CHECK, **told).health is Health.UNKNOWN
+def test_a_clock_that_reports_only_a_part_is_unknown(missing: str) -> None:
+    result: dict[str, Value] = {"clock_synchronised": 1.0, "clock_offset_seconds": 0.0, "clock_max_error_seconds": 0.0}
+    del result[missing]
+    assert ask(host_clock.CHECK, **result).health is Health.UNKNOWN
 
 
-def test_a_clock_the_kernel_does_not_scale_is_told_and_the_governors_row_tells_what_is_wanted() -> None:
+def test_a_clock_the_kernel_does_not_scale_is_reported_and_the_governors_row_reports_what_is_wanted() -> None:
     assert ask(host_cpu_governor.CHECK, host_cpu_governor="none").evidence == (
         "the kernel does not scale the CPU's clock here",
     )
@@ -392,7 +392,7 @@ def test_how_full_a_disk_may_be(free: float, expected: Health, limit: float) -> 
     )
 
 
-def test_only_a_disk_that_is_read_only_is_told_of() -> None:
+def test_only_a_disk_that_is_read_only_is_reported_of() -> None:
     assert ask(host_filesystem.CHECK, DISK, mount_mounted=1.0, mount_read_only=0.0, mount_free_ratio=0.5).evidence == ()
     assert read_only("it was writable before").evidence == ()
     assert len(read_only("it was writable before", meant=1).evidence) == 1
@@ -407,20 +407,20 @@ def test_two_percent_of_main_memory_must_be_left(ratio: float, expected: Health)
     assert expected is Health.PASS or found.reason == "1.9 % of main memory is available, at least 2 % wanted"
 
 
-def test_main_memory_that_tells_only_a_part_is_unknown() -> None:
+def test_main_memory_that_reports_only_a_part_is_unknown() -> None:
     assert ask(host_memory.CHECK, host_memory_available_ratio=0.5).health is Health.UNKNOWN
     assert ask(host_memory.CHECK, host_memory_total_bytes=1.0).health is Health.UNKNOWN
 
 
-def test_the_way_to_gpu_memory_is_told_and_needs_both_ends() -> None:
+def test_the_way_to_gpu_memory_is_reported_and_needs_both_ends() -> None:
     seen: dict[str, Value] = {"host_modules_missing": 0.0, "host_gpudirect": "none"}
     for only in ("node/n1/gpu/0", "node/n1/nic/mlx5_0/1"):
         one = Inventory(node="n1", subjects=frozenset({NODE, only}))
         assert ask(host_modules.CHECK, inventory=one, **seen).health is Health.PASS
     assert ask(host_modules.CHECK, **seen).evidence == ()
     assert ask(host_modules.CHECK, host_modules_missing=0.0).evidence == ()
-    told = ask(host_modules.CHECK, **{**seen, "host_gpudirect": "dma_buf"})
-    assert told.evidence == ("NICs reach GPU memory by dma_buf",)
+    result = ask(host_modules.CHECK, **{**seen, "host_gpudirect": "dma_buf"})
+    assert result.evidence == ("NICs reach GPU memory by dma_buf",)
     assert ask(host_modules.CHECK).health is Health.UNKNOWN
     missing = row_of(ask(host_modules.CHECK, host_modules_missing=2.0, host_modules_missing_names="a, b"))
     assert (missing.value, missing.limit) == (2.0, 0.0)
@@ -464,14 +464,14 @@ def test_a_program_of_the_driver_that_hangs_is_the_drivers_fault() -> None:
     assert not processes(301.0, name="python (pid 7)").reason.endswith("hangs")
 
 
-def test_one_look_cannot_tell_how_long_processes_wait() -> None:
+def test_one_look_cannot_report_how_long_processes_wait() -> None:
     history = History("n1")
     names = ("host_processes_stuck", "host_process_stuck_seconds", "host_processes_zombie")
     caveat = "one reading: how long processes wait is not judged"
-    for at, said in ((0.0, caveat), (30.0, "")):
+    for at, message in ((0.0, caveat), (30.0, "")):
         history.add(Reading(source="host", at=at, signals=[Signal(NODE, name, 0.0) for name in names]))
         verdict = host_processes.CHECK(history.window(at, 600))
-        assert (row_of(verdict).reason, verdict.evidence[1:]) == (said, (caveat,) if said else ())
+        assert (row_of(verdict).reason, verdict.evidence[1:]) == (message, (caveat,) if message else ())
     for missing in names:
         part: dict[str, Value] = {name: 0.0 for name in names if name != missing}
         assert ask(host_processes.CHECK, **part).health is Health.UNKNOWN

@@ -97,7 +97,7 @@ def test_what_the_kernel_says_becomes_a_verdict(check: object, lines: list[str],
         assert verdict.remedy
 
 
-def test_a_switch_is_named_and_one_nobody_listed_gets_its_own_row() -> None:
+def test_a_switch_is_named_and_one_no_one_listed_gets_its_own_row() -> None:
     verdict = judged(nvswitch_sxid.CHECK, SXID % "20034, Fatal", (SXID % "20034, Fatal").replace("85", "86"))
     assert {row.subject: row.health for row in verdict.rows} == {
         SWITCH: Health.FAIL,
@@ -113,7 +113,7 @@ def test_where_no_switch_is_known_the_answer_is_about_the_node_and_not_given_for
     assert judged(nvswitch_sxid.CHECK, inventory=lacking).health is Health.NOT_APPLICABLE
 
 
-def test_what_is_no_fault_of_an_adapter_is_still_told() -> None:
+def test_what_is_no_fault_of_an_adapter_is_still_reported() -> None:
     verdict = judged(fabric_driver.CHECK, "mlx5_core 0000:5c:00.1: Port module event: module 1, Cable unplugged")
     assert "Cable unplugged" in verdict.evidence[0]
 
@@ -181,7 +181,7 @@ def test_many_corrected_errors_within_a_minute_are_a_burst(counts: list[int], ap
     assert host_memory_errors.CHECK(past.window(NOW, host_memory_errors.CHECK.span)).health is health
 
 
-def test_an_uncorrected_error_is_told_before_many_corrected_ones() -> None:
+def test_an_uncorrected_error_is_reported_before_many_corrected_ones() -> None:
     lines = ["EDAC MC0: 500 CE memory read error on DIMM_A1 (x)", "EDAC MC0: 1 UE memory read error on DIMM_A1 (x)"]
     verdict = judged(host_memory_errors.CHECK, *lines)
     assert (verdict.health, verdict.rows[0].value) == (Health.FAIL, 1)
@@ -193,13 +193,13 @@ def test_ten_nonfatal_errors_of_a_switch_are_borne(count: int, health: Health) -
     assert (row.health, row.value, row.limit) == (health, count, 10)
 
 
-def test_a_fatal_error_of_a_switch_is_told_whatever_else_it_said() -> None:
+def test_a_fatal_error_of_a_switch_is_reported_whatever_else_it_reported() -> None:
     row = judged(nvswitch_sxid.CHECK, SXID % "20034, Fatal", *[SXID % "12028, Non-fatal"] * 11).rows[0]
     assert (row.health, row.value, row.limit) == (Health.FAIL, 1, 0)
     assert row.reason.startswith("fatal SXid 20034 (")
 
 
-def test_the_gravest_word_of_a_lockup_is_told() -> None:
+def test_the_gravest_word_of_a_lockup_is_reported() -> None:
     soft = "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [x:1]"
     hung = "INFO: task python:7 blocked for more than 120 seconds."
     assert "inside the kernel itself" in judged(host_lockup.CHECK, "Oops: 0000 [#1] SMP NOPTI", soft).summary()
@@ -209,14 +209,14 @@ def test_the_gravest_word_of_a_lockup_is_told() -> None:
 
 def test_each_processor_that_slowed_down_is_counted_once() -> None:
     heat = "mce: CPU%d: Core temperature above threshold, cpu clock throttled"
-    said = judged(host_cpu_heat.CHECK, heat % 1, heat % 2, heat % 1).summary()
-    assert "of heat that slowed 2 processors" in said
+    message = judged(host_cpu_heat.CHECK, heat % 1, heat % 2, heat % 1).summary()
+    assert "of heat that slowed 2 processors" in message
 
 
 def test_those_who_were_killed_are_named_once() -> None:
     killed = "Out of memory: Killed process %d (%s)"
-    said = judged(host_oom.CHECK, killed % (7, "python"), killed % (8, "python"), killed % (9, "java")).summary()
-    assert "killed 3 processes (python, java)" in said
+    message = judged(host_oom.CHECK, killed % (7, "python"), killed % (8, "python"), killed % (9, "java")).summary()
+    assert "killed 3 processes (python, java)" in message
 
 
 def test_a_disk_that_is_nameless_is_called_a_disk() -> None:
@@ -226,7 +226,7 @@ def test_a_disk_that_is_nameless_is_called_a_disk() -> None:
     assert "nvme0: 1 error or timeout [" in some
 
 
-def test_how_long_a_file_server_has_not_answered_is_told_of_the_silent_ones() -> None:
+def test_how_long_a_file_server_has_not_answered_is_reported_of_the_silent_ones() -> None:
     silent = "nfs: server %s not responding, timed out"
     verdict = judged(host_storage_events.CHECK, silent % "a", silent % "b", "nfs: server b OK")
     assert "file servers do not answer: a for 30 s" in verdict.summary()
@@ -241,7 +241,7 @@ def test_a_module_that_was_plugged_in_again_is_forgiven_and_another_is_not() -> 
     assert judged(fabric_driver.CHECK, error, event % (0, "plugged")).health is Health.DEGRADED
 
 
-def test_an_adapter_is_known_by_the_address_its_port_tells() -> None:
+def test_an_adapter_is_known_by_the_address_its_port_reports() -> None:
     past = History("n1")
     past.inventory = Inventory(
         node="n1", subjects=frozenset({PORT, "node/n1/gpu/0"}), by_device={"0000:99:00.0": "node/n1/gpu/0"}
@@ -257,12 +257,12 @@ def test_an_adapter_is_known_by_the_address_its_port_tells() -> None:
     assert fabric_driver.CHECK(past.window(NOW, 60.0)).health is Health.PASS
 
 
-def test_an_adapter_in_trouble_that_is_no_cables_counts_though_nobody_uses_its_port() -> None:
+def test_an_adapter_in_trouble_that_is_no_cables_counts_though_no_one_uses_its_port() -> None:
     line = "mlx5_core 0000:5c:00.1: High temperature on sensors with bit set 0x1 0x0"
     assert judged(fabric_driver.CHECK, line).health is Health.DEGRADED
 
 
-def test_the_last_fatal_error_of_a_switch_is_the_one_that_is_told() -> None:
+def test_the_last_fatal_error_of_a_switch_is_the_one_that_is_reported() -> None:
     row = judged(nvswitch_sxid.CHECK, SXID % "20034, Fatal", SXID % "20009, Fatal").rows[0]
     assert row.reason.startswith("fatal SXid 20009 (")
     assert ", 2 in all [" in row.reason

@@ -87,7 +87,7 @@ def test_a_job_that_waits_for_ever_has_no_limit_and_no_port_means_no_outage() ->
     assert ask({**SET, "job_nccl_uses_rdma": 0.0}).rows[0].limit is None
 
 
-def test_nothing_is_advised_where_nothing_can_be_said() -> None:
+def test_nothing_is_advised_where_nothing_can_be_reported() -> None:
     assert ask({"job_processes": 1.0}).remedy == ""
     assert ask({"job_processes": 1.0}).rows[0].reason.startswith("no NCCL: ")
     nobody = ask({}).rows[0]

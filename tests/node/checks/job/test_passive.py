@@ -43,7 +43,7 @@ def test_one_look_is_not_enough():
     assert CHECK(window(lambda gpu: 1.98e9, minutes=1)).health is Health.UNKNOWN
 
 
-def test_a_job_nobody_sees_is_unknown():
+def test_a_job_no_one_sees_is_unknown():
     assert CHECK(History("4711").window(0.0, 600.0)).health is Health.UNKNOWN
 
 
@@ -68,7 +68,7 @@ def test_where_clocks_differ_anyway_six_times_that_is_needed(lowest, slow):
     assert bool(guilty(verdict)) is slow
 
 
-def test_the_row_tells_by_how_much_and_what_the_hardware_says():
+def test_the_row_reports_by_how_much_and_what_the_hardware_says():
     (row,) = (
         row for row in CHECK(window(lambda gpu: 0.99e9 if gpu == 11 else 1.98e9)).rows if row.health is Health.DEGRADED
     )

@@ -80,13 +80,13 @@ def test_links_are_compared_with_their_kind_and_four_are_needed():
     assert (few.health, few.summary()) == (Health.UNKNOWN, "llama: fewer than 4 links of a kind were reported")
 
 
-def test_the_row_of_a_slow_link_tells_by_how_much():
+def test_the_row_of_a_slow_link_reports_by_how_much():
     (row,) = (row for row in slow_by(0.5).rows if row.health is Health.DEGRADED)
     assert (round(row.value, 3), row.limit) == (0.5, 0.05)
     assert row.reason == "takes 50 % longer than links of its kind"
 
 
-def test_a_link_without_nodes_is_told_so():
+def test_a_link_without_nodes_is_reported_so():
     assert " between nodes not known" in slow_by(0.5, nodes={4: ""}).summary()
 
 
@@ -102,8 +102,8 @@ def test_a_node_with_a_link_that_is_not_slow_is_not_to_blame():
 
 
 def test_the_first_four_are_named() -> None:
-    said = CHECK(window(lambda link: 0.15 if link in (4, 6, 8, 10, 12) else 0.1)).summary()
-    assert "communication over ring:4, ring:6, ring:8, ring:10 and 1 more takes" in said
+    message = CHECK(window(lambda link: 0.15 if link in (4, 6, 8, 10, 12) else 0.1)).summary()
+    assert "communication over ring:4, ring:6, ring:8, ring:10 and 1 more takes" in message
 
 
 def test_a_node_that_has_a_good_link_too_is_not_to_blame() -> None:

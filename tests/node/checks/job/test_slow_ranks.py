@@ -28,18 +28,18 @@ def test_one_slow_gpu_is_named_with_its_place_its_price_and_why():
     ranks.tell(Ranks.rank(37), job_rank_hardware="thermal throttle", job_slow_since_seconds=50_520.0)
     verdict = CHECK(ranks.window())
     assert guilty(verdict) == {"job/llama/rank/37"}
-    said = verdict.summary()
-    assert "job llama is 10 % slow; rank 37 = node n4 GPU 5, thermal throttle" in said
-    assert "evicting it wins back 8.9 GPU-hours an hour" in said
+    message = verdict.summary()
+    assert "job llama is 10 % slow; rank 37 = node n4 GPU 5, thermal throttle" in message
+    assert "evicting it wins back 8.9 GPU-hours an hour" in message
 
 
 def test_whom_an_open_incident_explains_is_not_to_be_evicted():
     ranks = Ranks(96).look(lambda rank: jitter(rank) * (1.11 if rank == 37 else 1.0), 4)
     ranks.tell(Ranks.rank(37), job_rank_hardware="", job_rank_incident="cdu/c2", job_slow_since_seconds=50_520.0)
     verdict = CHECK(ranks.window())
-    said = verdict.summary()
-    assert "rank 37 = node n4 GPU 5, explained by the incident on cdu/c2" in said
-    assert "evicting" not in said and "no hardware signal" not in said
+    message = verdict.summary()
+    assert "rank 37 = node n4 GPU 5, explained by the incident on cdu/c2" in message
+    assert "evicting" not in message and "no hardware signal" not in message
     assert verdict.remedy == "follow the runbook of the incident on cdu/c2"
 
 
@@ -90,7 +90,7 @@ def test_a_stall_is_no_slow_rank_however_long_and_four_slow_looks_are_one():
     assert guilty(CHECK(ranks.window())) == {"job/llama/rank/3"}
 
 
-def test_a_small_slowdown_takes_longer_to_be_told_from_chance():
+def test_a_small_slowdown_takes_longer_to_be_reported_from_chance():
     ranks = Ranks(64).look(jitter, 6).look(slow_by(0.05), 5)
     assert CHECK(ranks.window()).health is Health.PASS
     ranks.look(slow_by(0.05), 5)
@@ -130,7 +130,7 @@ def test_too_few_peers_is_unknown(world):
     assert verdict.health is Health.UNKNOWN and "fewer than 3 ranks" in verdict.summary()
 
 
-def test_where_waiting_is_not_told_apart_nobody_is_blamed():
+def test_where_waiting_is_not_distinguished_no_one_is_blamed():
     ranks = Ranks(16).look(lambda rank: 1.5 if rank == 3 else 1.0)
     for rank in range(16):
         ranks.tell(Ranks.rank(rank), job_rank_split=0.0)
@@ -145,7 +145,7 @@ def test_a_rank_whose_waiting_is_in_its_computing_is_not_blamed_for_it():
     assert guilty(CHECK(ranks.window())) == set()
 
 
-def test_a_job_that_tells_nothing_is_unknown():
+def test_a_job_that_reports_nothing_is_unknown():
     assert CHECK(Ranks(0).window()).health is Health.UNKNOWN
 
 
@@ -202,7 +202,7 @@ def test_evidence_goes_back_twelve_looks():
     assert guilty(CHECK(ranks.window())) == set()
 
 
-def test_what_would_be_won_is_told_with_a_place_after_the_comma_below_ten():
+def test_what_would_be_won_is_reported_with_a_place_after_the_comma_below_ten():
     def won(world: int) -> str:
         ranks = Ranks(world).look(lambda rank: 1.2 if rank == 3 else 1.0, 6)
         return CHECK(ranks.window()).summary().rpartition("wins back ")[2]
@@ -212,12 +212,12 @@ def test_what_would_be_won_is_told_with_a_place_after_the_comma_below_ten():
 
 
 def test_four_are_named_and_the_rest_counted():
-    def said(count: int) -> str:
+    def message(count: int) -> str:
         slow = range(0, 8 * count, 8)
         return CHECK(Ranks(96).look(lambda rank: 1.2 if rank in slow else 1.0, 6).window()).summary()
 
-    assert "more" not in said(4)
-    assert " and 1 more; evicting them" in said(5)
+    assert "more" not in message(4)
+    assert " and 1 more; evicting them" in message(5)
 
 
 def test_a_node_is_named_as_one_only_if_all_of_it_is_slow():
@@ -228,7 +228,7 @@ def test_a_node_is_named_as_one_only_if_all_of_it_is_slow():
     assert "rank 3 = node n3 GPU 0, no hardware signal tells why" in single
 
 
-def test_a_row_tells_where_a_rank_is_and_by_how_much_it_is_slow():
+def test_a_row_reports_where_a_rank_is_and_by_how_much_it_is_slow():
     (row,) = (
         row for row in CHECK(Ranks(64).look(lambda rank: 1.2 if rank == 3 else 1.0, 6).window()).rows if row.reason
     )
@@ -244,7 +244,7 @@ def test_one_unexplained_rank_leaves_the_remedy_as_it_is():
     assert "evicting" not in verdict.summary()
 
 
-def test_the_slowest_comes_first_and_the_earliest_since_is_told():
+def test_the_slowest_comes_first_and_the_earliest_since_is_reported():
     ranks = Ranks(64).look(lambda rank: {3: 1.2, 40: 1.4}.get(rank, 1.0), 6)
     ranks.tell(Ranks.rank(3), job_slow_since_seconds=50_520.0).tell(Ranks.rank(40), job_slow_since_seconds=54_120.0)
     verdict = CHECK(ranks.window())
@@ -252,7 +252,7 @@ def test_the_slowest_comes_first_and_the_earliest_since_is_told():
     assert "slow; rank 40 = " in verdict.summary()
 
 
-def test_a_row_says_what_the_hardware_tells():
+def test_a_row_says_what_the_hardware_reports():
     ranks = Ranks(64).look(lambda rank: 1.2 if rank == 3 else 1.0, 6)
     ranks.tell(Ranks.rank(3), job_rank_hardware="thermal throttle")
     (row,) = (row for row in CHECK(ranks.window()).rows if row.reason)

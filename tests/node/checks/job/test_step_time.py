@@ -43,7 +43,7 @@ def test_what_grew_says_what_everyone_waits_for(part, words, owner):
     assert "45 % slow" in verdict.summary()
 
 
-def test_what_most_gpus_have_in_common_is_told_where_all_compute_longer():
+def test_what_most_gpus_have_in_common_is_reported_where_all_compute_longer():
     ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **{**NOW, "job_own_seconds": 1.5})
     ranks.tell("job/llama", job_hardware="SW power cap on 16 of 16 GPUs")
     assert "power cap on 16 of 16" in CHECK(ranks.window()).summary()
@@ -60,7 +60,7 @@ def test_a_job_that_was_never_steady_is_not_called_slow():
     assert CHECK(Ranks(16).look(lambda _: 1.5, **noisy, **NOW).window()).health is Health.PASS
 
 
-def test_where_waiting_is_not_told_apart_neither_cooling_nor_the_fabric_is_blamed():
+def test_where_waiting_is_not_distinguished_neither_cooling_nor_the_fabric_is_blamed():
     reported = {**NOW, "job_own_seconds": 1.5}
     ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **reported)
     for rank in range(16):
@@ -116,7 +116,7 @@ def test_two_looks_are_too_few_unless_the_pace_held_for_twenty_seconds():
         ((1.5, 1.04, 1.5), 900.0, Health.DEGRADED),  # said already: one quick reading does not end it
     ],
 )
-def test_a_slowdown_is_said_once_it_lasts(steps, since, health):
+def test_a_slowdown_is_reported_once_it_lasts(steps, since, health):
     ranks = Ranks(0)
     for step in steps:
         signals = [Signal("job/llama", "job_step_seconds", step), Signal("job/llama", "job_usual_step_seconds", 1.0)]
@@ -126,7 +126,7 @@ def test_a_slowdown_is_said_once_it_lasts(steps, since, health):
     assert CHECK(ranks.window()).health is health
 
 
-def test_the_row_tells_by_how_much():
+def test_the_row_reports_by_how_much():
     verdict = asked(0.5, since=50_520.0)
     (row,) = (row for row in verdict.rows if row.health is Health.DEGRADED)
     assert (round(row.value, 3), row.limit) == (0.5, 0.05)
@@ -139,18 +139,18 @@ def test_one_rank_explains_it_if_it_accounts_for_half(alone, health):
     ranks = Ranks(16)
     for look in range(3):
         ranks.look(lambda rank: 1.0 + alone if rank == 3 else 1.0, 1, **usual, **NOW)
-        told = [Signal("job/llama", "job_step_seconds", 1.5 + 1e-7 * look)]
-        ranks.history.add(Reading(source="progress", at=ranks.now, signals=told))
+        result = [Signal("job/llama", "job_step_seconds", 1.5 + 1e-7 * look)]
+        ranks.history.add(Reading(source="progress", at=ranks.now, signals=result))
     assert CHECK(ranks.window()).health is health
 
 
-def test_hardware_is_told_only_where_everyone_computes_longer():
+def test_hardware_is_reported_only_where_everyone_computes_longer():
     ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **{**NOW, "job_data_seconds": 0.9})
     ranks.tell("job/llama", job_hardware="SW power cap on 16 of 16 GPUs")
     assert "power cap" not in CHECK(ranks.window()).summary()
 
 
-def test_one_rank_that_does_not_tell_waiting_apart_makes_everyones_computing_doubtful():
+def test_one_rank_that_does_not_report_waiting_apart_makes_everyones_computing_doubtful():
     ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **{**NOW, "job_own_seconds": 1.5})
     assert CHECK(ranks.window()).owner == "facility"
     ranks.tell(Ranks.rank(3), job_rank_split=0.0)
@@ -162,11 +162,11 @@ def test_one_rank_that_does_not_tell_waiting_apart_makes_everyones_computing_dou
 
 def test_a_part_that_was_never_usual_is_not_what_grew():
     usual = {name: value for name, value in USUAL.items() if name != "job_usual_wait_seconds"}
-    told = {**NOW, "job_wait_seconds": 9.0, "job_data_seconds": 0.1}
-    assert CHECK(Ranks(16).look(lambda _: 1.5, **usual, **told).window()).owner == "storage"
+    result = {**NOW, "job_wait_seconds": 9.0, "job_data_seconds": 0.1}
+    assert CHECK(Ranks(16).look(lambda _: 1.5, **usual, **result).window()).owner == "storage"
 
 
-def test_what_is_no_computing_is_blamed_though_waiting_is_not_told_apart_from_it():
+def test_what_is_no_computing_is_blamed_though_waiting_is_not_distinguished_from_it():
     ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **{**NOW, "job_data_seconds": 0.9})
     ranks.tell(Ranks.rank(3), job_rank_split=0.0)
     assert CHECK(ranks.window()).owner == "storage"

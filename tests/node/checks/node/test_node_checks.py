@@ -47,7 +47,7 @@ def test_a_node_that_equals_its_manifest_passes() -> None:
         assert ask(check, eight(), eight()).health is Health.PASS
 
 
-def test_without_a_manifest_nobody_knows() -> None:
+def test_without_a_manifest_no_one_knows() -> None:
     verdict = ask(node_inventory.CHECK, {}, eight())
     assert verdict.health is Health.UNKNOWN
     assert "holdfast node learn" in verdict.summary()
@@ -94,7 +94,7 @@ def port(device: str, address: str, **more: Value) -> Things:
     return {f"{NODE}/nic/{device}/1": values}
 
 
-def test_two_ports_that_share_an_address_are_told_apart_by_name() -> None:
+def test_two_ports_that_share_an_address_are_distinguished_by_name() -> None:
     both = port("mlx5_0", "0000:1b:00.0") | port("mlx5_1", "0000:1b:00.0")
     verdict = ask(node_inventory.CHECK, node() | both, node() | port("mlx5_0", "0000:1b:00.0"))
     assert not_passing(verdict) == {f"{NODE}/nic/mlx5_1/1": Health.FAIL}
@@ -119,7 +119,7 @@ def test_drift_from_the_manifest_degrades_with_both_versions() -> None:
     assert "driver_version is 535.1, the manifest says 550.54.15" in verdict.summary()
 
 
-def test_one_odd_vbios_among_equals_is_told_without_a_manifest() -> None:
+def test_one_odd_vbios_among_equals_is_reported_without_a_manifest() -> None:
     verdict = ask(node_firmware.CHECK, {}, eight() | gpu(5, vbios="95.00"))
     assert not_passing(verdict) == {f"{NODE}/gpu/5": Health.DEGRADED}
 
@@ -128,7 +128,7 @@ def test_another_model_may_have_another_vbios() -> None:
     assert ask(node_firmware.CHECK, {}, eight() | gpu(5, model="A100", vbios="92.00")).health is Health.PASS
 
 
-def test_where_two_versions_are_equally_common_both_are_told() -> None:
+def test_where_two_versions_are_equally_common_both_are_reported() -> None:
     assert len(not_passing(ask(node_firmware.CHECK, {}, node() | gpu(0) | gpu(1, vbios="95.00")))) == 2
 
 
@@ -179,7 +179,7 @@ def device(address: str, role: str) -> Things:
     return {f"{NODE}/pci/{address}": {"pci_role": role}}
 
 
-def test_a_gpu_a_port_or_a_switch_too_many_is_told_and_a_drive_is_not() -> None:
+def test_a_gpu_a_port_or_a_switch_too_many_is_reported_and_a_drive_is_not() -> None:
     listed = node() | device("0000:01:00.0", "gpu")
     for role, health in (
         ("gpu", Health.DEGRADED),
@@ -199,7 +199,7 @@ def test_what_was_found_is_counted_for_each_kind_that_is_listed() -> None:
     )
 
 
-def test_a_gpu_that_does_not_tell_its_address_is_found_by_its_name() -> None:
+def test_a_gpu_that_does_not_report_its_address_is_found_by_its_name() -> None:
     seen = eight()
     del seen[f"{NODE}/gpu/7"]["gpu_pci_address"]
     verdict = ask(node_inventory.CHECK, eight(), seen)
@@ -214,7 +214,7 @@ def test_a_port_of_the_manifest_without_an_address_is_known_by_its_name() -> Non
     }
 
 
-def test_a_missing_pci_device_is_told_without_saying_twice_where() -> None:
+def test_a_missing_pci_device_is_reported_without_saying_twice_where() -> None:
     verdict = ask(
         node_inventory.CHECK,
         node() | device("0000:01:00.0", "gpu") | device("0000:02:00.0", "nic"),
@@ -235,7 +235,7 @@ def test_parts_that_are_learned_from_a_manifest_are_not_compared_with_each_other
     )
 
 
-def test_the_odd_ones_are_told_with_what_is_common() -> None:
+def test_the_odd_ones_are_reported_with_what_is_common() -> None:
     (row,) = (row for row in ask(node_firmware.CHECK, {}, eight() | gpu(5, vbios="95.00")).rows if row.reason)
     assert row.reason == "gpu_vbios_version is 95.00, equal parts of this node have 96.00"
     assert (row.value, row.limit) == ("95.00", "96.00")
@@ -251,18 +251,18 @@ def test_ports_of_one_board_carry_one_firmware() -> None:
     assert ask(node_firmware.CHECK, {}, other).health is Health.PASS
 
 
-def test_what_differs_is_told_before_what_cannot_be_read() -> None:
+def test_what_differs_is_reported_before_what_cannot_be_read() -> None:
     expect: Things = {NODE: {"driver_version": "1", "kernel_version": "2"}}
     verdict = ask(node_firmware.CHECK, expect, {NODE: {"driver_version": "9"}})
     assert (verdict.health, verdict.summary()) == (Health.DEGRADED, "n1: driver_version is 9, the manifest says 1")
 
 
-def test_a_node_whose_parts_are_told_passes_with_its_driver() -> None:
+def test_a_node_whose_parts_are_reported_passes_with_its_driver() -> None:
     rows = {row.subject: row for row in ask(node_firmware.CHECK, {}, eight()).rows}
     assert rows[NODE].value == "550.54.15"
 
 
-def test_every_way_in_which_a_device_moved_is_told() -> None:
+def test_every_way_in_which_a_device_moved_is_reported() -> None:
     moved = BUILT | pci("0000:1c:00.0", "nic", "0000:99:00.0", 1.0)
     reason = ask(node_topology.CHECK, BUILT, moved).summary()
     assert "PCI switch 0000:99:00.0 instead of 0000:18:00.0, NUMA node 1 instead of 0" in reason
@@ -275,7 +275,7 @@ def test_a_device_that_is_gone_is_unknown_here() -> None:
     assert not_passing(ask(node_topology.CHECK, BUILT, only)) == {f"{NODE}/pci/0000:1c:00.0": Health.UNKNOWN}
 
 
-def test_only_switches_with_a_gpu_are_told_and_only_gpus_and_ports() -> None:
+def test_only_switches_with_a_gpu_are_reported_and_only_gpus_and_ports() -> None:
     more = BUILT | pci("0000:2b:00.0", "gpu", "0000:28:00.0", 0.0) | pci("0000:3c:00.0", "nic", "0000:38:00.0", 0.0)
     more |= pci("0000:1d:00.0", "nvme", "0000:18:00.0", 0.0) | pci("0000:4b:00.0", "gpu", "", 0.0)
     assert ask(node_topology.CHECK, BUILT, more).evidence == (
@@ -284,7 +284,7 @@ def test_only_switches_with_a_gpu_are_told_and_only_gpus_and_ports() -> None:
     )
 
 
-def test_a_manifest_that_tells_no_places_is_none() -> None:
+def test_a_manifest_that_reports_no_places_is_none() -> None:
     assert ask(node_topology.CHECK, device("0000:1b:00.0", "gpu"), BUILT).health is Health.UNKNOWN
     verdict = ask(node_topology.CHECK, BUILT | device("0000:5c:00.0", "nic"), BUILT)
     assert verdict.health is Health.PASS

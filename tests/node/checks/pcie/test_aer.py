@@ -47,13 +47,13 @@ def test_a_fatal_error_is_a_crash_and_corrected_ones_a_slowdown() -> None:
     assert ask((0, 0, 0), (0, 0, 50000)).failure_class is FailureClass.SLOWDOWN
 
 
-def test_old_fatal_errors_are_told_by_a_single_look_and_judged_as_by_later_ones() -> None:
+def test_old_fatal_errors_are_reported_by_a_single_look_and_judged_as_by_later_ones() -> None:
     verdict = ask((3, 0, 0))
     assert verdict.health is Health.PASS, "a restart of the agent must not turn the verdict"
     assert "pci 0000:18:00.0: 3 fatal errors since boot" in verdict.evidence
 
 
-def test_old_errors_that_stand_still_pass_and_are_told() -> None:
+def test_old_errors_that_stand_still_pass_and_are_reported() -> None:
     verdict = ask((3, 0, 900), (3, 0, 900), (3, 0, 900))
     assert verdict.health is Health.PASS
     assert "pci 0000:18:00.0: 3 fatal errors since boot" in verdict.evidence
@@ -74,7 +74,7 @@ nvidia 0000:1b:00.0:   device [10de:2330] error status/mask=00040000/00000000
 """
 
 
-def hear(*events: Event, now: float = 600.0) -> Verdict:
+def verdict_of(*events: Event, now: float = 600.0) -> Verdict:
     """Quiet counters of one GPU, and what the kernel said."""
     history = History("n1")
     history.expect_freshness("pcie", 200)
@@ -88,7 +88,7 @@ def hear(*events: Event, now: float = 600.0) -> Verdict:
     return CHECK(history.window(now, CHECK.span))
 
 
-def said(severity: str, device: str = "0000:18:00.0", at: float = 300.0, **more: object) -> Event:
+def kernel_event(severity: str, device: str = "0000:18:00.0", at: float = 300.0, **more: object) -> Event:
     return Event(kind="aer", at=at, text="PCIe Bus Error", device=device, severity=severity, **more)  # type: ignore[arg-type]
 
 
@@ -96,32 +96,32 @@ def said(severity: str, device: str = "0000:18:00.0", at: float = 300.0, **more:
     ("severity", "health"),
     [("fatal", Health.FAIL), ("nonfatal", Health.DEGRADED), ("correctable", Health.PASS), ("info", Health.PASS)],
 )
-def test_what_the_kernel_said_is_judged_where_the_counters_are_silent(severity: str, health: Health) -> None:
-    verdict = hear(said(severity))
+def test_what_the_kernel_reported_is_judged_where_the_counters_are_silent(severity: str, health: Health) -> None:
+    verdict = verdict_of(kernel_event(severity))
     assert [(row.subject, row.health) for row in verdict.rows] == [(GPU, health)]
     assert any("PCIe Bus Error" in line for line in verdict.evidence)
 
 
-def test_a_fatal_error_told_in_three_lines_fails_a_device_that_has_no_counters() -> None:
+def test_a_fatal_error_reported_in_three_lines_fails_a_device_that_has_no_counters() -> None:
     log = KernelLog()
     events = [*log.feed(FATAL_TEXT.encode()), *log.finish()]
     assert events, "the lines are read as an event"
-    verdict = hear(*(replace(event, at=300.0) for event in events))
+    verdict = verdict_of(*(replace(event, at=300.0) for event in events))
     (row,) = (row for row in verdict.rows if row.subject == UNLISTED)
     assert (row.health, verdict.failure_class) == (Health.FAIL, FailureClass.CRASH)
     assert "1 fatal PCIe error in the last hour" in row.reason
 
 
-def test_a_link_that_the_kernel_cut_is_fatal_and_told_so() -> None:
-    verdict = hear(said("fatal", device="0000:15:01.0", code="contained"))
+def test_a_link_that_the_kernel_cut_is_fatal_and_reported_so() -> None:
+    verdict = verdict_of(kernel_event("fatal", device="0000:15:01.0", code="contained"))
     (row,) = (row for row in verdict.rows if row.subject == "node/n1/pci/0000:15:01.0")
     assert row.health is Health.FAIL
     assert "DPC" in row.reason
 
 
-def test_what_was_said_more_than_an_hour_ago_no_longer_counts() -> None:
-    assert hear(said("fatal", at=300.0), now=3800.0).health is Health.FAIL
-    assert hear(said("fatal", at=300.0), now=4000.0).health is Health.PASS
+def test_what_was_reported_more_than_an_hour_ago_no_longer_counts() -> None:
+    assert verdict_of(kernel_event("fatal", at=300.0), now=3800.0).health is Health.FAIL
+    assert verdict_of(kernel_event("fatal", at=300.0), now=4000.0).health is Health.PASS
 
 
 def test_growth_of_more_than_fifteen_minutes_ago_no_longer_counts() -> None:
@@ -130,8 +130,10 @@ def test_growth_of_more_than_fifteen_minutes_ago_no_longer_counts() -> None:
     assert ask(*samples, *[(0.0, 3.0, 0.0)] * 10).health is Health.PASS
 
 
-def test_an_error_without_an_address_is_told_of_the_node() -> None:
-    assert ("node/n1", Health.FAIL) in [(row.subject, row.health) for row in hear(said("fatal", device="")).rows]
+def test_an_error_without_an_address_is_reported_of_the_node() -> None:
+    assert ("node/n1", Health.FAIL) in [
+        (row.subject, row.health) for row in verdict_of(kernel_event("fatal", device="")).rows
+    ]
 
 
 def test_one_look_says_that_rates_are_not_judged() -> None:
@@ -172,7 +174,7 @@ def test_a_minute_of_history_is_needed_to_say_that_nothing_grew() -> None:
         assert ask((0, 0, 0), (0, 0, 0), every=every).rows[0].reason == reason
 
 
-def test_only_what_was_counted_since_boot_is_told() -> None:
+def test_only_what_was_counted_since_boot_is_reported() -> None:
     assert ask((0, 2, 0), (0, 2, 0)).evidence == ("pci 0000:18:00.0: 2 non-fatal errors since boot",)
     assert ask((0, 0, 5), (0, 0, 5)).evidence == ("pci 0000:18:00.0: 5 corrected errors since boot",)
 
@@ -187,17 +189,17 @@ def test_a_device_that_counts_fatal_errors_alone_is_not_judged_by_them() -> None
     assert CHECK(history.window(0, CHECK.span)).rows[0].subject == GPU
 
 
-def test_what_the_kernel_said_is_counted_and_told() -> None:
-    row = hear(said("fatal", count=2), said("fatal", at=310.0)).rows[0]
+def test_what_the_kernel_reported_is_counted_and_reported() -> None:
+    row = verdict_of(kernel_event("fatal", count=2), kernel_event("fatal", at=310.0)).rows[0]
     assert (row.value, row.limit) == (3.0, 0.0)
     assert row.reason == "the kernel reported 3 fatal PCIe errors in the last hour [PCIe Bus Error]"
-    row = hear(said("nonfatal")).rows[0]
+    row = verdict_of(kernel_event("nonfatal")).rows[0]
     assert "1 uncorrectable (non-fatal) PCIe error in" in row.reason
     assert "DPC" not in row.reason
 
 
-def test_one_link_that_was_cut_among_several_errors_is_told() -> None:
-    assert "DPC" in hear(said("fatal", code="contained"), said("fatal", at=310.0)).rows[0].reason
+def test_one_link_that_was_cut_among_several_errors_is_reported() -> None:
+    assert "DPC" in verdict_of(kernel_event("fatal", code="contained"), kernel_event("fatal", at=310.0)).rows[0].reason
 
 
 def test_counters_that_say_as_much_are_believed_before_the_kernels_words() -> None:
@@ -208,12 +210,12 @@ def test_counters_that_say_as_much_are_believed_before_the_kernels_words() -> No
         counts = (("fatal", 0.0), ("nonfatal", nonfatal), ("correctable", 0.0))
         signals = [Signal(GPU, f"pci_aer_{kind}_total", count) for kind, count in counts]
         history.add(Reading(source="pcie", at=at, signals=signals))
-    history.add(Reading(source="kmsg", at=600.0, events=[said("nonfatal")]))
+    history.add(Reading(source="kmsg", at=600.0, events=[kernel_event("nonfatal")]))
     assert "in 15 min" in CHECK(history.window(600.0, CHECK.span)).rows[0].reason
-    history.add(Reading(source="kmsg", at=600.0, events=[said("fatal", at=310.0)]))
+    history.add(Reading(source="kmsg", at=600.0, events=[kernel_event("fatal", at=310.0)]))
     worse = CHECK(history.window(600.0, CHECK.span))
     assert (worse.health, worse.failure_class) == (Health.FAIL, FailureClass.CRASH)
 
 
-def test_a_harmless_word_about_a_device_nobody_counts_makes_no_row() -> None:
-    assert [row.subject for row in hear(said("correctable", device="0000:99:00.0")).rows] == [GPU]
+def test_a_harmless_word_about_a_device_no_one_counts_makes_no_row() -> None:
+    assert [row.subject for row in verdict_of(kernel_event("correctable", device="0000:99:00.0")).rows] == [GPU]

@@ -74,7 +74,7 @@ def test_a_slow_network_card_counts_busy_or_not() -> None:
     assert "runs at 16 GT/s, both ends can do 32 GT/s" in verdict.summary()
 
 
-def test_an_idle_gpu_may_lower_its_speed_and_it_is_told() -> None:
+def test_an_idle_gpu_may_lower_its_speed_and_it_is_reported() -> None:
     verdict = ask("gpu", {SPEED: 2.5e9}, busy=0.0)
     assert verdict.health is Health.PASS
     assert "to save power" in verdict.evidence[0]
@@ -102,12 +102,12 @@ def test_a_device_that_disappeared_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("role", ["gpu", "nic", "nvme"])
-@pytest.mark.parametrize("said", ["current_link_speed reads ''", "current_link_speed reads 'Unknown'"])
-def test_a_speed_that_cannot_be_read_is_unknown(role: str, said: str) -> None:
-    history = reported({"pci_role": role}, absent={(DEVICE, SPEED): said})
+@pytest.mark.parametrize("expected", ["current_link_speed reads ''", "current_link_speed reads 'Unknown'"])
+def test_a_speed_that_cannot_be_read_is_unknown(role: str, expected: str) -> None:
+    history = reported({"pci_role": role}, absent={(DEVICE, SPEED): expected})
     verdict = CHECK(history.window(0, CHECK.span))
     assert verdict.health is Health.UNKNOWN
-    assert said in verdict.summary()
+    assert expected in verdict.summary()
 
 
 def test_half_the_width_fails_also_where_the_speed_cannot_be_read() -> None:
@@ -138,38 +138,44 @@ def reported(
     return history
 
 
-def heard(code: str, device: str, severity: str = "warning") -> Event:
+def kernel_event(code: str, device: str, severity: str = "warning") -> Event:
     return Event(kind="pcie_link", at=0.0, text="limited by", device=device, code=code, severity=severity)
 
 
-def test_a_link_down_is_a_crash_told_at_the_port_above() -> None:
-    verdict = CHECK(reported({}, (heard("down", "0000:15:01.0", "fatal"),)).window(60, CHECK.span))
+def test_a_link_down_is_a_crash_reported_at_the_port_above() -> None:
+    verdict = CHECK(reported({}, (kernel_event("down", "0000:15:01.0", "fatal"),)).window(60, CHECK.span))
     (row,) = (row for row in verdict.rows if row.subject == "node/n1/pci/0000:15:01.0")
     assert (row.health, verdict.failure_class) == (Health.FAIL, FailureClass.CRASH)
     assert "1 min ago that its link went down" in row.reason
 
 
 def test_a_link_that_came_back_only_degrades() -> None:
-    verdict = CHECK(reported({"pci_parent": "0000:15:01.0"}, (heard("down", "0000:15:01.0", "fatal"),)).window(0, 3600))
+    verdict = CHECK(
+        reported({"pci_parent": "0000:15:01.0"}, (kernel_event("down", "0000:15:01.0", "fatal"),)).window(0, 3600)
+    )
     assert verdict.health is Health.DEGRADED
     assert "0000:18:00.0 below it has a link again" in verdict.summary()
 
 
 @pytest.mark.parametrize("code", ["narrow", "slow"])
-def test_a_badly_trained_link_that_sysfs_does_not_list_is_told_from_the_kernel(code: str) -> None:
-    verdict = CHECK(reported({}, (heard(code, "0000:99:00.0"),)).window(0, CHECK.span))
+def test_a_badly_trained_link_that_sysfs_does_not_list_is_reported_from_the_kernel(code: str) -> None:
+    verdict = CHECK(reported({}, (kernel_event(code, "0000:99:00.0"),)).window(0, CHECK.span))
     assert ("node/n1/pci/0000:99:00.0", Health.DEGRADED) in [(row.subject, row.health) for row in verdict.rows]
-    assert CHECK(reported({}, (heard(code, "0000:99:00.0", "info"),)).window(0, CHECK.span)).health is Health.PASS
+    assert (
+        CHECK(reported({}, (kernel_event(code, "0000:99:00.0", "info"),)).window(0, CHECK.span)).health is Health.PASS
+    )
 
 
-def test_what_sysfs_reads_now_overrules_what_the_kernel_said_and_that_stays_evidence() -> None:
-    verdict = CHECK(reported({}, (heard("narrow", "0000:18:00.0"),)).window(0, CHECK.span))
+def test_what_sysfs_reads_now_overrules_what_the_kernel_reported_and_that_stays_evidence() -> None:
+    verdict = CHECK(reported({}, (kernel_event("narrow", "0000:18:00.0"),)).window(0, CHECK.span))
     assert verdict.health is Health.PASS
     assert any("limited by" in line for line in verdict.evidence)
 
 
-def test_where_sysfs_cannot_tell_the_kernels_word_is_the_one_row() -> None:
-    history = reported({}, (heard("slow", "0000:18:00.0"),), absent={(DEVICE, SPEED): "current_link_speed reads ''"})
+def test_where_sysfs_cannot_report_the_kernels_word_is_the_one_row() -> None:
+    history = reported(
+        {}, (kernel_event("slow", "0000:18:00.0"),), absent={(DEVICE, SPEED): "current_link_speed reads ''"}
+    )
     verdict = CHECK(history.window(0, CHECK.span))
     assert [(row.subject, row.health) for row in verdict.rows] == [(DEVICE, Health.DEGRADED)]
 
@@ -196,7 +202,7 @@ def test_half_is_the_line_between_slow_and_broken(role: str, device: dict[str, V
     assert ask(role, device).health is health
 
 
-def test_a_row_tells_what_is_and_what_should_be() -> None:
+def test_a_row_reports_what_is_and_what_should_be() -> None:
     (narrow,) = (row for row in ask("nvswitch", {WIDTH: 8.0}).rows if row.subject == DEVICE)
     assert (narrow.value, narrow.limit) == (8.0, 16.0)
     assert narrow.reason.startswith("NVSwitch runs at x8")
@@ -243,17 +249,17 @@ def test_a_port_above_a_device_has_no_row_of_its_own() -> None:
     assert [row.subject for row in ask("gpu", {}).rows] == [DEVICE]
 
 
-def test_a_narrow_link_is_told_before_a_slow_one() -> None:
+def test_a_narrow_link_is_reported_before_a_slow_one() -> None:
     assert "x8" in ask("nic", {WIDTH: 8.0, SPEED: 16e9}).summary()
 
 
-def test_the_manifest_tells_the_speed_too() -> None:
+def test_the_manifest_reports_the_speed_too() -> None:
     assert ask("nic", {SPEED: 16e9}, expect={SPEED: 16e9}).health is Health.PASS
     assert "the manifest says 32 GT/s" in ask("nic", {SPEED: 16e9}, expect={SPEED: 32e9}).summary()
 
 
 def test_a_loss_outlives_a_later_word_about_the_same_link() -> None:
-    down, slow = heard("down", "0000:15:01.0", "fatal"), heard("slow", "0000:15:01.0")
+    down, slow = kernel_event("down", "0000:15:01.0", "fatal"), kernel_event("slow", "0000:15:01.0")
     verdict = CHECK(reported({}, (down, slow)).window(60, CHECK.span))
     assert verdict.health is Health.FAIL
     verdict = CHECK(reported({}, (slow, down)).window(60, CHECK.span))
@@ -261,23 +267,23 @@ def test_a_loss_outlives_a_later_word_about_the_same_link() -> None:
 
 
 def test_a_badly_trained_link_is_no_crash() -> None:
-    verdict = CHECK(reported({}, (heard("slow", "0000:99:00.0"),)).window(0, CHECK.span))
+    verdict = CHECK(reported({}, (kernel_event("slow", "0000:99:00.0"),)).window(0, CHECK.span))
     assert verdict.failure_class is FailureClass.SLOWDOWN
     assert "trained too slow" in verdict.summary()
 
 
 @pytest.mark.parametrize(("ago", "heard_of"), [(3600.0, True), (3601.0, False)])
 def test_a_word_of_the_kernel_counts_for_an_hour(ago: float, heard_of: bool) -> None:
-    history = reported({}, (heard("slow", "0000:99:00.0"),))
+    history = reported({}, (kernel_event("slow", "0000:99:00.0"),))
     history.add(Reading(source="pcie", at=ago, signals=[Signal(DEVICE, name, value) for name, value in USUAL.items()]))
     verdict = CHECK(history.window(ago, CHECK.span))
     assert ("node/n1/pci/0000:99:00.0" in [row.subject for row in verdict.rows]) is heard_of
 
 
 def test_a_word_without_a_device_is_about_the_node() -> None:
-    verdict = CHECK(reported({}, (heard("slow", ""),)).window(0, CHECK.span))
+    verdict = CHECK(reported({}, (kernel_event("slow", ""),)).window(0, CHECK.span))
     assert ("node/n1", Health.DEGRADED) in [(row.subject, row.health) for row in verdict.rows]
-    assert CHECK(reported({}, (heard("strange", ""),)).window(0, CHECK.span)).health is Health.PASS
+    assert CHECK(reported({}, (kernel_event("strange", ""),)).window(0, CHECK.span)).health is Health.PASS
 
 
 def test_one_look_is_one_look_whenever_it_was() -> None:

@@ -51,7 +51,7 @@ def test_one_sample_passes_and_says_so() -> None:
     assert verdict.rows[0].reason == "one reading: rates are not judged"
 
 
-def test_without_the_links_generation_nothing_can_be_said() -> None:
+def test_without_the_links_generation_nothing_can_be_reported() -> None:
     history = History("n1")
     history.inventory = Inventory(node="n1", subjects=frozenset({GPU}))
     history.add(Reading(source="nvml", at=0, signals=[Signal(GPU, "gpu_pcie_replay_total", 5.0)]))

@@ -35,7 +35,7 @@ def test_a_gpu_below_the_floor_of_its_model_fails_and_one_that_was_not_measured_
     assert "300.0 TFLOP/s" in verdict.summary()
 
 
-def test_nobody_fails_for_a_peak_that_nobody_confirmed(monkeypatch) -> None:
+def test_no_one_fails_for_a_peak_that_no_one_confirmed(monkeypatch) -> None:
     monkeypatch.setattr("tests.node.checks.probe.probe_tray.H100", "NVIDIA H100 NVL")
     verdict = probe_burn_in.CHECK(window(burned([300]), gpus=1))
     assert healths(verdict) == [Health.PASS] and "no floor is known" in verdict.rows[0].reason
@@ -67,7 +67,7 @@ def test_memory_that_loses_a_pattern_is_corruption_whatever_its_speed() -> None:
     assert (verdict.health, verdict.failure_class) == (Health.FAIL, FailureClass.CORRUPTION)
 
 
-def test_a_cpu_is_told_and_not_judged_by_speed_but_by_its_numbers() -> None:
+def test_a_cpu_is_reported_and_not_judged_by_speed_but_by_its_numbers() -> None:
     found = {NODE: {BF16: 1e9, "probe_burn_in_wrong_steps": 0.0}}
     verdict = probe_burn_in.CHECK(window(found, device="cpu"))
     assert verdict.health is Health.PASS and "not judged" in verdict.summary()
@@ -200,16 +200,16 @@ def test_a_port_reaches_eighty_five_percent_of_its_rate(share, health) -> None:
     assert (row.health, row.limit) == (health, pytest.approx(42.5e9))
 
 
-def test_a_port_whose_rate_is_not_told_is_unknown() -> None:
+def test_a_port_whose_rate_is_not_reported_is_unknown() -> None:
     port = {"probe_rdma_loopback_bytes_per_second": 50e9}
     assert probe_rdma_loopback.CHECK(window({f"{NODE}/nic/mlx5_0/1": port})).health is Health.UNKNOWN
 
 
 def remembered(value: float, past: float, spread: float = 0.0, runs: float = 3.0, name: str = MEMORY):
     """A GPU's memory beside what it reached before."""
-    told = {f"past_{name}": past, f"past_spread_{name}": spread, f"past_runs_{name}": runs}
+    result = {f"past_{name}": past, f"past_spread_{name}": spread, f"past_runs_{name}": runs}
     found = {name: value, "probe_memory_wrong_words": 0.0}
-    return one_row(probe_memory.CHECK(window({gpu(0): {**found, **told}}, gpus=1)))
+    return one_row(probe_memory.CHECK(window({gpu(0): {**found, **result}}, gpus=1)))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_how_far_below_its_own_past_a_part_may_lie(value, spread, runs, health) 
     assert remembered(value, 3.0e12, spread, runs).health is health
 
 
-def test_a_fall_tells_the_least_that_was_allowed_and_by_how_much_it_fell() -> None:
+def test_a_fall_reports_the_least_that_was_allowed_and_by_how_much_it_fell() -> None:
     row = remembered(2.7e12, 3.0e12)
     assert (row.value, row.limit) == (2.7e12, pytest.approx(2.91e12))
     assert "2700.00 GB/s, 10.0 % below its own past (3 runs)" in row.reason
@@ -280,7 +280,7 @@ def test_peers_are_of_the_same_model_and_kind() -> None:
     assert healths(probe_burn_in.CHECK(window(found, gpus=3)))[0] is Health.PASS
 
 
-def test_wear_is_told_only_where_a_count_grew() -> None:
+def test_wear_is_reported_only_where_a_count_grew() -> None:
     counts = {"gpu_ecc_aggregate_corrected_total": 5.0, "past_gpu_ecc_aggregate_corrected_total": 5.0}
     found = {MEMORY: 3.0e12, "probe_memory_wrong_words": 2.0, "probe_memory_tested_bytes": 7e10, **counts}
     row = one_row(probe_memory.CHECK(window({gpu(0): found}, gpus=1)))
@@ -301,11 +301,11 @@ def test_wear_is_told_only_where_a_count_grew() -> None:
         (0.9e12, "x_flops_per_second", "900.0 GFLOP/s"),
     ],
 )
-def test_amounts_are_told_in_their_units(value, name, words) -> None:
+def test_amounts_are_reported_in_their_units(value, name, words) -> None:
     assert amount(value, name) == words
 
 
-def test_the_floor_is_of_bf16_alone_and_the_gravest_precision_is_told() -> None:
+def test_the_floor_is_of_bf16_alone_and_the_gravest_precision_is_reported() -> None:
     fp32 = "probe_burn_in_fp32_flops_per_second"
     assert one_row(probe_burn_in.CHECK(window(burned([700], **{fp32: 1e12}), gpus=1))).value == 700e12
     slow = {f"past_{fp32}": 50e12, f"past_spread_{fp32}": 0.0, f"past_runs_{fp32}": 9.0, fp32: 40e12}
@@ -374,7 +374,7 @@ def test_a_pass_above_a_known_floor_needs_no_word() -> None:
     assert one_row(probe_burn_in.CHECK(window(burned([700]), gpus=1))).reason == ""
 
 
-def test_a_direction_that_fell_is_told_though_the_other_did_not() -> None:
+def test_a_direction_that_fell_is_reported_though_the_other_did_not() -> None:
     past = {f"past_{FROM}": 60e9, f"past_spread_{FROM}": 0.0, f"past_runs_{FROM}": 5.0}
     found = {TO: 60e9, FROM: 50e9, "probe_host_copy_wrong": 0.0, **past}
     row = one_row(probe_host_copy.CHECK(window({f"{NODE}/host_path/numa0-gpu0": found}, gpus=1)))

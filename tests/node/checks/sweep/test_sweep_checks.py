@@ -157,7 +157,7 @@ def test_a_sweep_without_its_large_or_small_payload_says_so():
         (1 << 30, "1 GiB"),
     ],
 )
-def test_sizes_are_told_in_their_units(size, words):
+def test_sizes_are_reported_in_their_units(size, words):
     assert human(size) == words
 
 
@@ -195,7 +195,7 @@ def test_a_curve_that_only_rises_or_only_falls_has_no_valley():
     assert sweep_steps.CHECK(window(rising)).health is sweep_steps.CHECK(window(falling)).health is Health.PASS
 
 
-def test_one_slow_size_is_told_alone():
+def test_one_slow_size_is_reported_alone():
     row = row_of(sweep_steps.CHECK(window(dip(1 << 20))))
     assert (row.value, row.limit) == (1.0, 0.0)
     assert row.reason == "slow only at 1 MiB: the code path that is chosen there"
@@ -229,14 +229,14 @@ def past_of(sizes: dict[int, tuple[float, float]]):
     history = History("sweep")
     signals = []
     for size, (rate, runs) in sizes.items():
-        told = {sweep_baseline.PAST: 400e9, sweep_baseline.SPREAD: 0.0, sweep_baseline.RUNS: runs,
+        result = {sweep_baseline.PAST: 400e9, sweep_baseline.SPREAD: 0.0, sweep_baseline.RUNS: runs,
                 "sweep_busbw_bytes_per_second": rate}  # fmt: skip
-        signals += [Signal(f"node/sweep/size/{size}", name, value) for name, value in told.items()]
+        signals += [Signal(f"node/sweep/size/{size}", name, value) for name, value in result.items()]
     history.add(Reading(source="probes", at=0.0, signals=signals))
     return history.window(0.0, 600.0)
 
 
-def test_slow_sizes_are_told_with_their_ends_and_the_worst():
+def test_slow_sizes_are_reported_with_their_ends_and_the_worst():
     row = row_of(sweep_baseline.CHECK(past_of({1024: (300e9, 5.0), 2048: (200e9, 6.0), 4096: (300e9, 5.0)})))
     assert row.reason == ("slower than its own past at 1 KiB to 4 KiB, most at 2 KiB: 50 % below the mean of 6 runs")
     assert (row.value, row.limit) == (0.5, 0.1)
@@ -248,7 +248,7 @@ def test_a_size_with_too_short_a_past_is_not_compared():
     assert "4 healthy runs of this kind are known, 5 are needed" in unknown.summary()
 
 
-def test_where_nobody_told_how_many_ranks_ran_the_limits_hold():
+def test_where_no_one_reported_how_many_ranks_ran_the_limits_hold():
     assert sweep_latency.CHECK(window(hosts=4.0)).health is Health.PASS
 
 

@@ -80,7 +80,7 @@ def values(reading: Reading, subject: str) -> dict[str, Value]:
     return {name: value for where, name, value in reading.signals if where == subject}
 
 
-def test_every_port_tells_its_state_rate_and_make(tree: Tree) -> None:
+def test_every_port_reports_its_state_rate_and_make(tree: Tree) -> None:
     reading = source(tree).read(0)
     assert reading.present == PORTS
     seen = values(reading, PORTS[1])
@@ -90,7 +90,7 @@ def test_every_port_tells_its_state_rate_and_make(tree: Tree) -> None:
     assert (seen["port_board_id"], seen["port_link_layer"]) == ("MT_1", "InfiniBand")
 
 
-def test_counters_are_told_in_bytes_and_without_the_lifespan(tree: Tree) -> None:
+def test_counters_are_reported_in_bytes_and_without_the_lifespan(tree: Tree) -> None:
     seen = values(InfinibandCountersSource("n1", str(tree.root)).read(0), PORTS[0])
     assert seen == {
         "port_xmit_data_bytes_total": 40,
@@ -217,7 +217,7 @@ def test_a_configured_cadence_is_kept_outside_of_outages(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("phase", [0.0, 0.01, 0.3, 0.5, 0.77, 0.99])
-def test_presumed_lost_is_announced_before_and_told_within_1_2_seconds_after_the_deadline(
+def test_presumed_lost_is_announced_before_and_reported_within_1_2_seconds_after_the_deadline(
     tree: Tree, phase: float
 ) -> None:
     watched, history, reported = source(tree), History("n1"), {}
@@ -305,7 +305,7 @@ def test_what_was_down_before_a_repair_no_longer_counts(tree: Tree, tmp_path: Pa
     assert "port_last_outage_seconds" not in seen
 
 
-def test_the_longest_outage_before_the_watchdog_is_told_beside_the_last(tree: Tree) -> None:
+def test_the_longest_outage_before_the_watchdog_is_reported_beside_the_last(tree: Tree) -> None:
     watched = source(tree)
     watched.read(1000)
     for at, seconds in ((1001, 40), (1060, 1)):
@@ -368,7 +368,7 @@ def test_a_refused_link_downed_is_left_alone_for_an_hour_and_the_state_is_not(tr
     assert values(watched.read(3631), PORTS[1])["port_flaps_24h"] == 1
 
 
-def test_a_ledger_that_cannot_be_written_is_told_and_changes_nothing_else(tree: Tree, tmp_path: Path) -> None:
+def test_a_ledger_that_cannot_be_written_is_reported_and_changes_nothing_else(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     watched = source(tree, ledger=str(tmp_path / "file" / "ports.jsonl"))
     watched.read(0)

@@ -56,7 +56,7 @@ def test_an_outage_open_at_stop_and_still_open_at_restart_keeps_its_start(tmp_pa
     assert track.outage_seconds(START + 300) == 299
 
 
-def test_an_outage_that_ended_while_nobody_looked_is_told_as_at_most(tmp_path: Path) -> None:
+def test_an_outage_that_ended_while_no_one_looked_is_reported_as_at_most(tmp_path: Path) -> None:
     path = str(tmp_path / "ports.jsonl")
     watch(PortLedger(path), (0, True), *every_second(1, 25, False))
     track = watch(PortLedger(path), (1000, True))
@@ -107,7 +107,7 @@ def test_lines_that_make_no_sense_are_skipped_and_counted(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
-def test_a_full_disk_is_told_and_not_raised() -> None:
+def test_a_full_disk_is_reported_and_not_raised() -> None:
     file = LedgerFile("/dev/full")
     file.append({"port": PORT})
     assert "no space left" in file.trouble
@@ -194,7 +194,7 @@ def test_a_link_downed_that_leaps_stays_bounded() -> None:
     assert len(ledger.track(PORT).flaps) <= 2000
 
 
-def test_the_longest_outage_is_known_until_its_window_is_over_or_the_port_is_mended() -> None:
+def test_the_longest_outage_is_known_until_its_window_is_over_or_the_port_is_repaired() -> None:
     ledger = PortLedger()
     track = watch(ledger, (0, True), *every_second(1, 41, False), *every_second(41, 60, True), (60, False), (61, True))
     longest = track.longest_outage(START + 61, TEN_MINUTES)
@@ -256,7 +256,7 @@ for at in range(10**9):
 """
 
 
-def test_kill_9_at_any_moment_loses_no_outage_that_was_told(tmp_path: Path) -> None:
+def test_kill_9_at_any_moment_loses_no_outage_that_was_reported(tmp_path: Path) -> None:
     path = str(tmp_path / "ports.jsonl")
     with subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None

@@ -51,12 +51,12 @@ def test_no_url_promises_nothing() -> None:
     assert (reading.blind, list(reading.signals)) == ("", [])
 
 
-@pytest.mark.parametrize(("code", "body", "said"), [(503, b"x", "answers 503"), (302, b"", "answers 302")])
+@pytest.mark.parametrize(("code", "body", "expected"), [(503, b"x", "answers 503"), (302, b"", "answers 302")])
 def test_an_error_answer_is_blindness_and_a_redirect_is_not_followed(
-    url: str, code: int, body: bytes, said: str
+    url: str, code: int, body: bytes, expected: str
 ) -> None:
     Exporter.code, Exporter.body = code, body
-    assert said in DcgmExporterSource("n1", url).read(0).blind
+    assert expected in DcgmExporterSource("n1", url).read(0).blind
 
 
 def test_an_answer_without_gpus_is_blindness(url: str) -> None:

@@ -65,7 +65,7 @@ def test_mig_is_named_as_the_likely_cause() -> None:
         (pynvml.NVML_ERROR_UNKNOWN, "Unknown Error"),
     ],
 )
-def test_other_trouble_is_told_in_words(code: int, words: str) -> None:
+def test_other_trouble_is_reported_in_words(code: int, words: str) -> None:
     assert words in asked(code).absent[(GPU, "a")]
 
 

@@ -134,7 +134,7 @@ def test_links_that_are_down_are_named(h100: TwinNode) -> None:
     assert of(reading, "gpu_nvlink_error_links")["1"] == "9"
 
 
-def test_the_worst_bit_error_rate_of_a_gpu_is_told(tmp_path: Path) -> None:
+def test_the_worst_bit_error_rate_of_a_gpu_is_reported(tmp_path: Path) -> None:
     node = make_node(tmp_path / "b200", "b200")
     node.state.gpu[0].link[7].effective_ber = 4 << 8 | 5
     assert of(slow(node).read(0.0), "gpu_nvlink_effective_ber_ratio")["0"] == pytest.approx(4e-5)
@@ -150,7 +150,7 @@ def test_processes_are_counted_and_their_ids_can_be_asked(h100: TwinNode) -> Non
     assert (held[6], held[0]) == ([4711, 4712], [])
 
 
-def test_the_headroom_histogram_and_the_rows_are_told_apart(h100: TwinNode) -> None:
+def test_the_headroom_histogram_and_the_rows_are_distinguished(h100: TwinNode) -> None:
     gpu = h100.state.gpu[0]
     gpu.remap_pending, gpu.remapped_uncorrected = 1, 5
     reading = slow(h100).read(0.0)

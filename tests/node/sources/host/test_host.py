@@ -63,7 +63,7 @@ def test_it_carries_every_signal_that_it_reads(tree: Path) -> None:
     assert {name for _, name in [*values(reading), *reading.absent]} == set(HostSource.carries)
 
 
-def test_a_configured_mount_that_is_not_mounted_is_told(tree: Path) -> None:
+def test_a_configured_mount_that_is_not_mounted_is_reported(tree: Path) -> None:
     reading = source(tree, mounts=("/", "/data")).read(0)
     assert values(reading)["node/n1/mount/data", "mount_mounted"] == 0.0
     assert reading.absent["node/n1/mount/data", "mount_free_ratio"] == "/data is not mounted"
@@ -86,7 +86,7 @@ def test_without_a_way_to_the_hosts_root_our_own_serves_only_where_it_is_the_sam
     assert "cannot be reached" in reading.absent["node/n1/mount/data", "mount_free_ratio"]
 
 
-def test_a_disk_that_turns_read_only_is_told_from_one_that_always_was(tree: Path) -> None:
+def test_a_disk_that_turns_read_only_is_reported_from_one_that_always_was(tree: Path) -> None:
     host = source(tree)
     faults = []
     for options in ("ro", "rw", "ro"):
@@ -95,7 +95,7 @@ def test_a_disk_that_turns_read_only_is_told_from_one_that_always_was(tree: Path
     assert faults == ["", "", "it was writable before"]
 
 
-def test_the_hosts_fstab_is_heard(tree: Path) -> None:
+def test_the_hosts_fstab_is_received(tree: Path) -> None:
     write(tree / "proc/1/mounts", "/dev/sda1 / xfs ro 0 0\n")
     write(tree / "proc/1/root/etc/fstab", "UUID=1 / xfs defaults 0 0\n")
     assert "fstab" in str(values(source(tree).read(0))[ROOT, "mount_read_only_fault"])

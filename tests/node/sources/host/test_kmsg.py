@@ -98,7 +98,7 @@ def test_without_a_proc_no_stat_of_the_working_directory_is_opened(log: Path, mo
     assert opened == []
 
 
-def test_each_message_is_told_once(log: Path) -> None:
+def test_each_message_is_reported_once(log: Path) -> None:
     kmsg = source(log)
     say(log, XID)
     assert codes(kmsg.read(NOW).events) == [79]
@@ -126,7 +126,7 @@ def test_wait_wakes_when_the_file_grows_and_when_it_does_not_says_so(log: Path) 
     kmsg.close()
 
 
-def test_gaps_in_the_sequence_are_counted_and_told(log: Path) -> None:
+def test_gaps_in_the_sequence_are_counted_and_reported(log: Path) -> None:
     kmsg = source(log)
     say(log, "a", "b")
     kmsg.read(NOW)
@@ -136,7 +136,7 @@ def test_gaps_in_the_sequence_are_counted_and_told(log: Path) -> None:
     assert values(reading)["kmsg_gaps_total"] == 10
 
 
-def test_a_storm_over_many_reads_is_told_at_once_and_then_by_its_count(log: Path) -> None:
+def test_a_storm_over_many_reads_is_reported_at_once_and_then_by_its_count(log: Path) -> None:
     kmsg = source(log)
     reported: list[Event] = []
     for tenth in range(10):
@@ -150,7 +150,7 @@ def test_a_storm_over_many_reads_is_told_at_once_and_then_by_its_count(log: Path
     assert kmsg.wait(0.0) is False
 
 
-def test_a_fault_that_returns_some_seconds_later_is_told_at_once(log: Path) -> None:
+def test_a_fault_that_returns_some_seconds_later_is_reported_at_once(log: Path) -> None:
     kmsg = source(log)
     say(log, XID)
     kmsg.read(NOW)
@@ -158,7 +158,7 @@ def test_a_fault_that_returns_some_seconds_later_is_told_at_once(log: Path) -> N
     assert [(event.code, event.at) for event in kmsg.read(NOW + 5).events] == [(79, NOW + 5)]
 
 
-def test_the_first_line_after_the_end_of_a_fault_is_told_at_once(log: Path) -> None:
+def test_the_first_line_after_the_end_of_a_fault_is_reported_at_once(log: Path) -> None:
     kmsg = source(log)
     say(log, FAULT)
     assert codes(kmsg.read(NOW).events) == [119]
@@ -168,7 +168,7 @@ def test_the_first_line_after_the_end_of_a_fault_is_told_at_once(log: Path) -> N
     assert codes(kmsg.read(NOW + 0.4).events) == [119]
 
 
-def test_one_read_tells_a_fault_its_end_and_its_return_with_their_times(log: Path) -> None:
+def test_one_read_reports_a_fault_its_end_and_its_return_with_their_times(log: Path) -> None:
     for sequence, (text, seconds) in enumerate([(FAULT, 4000), (FAULT, 4001), (RECOVERED, 4010), (FAULT, 4020)]):
         say(log, text, first=sequence, seconds=seconds)
     reported = [(event.code, event.count, event.at - NOW + UPTIME) for event in source(log).read(NOW).events]
@@ -186,7 +186,7 @@ def test_repeats_are_dated_by_their_last_and_days_apart_stay_apart(log: Path) ->
     assert (1, day) in reported
 
 
-def test_a_server_that_goes_comes_and_goes_again_is_told_in_order(log: Path) -> None:
+def test_a_server_that_goes_comes_and_goes_again_is_reported_in_order(log: Path) -> None:
     kmsg = source(log)
     gone, back = "nfs: server a not responding, still trying", "nfs: server a OK"
     say(log, gone, gone, back, gone)

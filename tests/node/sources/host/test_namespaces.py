@@ -64,7 +64,7 @@ def test_a_service_whose_root_is_read_only_finds_the_hosts_root_writable() -> No
     assert verdicts["host.filesystem"]["health"] == "pass", verdicts
 
 
-def test_a_read_only_root_of_the_host_is_told_though_the_agent_has_it_writable() -> None:
+def test_a_read_only_root_of_the_host_is_reported_though_the_agent_has_it_writable() -> None:
     verdicts = seen("mount -o remount,bind,ro /", "mount -o remount,bind,rw /")
     rows = verdicts["host.filesystem"]["subjects"]
     assert isinstance(rows, list) and rows[0]["value"] == "read-only", verdicts

@@ -71,13 +71,13 @@ def test_link_role_and_place_of_each_device(bus: Bus) -> None:
     assert (seen["pci_parent"], seen["pci_switch"], seen["pci_numa_node"]) == (DOWN_GPU, UP, 1)
 
 
-def test_which_gpu_shares_a_switch_with_which_nic_can_be_told(bus: Bus) -> None:
+def test_which_gpu_shares_a_switch_with_which_nic_can_be_reported(bus: Bus) -> None:
     reading = PcieSource("n1", str(bus.sys)).read(0)
     assert of(reading, GPU)["pci_switch"] == of(reading, NIC)["pci_switch"]
     assert "pci_switch" not in of(reading, DRIVE)
 
 
-def test_only_devices_of_interest_and_the_ports_above_them_are_told(bus: Bus) -> None:
+def test_only_devices_of_interest_and_the_ports_above_them_are_reported(bus: Bus) -> None:
     reading = PcieSource("n1", str(bus.sys)).read(0)
     assert not of(reading, "0000:00:00.1")
     assert of(reading, UP)["pci_role"] == "bridge"

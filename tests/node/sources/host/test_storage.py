@@ -31,14 +31,14 @@ def values(reading: Reading) -> dict[tuple[str, str], Value]:
 LUSTRE = "node/n1/storage/lustre"
 
 
-def test_a_mount_that_answers_tells_how_long_it_took(tmp_path: Path) -> None:
+def test_a_mount_that_answers_reports_how_long_it_took(tmp_path: Path) -> None:
     seen = values(SharedStorageSource("n1", ("/lustre",), proc=mounts(tmp_path), probe=("true",)).read(0))
     assert float(seen[LUSTRE, "storage_answer_seconds"]) >= 0
     assert (seen[LUSTRE, "storage_hung_seconds"], seen[LUSTRE, "storage_error"]) == (0.0, "")
     assert seen[LUSTRE, "storage_mounted"] == 1.0
 
 
-def test_a_hung_mount_tells_its_age_and_is_not_asked_again(hung: SharedStorageSource) -> None:
+def test_a_hung_mount_reports_its_age_and_is_not_asked_again(hung: SharedStorageSource) -> None:
     first = values(hung.read(0))
     child = hung._out["/lustre"].child.pid
     second = values(hung.read(30))
@@ -62,7 +62,7 @@ def test_a_hung_mount_does_not_hide_another(tmp_path: Path) -> None:
     source = SharedStorageSource("n1", ("/lustre", "/home"), answer_within=0.05, proc=mounts(tmp_path), probe=probe)
     try:
         home = "node/n1/storage/home"
-        seen = until(lambda: told if (told := values(source.read(0)))[home, "storage_hung_seconds"] == 0.0 else {})
+        seen = until(lambda: result if (result := values(source.read(0)))[home, "storage_hung_seconds"] == 0.0 else {})
         assert float(seen[LUSTRE, "storage_hung_seconds"]) > 0
     finally:
         _abandon(source._out)
@@ -87,7 +87,7 @@ def test_shared_file_systems_are_found_and_let_go_with_the_mount_table(tmp_path:
     assert "no longer mounted" in second.absent[LUSTRE, "storage_hung_seconds"]
 
 
-def test_a_volume_that_goes_while_it_is_asked_is_not_told_as_an_error(tmp_path: Path) -> None:
+def test_a_volume_that_goes_while_it_is_asked_is_not_reported_as_an_error(tmp_path: Path) -> None:
     table = tmp_path / "mounts"
     probe = ("sh", "-c", f"echo 'r / ext4 rw 0 0' > {table}; echo gone >&2; false")
     assert values(SharedStorageSource("n1", proc=mounts(tmp_path), probe=probe).read(0)) == {
@@ -95,7 +95,7 @@ def test_a_volume_that_goes_while_it_is_asked_is_not_told_as_an_error(tmp_path: 
     }
 
 
-def test_a_hung_volume_that_was_taken_away_is_told_no_more(tmp_path: Path) -> None:
+def test_a_hung_volume_that_was_taken_away_is_reported_no_more(tmp_path: Path) -> None:
     source = SharedStorageSource("n1", answer_within=0.05, proc=mounts(tmp_path), probe=HANGS)
     try:
         assert float(values(source.read(0))[LUSTRE, "storage_hung_seconds"]) > 0

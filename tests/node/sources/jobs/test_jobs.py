@@ -52,7 +52,7 @@ def test_a_slurm_job_holds_its_gpus_with_its_settings(tmp_path: Path) -> None:
     assert of(reading, "node/n1")["jobs_running"] == 1
 
 
-def test_pods_and_bare_processes_are_told_apart(tmp_path: Path) -> None:
+def test_pods_and_bare_processes_are_distinguished(tmp_path: Path) -> None:
     proc = Proc(tmp_path / "proc")
     proc.process(50, f"0::/kubepods/pod0c3a7b1e-2f54-4d6a-9b8c-1a2b3c4d5e6f/{'a' * 64}\n")
     proc.process(51, "0::/user.slice\n")
@@ -62,7 +62,7 @@ def test_pods_and_bare_processes_are_told_apart(tmp_path: Path) -> None:
     assert of(reading, "job/pid-51")["job_gpus"] == "1"
 
 
-def test_the_version_comes_from_the_package_where_the_librarys_name_does_not_tell(tmp_path: Path) -> None:
+def test_the_version_comes_from_the_package_where_the_librarys_name_does_not_report(tmp_path: Path) -> None:
     proc = Proc(tmp_path / "proc")
     proc.process(50, "0::/\n", maps="7f-80 r-xp 0 08:01 1 /venv/nvidia/nccl/lib/libnccl.so.2\n")
     packages = proc.root / "50/root/venv"
@@ -100,7 +100,7 @@ def test_an_environment_that_cannot_be_read_is_absent_with_the_reason(tmp_path: 
     assert of(reading, "job/pid-50")["job_gpus"] == "0"
 
 
-def test_a_job_that_ended_is_told_once_as_ended(tmp_path: Path) -> None:
+def test_a_job_that_ended_is_reported_once_as_ended(tmp_path: Path) -> None:
     proc = Proc(tmp_path / "proc")
     proc.process(50, "0::/\n")
     held = {0: [50]}
@@ -143,7 +143,7 @@ def test_a_job_started_as_long_ago_as_it_is_old_wherever_the_wall_clock_was_set(
         assert of(reading, "job/1")["job_start_timestamp_seconds"] == 1_000_440
 
 
-def test_without_an_uptime_nobody_can_tell_when_a_job_started(tmp_path: Path) -> None:
+def test_without_an_uptime_no_one_can_report_when_a_job_started(tmp_path: Path) -> None:
     proc = Proc(tmp_path / "proc")
     proc.process(50, "0::/\n")
     (proc.root / "uptime").unlink()

@@ -32,7 +32,7 @@ def test_a_live_job_is_asked_who_is_behind(capsys: pytest.CaptureFixture[str]) -
     assert "process 77 on 10.0.0.3 is dead" in cause["evidence"][0]["text"]
 
 
-def test_something_else_on_the_port_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_something_else_on_the_port_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diagnose", "--ras", serve(b"HTTP/1.1 400 Bad Request\r\n")]) == 1
     assert "expected the words of NCCL's RAS service" in capsys.readouterr().err
 

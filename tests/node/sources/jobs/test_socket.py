@@ -43,7 +43,7 @@ def line_to(source: JobSocketSource) -> socket.socket:
     return line
 
 
-def said(line: socket.socket, text: bytes) -> bytes:
+def send(line: socket.socket, text: bytes) -> bytes:
     line.send(text)
     return line.recv(4096)
 
@@ -59,9 +59,9 @@ def counted(source: JobSocketSource) -> set[str]:
     return names if "job_rank_step_seconds" in names else set()
 
 
-def test_a_rank_is_heard_and_its_user_is_the_kernels_word(source):
+def test_a_rank_is_received_and_its_user_is_the_kernels_word(source):
     with line_to(source) as line:
-        assert said(line, hello(2)) == b"ok"
+        assert send(line, hello(2)) == b"ok"
         line.send(steps(1, 2, 3))
         window = until(lambda: reading(source))[0]
     assert (window.job, window.rank, window.step) == ("llama", 2, 3)
@@ -73,7 +73,7 @@ def test_a_rank_is_heard_and_its_user_is_the_kernels_word(source):
 @pytest.mark.parametrize("split", [True, False])
 def test_what_is_counted_shows_as_signals_too_and_computing_only_apart_from_waiting(source, split):
     with line_to(source) as line:
-        said(line, hello(1))
+        send(line, hello(1))
         line.send(steps(5, split=split))
         names = until(lambda: counted(source))
     assert {"job_rank_own_seconds", "job_rank_wait_seconds"} & names == (
@@ -81,11 +81,11 @@ def test_what_is_counted_shows_as_signals_too_and_computing_only_apart_from_wait
     )
 
 
-def test_what_keepers_hold_is_told_under_their_user(source):
+def test_what_keepers_hold_is_reported_under_their_user(source):
     holds = Holdings(node="n1", ranks=(0, 1), steps=(HeldStep(step=7, own=(0, 1)),))
     with line_to(source) as keeper, line_to(source) as older:
-        assert said(keeper, encode(KeeperProgress("llama", 7, holds))) == b"ok"
-        assert said(older, encode(KeeperProgress("gpt", 3))) == b"ok"
+        assert send(keeper, encode(KeeperProgress("llama", 7, holds))) == b"ok"
+        assert send(older, encode(KeeperProgress("gpt", 3))) == b"ok"
         (kept,) = source.kept()
         assert (kept.job, kept.owner, kept.unsaved_step, kept.holds) == ("llama", f"uid-{os.getuid()}", 7, holds)
     until(lambda: source.kept() == ())
@@ -93,37 +93,37 @@ def test_what_keepers_hold_is_told_under_their_user(source):
 
 def test_who_says_that_it_ends_has_closed(source):
     with line_to(source) as line:
-        said(line, hello())
+        send(line, hello())
         line.send(encode(Ended(3.0)))
     assert until(lambda: reading(source))[0].ended == "closed"
 
 
 @pytest.mark.parametrize("bad", [b"{", b"\xff" * 50, b"[]", steps(1), b"x" * (LARGEST_MESSAGE + 100), b"null"], ids=len)
-def test_who_does_not_begin_with_hello_is_told_why_and_let_go(source, bad):
+def test_who_does_not_start_with_hello_is_reported_why_and_let_go(source, bad):
     with line_to(source) as line:
-        answer = said(line, bad)
+        answer = send(line, bad)
         assert answer and answer != b"ok" and b"\n" not in answer
         assert line.recv(10) == b""
     with line_to(source) as line:
-        assert said(line, hello()) == b"ok"  # the next one is heard
+        assert send(line, hello()) == b"ok"  # the next one is heard
 
 
 def test_a_rank_is_one_process_at_a_time(source):
     with line_to(source) as first, line_to(source) as second:
-        assert said(first, hello(3)) == b"ok"
-        assert b"rank 3 of llama is process" in said(second, hello(3))
+        assert send(first, hello(3)) == b"ok"
+        assert b"rank 3 of llama is process" in send(second, hello(3))
     until(lambda: reading(source))
     with line_to(source) as third:
-        assert said(third, hello(3)) == b"ok"
+        assert send(third, hello(3)) == b"ok"
 
 
 def on_gpu(rank: int, gpu: int | None) -> bytes:
     return encode(Hello(job="llama", rank=rank, world=4, session=f"s{rank}", began=50.0, gpu=gpu))
 
 
-def test_ranks_are_told_of_what_happened_to_their_gpu_in_their_life(source):
+def test_ranks_are_reported_of_what_happened_to_their_gpu_in_their_life(source):
     with line_to(source) as first, line_to(source) as second, line_to(source) as third:
-        assert [said(first, on_gpu(0, 0)), said(second, on_gpu(1, 1)), said(third, on_gpu(2, None))] == [b"ok"] * 3
+        assert [send(first, on_gpu(0, 0)), send(second, on_gpu(1, 1)), send(third, on_gpu(2, None))] == [b"ok"] * 3
         source.send(b"before they were there", None, 40.0)
         source.send(b"to GPU 1", 1, 60.0)
         source.send(b"to all", None, 70.0)
@@ -134,8 +134,8 @@ def test_ranks_are_told_of_what_happened_to_their_gpu_in_their_life(source):
 
 def test_a_keeper_is_asked_to_flush_while_it_holds_what_storage_does_not(source):
     with line_to(source) as keeper, line_to(source) as done:
-        assert said(keeper, encode(KeeperProgress("llama", 7))) == b"ok"
-        assert said(done, encode(KeeperProgress("gpt", -1))) == b"ok"
+        assert send(keeper, encode(KeeperProgress("llama", 7))) == b"ok"
+        assert send(done, encode(KeeperProgress("gpt", -1))) == b"ok"
         assert source.unsaved() == ("llama",)
         source.have_flushed(90.0)
         source.have_flushed(90.0)  # not again at once
@@ -152,16 +152,16 @@ def test_a_keeper_is_asked_to_flush_while_it_holds_what_storage_does_not(source)
 
 def test_a_keeper_is_no_rank_and_a_rank_no_keeper(source):
     with line_to(source) as keeper, line_to(source) as rank:
-        assert said(keeper, encode(KeeperProgress("llama", 7))) == b"ok"
-        assert said(keeper, hello()) == b"expected hello first"
-        assert said(rank, hello()) == b"ok"
-        assert said(rank, encode(KeeperProgress("llama", 7))) == b"a second hello"
+        assert send(keeper, encode(KeeperProgress("llama", 7))) == b"ok"
+        assert send(keeper, hello()) == b"expected hello first"
+        assert send(rank, hello()) == b"ok"
+        assert send(rank, encode(KeeperProgress("llama", 7))) == b"a second hello"
 
 
 def test_a_second_agent_does_not_take_a_living_ones_socket(source):
     assert "another agent" in JobSocketSource(source._path).read(1.0).blind
     with line_to(source) as line:
-        assert said(line, hello()) == b"ok"
+        assert send(line, hello()) == b"ok"
 
 
 def test_what_a_dead_agent_left_is_taken_over(tmp_path: Path):
@@ -173,7 +173,7 @@ def test_what_a_dead_agent_left_is_taken_over(tmp_path: Path):
         one.close()
 
 
-def test_a_place_where_nothing_can_be_bound_is_said():
+def test_a_place_where_nothing_can_be_bound_is_reported():
     assert "cannot report" in JobSocketSource("/proc/none/jobs.sock").read(1.0).blind
 
 
