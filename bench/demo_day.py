@@ -72,8 +72,8 @@ def live(hours: float, speed: float) -> dict[str, object]:
         incidents = site.get("/v1/incidents")["incidents"]
         moves = site.get(f"/v1/transitions?since={began}&limit=10000")["transitions"]
         breaker = any(pool["breaker_open"] for pool in site.get("/v1/fleet")["pools"])
-    told = story(incidents, moves, began, speed)
-    print("\n".join(told), flush=True)
+    lines = summary(incidents, moves, began, speed)
+    print("\n".join(lines), flush=True)
     return {
         "in_service_at_end": round(shares[-1], 3),
         "in_service_mean": round(fmean(shares), 4),
@@ -81,7 +81,7 @@ def live(hours: float, speed: float) -> dict[str, object]:
         "breaker_open_at_end": breaker,
         "incidents": len(incidents),
         "incidents_open_at_end": sum(one["closed"] is None for one in incidents),
-        "story": told,
+        "lines": lines,
     }
 
 
@@ -89,7 +89,7 @@ def _in_service(nodes: list[dict[str, Any]]) -> float:
     return sum(node["stage"] not in OUT_OF_SERVICE and not node["held"] for node in nodes) / max(1, len(nodes))
 
 
-def story(incidents: list[dict[str, Any]], moves: list[dict[str, Any]], began: float, speed: float) -> list[str]:
+def summary(incidents: list[dict[str, Any]], moves: list[dict[str, Any]], began: float, speed: float) -> list[str]:
     """One line for each incident and each node that left service, in the order of the day."""
     lines = []
     for one in incidents:

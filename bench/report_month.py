@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.economics.costs.finding import Prices, bill
-from holdfast.economics.costs.ledger import HOUR, LossClaim, LossCourse, LossLedger
+from holdfast.economics.costs.ledger import HOUR, LossClaim, LossSeries, LossLedger
 from holdfast.economics.costs.month import StageChange, slices
 from holdfast.economics.reports import price_sheet
 from holdfast.economics.reports.build_month import write
@@ -73,7 +73,7 @@ def incidents(rng: random.Random) -> tuple[list[dict[str, Any]], float]:
     rows, lost = [], 0.0
     for hour in range(hours):
         courses = {
-            f"job/{job}": LossCourse(times=times[hour : hour + 1], step=HOUR, slow=slow[hour : hour + 1],
+            f"job/{job}": LossSeries(times=times[hour : hour + 1], step=HOUR, slow=slow[hour : hour + 1],
                                  down=down[hour : hour + 1], redone=[one for one in redone if one[0] == times[hour]])
             for job, (slow, down, redone) in losing.items()
         }  # fmt: skip

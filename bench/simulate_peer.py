@@ -23,7 +23,7 @@ Steps = Generator[simpy.Event, Any, None]
 
 
 @dataclass(slots=True)
-class Asked:
+class RuleAnswer:
     """What a node stands at, and the step that led there."""
 
     life: NodeState
@@ -36,7 +36,7 @@ class Asked:
         return self.life.stage
 
     @property
-    def after(self) -> "Asked":
+    def after(self) -> "RuleAnswer":
         return self
 
     @property
@@ -46,7 +46,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Way:
-    state: Asked
+    state: RuleAnswer
 
 
 class AskingRules:
@@ -58,15 +58,15 @@ class AskingRules:
 
     def begin(self, stage: Stage) -> Way:
         life = NodeState(name="", stage=stage, tested_at=-1.0, tested_suite=self._policy.suite)
-        return Way(Asked(life, self._policy))
+        return Way(RuleAnswer(life, self._policy))
 
-    def step(self, way: Way, event_key: EventKey, now: float) -> Asked:
+    def step(self, way: Way, event_key: EventKey, now: float) -> RuleAnswer:
         event = self._events.get(event_key)
         if event is None:
             kind, cause, job, spare = event_key
             event = self._events[event_key] = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)
         life, actions, _ = machine.step(way.state.life, event, now, self._policy)
-        way.state = Asked(life, self._policy, tuple([action.verb for action in actions]))
+        way.state = RuleAnswer(life, self._policy, tuple([action.verb for action in actions]))
         return way.state
 
     def guard(self) -> FleetGuard:

@@ -1,4 +1,4 @@
-"""How fast reports are committed, beside the bare driver in the same run, and what a node's story costs when much is
+"""How fast reports are committed, beside the bare driver in the same run, and what a node's history costs when much is
 stored. On SQLite and on a PostgreSQL server of its own; every commit is flushed to disk in both."""
 
 import argparse
@@ -139,7 +139,7 @@ def seed(store: Store, engine: Engine, events: int, nodes: int) -> float:
     return time.perf_counter() - began
 
 
-def story_ms(store: Store, nodes: int, asked: int = 300) -> list[float]:
+def node_history_ms(store: Store, nodes: int, asked: int = 300) -> list[float]:
     """First and second page of nodes at random."""
     chance, taken = random.Random(7), []
     for _ in range(asked):
@@ -147,7 +147,7 @@ def story_ms(store: Store, nodes: int, asked: int = 300) -> list[float]:
         before = ""
         for _ in range(2):
             started = time.perf_counter()
-            page = store.story(name, 50, before)
+            page = store.node_history(name, 50, before)
             taken.append((time.perf_counter() - started) * 1000)
             assert page.lines
             before = page.older
@@ -163,9 +163,9 @@ def measure(url: str, floor: Callable[[], float], options: argparse.Namespace) -
     figures["floor_rows_per_second"] = max(figures["floor_rows_per_second"], floor_again(engine, floor))
     figures["one_event_to_floor"] = figures["one_event_reports_per_second"] / figures["floor_rows_per_second"]
     figures["seed_events_per_second"] = options.events / seed(store, engine, options.events, options.nodes)
-    taken = story_ms(store, options.nodes)
-    figures |= {f"story_p{share}_ms": quantile(taken, share / 100) for share in (50, 99)}
-    figures["story_max_ms"] = max(taken)
+    taken = node_history_ms(store, options.nodes)
+    figures |= {f"node_history_p{share}_ms": quantile(taken, share / 100) for share in (50, 99)}
+    figures["node_history_max_ms"] = max(taken)
     figures["reports"] = count
     engine.dispose()
     store.close()
@@ -181,7 +181,7 @@ def floor_again(engine: Engine, floor: Callable[[], float]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=200_000, help="stored when the story is asked for")
+    parser.add_argument("--events", type=int, default=200_000, help="stored when the history is read")
     parser.add_argument("--nodes", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=5, help="reports of each kind per node")
     parser.add_argument("--batch", type=int, default=200, help="reports per commit")

@@ -32,7 +32,7 @@ def main() -> int:
         say("The agent that would run on a real node, on this one:")
         agent = subprocess.Popen([HOLDFAST, "agent", "--config", config], stderr=subprocess.DEVNULL)
         try:
-            story(twin, config)
+            main_events(twin, config)
         finally:
             agent.terminate()
             agent.wait(10)
@@ -40,7 +40,7 @@ def main() -> int:
     return 0
 
 
-def story(twin: Path, config: str) -> None:
+def main_events(twin: Path, config: str) -> None:
     watch = Watch(config)
     watch.until("the node's first verdict", lambda node: node["health"] == "pass")
     inject = ("twin", "inject", str(twin))

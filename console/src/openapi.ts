@@ -38,7 +38,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/nodes/{name}/story": {
+    "/v1/nodes/{name}/history": {
         parameters: {
             query?: never;
             header?: never;
@@ -2378,8 +2378,8 @@ export interface components {
          * @enum {string}
          */
         Stage: "provisioning" | "testing" | "ready" | "spare" | "allocated" | "cleaning" | "draining" | "quarantined" | "resetting" | "removed";
-        /** StoryEntry */
-        StoryEntry: {
+        /** HistoryEntry */
+        HistoryEntry: {
             at: number;
             kind: string;
             title: string;
@@ -2388,9 +2388,9 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** StoryView */
-        StoryView: {
-            entries: components["schemas"]["StoryEntry"][];
+        /** HistoryView */
+        HistoryView: {
+            entries: components["schemas"]["HistoryEntry"][];
             next: string;
         };
         /** SubjectView */
@@ -2733,7 +2733,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["StoryView"];
+                    "application/json": components["schemas"]["HistoryView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from holdfast.catalog.regex_words import WordedPattern
+from holdfast.catalog.regex_literals import PrefilteredPattern
 
 _NUMBER_WORDS = ("non-zero status: ",)  # before the number of an error that is not written out
 _NUMBERED = re.compile(r"\berrno[:= ]+(\d{1,3})\b|non-zero status: (\d{1,3})\b|\[Errno (\d{1,3})\]|\(errno: ?(\d{1,3})")
@@ -72,23 +72,23 @@ def _texts() -> dict[str, str]:
 
 
 @cache
-def _subsystems() -> tuple[tuple[str, WordedPattern], ...]:
-    return tuple((name, WordedPattern(regex)) for name, regex in _table()["subsystem"])
+def _subsystems() -> tuple[tuple[str, PrefilteredPattern], ...]:
+    return tuple((name, PrefilteredPattern(regex)) for name, regex in _table()["subsystem"])
 
 
 @cache
-def _bare() -> tuple[tuple[str, WordedPattern], ...]:
-    return tuple((cause, WordedPattern(regex)) for cause, regex in _table()["bare"])
+def _bare() -> tuple[tuple[str, PrefilteredPattern], ...]:
+    return tuple((cause, PrefilteredPattern(regex)) for cause, regex in _table()["bare"])
 
 
 @cache
-def _harmless() -> WordedPattern:
-    return WordedPattern("|".join(_table()["harmless"]))
+def _harmless() -> PrefilteredPattern:
+    return PrefilteredPattern("|".join(_table()["harmless"]))
 
 
 @cache
-def _calm() -> WordedPattern:
-    return WordedPattern("|".join(_table()["calm"]))
+def _calm() -> PrefilteredPattern:
+    return PrefilteredPattern("|".join(_table()["calm"]))
 
 
 @cache

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from holdfast.catalog.regex_words import WordedPattern
+from holdfast.catalog.regex_literals import PrefilteredPattern
 
 
 class Meaning(NamedTuple):
@@ -60,10 +60,10 @@ def _table() -> dict[str, list[list[str]]]:
 
 
 @cache
-def _rows() -> dict[str, list[tuple[Meaning, WordedPattern]]]:
+def _rows() -> dict[str, list[tuple[Meaning, PrefilteredPattern]]]:
     return {
         name: [
-            (Meaning(role, cause), WordedPattern(regex, re.IGNORECASE if name == "cuda" else 0))
+            (Meaning(role, cause), PrefilteredPattern(regex, re.IGNORECASE if name == "cuda" else 0))
             for role, cause, regex in _table()[name]
         ]
         for name in ("cuda", "exception")

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from holdfast.catalog.regex_words import WordedPattern
+from holdfast.catalog.regex_literals import PrefilteredPattern
 
 _NUMBER = r"\d{1,18}"
 _ADDRESS = r"(?:[\w.:%\[\]-]{1,255}<\d{1,5}>|(?=[\w.%\[\]-]*[\d:])[\w.:%\[\]-]{1,255})"  # a port, or a digit: no word
@@ -19,7 +19,7 @@ class JobMessage(NamedTuple):
     code: str
     role: str
     cause: str
-    regex: WordedPattern
+    regex: PrefilteredPattern
     lead: int = 0  # characters of any kind that may stand before what the expression finds
 
 
@@ -45,7 +45,7 @@ def _message(code: str, role: str, cause: str, regex: str) -> JobMessage:
     anchored = rf"\A(?:{rest})" if rest.startswith(".*") else rest
     reach = int(lead[1]) if lead and rest != regex else 0
     whole = anchored.replace("$N", _NUMBER).replace("$IP", _ADDRESS)
-    return JobMessage(code, role, cause, WordedPattern(whole), reach)
+    return JobMessage(code, role, cause, PrefilteredPattern(whole), reach)
 
 
 def _outside(regex: str) -> str:

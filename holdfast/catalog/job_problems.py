@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from holdfast.catalog.regex_words import WordedPattern
+from holdfast.catalog.regex_literals import PrefilteredPattern
 
 _FILES = (  # a row of the first wins
     "job_problems_special.toml",
@@ -18,7 +18,7 @@ _FILES = (  # a row of the first wins
     "job_problems_launch.toml",
     "job_problems_python.toml",
 )
-_NOTHING = WordedPattern(r"(?!)")
+_NOTHING = PrefilteredPattern(r"(?!)")
 _HOLE = re.compile(r"(?P<lead>: | \(|)\{(?P<name>\w+?)2?\}(?P<end>\)?)")
 _LONGEST = 160
 
@@ -29,7 +29,7 @@ class JobProblem:
     cause: str
     role: str
     keywords: tuple[str, ...]
-    match: WordedPattern
+    match: PrefilteredPattern
     says: str
     fix: tuple[str, ...]
     settings: dict[str, str] = field(default_factory=dict)
@@ -127,7 +127,7 @@ def _problem(row: dict[str, Any]) -> JobProblem:
         cause=row["cause"],
         role=row.get("role", "weak"),
         keywords=tuple(row.get("keywords", ())),
-        match=WordedPattern(row["match"]) if "match" in row else _NOTHING,
+        match=PrefilteredPattern(row["match"]) if "match" in row else _NOTHING,
         says=row["says"],
         fix=tuple(row["fix"]),
         settings=dict(row.get("set", {})),

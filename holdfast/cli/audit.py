@@ -10,7 +10,7 @@ from holdfast.cli.shared.fleet_clock import fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import clock, console, plain, table
 from holdfast.client.client import connect
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 
 
 def audit(
@@ -22,7 +22,7 @@ def audit(
 ) -> None:
     """List every request, enrolment, token and refusal, oldest first. Needs an admin's token."""
     client = connect(url, token)
-    found = client.get("/v1/audit", since=time.time() - Asked().duration("since", since), limit=limit)
+    found = client.get("/v1/audit", since=time.time() - PlanInputs().duration("since", since), limit=limit)
     if as_json:
         typer.echo(json.dumps(found))
         return

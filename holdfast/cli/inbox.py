@@ -10,7 +10,7 @@ from holdfast.cli.shared.fleet_clock import fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import clock, console, count, lasting, plain, print_list
 from holdfast.client.client import Client, connect
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.model.refusal import Refusal
 
 app = typer.Typer(no_args_is_help=True)
@@ -129,7 +129,7 @@ def mute(
     as_json: AsJson = False,
 ) -> None:
     """Send no notifications for a time."""
-    hours = Asked().duration("--for", for_) / 3600
+    hours = PlanInputs().duration("--for", for_) / 3600
     _act(url, token, as_json, item, action="mute", hours=hours, comment=comment)
 
 

@@ -10,7 +10,7 @@ from holdfast.cli.shared.options import AsJson
 from holdfast.cli.shared.table import clock, console, printable, table
 from holdfast.client.client import saved_connection, state_directory
 from holdfast.config.extra import needs_extra
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.model.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def preview(
     """Show what this policy would have done with the verdicts of the last days. Nothing is changed."""
     with needs_extra("controller"):
         from holdfast.fleet.policy.replay import replay
-    found = replay(file, Asked().duration("since", since), _store_url(config))
+    found = replay(file, PlanInputs().duration("since", since), _store_url(config))
     if as_json:
         typer.echo(json.dumps(_document(found)))
     else:

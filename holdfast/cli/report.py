@@ -41,7 +41,7 @@ def report(
 
 def _show(month: "MonthReport", out: str) -> None:
     from holdfast.cli.shared.table import console, plain, table
-    from holdfast.economics.planning.words import money, percent
+    from holdfast.economics.planning.formatting import money, percent
 
     screen = console()
     screen.print(month.headline, style="bold", markup=False, soft_wrap=True)

@@ -9,7 +9,7 @@ import typer
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import ago, clock, console, count, plain, table
 from holdfast.client.client import connect
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.model.refusal import Refusal
 
 HOUR = 3600.0
@@ -57,7 +57,7 @@ def create(
     body: dict[str, object] = {
         "name": name,
         "role": None if join else role,
-        "hours": Asked().duration("for", lasts) / HOUR,
+        "hours": PlanInputs().duration("for", lasts) / HOUR,
         "uses": uses,
     }
     bounds = {"node": node, "nodes": nodes, "network": network, "vouch": vouch, "job": job}

@@ -12,7 +12,7 @@ Row = dict[str, Any]
 
 def of_node(client: Client, node: str, limit: int, before: str = "") -> Row:
     """One page of a node's history, newest first: `entries`, and `next` to continue with as `before`."""
-    page: Row = client.get(node_path(node, "story"), limit=limit, before=before)
+    page: Row = client.get(node_path(node, "history"), limit=limit, before=before)
     return page
 
 

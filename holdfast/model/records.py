@@ -148,7 +148,7 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoryLine:
+class HistoryLine:
     """One thing that happened to a node, whatever kind it is of."""
 
     at: float
@@ -159,8 +159,8 @@ class StoryLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoryPage:
-    """Newest first. `older` is handed back to read on; "" at the beginning of the story."""
+class HistoryPage:
+    """Newest first. `older` is handed back to read on; "" at the beginning of the history."""
 
-    lines: tuple[StoryLine, ...]
+    lines: tuple[HistoryLine, ...]
     older: str = ""

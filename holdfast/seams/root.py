@@ -32,7 +32,7 @@ SPARED = 0.5
 
 
 @dataclass(slots=True)
-class Story:
+class Hypothesis:
     """A candidate with what it can explain of this scene, and what that is worth beside what others explain already."""
 
     candidate: CauseCandidate
@@ -55,27 +55,27 @@ class Story:
 def roots(scene: Scene, candidates: Iterable[CauseCandidate]) -> tuple[Finding, ...]:
     """The best explanation first; what it explains needs no other, so that the next is weighed by what is left."""
     needing = [one for name in NEEDING_A_CAUSE for one in scene.moved(name).values()]
-    waiting = [Story(one, _within(scene, one, needing)) for one in candidates]
-    chosen: list[Story] = []
-    lost: list[tuple[Story, Story, str]] = []
+    waiting = [Hypothesis(one, _within(scene, one, needing)) for one in candidates]
+    chosen: list[Hypothesis] = []
+    lost: list[tuple[Hypothesis, Hypothesis, str]] = []
     taken: set[int] = set()
     weighed = False
     while waiting:
         if not weighed:
             counts = _counts(needing, taken)
-            for story in waiting:
-                _weigh(scene, story, needing, taken, counts)
+            for hypothesis in waiting:
+                _weigh(scene, hypothesis, needing, taken, counts)
             waiting.sort(key=_rank, reverse=True)
             weighed = True
-        story = waiting.pop()
-        better = next(((root, why) for root in chosen if (why := _loses(scene, story, root, needing))), None)
+        hypothesis = waiting.pop()
+        better = next(((root, why) for root in chosen if (why := _loses(scene, hypothesis, root, needing))), None)
         if better:
-            lost.append((story, *better))
-        elif story.confidence >= LEAST_CONFIDENCE and _lasted(scene, story.candidate):
-            chosen.append(story)
-            taken |= set(_explained(story, needing))
+            lost.append((hypothesis, *better))
+        elif hypothesis.confidence >= LEAST_CONFIDENCE and _lasted(scene, hypothesis.candidate):
+            chosen.append(hypothesis)
+            taken |= set(_explained(hypothesis, needing))
             weighed = False
-    found = [_finding(scene, story, needing, lost) for story in chosen]
+    found = [_finding(scene, hypothesis, needing, lost) for hypothesis in chosen]
     return (*found, *slowdown.findings(scene, [one for place, one in enumerate(needing) if place not in taken], found))
 
 
@@ -84,46 +84,53 @@ def _lasted(scene: Scene, candidate: CauseCandidate) -> bool:
     return scene.now - candidate.since >= (0.0 if candidate.proven else LASTS_SECONDS)
 
 
-def _rank(story: Story) -> tuple[float, float, float, str]:
+def _rank(hypothesis: Hypothesis) -> tuple[float, float, float, str]:
     """What an instrument shows goes before what is only concluded from a pattern, however well the pattern fits."""
-    return (-min(story.score, story.most), -story.score, story.candidate.since, story.candidate.cause)
+    return (
+        -min(hypothesis.score, hypothesis.most),
+        -hypothesis.score,
+        hypothesis.candidate.since,
+        hypothesis.candidate.cause,
+    )
 
 
 def _within(scene: Scene, candidate: CauseCandidate, needing: Sequence[Symptom]) -> list[int]:
     return [place for place, one in enumerate(needing) if explains(scene, candidate, one)]
 
 
-def _explained(story: Story, needing: Sequence[Symptom]) -> list[int]:
+def _explained(hypothesis: Hypothesis, needing: Sequence[Symptom]) -> list[int]:
     """What is bad in itself and began late has others before it; it is not asked for what was there already."""
-    if not story.candidate.proven:
-        return story.within
-    return [place for place in story.within if needing[place].since >= story.candidate.since - SLACK_SECONDS]
+    if not hypothesis.candidate.proven:
+        return hypothesis.within
+    return [place for place in hypothesis.within if needing[place].since >= hypothesis.candidate.since - SLACK_SECONDS]
 
 
-def _weigh(scene: Scene, story: Story, needing: Sequence[Symptom], taken: set[int], counts: Mapping[str, int]) -> None:
-    candidate = story.candidate
-    story.score, story.most, story.doubts, story.unknown = candidate.score, candidate.most, [], []
-    explained = [needing[place] for place in _explained(story, needing) if place not in taken]
+def _weigh(
+    scene: Scene, hypothesis: Hypothesis, needing: Sequence[Symptom], taken: set[int], counts: Mapping[str, int]
+) -> None:
+    candidate = hypothesis.candidate
+    hypothesis.score, hypothesis.most, hypothesis.doubts, hypothesis.unknown = candidate.score, candidate.most, [], []
+    explained = [needing[place] for place in _explained(hypothesis, needing) if place not in taken]
     explained = evidence.by_heat(scene, candidate, explained)
-    story.ceiling = evidence.most(scene, candidate, explained)
+    hypothesis.ceiling = evidence.most(scene, candidate, explained)
     if not explained:
         return
-    story.score += FOR_ALL_SYMPTOMS * _share(explained, counts)
+    hypothesis.score += FOR_ALL_SYMPTOMS * _share(explained, counts)
     first = sorted(one.since for one in explained)[int(EARLY * len(explained))]
     if candidate.since > first + SLACK_SECONDS:
-        _late(story, candidate.since - first)
+        _late(hypothesis, candidate.since - first)
     elif (candidate.signs or candidate.proven) and candidate.since <= first + scene.panel.step:
-        story.score += FOR_THE_FIRST
+        hypothesis.score += FOR_THE_FIRST
 
 
-def _late(story: Story, seconds: float) -> None:
+def _late(hypothesis: Hypothesis, seconds: float) -> None:
     """An effect does not come before its cause, unless one of two clocks is wrong: then no one can be sure."""
-    story.score -= AGAINST_THE_LATE
-    story.doubts.append(f"it moved {seconds:.0f} s after what it would have caused")
-    story.most = min(story.most, MOST_OF_THE_LATE)
+    hypothesis.score -= AGAINST_THE_LATE
+    hypothesis.doubts.append(f"it moved {seconds:.0f} s after what it would have caused")
+    hypothesis.most = min(hypothesis.most, MOST_OF_THE_LATE)
     if seconds >= CLOCKS_APART_SECONDS:
-        domain = story.candidate.cause.partition("/")[0]
-        story.unknown.append(
+        domain = hypothesis.candidate.cause.partition("/")[0]
+        hypothesis.unknown.append(
             f"which moved first: unless the clock of {domain} is {seconds:.0f} s late, it is not the cause"
         )
 
@@ -153,9 +160,9 @@ def explains(scene: Scene, candidate: CauseCandidate, symptom: Symptom) -> bool:
     return family in candidate.backwards and place in scene.topology.up(candidate.cause)
 
 
-def _loses(scene: Scene, story: Story, root: Story, needing: Sequence[Symptom]) -> str:
+def _loses(scene: Scene, hypothesis: Hypothesis, root: Hypothesis, needing: Sequence[Symptom]) -> str:
     """Why this is no root of its own beside one that is, '' if it is."""
-    mine, winner = story.candidate, root.candidate
+    mine, winner = hypothesis.candidate, root.candidate
     if mine.cause == winner.cause and not mine.proven:
         return f"{winner.kind} explains the same of {mine.cause} better"
     if mine.signs:
@@ -164,13 +171,13 @@ def _loses(scene: Scene, story: Story, root: Story, needing: Sequence[Symptom]) 
             return ""  # it has a sign of its own that the other cannot have made
         domain = mine.kind.partition(".")[0] == winner.kind.partition(".")[0]
         if mine.since >= winner.since - (SAME_DOMAIN_SECONDS if domain else SLACK_SECONDS):
-            return f"it follows from {winner.cause}" + _because(story)
+            return f"it follows from {winner.cause}" + _because(hypothesis)
     if mine.proven:
         return ""
-    explained = _explained(story, needing)
+    explained = _explained(hypothesis, needing)
     left = [place for place in explained if not explains(scene, winner, needing[place])]
     if explained and len(left) < 0.3 * len(explained):
-        return f"what it would explain, {winner.cause} explains" + _because(story)
+        return f"what it would explain, {winner.cause} explains" + _because(hypothesis)
     return ""
 
 
@@ -182,22 +189,24 @@ def _spared(scene: Scene, winner: CauseCandidate, sign: Symptom) -> bool:
     return len(within) > 1 and sum(path in scene.moved(sign.signal) for path in within) <= SPARED * len(within)
 
 
-def _because(story: Story) -> str:
-    doubts = [*story.candidate.doubts, *story.doubts]
+def _because(hypothesis: Hypothesis) -> str:
+    doubts = [*hypothesis.candidate.doubts, *hypothesis.doubts]
     return f"; {'; '.join(doubts[:2])}" if doubts else ""
 
 
 def _finding(
-    scene: Scene, story: Story, needing: Sequence[Symptom], lost: Sequence[tuple[Story, Story, str]]
+    scene: Scene, hypothesis: Hypothesis, needing: Sequence[Symptom], lost: Sequence[tuple[Hypothesis, Hypothesis, str]]
 ) -> Finding:
-    one = story.candidate
-    symptoms = tuple(dict.fromkeys([*one.signs, *(needing[place] for place in _explained(story, needing))]))
-    rivals = tuple(Rival(other.candidate.cause, other.candidate.kind, why) for other, by, why in lost if by is story)
+    one = hypothesis.candidate
+    symptoms = tuple(dict.fromkeys([*one.signs, *(needing[place] for place in _explained(hypothesis, needing))]))
+    rivals = tuple(
+        Rival(other.candidate.cause, other.candidate.kind, why) for other, by, why in lost if by is hypothesis
+    )
     return Finding(
         cause=one.cause,
         kind=one.kind,
-        confidence=round(calibrated(story.raw), 3),
-        raw=story.raw,
+        confidence=round(calibrated(hypothesis.raw), 3),
+        raw=hypothesis.raw,
         since=min(one.since, scene.now),
         path=_paths(scene, one.cause, symptoms),
         symptoms=symptoms,
@@ -205,7 +214,7 @@ def _finding(
         rivals=rivals[:MOST_RIVALS],
         owners=_owners(scene, one.cause, symptoms),
         runbook=one.kind,
-        unknown=tuple(dict.fromkeys([*one.unknown, *story.unknown])),
+        unknown=tuple(dict.fromkeys([*one.unknown, *hypothesis.unknown])),
     )
 
 

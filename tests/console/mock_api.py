@@ -77,7 +77,7 @@ class MockFleet:
     size: int
     token: str = ""
     nodes: dict[str, View] = field(default_factory=dict)
-    stories: dict[str, list[View]] = field(default_factory=dict)
+    histories: dict[str, list[View]] = field(default_factory=dict)
     streams: set["queue.Queue[bytes | None]"] = field(default_factory=set)
     incidents: dict[str, View] = field(default_factory=dict)
     moves: list[View] = field(default_factory=list)
@@ -101,14 +101,14 @@ class MockFleet:
         for number in range(self.size):
             node = _node(number, self.size, now)
             self.nodes[node["name"]] = node
-            self.stories[node["name"]] = [_entry(now - 600, "transition", "testing to ready", "the suite passed")]
+            self.histories[node["name"]] = [_entry(now - 600, "transition", "testing to ready", "the suite passed")]
 
     def change(self, name: str, *, stage: str = "", health: str = "", reason: str = "", quietly: bool = False) -> None:
         node, now = self.nodes[name], time.time()
         before = node["stage"]
         node.update(stage=stage or before, health=health or node["health"], reason=reason, since=now)
         entry = _entry(now, "transition", f"{before} to {node['stage']}", reason)
-        self.stories[name].insert(0, entry)
+        self.histories[name].insert(0, entry)
         self.send("node", node)
         if not quietly:
             move = {"node": name, "at": now, "before": before, "after": node["stage"], "reason": reason}
@@ -146,7 +146,7 @@ class MockFleet:
         self.send("incident", result)
 
     def tell(self, name: str, entries: list[View]) -> None:
-        self.stories[name] = entries + self.stories[name]
+        self.histories[name] = entries + self.histories[name]
 
     def send(self, kind: str, data: View) -> None:
         message = f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
@@ -402,8 +402,8 @@ class _Handler(BaseHTTPRequestHandler):
         node = self.fleet.nodes.get(name)
         if node is None:
             self._json(404, {"error": f"no node is called {name}"})
-        elif about == ["story"]:
-            self._story(self.fleet.stories[name], query)
+        elif about == ["history"]:
+            self._history(self.fleet.histories[name], query)
         elif about == ["parts"]:
             self._json(200, PARTS)
         elif about == ["operator-actions"]:
@@ -418,7 +418,7 @@ class _Handler(BaseHTTPRequestHandler):
         many = [{**wrong, "check": f"check.{number}"} for number in range(self.fleet.verdicts)]
         return VERDICTS if node["health"] == "pass" else [*VERDICTS, wrong, *many]
 
-    def _story(self, entries: list[View], query: dict[str, list[str]]) -> None:
+    def _history(self, entries: list[View], query: dict[str, list[str]]) -> None:
         first = int(query.get("before", ["0"])[0])
         last = first + int(query["limit"][0])
         self._json(200, {"entries": entries[first:last], "next": str(last) if last < len(entries) else ""})

@@ -42,7 +42,7 @@ def test_a_node_called_markup_is_shown_as_text_everywhere(open_page: Open) -> No
     node = opened.fleet.nodes.pop("n003") | {"name": MARKUP, "pool": MARKUP, "jobs": [MARKUP], "reason": MARKUP}
     node["place"] = {"rack": MARKUP}
     opened.fleet.nodes[MARKUP] = node
-    opened.fleet.stories[MARKUP] = opened.fleet.stories.pop("n003")
+    opened.fleet.histories[MARKUP] = opened.fleet.histories.pop("n003")
     opened.page.reload()
     page = opened.live().page
     page.get_by_label("Filter").fill(MARKUP)
@@ -90,10 +90,10 @@ def test_a_history_of_thirty_days_is_read_a_page_at_a_time(open_page: Open) -> N
     ]
     opened.fleet.tell("n005", entries)
     opened.page.goto(opened.url + "#/node/n005")
-    story = opened.page.get_by_role("region", name="History")
-    story.get_by_text("minute 49", exact=True).wait_for()
-    assert story.get_by_role("listitem").count() < 60
-    assert story.get_by_role("button", name="Older").is_visible()
+    node_history = opened.page.get_by_role("region", name="History")
+    node_history.get_by_text("minute 49", exact=True).wait_for()
+    assert node_history.get_by_role("listitem").count() < 60
+    assert node_history.get_by_role("button", name="Older").is_visible()
 
 
 def test_other_views_keep_what_they_showed_while_the_controller_is_away(open_page: Open) -> None:

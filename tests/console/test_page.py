@@ -177,26 +177,26 @@ def test_a_nodes_history_reports_reasons_and_grows_while_it_is_read(open_page: O
     facts = {"evidence": ["NVRM: Xid 79"], "by": "holdfast", "epoch": 3}
     opened.fleet.tell("n005", [_entry(1.8e9, "action", "drain done", "the drain is in place", **facts)])
     opened.page.goto(opened.url + "#/node/n005")
-    story = opened.page.get_by_role("region", name="History")
-    story.get_by_text("evidence: NVRM: Xid 79").wait_for()
+    node_history = opened.page.get_by_role("region", name="History")
+    node_history.get_by_text("evidence: NVRM: Xid 79").wait_for()
     opened.fleet.change("n005", stage="resetting", health="fail", reason="first rung: reset the GPU")
-    story.get_by_text("first rung: reset the GPU").wait_for()
+    node_history.get_by_text("first rung: reset the GPU").wait_for()
     opened.page.get_by_role("region", name="Verdicts").get_by_text("GPU 3 does not answer").wait_for()
-    assert "epoch" not in story.inner_text()
+    assert "epoch" not in node_history.inner_text()
 
 
 def test_a_long_history_is_read_page_by_page(open_page: Open) -> None:
     opened = open_page()
     opened.fleet.tell("n005", [_entry(1.8e9 - at, "event", f"event number {at}") for at in range(120)])
     opened.page.goto(opened.url + "#/node/n005")
-    story = opened.page.get_by_role("region", name="History")
-    story.get_by_text("event number 49", exact=True).wait_for()
-    assert story.get_by_text("event number 50", exact=True).count() == 0
-    story.get_by_role("button", name="Older").click()
-    story.get_by_text("event number 99", exact=True).wait_for()
-    story.get_by_role("button", name="Older").click()
-    story.get_by_text("testing to ready").wait_for()
-    assert story.get_by_role("button", name="Older").count() == 0
+    node_history = opened.page.get_by_role("region", name="History")
+    node_history.get_by_text("event number 49", exact=True).wait_for()
+    assert node_history.get_by_text("event number 50", exact=True).count() == 0
+    node_history.get_by_role("button", name="Older").click()
+    node_history.get_by_text("event number 99", exact=True).wait_for()
+    node_history.get_by_role("button", name="Older").click()
+    node_history.get_by_text("testing to ready").wait_for()
+    assert node_history.get_by_role("button", name="Older").count() == 0
 
 
 def test_names_and_reasons_with_markup_are_text(open_page: Open) -> None:

@@ -56,8 +56,8 @@ def test_the_fleet_lives_and_a_quarantine_is_in_the_store(page: Any, running: De
     form.get_by_role("textbox").fill("the tour <wants> it")
     form.get_by_role("button", name=f"Quarantine {name}").click()
     panel.get_by_role("button", name="Release", exact=True).and_(page.locator(":enabled")).wait_for()
-    story = running.get(f"/v1/nodes/{name}/story")["entries"]
-    assert any("the tour <wants> it" in entry["detail"] for entry in story)
+    node_history = running.get(f"/v1/nodes/{name}/history")["entries"]
+    assert any("the tour <wants> it" in entry["detail"] for entry in node_history)
     assert running.get(f"/v1/nodes/{name}")["stage"] in ("draining", "quarantined")
     audit = running.get("/v1/audit")["entries"]
     assert any(one["verb"] == "quarantine" and one["target"] == name for one in audit)

@@ -25,4 +25,4 @@ def test_a_copy_made_online_is_gone_on_from(tmp_path: Path) -> None:
         assert controller.stage("n01") == "ready"
         assert [one["name"] for one in controller.get("/v1/nodes")["nodes"]] == ["n01"]
         assert controller.report([after.next(heartbeat=True)], after.credential).status_code == 401  # enrolled since
-        assert any("testing -> ready" in entry["title"] for entry in controller.story("n01"))
+        assert any("testing -> ready" in entry["title"] for entry in controller.node_history("n01"))

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.diagnosis.evidence.fleet import of_job, of_story
+from holdfast.diagnosis.evidence.fleet import of_history, of_job
 from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.model.job import Job, JobState
 
@@ -25,28 +25,28 @@ def entry(told_as: str, at: float, title: str = "", detail: str = "", **facts: A
 
 
 def test_an_event_of_a_node_names_it_although_the_job_failed_ten_minutes_later() -> None:
-    story = [entry("event", END - 700, "xid", **XID)]
-    found = diagnose([*of_job(job()), *of_story("n2", story)])
+    entries = [entry("event", END - 700, "xid", **XID)]
+    found = diagnose([*of_job(job()), *of_history("n2", entries)])
     assert (found.causes[0].name, found.causes[0].host) == ("gpu.fell_off_bus", "n2")
     assert found.next is not None
     assert found.next.exclude == ("n2",)
 
 
 def test_what_happened_hours_before_did_not_end_it() -> None:
-    story = [entry("event", END - 8000, "xid", **XID)]
-    found = diagnose([*of_job(job(exit_code="0:11")), *of_story("n2", story)])
+    entries = [entry("event", END - 8000, "xid", **XID)]
+    found = diagnose([*of_job(job(exit_code="0:11")), *of_history("n2", entries)])
     assert found.causes[0].name == "job.exception"
 
 
 def test_a_verdict_speaks_where_no_event_does() -> None:
-    story = [entry("verdict", END - 650, "gpu.lost: pass -> fail", "7 of 8 GPUs", check="gpu.lost", after="fail")]
-    found = diagnose([*of_job(job()), *of_story("n1", story)])
+    entries = [entry("verdict", END - 650, "gpu.lost: pass -> fail", "7 of 8 GPUs", check="gpu.lost", after="fail")]
+    found = diagnose([*of_job(job()), *of_history("n1", entries)])
     assert (found.causes[0].name, found.causes[0].host) == ("gpu.fell_off_bus", "n1")
 
 
 def test_a_verdict_that_says_nothing_of_jobs_is_shown_and_blames_no_one() -> None:
-    story = [entry("verdict", END - 650, "", "", check="gpu.persistence", after="degraded")]
-    found = diagnose([*of_job(job()), *of_story("n1", story)])
+    entries = [entry("verdict", END - 650, "", "", check="gpu.persistence", after="degraded")]
+    found = diagnose([*of_job(job()), *of_history("n1", entries)])
     assert [one.name for one in found.causes] == ["unknown"]
 
 
@@ -69,7 +69,7 @@ def test_how_the_scheduler_says_that_it_ended() -> None:
     )},
 )))  # fmt: skip
 def test_any_history_is_read(entries: list[dict[str, Any]]) -> None:
-    diagnose(of_story("n1", entries))
+    diagnose(of_history("n1", entries))
 
 
 def test_the_exit_code_as_slurm_writes_it() -> None:
@@ -94,7 +94,7 @@ def test_a_job_of_one_node_names_it() -> None:
 
 
 def test_what_a_history_says_and_what_it_does_not() -> None:
-    story = [
+    entries = [
         entry("action", END, "cordon"),
         entry("verdict", END, "gpu.lost", "7 of 8", check="gpu.lost", after="pass"),
         entry("verdict", END, "gpu.lost", "7 of 8", check="gpu.lost", after="degraded"),
@@ -103,7 +103,7 @@ def test_what_a_history_says_and_what_it_does_not() -> None:
         entry("transition", 0.0, "t", kind="blind"),
         {"kind": "verdict", "at": None, "facts": None},
     ]
-    reported = of_story("n1", story)
+    reported = of_history("n1", entries)
     assert [(one.event.line, one.event.severity, one.role, one.cause, one.at) for one in reported] == [
         (3, "warning", reported[0].role, reported[0].cause, END),
         (4, "fatal", "strong", "gpu.fell_off_bus", END),

@@ -88,8 +88,8 @@ def test_any_bytes_are_a_shard_or_an_error(raw: bytes, headed: bool) -> None:
         st.none() | st.integers(-(2**63), 2**63 - 1) | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
     )
 )
-def test_any_description_is_a_shard_or_an_error(story: object) -> None:
-    body = pack({"about": story, "tree": story, "names": story, "tensors": story})
+def test_any_description_is_a_shard_or_an_error(about_fields: object) -> None:
+    body = pack({"about": about_fields, "tree": about_fields, "names": about_fields, "tensors": about_fields})
     whole = bytearray(shard.HEAD.pack(shard.MAGIC, len(body)) + body + bytes(128))
     try:
         decode(shard.read(whole, len(whole)).tree, [])

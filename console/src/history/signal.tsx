@@ -19,8 +19,8 @@ async function marksOf(subject: string): Promise<Mark[]> {
   const about = all.filter((one) => subject.startsWith(one.subject) || one.subject.startsWith(`${kind}/${name}`));
   const opened = about.map((one): Mark => ({ at: one.opened, kind: "incident", text: `incident: ${headline(one)}` }));
   if (kind !== "node") return opened;
-  const story = await ask().story(name);
-  const lines = story.entries
+  const history = await ask().nodeHistory(name);
+  const lines = history.entries
     .filter((entry) => entry.kind === "verdict" || entry.kind === "event")
     .map((entry): Mark => ({ at: entry.at, kind: entry.kind === "verdict" ? "verdict" : "event", text: `${entry.title}: ${entry.detail}` }));
   return [...opened, ...lines];

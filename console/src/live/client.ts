@@ -20,7 +20,7 @@ import type {
   RunbookView,
   SeriesView,
   SessionView,
-  StoryPage,
+  HistoryPage,
   SubjectsView,
   TopologyView,
   TrainingDetail,
@@ -222,8 +222,8 @@ export class Client {
     await this.open("v1/drills/run", "application/json", { method: "DELETE" });
   }
 
-  story(name: string, before = ""): Promise<StoryPage> {
+  nodeHistory(name: string, before = ""): Promise<HistoryPage> {
     const page = new URLSearchParams({ limit: "50", ...(before && { before }) });
-    return this.get(`v1/nodes/${encodeURIComponent(name)}/story?${page}`);
+    return this.get(`v1/nodes/${encodeURIComponent(name)}/history?${page}`);
   }
 }

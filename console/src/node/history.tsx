@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { StoryEntry } from "../api";
+import type { HistoryEntry } from "../api";
 import { ask, connection, whyFailed } from "../live/session";
 import { day, timeOfDay } from "../shell/time";
 import { brief, titleOf } from "./history_brief";
@@ -13,7 +13,7 @@ const KINDS: Record<string, { sign: string; name: string }> = {
   event: { sign: "!", name: "Event" },
 };
 
-function Entry({ entry, opensDay }: { entry: StoryEntry; opensDay: boolean }) {
+function Entry({ entry, opensDay }: { entry: HistoryEntry; opensDay: boolean }) {
   const kind = KINDS[entry.kind] ?? { sign: "·", name: entry.kind };
   return (
     <>
@@ -41,7 +41,7 @@ export function History({ name }: { name: string }) {
 
   const loadNewest = (): void => {
     ask()
-      .story(name)
+      .nodeHistory(name)
       .then((page) => {
         setHistory((known) => renew(known, page));
         setTrouble("");
@@ -50,7 +50,7 @@ export function History({ name }: { name: string }) {
   };
   const loadOlder = (): void => {
     ask()
-      .story(name, next ?? "")
+      .nodeHistory(name, next ?? "")
       .then((page) => setHistory((known) => ({ entries: append(known.entries, page.entries), next: page.next })))
       .catch(failed);
   };
@@ -60,7 +60,7 @@ export function History({ name }: { name: string }) {
 
   const shown = brief(entries);
   return (
-    <section class="story" aria-label="History">
+    <section class="node-history" aria-label="History">
       <h3>History</h3>
       {trouble && (
         <p class="trouble" role="alert">

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import type { StoryEntry } from "../api";
+import type { HistoryEntry } from "../api";
 import { brief, titleOf } from "./history_brief";
 
-function verdict(at: number, check: string, after: string, before = ""): StoryEntry {
+function verdict(at: number, check: string, after: string, before = ""): HistoryEntry {
   return { at, kind: "verdict", title: `${check}: ${before} -> ${after}`, detail: "", facts: { check, before, after } };
 }
 
-function action(at: number, number: number, state: string): StoryEntry {
+function action(at: number, number: number, state: string): HistoryEntry {
   return { at, kind: "action", title: `drain ${state}`, detail: "", facts: { action: number, state } };
 }
 

@@ -1,13 +1,13 @@
 /** The history as shown: related entries are one entry. Newest first; the API has every step. */
 
-import type { StoryEntry } from "../api";
+import type { HistoryEntry } from "../api";
 
 const ON_THE_WAY = ["proposed", "claimed"];
 const MOST_NAMED = 6;
 
-export function brief(entries: readonly StoryEntry[]): StoryEntry[] {
-  const shown: StoryEntry[] = [];
-  let run: StoryEntry[] = [];
+export function brief(entries: readonly HistoryEntry[]): HistoryEntry[] {
+  const shown: HistoryEntry[] = [];
+  let run: HistoryEntry[] = [];
   for (const entry of withoutSteps(entries)) {
     if (isFirstVerdict(entry)) {
       run.push(entry);
@@ -20,7 +20,7 @@ export function brief(entries: readonly StoryEntry[]): StoryEntry[] {
 }
 
 /** Only the latest state of each action: earlier states (proposed, claimed) are left out. */
-function withoutSteps(entries: readonly StoryEntry[]): StoryEntry[] {
+function withoutSteps(entries: readonly HistoryEntry[]): HistoryEntry[] {
   const known = new Set<unknown>();
   return entries.filter(({ kind, facts }) => {
     if (kind !== "action") return true;
@@ -30,11 +30,11 @@ function withoutSteps(entries: readonly StoryEntry[]): StoryEntry[] {
   });
 }
 
-function isFirstVerdict({ kind, facts }: StoryEntry): boolean {
+function isFirstVerdict({ kind, facts }: HistoryEntry): boolean {
   return kind === "verdict" && !facts["before"];
 }
 
-function counted(run: readonly StoryEntry[]): StoryEntry[] {
+function counted(run: readonly HistoryEntry[]): HistoryEntry[] {
   const [newest] = run;
   if (!newest || run.length === 1) return [...run];
   const checks = new Map<string, string[]>();
@@ -53,6 +53,6 @@ function listed(names: readonly string[]): string {
   return names.toSorted().slice(0, MOST_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-export function titleOf({ title }: Pick<StoryEntry, "title">): string {
+export function titleOf({ title }: Pick<HistoryEntry, "title">): string {
   return title.replaceAll(" -> ", " → ");
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { StoryEntry } from "../api";
+import type { HistoryEntry } from "../api";
 import { append, linesOf, renew } from "./history_text";
 
-function entry(at: number, title = `at ${at}`): StoryEntry {
+function entry(at: number, title = `at ${at}`): HistoryEntry {
   return { at, kind: "transition", title, detail: "", facts: {} };
 }
 

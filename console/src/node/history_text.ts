@@ -1,6 +1,6 @@
 /** The text of a history entry, and how pages of a growing history are joined. */
 
-import type { StoryEntry, StoryPage } from "../api";
+import type { HistoryEntry, HistoryPage } from "../api";
 
 const LONGEST_LINE = 600;
 /** The facts of an entry that are shown; the API has all of them. */
@@ -18,25 +18,25 @@ function words(value: unknown): string {
 }
 
 /** Text below the title of an entry: the reason, then the shown facts, one line each. */
-export function linesOf({ detail, facts }: Pick<StoryEntry, "detail" | "facts">): string[] {
+export function linesOf({ detail, facts }: Pick<HistoryEntry, "detail" | "facts">): string[] {
   const shown = SHOWN_FACTS.map((name) => [name, words(facts[name])])
     .filter(([, value]) => value)
     .map(([name, value]) => `${name}: ${value}`);
   return [detail, ...shown].filter(Boolean).map(cut);
 }
 
-export function identity(entry: StoryEntry): string {
+export function identity(entry: HistoryEntry): string {
   return JSON.stringify([entry.at, entry.kind, entry.title, entry.detail]);
 }
 
 /** Newest first, each entry once. */
-export function append(known: readonly StoryEntry[], older: readonly StoryEntry[]): StoryEntry[] {
+export function append(known: readonly HistoryEntry[], older: readonly HistoryEntry[]): HistoryEntry[] {
   const seen = new Set(known.map(identity));
   return [...known, ...older.filter((entry) => !seen.has(identity(entry)))];
 }
 
 export interface HistoryPages {
-  entries: readonly StoryEntry[];
+  entries: readonly HistoryEntry[];
   /** Where to read on; null before the first page. */
   next: string | null;
 }
@@ -45,7 +45,7 @@ export interface HistoryPages {
  * The newest page again over what is known: it holds for the span it covers, because an action's entry changes as the
  * action proceeds. When so much happened that it no longer touches what is known, only the page is kept.
  */
-export function renew(known: HistoryPages, page: StoryPage): HistoryPages {
+export function renew(known: HistoryPages, page: HistoryPage): HistoryPages {
   const oldest = page.entries.at(-1)?.at ?? Infinity;
   const touches = !page.next || (known.entries[0]?.at ?? -Infinity) >= oldest;
   if (known.next === null || !touches) return { entries: page.entries, next: page.next };

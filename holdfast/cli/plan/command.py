@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.cli.shared.options import AsJson, Token, Url
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.options import PER_NODE, PLANS, Plan, PlanOption
 from holdfast.model.refusal import Refusal
 
@@ -40,8 +40,8 @@ def _command(plan: Plan) -> Callable[..., None]:
         if given.get("lifetimes") is not None or given.get("against") is not None:
             show(lambda: _of_lifetimes(plan, given), as_json, plot)
             return
-        asked = _asked(plan, given) if plan.uses_history else Asked()
-        show(lambda: plan.answer(asked, {one.name: given[one.name] for one in plan.options}), as_json, plot)
+        inputs = _inputs(plan, given) if plan.uses_history else PlanInputs()
+        show(lambda: plan.answer(inputs, {one.name: given[one.name] for one in plan.options}), as_json, plot)
 
     more: dict[str, Any] = {"from_controller": FromController, "url": Url, "token": Token} if plan.uses_history else {}
     types = {one.name: _type(one) for one in own} | more | {"plot": Plot, "as_json": AsJson}
@@ -66,16 +66,16 @@ def _type(option: PlanOption) -> Any:
     return Annotated[kind | None, typer.Option(flag, help=option.help, metavar=option.value)]
 
 
-def _asked(plan: Plan, given: dict[str, Any]) -> Asked:
+def _inputs(plan: Plan, given: dict[str, Any]) -> PlanInputs:
     per_node = given["gpus_per_node"]
     if given["from_controller"]:
         from holdfast.economics.studies import history
 
-        return history.asked(given["url"], given["token"], per_node)
+        return history.inputs(given["url"], given["token"], per_node)
     used = plan.name == "spares" or given.get("copies") is not None
     if per_node is not None and not used:
         raise Refusal("--gpus-per-node: expected --from-controller with it, whose nodes it turns into GPUs")
-    return Asked()
+    return PlanInputs()
 
 
 def _of_lifetimes(plan: Plan, given: dict[str, Any]) -> "PlanAnswer":
@@ -86,7 +86,7 @@ def _of_lifetimes(plan: Plan, given: dict[str, Any]) -> "PlanAnswer":
     if given["from_controller"] or any(given[name] is not None for name in ("rate", "events", "gpu_years")):
         raise Refusal("--lifetimes says how often parts fail: expected no --rate, --events or --from-controller")
     mine = lifetimes.read(given["lifetimes"], given["against"])
-    return mine.added_to(plan.answer(mine.asked, {one.name: given[one.name] for one in plan.options}))
+    return mine.added_to(plan.answer(mine.inputs, {one.name: given[one.name] for one in plan.options}))
 
 
 for _plan in PLANS:

@@ -5,7 +5,7 @@ from typing import Any
 import typer
 
 from holdfast.cli.shared.table import console, table
-from holdfast.economics.planning.words import money, percent
+from holdfast.economics.planning.formatting import money, percent
 from holdfast.economics.simulation.estimate import Estimate, difference
 from holdfast.economics.studies.replicas import Results
 from holdfast.economics.studies.results import COMPARED, effective_price, headline, number, share, verdict

@@ -40,7 +40,7 @@ def known_of(client: Client, job_id: str) -> ControllerRecords:
         except Refusal as why:
             unseen.append(f"{node}: {why}")
             continue
-        found += fleet_evidence.of_story(node, entries[::-1])
+        found += fleet_evidence.of_history(node, entries[::-1])
     if not job.nodes:
         unseen.append(f"the controller does not know which nodes job {job_id} ran on")
     if job.state is JobState.COMPLETED:  # whatever happened there, the job outlived it

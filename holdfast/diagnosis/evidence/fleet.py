@@ -1,4 +1,4 @@
-"""What the controller kept of a job and of its nodes' stories, as evidence beside that of logs."""
+"""What the controller kept of a job and of its nodes' history, as evidence next to that of logs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -38,7 +38,7 @@ def of_job(job: Job) -> list[Evidence]:
     return [Evidence(event=event, file=where, host=host, role=role, cause=cause)]
 
 
-def of_story(node: str, entries: Iterable[Mapping[str, Any]]) -> list[Evidence]:
+def of_history(node: str, entries: Iterable[Mapping[str, Any]]) -> list[Evidence]:
     """Of entries oldest first, as the API tells them; what cannot be read says nothing."""
     readers = {"event": _event, "verdict": _verdict, "transition": _transition}
     found = []

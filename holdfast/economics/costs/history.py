@@ -41,9 +41,9 @@ def read(changes: Sequence[NodeStageChange], now: float) -> FleetHistory:
     for change in sorted(changes, key=lambda change: change.at):
         of_node.setdefault(change.node, []).append(change)
     failures, service, repairs, out = 0, 0.0, list[float](), 0
-    for story in of_node.values():
+    for moves in of_node.values():
         failed_at: float | None = None
-        for change, end in zip(story, [*(later.at for later in story[1:]), max(now, story[-1].at)], strict=True):
+        for change, end in zip(moves, [*(later.at for later in moves[1:]), max(now, moves[-1].at)], strict=True):
             if failed_at is None and _is_failure(change):
                 failed_at = change.at
                 failures += 1

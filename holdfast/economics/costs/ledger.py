@@ -30,7 +30,7 @@ class LostHours:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LossCourse:
+class LossSeries:
     """What a job lost, by time: of each span its share that was slow (0 to 1) and its share that stood still."""
 
     times: Sequence[float]  # the end of each span
@@ -51,18 +51,18 @@ class LossLedger:
     _until: dict[str, float] = field(default_factory=dict)  # of a job: attributed up to then
     _lost: dict[tuple[str, str], LostHours] = field(default_factory=dict)  # of an incident and a job
 
-    def attribute(self, courses: Mapping[str, LossCourse], claims: Mapping[str, LossClaim]) -> None:
+    def attribute(self, losses_by_job: Mapping[str, LossSeries], claims: Mapping[str, LossClaim]) -> None:
         """What was lost since the last time, to whoever claims the job. Without a claim it waits for one."""
-        for job, course in courses.items():
+        for job, losses in losses_by_job.items():
             mine = {name: claim for name, claim in claims.items() if job in claim.jobs}
             if mine:
-                self._share_out(job, course, mine)
+                self._share_out(job, losses, mine)
 
-    def _share_out(self, job: str, course: LossCourse, claims: Mapping[str, LossClaim]) -> None:
+    def _share_out(self, job: str, losses: LossSeries, claims: Mapping[str, LossClaim]) -> None:
         begin = self._until.get(job, min(claim.since for claim in claims.values()))
-        spans = zip(course.times, course.slow, course.down, strict=True)
-        entries = [(at, LostHours(slow * course.step / HOUR, down * course.step / HOUR)) for at, slow, down in spans]
-        entries += [(at, LostHours(redone=hours)) for at, hours in course.redone]
+        spans = zip(losses.times, losses.slow, losses.down, strict=True)
+        entries = [(at, LostHours(slow * losses.step / HOUR, down * losses.step / HOUR)) for at, slow, down in spans]
+        entries += [(at, LostHours(redone=hours)) for at, hours in losses.redone]
         for at, lost in entries:
             if at <= begin or not lost.hours:
                 continue
@@ -70,7 +70,7 @@ class LossLedger:
             for name in holding:
                 key = (name, job)
                 self._lost[key] = self._lost.get(key, LostHours()) + lost.times(1 / len(holding))
-        self._until[job] = max([begin, *course.times])
+        self._until[job] = max([begin, *losses.times])
 
     def restore(self, incident: str, job: str, lost: LostHours, until: float) -> None:
         """What is stored of an open incident: it is not lost with the process, nor attributed twice after it."""

@@ -52,16 +52,16 @@ def slices(
     checkpoint_interval: float = 0.0,
 ) -> list[Slice]:
     """The whole month of every node, without gap or overlap."""
-    stories: dict[str, list[StageChange]] = {name: [] for name in nodes}
+    moves_by_node: dict[str, list[StageChange]] = {name: [] for name in nodes}
     for change in sorted(changes, key=lambda one: one.at):
-        stories.setdefault(change.node, []).append(change)
+        moves_by_node.setdefault(change.node, []).append(change)
     ran: dict[str, list[Job]] = {}
     for job in jobs:
         for node in job.nodes:
             ran.setdefault(node, []).append(job)
     found = []
-    for node, story in stories.items():
-        for one in _staged(node, story, begin, end):
+    for node, moves in moves_by_node.items():
+        for one in _staged(node, moves, begin, end):
             found += _split_by_job(one, ran.get(node, ()), checkpoint_interval) if _allocated(one) else [one]
     return found
 
@@ -84,11 +84,11 @@ def _allocated(one: Slice) -> bool:
     return one.part in ("productive", "degraded")
 
 
-def _staged(node: str, story: Sequence[StageChange], begin: float, end: float) -> list[Slice]:
+def _staged(node: str, moves: Sequence[StageChange], begin: float, end: float) -> list[Slice]:
     """By the stages of the node's life. What was before its first change no one knows."""
     found: list[Slice] = []
     since, part, cause, out, seen, degraded = begin, "unknown", UNSEEN, "", "", ""
-    for change in story:
+    for change in moves:
         at = min(max(change.at, begin), end)
         if at > since:
             found.append(Slice(node=node, begin=since, end=at, part=part, cause=cause, seen=seen))

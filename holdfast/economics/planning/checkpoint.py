@@ -7,7 +7,8 @@ from holdfast.economics.planning.answer import Figure, PlanAnswer, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart, spaced
 from holdfast.economics.planning.copies import copies_of
 from holdfast.economics.planning.copies import figures as of_copies
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.formatting import bandwidth, percent, time
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.rate import Rate, rate
 from holdfast.economics.planning.run import (
     MemoryTier,
@@ -18,29 +19,28 @@ from holdfast.economics.planning.run import (
     refuse_standstill,
     run_of,
 )
-from holdfast.economics.planning.words import bandwidth, percent, time
 
 
-def answer(asked: Asked, wanted: RunQuestion) -> PlanAnswer:
-    gpus = asked.machines("gpus", wanted.gpus)
-    chosen = rate(asked, wanted.rate, wanted.events, wanted.gpu_years)
-    run = run_of(asked, wanted, gpus, chosen)
-    copies = copies_of(asked, gpus, chosen.per_gpu_year, wanted.copies)
-    memory = memory_of(asked, wanted, run, copies)
+def answer(inputs: PlanInputs, wanted: RunQuestion) -> PlanAnswer:
+    gpus = inputs.machines("gpus", wanted.gpus)
+    chosen = rate(inputs, wanted.rate, wanted.events, wanted.gpu_years)
+    run = run_of(inputs, wanted, gpus, chosen)
+    copies = copies_of(inputs, gpus, chosen.per_gpu_year, wanted.copies)
+    memory = memory_of(inputs, wanted, run, copies)
     refuse_standstill(run.ettr, run, "")
     figures = [*_headline_figures(run, chosen), *_intervals(run), *_ledger(run)]
-    figures += _at_interval(asked, wanted, run)
+    figures += _at_interval(inputs, wanted, run)
     if memory is not None:
         figures += _tiers(run, memory)
     if copies is not None:
         figures += of_copies(copies)
     if wanted.target is not None:
-        figures += _to_buy(run, memory, wanted.state, asked.share("target", wanted.target))
+        figures += _to_buy(run, memory, wanted.state, inputs.share("target", wanted.target))
     return PlanAnswer(
         plan="checkpoint",
         headline=_headline(run, memory),
         figures=figures,
-        inputs=asked.given,
+        inputs=inputs.given,
         sensitivities=sensitivities(
             run, lambda r: r.ettr, {name: name for name in ("gpus", "rate", "write", "restart")}
         ),
@@ -114,10 +114,10 @@ def _ledger(run: PlannedRun) -> list[Figure]:
     return [Figure("ledger", shares, "where the time goes", shown)]
 
 
-def _at_interval(asked: Asked, wanted: RunQuestion, run: PlannedRun) -> list[Figure]:
+def _at_interval(inputs: PlanInputs, wanted: RunQuestion, run: PlannedRun) -> list[Figure]:
     if wanted.interval is None:
         return []
-    interval = positive("--interval", asked.duration("interval", wanted.interval))
+    interval = positive("--interval", inputs.duration("interval", wanted.interval))
     there = c.ettr(interval, run.write, run.between, run.restart)
     shown = f"{percent(there)}, {percent(max(0.0, run.ettr - there))} below the best"
     return [Figure("ettr_at_interval", there, f"every {time(interval)} instead", shown)]
@@ -144,7 +144,7 @@ def _tiers(run: PlannedRun, memory: MemoryTier) -> list[Figure]:
 def _to_buy(run: PlannedRun, memory: MemoryTier | None, size: str | None, target: float) -> list[Figure]:
     if size is None:
         raise BadNumber("--target: expected --state with it, the size of a checkpoint")
-    state = Asked().size("state", size)
+    state = PlanInputs().size("state", size)
     longest = c.write_seconds_for(target, run.between, run.restart)
     found = [_bandwidth("storage_bytes_per_second_for_target", state, longest, f"storage for {100 * target:.1f} %")]
     if memory is not None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.costs.lifetimes import Lifetime, LifetimeStep, compare, fit_weibull, kaplan_meier
 from holdfast.economics.planning.answer import Figure
-from holdfast.economics.planning.words import percent
+from holdfast.economics.planning.formatting import percent
 
 YEARS = (0.5, 1, 2, 3, 5, 10)
 CHANCE = 0.05  # below it a difference is called one

@@ -9,8 +9,8 @@ from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.economics.costs.replicas import FailureDomain, loss_chance, loss_rate
 from holdfast.economics.costs.survival import YEAR_SECONDS
 from holdfast.economics.planning.answer import Figure
-from holdfast.economics.planning.inputs import Asked
-from holdfast.economics.planning.words import percent, time
+from holdfast.economics.planning.formatting import percent, time
+from holdfast.economics.planning.inputs import PlanInputs
 
 _DOMAIN = re.compile(r"(?P<name>[^=]+)=(?P<nodes>[0-9]+)@(?P<rate>[0-9.eE+-]+)")
 MOST_COPIES, MOST_DOMAIN_RATE = 16, 365.0
@@ -60,23 +60,23 @@ class CopyTexts:
 NO_COPIES = CopyTexts()
 
 
-def copies_of(asked: Asked, gpus: float, per_gpu_year: float, texts: CopyTexts) -> Copies | None:
+def copies_of(inputs: PlanInputs, gpus: float, per_gpu_year: float, texts: CopyTexts) -> Copies | None:
     """None if the number of copies is not given."""
     if texts.copies is None:
         if texts.rebuild is not None or texts.domains or texts.apart:
             raise BadNumber("--copies is missing: expected how many nodes hold a copy of everything, such as 2")
         return None
-    replicas = asked.number("copies", texts.copies, "nodes with a copy", most=MOST_COPIES)
+    replicas = inputs.number("copies", texts.copies, "nodes with a copy", most=MOST_COPIES)
     if replicas != int(replicas) or replicas < 2:
         raise BadNumber(f"--copies: expected a whole number from 2 to {MOST_COPIES}, found {replicas:g}")
-    per_node = asked.number("gpus-per-node", texts.gpus_per_node, "GPUs", "8", "an HGX node")
+    per_node = inputs.number("gpus-per-node", texts.gpus_per_node, "GPUs", "8", "an HGX node")
     positive("--gpus-per-node", per_node)
     nodes = int(gpus // per_node) // int(replicas) * int(replicas)
     if nodes < replicas:
         raise BadNumber(f"--copies: {replicas:g} copies need as many nodes; the job has {gpus / per_node:g}")
-    rebuild = positive("--rebuild", asked.duration("rebuild", texts.rebuild, "10m", "until a lost copy is made again"))
-    domains = tuple(_domain(asked, text) for text in texts.domains)
-    asked.note("apart", float(texts.apart), "flag", "yes" if texts.apart else "no", "copies in different domains")
+    rebuild = positive("--rebuild", inputs.duration("rebuild", texts.rebuild, "10m", "until a lost copy is made again"))
+    domains = tuple(_domain(inputs, text) for text in texts.domains)
+    inputs.note("apart", float(texts.apart), "flag", "yes" if texts.apart else "no", "copies in different domains")
     return Copies(
         nodes=nodes,
         replicas=int(replicas),
@@ -87,13 +87,13 @@ def copies_of(asked: Asked, gpus: float, per_gpu_year: float, texts: CopyTexts) 
     )
 
 
-def _domain(asked: Asked, text: str) -> FailureDomain:
+def _domain(inputs: PlanInputs, text: str) -> FailureDomain:
     found = _DOMAIN.fullmatch(text)
     if found is None:
         raise BadNumber(f"--domain: expected NAME=NODES@FAILURES_PER_YEAR such as rack=8@0.2, found {text!r}")
     name = found["name"].strip()
-    nodes = asked.machines(f"domain {name} nodes", found["nodes"])
-    rate = asked.number(f"domain {name} rate", found["rate"], "failures per year of one", most=MOST_DOMAIN_RATE)
+    nodes = inputs.machines(f"domain {name} nodes", found["nodes"])
+    rate = inputs.number(f"domain {name} rate", found["rate"], "failures per year of one", most=MOST_DOMAIN_RATE)
     return FailureDomain(name=name, nodes=int(nodes), failures_per_second=rate / YEAR_SECONDS)
 
 

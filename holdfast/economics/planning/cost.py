@@ -8,8 +8,8 @@ from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.costs.incident import IncidentLoss, layers, total
 from holdfast.economics.planning.answer import Figure, PlanAnswer, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart
-from holdfast.economics.planning.inputs import MOST_DAYS, MOST_MACHINES, Asked
-from holdfast.economics.planning.words import count, money
+from holdfast.economics.planning.formatting import count, money
+from holdfast.economics.planning.inputs import MOST_DAYS, MOST_MACHINES, PlanInputs
 
 MOST_PRICE = 1e6  # of a GPU-hour, or of a person's
 MOST_PEOPLE, MOST_VALUE = 1e6, 1e12
@@ -39,8 +39,8 @@ class CostQuestion:
     critical: str | None
 
 
-def answer(asked: Asked, wanted: CostQuestion) -> PlanAnswer:
-    incident = _incident(asked, wanted)
+def answer(inputs: PlanInputs, wanted: CostQuestion) -> PlanAnswer:
+    incident = _incident(inputs, wanted)
     five = layers(incident)
     whole = total(five)
     share_of_run = incident.lost_gpu_hours / (24 * incident.gpus)
@@ -64,7 +64,7 @@ def answer(asked: Asked, wanted: CostQuestion) -> PlanAnswer:
         plan="cost",
         headline=f"This incident cost {money(whole)} and {incident.lost_gpu_hours:,.0f} GPU-hours of progress.",
         figures=figures,
-        inputs=asked.given,
+        inputs=inputs.given,
         sensitivities=[s for s in sensitivities(incident, lambda i: total(layers(i)), present) if s.span > 0],
         sensitivity_of="the total",
         show=money,
@@ -108,45 +108,45 @@ def _layer(cost: float | None, inputs: str) -> str:
     return f"{'not in the total' if cost is None else money(cost)}   = {inputs}"
 
 
-def _incident(asked: Asked, wanted: CostQuestion) -> IncidentLoss:
+def _incident(inputs: PlanInputs, wanted: CostQuestion) -> IncidentLoss:
     def hours(name: str, text: str | None, default: str = "0s", why: str = "not given") -> float:
-        return asked.duration(name, text, default, why) / 3600
+        return inputs.duration(name, text, default, why) / 3600
 
     paid, price_source = wage()
     value = (
         None
         if wanted.day_value is None
-        else asked.number("day-value", wanted.day_value, "dollars per day", most=MOST_VALUE)
+        else inputs.number("day-value", wanted.day_value, "dollars per day", most=MOST_VALUE)
     )
     return IncidentLoss(
-        gpus=asked.machines("gpus", wanted.gpus),
-        price=price(asked, wanted.price),
+        gpus=inputs.machines("gpus", wanted.gpus),
+        price=price(inputs, wanted.price),
         detect_hours=hours("detect", wanted.detect, "10m", "PyTorch's watchdog"),
         diagnose_hours=hours("diagnose", wanted.diagnose),
         restore_hours=hours("restore", wanted.restore),
         rework_hours=hours("rework", wanted.rework, "30m", "half of an hourly interval"),
-        slow_share=asked.share("slow", wanted.slow, "0", "not given"),
+        slow_share=inputs.share("slow", wanted.slow, "0", "not given"),
         slow_hours=hours("slow-for", wanted.slow_for),
-        blast_gpus=asked.number("blast", wanted.blast, "GPUs", "0", "not given", MOST_MACHINES),
+        blast_gpus=inputs.number("blast", wanted.blast, "GPUs", "0", "not given", MOST_MACHINES),
         repair_hours=hours("repair", wanted.repair),
-        alternative_price=asked.number(
+        alternative_price=inputs.number(
             "alternative", wanted.alternative, "dollars per GPU-hour", "0", "not given", MOST_PRICE
         ),
-        queued_chance=asked.share("queued", wanted.queued, "0", "not given"),
-        people=asked.number("people", wanted.people, "people", "0", "not given", MOST_PEOPLE),
+        queued_chance=inputs.share("queued", wanted.queued, "0", "not given"),
+        people=inputs.number("people", wanted.people, "people", "0", "not given", MOST_PEOPLE),
         people_hours=hours("hours", wanted.hours),
-        wage=asked.number("wage", wanted.wage, "dollars per hour", f"{paid:g}", price_source, MOST_PRICE),
+        wage=inputs.number("wage", wanted.wage, "dollars per hour", f"{paid:g}", price_source, MOST_PRICE),
         day_value=value,
-        float_days=asked.number("float-days", wanted.float_days, "days", "0", "no slack in the schedule", MOST_DAYS),
-        critical_chance=asked.share("critical", wanted.critical, "1", "the run is on the critical path"),
+        float_days=inputs.number("float-days", wanted.float_days, "days", "0", "no slack in the schedule", MOST_DAYS),
+        critical_chance=inputs.share("critical", wanted.critical, "1", "the run is on the critical path"),
     )
 
 
-def price(asked: Asked, text: str | None) -> float:
+def price(inputs: PlanInputs, text: str | None) -> float:
     """A number, or the catalog's price of a GPU by name."""
     known = gpu_prices().get(text or "")
     if known is not None:
-        asked.note(
+        inputs.note(
             "price",
             known.per_hour,
             "dollars per GPU-hour",
@@ -160,7 +160,7 @@ def price(asked: Asked, text: str | None) -> float:
     if text is None:
         raise BadNumber(f"--price is missing: {wanted}")
     try:
-        value = asked.number("price", text, "dollars per GPU-hour")
+        value = inputs.number("price", text, "dollars per GPU-hour")
     except BadNumber:
         value = inf
     if not 0 < value <= MOST_PRICE:

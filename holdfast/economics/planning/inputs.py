@@ -23,7 +23,7 @@ class PlanInput:
 
 
 @dataclass(slots=True)
-class Asked:
+class PlanInputs:
     """Collects the inputs of a plan in the order they are asked for."""
 
     known: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -9,16 +9,16 @@ from holdfast.economics.costs.limits import ScaledRun, largest, stalled_by_resta
 from holdfast.economics.costs.survival import YEAR_SECONDS
 from holdfast.economics.planning.answer import Figure, PlanAnswer, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart, spaced
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.formatting import count, time
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.rate import Rate, rate
-from holdfast.economics.planning.words import count, time
 
 STORAGE = ("2TB/s", "Llama 3's storage")
 ONE_LINK = ("50GB/s", "one GPU's link of 400 Gb/s")
 
 
 def answer(
-    asked: Asked,
+    inputs: PlanInputs,
     rate_text: str | None,
     events: str | None,
     gpu_years: str | None,
@@ -29,14 +29,14 @@ def answer(
     growing: bool,
     restart: str | None,
 ) -> PlanAnswer:
-    chosen = rate(asked, rate_text, events, gpu_years)
-    run = _run(asked, chosen, state, state_gpus, bandwidth, network_exponent, growing, restart)
+    chosen = rate(inputs, rate_text, events, gpu_years)
+    run = _run(inputs, chosen, state, state_gpus, bandwidth, network_exponent, growing, restart)
     half, most = largest(run, 0.5), _size(run, 0.9)
     return PlanAnswer(
         plan="limit",
         headline=_headline(half, most),
         figures=_figures(run, chosen, half, most),
-        inputs=asked.given,
+        inputs=inputs.given,
         sensitivities=sensitivities(run, lambda r: largest(r, 0.9), _names(run)),
         sensitivity_of="the GPUs at 90 %",
         show=count,
@@ -52,7 +52,7 @@ def _headline(half: float, most: float | None) -> str:
 
 
 def _run(
-    asked: Asked,
+    inputs: PlanInputs,
     chosen: Rate,
     state: str | None,
     state_gpus: str | None,
@@ -61,12 +61,12 @@ def _run(
     growing: bool,
     restart: str | None,
 ) -> ScaledRun:
-    exponent = _exponent(asked, network_exponent)
-    state_bytes = asked.size("state", state, "5TB", "a frontier model's weights and optimiser")
-    link = asked.bandwidth("bandwidth", bandwidth, *(ONE_LINK if exponent else STORAGE))
-    gpus = asked.number("state-gpus", state_gpus, "GPUs", "16384", "the size whose state is given")
-    seconds = asked.duration("restart", restart, "10m", "0s leaves restarts out, as published limits do")
-    asked.note("growing", float(growing), "flag", "yes" if growing else "no", "the model grows with the cluster")
+    exponent = _exponent(inputs, network_exponent)
+    state_bytes = inputs.size("state", state, "5TB", "a frontier model's weights and optimiser")
+    link = inputs.bandwidth("bandwidth", bandwidth, *(ONE_LINK if exponent else STORAGE))
+    gpus = inputs.number("state-gpus", state_gpus, "GPUs", "16384", "the size whose state is given")
+    seconds = inputs.duration("restart", restart, "10m", "0s leaves restarts out, as published limits do")
+    inputs.note("growing", float(growing), "flag", "yes" if growing else "no", "the model grows with the cluster")
     return ScaledRun(
         gpu_seconds_between=YEAR_SECONDS / chosen.per_gpu_year,
         state_bytes=positive("--state", state_bytes),
@@ -117,7 +117,7 @@ def _notes(run: ScaledRun, chosen: Rate) -> list[str]:
     return notes
 
 
-def _exponent(asked: Asked, text: str | None) -> float:
+def _exponent(inputs: PlanInputs, text: str | None) -> float:
     given = "0" if text is None else text
     try:
         value = float(Fraction(given))
@@ -126,7 +126,7 @@ def _exponent(asked: Asked, text: str | None) -> float:
     if not 0 <= value <= 1:
         raise BadNumber(f"--network-exponent: expected 0 (storage) to 1 (full bisection), such as 2/3, found {given!r}")
     source = "given" if text is not None else "default: storage of a fixed size"
-    asked.note("network-exponent", value, "exponent", given, source)
+    inputs.note("network-exponent", value, "exponent", given, source)
     return value
 
 

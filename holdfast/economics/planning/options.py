@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.economics.planning import checkpoint, cost, limit, price, risk, spares
 from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.economics.planning.copies import CopyTexts
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.run import RunQuestion
 
 Given = Mapping[str, Any]
@@ -28,7 +28,7 @@ class Plan:
     name: str
     summary: str
     options: tuple[PlanOption, ...]
-    answer: Callable[[Asked, Given], PlanAnswer]
+    answer: Callable[[PlanInputs, Given], PlanAnswer]
     uses_history: bool = False
     """The rate may come from the fleet's own history."""
 
@@ -49,11 +49,11 @@ RATE = (
 )
 
 
-def _risk(asked: Asked, given: Given) -> PlanAnswer:
-    return risk.answer(asked, *(given[one.name] for one in RISK.options))
+def _risk(inputs: PlanInputs, given: Given) -> PlanAnswer:
+    return risk.answer(inputs, *(given[one.name] for one in RISK.options))
 
 
-def _checkpoint(asked: Asked, given: Given) -> PlanAnswer:
+def _checkpoint(inputs: PlanInputs, given: Given) -> PlanAnswer:
     copies = CopyTexts(
         copies=given["copies"],
         rebuild=given["rebuild"],
@@ -63,25 +63,27 @@ def _checkpoint(asked: Asked, given: Given) -> PlanAnswer:
     )
     apart = ("copies", "rebuild", "domain", "apart", "gpus_per_node")
     texts = {one.name: given[one.name] for one in CHECKPOINT.options if one.name not in apart}
-    return checkpoint.answer(asked, RunQuestion(**texts, copies=copies))
+    return checkpoint.answer(inputs, RunQuestion(**texts, copies=copies))
 
 
-def _spares(asked: Asked, given: Given) -> PlanAnswer:
-    return spares.answer(asked, *(given[one.name] for one in SPARES.options))
+def _spares(inputs: PlanInputs, given: Given) -> PlanAnswer:
+    return spares.answer(inputs, *(given[one.name] for one in SPARES.options))
 
 
-def _limit(asked: Asked, given: Given) -> PlanAnswer:
-    return limit.answer(asked, *(given[one.name] for one in LIMIT.options))
+def _limit(inputs: PlanInputs, given: Given) -> PlanAnswer:
+    return limit.answer(inputs, *(given[one.name] for one in LIMIT.options))
 
 
-def _price(asked: Asked, given: Given) -> PlanAnswer:
+def _price(inputs: PlanInputs, given: Given) -> PlanAnswer:
     stages = {name: given[name] for name in ("identify", "interval", "start", "repair", "failover", "blast")}
     offers = given["offer"] or []
-    return price.answer(asked, offers, given["gpus"], given["days"], given["rate"], stages, given["sla"], given["down"])
+    return price.answer(
+        inputs, offers, given["gpus"], given["days"], given["rate"], stages, given["sla"], given["down"]
+    )
 
 
-def _cost(asked: Asked, given: Given) -> PlanAnswer:
-    return cost.answer(asked, cost.CostQuestion(**given))
+def _cost(inputs: PlanInputs, given: Given) -> PlanAnswer:
+    return cost.answer(inputs, cost.CostQuestion(**given))
 
 
 RISK = Plan(

@@ -11,9 +11,9 @@ from holdfast.economics.costs.pricing import Offer, Recovery, break_even_premium
 from holdfast.economics.costs.survival import expected_failures
 from holdfast.economics.planning.answer import Figure, PlanAnswer, Sensitivity
 from holdfast.economics.planning.chart import ChartLine, PlanChart
-from holdfast.economics.planning.inputs import MOST_DAYS, MOST_MACHINES, Asked
+from holdfast.economics.planning.formatting import money, percent
+from holdfast.economics.planning.inputs import MOST_DAYS, MOST_MACHINES, PlanInputs
 from holdfast.economics.planning.rate import rate
-from holdfast.economics.planning.words import money, percent
 
 _OFFER = re.compile(
     r"(?P<name>[^=]+)=(?P<price>[0-9.]+)(?:\+(?P<extras>[0-9.]+))?(?:-(?P<credits>[0-9.]+))?@(?P<goodput>[0-9.]+%?)"
@@ -25,7 +25,7 @@ DOLLARS = "dollars per GPU-hour"
 
 
 def answer(
-    asked: Asked,
+    inputs: PlanInputs,
     offers: Sequence[str],
     gpus: str | None,
     days: str | None,
@@ -38,7 +38,7 @@ def answer(
         raise BadNumber(
             "--offer is missing: expected at least one such as 'a=2.00@0.90', a name, a price and a goodput"
         )
-    made = sorted((_offer(asked, text) for text in offers), key=lambda offer: offer.effective_price)
+    made = sorted((_offer(inputs, text) for text in offers), key=lambda offer: offer.effective_price)
     if len({offer.name for offer in made}) < len(made):
         raise BadNumber("--offer: expected a name of its own for each, found one twice")
     best = made[0]
@@ -54,17 +54,19 @@ def answer(
     if gpus is None:
         _refuse_alone(days, rate_text, sla, down, *recovery.values())
     else:
-        machines = asked.machines("gpus", gpus)
-        blast = asked.number("blast", recovery["blast"], "GPUs", "8", "an HGX node; 64 in an NVL72 rack", MOST_MACHINES)
+        machines = inputs.machines("gpus", gpus)
+        blast = inputs.number(
+            "blast", recovery["blast"], "GPUs", "8", "an HGX node; 64 in an NVL72 rack", MOST_MACHINES
+        )
         if down is not None and sla is None:
             raise BadNumber("--down: expected --sla with it, the agreement that pays for the outage")
-        figures += _restarts(asked, machines, blast, days, rate_text, recovery, best.price, notes)
-        figures += _credit(asked, sla, down, machines, blast, best.price) if sla is not None else []
+        figures += _restarts(inputs, machines, blast, days, rate_text, recovery, best.price, notes)
+        figures += _credit(inputs, sla, down, machines, blast, best.price) if sla is not None else []
     return PlanAnswer(
         plan="price",
         headline=f"{best.name} is the cheapest: {money(best.effective_price)} per productive GPU-hour.",
         figures=figures,
-        inputs=asked.given,
+        inputs=inputs.given,
         sensitivities=_sensitivities(best),
         sensitivity_of=f"the effective price of {best.name}",
         show=money,
@@ -78,7 +80,7 @@ def _refuse_alone(*others: str | None) -> None:
         raise BadNumber("--gpus is missing: expected the size of the job whose failures are priced")
 
 
-def _offer(asked: Asked, text: str) -> Offer:
+def _offer(inputs: PlanInputs, text: str) -> Offer:
     found = _OFFER.fullmatch(text)
     if found is None:
         raise BadNumber(
@@ -86,12 +88,12 @@ def _offer(asked: Asked, text: str) -> Offer:
             f" a=2.00+0.10-0.05@0.90, found {text!r}"
         )
     name = found["name"].strip()
-    price = asked.number(f"offer {name} price", found["price"], DOLLARS, most=MOST_PRICE)
+    price = inputs.number(f"offer {name} price", found["price"], DOLLARS, most=MOST_PRICE)
     extras, credits = (
-        asked.number(f"offer {name} {what}", found[what], DOLLARS, most=MOST_PRICE) if found[what] else 0.0
+        inputs.number(f"offer {name} {what}", found[what], DOLLARS, most=MOST_PRICE) if found[what] else 0.0
         for what in ("extras", "credits")
     )
-    goodput = asked.share(f"offer {name} goodput", found["goodput"])
+    goodput = inputs.share(f"offer {name} goodput", found["goodput"])
     positive(f"--offer {name}: price", price)
     if credits >= price + extras:
         raise BadNumber(f"--offer {name}: expected credits below what is paid, found {money(credits)}")
@@ -113,7 +115,7 @@ def _premiums(made: Sequence[Offer]) -> list[Figure]:
 
 
 def _restarts(
-    asked: Asked,
+    inputs: PlanInputs,
     machines: float,
     blast: float,
     days: str | None,
@@ -122,10 +124,10 @@ def _restarts(
     price: float,
     notes: list[str],
 ) -> list[Figure]:
-    length = positive("--days", asked.number("days", days, "days", "30", "a month", MOST_DAYS))
-    chosen = rate(asked, rate_text)
+    length = positive("--days", inputs.number("days", days, "days", "30", "a month", MOST_DAYS))
+    chosen = rate(inputs, rate_text)
     notes += [f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else []
-    hours = {name: asked.duration(name, recovery[name], *default) / 3600 for name, default in _STAGES.items()}
+    hours = {name: inputs.duration(name, recovery[name], *default) / 3600 for name, default in _STAGES.items()}
     stages = Recovery(
         job_gpus=machines,
         blast_gpus=blast,
@@ -156,17 +158,19 @@ _STAGES = {
 }
 
 
-def _credit(asked: Asked, sla: str, down: str | None, machines: float, blast: float, price: float) -> list[Figure]:
+def _credit(
+    inputs: PlanInputs, sla: str, down: str | None, machines: float, blast: float, price: float
+) -> list[Figure]:
     """One node down for so long in a month: what the agreement pays for it, and what the job lost."""
     tiers = _TIER.findall(sla)
     if not tiers or ",".join(":".join(tier) for tier in tiers) != sla.replace(" ", ""):
         raise BadNumber(f"--sla: expected UPTIME:CREDIT pairs such as 99.9%:10%,99%:25%, found {sla!r}")
-    parsed = Asked()
+    parsed = PlanInputs()
     agreement = Agreement(
         name="sla", tiers=tuple(Tier(parsed.share("sla", up), parsed.share("sla", credit)) for up, credit in tiers)
     )
-    asked.note("sla", sla, "uptime:credit", sla, "given")
-    hours = asked.duration("down", down, "2h", "one outage of one node in the month") / 3600
+    inputs.note("sla", sla, "uptime:credit", sla, "given")
+    hours = inputs.duration("down", down, "2h", "one outage of one node in the month") / 3600
     uptime = max(0.0, 1 - hours / HOURS_PER_MONTH)
     credit = agreement.credit_share(uptime) * blast * HOURS_PER_MONTH * price
     loss = machines * hours * price

@@ -9,9 +9,9 @@ from holdfast.economics.costs.gamma import poisson_quantile
 from holdfast.economics.costs.survival import DAYS_PER_YEAR, YEAR_SECONDS, Weibull
 from holdfast.economics.planning.answer import Figure, PlanAnswer, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart, spaced
-from holdfast.economics.planning.inputs import MOST_DAYS, Asked
+from holdfast.economics.planning.formatting import count, percent, time
+from holdfast.economics.planning.inputs import MOST_DAYS, PlanInputs
 from holdfast.economics.planning.rate import Rate, rate
-from holdfast.economics.planning.words import count, percent, time
 
 SHAPES = (0.1, 10.0)
 RARE = 0.01  # failures
@@ -39,7 +39,7 @@ class Risk:
 
 
 def answer(
-    asked: Asked,
+    inputs: PlanInputs,
     gpus: str | None,
     days: str | None,
     rate_text: str | None,
@@ -48,15 +48,15 @@ def answer(
     shape: str | None,
     age_days: str | None,
 ) -> PlanAnswer:
-    machines = asked.machines("gpus", gpus)
-    length = _days(asked, days)
-    chosen = rate(asked, rate_text, events, gpu_years)
+    machines = inputs.machines("gpus", gpus)
+    length = _days(inputs, days)
+    chosen = rate(inputs, rate_text, events, gpu_years)
     risk = Risk(
         machines,
         length,
         chosen.per_gpu_year,
-        _shape(asked, shape),
-        asked.number("age-days", age_days, "days", "0", "parts as old as the run", MOST_DAYS),
+        _shape(inputs, shape),
+        inputs.number("age-days", age_days, "days", "0", "parts as old as the run", MOST_DAYS),
     )
     low, high = (poisson_quantile(chance, risk.failures) for chance in (0.025, 0.975))
     figures = [
@@ -76,7 +76,7 @@ def answer(
         plan="risk",
         headline=_headline(risk),
         figures=figures,
-        inputs=asked.given,
+        inputs=inputs.given,
         sensitivities=sensitivities(risk, lambda r: r.probability, {"gpus": "gpus", "days": "days", "rate": "rate"}),
         sensitivity_of="the chance of a failure",
         show=_chance,
@@ -95,15 +95,15 @@ def _times(risk: Risk) -> list[Figure]:
     return found
 
 
-def _shape(asked: Asked, text: str | None) -> float:
-    value = asked.number("shape", text, "Weibull shape", "1", "a constant rate; below 1: new parts")
+def _shape(inputs: PlanInputs, text: str | None) -> float:
+    value = inputs.number("shape", text, "Weibull shape", "1", "a constant rate; below 1: new parts")
     if not SHAPES[0] <= value <= SHAPES[1]:
         raise BadNumber(f"--shape: expected {SHAPES[0]:g} to {SHAPES[1]:g}, found {value:g}")
     return value
 
 
-def _days(asked: Asked, text: str | None) -> float:
-    value = asked.number("days", text, "days")
+def _days(inputs: PlanInputs, text: str | None) -> float:
+    value = inputs.number("days", text, "days")
     if not 0 < value <= MOST_DAYS:
         raise BadNumber(f"--days: expected above 0 and at most {MOST_DAYS:g}, found {value:g}")
     return value
@@ -125,8 +125,8 @@ def _uncertainty(risk: Risk, chosen: Rate) -> list[Figure]:
 
 def _elsewhere(risk: Risk) -> list[Figure]:
     """The same run at the public rates: what the choice of the rate alone does."""
-    asked = Asked()
-    chances = {name: _at(risk, risk.gpus, rate(asked, name).per_gpu_year) for name in public_rates()}
+    inputs = PlanInputs()
+    chances = {name: _at(risk, risk.gpus, rate(inputs, name).per_gpu_year) for name in public_rates()}
     shown = ", ".join(f"{name} {_chance(chance)}" for name, chance in chances.items())
     return [Figure("probability_at_public_rates", chances, "at public rates", shown)]
 

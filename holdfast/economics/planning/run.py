@@ -7,9 +7,9 @@ from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.economics.costs.levels import Level
 from holdfast.economics.costs.survival import mean_seconds_between
 from holdfast.economics.planning.copies import NO_COPIES, Copies, CopyTexts
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.formatting import percent, time
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.rate import Rate
-from holdfast.economics.planning.words import percent, time
 
 STANDSTILL = 1e-3  # productive share below which no one runs anything
 RESTART_WHY = "ten minutes; measure yours: detect, schedule, load, warm up"
@@ -64,9 +64,9 @@ class RunQuestion:
     copies: CopyTexts = NO_COPIES
 
 
-def run_of(asked: Asked, wanted: RunQuestion, gpus: float, chosen: Rate) -> PlannedRun:
-    write = _write(asked, wanted)
-    return PlannedRun(gpus, chosen.per_gpu_year, write, asked.duration("restart", wanted.restart, "10m", RESTART_WHY))
+def run_of(inputs: PlanInputs, wanted: RunQuestion, gpus: float, chosen: Rate) -> PlannedRun:
+    write = _write(inputs, wanted)
+    return PlannedRun(gpus, chosen.per_gpu_year, write, inputs.duration("restart", wanted.restart, "10m", RESTART_WHY))
 
 
 def refuse_standstill(share: float, run: PlannedRun, every: str) -> None:
@@ -79,40 +79,40 @@ def refuse_standstill(share: float, run: PlannedRun, every: str) -> None:
         )
 
 
-def _write(asked: Asked, wanted: RunQuestion) -> float:
+def _write(inputs: PlanInputs, wanted: RunQuestion) -> float:
     """How long a write stops the run, given outright or by size and bandwidth."""
     if wanted.write is not None:
         if wanted.bandwidth is not None:
             raise BadNumber("--write and --bandwidth say the same twice: expected one of them")
-        return positive("--write", asked.duration("write", wanted.write))
+        return positive("--write", inputs.duration("write", wanted.write))
     if wanted.state is None or wanted.bandwidth is None:
         raise BadNumber("--write is missing: expected how long a checkpoint stops the run, or --state and --bandwidth")
-    state = positive("--state", asked.size("state", wanted.state))
-    speed = positive("--bandwidth", asked.bandwidth("bandwidth", wanted.bandwidth))
+    state = positive("--state", inputs.size("state", wanted.state))
+    speed = positive("--bandwidth", inputs.bandwidth("bandwidth", wanted.bandwidth))
     return state / speed
 
 
-def memory_of(asked: Asked, wanted: RunQuestion, run: PlannedRun, copies: Copies | None) -> MemoryTier | None:
+def memory_of(inputs: PlanInputs, wanted: RunQuestion, run: PlannedRun, copies: Copies | None) -> MemoryTier | None:
     if wanted.memory_write is None:
         if wanted.memory_restart is not None or wanted.memory_survives is not None or copies is not None:
             raise BadNumber("--memory-write is missing: expected how long a write to memory stops the run")
         return None
-    survives = _survives(asked, wanted, run, copies)
+    survives = _survives(inputs, wanted, run, copies)
     return MemoryTier(
-        positive("--memory-write", asked.duration("memory-write", wanted.memory_write)),
-        asked.duration("memory-restart", wanted.memory_restart, "2m", "an assumption: nothing is read from storage"),
+        positive("--memory-write", inputs.duration("memory-write", wanted.memory_write)),
+        inputs.duration("memory-restart", wanted.memory_restart, "2m", "an assumption: nothing is read from storage"),
         survives,
     )
 
 
-def _survives(asked: Asked, wanted: RunQuestion, run: PlannedRun, copies: Copies | None) -> float:
+def _survives(inputs: PlanInputs, wanted: RunQuestion, run: PlannedRun, copies: Copies | None) -> float:
     if copies is not None:
         if wanted.memory_survives is not None:
             raise BadNumber("--memory-survives and --copies say the same twice: expected one of them")
         share = copies.survives(1 / run.between)
-        asked.note("memory-survives", share, "share", percent(share), "from --copies, --rebuild and --domain")
+        inputs.note("memory-survives", share, "share", percent(share), "from --copies, --rebuild and --domain")
         return share
-    survives = asked.share("memory-survives", wanted.memory_survives, "0.95", "an assumption; --copies computes it")
+    survives = inputs.share("memory-survives", wanted.memory_survives, "0.95", "an assumption; --copies computes it")
     if not 0 < survives < 1:
         raise BadNumber("--memory-survives: expected a share above 0 and below 1")
     return survives

@@ -7,9 +7,9 @@ from holdfast.economics.costs.spares import Crews, covered, mean_out, spares_for
 from holdfast.economics.costs.survival import DAYS_PER_YEAR
 from holdfast.economics.planning.answer import Figure, PlanAnswer, sensitivities
 from holdfast.economics.planning.chart import ChartLine, PlanChart
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.formatting import percent, time
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.rate import Rate, rate
-from holdfast.economics.planning.words import percent, time
 
 MOST_CREWS = 100_000
 LEVELS = (0.95, 0.99, 0.999)
@@ -39,7 +39,7 @@ class SpareFleet:
 
 
 def answer(
-    asked: Asked,
+    inputs: PlanInputs,
     nodes: str | None,
     gpus_per_node: str | None,
     rate_text: str | None,
@@ -50,18 +50,18 @@ def answer(
     crews: str | None,
     confidence: str | None,
 ) -> PlanAnswer:
-    count = asked.machines("nodes", nodes)
-    per_node = asked.number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
-    chosen = rate(asked, rate_text, events, gpu_years)
+    count = inputs.machines("nodes", nodes)
+    per_node = inputs.number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
+    chosen = rate(inputs, rate_text, events, gpu_years)
     fleet = SpareFleet(
         count,
         _whole("gpus-per-node", positive("--gpus-per-node", per_node)),
         chosen.per_gpu_year,
-        positive("--repair", asked.duration("repair", repair, "3d", "an assumption; yours decides most")),
-        asked.share("swap", swap, "1", "every failure takes its node out; many only need a reset: measure yours"),
+        positive("--repair", inputs.duration("repair", repair, "3d", "an assumption; yours decides most")),
+        inputs.share("swap", swap, "1", "every failure takes its node out; many only need a reset: measure yours"),
     )
-    people = _crews(asked, crews)
-    wanted = asked.share("confidence", confidence, "0.99", "a node short in 1 % of the time")
+    people = _crews(inputs, crews)
+    wanted = inputs.share("confidence", confidence, "0.99", "a node short in 1 % of the time")
     if not 0 < wanted < 1:
         raise BadNumber("--confidence: expected a share above 0 and below 1")
     _refuse_hopeless(fleet)
@@ -70,7 +70,7 @@ def answer(
         plan="spares",
         headline=f"{needed} spare nodes cover what is out of {fleet.nodes:g} nodes {percent(wanted)} of the time.",
         figures=[*_figures(fleet, people, wanted, needed), *_uncertainty(fleet, people, wanted, chosen)],
-        inputs=asked.given,
+        inputs=inputs.given,
         sensitivities=sensitivities(
             fleet,
             lambda f: float(f.spares(wanted, people)),
@@ -121,12 +121,12 @@ def _or_none(fleet: SpareFleet, wanted: float, crews: int) -> int | None:
         return None
 
 
-def _crews(asked: Asked, text: str | None) -> int:
+def _crews(inputs: PlanInputs, text: str | None) -> int:
     """0: as many as are needed at once."""
-    if text is None and "crews" not in asked.known:
-        asked.note("crews", 0, "crews", "as needed", "default: as many as are needed at once")
+    if text is None and "crews" not in inputs.known:
+        inputs.note("crews", 0, "crews", "as needed", "default: as many as are needed at once")
         return 0
-    value = asked.number("crews", text, "crews", most=MOST_CREWS)
+    value = inputs.number("crews", text, "crews", most=MOST_CREWS)
     if value < 1:
         raise BadNumber("--crews: expected 1 or more; leave it out if no repair ever waits for one")
     return int(_whole("crews", value))

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.economics.costs.claims import CreditClaim, claims
 from holdfast.economics.costs.month import Slice, outages
-from holdfast.economics.planning.words import money, percent
+from holdfast.economics.planning.formatting import money, percent
 from holdfast.economics.reports.incident_costs import Priced, forecast, weeks
 from holdfast.economics.reports.price_sheet import Sheet
 from holdfast.model.ledger import Ledger

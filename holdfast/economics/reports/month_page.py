@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from html import escape
 
 from holdfast.economics.costs.claims import CreditClaim, Outage
-from holdfast.economics.planning.words import money, percent, time
+from holdfast.economics.planning.formatting import money, percent, time
 from holdfast.economics.reports import page
 from holdfast.economics.reports.incident_costs import Priced, forecast, grouped, weeks
 from holdfast.economics.reports.month import Month, Sum

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from holdfast.economics.planning.words import percent
+from holdfast.economics.planning.formatting import percent
 
 COLOURS = {
     "productive": "#2f9e57",

@@ -11,7 +11,8 @@ from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.economics.costs.levels import memory_or_storage
 from holdfast.economics.planning import checkpoint, cost, risk, spares
 from holdfast.economics.planning.answer import PlanAnswer
-from holdfast.economics.planning.inputs import Asked, PlanInput
+from holdfast.economics.planning.formatting import money, percent, time
+from holdfast.economics.planning.inputs import PlanInput, PlanInputs
 from holdfast.economics.planning.rate import rate
 from holdfast.economics.planning.run import (
     MemoryTier,
@@ -22,7 +23,6 @@ from holdfast.economics.planning.run import (
     refuse_standstill,
     run_of,
 )
-from holdfast.economics.planning.words import money, percent, time
 from holdfast.economics.reports import plan_page
 from holdfast.economics.studies import plan_file as plan_scenario
 from holdfast.model.ledger import Ledger
@@ -107,23 +107,23 @@ def write(file: str, out: str) -> tuple[PlanReport, Path]:
 
 
 def make(scenario: plan_scenario.PlanFile) -> PlanReport:
-    asked = scenario.asked()
-    gpus = asked.machines("gpus", None)
-    days = asked.number("days", None, "days")
-    price = cost.price(asked, scenario.text("price"))
-    chosen = rate(asked, None)
+    inputs = scenario.inputs()
+    gpus = inputs.machines("gpus", None)
+    days = inputs.number("days", None, "days")
+    price = cost.price(inputs, scenario.text("price"))
+    chosen = rate(inputs, None)
     wanted = replace(SILENT, **_texts(scenario))
-    run = run_of(asked, wanted, gpus, chosen)
-    interval = asked.duration("interval", None) if "interval" in scenario.given else run.best_interval
-    memory = memory_of(asked, wanted, run, None)
+    run = run_of(inputs, wanted, gpus, chosen)
+    interval = inputs.duration("interval", None) if "interval" in scenario.given else run.best_interval
+    memory = memory_of(inputs, wanted, run, None)
     ledger = c.expected_ledger(interval, run.write, run.between, run.restart)
     refuse_standstill(ledger.share("productive"), run, f" every {time(interval)}")
-    per_node = positive("--gpus-per-node", asked.number("gpus-per-node", None, "GPUs per node", "8", "an HGX node"))
+    per_node = positive("--gpus-per-node", inputs.number("gpus-per-node", None, "GPUs per node", "8", "an HGX node"))
     nodes = str(ceil(gpus / per_node))
     answers = (
-        risk.answer(scenario.asked(), None, None, None, None, None, None, None),
-        checkpoint.answer(scenario.asked(), wanted),
-        spares.answer(scenario.asked(), nodes, None, None, None, None, None, None, None, None),
+        risk.answer(scenario.inputs(), None, None, None, None, None, None, None),
+        checkpoint.answer(scenario.inputs(), wanted),
+        spares.answer(scenario.inputs(), nodes, None, None, None, None, None, None, None, None),
     )
     return PlanReport(
         scenario.title,
@@ -132,7 +132,7 @@ def make(scenario: plan_scenario.PlanFile) -> PlanReport:
         ledger,
         _changes(run, memory, ledger.share("productive"), _quicker_repair(answers[-1], per_node * days * 24), days),
         answers,
-        _together(asked, answers),
+        _together(inputs, answers),
     )
 
 
@@ -175,7 +175,7 @@ def _changes(
     return tuple(sorted(better, key=lambda one: -((one.share - now) * paid + one.saved_gpu_hours)))
 
 
-def _together(asked: Asked, answers: tuple[PlanAnswer, ...]) -> tuple[PlanInput, ...]:
+def _together(inputs: PlanInputs, answers: tuple[PlanAnswer, ...]) -> tuple[PlanInput, ...]:
     """Every input once."""
-    every = {given.name: given for given in (*asked.given, *(g for answer in answers for g in answer.inputs))}
+    every = {given.name: given for given in (*inputs.given, *(g for answer in answers for g in answer.inputs))}
     return tuple(every.values())

@@ -3,7 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING
 
-from holdfast.economics.planning.words import money, percent
+from holdfast.economics.planning.formatting import money, percent
 from holdfast.economics.reports import page
 from holdfast.economics.reports import plot as plan_plot
 

@@ -28,7 +28,7 @@ class Failure:
     used: int = 0
 
     def lot(self) -> float:
-        """The next number; from the first again when a long story has used them up."""
+        """The next number; from the first again when a long run has used them up."""
         self.used += 1
         return self.rng[(self.used - 1) % len(self.rng)]
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from holdfast.economics.simulation.clock import Clock
-from holdfast.economics.simulation.rules import NodeCourse, Rules
+from holdfast.economics.simulation.rules import NodeRecord, Rules
 from holdfast.economics.simulation.scenario import Cluster
 from holdfast.model.lifecycle import EventKind, Stage, Verb
 
@@ -16,7 +16,7 @@ class SimulatedFleet:
     def __init__(self, cluster: Cluster, clock: Clock, rules: Rules) -> None:
         self._clock, self._step = clock, rules.step
         self.guard = rules.guard()
-        self.histories: list[NodeCourse] = []
+        self.histories: list[NodeRecord] = []
         self.seconds: dict[Stage, float] = dict.fromkeys(Stage, 0.0)  # of all nodes together
         self.stages: dict[Stage, int] = dict.fromkeys(Stage, 0)  # how many are where
         self.changes = 0

@@ -33,7 +33,7 @@ class SimulatedStep(Protocol):
         """Whether the guard counts the node differently now."""
 
 
-class NodeCourse(Protocol):
+class NodeRecord(Protocol):
     @property
     def state(self) -> NodeStage: ...
 

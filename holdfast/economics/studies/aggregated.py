@@ -5,7 +5,7 @@ from typing import Any
 from holdfast.config.extra import needs_extra
 from holdfast.economics.costs.checkpointing import expected_ledger
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
-from holdfast.economics.planning.words import percent, time
+from holdfast.economics.planning.formatting import percent, time
 from holdfast.economics.simulation.aggregated import Coarse, coarsen, replicas
 from holdfast.economics.simulation.estimate import estimate
 from holdfast.economics.studies.results import between, number, share

@@ -7,15 +7,15 @@ from holdfast.client import history
 from holdfast.client.client import Client, connect
 from holdfast.economics.costs.history import FleetHistory, NodeStageChange, read
 from holdfast.economics.costs.survival import YEAR_SECONDS
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.model.lifecycle import EventKind, Stage
 from holdfast.model.refusal import Refusal
 
 
-def asked(url: str, token: str, gpus_per_node: str | None) -> Asked:
+def inputs(url: str, token: str, gpus_per_node: str | None) -> PlanInputs:
     """Counts and repair times where the command line is silent. Raises Refusal when nothing was seen yet."""
     client = connect(url, token)
-    per_node = Asked().number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
+    per_node = PlanInputs().number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
     seen, days = _history(client)
     if seen.service_seconds <= 0:
         raise Refusal(f"the controller at {client.url} has seen no node in service yet: nothing to plan from", 1)
@@ -30,7 +30,7 @@ def asked(url: str, token: str, gpus_per_node: str | None) -> Asked:
     if seen.mean_repair_seconds:
         back = f"mean of {len(seen.repairs)} that came back, {seen.still_out} are still out"
         given["repair"] = (f"{seen.mean_repair_seconds:.6g}s", f"{who}: {back}")
-    return Asked(known=given)
+    return PlanInputs(known=given)
 
 
 def _history(client: Client) -> tuple[FleetHistory, float]:

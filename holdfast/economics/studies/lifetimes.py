@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from holdfast.economics.costs.lifetimes import Lifetime
 from holdfast.economics.planning import cohorts
 from holdfast.economics.planning.answer import PlanAnswer
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.studies.calibrate import watched
 from holdfast.model.refusal import Refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Cohorts:
-    asked: Asked
+    asked: PlanInputs
     lives: tuple[Lifetime, ...]
     against: tuple[Lifetime, ...]
 
@@ -29,7 +29,7 @@ def read(path: str, against: str | None) -> Cohorts:
     other = _lives("--against", against) if against is not None else ()
     if against is not None and not found.lifetimes:
         raise Refusal(f"--against: {path} has stays, not lifetimes; expected columns such as device,years,died")
-    return Cohorts(Asked(known=given), tuple(Lifetime(*one) for one in found.lifetimes), other)
+    return Cohorts(PlanInputs(known=given), tuple(Lifetime(*one) for one in found.lifetimes), other)
 
 
 def _lives(flag: str, path: str) -> tuple[Lifetime, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.config.tables import Document
 from holdfast.config.text_file import read_text
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 KEYS: dict[str, tuple[str, ...]] = {
@@ -32,9 +32,9 @@ class PlanFile:
     title: str
     given: dict[str, tuple[str, str]]
 
-    def asked(self) -> Asked:
+    def asked(self) -> PlanInputs:
         """New inputs: each plan records its own list of what it rests on."""
-        return Asked(known=self.given)
+        return PlanInputs(known=self.given)
 
     def as_keys(self, sentence: str) -> str:
         """An error names options; here they are keys of the file, each with its line."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.economics.planning.chart import ChartLine, PlanChart
-from holdfast.economics.planning.words import percent
+from holdfast.economics.planning.formatting import percent
 from holdfast.economics.simulation.estimate import Estimate, difference, estimate
 from holdfast.economics.studies.replicas import Results
 from holdfast.economics.studies.sense import doubts

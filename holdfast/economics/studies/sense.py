@@ -1,7 +1,7 @@
 """Sanity checks of scenarios: impossible ones are refused, doubtful ones get a warning."""
 
 from holdfast.config.tables import Document
-from holdfast.economics.planning.words import time
+from holdfast.economics.planning.formatting import time
 from holdfast.economics.simulation import scenario as s
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.refusal import Refusal

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.config.text_file import read_text
 from holdfast.economics import simulation
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.studies import calibrate
 from holdfast.economics.studies.replicas import Results, replicate
 from holdfast.economics.studies.sweep import parse_change, parse_sweep, refuse_text_axis
@@ -80,7 +80,7 @@ class Study:
 
     def _run(self, settings: list[Setting], progress: Progress) -> list[Results]:
         options = self._options
-        precision = Asked().share("precision", options.precision) if options.precision else 0.0
+        precision = PlanInputs().share("precision", options.precision) if options.precision else 0.0
         number = options.replicas * len(settings)
         with workers(options.on, number) as work, progress(number) as advanced:
             return replicate(settings, options.replicas, options.seed, precision, work, advanced)

@@ -8,8 +8,8 @@ from typing import Any
 
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.planning.chart import ChartLine, PlanChart
-from holdfast.economics.planning.inputs import Asked
-from holdfast.economics.planning.words import percent
+from holdfast.economics.planning.formatting import percent
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.simulation.estimate import difference
 from holdfast.economics.studies.replicas import Results
 from holdfast.economics.studies.tasks import Changes
@@ -82,7 +82,7 @@ def _values(key: str, text: str) -> list[Any]:
             raise Refusal(f"--sweep: {key}: expected numbers with an end, found {text!r}")
         whole = all(isinstance(one, int) for one in numbers)
         return [round(value) if whole else value for value in _between(key, [float(one) for one in numbers], False)]
-    seconds = [Asked().duration(key, end) for end in ends]
+    seconds = [PlanInputs().duration(key, end) for end in ends]
     return [f"{value:.6g}s" for value in _between(key, seconds, True)]
 
 
@@ -140,7 +140,7 @@ def refuse_text_axis(first: tuple[str, Any]) -> None:
     """The x axis of a chart needs a number or a time."""
     key, value = first
     try:
-        number = float(value) if not isinstance(value, str) else Asked().duration(key, value)
+        number = float(value) if not isinstance(value, str) else PlanInputs().duration(key, value)
     except BadNumber:
         number = nan
     if not isfinite(number):
@@ -153,7 +153,7 @@ def chart(swept: list[Results]) -> PlanChart:
     key = swept[0].setting.changes[0][0]
     for one in swept:
         (_, value), *rest = one.setting.changes
-        at = Asked().duration(key, value) / 3600 if isinstance(value, str) else float(value)
+        at = PlanInputs().duration(key, value) / 3600 if isinstance(value, str) else float(value)
         lines.setdefault(changes_text(tuple(rest)), []).append((at, one.figure("productive").mean))
     unit = " (hours)" if isinstance(swept[0].setting.changes[0][1], str) else ""
     return PlanChart(

@@ -130,7 +130,7 @@ def _litestar(service: Service) -> Litestar:
             title="Holdfast",
             version=__version__,
             path="/schema",
-            description="Nodes, their stories, and requests.",
+            description="Nodes, their history, and requests.",
             render_plugins=[JsonRenderPlugin(path=["/openapi.json", "/"])],  # the others load scripts from elsewhere
         ),
         compression_config=COMPRESSION,

@@ -9,7 +9,7 @@ from litestar.params import FromPath
 from holdfast.fleet.api.access import MAY
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.service import ServiceDep
 from holdfast.fleet.decisions.lifecycle.machine import step
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
@@ -46,7 +46,7 @@ class CallerView:
 
 
 @get("/v1/nodes/{name:str}/operator-actions", opt={"right": "read"}, tags=["nodes"])
-async def show_operator_actions(service: Asked, name: FromPath[str]) -> OperatorActionsView:
+async def show_operator_actions(service: ServiceDep, name: FromPath[str]) -> OperatorActionsView:
     """What quarantine, release, retest and remove would do to this node now. Nothing is done."""
     life = service.board.life(name)
     if life is None:

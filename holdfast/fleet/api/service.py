@@ -171,4 +171,4 @@ class Service(Protocol):
         ...
 
 
-Asked = NamedDependency[SkipValidation[Service]]  # how a route takes it: its type was settled at start
+ServiceDep = NamedDependency[SkipValidation[Service]]  # how a route takes it: its type was settled at start

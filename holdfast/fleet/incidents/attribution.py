@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.economics.costs.finding import bill
-from holdfast.economics.costs.ledger import HOUR, LossClaim, LossCourse, LossLedger, LostHours
+from holdfast.economics.costs.ledger import HOUR, LossClaim, LossLedger, LossSeries, LostHours
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.past import sentence
 from holdfast.model.account import Account, Loss
@@ -19,7 +19,7 @@ PAUSE_SECONDS = 300.0  # a job that reports no step for longer stands still; a c
 STANDS = 0.01  # of its usual throughput
 
 
-def losses_of(subject: str, loss: Loss, since: float, panel: Panel) -> LossCourse | None:
+def losses_of(subject: str, loss: Loss, since: float, panel: Panel) -> LossSeries | None:
     """What one job or path lost, column by column; None where nothing of it is measured."""
     ratio, stall = panel.row("job_throughput_ratio", subject), panel.row("pool_stall_ratio", subject)
     count = len(panel.times)
@@ -40,7 +40,7 @@ def losses_of(subject: str, loss: Loss, since: float, panel: Panel) -> LossCours
         with np.errstate(divide="ignore", invalid="ignore"):
             slow = np.where(np.isfinite(row), np.clip(1.0 - usual / row, 0.0, 1.0), 0.0)
         slow = np.where(down, 0.0, slow)
-    return LossCourse(
+    return LossSeries(
         times=panel.times.tolist(), step=panel.step, slow=np.asarray(slow, float).tolist(),
         down=np.asarray(down, float).tolist(), redone=_redone(subject, panel),
     )  # fmt: skip
@@ -67,20 +67,20 @@ def attributed(
     claims = {
         root: LossClaim(one.since, frozenset(loss.subject for loss in one.losses)) for root, one in accounts.items()
     }
-    courses: dict[str, LossCourse] = {}
+    losses_by_job: dict[str, LossSeries] = {}
     for one in accounts.values():
         for loss in one.losses:
-            course = losses_of(loss.subject, loss, one.since, panel) if loss.subject not in courses else None
+            course = losses_of(loss.subject, loss, one.since, panel) if loss.subject not in losses_by_job else None
             if course is not None:
-                courses[loss.subject] = course
-    ledger.attribute(courses, claims)
+                losses_by_job[loss.subject] = course
+    ledger.attribute(losses_by_job, claims)
     late = _late(ledger, accounts)
     found = {}
     for root, one in accounts.items():
         hours = max(one.lasted_seconds / HOUR, 1e-9)
         losses = tuple(
             _shared(loss, ledger.of(root, loss.subject), hours, claims, late)
-            if loss.subject in courses or ledger.of(root, loss.subject).hours
+            if loss.subject in losses_by_job or ledger.of(root, loss.subject).hours
             else loss
             for loss in one.losses
         )

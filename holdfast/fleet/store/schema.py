@@ -38,7 +38,7 @@ def _time(name: str, *, nullable: bool = False) -> Column[float]:
 
 
 def _by_node_and_time(table: str) -> Index:
-    """What makes a node's story cheap however much is stored of others."""
+    """Indexes that keep a node's history cheap, however much is stored of other nodes."""
     return Index(f"{table}_story", "node", "at", "id")
 
 

@@ -16,8 +16,8 @@ from holdfast.fleet.store import (
 )
 from holdfast.fleet.store import nodes as lives
 from holdfast.fleet.store.database import Kept
+from holdfast.fleet.store.history import node_history
 from holdfast.fleet.store.sequence import StoredSequence
-from holdfast.fleet.store.story import story
 from holdfast.model.assets import AssetRecord
 from holdfast.model.inbox import ItemNote, ItemRecord
 from holdfast.model.incident import Incident, IncidentState
@@ -26,13 +26,13 @@ from holdfast.model.lifecycle import NodeState, Verb
 from holdfast.model.records import (
     AuditEntry,
     Credential,
+    HistoryPage,
     JoinToken,
     Leader,
     LifecycleStep,
     Outcome,
     PendingNode,
     StoredAction,
-    StoryPage,
     Training,
     Transition,
 )
@@ -128,9 +128,9 @@ class Store(Kept):
         with self._reading() as connection:
             return lives.since(connection, since, most)
 
-    def story(self, node: str, limit: int = 50, before: str = "") -> StoryPage:
+    def node_history(self, node: str, limit: int = 50, before: str = "") -> HistoryPage:
         with self._reading() as connection:
-            return story(connection, node, limit, before)
+            return node_history(connection, node, limit, before)
 
     # Actions
 

@@ -8,7 +8,7 @@ from math import isfinite
 from holdfast.catalog import failed_calls, job_errors, job_problems
 from holdfast.catalog.job_errors import Meaning, of_cuda, of_kernel_event
 from holdfast.catalog.job_messages import JobMessage, JobMessageGroup, groups
-from holdfast.catalog.regex_words import WordedPattern
+from holdfast.catalog.regex_literals import PrefilteredPattern
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.python_exceptions import Raised
 from holdfast.formats.job.step_series import SeriesFinding, StepSeries
@@ -162,7 +162,7 @@ def of_failed_call(line: JobLine) -> Evidence | None:
     return _placed_evidence("call", found.error, line, Meaning(role, found.cause), detail)
 
 
-def _is_talk(line: JobLine, regex: WordedPattern) -> bool:
+def _is_talk(line: JobLine, regex: PrefilteredPattern) -> bool:
     """Whether the words stand in source code, a quotation or a help text instead of a message."""
     if line.nccl:
         return False

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from holdfast.catalog import regex_words
+from holdfast.catalog import regex_literals
 from holdfast.formats.job.line import JobLine
 
 KEYWORDS = (
@@ -19,7 +19,7 @@ _LINE = re.compile(
     r"|nccl(?:System|Internal|Remote|UnhandledCuda)Error|Exception|OutOfResources|Unsupported|NoSuchKey|StopIteration|(?<=\.exceptions\.)[A-Z]\w+))"
     r"(?:: ?(?P<message>.*))?$"
 )
-_NAMES = regex_words.words_of(_LINE.pattern)
+_NAMES = regex_literals.literals_of(_LINE.pattern)
 _LAUNCHER_MESSAGE = re.compile(
     r'\s*"message": "(?P<text>[A-Z]\w{1,80}: .*?)",?$'
 )  # what torchrun's error file says, printed

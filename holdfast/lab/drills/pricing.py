@@ -121,10 +121,10 @@ def outcomes(
 ) -> list[tuple[str, float, Bill]]:
     """Name, repair time and bill: of the player's guess, of Holdfast, and of a day without a repair."""
 
-    def course(name: str, repaired: float, wrong: bool = False) -> tuple[str, float, Bill]:
+    def outcome(name: str, repaired: float, wrong: bool = False) -> tuple[str, float, Bill]:
         return name, repaired, price(drill, lost, panel, repaired, wrong_guess=wrong)
 
-    made = [course("your guess", guessed_at + REPAIR_SECONDS + (0.0 if right else WRONG_GUESS_SECONDS), not right)]
+    made = [outcome("your guess", guessed_at + REPAIR_SECONDS + (0.0 if right else WRONG_GUESS_SECONDS), not right)]
     if found_at is not None:
-        made.append(course("Holdfast", found_at + REPAIR_SECONDS))
-    return [*made, course("no repair for a day", 24 * HOUR)]
+        made.append(outcome("Holdfast", found_at + REPAIR_SECONDS))
+    return [*made, outcome("no repair for a day", 24 * HOUR)]

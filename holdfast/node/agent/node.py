@@ -37,7 +37,7 @@ MOST_EVIDENCE = 8  # sentences kept of a change; the verdict itself has them all
 
 @dataclass(frozen=True, slots=True)
 class CheckChange:
-    """A verdict that became another. This is what is kept, reported and reported as a story."""
+    """A verdict that changed. The agent keeps and reports it; the history shows it."""
 
     at: float
     check: str

@@ -55,7 +55,7 @@ def fingerprints(node: Node) -> Iterator[Fingerprint]:
 
 
 def coverage(verdicts: Collection[Verdict]) -> str:
-    """A pass names what it was not asked: whoever reads the story must see how full the full suite was."""
+    """A pass names the checks that did not run, so that the history shows how full the full suite was."""
     out = [f"{verdict.check} ({verdict.reason})" for verdict in verdicts if verdict.disabled]
     asked = f"{len(verdicts) - len(out)} checks"
     return f"{asked}; not asked: {', '.join(out)}" if out else asked

@@ -39,7 +39,7 @@ class ControllerFleet:
                 self._notify(f"{node}: nothing from the controller: {why}")
                 continue
             entries = [entry for entry in page["entries"] if entry["at"] >= since]
-            found += fleet_evidence.of_story(node, entries[::-1])
+            found += fleet_evidence.of_history(node, entries[::-1])
         return found
 
     def blame(self, nodes: Sequence[str], reason: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.cli.app import run
 from holdfast.economics.costs.feasible import BadNumber
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.rate import rate
 
 PAGE = (Path(__file__).parents[3] / "docs" / "plan.md").read_text()
@@ -199,7 +199,7 @@ def test_wild_numbers_are_answered_or_refused_in_one_sentence(
 
 @given(st.text(max_size=20))
 def test_any_text_is_a_quantity_or_a_refusal(text: str) -> None:
-    asked = Asked()
+    asked = PlanInputs()
     for take in (asked.duration, asked.size, asked.bandwidth, asked.share):
         try:
             assert take("x", text) >= 0
@@ -216,4 +216,4 @@ def test_any_text_is_a_quantity_or_a_refusal(text: str) -> None:
     [("90s", 90), ("1h30m", 5400), ("2 h", 7200), ("1,000s", 1000), ("0.5d", 43200), ("250ms", 0.25)],
 )
 def test_durations(text: str, seconds: float) -> None:
-    assert Asked().duration("x", text) == pytest.approx(seconds)
+    assert PlanInputs().duration("x", text) == pytest.approx(seconds)

@@ -41,7 +41,7 @@ def sheet(tmp_path: Path) -> str:
     return str(path)
 
 
-def story(node: str) -> list[StageChange]:
+def stage_changes(node: str) -> list[StageChange]:
     def at(day: float, after: Stage, kind: EventKind, cause: str = "") -> StageChange:
         return StageChange(node=node, at=day * DAY, before=Stage.READY, after=after, event=kind, cause=cause)
 
@@ -57,7 +57,9 @@ def test_the_groups_sum_to_the_whole(by: str, sheet: str) -> None:
     prices = report_sheet.load(sheet)
     job = Job(id="7", source="slurm", account="vision", nodes=("n1", "n3"), start=-DAY, end=10 * DAY,
               state=JobState.NODE_FAILED)  # fmt: skip
-    found = slices(["n1", "n2", "n3"], [*story("n1"), *story("n3")], [job], 0, 30 * DAY, prices.checkpoint_interval)
+    found = slices(
+        ["n1", "n2", "n3"], [*stage_changes("n1"), *stage_changes("n3")], [job], 0, 30 * DAY, prices.checkpoint_interval
+    )
     month = summed("2026-10", found, prices, 0, 30 * DAY, by)
     assert month.whole.paid == pytest.approx(30 * 24 * 8 * (2 + 2 + 1))
     assert sum(one.paid for one in month.groups.values()) == pytest.approx(month.whole.paid)
@@ -70,7 +72,7 @@ def test_the_groups_sum_to_the_whole(by: str, sheet: str) -> None:
 
 def test_the_page_needs_nothing_and_runs_nothing(sheet: str) -> None:
     prices = report_sheet.load(sheet)
-    found = slices(["n1"], story("n1"), [], 0, 30 * DAY)
+    found = slices(["n1"], stage_changes("n1"), [], 0, 30 * DAY)
     text = report_page.written(summed("2026-10", found, prices, 0, 30 * DAY, "cause"))
     assert "<b>gpu_xid" not in text and "&lt;b&gt;gpu_xid" in text
     assert "http" not in text and "<script" not in text and "1 node earns" in text
@@ -78,10 +80,10 @@ def test_the_page_needs_nothing_and_runs_nothing(sheet: str) -> None:
 
 def test_what_no_one_watched_is_no_proof_of_uptime(sheet: str) -> None:
     prices = report_sheet.load(sheet)
-    blind = summed("2026-10", slices(["n2"], story("n2")[2:], [], 0, 30 * DAY), prices, 0, 30 * DAY, "cause")
+    blind = summed("2026-10", slices(["n2"], stage_changes("n2")[2:], [], 0, 30 * DAY), prices, 0, 30 * DAY, "cause")
     assert "in the time that was watched; the rest is unknown" in report_page.written(blind)
     assert any("whether nodes were up in the rest is unknown" in note for note in blind.notes)
-    watched = summed("2026-10", slices(["n3"], story("n3"), [], 0, 30 * DAY), prices, 0, 30 * DAY, "cause")
+    watched = summed("2026-10", slices(["n3"], stage_changes("n3"), [], 0, 30 * DAY), prices, 0, 30 * DAY, "cause")
     assert "missed by any node.</p>" in report_page.written(watched)
 
 

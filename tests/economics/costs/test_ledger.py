@@ -8,25 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.economics.costs.finding import Prices, bill
-from holdfast.economics.costs.ledger import HOUR, LossClaim, LossCourse, LossLedger, LostHours
+from holdfast.economics.costs.ledger import HOUR, LossClaim, LossLedger, LossSeries, LostHours
 from holdfast.model.account import Loss
 
 MONTH = 30 * 24
 JOBS = {"job/a": 1024, "job/b": 64, "job/c": 256}
 
 
-def _course(slow: list[float], down: list[float], redone: list[tuple[float, float]] = []) -> LossCourse:  # noqa: B006
+def _losses(slow: list[float], down: list[float], redone: list[tuple[float, float]] = []) -> LossSeries:  # noqa: B006
     """One span an hour."""
-    return LossCourse(
+    return LossSeries(
         times=[HOUR * (n + 1) for n in range(len(slow))], step=HOUR, slow=slow, down=down, redone=redone
     )  # fmt: skip
 
 
 def test_two_incidents_on_one_job_share_its_hours() -> None:
     ledger = LossLedger()
-    course = _course([0.5] * 4, [0.0] * 4)
+    losses = _losses([0.5] * 4, [0.0] * 4)
     claims = {"cdu/c1": LossClaim(0.0, frozenset({"job/a"})), "link/l1": LossClaim(2 * HOUR, frozenset({"job/a"}))}
-    ledger.attribute({"job/a": course}, claims)
+    ledger.attribute({"job/a": losses}, claims)
     assert ledger.of("cdu/c1", "job/a") == LostHours(slow=0.5 + 0.5 + 0.25 + 0.25)
     assert ledger.of("link/l1", "job/a") == LostHours(slow=0.25 + 0.25)
     assert ledger.job("job/a").hours == pytest.approx(2.0)
@@ -34,25 +34,25 @@ def test_two_incidents_on_one_job_share_its_hours() -> None:
 
 def test_what_was_attributed_is_not_attributed_again() -> None:
     ledger = LossLedger()
-    course = _course([0.5] * 4, [0.0] * 4)
+    losses = _losses([0.5] * 4, [0.0] * 4)
     for _ in range(3):
-        ledger.attribute({"job/a": course}, {"x": LossClaim(0.0, frozenset({"job/a"}))})
-    ledger.attribute({"job/a": course}, {"y": LossClaim(0.0, frozenset({"job/a"}))})
+        ledger.attribute({"job/a": losses}, {"x": LossClaim(0.0, frozenset({"job/a"}))})
+    ledger.attribute({"job/a": losses}, {"y": LossClaim(0.0, frozenset({"job/a"}))})
     assert ledger.of("x", "job/a").slow == 2.0 and ledger.of("y", "job/a").slow == 0.0
 
 
 def test_what_no_incident_claims_waits_for_one() -> None:
     ledger = LossLedger()
-    course = _course([0.5] * 4, [0.0] * 4)
-    ledger.attribute({"job/a": course}, {})
-    ledger.attribute({"job/a": course}, {"x": LossClaim(HOUR, frozenset({"job/a"}))})
+    losses = _losses([0.5] * 4, [0.0] * 4)
+    ledger.attribute({"job/a": losses}, {})
+    ledger.attribute({"job/a": losses}, {"x": LossClaim(HOUR, frozenset({"job/a"}))})
     assert ledger.of("x", "job/a").slow == pytest.approx(1.5)
 
 
 def test_a_restored_incident_goes_on_and_a_closed_one_is_forgotten() -> None:
     ledger = LossLedger()
     ledger.restore("x", "job/a", LostHours(slow=1.0), 2 * HOUR)
-    ledger.attribute({"job/a": _course([0.5] * 4, [0.0] * 4)}, {"x": LossClaim(0.0, frozenset({"job/a"}))})
+    ledger.attribute({"job/a": _losses([0.5] * 4, [0.0] * 4)}, {"x": LossClaim(0.0, frozenset({"job/a"}))})
     assert ledger.of("x", "job/a").slow == pytest.approx(2.0)
     ledger.close("x")
     assert ledger.job("job/a").hours == 0.0
@@ -75,11 +75,11 @@ def test_the_layers_of_all_incidents_sum_to_what_the_ledger_lost(
 ) -> None:
     """A month with incidents that overlap: compute, reserved capacity and rollback of all of them, to the cent."""
     courses = {
-        job: _course(of, [float(one > 0.9) for one in of], [(HOUR * at, hours) for at, hours in restarts])
+        job: _losses(of, [float(one > 0.9) for one in of], [(HOUR * at, hours) for at, hours in restarts])
         for job, of in zip(JOBS, slow, strict=True)
     }
     courses = {
-        job: _course(
+        job: _losses(
             [0.0 if d else s for s, d in zip(one.slow, one.down, strict=True)], list(one.down), list(one.redone)
         )
         for job, one in courses.items()
@@ -125,8 +125,8 @@ def _by_hand(what: str) -> dict[str, float]:
 def test_a_hung_job_of_1024_gpus_for_six_hours_by_hand() -> None:
     """docs/incidents.md prices it: 1,024 x 6 h x 2.35 direct, 1,024 x 6 h x 0.75 x 0.5 reserved, half an interval."""
     ledger = LossLedger()
-    course = _course([0.0] * 8, [0.0, *[1.0] * 6, 0.0], [(7 * HOUR, 0.5)])
-    ledger.attribute({"job/llama": course}, {"job/llama": LossClaim(HOUR, frozenset({"job/llama"}))})
+    losses = _losses([0.0] * 8, [0.0, *[1.0] * 6, 0.0], [(7 * HOUR, 0.5)])
+    ledger.attribute({"job/llama": losses}, {"job/llama": LossClaim(HOUR, frozenset({"job/llama"}))})
     lost = ledger.of("job/llama", "job/llama")
     assert lost == LostHours(down=6.0, redone=0.5)
     loss = Loss(subject="job/llama", gpus=1024, share_so_far=0.0, share_now=0.0, down_hours=6.0, rework_hours=0.5)
@@ -141,8 +141,8 @@ def test_a_job_killed_four_times_by_hand() -> None:
     """256 GPUs, 12 minutes down and 20 minutes repeated each time."""
     ledger = LossLedger()
     down = [0.2 if n in (2, 5, 8, 11) else 0.0 for n in range(14)]
-    course = _course([0.0] * 14, down, [((n + 1) * HOUR, 1 / 3) for n in (2, 5, 8, 11)])
-    ledger.attribute({"job/gemma": course}, {"node/n7": LossClaim(0.0, frozenset({"job/gemma"}))})
+    losses = _losses([0.0] * 14, down, [((n + 1) * HOUR, 1 / 3) for n in (2, 5, 8, 11)])
+    ledger.attribute({"job/gemma": losses}, {"node/n7": LossClaim(0.0, frozenset({"job/gemma"}))})
     lost = ledger.of("node/n7", "job/gemma")
     assert (lost.down, lost.redone) == (pytest.approx(0.8), pytest.approx(4 / 3))
     loss = Loss(subject="job/gemma", gpus=256, share_so_far=0.0, share_now=0.0, down_hours=lost.down,
@@ -177,9 +177,9 @@ def test_lost_hours_by_hand() -> None:
 
 def test_a_span_of_seconds_is_a_part_of_an_hour() -> None:
     """Half an hour, of which a quarter was slow and half stood still."""
-    course = LossCourse(times=[1800.0], step=1800.0, slow=[0.25], down=[0.5])
+    losses = LossSeries(times=[1800.0], step=1800.0, slow=[0.25], down=[0.5])
     ledger = LossLedger()
-    ledger.attribute({"job/a": course}, {"x": LossClaim(0.0, frozenset({"job/a"}))})
+    ledger.attribute({"job/a": losses}, {"x": LossClaim(0.0, frozenset({"job/a"}))})
     assert ledger.of("x", "job/a") == LostHours(slow=0.125, down=0.25)
 
 
@@ -188,15 +188,15 @@ def test_a_span_of_seconds_is_a_part_of_an_hour() -> None:
 )
 def test_a_claim_holds_what_ends_after_it_began(since: float, slow: float, redone: float) -> None:
     ledger = LossLedger()
-    course = _course([0.5, 0.5], [0.0, 0.0], [(2 * HOUR, 2.0)])
-    ledger.attribute({"job/a": course}, {"x": LossClaim(since, frozenset({"job/a"}))})
+    losses = _losses([0.5, 0.5], [0.0, 0.0], [(2 * HOUR, 2.0)])
+    ledger.attribute({"job/a": losses}, {"x": LossClaim(since, frozenset({"job/a"}))})
     assert ledger.of("x", "job/a") == LostHours(slow=slow, redone=redone)
 
 
 def test_a_later_claim_has_no_part_in_what_was_before() -> None:
     ledger = LossLedger()
     both = {"x": LossClaim(0.0, frozenset({"job/a"})), "y": LossClaim(HOUR, frozenset({"job/a", "job/b"}))}
-    ledger.attribute({"job/a": _course([0.5, 0.5], [0.0, 0.0]), "job/b": _course([0.0, 0.2], [0.0, 0.0])}, both)
+    ledger.attribute({"job/a": _losses([0.5, 0.5], [0.0, 0.0]), "job/b": _losses([0.0, 0.2], [0.0, 0.0])}, both)
     assert (ledger.of("x", "job/a").slow, ledger.of("y", "job/a").slow) == (0.75, 0.25)
     assert (ledger.of("x", "job/b").slow, ledger.of("y", "job/b").slow) == (0.0, 0.2)
     assert (ledger.job("job/a").hours, ledger.job("job/b").hours) == (1.0, 0.2)
@@ -211,8 +211,8 @@ def test_the_latest_of_what_is_restored_counts(untils: tuple[int, int], slow: fl
     ledger = LossLedger()
     for name, until in zip("xy", untils, strict=True):
         ledger.restore(name, "job/a", LostHours(slow=0.1), until * HOUR)
-    ledger.attribute({"job/a": _course([0.5] * 4, [0.0] * 4)}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
+    ledger.attribute({"job/a": _losses([0.5] * 4, [0.0] * 4)}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
     assert ledger.of("z", "job/a").slow == pytest.approx(slow)
-    ledger.attribute({"job/a": _course([0.5], [0.0])}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
-    ledger.attribute({"job/a": _course([0.5] * 4, [0.0] * 4)}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
+    ledger.attribute({"job/a": _losses([0.5], [0.0])}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
+    ledger.attribute({"job/a": _losses([0.5] * 4, [0.0] * 4)}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
     assert ledger.of("z", "job/a").slow == pytest.approx(slow), "a shorter course takes nothing back"

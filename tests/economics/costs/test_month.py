@@ -14,7 +14,7 @@ def change(at: float, before: Stage, after: Stage, kind: EventKind, cause: str =
     return StageChange(node=node, at=at, before=before, after=after, event=kind, cause=cause)
 
 
-STORY = [
+CHANGES = [
     change(10, S.PROVISIONING, S.TESTING, H.ENROLLED),
     change(20, S.TESTING, S.READY, H.TEST_PASSED),
     change(30, S.READY, S.ALLOCATED, H.JOB_STARTED),
@@ -32,7 +32,7 @@ def hours(found: list[object], **wanted: str) -> float:
 
 
 def test_each_second_is_what_it_was() -> None:
-    found = slices(["n1"], STORY, [JOB], 0, 100, checkpoint_interval=8)
+    found = slices(["n1"], CHANGES, [JOB], 0, 100, checkpoint_interval=8)
     parts = {part: hours(found, part=part) for part in {one.part for one in found}}
     assert parts == {
         "unknown": 10, "restart": 10, "idle": 20, "productive": 20, "degraded": 6, "rework": 4, "waiting": 30
@@ -44,14 +44,14 @@ def test_each_second_is_what_it_was() -> None:
 
 def test_what_took_a_node_out_first_is_why_it_is_out() -> None:
     """A person who repairs it is not, and degraded once too often is a failure under its own name."""
-    story = [
+    changes = [
         change(0, S.READY, S.DRAINING, H.DEGRADED, "gpu_clocks"),
         change(10, S.DRAINING, S.DRAINING, H.FAILED, "gpu_xid"),
         change(20, S.QUARANTINED, S.REMOVED, H.REMOVE, "operator"),
         change(50, S.TESTING, S.READY, H.TEST_PASSED),
         change(60, S.READY, S.DRAINING, H.QUARANTINE, "operator"),
     ]
-    found = outages(slices(["n1"], story, [], 0, 100))
+    found = outages(slices(["n1"], changes, [], 0, 100))
     assert [(one.begin, one.end, one.what) for one in found] == [(0, 50, "gpu_clocks"), (60, 100, "operator")]
 
 
@@ -68,8 +68,8 @@ jobs = st.builds(
 
 
 @given(st.lists(changes, max_size=8), st.lists(jobs, max_size=4), st.floats(0, 60))
-def test_every_second_is_reported_once(story: list[StageChange], ran: list[Job], interval: float) -> None:
-    found = slices(["n1"], story, ran, 0, 100, interval)
+def test_every_second_is_reported_once(changes: list[StageChange], ran: list[Job], interval: float) -> None:
+    found = slices(["n1"], changes, ran, 0, 100, interval)
     reached = 0.0
     for one in found:
         assert one.begin == reached and one.end > one.begin
@@ -78,9 +78,9 @@ def test_every_second_is_reported_once(story: list[StageChange], ran: list[Job],
 
 
 def parts(
-    story: list[StageChange], ran: list[Job] | None = None, interval: float = 0.0
+    changes: list[StageChange], ran: list[Job] | None = None, interval: float = 0.0
 ) -> list[tuple[float, float, str, str]]:
-    found = slices(["n1"], story, ran or [], 0, 100, interval)
+    found = slices(["n1"], changes, ran or [], 0, 100, interval)
     return [(one.begin, one.end, one.part, one.cause) for one in found]
 
 
@@ -100,12 +100,12 @@ def test_without_a_cause_what_happened_is_the_cause() -> None:
 
 
 def test_a_node_that_works_again_is_out_no_more() -> None:
-    story = [
+    changes = [
         change(0, S.READY, S.DRAINING, H.FAILED, "gpu_xid"),
         change(10, S.DRAINING, S.ALLOCATED, H.RELEASE),
         change(20, S.ALLOCATED, S.CLEANING, H.JOB_ENDED),
     ]
-    assert parts(story) == [
+    assert parts(changes) == [
         (0, 10, "waiting", "gpu_xid"),
         (10, 20, "productive", ""),
         (20, 100, "restart", "tested between workloads"),
@@ -113,14 +113,14 @@ def test_a_node_that_works_again_is_out_no_more() -> None:
 
 
 def test_degraded_lasts_until_it_recovers_or_passes_a_test() -> None:
-    story = [
+    changes = [
         change(0, S.ALLOCATED, S.ALLOCATED, H.DEGRADED),
         change(10, S.ALLOCATED, S.ALLOCATED, H.JOB_STARTED),
         change(20, S.ALLOCATED, S.ALLOCATED, H.RECOVERED),
         change(30, S.ALLOCATED, S.ALLOCATED, H.DEGRADED, "gpu_ecc"),
         change(40, S.ALLOCATED, S.ALLOCATED, H.TEST_PASSED),
     ]
-    assert parts(story) == [
+    assert parts(changes) == [
         (0, 10, "degraded", "degraded"), (10, 20, "degraded", "degraded"), (20, 30, "productive", ""),
         (30, 40, "degraded", "gpu_ecc"), (40, 100, "productive", ""),
     ]  # fmt: skip
@@ -166,14 +166,14 @@ def test_a_job_that_died_repeats_half_an_interval_and_one_that_ended_does_not() 
 
 
 def test_outages_of_several_nodes_are_apart() -> None:
-    story = [
+    changes = [
         change(0, S.READY, S.DRAINING, H.FAILED, "gpu_xid"),
         change(10, S.DRAINING, S.QUARANTINED, H.EMPTIED),
         change(50, S.TESTING, S.READY, H.TEST_PASSED),
         change(60, S.READY, S.DRAINING, H.FAILED, "gpu_xid"),
         change(0, S.READY, S.DRAINING, H.FAILED, "gpu_ecc", "n2"),
     ]
-    found = outages(slices(["n1", "n2"], story, [], 0, 100))
+    found = outages(slices(["n1", "n2"], changes, [], 0, 100))
     assert [(one.node, one.begin, one.end, one.what) for one in found] == [
         ("n1", 0, 50, "gpu_xid"), ("n1", 60, 100, "gpu_xid"), ("n2", 0, 100, "gpu_ecc")
     ]  # fmt: skip
@@ -188,7 +188,7 @@ def test_a_job_that_died_at_the_end_of_its_node_repeats_too() -> None:
 
 
 def test_nothing_is_repeated_where_no_one_says_how_long_an_interval_is() -> None:
-    assert "rework" not in {one.part for one in slices(["n1"], STORY, [JOB], 0, 100)}
+    assert "rework" not in {one.part for one in slices(["n1"], CHANGES, [JOB], 0, 100)}
 
 
 def test_jobs_are_reported_by_their_start_even_from_nothing_on() -> None:
@@ -201,14 +201,14 @@ def test_what_was_seen_first_is_the_evidence_of_an_outage() -> None:
     def result(at: float, after: Stage, kind: EventKind, cause: str, reason: str) -> StageChange:
         return StageChange(node="n1", at=at, before=S.READY, after=after, event=kind, cause=cause, reason=reason)
 
-    story = [
+    changes = [
         result(10, S.DRAINING, H.FAILED, "gpu_xid", "XID 79"),
         result(20, S.QUARANTINED, H.EMPTIED, "", "drained"),
         result(30, S.READY, H.TEST_PASSED, "", "well"),
         result(40, S.SPARE, H.RELEASE, "", "kept"),
         result(50, S.CLEANING, H.FAILED, "gpu_ecc", "row 7"),
     ]
-    found = slices(["n1"], story, [], 0, 60)
+    found = slices(["n1"], changes, [], 0, 60)
     assert [(one.part, one.cause, one.seen) for one in found] == [
         ("unknown", "before anybody watched", ""), ("waiting", "gpu_xid", "XID 79"), ("waiting", "gpu_xid", "XID 79"),
         ("idle", "", ""), ("idle", "", ""), ("waiting", "gpu_ecc", "row 7"),
@@ -219,20 +219,20 @@ def test_what_was_seen_first_is_the_evidence_of_an_outage() -> None:
 
 
 def test_what_is_before_and_after_the_month_is_not_of_it() -> None:
-    story = [
+    changes = [
         change(5, S.TESTING, S.READY, H.TEST_PASSED),
         change(50, S.READY, S.DRAINING, H.FAILED, "gpu_xid"),
         change(250, S.TESTING, S.READY, H.TEST_PASSED),
     ]
-    found = slices(["n1"], story, [], 100, 200)
+    found = slices(["n1"], changes, [], 100, 200)
     assert [(one.begin, one.end, one.part, one.cause) for one in found] == [(100, 200, "waiting", "gpu_xid")]
     assert found[0].seconds == 100
 
 
 def test_outages_that_follow_each_other_for_another_reason_are_two() -> None:
-    story = [
+    changes = [
         change(0, S.READY, S.PROVISIONING, H.ENROLLED),
         change(40, S.PROVISIONING, S.DRAINING, H.FAILED, "gpu_xid"),
     ]
-    found = outages(slices(["n1"], story, [], 0, 100))
+    found = outages(slices(["n1"], changes, [], 0, 100))
     assert [(one.begin, one.end, one.what) for one in found] == [(0, 40, "not in service yet"), (40, 100, "gpu_xid")]

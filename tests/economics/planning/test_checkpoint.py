@@ -10,7 +10,7 @@ from holdfast.economics.costs.feasible import BadNumber, NoProgress
 from holdfast.economics.planning import checkpoint
 from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.economics.planning.copies import CopyTexts
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.run import RunQuestion
 
 # 1,000 GPUs that fail 8.76 times a year: one failure an hour.
@@ -21,7 +21,7 @@ HOURLY = RunQuestion(
 
 
 def asked(**more: object) -> PlanAnswer:
-    return checkpoint.answer(Asked(), replace(HOURLY, **more))  # type: ignore[arg-type]
+    return checkpoint.answer(PlanInputs(), replace(HOURLY, **more))  # type: ignore[arg-type]
 
 
 def test_an_hour_between_failures_by_hand() -> None:

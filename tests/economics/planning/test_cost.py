@@ -6,14 +6,14 @@ import pytest
 
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.planning import cost
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 
 NOTHING = cost.CostQuestion(**dict.fromkeys(cost.CostQuestion.__dataclass_fields__, None))
 PLAIN = replace(NOTHING, gpus="100", price="2")
 
 
 def document(**more: str) -> dict[str, object]:
-    return cost.answer(Asked(), replace(PLAIN, **more)).document()
+    return cost.answer(PlanInputs(), replace(PLAIN, **more)).document()
 
 
 def test_what_no_one_reported_is_ten_minutes_unnoticed_and_half_an_hour_repeated() -> None:
@@ -41,10 +41,10 @@ def test_every_number_by_hand() -> None:
 
 
 def test_a_slip_without_a_value_is_reported_not_to_be_in_the_total() -> None:
-    without = cost.answer(Asked(), PLAIN)
+    without = cost.answer(PlanInputs(), PLAIN)
     assert without.figures[0].shown.endswith(" without the slip")
     assert any("needs --day-value" in note for note in without.notes)
-    valued = cost.answer(Asked(), replace(PLAIN, day_value="1000"))
+    valued = cost.answer(PlanInputs(), replace(PLAIN, day_value="1000"))
     assert not valued.figures[0].shown.endswith(" without the slip")
     assert not any("needs --day-value" in note for note in valued.notes)
 
@@ -56,7 +56,7 @@ def test_a_slip_without_a_value_is_reported_not_to_be_in_the_total() -> None:
 )  # fmt: skip
 def test_half_of_a_product_changes_nothing_and_is_reported(expected: str, missing: str) -> None:
     values = {"slow": "20%", "slow_for": "2h", "repair": "2h", "hours": "2h", "queued": "50%"}
-    notes = cost.answer(Asked(), replace(PLAIN, **{expected: values.get(expected, "1")})).notes
+    notes = cost.answer(PlanInputs(), replace(PLAIN, **{expected: values.get(expected, "1")})).notes
     assert f"--{expected.replace('_', '-')} changes nothing without --{missing}" in notes
 
 
@@ -71,24 +71,24 @@ def test_what_matters_is_what_is_there_and_moves_the_total() -> None:
 )
 def test_a_price_is_above_nothing_and_below_a_million(text: str | None, good: bool) -> None:
     if good:
-        assert cost.price(Asked(), text) == float(text or 0)
+        assert cost.price(PlanInputs(), text) == float(text or 0)
     else:
         with pytest.raises(BadNumber, match="--price"):
-            cost.price(Asked(), text)
+            cost.price(PlanInputs(), text)
 
 
 def test_a_gpu_has_the_catalogs_price() -> None:
-    asked = Asked()
+    asked = PlanInputs()
     assert cost.price(asked, "h100") > 0
     assert asked.given[0].name == "price"
 
 
 def test_the_curve_reports_what_quick_detection_is_worth() -> None:
-    chart = cost.answer(Asked(), replace(PLAIN, detect="30m", rework="0s")).chart()
+    chart = cost.answer(PlanInputs(), replace(PLAIN, detect="30m", rework="0s")).chart()
     (line,) = chart.lines
     assert (line.points[0], line.points[-1], len(line.points)) == ((0.0, 0.0), (120.0, pytest.approx(400.0)), 41)
     assert chart.mark == (30.0, pytest.approx(100.0))
-    soon = cost.answer(Asked(), replace(PLAIN, detect="1m")).chart()
+    soon = cost.answer(PlanInputs(), replace(PLAIN, detect="1m")).chart()
     assert soon.lines[0].points[-1][0] == 60.0  # an hour at least
 
 
@@ -96,14 +96,14 @@ def test_both_halves_of_a_product_are_reported_of_by_no_one() -> None:
     whole = replace(
         PLAIN, slow="20%", slow_for="2h", people="2", hours="1h", day_value="1", float_days="1", critical="1"
     )
-    assert not any("changes nothing" in note for note in cost.answer(Asked(), whole).notes)
-    assert not cost.answer(Asked(), PLAIN).chart().log_x
+    assert not any("changes nothing" in note for note in cost.answer(PlanInputs(), whole).notes)
+    assert not cost.answer(PlanInputs(), PLAIN).chart().log_x
     with pytest.raises(BadNumber, match="--price is missing"):
-        cost.price(Asked(), None)
+        cost.price(PlanInputs(), None)
 
 
 def test_what_moves_the_total_by_cents_is_reported_too() -> None:
-    small = cost.answer(Asked(), replace(PLAIN, gpus="1", price="0.1"))
+    small = cost.answer(PlanInputs(), replace(PLAIN, gpus="1", price="0.1"))
     assert {sensitivity.name for sensitivity in small.sensitivities} == {
         "gpus",
         "price",

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.economics.costs.feasible import BadNumber
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 
 
 @pytest.mark.parametrize(
@@ -13,19 +13,19 @@ from holdfast.economics.planning.inputs import Asked
      (".5h", 1800.0)],
 )  # fmt: skip
 def test_durations(text: str, seconds: float) -> None:
-    assert Asked().duration("write", text) == pytest.approx(seconds)
+    assert PlanInputs().duration("write", text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "90", "90x", "h", "1h30", "1001y", "-5s", "1h x"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(BadNumber, match="--write"):
-        Asked().duration("write", text)
+        PlanInputs().duration("write", text)
 
 
 def test_a_thousand_years_are_the_most() -> None:
-    assert Asked().duration("write", "1000y") == 1000 * 31_536_000.0
+    assert PlanInputs().duration("write", "1000y") == 1000 * 31_536_000.0
     with pytest.raises(BadNumber, match="at most 1,000 years"):
-        Asked().duration("write", "1000.1y")
+        PlanInputs().duration("write", "1000.1y")
 
 
 @pytest.mark.parametrize(
@@ -34,42 +34,42 @@ def test_a_thousand_years_are_the_most() -> None:
      ("80GiB", 80 * 1024.0**3), ("1TiB", 1024.0**4), ("1MiB", 1024.0**2)],
 )  # fmt: skip
 def test_sizes_and_bandwidths(text: str, size: float) -> None:
-    assert Asked().size("state", text) == size
-    assert Asked().bandwidth("link", f"{text}/s") == size
+    assert PlanInputs().size("state", text) == size
+    assert PlanInputs().bandwidth("link", f"{text}/s") == size
     with pytest.raises(BadNumber):
-        Asked().bandwidth("link", text)
+        PlanInputs().bandwidth("link", text)
 
 
 @pytest.mark.parametrize(("text", "share"), [("0.95", 0.95), ("95%", 0.95), ("100%", 1.0), ("1", 1.0), ("0", 0.0)])
 def test_shares(text: str, share: float) -> None:
-    assert Asked().share("target", text) == pytest.approx(share)
+    assert PlanInputs().share("target", text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("text", ["101%", "1.01", "-1", "a"])
 def test_what_is_no_share_is_refused(text: str) -> None:
     with pytest.raises(BadNumber, match="--target"):
-        Asked().share("target", text)
+        PlanInputs().share("target", text)
 
 
 @pytest.mark.parametrize("text", ["1", "1000000000"])
 def test_machines_are_whole_and_not_too_many(text: str) -> None:
-    assert Asked().machines("gpus", text) == float(text)
+    assert PlanInputs().machines("gpus", text) == float(text)
 
 
 @pytest.mark.parametrize("text", ["0", "0.5", "1.5", "1000000001", "nan"])
 def test_what_no_fleet_has_is_refused(text: str) -> None:
     with pytest.raises(BadNumber, match="--gpus"):
-        Asked().machines("gpus", text)
+        PlanInputs().machines("gpus", text)
 
 
 def test_a_number_may_have_a_most() -> None:
-    assert Asked().number("wage", "10", "USD", most=10.0) == 10.0
+    assert PlanInputs().number("wage", "10", "USD", most=10.0) == 10.0
     with pytest.raises(BadNumber, match="a number from 0 to 10"):
-        Asked().number("wage", "10.1", "USD", most=10.0)
+        PlanInputs().number("wage", "10.1", "USD", most=10.0)
 
 
 def test_where_each_number_came_from_is_kept() -> None:
-    asked = Asked(known={"repair": ("2d", "the fleet's own history")})
+    asked = PlanInputs(known={"repair": ("2d", "the fleet's own history")})
     assert asked.duration("restart", None, "10m", "ten minutes") == 600.0
     assert asked.duration("write", "90s", "10m") == 90.0
     assert asked.duration("repair", None, "3d", "an assumption") == 172_800.0
@@ -85,4 +85,4 @@ def test_where_each_number_came_from_is_kept() -> None:
 
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(BadNumber, match="--write is missing: expected a duration"):
-        Asked().duration("write", None)
+        PlanInputs().duration("write", None)

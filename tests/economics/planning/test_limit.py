@@ -8,7 +8,7 @@ from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.costs.limits import ScaledRun, largest, stalled_by_restarts, wall
 from holdfast.economics.planning import limit
 from holdfast.economics.planning.answer import PlanAnswer
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 
 YEAR = 31_536_000.0
 
@@ -16,7 +16,7 @@ YEAR = 31_536_000.0
 def asked(rate: str | None = "1", **more: str | bool | None) -> PlanAnswer:
     texts = {"events": None, "years": None, "state": None, "gpus": None, "bandwidth": None, "exponent": None,
              "growing": False, "restart": None} | more  # fmt: skip
-    return limit.answer(Asked(), rate, *texts.values())  # type: ignore[arg-type]
+    return limit.answer(PlanInputs(), rate, *texts.values())  # type: ignore[arg-type]
 
 
 def test_what_no_one_reported_is_a_frontier_model_on_llamas_storage() -> None:

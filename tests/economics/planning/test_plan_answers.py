@@ -12,7 +12,7 @@ from holdfast.economics.costs.feasible import BadNumber, NoProgress
 from holdfast.economics.planning import checkpoint, cost, limit, price, risk, spares
 from holdfast.economics.planning.answer import PlanAnswer
 from holdfast.economics.planning.copies import CopyTexts
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.run import RunQuestion
 
 RUN = RunQuestion(
@@ -27,12 +27,12 @@ STAGES: dict[str, str | None] = dict.fromkeys(("identify", "interval", "start", 
 
 def risk_of(rate: str | None, shape: str | None = None, age: str | None = None, **counts: str) -> dict[str, Any]:
     asked = (counts.get("events"), counts.get("gpu_years"), shape, age)
-    return risk.answer(Asked(), "256", "30", rate, *asked).document()
+    return risk.answer(PlanInputs(), "256", "30", rate, *asked).document()
 
 
 def spares_of(crews: str | None, **counts: str) -> dict[str, Any]:
     rate, events, years = counts.get("rate"), counts.get("events"), counts.get("gpu_years")
-    return spares.answer(Asked(), "128", None, rate, events, years, None, None, crews, None).document()
+    return spares.answer(PlanInputs(), "128", None, rate, events, years, None, None, crews, None).document()
 
 
 @pytest.mark.parametrize("shape", ["0.5", "1", "2"])
@@ -67,15 +67,15 @@ def test_spares_are_reported_though_the_upper_end_of_the_rate_is_hopeless() -> N
 
 
 def test_the_curve_of_the_spares_is_that_of_the_crews() -> None:
-    chart = spares.answer(Asked(), "128", None, "rsc1", None, None, None, None, "5", None).chart()
-    unlimited = spares.answer(Asked(), "128", None, "rsc1", None, None, None, None, None, None).chart()
+    chart = spares.answer(PlanInputs(), "128", None, "rsc1", None, None, None, None, "5", None).chart()
+    unlimited = spares.answer(PlanInputs(), "128", None, "rsc1", None, None, None, None, None, None).chart()
     assert chart.mark is not None and chart.mark[1] >= 0.99 and chart.lines[0].name == "5 crews"
     assert dict(chart.lines[0].points)[5.0] < dict(unlimited.lines[0].points)[5.0]
 
 
 def test_copies_say_what_memory_survives() -> None:
     def with_copies(**expected: Any) -> dict[str, Any]:
-        return checkpoint.answer(Asked(), replace(RUN, copies=CopyTexts(**expected))).document()
+        return checkpoint.answer(PlanInputs(), replace(RUN, copies=CopyTexts(**expected))).document()
 
     alone = with_copies(copies="2")
     together = with_copies(copies="2", domains=("rack=8@0.2",))
@@ -90,24 +90,24 @@ def test_copies_say_what_memory_survives() -> None:
 
 
 def test_numbers_that_change_nothing_are_named() -> None:
-    notes = cost.answer(Asked(), replace(INCIDENT, slow="20%", hours="3h", critical="50%")).notes
+    notes = cost.answer(PlanInputs(), replace(INCIDENT, slow="20%", hours="3h", critical="50%")).notes
     assert {"--slow changes nothing without --slow-for", "--hours changes nothing without --people"} <= set(notes)
     assert "--critical changes nothing without --day-value" in notes
-    assert not any("changes nothing" in note for note in cost.answer(Asked(), INCIDENT).notes)
+    assert not any("changes nothing" in note for note in cost.answer(PlanInputs(), INCIDENT).notes)
 
 
 def test_extras_and_credits_are_in_the_effective_price() -> None:
-    found = price.answer(Asked(), ["a=2.00+0.30-0.05@90%"], None, None, None, STAGES, None, None).document()
+    found = price.answer(PlanInputs(), ["a=2.00+0.30-0.05@90%"], None, None, None, STAGES, None, None).document()
     assert found["effective_price"]["a"] == pytest.approx(2.25 / 0.9)
 
 
 def test_one_link_is_no_storage() -> None:
-    found = limit.answer(Asked(), "epoch", None, None, None, None, None, "2/3", False, "0s").document()
+    found = limit.answer(PlanInputs(), "epoch", None, None, None, None, None, "2/3", False, "0s").document()
     assert found["wall_gpus"] == pytest.approx(5.832e18, rel=1e-3)
 
 
 def test_the_memory_tier_outside_its_validity_says_so() -> None:
-    found = checkpoint.answer(Asked(), replace(RUN, memory_write="1h"))
+    found = checkpoint.answer(PlanInputs(), replace(RUN, memory_write="1h"))
     assert any("outside its validity" in figure.shown for figure in found.figures if figure.key == "memory_tier_ettr")
 
 
@@ -117,33 +117,41 @@ def test_the_memory_tier_outside_its_validity_says_so() -> None:
         (lambda: risk_of("0.2", age="1e300"), "--age-days: expected a number from 0 to 36,500"),
         (lambda: risk_of("120%"), "yearly probability"),
         (lambda: spares_of("0", rate="rsc1"), "--crews: expected 1 or more"),
-        (lambda: checkpoint.answer(Asked(), replace(RUN, restart="3d")), "no progress is possible: a write takes 25 s"),
-        (lambda: checkpoint.answer(Asked(), replace(RUN, copies=CopyTexts(copies="1"))), "from 2 to 16"),
-        (lambda: checkpoint.answer(Asked(), replace(RUN, copies=CopyTexts(rebuild="3m"))), "--copies is missing"),
         (
-            lambda: checkpoint.answer(Asked(), replace(RUN, copies=CopyTexts(copies="2", domains=("rack",)))),
+            lambda: checkpoint.answer(PlanInputs(), replace(RUN, restart="3d")),
+            "no progress is possible: a write takes 25 s",
+        ),
+        (lambda: checkpoint.answer(PlanInputs(), replace(RUN, copies=CopyTexts(copies="1"))), "from 2 to 16"),
+        (lambda: checkpoint.answer(PlanInputs(), replace(RUN, copies=CopyTexts(rebuild="3m"))), "--copies is missing"),
+        (
+            lambda: checkpoint.answer(PlanInputs(), replace(RUN, copies=CopyTexts(copies="2", domains=("rack",)))),
             "--domain: expected NAME=NODES@FAILURES_PER_YEAR",
         ),
         (
-            lambda: checkpoint.answer(Asked(), replace(RUN, copies=CopyTexts(copies="2", domains=("rack=2@365",)))),
+            lambda: checkpoint.answer(
+                PlanInputs(), replace(RUN, copies=CopyTexts(copies="2", domains=("rack=2@365",)))
+            ),
             "copies in memory outlive nothing",
         ),
         (
-            lambda: checkpoint.answer(Asked(), replace(RUN, memory_survives="0.9", copies=CopyTexts(copies="2"))),
+            lambda: checkpoint.answer(PlanInputs(), replace(RUN, memory_survives="0.9", copies=CopyTexts(copies="2"))),
             "say the same twice",
         ),
-        (lambda: cost.answer(Asked(), replace(INCIDENT, wage="1e300")), "--wage: expected a number from 0"),
-        (lambda: cost.answer(Asked(), replace(INCIDENT, price="0")), "--price: expected dollars per GPU-hour, above 0"),
+        (lambda: cost.answer(PlanInputs(), replace(INCIDENT, wage="1e300")), "--wage: expected a number from 0"),
         (
-            lambda: price.answer(Asked(), ["a=2@.9"], "8", None, "1", STAGES, None, "2h"),
+            lambda: cost.answer(PlanInputs(), replace(INCIDENT, price="0")),
+            "--price: expected dollars per GPU-hour, above 0",
+        ),
+        (
+            lambda: price.answer(PlanInputs(), ["a=2@.9"], "8", None, "1", STAGES, None, "2h"),
             "--down: expected --sla with it",
         ),
         (
-            lambda: price.answer(Asked(), ["a=0@.9"], None, None, None, STAGES, None, None),
+            lambda: price.answer(PlanInputs(), ["a=0@.9"], None, None, None, STAGES, None, None),
             "a: price: expected a number above",
         ),
-        (lambda: price.answer(Asked(), ["a=2-3@.9"], None, None, None, STAGES, None, None), "credits below"),
-        (lambda: price.answer(Asked(), ["a=2@.9"], "8", "1e12", "1", STAGES, None, None), "--days: expected"),
+        (lambda: price.answer(PlanInputs(), ["a=2-3@.9"], None, None, None, STAGES, None, None), "credits below"),
+        (lambda: price.answer(PlanInputs(), ["a=2@.9"], "8", "1e12", "1", STAGES, None, None), "--days: expected"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence(make: Any, expected_text: str) -> None:
@@ -155,9 +163,9 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(make: Any, expected_text: 
 @given(st.text(max_size=30) | st.from_regex(r"[a-z]=[0-9.+@-]{1,12}", fullmatch=True))
 def test_any_offer_domain_or_rate_is_answered_or_refused(text: str) -> None:
     makes: list[Callable[[], PlanAnswer]] = [
-        lambda: price.answer(Asked(), [text], None, None, None, STAGES, None, None),
-        lambda: checkpoint.answer(Asked(), replace(RUN, copies=CopyTexts(copies="2", domains=(text,)))),
-        lambda: risk.answer(Asked(), "8", "3", text, None, None, None, None),
+        lambda: price.answer(PlanInputs(), [text], None, None, None, STAGES, None, None),
+        lambda: checkpoint.answer(PlanInputs(), replace(RUN, copies=CopyTexts(copies="2", domains=(text,)))),
+        lambda: risk.answer(PlanInputs(), "8", "3", text, None, None, None, None),
     ]
     for make in makes:
         try:

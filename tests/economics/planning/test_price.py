@@ -5,7 +5,7 @@ import pytest
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.planning import price
 from holdfast.economics.planning.answer import PlanAnswer
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 
 NONE: dict[str, str | None] = dict.fromkeys(("identify", "interval", "start", "repair", "failover", "blast"))
 TWO = ["dear=3.00@90%", "cheap=2.00@75%"]
@@ -13,7 +13,9 @@ TWO = ["dear=3.00@90%", "cheap=2.00@75%"]
 
 def asked(offers: list[str] | None = None, gpus: str | None = None, days: str | None = None, rate: str | None = None,
           sla: str | None = None, down: str | None = None, **stages: str) -> PlanAnswer:  # fmt: skip
-    return price.answer(Asked(), TWO if offers is None else offers, gpus, days, rate, {**NONE, **stages}, sla, down)
+    return price.answer(
+        PlanInputs(), TWO if offers is None else offers, gpus, days, rate, {**NONE, **stages}, sla, down
+    )
 
 
 def test_the_cheapest_productive_hour_comes_first() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.catalog.economics import public_rates
 from holdfast.economics.costs.feasible import BadNumber
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.rate import rate
 
 
@@ -26,18 +26,18 @@ from holdfast.economics.planning.rate import rate
     ],
 )
 def test_what_a_number_means(text: str, per_year: float, doubted: bool) -> None:
-    found = rate(Asked(), text)
+    found = rate(PlanInputs(), text)
     assert (found.per_gpu_year, found.posterior, bool(found.caveat)) == (pytest.approx(per_year), None, doubted)
 
 
 @pytest.mark.parametrize("text", ["0", "0/y", "365.1", "x", "1e999", "100%", "-1"])
 def test_what_no_gpu_has_is_refused(text: str) -> None:
     with pytest.raises(BadNumber):
-        rate(Asked(), text)
+        rate(PlanInputs(), text)
 
 
 def test_own_counts_have_an_interval() -> None:
-    found = rate(Asked(), None, "3", "100")
+    found = rate(PlanInputs(), None, "3", "100")
     assert found.per_gpu_year == pytest.approx(0.035)
     assert found.posterior is not None
     assert (found.posterior.events, found.posterior.gpu_years) == (3, 100.0)
@@ -57,19 +57,19 @@ def test_own_counts_have_an_interval() -> None:
 )
 def test_counts_that_say_nothing_are_refused(text: str | None, events: str, years: str, expected: str) -> None:
     with pytest.raises(BadNumber, match=expected):
-        rate(Asked(), text, events, years)
+        rate(PlanInputs(), text, events, years)
 
 
 def test_the_fleets_own_history_is_used_where_no_one_says_otherwise() -> None:
-    counted = Asked(known={"events": ("3", "history"), "gpu-years": ("100", "history")})
+    counted = PlanInputs(known={"events": ("3", "history"), "gpu-years": ("100", "history")})
     assert rate(counted, None).per_gpu_year == pytest.approx(0.035)
-    assert rate(Asked(known={"rate": ("0.2/y", "business_context")}), None).per_gpu_year == pytest.approx(0.2)
+    assert rate(PlanInputs(known={"rate": ("0.2/y", "business_context")}), None).per_gpu_year == pytest.approx(0.2)
     assert rate(counted, "0.5/y").per_gpu_year == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("name", list(public_rates()))
 def test_a_public_rate_is_that_of_its_counts_where_it_has_some(name: str) -> None:
-    known, asked = public_rates()[name], Asked()
+    known, asked = public_rates()[name], PlanInputs()
     found = rate(asked, name)
     if known.events is not None and known.gpu_days is not None:
         assert found.per_gpu_year == pytest.approx(known.events / (known.gpu_days / 365))
@@ -87,13 +87,13 @@ def test_how_a_number_was_read_is_reported() -> None:
         ("0.5/y", "given, as failures per GPU-year: 0.5/y"),
         ("1%", "given, as the chance to fail within a year: 1%"),
     ):
-        asked = Asked()
+        asked = PlanInputs()
         rate(asked, text)
         assert asked.given[0].source == how
 
 
 def test_counts_without_time_are_refused_in_words() -> None:
     with pytest.raises(BadNumber, match="own counts: expected"):
-        rate(Asked(), None, "2", "0")
+        rate(PlanInputs(), None, "2", "0")
     with pytest.raises(BadNumber, match="--rate: expected failures per GPU-year such as"):
-        rate(Asked(), "1e999")
+        rate(PlanInputs(), "1e999")

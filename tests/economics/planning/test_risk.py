@@ -7,13 +7,13 @@ import pytest
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.planning import risk
 from holdfast.economics.planning.answer import PlanAnswer
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 
 
 def asked(gpus: str = "365", days: str = "10", rate: str | None = "0.1/y", **more: str) -> PlanAnswer:
     """365 GPUs for ten days are ten GPU-years: at 0.1 a year one failure is to be expected."""
     return risk.answer(
-        Asked(), gpus, days, rate, more.get("events"), more.get("gpu_years"), more.get("shape"), more.get("age")
+        PlanInputs(), gpus, days, rate, more.get("events"), more.get("gpu_years"), more.get("shape"), more.get("age")
     )
 
 

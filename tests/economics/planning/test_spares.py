@@ -7,14 +7,14 @@ import pytest
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
 from holdfast.economics.planning import spares
 from holdfast.economics.planning.answer import PlanAnswer
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 
 
 def asked(nodes: str = "365", known: dict[str, tuple[str, str]] | None = None, **more: str | None) -> PlanAnswer:
     """365 nodes of one GPU that fails once a year, mended within a day: one is out on average."""
     texts = {"per_node": "1", "rate": "1", "events": None, "years": None, "repair": "1d", "swap": None, "crews": None,
              "confidence": None} | more  # fmt: skip
-    return spares.answer(Asked(known=known or {}), nodes, *texts.values())
+    return spares.answer(PlanInputs(known=known or {}), nodes, *texts.values())
 
 
 def test_one_out_on_average_by_hand() -> None:

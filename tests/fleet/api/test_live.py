@@ -155,7 +155,7 @@ def _metrics(controller: "Controller") -> dict[tuple[str, ...], float]:
 
 def test_the_document_lists_every_path_of_the_contract(controller: "Controller") -> None:
     document = controller.get("/schema/openapi.json", token="")
-    wanted = {"/v1/nodes", "/v1/nodes/{name}", "/v1/nodes/{name}/story", "/v1/nodes/{name}/quarantine", "/v1/fleet"}
+    wanted = {"/v1/nodes", "/v1/nodes/{name}", "/v1/nodes/{name}/history", "/v1/nodes/{name}/quarantine", "/v1/fleet"}
     wanted |= {
         "/v1/enrol",
         "/v1/reports",
@@ -182,10 +182,10 @@ def test_a_history_is_read_page_by_page(controller: "Controller") -> None:
     agent = controller.enrol("storied")
     for number in range(5):
         agent.verdict("gpu.power", "degraded" if number % 2 else "pass", f"line {number}")
-    whole = [entry["title"] + str(entry["at"]) for entry in controller.story("storied")]
+    whole = [entry["title"] + str(entry["at"]) for entry in controller.node_history("storied")]
     pages, before = [], ""
     while True:
-        page = controller.get("/v1/nodes/storied/story", limit=3, before=before)
+        page = controller.get("/v1/nodes/storied/history", limit=3, before=before)
         pages += [entry["title"] + str(entry["at"]) for entry in page["entries"]]
         if not (before := page["next"]):
             break

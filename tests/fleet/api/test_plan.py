@@ -57,7 +57,7 @@ def test_the_page_gets_what_the_terminal_gets(
     [
         ("risk", "gpus is missing"),
         ("risk?gpus=none", "gpus: expected a number"),
-        ("risk?gpu=1", "'gpu' is not asked by this plan"),
+        ("risk?gpu=1", "'gpu' is not an option of this plan"),
         ("checkpoint?gpus=8&rate=llama3&write=30s&memory_restart=2m", "memory_write is missing"),
         ("spares?nodes=10&rate=365&repair=9y", "no progress is possible"),
         ("limit?rate=1e999", "rate: expected"),

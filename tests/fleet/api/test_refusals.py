@@ -115,9 +115,9 @@ def test_a_join_token_holds_as_often_as_it_says(controller: "Controller") -> Non
 
 def test_a_wrong_page_of_a_history_is_a_bad_request(controller: "Controller") -> None:
     controller.enrol("paged")
-    sentence(controller.ask("GET", "/v1/nodes/paged/story?before=nonsense"), 400)
-    sentence(controller.ask("GET", "/v1/nodes/paged/story?limit=0"), 400)
-    sentence(controller.ask("GET", "/v1/nodes/nobody/story"), 404)
+    sentence(controller.ask("GET", "/v1/nodes/paged/history?before=nonsense"), 400)
+    sentence(controller.ask("GET", "/v1/nodes/paged/history?limit=0"), 400)
+    sentence(controller.ask("GET", "/v1/nodes/nobody/history"), 404)
 
 
 def test_a_flood_of_bad_requests_does_not_become_a_flood_of_rows(controller: "Controller") -> None:

@@ -11,25 +11,25 @@ from holdfast.model.lifecycle import NodeEvent, NodeState
 from holdfast.model.records import LifecycleStep, Transition
 from tests.stores import new_store
 
-Story = Sequence[tuple[float, NodeEvent]]
+NodeEvents = Sequence[tuple[float, NodeEvent]]
 
 
-def remember(directory: Path, stories: Mapping[str, Story], jobs: Sequence[Job]) -> None:
+def remember(directory: Path, histories: Mapping[str, NodeEvents], jobs: Sequence[Job]) -> None:
     """Into the store that `running` in this directory will open."""
     store = Store.open(new_store(directory / "holdfast.db"))
     try:
         epoch = store.lead("the past", 1.0, now=1.0)
         assert epoch is not None
-        for name, story in stories.items():
-            store.transit_all(_steps(name, story), epoch)
+        for name, node_history in histories.items():
+            store.transit_all(_steps(name, node_history), epoch)
         store.save_jobs(jobs)
     finally:
         store.close()
 
 
-def _steps(name: str, story: Story) -> list[LifecycleStep]:
+def _steps(name: str, node_history: NodeEvents) -> list[LifecycleStep]:
     life, steps = NodeState(name=name), []
-    for at, event in story:
+    for at, event in node_history:
         after, _, reason = step(life, event, at, Policy())
         result = Transition(node=name, at=at, before=life.stage, after=after.stage, event=event, reason=reason)
         steps.append(LifecycleStep(node=after, transition=result))

@@ -119,8 +119,8 @@ class Controller:
     def reaches(self, name: str, stage: str) -> None:
         until(lambda: self.stage(name) == stage, f"{name} is {stage}")
 
-    def story(self, name: str) -> list[dict[str, Any]]:
-        entries: list[dict[str, Any]] = self.get(f"/v1/nodes/{name}/story", limit=500)["entries"]
+    def node_history(self, name: str) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = self.get(f"/v1/nodes/{name}/history", limit=500)["entries"]
         return entries
 
     def audited(self, **facts: Any) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def test_a_swap_is_noticed_audited_and_followed_by_a_test(controller: Controller
     [entry] = controller.audited(verb="part_replaced", target="n1")
     assert "B was replaced by C" in entry["reason"]
     assert len(controller.audited(verb="ticket", target="n1")) == 2
-    assert any("B was replaced by C" in str(line) for line in controller.story("n1"))
+    assert any("B was replaced by C" in str(line) for line in controller.node_history("n1"))
     agent.pass_test()
     assert controller.stage("n1") == "ready"
 

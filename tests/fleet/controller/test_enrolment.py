@@ -187,11 +187,11 @@ def test_a_job_reads_and_retests_its_own_nodes_and_nothing_else(controller: Cont
     token = controller.token(role="job", name="llama", nodes="own-[1-2]")
     assert [one["name"] for one in controller.get("/v1/nodes", token)["nodes"]] == ["own-1"]
     assert controller.ask("GET", "/v1/nodes/own-1", token).status_code == 200
-    assert controller.ask("GET", "/v1/nodes/own-1/story", token).status_code == 200
+    assert controller.ask("GET", "/v1/nodes/own-1/history", token).status_code == 200
     reason = {"reason": "my job died there"}
     assert controller.post("/v1/nodes/own-1/quarantine", reason, token).json()["code"] == "job_role"
     assert controller.post("/v1/nodes/own-1/retest", reason, token).status_code == 200
-    for path in ("/v1/nodes/other-1", "/v1/nodes/other-1/story", "/v1/fleet", "/v1/jobs", "/v1/audit", "/v1/tokens",
+    for path in ("/v1/nodes/other-1", "/v1/nodes/other-1/history", "/v1/fleet", "/v1/jobs", "/v1/audit", "/v1/tokens",
                  "/v1/incidents", "/metrics", "/v1/pending", "/v1/trainings", "/v1/components"):  # fmt: skip
         assert controller.ask("GET", path, token).status_code == 403, path
     for verb in ("retest", "quarantine", "release", "remove"):

@@ -35,7 +35,7 @@ def test_the_fleets_own_failures_service_and_repairs_are_reported(
         history, days = plan_history._history(Client(controller.url, controller.admin))
         assert history.failures == 1 and len(history.repairs) == 1 and history.still_out == 0
         assert history.service_seconds > 0 and 0 < days < 1
-        result = plan_history.asked(controller.url, controller.admin, None).known
+        result = plan_history.inputs(controller.url, controller.admin, None).known
         assert result["events"][0] == "1" and controller.url in result["repair"][1]
         assert run(plan) == 64  # seconds of service are no ground for a plan, and that is said
         assert "say nothing yet" in capsys.readouterr().err

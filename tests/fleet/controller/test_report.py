@@ -16,7 +16,7 @@ from holdfast.model.lifecycle import EventKind as H
 from holdfast.model.lifecycle import NodeEvent
 from holdfast.model.refusal import Refusal
 
-from .month import Story, remember
+from .month import NodeEvents, remember
 from .running import Controller, running
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ JOBS = [
 ]  # fmt: skip
 
 
-def story(*later: tuple[float, NodeEvent]) -> Story:
+def node_history(*later: tuple[float, NodeEvent]) -> NodeEvents:
     first = [(-5 * DAY, NodeEvent(kind=H.ENROLLED)), (-4 * DAY, NodeEvent(kind=H.TEST_PASSED))]
     return [(OCTOBER + at, event) for at, event in (*first, *later)]
 
@@ -51,8 +51,8 @@ def story(*later: tuple[float, NodeEvent]) -> Story:
 RUN_7 = [(0.0, NodeEvent(kind=H.JOB_STARTED, job="7")), (10 * DAY, NodeEvent(kind=H.JOB_ENDED, job="7"))]
 TESTED = [(10 * DAY + HOUR, NodeEvent(kind=H.CLEANED)), (10 * DAY + 2 * HOUR, NodeEvent(kind=H.TEST_PASSED))]
 LOST = NodeEvent(kind=H.FAILED, cause="gpu.lost", reason="GPU 3 fell off the bus")
-STORIES = {
-    "n1": story(
+HISTORIES = {
+    "n1": node_history(
         RUN_7[0],
         (10 * DAY, LOST),
         RUN_7[1],
@@ -61,7 +61,7 @@ STORIES = {
         (12 * DAY - HOUR, NodeEvent(kind=H.RELEASE)),
         (12 * DAY, NodeEvent(kind=H.TEST_PASSED)),
     ),
-    "n2": story(
+    "n2": node_history(
         *RUN_7,
         *TESTED,
         (11 * DAY, NodeEvent(kind=H.JOB_STARTED, job="8")),
@@ -69,7 +69,7 @@ STORIES = {
         (21 * DAY, NodeEvent(kind=H.CLEANED)),
         (21 * DAY, NodeEvent(kind=H.TEST_PASSED)),
     ),
-    "n3": story(*RUN_7, *TESTED),
+    "n3": node_history(*RUN_7, *TESTED),
 }
 
 
@@ -77,7 +77,7 @@ STORIES = {
 def october(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
     directory = tmp_path_factory.mktemp("october")
     (directory / "prices.toml").write_text(PRICES)
-    remember(directory, STORIES, JOBS)
+    remember(directory, HISTORIES, JOBS)
     with running(directory) as controller:
         yield controller
 

@@ -219,7 +219,7 @@ def _leaves_the_victims_in_service(controller: Controller, plant: Plant) -> None
         plant.agents["c1"].verdict("gpu.xid", "fail", "Xid 79")
     node = until(lambda: _held(controller, "c0"), "the victim is held by the incident")
     assert node["stage"] == "ready" and "a symptom of cooling.flow_low on cdu/c2" in node["reason"]
-    assert any("left in service" in entry["detail"] for entry in controller.story("c0"))
+    assert any("left in service" in entry["detail"] for entry in controller.node_history("c0"))
     until(lambda: controller.stage("c1") != "ready", "a failure of its own is judged as ever")
 
 

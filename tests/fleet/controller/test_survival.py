@@ -47,7 +47,7 @@ def test_what_was_acknowledged_before_kill_9_is_there_once(tmp_path: Path) -> No
             last = {"at": 1.0, "check": f"c{sent[-1]}", "before": "", "after": "pass", "reason": "counted"}
             agent.seq = sent[-1] - 1
             agent.send(agent.next(changes=[last]))  # sent again, as an agent does whose last was not acknowledged
-            found = second.get("/v1/nodes/n1/story", limit=1000)["entries"]
+            found = second.get("/v1/nodes/n1/history", limit=1000)["entries"]
             counted = [one["title"] for one in found if one["kind"] == "verdict"]
             assert sorted(counted) == sorted(f"c{seq}: first verdict -> pass" for seq in sent)
             assert len(acknowledged) in (len(sent), len(sent) - 1)
@@ -69,7 +69,9 @@ def test_a_back_end_that_fails_for_good_is_reported_in_the_history(tmp_path: Pat
     more = '[actions]\ncordon = "command"\n[command]\ncommands = { cordon = ["false"] }\n'
     with running(tmp_path, more=more) as controller:
         controller.enrol("n1")
-        failed = until(lambda: [one for one in controller.story("n1") if one["title"] == "cordon failed"], "it failed")
+        failed = until(
+            lambda: [one for one in controller.node_history("n1") if one["title"] == "cordon failed"], "it failed"
+        )
         assert "exit code 1" in failed[0]["detail"]
 
 
@@ -79,7 +81,7 @@ def test_nothing_is_carried_out_in_a_dry_run_but_all_is_reported(tmp_path: Path)
     with running(tmp_path, more=more, policy="") as controller:
         controller.enrol("n1")
         result = until(
-            lambda: [one for one in controller.story("n1") if one["title"] == "cordon dry_run"], "it is told"
+            lambda: [one for one in controller.node_history("n1") if one["title"] == "cordon dry_run"], "it is told"
         )
         assert f"touch {touched}" in result[0]["detail"]
         assert controller.get("/v1/fleet")["dry_run"]

@@ -14,7 +14,7 @@ def test_a_node_that_fails_is_quarantined_reset_tested_and_returned(controller: 
     agent.answer(reset)
     agent.pass_test()
     assert controller.stage("n1") == "ready"
-    result = [entry["title"] for entry in reversed(controller.story("n1")) if entry["kind"] == "transition"]
+    result = [entry["title"] for entry in reversed(controller.node_history("n1")) if entry["kind"] == "transition"]
     assert result == [
         "provisioning -> testing",
         "testing -> ready",
@@ -24,7 +24,7 @@ def test_a_node_that_fails_is_quarantined_reset_tested_and_returned(controller: 
         "resetting -> testing",
         "testing -> ready",
     ]
-    why = next(entry for entry in controller.story("n1") if entry["title"] == "ready -> draining")
+    why = next(entry for entry in controller.node_history("n1") if entry["title"] == "ready -> draining")
     assert "2 uncorrectable errors" in why["detail"]
 
 
@@ -46,7 +46,8 @@ def test_a_report_sent_twice_is_stored_once_and_reported_so(controller: Controll
     assert agent.send(report)["accepted"] == [True]
     assert agent.send(report)["accepted"] == [False]
     assert (
-        len([one for one in controller.story("n2") if one["detail"] == "only once" and one["kind"] == "verdict"]) == 1
+        len([one for one in controller.node_history("n2") if one["detail"] == "only once" and one["kind"] == "verdict"])
+        == 1
     )
 
 

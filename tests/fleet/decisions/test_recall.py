@@ -16,7 +16,7 @@ USUAL: tuple[EventKind, ...] = (
     EventKind.JOB_STARTED, EventKind.FAILED, EventKind.JOB_ENDED, EventKind.EMPTIED, EventKind.NEXT_REPAIR,
     EventKind.RESET_DONE, EventKind.TEST_PASSED,
 )  # fmt: skip
-STORY = st.lists(
+HISTORY = st.lists(
     st.one_of(
         st.tuples(HEARD, st.floats(1e-3, 40.0)).map(lambda one: [one]),
         st.floats(1e-3, 40.0).map(lambda gap: [((kind, "gpu", "a", False), gap) for kind in USUAL]),
@@ -43,13 +43,15 @@ def comparable(life: NodeState, recent: list[Offence], degraded: list[Offence]) 
     )  # fmt: skip
 
 
-@given(STORY, POLICIES, st.sampled_from((Stage.READY, Stage.SPARE)))
-def test_the_cache_answers_as_the_machine(story: list[tuple[EventKey, float]], policy: Policy, stage: Stage) -> None:
+@given(HISTORY, POLICIES, st.sampled_from((Stage.READY, Stage.SPARE)))
+def test_the_cache_answers_as_the_machine(
+    node_history: list[tuple[EventKey, float]], policy: Policy, stage: Stage
+) -> None:
     recall = Recall(policy)
     for _ in range(2):  # the second time all is known already
         life = NodeState(name="n1", stage=stage, tested_at=-1.0, tested_suite=policy.suite)
         history, now = recall.begin(stage), 0.0
-        for event_key, gap in story:
+        for event_key, gap in node_history:
             now += gap
             kind, cause, job, spare = event_key
             event = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)

@@ -115,7 +115,7 @@ def test_a_taint_removed_by_hand_comes_back(cluster: Cluster, controller: Contro
     until(lambda: UNTESTED in cluster.taints(node), "tainted")
     cluster.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": None}})
     until(lambda: UNTESTED in cluster.taints(node), "tainted again")
-    assert any("shows it without holdfast/untested" in line["detail"] for line in controller.story(node))
+    assert any("shows it without holdfast/untested" in line["detail"] for line in controller.node_history(node))
 
 
 def test_a_node_that_registers_with_our_taint_is_opened_by_its_test(cluster: Cluster, controller: Controller) -> None:

@@ -101,7 +101,7 @@ def test_a_failure_to_be_tried_again_waits_for_its_time_and_counts(store: Store,
     assert store.claim(epoch, 1, now=129.0) == []
     (second,) = store.claim(epoch, 1, now=130.0)
     assert (second.id, second.attempts) == (first.id, 2)
-    states = [line.detail["state"] for line in store.story("n1").lines if line.kind == "action"]
+    states = [line.detail["state"] for line in store.node_history("n1").lines if line.kind == "action"]
     assert states == ["claimed", "failed", "claimed", "proposed"]
 
 

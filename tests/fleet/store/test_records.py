@@ -55,7 +55,7 @@ def test_a_job_that_has_not_started_is_reported_last(store: Store) -> None:
 def test_asking_for_a_name_that_cannot_be_is_answered_with_nothing(store: Store, name: str) -> None:
     assert (store.jobs(node=name), store.actions(name), store.verdicts(name), store.missing(name)) == ([], [], {}, {})
     assert (store.credential(name), store.revoke(name, 1.0), store.enrol(name, CREDENTIAL, 1.0)) == (None, 0, False)
-    assert store.story(name).lines == ()
+    assert store.node_history(name).lines == ()
 
 
 def test_an_incident_is_opened_kept_and_closed(store: Store) -> None:

@@ -24,7 +24,9 @@ def report(node: str = "n1", session: str = "s1", seq: int = 1, **more: object) 
 
 def stored(store: Store, *nodes: str) -> Counter[str]:
     """The texts of all events stored for these nodes, with how often each is there."""
-    return Counter(line.reason for node in nodes for line in store.story(node, 1000).lines if line.kind == "event")
+    return Counter(
+        line.reason for node in nodes for line in store.node_history(node, 1000).lines if line.kind == "event"
+    )
 
 
 def test_a_report_is_stored_once_however_often_it_is_sent(store: Store) -> None:
@@ -122,7 +124,7 @@ def test_a_late_verdict_is_history_and_does_not_become_the_present(store: Store)
     store.record([report(seq=2, changes=(change(NOW - 5, "fail"),))], NOW)
     store.record([report(seq=1, changes=(change(NOW - 50, "degraded"),))], NOW)
     assert store.verdicts() == store.verdicts("n1") == {"n1": [change(NOW - 5, "fail")]}
-    result = [line.detail["after"] for line in store.story("n1").lines if line.kind == "verdict"]
+    result = [line.detail["after"] for line in store.node_history("n1").lines if line.kind == "verdict"]
     assert result == ["fail", "degraded"]
 
 
@@ -150,7 +152,7 @@ def test_a_late_verdict_of_an_earlier_session_does_not_become_the_present(store:
 def test_an_event_without_a_time_happened_when_reported_and_none_in_the_future(store: Store) -> None:
     untimed, ahead = Event(kind="a", at=0.0, text="untimed"), Event(kind="b", at=NOW + 3600, text="clock ahead")
     store.record([report(at=NOW - 7, events=(untimed, ahead))], NOW)
-    assert {line.reason: line.at for line in store.story("n1").lines} == {"untimed": NOW - 7, "clock ahead": NOW}
+    assert {line.reason: line.at for line in store.node_history("n1").lines} == {"untimed": NOW - 7, "clock ahead": NOW}
 
 
 def test_what_never_came_is_known_as_gaps(store: Store) -> None:
@@ -161,7 +163,7 @@ def test_what_never_came_is_known_as_gaps(store: Store) -> None:
 
 def test_twin_readings_stay_marked(store: Store) -> None:
     store.record([report(twin=True), report(node="n2")], NOW)
-    assert [store.story(node).lines[0].detail["twin"] for node in ("n1", "n2")] == [True, False]
+    assert [store.node_history(node).lines[0].detail["twin"] for node in ("n1", "n2")] == [True, False]
 
 
 @pytest.mark.parametrize("text", ["a\0b", "half \udc80 pair", "ünï😀", "'; DROP TABLE events; --", ""])
@@ -171,7 +173,7 @@ def test_any_text_a_kernel_prints_can_be_stored_and_read_back(store: Store, text
     odd = Report(node="n" + text, session="s" + text, seq=1, at=2.0, events=(event,), changes=(verdict,))
     assert store.record([odd, odd], NOW) == [True, False]
     clean = text.replace("\0", "\ufffd").replace("\udc80", "?")
-    assert [line.kind for line in store.story("n" + clean).lines] == ["verdict", "event"]
+    assert [line.kind for line in store.node_history("n" + clean).lines] == ["verdict", "event"]
     assert list(store.verdicts()) == ["n" + clean]
 
 

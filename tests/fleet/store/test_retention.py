@@ -38,7 +38,7 @@ def test_old_reports_go_and_new_ones_stay(store: Store) -> None:
     events(store, OLD)
     events(store, NEW)
     forget(store, NEW - WEEK)
-    assert [line.at for line in store.story("n1").lines] == [NEW, NEW]
+    assert [line.at for line in store.node_history("n1").lines] == [NEW, NEW]
     assert store.verdicts("n1")["n1"][0].at == NEW
 
 
@@ -53,7 +53,7 @@ def test_on_sqlite_a_bite_is_bounded(store: Store) -> None:
     bites = forget(store, NEW, most=10)
     assert len(bites) >= 10
     assert max(bites) <= 30
-    assert store.story("n1").lines == ()
+    assert store.node_history("n1").lines == ()
 
 
 def test_what_is_open_or_still_runs_is_never_forgotten(store: Store) -> None:
@@ -127,7 +127,7 @@ def test_old_weeks_are_dropped_whole(store: Store, weeks: Callable[[], dict[str,
     forget(store, OLD + 3 * WEEK)
     assert sorted(name for name, rows in weeks().items() if rows) == held[3:]
     assert not set(held[:3]) & set(weeks())
-    assert sorted({line.at for line in store.story("n1").lines}) == [OLD + week * WEEK for week in (3, 4, 5)]
+    assert sorted({line.at for line in store.node_history("n1").lines}) == [OLD + week * WEEK for week in (3, 4, 5)]
 
 
 @ON_POSTGRESQL
@@ -142,6 +142,6 @@ def test_rows_of_no_week_wait_in_the_default_partition_and_move_when_it_is_made(
     with store._writing() as connection:
         retention.partitions_ahead(connection, NEW)
     assert weeks()["events_default"] == 1  # the one of OLD
-    assert [line.at for line in store.story("n1").lines][::2] == [NEW + 50 * WEEK, NEW, OLD]
+    assert [line.at for line in store.node_history("n1").lines][::2] == [NEW + 50 * WEEK, NEW, OLD]
     forget(store, OLD + WEEK)
     assert weeks()["events_default"] == 0

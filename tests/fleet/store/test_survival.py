@@ -28,7 +28,7 @@ def stored(store: Store) -> Counter[str]:
     """How often each report's event is stored."""
     found, before = Counter[str](), ""
     while True:
-        page = store.story("n1", 1000, before)
+        page = store.node_history("n1", 1000, before)
         found.update(line.reason for line in page.lines)
         if not (before := page.older):
             return found

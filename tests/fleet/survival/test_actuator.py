@@ -46,7 +46,7 @@ def ended(controller: Controller, node: str) -> dict[str, Any]:
 
 
 def failures(controller: Controller, node: str) -> list[str]:
-    return [one["detail"] for one in controller.story(node) if one["title"] == "cordon failed"]
+    return [one["detail"] for one in controller.node_history(node) if one["title"] == "cordon failed"]
 
 
 AGAIN = {"fails": "exit code 75"}

@@ -79,7 +79,7 @@ def events(controller: Controller, node: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     before = ""
     while True:
-        page = controller.get(f"/v1/nodes/{node}/story", limit=1000, before=before)
+        page = controller.get(f"/v1/nodes/{node}/history", limit=1000, before=before)
         found += [one for one in page["entries"] if one["kind"] == "event"]
         if not (before := page["next"]):
             return found
@@ -208,7 +208,7 @@ def test_an_uncordon_from_an_old_backup_is_not_believed(tmp_path: Path) -> None:
     try:
         until(lambda: controller.get("/healthz")["leading"], "it leads")
         controller.reaches("n1", "testing")
-        assert [one for one in controller.story("n1") if one["title"] == "uncordon abandoned"]
+        assert [one for one in controller.node_history("n1") if one["title"] == "uncordon abandoned"]
     finally:
         controller.kill()
     assert not touched.exists()

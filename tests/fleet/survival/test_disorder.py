@@ -30,12 +30,12 @@ def change(check: str, after: str, at: float) -> dict[str, Any]:
 
 def lines(controller: Controller, node: str) -> list[str]:
     """The events of a story, oldest first."""
-    return [one["detail"] for one in controller.story(node) if one["kind"] == "event"][::-1]
+    return [one["detail"] for one in controller.node_history(node) if one["kind"] == "event"][::-1]
 
 
 def history_of(controller: Controller, node: str) -> list[dict[str, Any]]:
     """All of a story but the actions, which go on by themselves."""
-    return [one for one in controller.story(node) if one["kind"] != "action"]
+    return [one for one in controller.node_history(node) if one["kind"] != "action"]
 
 
 def standing(controller: Controller, node: str) -> dict[str, str]:
@@ -92,7 +92,7 @@ def test_an_agent_an_hour_off_is_dated_by_the_controllers_clock(controller: Cont
     agent = controller.enrol(name)
     clock = time.time() + off
     assert send_at(agent, clock, agent.next(events=[event(1, clock - 20), event(2, clock - 10)])) == [True]
-    result = [one for one in controller.story(name) if one["kind"] == "event"]
+    result = [one for one in controller.node_history(name) if one["kind"] == "event"]
     assert [one["detail"] for one in result] == ["line 2", "line 1"]
     assert all(0 <= time.time() - one["at"] < 60 for one in result)
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fleet.controller.running import Controller, running, until
 
-from .world import LivingAgent, events_of_story
+from .world import LivingAgent, events_of_history
 
 pytestmark = pytest.mark.slow
 LIFE_SECONDS = 12.0
@@ -30,7 +30,7 @@ def certificate(home: Path) -> Path:
 
 def arrives(controller: Controller, agent: LivingAgent) -> None:
     agent.say()
-    until(lambda: agent.kernel_lines[-1] in events_of_story(controller, agent.name), "what it says arrives")
+    until(lambda: agent.kernel_lines[-1] in events_of_history(controller, agent.name), "what it says arrives")
 
 
 def says(agent: LivingAgent, words: str) -> None:
@@ -55,7 +55,7 @@ def test_tls_renewal_and_revocation(tmp_path: Path) -> None:
             ]
             for step in steps:
                 step()
-            assert sorted(events_of_story(controller, "n1")) == sorted(agent.kernel_lines)
+            assert sorted(events_of_history(controller, "n1")) == sorted(agent.kernel_lines)
         finally:
             agent.kill()
 
@@ -98,8 +98,8 @@ def a_revoked_agent_says_so_and_keeps_spooling(controller: Controller, agent: Li
     says(agent, "the join token cannot be read")
     agent.say()
     until(lambda: agent.kernel_lines[-1] in agent.spooled(), "it waits on disk")
-    assert agent.kernel_lines[-1] not in events_of_story(controller, "n1")
+    assert agent.kernel_lines[-1] not in events_of_history(controller, "n1")
     (agent.home / "token").write_text(controller.token(uses=1))
     until(
-        lambda: agent.kernel_lines[-1] in events_of_story(controller, "n1"), "let in again, it tells what it had kept"
+        lambda: agent.kernel_lines[-1] in events_of_history(controller, "n1"), "let in again, it tells what it had kept"
     )

@@ -228,16 +228,16 @@ def events_of(store: Store, node: str) -> list[str]:
     found: list[str] = []
     before = ""
     while True:
-        page = store.story(node, 1000, before)
+        page = store.node_history(node, 1000, before)
         numbered = (one for one in page.lines if one.kind == "event" and "Graphics Exception" in one.reason)
         found += [one.reason[one.reason.index("Graphics Exception") :] for one in numbered]
         if not (before := page.older):
             return found[::-1]
 
 
-def events_of_story(controller: Controller, node: str) -> list[str]:
+def events_of_history(controller: Controller, node: str) -> list[str]:
     """The same from the API, newest first."""
-    texts = [one["detail"] for one in controller.story(node) if one["kind"] == "event"]
+    texts = [one["detail"] for one in controller.node_history(node) if one["kind"] == "event"]
     return [text[text.index("Graphics Exception") :] for text in texts if "Graphics Exception" in text]
 
 

@@ -86,8 +86,8 @@ def test_how_the_time_is_sliced_changes_nothing() -> None:
 
 
 def test_another_seed_reports_another_history() -> None:
-    stories = [Simulation(scenario("background"), 16, seed).advance(HOUR) for seed in (1, 2)]
-    assert stories[0] != stories[1]
+    runs = [Simulation(scenario("background"), 16, seed).advance(HOUR) for seed in (1, 2)]
+    assert runs[0] != runs[1]
 
 
 def test_an_order_to_one_node_does_not_change_what_breaks_on_another() -> None:
@@ -137,13 +137,13 @@ def test_one_leaf_takes_the_ports_of_its_nodes_down() -> None:
 
 def test_the_promised_first_fault_is_reset_away_and_the_node_passes_again() -> None:
     result = [message for message in obeying(Simulation(scenario("demo"), 64, 1), 1200.0) if message.node == 0]
-    story = [
+    lines = [
         *(f"{change.check} {change.after}" for message in result for change in message.changes),
         *(f"{outcome.verb} {outcome.health or outcome.ok}" for message in result for outcome in message.outcomes),
     ]
-    assert "gpu.xid fail" in story
-    assert "gpu.xid pass" in story
-    assert story[-3:] == ["retest pass", "reset_gpu True", "retest pass"]
+    assert "gpu.xid fail" in lines
+    assert "gpu.xid pass" in lines
+    assert lines[-3:] == ["retest pass", "reset_gpu True", "retest pass"]
 
 
 def test_an_order_given_twice_is_carried_out_once() -> None:

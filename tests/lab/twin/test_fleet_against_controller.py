@@ -54,12 +54,12 @@ class Demo:
 
         return until(holds, self.log.read_text, TIMEOUT_SECONDS, lambda: self.process.poll() is None)
 
-    def story(self, node: str) -> list[dict[str, Any]]:
+    def node_history(self, node: str) -> list[dict[str, Any]]:
         """Oldest first."""
-        return list(reversed(self.get(f"/v1/nodes/{node}/story?limit=200")["entries"]))
+        return list(reversed(self.get(f"/v1/nodes/{node}/history?limit=200")["entries"]))
 
     def stages(self, node: str) -> list[str]:
-        moves = [entry["facts"] for entry in self.story(node) if entry["kind"] == "transition"]
+        moves = [entry["facts"] for entry in self.node_history(node) if entry["kind"] == "transition"]
         return [move["after"] for move in moves if move["before"] != move["after"]]
 
 
@@ -88,12 +88,12 @@ def test_sixteen_nodes_enrol_and_pass_their_first_test(demo: Demo) -> None:
 
 def test_a_node_fails_is_drained_quarantined_reset_tested_and_returns(demo: Demo) -> None:
     demo.until(lambda: lived_through(demo.stages("n001")))
-    story = demo.story("n001")
-    titles = [entry["title"] for entry in story]
+    node_history = demo.node_history("n001")
+    titles = [entry["title"] for entry in node_history]
     assert "gpu.xid: pass -> fail" in titles
     assert "gpu.xid: fail -> pass" in titles
-    assert any(entry["kind"] == "event" and "Xid (PCI:" in entry["detail"] for entry in story)
-    assert any(entry["title"] == "reset_gpu done" for entry in story)
+    assert any(entry["kind"] == "event" and "Xid (PCI:" in entry["detail"] for entry in node_history)
+    assert any(entry["title"] == "reset_gpu done" for entry in node_history)
 
 
 def test_jobs_take_nodes_through_their_rounds_and_start_nowhere_untested(demo: Demo) -> None:

@@ -11,7 +11,7 @@ from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.metrics import incidents as incident_metrics
 from holdfast.fleet.api.metrics import jobs as job_metrics
 from holdfast.fleet.api.metrics.families import Labelled, as_text, counter, gauge, histogram
-from holdfast.fleet.api.service import Asked, Service
+from holdfast.fleet.api.service import Service, ServiceDep
 from holdfast.fleet.api.views.common import NodeView, PoolView
 from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import OUT_OF_SERVICE
@@ -21,7 +21,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @get("/metrics", opt={"right": "read"}, tags=["live"], media_type="text/plain; version=0.0.4")
-async def metrics(service: Asked) -> Response[str]:
+async def metrics(service: ServiceDep) -> Response[str]:
     """For Prometheus."""
     incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, None)
     jobs = await job_metrics.running(service)

@@ -10,22 +10,22 @@ from litestar.response import Stream
 from holdfast.fleet.api.access import MAY
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.service import Asked, Service
+from holdfast.fleet.api.service import Service, ServiceDep
 from holdfast.fleet.api.views.drills import DrillPlayback, DrillRequest, DrillRunView, DrillsView
 from holdfast.lab.drills.shipped import shipped
 
 READ = {"right": "read"}
-Asker = Request[Any, Any, Any]
+DrillHttpRequest = Request[Any, Any, Any]
 
 
 @get("/v1/drills", opt=READ, tags=["drills"])
-async def list_drills(service: Asked, request: Asker) -> DrillsView:
+async def list_drills(service: ServiceDep, request: DrillHttpRequest) -> DrillsView:
     """The drills that come along, and the one that is played."""
     return DrillsView(drills=tuple(shipped().values()), run=service.drills.run, may_play=_may_play(service, request))
 
 
 @post("/v1/drills/run", opt=READ, status_code=202, tags=["drills"])
-async def play_drill(service: Asked, request: Asker, data: JSONBody[DrillRequest]) -> DrillRunView:
+async def play_drill(service: ServiceDep, request: DrillHttpRequest, data: JSONBody[DrillRequest]) -> DrillRunView:
     """Plays a drill in a process of its own; nothing of the fleet is touched. One at a time."""
     _refuse_viewer(service, request)
     if data.drill not in shipped():
@@ -34,14 +34,14 @@ async def play_drill(service: Asked, request: Asker, data: JSONBody[DrillRequest
 
 
 @delete("/v1/drills/run", opt=READ, status_code=200, tags=["drills"])
-async def cancel_drill(service: Asked, request: Asker) -> DrillRunView:
+async def cancel_drill(service: ServiceDep, request: DrillHttpRequest) -> DrillRunView:
     """Ends the drill that is played."""
     _refuse_viewer(service, request)
     return await service.drills.cancel()
 
 
 @get("/v1/drills/stream", opt={**READ, "stream": True}, tags=["drills"], media_type="text/event-stream")
-async def watch_drill(service: Asked) -> Stream:
+async def watch_drill(service: ServiceDep) -> Stream:
     """Server-sent events of the run: `run` as it changes, then `outcome`; from its beginning, and ends with it."""
     if service.drills.run is None:
         raise Problem(404, "no drill was played yet: POST /v1/drills/run plays one")
@@ -54,11 +54,11 @@ async def _events(room: DrillPlayback) -> AsyncIterator[bytes]:
         yield b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
 
 
-def _may_play(service: Service, request: Asker) -> bool:
+def _may_play(service: Service, request: DrillHttpRequest) -> bool:
     return service.board.demo or caller_of(request).role in MAY["operate"]
 
 
-def _refuse_viewer(service: Service, request: Asker) -> None:
+def _refuse_viewer(service: Service, request: DrillHttpRequest) -> None:
     if not _may_play(service, request):
         caller = caller_of(request)
         raise Problem(403, f"a token of role {caller.role.value} may watch drills and not play them")

@@ -10,7 +10,7 @@ from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.ingest import PATH
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.routes import tokens
-from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.service import ServiceDep
 from holdfast.fleet.api.views.common import (
     ActionsView,
     AuditView,
@@ -41,14 +41,14 @@ READ = {"right": "read"}
 
 
 @get("/v1/fleet", opt=READ, tags=["fleet"])
-async def show_fleet(service: Asked) -> FleetView:
+async def show_fleet(service: ServiceDep) -> FleetView:
     """Counts, pools with their breakers, and whether actions are carried out."""
     return service.board.fleet()
 
 
 @get("/v1/incidents", opt=READ, tags=["fleet"])
 async def list_incidents(
-    service: Asked, only: FromQuery[IncidentState | None] = None, limit: Most = 100
+    service: ServiceDep, only: FromQuery[IncidentState | None] = None, limit: Most = 100
 ) -> IncidentsView:
     """Newest first."""
     found = await asyncio.to_thread(service.store.incidents, only, limit)
@@ -56,20 +56,20 @@ async def list_incidents(
 
 
 @get("/v1/actions", opt=READ, tags=["fleet"])
-async def list_actions(service: Asked, node: FromQuery[str] = "", limit: Most = 100) -> ActionsView:
+async def list_actions(service: ServiceDep, node: FromQuery[str] = "", limit: Most = 100) -> ActionsView:
     """Newest first."""
     found = await asyncio.to_thread(service.store.actions, node or None, limit)
     return ActionsView(actions=tuple(action_view(one) for one in found))
 
 
 @get("/v1/orders", opt=READ, tags=["fleet"])
-async def list_orders(service: Asked, node: FromQuery[str] = "", limit: Most = 1_000) -> OrdersView:
+async def list_orders(service: ServiceDep, node: FromQuery[str] = "", limit: Most = 1_000) -> OrdersView:
     """What agents are asked to do and have not answered, oldest first. Only the leader knows."""
     return await service.orders(node, limit)
 
 
 @get("/v1/transitions", opt=READ, tags=["fleet"])
-async def list_transitions(service: Asked, since: Since = 0.0, limit: Most = 1_000) -> TransitionsView:
+async def list_transitions(service: ServiceDep, since: Since = 0.0, limit: Most = 1_000) -> TransitionsView:
     """Oldest first."""
     found = await asyncio.to_thread(service.store.transitions, since, limit)
     return TransitionsView(transitions=tuple(transition_view(one) for one in found))
@@ -77,44 +77,46 @@ async def list_transitions(service: Asked, since: Since = 0.0, limit: Most = 1_0
 
 @get("/v1/jobs", opt=READ, tags=["fleet"])
 async def list_jobs(
-    service: Asked, node: FromQuery[str] = "", since: Since = 0.0, until: Until = None, limit: Most = 1_000
+    service: ServiceDep, node: FromQuery[str] = "", since: Since = 0.0, until: Until = None, limit: Most = 1_000
 ) -> JobsView:
     """Latest start first: those that run or ended since. The next page: until the start of the last one reported."""
     return JobsView(jobs=tuple(await asyncio.to_thread(service.store.jobs, node or None, since, limit, until)))
 
 
 @get("/v1/audit", opt={"right": "administer"}, tags=["access"])
-async def read_audit(service: Asked, since: Since = 0.0, limit: Most = 1_000) -> AuditView:
+async def read_audit(service: ServiceDep, since: Since = 0.0, limit: Most = 1_000) -> AuditView:
     """Who asked for what, and what came of it. Newest first."""
     return AuditView(entries=tuple(await asyncio.to_thread(service.store.audit, since, limit)))
 
 
 @post("/v1/enrol", status_code=200, tags=["agents"])
-async def enrol(service: Asked, request: Request[Any, Any, Any], data: JSONBody[EnrolRequest]) -> Enrolled:
+async def enrol(service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[EnrolRequest]) -> Enrolled:
     """A node's own credential for a join token."""
     return await service.enrol(data, request.client.host if request.client else "")
 
 
 @get("/v1/pending", opt={"right": "read"}, tags=["agents"])
-async def list_pending(service: Asked) -> PendingView:
+async def list_pending(service: ServiceDep) -> PendingView:
     """Nodes that enrolled and wait to be vouched for. Their reports are not taken, and nothing is done to them."""
     return PendingView(pending=tuple(await asyncio.to_thread(service.store.pending)))
 
 
 @post("/v1/pending/vouch", opt={"right": "operate"}, status_code=200, tags=["agents"])
-async def vouch_for_node(service: Asked, request: Request[Any, Any, Any], data: JSONBody[VouchRequest]) -> PendingNode:
+async def vouch_for_node(
+    service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[VouchRequest]
+) -> PendingNode:
     """The node is what it says: it joins the fleet, and is tested before anything runs there."""
     return await service.vouch(data, caller_of(request))
 
 
 @post("/v1/credential", opt={"right": "report"}, status_code=200, tags=["agents"])
-async def renew_credential(service: Asked, request: Request[Any, Any, Any]) -> Enrolled:
+async def renew_credential(service: ServiceDep, request: Request[Any, Any, Any]) -> Enrolled:
     """A new credential for the node that asks with its old one, before that expires."""
     return await service.renew(caller_of(request))
 
 
 @get("/v1/admission", opt={"right": "report"}, tags=["agents"])
-async def admission(service: Asked, request: Request[Any, Any, Any]) -> Admission:
+async def admission(service: ServiceDep, request: Request[Any, Any, Any]) -> Admission:
     """Whether work may start now on the node whose agent's credential this is. Asked by its prolog."""
     return await service.admission(caller_of(request))
 
@@ -126,13 +128,13 @@ async def report(data: JSONBody[list[Report]]) -> Ack:
 
 
 @post("/v1/tokens", opt={"right": "administer"}, status_code=200, tags=["access"])
-async def make_token(service: Asked, request: Request[Any, Any, Any], data: JSONBody[TokenRequest]) -> TokenMade:
+async def make_token(service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[TokenRequest]) -> TokenMade:
     """A token for a person or program, or a join token with which agents enrol. Shown this once."""
     return await service.make_token(data, caller_of(request))
 
 
 @post("/v1/tokens/revoke", opt={"right": "administer"}, status_code=200, tags=["access"])
-async def revoke_token(service: Asked, request: Request[Any, Any, Any], data: JSONBody[RevokeRequest]) -> Revoked:
+async def revoke_token(service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[RevokeRequest]) -> Revoked:
     """End all tokens of a name, or the one with this hash."""
     if not 0 < len(data.target) <= 255:
         raise Problem(400, "target: expected a name or the hash of a token")

@@ -8,7 +8,7 @@ from litestar import get
 from litestar.params import QueryParameter
 
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.service import Asked, Service
+from holdfast.fleet.api.service import Service, ServiceDep
 from holdfast.fleet.api.views.series import (
     SeriesView,
     SignalWindow,
@@ -37,7 +37,7 @@ Most = Annotated[int, QueryParameter(ge=1, le=500)]
 
 
 @get("/v1/series/subjects", opt={"right": "read"}, tags=["history"])
-async def list_subjects(service: Asked, find: Name = "", limit: Most = 50) -> SubjectsView:
+async def list_subjects(service: ServiceDep, find: Name = "", limit: Most = 50) -> SubjectsView:
     """Subjects whose name has this text, with what is measured of them."""
     watched = service.seams
     if watched is None:
@@ -49,7 +49,12 @@ async def list_subjects(service: Asked, find: Name = "", limit: Most = 50) -> Su
 
 @get("/v1/series", opt={"right": "read"}, tags=["history"])
 async def show_series(
-    service: Asked, subject: Name, signal: Name = "", seconds: Seconds = 3600.0, points: Points = 300, ago: Ago = 0.0
+    service: ServiceDep,
+    subject: Name,
+    signal: Name = "",
+    seconds: Seconds = 3600.0,
+    points: Points = 300,
+    ago: Ago = 0.0,
 ) -> SeriesView:
     """One signal of a subject beside its siblings: from Prometheus where it is set up, else from the window."""
     watched, until = service.seams, clock.now() - ago
@@ -106,7 +111,7 @@ class TopologyView:
 
 
 @get("/v1/topology", opt={"right": "read"}, tags=["fleet"])
-async def show_topology(service: Asked) -> TopologyView:
+async def show_topology(service: ServiceDep) -> TopologyView:
     """What cools, powers and connects what, without the nodes."""
     return TopologyView(known=service.seams is not None, edges=_edges(service))
 

@@ -14,7 +14,7 @@ from holdfast.config.suggest import hint
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.runbook import RunbookView, view
-from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.service import ServiceDep
 from holdfast.fleet.inbox.figures import Figures, FigureSample
 from holdfast.fleet.inbox.next_step import values
 from holdfast.fleet.inbox.states import ItemCommand, ItemState, ItemView
@@ -42,7 +42,7 @@ class ItemDetail:
 
 
 @get("/v1/inbox", opt={"right": "read"}, tags=["inbox"])
-async def list_inbox(service: Asked, only: Only = None, owner: Owner = "", assignee: Assignee = "") -> InboxView:
+async def list_inbox(service: ServiceDep, only: Only = None, owner: Owner = "", assignee: Assignee = "") -> InboxView:
     """Nodes that wait for an operator, open incidents and jobs that died, with remedy, owner, runbook and price."""
     found = await service.inbox()
     chosen = [
@@ -55,7 +55,7 @@ async def list_inbox(service: Asked, only: Only = None, owner: Owner = "", assig
 
 
 @get("/v1/inbox/{key:path}", opt={"right": "read"}, tags=["inbox"])
-async def show_item(service: Asked, key: FromPath[str]) -> ItemDetail:
+async def show_item(service: ServiceDep, key: FromPath[str]) -> ItemDetail:
     """One item with its history."""
     wanted = key.lstrip("/")
     found = next((one for one in await service.inbox() if one.key == wanted), None)
@@ -66,7 +66,7 @@ async def show_item(service: Asked, key: FromPath[str]) -> ItemDetail:
 
 
 @post("/v1/inbox", opt={"right": "operate"}, status_code=200, tags=["inbox"])
-async def act_on_item(service: Asked, request: Request[Any, Any, Any], data: JSONBody[ItemCommand]) -> ItemView:
+async def act_on_item(service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[ItemCommand]) -> ItemView:
     """Acknowledge, assign, mute, comment, resolve or reopen an item. Stored and audited."""
     return await service.act_on_item(data, caller_of(request))
 
@@ -80,7 +80,7 @@ class HomeView:
 
 
 @get("/v1/home", opt={"right": "read"}, tags=["fleet"])
-async def show_home(service: Asked, points: Points = 240) -> HomeView:
+async def show_home(service: ServiceDep, points: Points = 240) -> HomeView:
     """GPUs productive and lost now; lost GPU-hours and money, and goodput, of the last 24 hours."""
     window = service.figures
     return HomeView(figures=window.figures(), currency=service.currency, history=tuple(window.thinned(points)))

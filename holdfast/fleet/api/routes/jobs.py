@@ -7,7 +7,7 @@ from dataclasses import replace
 from litestar import get
 from litestar.params import FromPath
 
-from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.service import ServiceDep
 from holdfast.fleet.jobs.views import RestartView, TrainingDetail, TrainingsView
 from holdfast.model.lifecycle import OUT_OF_SERVICE
 from holdfast.model.records import Transition
@@ -21,13 +21,13 @@ MOST_DEATHS = 20
 
 
 @get("/v1/trainings", opt=READ, tags=["jobs"])
-async def list_trainings(service: Asked) -> TrainingsView:
+async def list_trainings(service: ServiceDep) -> TrainingsView:
     """Jobs whose ranks report progress, the most recent report first."""
     return await service.trainings()
 
 
 @get("/v1/trainings/{name:str}", opt=READ, tags=["jobs"])
-async def show_training(service: Asked, name: FromPath[str]) -> TrainingDetail:
+async def show_training(service: ServiceDep, name: FromPath[str]) -> TrainingDetail:
     """One of them: its ledger, what a failure now would cost, its restarts and why, its ranks and what is slow."""
     job = await service.training(name)
     deaths = job.restarts[-MOST_DEATHS:]

@@ -10,7 +10,7 @@ from litestar.response import Stream
 
 from holdfast.fleet.api.board import Board, Watcher
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.service import ServiceDep
 from holdfast.fleet.store import StoreError
 from holdfast.fleet.store.errors import public
 from holdfast.model.records import Leader
@@ -45,14 +45,14 @@ class ComponentsView:
 
 
 @get("/healthz", tags=["live"])
-async def healthz(service: Asked) -> Alive:
+async def healthz(service: ServiceDep) -> Alive:
     """This process answers. Whether it leads, and which of its components fail, is for load balancers and operators."""
     failing = tuple(one.name for one in service.board.components.failing)
     return Alive(leading=service.board.leading, waiting=service.waiting, failing=failing)
 
 
 @get("/readyz", tags=["live"])
-async def readyz(service: Asked) -> Response[Ready]:
+async def readyz(service: ServiceDep) -> Response[Ready]:
     """200 while the store and the scheduler answer and the fleet was read; else 503, with what is missing."""
     failing = {one.name for one in service.board.components.failing}
     missing = {name: "it fails; /v1/components says why" for name in NEEDED if name in failing}
@@ -68,7 +68,7 @@ async def readyz(service: Asked) -> Response[Ready]:
     return Response(Ready(ready=not missing, missing=missing), status_code=503 if missing else 200)
 
 
-def _asked(service: Asked) -> "asyncio.Task[Leader | None]":
+def _asked(service: ServiceDep) -> "asyncio.Task[Leader | None]":
     """One question to the store for all who ask at once: they need no token, and must not take all threads."""
     under_way = _asking.get(id(service))
     if under_way is None:
@@ -79,13 +79,13 @@ def _asked(service: Asked) -> "asyncio.Task[Leader | None]":
 
 
 @get("/v1/components", opt={"right": "read"}, tags=["live"])
-async def list_components(service: Asked) -> ComponentsView:
+async def list_components(service: ServiceDep) -> ComponentsView:
     """The controller's own health: what failed, how often, since when and why."""
     return ComponentsView(components=service.board.components.all)
 
 
 @get("/v1/stream", opt={"right": "read", "stream": True}, tags=["live"], media_type="text/event-stream")
-async def stream(service: Asked) -> Stream:
+async def stream(service: ServiceDep) -> Stream:
     """Server-sent events: `node`, `transition`, `incident`, `fleet`. Opens with the fleet as it is."""
     if len(service.board.watchers) >= MOST_WATCHERS:
         raise Problem(503, f"{MOST_WATCHERS} streams are open already", {"Retry-After": "10"})

@@ -12,12 +12,12 @@ from holdfast.fleet.api import operator_actions
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem, busy
-from holdfast.fleet.api.service import Asked, Service
-from holdfast.fleet.api.views.common import Forgotten, NodeDetail, NodesView, NodeView, OperatorRequest, StoryView
-from holdfast.fleet.api.views.show import story_view
+from holdfast.fleet.api.service import Service, ServiceDep
+from holdfast.fleet.api.views.common import Forgotten, HistoryView, NodeDetail, NodesView, NodeView, OperatorRequest
+from holdfast.fleet.api.views.show import history_view
 from holdfast.fleet.inbox.next_step import NextStep, of_node
 from holdfast.fleet.store import StoreError
-from holdfast.fleet.store.story import MOST_LINES
+from holdfast.fleet.store.history import MOST_LINES
 from holdfast.model.health import Health
 from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import EventKind, Stage
@@ -37,7 +37,7 @@ OWN = {"right": "read own nodes"}
 
 @get("/v1/nodes", opt=OWN, tags=["nodes"])
 async def list_nodes(
-    service: Asked,
+    service: ServiceDep,
     request: Request[Any, Any, Any],
     pool: FromQuery[str] = "",
     stage: FromQuery[Stage | None] = None,
@@ -54,7 +54,7 @@ async def list_nodes(
 
 
 @get("/v1/nodes/{name:str}", opt=OWN, tags=["nodes"])
-async def show_node(service: Asked, request: Request[Any, Any, Any], name: FromPath[str]) -> NodeDetail:
+async def show_node(service: ServiceDep, request: Request[Any, Any, Any], name: FromPath[str]) -> NodeDetail:
     """One node with the current verdict of every check."""
     view = _known(service, name, caller_of(request))
     shown = {field.name: getattr(view, field.name) for field in fields(view)}
@@ -75,23 +75,23 @@ async def _next_step(service: Service, name: str) -> NextStep | None:
     return of_node(life, changes.get(name, ()), service.board.policy, incidents) if life is not None else None
 
 
-@get("/v1/nodes/{name:str}/story", opt=OWN, tags=["nodes"])
+@get("/v1/nodes/{name:str}/history", opt=OWN, tags=["nodes"])
 async def node_history(
-    service: Asked, request: Request[Any, Any, Any], name: FromPath[str], limit: Limit = 50, before: Before = ""
-) -> StoryView:
+    service: ServiceDep, request: Request[Any, Any, Any], name: FromPath[str], limit: Limit = 50, before: Before = ""
+) -> HistoryView:
     """How a node came where it is: transitions, verdicts, events and actions, newest first."""
     _known(service, name, caller_of(request))
     try:
-        return story_view(await asyncio.to_thread(service.store.story, name, limit, before))
+        return history_view(await asyncio.to_thread(service.store.node_history, name, limit, before))
     except StoreError as error:
-        if before and "is no place in a story" in str(error):
+        if before and "is no place in a history" in str(error):
             raise Problem(400, f"before: {error}") from None
         raise
 
 
 @post("/v1/nodes/{name:str}/forget", opt={"right": "operate"}, status_code=200, tags=["nodes"])
 async def forget_node(
-    service: Asked, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[OperatorRequest]
+    service: ServiceDep, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[OperatorRequest]
 ) -> Forgotten:
     """Delete a removed node with its verdicts and credentials. If it enrols again it is a new node."""
     await service.forget_node(name, data, caller_of(request))
@@ -111,7 +111,7 @@ def _known(service: Service, name: str, caller: Caller) -> NodeView:
 
 def _operator_route(kind: EventKind, words: str) -> Any:
     async def handle(
-        service: Asked, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[OperatorRequest]
+        service: ServiceDep, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[OperatorRequest]
     ) -> NodeView:
         return await service.operator_request(name, kind, data, caller_of(request))
 

@@ -8,10 +8,10 @@ from litestar.params import FromPath, JSONBody
 
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.service import ServiceDep
 from holdfast.fleet.api.views.common import TicketRequest
 from holdfast.fleet.api.views.parts import PartsView, gpus_of, outages_of, tests_of
-from holdfast.fleet.store.story import MOST_LINES
+from holdfast.fleet.store.history import MOST_LINES
 from holdfast.model.assets import AssetRecord
 
 MOST_ACTIONS = 500
@@ -20,12 +20,12 @@ MOST_OUTAGES = 100
 
 
 @get("/v1/nodes/{name:str}/parts", opt={"right": "read"}, tags=["nodes"])
-async def show_parts(service: Asked, name: FromPath[str]) -> PartsView:
+async def show_parts(service: ServiceDep, name: FromPath[str]) -> PartsView:
     """Its GPUs over the last hour, the outages of its ports and its past tests, as far as they are remembered."""
     if service.board.node(name) is None:
         raise Problem(404, f"no node is called {name[:80]!r}")
     reported = service.digests(name)
-    page = await asyncio.to_thread(service.store.story, name, MOST_LINES)
+    page = await asyncio.to_thread(service.store.node_history, name, MOST_LINES)
     actions = await asyncio.to_thread(service.store.actions, name, MOST_ACTIONS)
     outages, tests = outages_of(page.lines), tests_of(actions)
     return PartsView(
@@ -33,12 +33,12 @@ async def show_parts(service: Asked, name: FromPath[str]) -> PartsView:
         gpus=gpus_of(reported),
         outages=outages[:MOST_OUTAGES],
         tests=tests[:MOST_TESTS],
-        note=f"looked for in the last {MOST_LINES:,} lines of the story" if page.older else "",
+        note=f"looked for in the last {MOST_LINES:,} lines of the history" if page.older else "",
     )
 
 
 @get("/v1/nodes/{name:str}/assets", opt={"right": "read"}, tags=["nodes"])
-async def show_assets(service: Asked, name: FromPath[str]) -> AssetRecord:
+async def show_assets(service: ServiceDep, name: FromPath[str]) -> AssetRecord:
     """Its parts with their serial numbers, those it had before, and the tickets about them."""
     if service.board.node(name) is None:
         raise Problem(404, f"no node is called {name[:80]!r}")
@@ -47,7 +47,7 @@ async def show_assets(service: Asked, name: FromPath[str]) -> AssetRecord:
 
 @post("/v1/nodes/{name:str}/tickets", opt={"right": "operate"}, status_code=200, tags=["nodes"])
 async def note_ticket(
-    service: Asked, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[TicketRequest]
+    service: ServiceDep, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[TicketRequest]
 ) -> AssetRecord:
     """Note a ticket of another system about a node or one of its parts, or a new state of it."""
     return await service.note_ticket(name, data, caller_of(request))

@@ -10,7 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
-from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.options import PLANS, Plan, PlanOption
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.views.plan import PlanView, plan_view
@@ -30,7 +30,7 @@ def _route(plan: Plan) -> HTTPRouteHandler:
         for name in request.query_params:
             if name not in known:
                 names = ", ".join(sorted(known))
-                raise Problem(400, f"{name[:80]!r} is not asked by this plan: expected some of {names}")
+                raise Problem(400, f"{name[:80]!r} is not an option of this plan: expected some of {names}")
         return await asyncio.to_thread(
             _answer, plan, {name.removesuffix("_option"): one for name, one in given.items()}
         )
@@ -62,7 +62,7 @@ def _type(option: PlanOption) -> Any:
 def _answer(plan: Plan, given: dict[str, Any]) -> PlanView:
     """In a thread: the largest plan takes a while."""
     try:
-        return plan_view(plan.answer(Asked(), given))
+        return plan_view(plan.answer(PlanInputs(), given))
     except (BadNumber, NoProgress) as error:
         raise Problem(400, _FLAG.sub(lambda found: found[1].replace("-", "_"), str(error))) from None
     except ArithmeticError:

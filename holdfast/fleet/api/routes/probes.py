@@ -6,34 +6,34 @@ from litestar import Request, get, post
 from litestar.params import FromPath, JSONBody
 
 from holdfast.fleet.api.guard import caller_of
-from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.service import ServiceDep
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 
 PATH = "/v1/probes/runs"
 
 
 @get("/v1/probes", opt={"right": "read"}, tags=["fleet"])
-async def show_probes(service: Asked) -> ProbesView:
+async def show_probes(service: ServiceDep) -> ProbesView:
     """Which pairs of leaves were proven, when and how fast; suspects; running and next sessions."""
     return await service.probes()
 
 
 @post(PATH, opt={"right": "operate"}, status_code=202, tags=["fleet"])
 async def begin_probe_run(
-    service: Asked, request: Request[Any, Any, Any], data: JSONBody[ProbeRunRequest]
+    service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[ProbeRunRequest]
 ) -> ProbeRunView:
     """Start a probe session of these nodes through their agents. Refused while one of them runs work."""
     return await service.begin_run(data, caller_of(request))
 
 
 @get(PATH + "/{number:int}", opt={"right": "read"}, tags=["fleet"])
-async def show_probe_run(service: Asked, number: FromPath[int]) -> ProbeRunView:
+async def show_probe_run(service: ServiceDep, number: FromPath[int]) -> ProbeRunView:
     """How far a run is; its report, once it is over. Known to the controller that was asked, until it restarts."""
     return await service.show_run(number)
 
 
 @post(PATH + "/{number:int}/stop", opt={"right": "operate"}, status_code=200, tags=["fleet"])
-async def stop_probe_run(service: Asked, request: Request[Any, Any, Any], number: FromPath[int]) -> ProbeRunView:
+async def stop_probe_run(service: ServiceDep, request: Request[Any, Any, Any], number: FromPath[int]) -> ProbeRunView:
     """End a run. Its nodes are told with their next acknowledgement."""
     return await service.stop_run(number, caller_of(request))
 

@@ -10,7 +10,7 @@ from holdfast.fleet.api import runbook
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.runbook import RunbookView
-from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.service import ServiceDep
 from holdfast.fleet.api.views.common import IncidentView
 from holdfast.fleet.api.views.show import incident_view
 from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
@@ -18,19 +18,19 @@ from holdfast.model.incident import Incident
 
 
 @get("/v1/incidents/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
-async def show_incident(service: Asked, wanted: FromPath[str]) -> IncidentView:
+async def show_incident(service: ServiceDep, wanted: FromPath[str]) -> IncidentView:
     """One incident, by its id or as the newest of a subject; one that a seam found has an account."""
     found = await _incident(service, wanted)
     return incident_view(found, service.incident_figures(found))
 
 
 @get("/v1/runbooks/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
-async def show_runbook(service: Asked, wanted: FromPath[str]) -> RunbookView:
+async def show_runbook(service: ServiceDep, wanted: FromPath[str]) -> RunbookView:
     """What to look at, do and leave in one incident, with its names filled in; without steps where no one wrote any."""
     return runbook.of(await _incident(service, wanted))
 
 
-async def _incident(service: Asked, wanted: str) -> Incident:
+async def _incident(service: ServiceDep, wanted: str) -> Incident:
     wanted = wanted.lstrip("/")
     found = await asyncio.to_thread(service.store.incident, wanted)
     if found is None:
@@ -39,35 +39,35 @@ async def _incident(service: Asked, wanted: str) -> Incident:
 
 
 @get("/v1/seams", opt={"right": "read"}, tags=["fleet"])
-async def list_seams(service: Asked) -> SeamsView:
+async def list_seams(service: ServiceDep) -> SeamsView:
     """The questions that are asked across domains, and how the sources of the other domains stand."""
     return service.seams_view()
 
 
 @post("/v1/signals", opt={"right": "report signals"}, status_code=200, tags=["agents"])
 async def receive_signals(
-    service: Asked, request: Request[Any, Any, Any], data: JSONBody[SignalsRequest]
+    service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[SignalsRequest]
 ) -> SignalsTaken:
     """A job's step times, a service's transfers, a route that changed. Kept in memory for a while, never stored."""
     return service.receive_signals(caller_of(request), data)
 
 
 @get("/v1/planned", opt={"right": "read"}, tags=["fleet"])
-async def list_planned(service: Asked) -> PlannedWorksView:
+async def list_planned(service: ServiceDep) -> PlannedWorksView:
     """Announced work that is not long over."""
     return await service.planned()
 
 
 @post("/v1/planned", opt={"right": "operate"}, status_code=200, tags=["fleet"])
 async def announce(
-    service: Asked, request: Request[Any, Any, Any], data: JSONBody[PlannedWorkView]
+    service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[PlannedWorkView]
 ) -> PlannedWorksView:
     """Announces work, or changes what was announced under the same name. What it explains opens no incident."""
     return await service.announce(data, caller_of(request))
 
 
 @post("/v1/planned/{name:str}/withdraw", opt={"right": "operate"}, status_code=200, tags=["fleet"])
-async def withdraw(service: Asked, request: Request[Any, Any, Any], name: FromPath[str]) -> PlannedWorksView:
+async def withdraw(service: ServiceDep, request: Request[Any, Any, Any], name: FromPath[str]) -> PlannedWorksView:
     """Withdraws announced work: findings count again."""
     return await service.withdraw(name, caller_of(request))
 

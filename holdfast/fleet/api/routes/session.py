@@ -19,7 +19,7 @@ from holdfast.fleet.api.access import MAY, Caller
 from holdfast.fleet.api.guard import SESSION_COOKIE, cookie_token, refuse_cross_site
 from holdfast.fleet.api.oidc import SignInAttempt, SignInRefused
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.service import ServiceDep
 from holdfast.runtime import clock, codec
 
 ATTEMPT_COOKIE = "holdfast_sign_in"
@@ -55,7 +55,7 @@ class SessionView:
 
 
 @get("/v1/session", tags=["access"])
-async def show_session(service: Asked, request: Asker) -> SessionView:
+async def show_session(service: ServiceDep, request: Asker) -> SessionView:
     """Who is signed in with this browser, and how one can sign in. Open to all."""
     caller: Caller | None = None
     if token := cookie_token(request):
@@ -67,7 +67,7 @@ async def show_session(service: Asked, request: Asker) -> SessionView:
 
 
 @post("/v1/session", status_code=200, tags=["access"])
-async def open_session(service: Asked, request: Asker, data: JSONBody[SessionRequest]) -> Response[SessionView]:
+async def open_session(service: ServiceDep, request: Asker, data: JSONBody[SessionRequest]) -> Response[SessionView]:
     """A session for who holds a token. The cookie holds a secret of its own, not the token."""
     refuse_cross_site(request)
     if not (token := data.token.strip()):
@@ -77,7 +77,7 @@ async def open_session(service: Asked, request: Asker, data: JSONBody[SessionReq
 
 
 @delete("/v1/session", status_code=200, tags=["access"])
-async def close_session(service: Asked, request: Asker) -> Response[SessionView]:
+async def close_session(service: ServiceDep, request: Asker) -> Response[SessionView]:
     """Ends the session here and in the store."""
     refuse_cross_site(request)
     if token := cookie_token(request):
@@ -86,7 +86,7 @@ async def close_session(service: Asked, request: Asker) -> Response[SessionView]
 
 
 @get("/v1/session/oidc", tags=["access"], status_code=302)
-async def begin_oidc(service: Asked, request: Asker, back: FromQuery[str] = "") -> Redirect:
+async def begin_oidc(service: ServiceDep, request: Asker, back: FromQuery[str] = "") -> Redirect:
     """Sends the browser to the identity provider."""
     client = service.oidc
     if client is None:
@@ -113,7 +113,7 @@ async def begin_oidc(service: Asked, request: Asker, back: FromQuery[str] = "") 
 
 
 @get("/v1/session/oidc/callback", tags=["access"], status_code=302)
-async def finish_oidc(service: Asked, request: Asker) -> Redirect:
+async def finish_oidc(service: ServiceDep, request: Asker) -> Redirect:
     """Where the identity provider sends the browser back to."""
     client = service.oidc
     code, state, error = (request.query_params.get(name, "") for name in ("code", "state", "error"))
@@ -157,7 +157,7 @@ def _attempt(packed: str) -> SignInAttempt | None:
         return None
 
 
-async def _cookie(service: Asked, request: Asker, caller: Caller) -> Cookie:
+async def _cookie(service: ServiceDep, request: Asker, caller: Caller) -> Cookie:
     token, expires = await service.open_session(caller)
     return Cookie(
         key=SESSION_COOKIE,
@@ -170,12 +170,12 @@ async def _cookie(service: Asked, request: Asker, caller: Caller) -> Cookie:
     )
 
 
-def _secure(service: Asked) -> bool:
+def _secure(service: ServiceDep) -> bool:
     """Where the page is served over TLS, by us or by a proxy whose address is set."""
     return service.address.startswith("https://")
 
 
-def _view(service: Asked, caller: Caller | None) -> SessionView:
+def _view(service: ServiceDep, caller: Caller | None) -> SessionView:
     oidc = service.oidc.settings.label if service.oidc is not None else ""
     return SessionView(
         signed_in=caller is not None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from litestar import get
 from litestar.params import FromQuery
 
-from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.service import ServiceDep
 from holdfast.model.records import Credential, JoinToken
 from holdfast.runtime import clock
 
@@ -35,7 +35,7 @@ class TokensView:
 
 
 @get("/v1/tokens", opt={"right": "administer"}, tags=["access"])
-async def list_tokens(service: Asked, role: FromQuery[str] = "", ended: FromQuery[bool] = False) -> TokensView:
+async def list_tokens(service: ServiceDep, role: FromQuery[str] = "", ended: FromQuery[bool] = False) -> TokensView:
     """By role and name, of one role if asked; `ended` adds those that expired, were revoked or are used up."""
     now = clock.now()
     holders = await asyncio.to_thread(service.store.credentials)

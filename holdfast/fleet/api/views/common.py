@@ -72,7 +72,7 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoryEntry:
+class HistoryEntry:
     at: float
     kind: str
     """transition, verdict, event or action."""
@@ -82,10 +82,10 @@ class StoryEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoryView:
-    """Newest first; `next` is handed back as `before` to read on, '' at the beginning of the story."""
+class HistoryView:
+    """Newest first; `next` is handed back as `before` to read on, '' at the beginning of the history."""
 
-    entries: tuple[StoryEntry, ...]
+    entries: tuple[HistoryEntry, ...]
     next: str
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.model.health import Health
 from holdfast.model.lifecycle import Verb
-from holdfast.model.records import Outcome, StoredAction, StoryLine
+from holdfast.model.records import HistoryLine, Outcome, StoredAction
 from holdfast.model.wire import digest
 
 PORTS = "fabric.port_down"
@@ -67,7 +67,7 @@ def _known(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def outages_of(lines: Iterable[StoryLine]) -> tuple[OutageView, ...]:
+def outages_of(lines: Iterable[HistoryLine]) -> tuple[OutageView, ...]:
     """`lines` newest first, as a history is shown."""
     ongoing: dict[str, OutageView] = {}
     over: list[OutageView] = []

@@ -4,16 +4,16 @@ from dataclasses import fields
 
 from holdfast.fleet.api.views.common import (
     ActionView,
+    HistoryEntry,
+    HistoryView,
     IncidentView,
-    StoryEntry,
-    StoryView,
     TransitionView,
     VerdictView,
 )
 from holdfast.fleet.inbox.incident_figures import IncidentFigures
 from holdfast.fleet.inbox.next_step import of_verdict
 from holdfast.model.incident import Incident
-from holdfast.model.records import StoredAction, StoryPage, Transition
+from holdfast.model.records import HistoryPage, StoredAction, Transition
 from holdfast.model.wire.report import VerdictChange
 
 
@@ -64,9 +64,9 @@ def action_view(stored: StoredAction) -> ActionView:
     )
 
 
-def story_view(page: StoryPage) -> StoryView:
+def history_view(page: HistoryPage) -> HistoryView:
     entries = tuple(
-        StoryEntry(at=line.at, kind=line.kind, title=line.what, detail=line.reason, facts=line.detail)
+        HistoryEntry(at=line.at, kind=line.kind, title=line.what, detail=line.reason, facts=line.detail)
         for line in page.lines
     )
-    return StoryView(entries=entries, next=page.older)
+    return HistoryView(entries=entries, next=page.older)

@@ -10,13 +10,13 @@ from holdfast.lab.drills.wide.stager import Situation, Stager, cap_rack, cdu_of_
 
 def flow_low(s: Stager) -> Situation:
     unit, lost = cdu_of_work(s), s.between(0.3, 0.75)
-    s.course.flow[unit] *= 1 - lost * s.level()
+    s.conditions.flow[unit] *= 1 - lost * s.level()
     return Situation(truths=(s.truth(s.site.cdus[unit], "cooling.flow_low"),), needed=("cdu_flow_litres_per_minute",))
 
 
 def supply_warm(s: Stager) -> Situation:
     unit, degrees = cdu_of_work(s), s.between(5, 18)
-    s.course.supply[unit] += degrees * s.level()
+    s.conditions.supply[unit] += degrees * s.level()
     return Situation(truths=(s.truth(s.site.cdus[unit], "cooling.supply_warm"),), needed=("cdu_supply_celsius",))
 
 
@@ -24,7 +24,7 @@ def plant_warm(s: Stager) -> Situation:
     """The chiller plant of a hall: every unit of it supplies warm."""
     room = int(s.site.room_of[cdu_of_work(s)])
     units = np.flatnonzero(s.site.room_of == room)
-    s.course.supply[units] += s.between(5, 15) * s.level(steady=True)
+    s.conditions.supply[units] += s.between(5, 15) * s.level(steady=True)
     if len(units) == 1:
         return Situation(
             truths=(s.truth(s.site.cdus[units[0]], "cooling.supply_warm"),), needed=("cdu_supply_celsius",)
@@ -35,7 +35,7 @@ def plant_warm(s: Stager) -> Situation:
 def unmetered_unit(s: Stager) -> Situation:
     """No facility meter at all: only whose GPUs are hot tells the unit."""
     unit = cdu_of_work(s)
-    s.course.supply[unit] += s.between(9, 18) * s.level(steady=True)
+    s.conditions.supply[unit] += s.between(9, 18) * s.level(steady=True)
     racks = np.flatnonzero(s.site.cdu_of == unit)
     subject = s.site.cdus[unit] if len(racks) > 1 else s.site.racks[racks[0]]
     kind = "cooling.unmetered" if len(racks) > 1 else "cooling.rack_blocked"
@@ -50,7 +50,7 @@ def unmetered_unit(s: Stager) -> Situation:
 
 def rack_blocked(s: Stager) -> Situation:
     rack = rack_of_work(s)
-    s.course.opened[rack] *= 1 - s.between(0.4, 0.8) * s.level()
+    s.conditions.opened[rack] *= 1 - s.between(0.4, 0.8) * s.level()
     truth = s.truth(s.site.racks[rack], "cooling.rack_blocked")
     if (s.site.cdu_of == s.site.cdu_of[rack]).sum() == 1:  # behind it the unit has nothing else
         truth = replace(truth, accepts=((s.site.cdus[s.site.cdu_of[rack]], "cooling.flow_low"),))
@@ -59,15 +59,15 @@ def rack_blocked(s: Stager) -> Situation:
 
 def ambient(s: Stager) -> Situation:
     room = int(s.site.room_of[cdu_of_work(s)])
-    s.course.ambient[room] += s.between(8, 18) * s.level(steady=True)
+    s.conditions.ambient[room] += s.between(8, 18) * s.level(steady=True)
     return Situation(truths=(s.truth(s.site.rooms[room], "cooling.ambient"),), needed=("ambient_celsius",))
 
 
 def pump(s: Stager) -> Situation:
     unit, swing = cdu_of_work(s), s.between(0.2, 0.6)
     wave = 1 + swing * s.level(steady=True) * np.sin(2 * np.pi * s.times / s.between(90, 300))
-    s.course.flow[unit] *= wave
-    s.course.pump[unit] *= wave
+    s.conditions.flow[unit] *= wave
+    s.conditions.pump[unit] *= wave
     return Situation(
         truths=(s.truth(s.site.cdus[unit], "cooling.pump_oscillation"),),
         needed=("cdu_flow_litres_per_minute", "cdu_pump_speed_ratio"),
@@ -76,13 +76,13 @@ def pump(s: Stager) -> Situation:
 
 def fan(s: Stager) -> Situation:
     node = s.work_node()
-    s.course.fans[node] *= 1 - s.between(0.6, 1.0) * s.level(steady=True)
+    s.conditions.fans[node] *= 1 - s.between(0.6, 1.0) * s.level(steady=True)
     return Situation(truths=(s.truth(s.site.node_names[node], "cooling.fan"),), needed=("fan_speed_ratio",))
 
 
 def feed(s: Stager) -> Situation:
     side = s.pick(2)
-    s.course.volts[side] *= 1 - s.between(0.5, 1.0) * (s.level(steady=True) > 0)
+    s.conditions.volts[side] *= 1 - s.between(0.5, 1.0) * (s.level(steady=True) > 0)
     return Situation(
         truths=(s.truth(f"feed/{'xy'[side]}", "power.feed_lost"),), needed=("feed_voltage_volts", "psu_healthy")
     )
@@ -90,7 +90,7 @@ def feed(s: Stager) -> Situation:
 
 def psu(s: Stager) -> Situation:
     place = 2 * rack_of_work(s) + s.pick(2)
-    s.course.psu[place] *= 1 - (s.level(steady=True) > 0)
+    s.conditions.psu[place] *= 1 - (s.level(steady=True) > 0)
     return Situation(truths=(s.truth(s.site.psus[place], "power.psu"),), needed=("psu_healthy",))
 
 
@@ -108,7 +108,7 @@ def cap(s: Stager) -> Situation:
 
 def brake(s: Stager) -> Situation:
     node = s.work_node()
-    s.course.brake[s.site.node_of_gpu == node] *= 1 - s.between(0.3, 0.6) * (s.level(steady=True) > 0)
+    s.conditions.brake[s.site.node_of_gpu == node] *= 1 - s.between(0.3, 0.6) * (s.level(steady=True) > 0)
     s.say("power_brake", s.site.node_names[node], s.start)
     return Situation(truths=(s.truth(s.site.node_names[node], "power.brake"),), needed=("gpu_clock_event_reasons",))
 
@@ -116,8 +116,8 @@ def brake(s: Stager) -> Situation:
 def uplink(s: Stager) -> Situation:
     link = int(s.site.leaf_of[s.work_node()]) * s.site.spines + s.pick(s.site.spines)
     share = s.between(0.35, 0.85)
-    s.course.link[link] *= 1 - share * s.level()
-    s.course.errors[link] += 100 * share * s.level()
+    s.conditions.link[link] *= 1 - share * s.level()
+    s.conditions.errors[link] += 100 * share * s.level()
     return Situation(
         truths=(s.truth(s.site.links[link], "fabric.uplink"),),
         needed=("link_bandwidth_bytes_per_second", "link_errors_per_second"),
@@ -127,8 +127,8 @@ def uplink(s: Stager) -> Situation:
 def leaf(s: Stager) -> Situation:
     place = int(s.site.leaf_of[s.work_node()])
     share = s.between(0.3, 0.7) * s.level()
-    s.course.link[place * s.site.spines : (place + 1) * s.site.spines] *= 1 - share
-    s.course.port[s.site.leaf_of[s.site.node_of_gpu] == place] *= 1 - share
+    s.conditions.link[place * s.site.spines : (place + 1) * s.site.spines] *= 1 - share
+    s.conditions.port[s.site.leaf_of[s.site.node_of_gpu] == place] *= 1 - share
     return Situation(
         truths=(s.truth(s.site.leaves[place], "fabric.leaf"),),
         needed=("link_bandwidth_bytes_per_second", "port_bandwidth_bytes_per_second"),
@@ -137,7 +137,7 @@ def leaf(s: Stager) -> Situation:
 
 def spine(s: Stager) -> Situation:
     place = s.pick(s.site.spines)
-    s.course.link[place :: s.site.spines] *= 1 - s.between(0.3, 0.7) * s.level()
+    s.conditions.link[place :: s.site.spines] *= 1 - s.between(0.3, 0.7) * s.level()
     kind = "fabric.spine" if len(s.site.leaves) > 1 else "fabric.uplink"
     cause = f"switch/s{place}" if len(s.site.leaves) > 1 else s.site.links[place]
     return Situation(truths=(s.truth(cause, kind),), needed=("link_bandwidth_bytes_per_second",))
@@ -145,7 +145,7 @@ def spine(s: Stager) -> Situation:
 
 def rail(s: Stager) -> Situation:
     place = s.pick(s.site.per_node)
-    s.course.port[place :: s.site.per_node] *= 1 - s.between(0.3, 0.7) * s.level()
+    s.conditions.port[place :: s.site.per_node] *= 1 - s.between(0.3, 0.7) * s.level()
     return Situation(
         truths=(s.truth(f"switch/rail{place}", "fabric.rail"),),
         needed=("port_xmit_wait_ratio", "port_bandwidth_bytes_per_second"),
@@ -154,7 +154,7 @@ def rail(s: Stager) -> Situation:
 
 def congestion(s: Stager) -> Situation:
     link = int(s.site.leaf_of[s.work_node()]) * s.site.spines + s.pick(s.site.spines)
-    s.course.foreign[link] += s.between(0.4, 0.75) * s.level()
+    s.conditions.foreign[link] += s.between(0.4, 0.75) * s.level()
     return Situation(
         truths=(s.truth(s.site.links[link], "fabric.congestion"),),
         needed=("link_congestion_ratio", "link_utilization_ratio", "link_bandwidth_bytes_per_second"),
@@ -163,7 +163,7 @@ def congestion(s: Stager) -> Situation:
 
 def path(s: Stager) -> Situation:
     place = s.pick(len(s.site.paths))
-    s.course.path[place] *= 1 - s.between(0.4, 0.8) * s.level()
+    s.conditions.path[place] *= 1 - s.between(0.4, 0.8) * s.level()
     return Situation(
         truths=(s.truth(s.site.paths[place], "pools.path"),), needed=("pool_transfer_seconds", "pool_routing_share")
     )
@@ -171,10 +171,10 @@ def path(s: Stager) -> Situation:
 
 def imbalance(s: Stager) -> Situation:
     place = s.pick(len(s.site.paths))
-    taken = s.between(0.3, 0.6) * s.level(steady=True) * s.course.share
+    taken = s.between(0.3, 0.6) * s.level(steady=True) * s.conditions.share
     taken[place] = 0
-    s.course.share -= taken
-    s.course.share[place] += taken.sum(axis=0)
+    s.conditions.share -= taken
+    s.conditions.share[place] += taken.sum(axis=0)
     return Situation(
         truths=(s.truth(s.site.paths[place], "pools.imbalance"),),
         needed=("pool_transfer_seconds", "pool_routing_share"),
@@ -182,7 +182,7 @@ def imbalance(s: Stager) -> Situation:
 
 
 def write_slow(s: Stager) -> Situation:
-    s.course.store *= 1 - s.between(0.4, 0.75) * s.level(steady=True)
+    s.conditions.store *= 1 - s.between(0.4, 0.75) * s.level(steady=True)
     return Situation(
         truths=(s.truth("storage/scratch", "storage.write_slow"),),
         needed=("storage_latency_seconds", "storage_write_bytes_per_second", "job_checkpoint_seconds"),
@@ -190,7 +190,7 @@ def write_slow(s: Stager) -> Situation:
 
 
 def metadata(s: Stager) -> Situation:
-    s.course.metadata += s.between(0.2, 0.8) * s.level(steady=True)
+    s.conditions.metadata += s.between(0.2, 0.8) * s.level(steady=True)
     return Situation(
         truths=(s.truth("storage/scratch", "storage.metadata"),),
         needed=("storage_metadata_seconds", "job_checkpoint_seconds"),
@@ -199,7 +199,7 @@ def metadata(s: Stager) -> Situation:
 
 def one_writer(s: Stager) -> Situation:
     node = s.work_node()
-    s.course.writers[node] = 1 + s.between(2.0, 6.0) * (s.level(steady=True) > 0).astype(np.float64)
+    s.conditions.writers[node] = 1 + s.between(2.0, 6.0) * (s.level(steady=True) > 0).astype(np.float64)
     return Situation(
         truths=(s.truth(s.site.node_names[node], "storage.one_writer"),),
         needed=("rank_checkpoint_seconds", "job_checkpoint_seconds"),
@@ -209,7 +209,7 @@ def one_writer(s: Stager) -> Situation:
 def slow_recovery(s: Stager) -> Situation:
     work = s.site.works[0]
     for_seconds = min(work.restart * s.between(4, 8), s.lasts - s.start)
-    s.course.down.append((work.name, s.start, s.start + for_seconds))
+    s.conditions.down.append((work.name, s.start, s.start + for_seconds))
     s.say("job_failed", work.subject, s.start, "died")
     if s.start + for_seconds < s.lasts:
         s.say("job_restarted", work.subject, s.start + for_seconds)
@@ -218,14 +218,14 @@ def slow_recovery(s: Stager) -> Situation:
 
 def gpu_slow(s: Stager) -> Situation:
     gpu = s.work_node() * s.site.per_node + s.pick(s.site.per_node)
-    s.course.slow[gpu] *= 1 - s.between(0.15, 0.5) * s.level()
+    s.conditions.slow[gpu] *= 1 - s.between(0.15, 0.5) * s.level()
     return Situation(truths=(s.truth(s.site.gpu_names[gpu], "gpu.slow"),))
 
 
 def rank_slow(s: Stager) -> Situation:
     work = s.site.works[0]
     rank = s.pick(len(s.site.gpus_of(work.nodes)))
-    s.course.rank[s.site.gpus_of(work.nodes)[rank]] *= 1 + s.between(0.25, 0.8) * s.level()
+    s.conditions.rank[s.site.gpus_of(work.nodes)[rank]] *= 1 + s.between(0.25, 0.8) * s.level()
     return Situation(
         truths=(s.truth(f"{work.subject}/rank/{rank}", "job.rank_slow"),), needed=("rank_compute_seconds",)
     )

@@ -58,7 +58,7 @@ def ranges(seed: int) -> Ranges:
     )  # fmt: skip
 
 
-def supply(cooling: str, times: "Floats", units: int, slope: float, turn: float, seed: int) -> "Floats":
+def supply(cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats":
     """Degrees by which each unit's supply moves while all is well."""
     drawn, rng = ranges(seed), np.random.default_rng([seed, 31])
     moved = np.zeros((units, len(times)))
@@ -67,17 +67,17 @@ def supply(cooling: str, times: "Floats", units: int, slope: float, turn: float,
         moved = moved + drawn.weather * _slow(1, len(times), step / drawn.weather_seconds, rng)
         moved = moved + 0.2 * drawn.weather * _slow(units, len(times), step / drawn.weather_seconds, rng)
     elif cooling == "rings":  # after its set point is changed, a loop overshoots and settles
-        since = np.maximum(0.0, times - turn * times[-1] - 120.0 * np.arange(units)[:, None])
+        since = np.maximum(0.0, times - offset * times[-1] - 120.0 * np.arange(units)[:, None])
         settled = 1 - np.exp(-since / drawn.ring_seconds) * np.cos(2 * np.pi * since / drawn.ring_seconds)
         moved = moved + drawn.ring * np.sign(slope) * settled * (since > 0)
     return np.asarray(moved)
 
 
-def flow(cooling: str, times: "Floats", power: "Floats", turn: float) -> "Floats":
+def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
     """What a unit's pump is asked for, as a share of the usual; `power`: of the racks behind each unit."""
     asked = np.ones_like(power)
     if cooling == "turns":  # pumps of one unit take turns: for a minute and a half both run slower
-        since = times - turn * times[-1] - 400.0 * np.arange(len(power))[:, None]
+        since = times - offset * times[-1] - 400.0 * np.arange(len(power))[:, None]
         asked = asked - 0.12 * ((since >= 0) & (since < SWAP_SECONDS))
     elif cooling == "header" and len(power) > 1:  # what one unit takes more, the others get less
         usual = np.median(power[:, : max(3, power.shape[1] // 4)], axis=1, keepdims=True)
@@ -92,11 +92,11 @@ def valves(cooling: str, load: "Floats") -> "Floats":
     return np.ones_like(load)
 
 
-def work(how: str, times: "Floats", number: int, turn: float, seed: int) -> "Floats":
+def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "Floats":
     """A job's power over time: it evaluates now and then, its sequences grow, or its requests come in bursts."""
     less = ranges(seed).less
     if how == "evaluates":
-        period = 500 + 1500 * turn
+        period = 500 + 1500 * offset
         return np.where((times + 211.0 * number) % period < 100.0, 1.0 - less, 1.0)
     if how == "grows":
         return np.asarray(1 - less / 2 + less / 2 * ((times + 700.0 * number) % 2600.0) / 2600.0)

@@ -50,17 +50,17 @@ def ranges(seed: int) -> Ranges:
     )  # fmt: skip
 
 
-def supply(cooling: str, times: "Floats", units: int, slope: float, turn: float, seed: int) -> "Floats":
+def supply(cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats":
     """Degrees by which each unit's supply moves while all is well."""
     drawn = ranges(seed)
-    season = drawn.season * (np.sin(2 * np.pi * (times / DAY + turn)) - np.sin(2 * np.pi * turn))
+    season = drawn.season * (np.sin(2 * np.pi * (times / DAY + offset)) - np.sin(2 * np.pi * offset))
     moved = np.zeros((units, len(times))) + season
     if cooling == "hunting":  # a valve that overshoots: fast up, slow down, every unit by itself
-        period = 400 + 1000 * turn
+        period = 400 + 1000 * offset
         phase = np.arange(units)[:, None] * 0.37
         moved = moved + drawn.hunting * ((times / period + phase) % 1.0 - 0.5)
     elif cooling == "setback":  # one unit after the other gets another set point
-        begins = turn * times[-1] + 300.0 * np.arange(units)[:, None]
+        begins = offset * times[-1] + 300.0 * np.arange(units)[:, None]
         moved = moved + slope * np.clip((times - begins) / 600.0, 0, 1)
     return np.asarray(moved)
 
@@ -70,11 +70,11 @@ def valves(cooling: str, load: "Floats") -> "Floats":
     return np.clip(0.3 + 0.7 * load, 0.35, 1.25) if cooling == "valves" else np.ones_like(load)
 
 
-def work(how: str, times: "Floats", number: int, turn: float, seed: int) -> "Floats":
+def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "Floats":
     """A job's power over time: generate, score and train in turns, or data that is now and then lighter."""
     less = ranges(seed).phases
     if how == "three_phases":
-        period = 300 + 900 * turn
+        period = 300 + 900 * offset
         place = ((times + 131.0 * number) % period) / period
         return np.select([place < 0.5, place < 0.65], [1.0 - less, 1.0 - less / 2], 1.0)
     if how == "telegraph":
@@ -110,7 +110,7 @@ def reported(meters: str, values: "Floats", step: float) -> "Floats":
     return found
 
 
-def flow(cooling: str, times: "Floats", power: "Floats", turn: float) -> "Floats":
+def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
     """Pumps run as ever."""
     return np.ones_like(power)
 

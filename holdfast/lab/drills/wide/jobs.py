@@ -3,18 +3,18 @@
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.lab.drills.wide.course import Course, Truths, pressure_of
+from holdfast.lab.drills.wide.conditions import Conditions, Truths, pressure_of
 from holdfast.lab.drills.wide.site import Floats, SiteJob
 
 
-def job_state(course: Course, work: SiteJob) -> npt.NDArray[np.int8]:
+def job_state(conditions: Conditions, work: SiteJob) -> npt.NDArray[np.int8]:
     """0 away, 1 computing, 2 writing, 3 down; column by column. Checkpoints take as long as storage lets them."""
-    times, site = course.times, course.site
+    times, site = conditions.times, conditions.site
     state = np.ones(len(times), np.int8)
     since = work.phase * work.interval
     left = 0.0
     worst = np.ones(len(times))
-    for node, times_as_long in course.writers.items():
+    for node, times_as_long in conditions.writers.items():
         if node in work.nodes:
             worst = np.maximum(worst, times_as_long)
     pace = course.store * course.quota.get(work.name, np.ones(len(times))) / worst
@@ -23,9 +23,9 @@ def job_state(course: Course, work: SiteJob) -> npt.NDArray[np.int8]:
     sizes = course.size.get(work.name, np.ones(len(times)))
     for column in range(len(times)):
         now = times[column]
-        if not course.begins[work.name] <= now < course.ends[work.name]:
+        if not conditions.begins[work.name] <= now < conditions.ends[work.name]:
             state[column] = 0
-        elif any(job == work.name and begin <= now < end for job, begin, end in course.down):
+        elif any(job == work.name and begin <= now < end for job, begin, end in conditions.down):
             state[column], since, left = 3, 0.0, 0.0
         elif left > 0:
             state[column] = 2
@@ -38,12 +38,12 @@ def job_state(course: Course, work: SiteJob) -> npt.NDArray[np.int8]:
     return state
 
 
-def job_truths(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.int8]]) -> Truths:
-    site, k, count = course.site, course.site.constants, len(course.times)
+def job_truths(conditions: Conditions, clock: Floats, states: dict[str, npt.NDArray[np.int8]]) -> Truths:
+    site, k, count = conditions.site, conditions.site.constants, len(conditions.times)
     rows: dict[str, list[Floats]] = {}
     ranks: dict[str, list[Floats]] = {}
     names: list[str] = []
-    pressure = np.maximum(pressure_of(course), 1.0)
+    pressure = np.maximum(pressure_of(conditions), 1.0)
     for work in site.works:
         rng, gpus = site.rng, site.gpus_of(work.nodes)
         names += [f"{work.subject}/rank/{rank}" for rank in range(len(gpus))]
@@ -57,7 +57,7 @@ def job_truths(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.i
         leaves = np.unique(site.leaf_of[work.nodes])
         crossing = np.isin(np.arange(len(site.links)) // site.spines, leaves)
         slow = np.maximum(1.0, pressure[crossing].max(axis=0)) if len(leaves) > 1 else np.ones(count)
-        slow = np.maximum(slow, (1 / course.port[gpus]).max(axis=0))
+        slow = np.maximum(slow, (1 / conditions.port[gpus]).max(axis=0))
         hiccup = 1 + 0.3 * (rng.random(count) < 0.01)
         together = work.collective * slow * (1 + 0.03 * np.abs(rng.standard_normal(count)))
         # Ranks wait for the slowest of the step; over many steps the jitter of single ranks averages out.
@@ -69,11 +69,11 @@ def job_truths(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.i
         rows.setdefault("job_step_seconds", []).append(step * away)
         rows.setdefault("job_throughput_ratio", []).append(np.where(down, 0.0, usual * larger / step * away))
         rows.setdefault("job_collective_seconds", []).append(together * away)
-        every = course.interval.get(work.name, np.full(count, work.interval))
+        every = conditions.interval.get(work.name, np.full(count, work.interval))
         present = np.where(states[work.name] > 0, 1.0, np.nan)
         rows.setdefault("job_checkpoint_interval_seconds", []).append(every * present)
         rows.setdefault("job_restart_seconds", []).append(np.full(count, work.restart) * present)
-        took, wrote = _checkpoints(course, work, states[work.name])
+        took, wrote = _checkpoints(conditions, work, states[work.name])
         rows.setdefault("job_checkpoint_seconds", []).append(took)
         for name, values in (
             ("rank_compute_seconds", compute * away),
@@ -88,9 +88,9 @@ def job_truths(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.i
     return found
 
 
-def _checkpoints(course: Course, work: SiteJob, state: npt.NDArray[np.int8]) -> tuple[Floats, Floats]:
+def _checkpoints(conditions: Conditions, work: SiteJob, state: npt.NDArray[np.int8]) -> tuple[Floats, Floats]:
     """How long each took, reported at its end and held; of the job, and of each rank."""
-    site, count = course.site, len(course.times)
+    site, count = conditions.site, len(conditions.times)
     gpus = site.gpus_of(work.nodes)
     took = np.full(count, np.nan)
     ranks = np.full((len(gpus), count), np.nan)
@@ -106,7 +106,7 @@ def _checkpoints(course: Course, work: SiteJob, state: npt.NDArray[np.int8]) -> 
             took[column:] = length
             spread = 1 - 0.06 * np.abs(site.rng.standard_normal(len(gpus)))
             mine = length / worst * spread
-            for node, v in course.writers.items():
+            for node, v in conditions.writers.items():
                 mine = np.where(site.node_of_gpu[gpus] == node, mine * v[begun], mine)
             ranks[:, column:] = mine[:, None]
             begun = -1

@@ -48,10 +48,10 @@ class OwnLaws(Protocol):
     def WORK(self) -> tuple[str, ...]: ...
     @property
     def ranges(self) -> Callable[[int], OwnRanges]: ...
-    def supply(self, cooling: str, times: "Floats", units: int, slope: float, turn: float, seed: int) -> "Floats": ...
-    def flow(self, cooling: str, times: "Floats", power: "Floats", turn: float) -> "Floats": ...
+    def supply(self, cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats": ...
+    def flow(self, cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats": ...
     def valves(self, cooling: str, load: "Floats") -> "Floats": ...
-    def work(self, how: str, times: "Floats", number: int, turn: float, seed: int) -> "Floats": ...
+    def work(self, how: str, times: "Floats", number: int, offset: float, seed: int) -> "Floats": ...
     def shape(self, times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats": ...
     def returns(self, since: "Floats", seed: int) -> "Floats": ...
     def noise(self, shape: tuple[int, ...], step: float, seed: int, rng: np.random.Generator) -> "Floats": ...
@@ -74,7 +74,7 @@ class Laws:
     meters: str = "plain"  # of the facility: how they report
     work: str = "steady"  # how a job's power moves while its steps take as long as ever
     slope: float = 0.0  # degrees an hour that free cooling follows the weather by
-    turn: float = 0.0  # when the economizer changes its mode, as a share of the time; period of phases
+    offset: float = 0.0  # when the economizer changes its mode, as a share of the time; period of phases
     own: OwnLaws | None = None  # of a family with a module of its own
     seed: int = 0  # of its ranges
 
@@ -109,12 +109,12 @@ def draw_laws(rng: np.random.Generator, family: str, seed: int = 0) -> Laws:
             **parts,
             cooling=one(own.COOLING), mix=one(("interleaved", "scattered", "large", "many_small")),
             meters=one(own.METERS), work=one(own.WORK), slope=float(rng.uniform(-1.8, 1.8)),
-            turn=float(rng.uniform(0.1, 0.9)), own=own, seed=seed,
+            offset=float(rng.uniform(0.1, 0.9)), own=own, seed=seed,
         )  # fmt: skip
     return Laws(
         cooling=one(THIRD_COOLING), power="sagging", mix=one(("scattered", "scattered", "large")),
         meters=one(THIRD_METERS), work=one(THIRD_WORK), slope=float(rng.uniform(0.8, 2.4)),
-        turn=float(rng.uniform(0.2, 0.9)),
+        offset=float(rng.uniform(0.2, 0.9)),
     )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def works(laws: Laws, drawn: "tuple[SiteJob, ...]", lasts: float, rng: np.random
 def flow_asked(laws: Laws, times: "Floats", power: "Floats") -> "Floats":
     """What a unit's control asks of its pump, as a share of the usual; `power`: of the racks behind each unit."""
     if laws.own is not None:
-        return laws.own.flow(laws.cooling, times, power, laws.turn)
+        return laws.own.flow(laws.cooling, times, power, laws.offset)
     if laws.cooling == "delta_t":
         first = np.median(power[:, : max(3, power.shape[1] // 4)], axis=1, keepdims=True)
         return np.clip(power / np.maximum(first, 1e-9), 0.45, 1.25)
@@ -165,14 +165,14 @@ def flow_asked(laws: Laws, times: "Floats", power: "Floats") -> "Floats":
 def supply_follows(laws: Laws, times: "Floats", load: "Floats") -> "Floats":
     """Degrees by which each unit's supply moves while all is well; `load`: of its racks, as a share of the usual."""
     if laws.own is not None:
-        return laws.own.supply(laws.cooling, times, len(load), laws.slope, laws.turn, laws.seed)
+        return laws.own.supply(laws.cooling, times, len(load), laws.slope, laws.offset, laws.seed)
     still = np.zeros((len(load), len(times)))
     if laws.cooling == "free":  # the weather, and fan stages
         return still + laws.slope * times / 3600 + 0.4 * np.sign(np.sin(2 * np.pi * times / FREE_PERIOD))
     if laws.cooling == "reset":  # colder for more load
         return np.asarray(laws.slope * 1.5 * np.clip(1 - load, -1, 1))
     if laws.cooling == "economizer":  # another mode from one minute to the next
-        return np.asarray(still + laws.slope * (times >= laws.turn * times[-1]))
+        return np.asarray(still + laws.slope * (times >= laws.offset * times[-1]))
     if laws.cooling == "tank":  # a store of cold that is used up and filled
         return still + laws.slope / 2 * np.sin(2 * np.pi * times / TANK_PERIOD)
     return still
@@ -181,9 +181,9 @@ def supply_follows(laws: Laws, times: "Floats", load: "Floats") -> "Floats":
 def work_moves(laws: Laws, times: "Floats", number: int) -> "Floats":
     """How a job's power moves by itself: phases of generation and training, or a batch size that grows."""
     if laws.own is not None:
-        return laws.own.work(laws.work, times, number, laws.turn, laws.seed)
+        return laws.own.work(laws.work, times, number, laws.offset, laws.seed)
     if laws.work == "phases":
-        period = 240 + 700 * laws.turn
+        period = 240 + 700 * laws.offset
         return np.where((times + 97.0 * number) % period < period / 2, 1.0, 0.8)
     if laws.work == "ramps":
         return 1 + 0.15 * np.sin(2 * np.pi * times / 5400 + number)

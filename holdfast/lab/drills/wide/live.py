@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from holdfast.lab.drills.wide.course import Course
+from holdfast.lab.drills.wide.conditions import Conditions
 from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.lab.drills.wide.physics import truth
 from holdfast.lab.drills.wide.readings import instrument, jobs_of
@@ -59,44 +59,44 @@ def _work(rng: np.random.Generator, name: str, nodes: Places, begins: float, end
 def live_day(seed: int, lasts: float = DAY, fault: str = "") -> tuple[Panel, Topology, Situation]:
     """The signals of `lasts` seconds; with one of FAULTS in them where one is named."""
     site = live_site(seed, lasts)
-    course = Course(site, np.arange(0.0, lasts, STEP))
-    situation = FAULTS[fault](_at_half(course, lasts)) if fault else Situation()
-    season = np.sin(2 * np.pi * course.times / DAY)
-    course.ambient += SEASON_CELSIUS * season
-    course.supply += 0.5 * season
-    course.requests *= 1 + 0.3 * np.sin(2 * np.pi * (course.times - 6 * 3600) / DAY)
-    _fails_once(course)
+    conditions = Conditions(site, np.arange(0.0, lasts, STEP))
+    situation = FAULTS[fault](_at_half(conditions, lasts)) if fault else Situation()
+    season = np.sin(2 * np.pi * conditions.times / DAY)
+    conditions.ambient += SEASON_CELSIUS * season
+    conditions.supply += 0.5 * season
+    conditions.requests *= 1 + 0.3 * np.sin(2 * np.pi * (conditions.times - 6 * 3600) / DAY)
+    _fails_once(conditions)
     rng = np.random.default_rng([seed, 62])
     tables = {
-        name: SignalTable(subjects, _read(course, name, values, rng))
-        for name, (subjects, values) in truth(course).items()
+        name: SignalTable(subjects, _read(conditions, name, values, rng))
+        for name, (subjects, values) in truth(conditions).items()
         if subjects and not name.startswith(situation.unmetered or ("-",))
     }
-    panel = Panel(course.times, tables, tuple(course.events), jobs_of(course))
+    panel = Panel(conditions.times, tables, tuple(conditions.events), jobs_of(conditions))
     return _restarts(panel, site, rng), site.topology(), situation
 
 
-def _at_half(course: Course, lasts: float) -> Stager:
-    stager = Stager(course, lasts)
+def _at_half(conditions: Conditions, lasts: float) -> Stager:
+    stager = Stager(conditions, lasts)
     stager.start, stager.ramp, stager.on, stager.off = 0.5 * lasts, 0.0, 1e12, 0.0
     return stager
 
 
-def _fails_once(course: Course) -> None:
+def _fails_once(conditions: Conditions) -> None:
     """The large job fails once a day and is back in its usual time."""
-    work, at = course.site.works[0], 0.37 * course.times[-1]
-    course.down.append((work.name, at, at + work.restart))
-    course.events += [
+    work, at = conditions.site.works[0], 0.37 * conditions.times[-1]
+    conditions.down.append((work.name, at, at + work.restart))
+    conditions.events += [
         Event(kind="job_failed", at=at, text="died", subject=work.subject),
         Event(kind="job_restarted", at=at + work.restart, text="is back", subject=work.subject,
               detail={"recovery_seconds": work.restart}),
     ]  # fmt: skip
 
 
-def _read(course: Course, name: str, values: Floats, rng: np.random.Generator) -> Values:
+def _read(conditions: Conditions, name: str, values: Floats, rng: np.random.Generator) -> Values:
     cadence = next((every for prefix, every in CADENCES.items() if name.startswith(prefix)), USUAL_CADENCE)
     whole = np.round(values) if name.endswith("celsius") else values
-    seen = instrument(course, name, np.where(rng.random(values.shape) < MISSED, np.nan, whole), cadence, rng)
+    seen = instrument(conditions, name, np.where(rng.random(values.shape) < MISSED, np.nan, whole), cadence, rng)
     return np.round(seen) if name.endswith("celsius") else seen
 
 

@@ -12,7 +12,7 @@ def job_restarts(s: Stager) -> Situation:
     """A job fails and is back in its usual time."""
     work = s.site.works[0]
     until = s.start + work.restart
-    s.course.down.append((work.name, s.start, until))
+    s.conditions.down.append((work.name, s.start, until))
     s.say("job_failed", work.subject, s.start, "died")
     s.say("job_restarted", work.subject, until, recovery_seconds=f"{work.restart:.0f}")
     return Situation()
@@ -21,29 +21,29 @@ def job_restarts(s: Stager) -> Situation:
 def backup(s: Stager) -> Situation:
     """Some traffic of others on every link, and storage that answers a little later, for a quarter of an hour."""
     during = (s.times >= s.start) & (s.times < s.start + 900)
-    s.course.foreign += s.between(0.02, 0.08) * during
-    s.course.burst *= 1 + 0.2 * during
+    s.conditions.foreign += s.between(0.02, 0.08) * during
+    s.conditions.burst *= 1 + 0.2 * during
     return Situation(needed=("link_utilization_ratio",))
 
 
 def two_changes(s: Stager) -> Situation:
     """Less work and a warmer afternoon at once."""
-    s.course.work_draw[s.site.works[0].name] *= 1 - s.between(0.1, 0.4) * s.level(steady=True)
-    s.course.ambient += s.between(1.0, 2.5) * np.clip((s.times - 0.3 * s.lasts) / 1800, 0, 1)
+    s.conditions.work_draw[s.site.works[0].name] *= 1 - s.between(0.1, 0.4) * s.level(steady=True)
+    s.conditions.ambient += s.between(1.0, 2.5) * np.clip((s.times - 0.3 * s.lasts) / 1800, 0, 1)
     return Situation()
 
 
 def recalibrated(s: Stager) -> Situation:
     """Every meter of one unit is set anew: less than anyone would act on."""
     unit = s.pick(len(s.site.cdus))
-    s.course.supply[unit] += s.between(-0.6, 0.6) * (s.times >= s.start)
+    s.conditions.supply[unit] += s.between(-0.6, 0.6) * (s.times >= s.start)
     return Situation()
 
 
 def planned_switch(s: Stager) -> Situation:
     leaf = int(s.site.leaf_of[s.work_node()])
     share = s.between(0.3, 0.6) * s.level(steady=True)
-    s.course.link[leaf * s.site.spines : (leaf + 1) * s.site.spines] *= 1 - share
+    s.conditions.link[leaf * s.site.spines : (leaf + 1) * s.site.spines] *= 1 - share
     work = PlannedWork(
         name="switch software", what="fabric", subjects=(s.site.leaves[leaf],), start=s.start - 120, end=s.lasts + 900
     )
@@ -51,7 +51,7 @@ def planned_switch(s: Stager) -> Situation:
 
 
 def planned_storage(s: Stager) -> Situation:
-    s.course.store *= 1 - s.between(0.3, 0.6) * s.level(steady=True)
+    s.conditions.store *= 1 - s.between(0.3, 0.6) * s.level(steady=True)
     work = PlannedWork(
         name="rebuild of a disk group", what="storage", subjects=("storage/scratch",), start=s.start - 10,
         end=s.lasts + 1800,
@@ -63,7 +63,7 @@ def wears_out(s: Stager) -> Situation:
     """Memory in pieces: the job takes a little longer with every minute."""
     work = s.site.works[0]
     grown = np.clip((s.times - s.start) / (0.4 * s.lasts), 0, 1)
-    s.course.work_slow[work.name] *= 1 + s.between(0.15, 0.35) * grown
+    s.conditions.work_slow[work.name] *= 1 + s.between(0.15, 0.35) * grown
     return Situation(truths=(s.truth(work.subject, "job.slowdown"),))
 
 
@@ -71,7 +71,7 @@ def pauses(s: Stager) -> Situation:
     """Some steps take twice as long: a collector of garbage, a logger that blocks."""
     work = s.site.works[0]
     late = (s.times >= s.start) * (s.rng.random(len(s.times)) < 0.2)
-    s.course.work_slow[work.name] *= 1 + s.between(0.1, 0.2) * (s.times >= s.start) + 0.5 * late
+    s.conditions.work_slow[work.name] *= 1 + s.between(0.1, 0.2) * (s.times >= s.start) + 0.5 * late
     return Situation(truths=(s.truth(work.subject, "job.slowdown"),))
 
 

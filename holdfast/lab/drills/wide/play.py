@@ -9,8 +9,8 @@ from holdfast import seams
 from holdfast.lab.drills.recorded_play import accepted_first
 from holdfast.lab.drills.reliability import ScoredFinding
 from holdfast.lab.drills.score import ScoredMoment, first_seen, score, verdict
-from holdfast.lab.drills.wide.company import NEW_CALM, NEW_UNDOCUMENTED, beside
-from holdfast.lab.drills.wide.course import Course
+from holdfast.lab.drills.wide.background import NEW_CALM, NEW_UNDOCUMENTED, beside
+from holdfast.lab.drills.wide.conditions import Conditions
 from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.lab.drills.wide.more_situations import MORE_CALM, MORE_UNDOCUMENTED
 from holdfast.lab.drills.wide.physics import truth
@@ -70,7 +70,7 @@ def stage(task: Task) -> tuple[Panel, Topology, Situation]:
     if family in NEW_SITUATIONS:
         beside(stager)
     without = [one for one in site.laws.unmetered if not any(name.startswith(one) for name in situation.needed)]
-    panel = read(course, truth(course), situation.needed, (*situation.unmetered, *without), jobs_of(course))
+    panel = read(conditions, truth(conditions), situation.needed, (*situation.unmetered, *without), jobs_of(conditions))
     return _spoiled(panel, situation), site.topology(), situation
 
 

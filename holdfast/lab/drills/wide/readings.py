@@ -56,10 +56,10 @@ RESOLUTION = {
 
 
 def read(
-    course: Course, truths: Truths, needed: Collection[str], unmetered: Collection[str], jobs: tuple[Job, ...]
+    conditions: Conditions, truths: Truths, needed: Collection[str], unmetered: Collection[str], jobs: tuple[Job, ...]
 ) -> Panel:
     """`needed`: meters without which no one could tell. `unmetered`: families of meters that this site has not."""
-    site, times = course.site, course.times
+    site, times = conditions.site, conditions.times
     rng = np.random.default_rng([site.seed, 5, FAMILIES.index(site.family)])
     facility, telemetry, runtime = (float(rng.choice([1, 5, 10, 15, 30, 60])) for _ in range(3))
     gpu = float(rng.choice([10, 15, 30, 60, 60]))
@@ -76,19 +76,19 @@ def read(
             if name.startswith(("job_", "rank_", "pool_", "request_")) and not name.startswith("rack")
             else cadence
         )
-        tables[name] = SignalTable(subjects, instrument(course, name, values, cadence, rng))
-    return Panel(times, tables, tuple(sorted(course.events, key=lambda event: event.at)), jobs)
+        tables[name] = SignalTable(subjects, instrument(conditions, name, values, cadence, rng))
+    return Panel(times, tables, tuple(sorted(conditions.events, key=lambda event: event.at)), jobs)
 
 
-def instrument(course: Course, name: str, values: Floats, cadence: float, rng: np.random.Generator) -> Values:
-    site, k, own = course.site, course.site.constants, course.site.laws.own
+def instrument(conditions: Conditions, name: str, values: Floats, cadence: float, rng: np.random.Generator) -> Values:
+    site, k, own = conditions.site, conditions.site.constants, conditions.site.laws.own
     unit = name.rpartition("_")[2]
     relative, absolute = BY_NAME.get(name) or NOISE.get(unit, (0.02, 0.0))
     found = values.astype(float)
     if name.startswith(FACILITY) and name not in EXACT:
         found = reported(site.laws, found, site.step)
     if name not in EXACT:
-        noise = _noise(course, found.shape, rng)
+        noise = _noise(conditions, found.shape, rng)
         if own is not None and unit in ("minute", "pascals", "watts"):
             found = found * own.gains(len(found), site.seed, rng)
         noise = noise + (rng.random(found.shape) < k["outliers"]) * 6 * rng.standard_normal(found.shape)
@@ -105,16 +105,16 @@ def instrument(course: Course, name: str, values: Floats, cadence: float, rng: n
         if unit == "minute" and float(np.nanmedian(np.abs(found))) < 20:
             width = 0.1
         found = np.round(found / width) * width
-    found = _as_due(course, found, max(1, round(cadence / site.step)), rng)
+    found = _as_due(conditions, found, max(1, round(cadence / site.step)), rng)
     slowest = cadence * (own.holds(site.laws.meters) if own is not None else 1)
     wait = max(1, round(max(slowest, site.step) * HELD_CADENCES / site.step))
     return held(found.astype(np.float32), wait)
 
 
-def _as_due(course: Course, found: Floats, every: int, rng: np.random.Generator) -> Floats:
+def _as_due(conditions: Conditions, found: Floats, every: int, rng: np.random.Generator) -> Floats:
     """Only what is read: every subject has a phase of its own."""
-    if (own := course.site.laws.own) is not None:
-        read_at = own.due(course.site.laws.meters, found, every, course.site.seed, rng) > 0
+    if (own := conditions.site.laws.own) is not None:
+        read_at = own.due(conditions.site.laws.meters, found, every, conditions.site.seed, rng) > 0
         return np.where(read_at, found, np.nan)
     if every == 1:
         return found
@@ -122,8 +122,8 @@ def _as_due(course: Course, found: Floats, every: int, rng: np.random.Generator)
     return np.where((np.arange(found.shape[1])[None, :] + phase) % every == 0, found, np.nan)
 
 
-def _noise(course: Course, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-    site, share = course.site, course.site.constants["slow_noise"]
+def _noise(conditions: Conditions, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+    site, share = conditions.site, conditions.site.constants["slow_noise"]
     if site.laws.own is not None:
         return site.laws.own.noise(shape, site.step, site.seed, rng)
     white = WHITE[site.family](rng, shape)
@@ -139,8 +139,8 @@ def _wandering(shape: tuple[int, ...], step: float, rng: np.random.Generator) ->
     return found
 
 
-def jobs_of(course: Course) -> tuple[Job, ...]:
-    site = course.site
+def jobs_of(conditions: Conditions) -> tuple[Job, ...]:
+    site = conditions.site
     return tuple(
         Job(id=work.name, source="drawn", nodes=tuple(site.node_names[node].partition("/")[2] for node in work.nodes),
             gpus=len(work.nodes) * site.per_node, start=0.0, state=JobState.RUNNING)

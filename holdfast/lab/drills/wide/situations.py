@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from holdfast.lab.drills.wide.company import NEW_CALM, NEW_UNDOCUMENTED
+from holdfast.lab.drills.wide.background import NEW_CALM, NEW_UNDOCUMENTED
 from holdfast.lab.drills.wide.faults import FAULTS
 from holdfast.lab.drills.wide.more_situations import MORE_CALM, MORE_UNDOCUMENTED
 from holdfast.lab.drills.wide.stager import Situation, Stager, cap_rack, cdu_of_work, rack_of_work
@@ -20,40 +20,40 @@ def quiet(s: Stager) -> Situation:
 
 
 def job_ends(s: Stager) -> Situation:
-    s.course.ends[s.site.works[-1].name] = s.start
+    s.conditions.ends[s.site.works[-1].name] = s.start
     return Situation()
 
 
 def job_starts(s: Stager) -> Situation:
-    s.course.begins[s.site.works[-1].name] = s.start
+    s.conditions.begins[s.site.works[-1].name] = s.start
     return Situation()
 
 
 def lighter(s: Stager) -> Situation:
-    s.course.work_draw[s.site.works[0].name] *= 1 - s.between(0.15, 0.5) * s.level(steady=True)
+    s.conditions.work_draw[s.site.works[0].name] *= 1 - s.between(0.15, 0.5) * s.level(steady=True)
     return Situation()
 
 
 def heavier(s: Stager) -> Situation:
-    s.course.work_draw[s.site.works[0].name] *= 1 + s.between(0.05, 0.25) * s.level(steady=True)
+    s.conditions.work_draw[s.site.works[0].name] *= 1 + s.between(0.05, 0.25) * s.level(steady=True)
     return Situation()
 
 
 def requests_up(s: Stager) -> Situation:
-    s.course.requests *= 1 + s.between(0.3, 0.7) * s.level(steady=True)
+    s.conditions.requests *= 1 + s.between(0.3, 0.7) * s.level(steady=True)
     return Situation(needed=("pool_transfer_seconds",))
 
 
 def store_burst(s: Stager) -> Situation:
     until = s.start + s.between(60, 500)
-    s.course.burst *= 1 + s.between(0.3, 3.0) * ((s.times >= s.start) & (s.times < until))
+    s.conditions.burst *= 1 + s.between(0.3, 3.0) * ((s.times >= s.start) & (s.times < until))
     return Situation(needed=("storage_latency_seconds",))
 
 
 def quota(s: Stager) -> Situation:
     """One job may write less than before; storage is as fast as ever for all others."""
     work = s.site.works[-1]
-    s.course.quota[work.name] = 1 - s.between(0.3, 0.6) * (s.level(steady=True) > 0).astype(np.float64)
+    s.conditions.quota[work.name] = 1 - s.between(0.3, 0.6) * (s.level(steady=True) > 0).astype(np.float64)
     return Situation(
         needed=("job_checkpoint_seconds", "storage_write_bytes_per_second", "storage_latency_seconds"),
         tolerated=frozenset({(work.subject, "job.slowdown")}),
@@ -61,7 +61,7 @@ def quota(s: Stager) -> Situation:
 
 
 def warm_day(s: Stager) -> Situation:
-    s.course.ambient += s.between(1.5, 3.0) * np.clip((s.times - 0.2 * s.lasts) / 2400, 0, 1)
+    s.conditions.ambient += s.between(1.5, 3.0) * np.clip((s.times - 0.2 * s.lasts) / 2400, 0, 1)
     return Situation()
 
 
@@ -102,7 +102,7 @@ def planned_cap(s: Stager) -> Situation:
 
 def planned_cooling(s: Stager) -> Situation:
     unit = cdu_of_work(s)
-    s.course.flow[unit] *= 1 - s.between(0.3, 0.6) * s.level(steady=True)
+    s.conditions.flow[unit] *= 1 - s.between(0.3, 0.6) * s.level(steady=True)
     work = PlannedWork(
         name="filter change", what="cooling", subjects=(s.site.cdus[unit],), start=s.start - 60, end=s.lasts + 3600
     )
@@ -112,14 +112,14 @@ def planned_cooling(s: Stager) -> Situation:
 def slower(s: Stager) -> Situation:
     """A cause that no meter shows: every rank of one job takes longer alike."""
     work = s.site.works[0]
-    s.course.work_slow[work.name] *= 1 + s.between(0.09, 0.25) * s.level(steady=True)
+    s.conditions.work_slow[work.name] *= 1 + s.between(0.09, 0.25) * s.level(steady=True)
     return Situation(truths=(s.truth(work.subject, "job.slowdown"),))
 
 
 def slow_node(s: Stager) -> Situation:
     """A node whose ranks are all slower while its GPUs look well: a bus, a neighbour on the host."""
     node = s.work_node()
-    s.course.rank[s.site.node_of_gpu == node] *= 1 + s.between(0.12, 0.4) * s.level(steady=True)
+    s.conditions.rank[s.site.node_of_gpu == node] *= 1 + s.between(0.12, 0.4) * s.level(steady=True)
     work = s.site.works[0]
     first = int(np.flatnonzero(work.nodes == node)[0]) * s.site.per_node
     ranks = tuple((f"{work.subject}/rank/{first + one}", "job.rank_slow") for one in range(s.site.per_node))

@@ -64,7 +64,7 @@ class Stager:
         return Truth(cause=cause, kind=kind, start=self.start, end=self.start + self.repaired, accepts=accepts)
 
     def say(self, kind: str, subject: str, at: float, text: str = "", **detail: str) -> None:
-        self.course.events.append(Event(kind=kind, at=at, text=text, subject=subject, detail=detail))
+        self.conditions.events.append(Event(kind=kind, at=at, text=text, subject=subject, detail=detail))
 
 
 def rack_of_work(s: Stager) -> int:
@@ -78,5 +78,5 @@ def cdu_of_work(s: Stager) -> int:
 def cap_rack(s: Stager, rack: int, lost: float) -> None:
     gpus = np.isin(s.site.rack_of[s.site.node_of_gpu], rack)
     level = s.level(steady=True) > 0
-    s.course.limit[gpus] *= 1 - lost * level
-    s.course.rack_limit[rack] *= 1 - lost * level
+    s.conditions.limit[gpus] *= 1 - lost * level
+    s.conditions.rack_limit[rack] *= 1 - lost * level

@@ -93,7 +93,7 @@ def supply(cooling: str, times: "Floats", units: int, slope: float, turn: float,
     return still
 
 
-def flow(cooling: str, times: "Floats", power: "Floats", turn: float) -> "Floats":
+def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
     """What a unit's pump is asked for, as a share of the usual; `power`: of the racks behind each unit."""
     rng = np.random.default_rng([int(turn * 1e6), 331])
     if cooling == "standby":  # a second pump runs beside the first for three minutes

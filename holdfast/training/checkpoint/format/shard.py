@@ -57,9 +57,9 @@ def plan(about: About, encoded: Encoded, notes: Sequence[str] = ()) -> ShardLayo
         place = _aligned(place)
         rows.append([place, str(tensor.dtype), list(tensor.shape)])
         place += tensor.numel() * tensor.element_size()
-    story = [about.job, about.rank, about.world, about.step]
+    about_fields = [about.job, about.rank, about.world, about.step]
     texts = {"names": encoded.names, "notes": list(notes)}
-    description = pack({"about": story, "tree": encoded.tree, **texts, "tensors": rows})
+    description = pack({"about": about_fields, "tree": encoded.tree, **texts, "tensors": rows})
     start = _aligned(HEAD.size + len(description))
     head = HEAD.pack(MAGIC, len(description)) + description
     return ShardLayout(head, tuple(start + row[0] for row in rows), start + place)

@@ -55,10 +55,10 @@ def write(place: Place, shard: Shard, attempt: str) -> str:
     try:
         with target.drafting(name) as draft:
             parts, places, values = _write_parts(draft, shard)
-            story = [about.job, about.rank, about.world, about.step, attempt]
+            about_fields = [about.job, about.rank, about.world, about.step, attempt]
             texts = {"names": shard.names, "notes": list(shard.notes)}
             body = pack(
-                {"about": story, "tree": shard.tree, **texts, "parts": parts, "places": places, "values": values}
+                {"about": about_fields, "tree": shard.tree, **texts, "parts": parts, "places": places, "values": values}
             )
             write_synced(draft / INDEX, xxhash.xxh3_128_digest(body) + body)
             target.publish(draft, name)
@@ -209,12 +209,12 @@ def whole_steps(place: Place) -> list[tuple[int, str, int]]:
 def shards(place: Place, damaged: Damaged) -> list[tuple[int, str, int, list[int]]]:
     """Step, run, world and the ranks whose shard is there."""
     found: dict[tuple[int, str, int], list[int]] = {}
-    for _, rank, world, step, attempt in _stories(target_of(place), damaged):
+    for _, rank, world, step, attempt in _descriptions(target_of(place), damaged):
         found.setdefault((step, attempt, world), []).append(rank)
     return sorted((*key, ranks) for key, ranks in found.items())
 
 
-def _stories(target: StorageTarget, damaged: Damaged) -> Iterator[tuple[str, int, int, int, str]]:
+def _descriptions(target: StorageTarget, damaged: Damaged) -> Iterator[tuple[str, int, int, int, str]]:
     """Job, rank, world, step and run of every shard."""
     for name in target.names(f"step-*/rank-*/{INDEX}"):
         if not RANK.fullmatch(name.split("/")[1]):
@@ -242,11 +242,11 @@ def prune(
     """
     target = target_of(place)
     marked = noted(job_folder or Path(str(target)))
-    stories = list(_stories(target, LOG.warning))
-    jobs = {job for job, _, _, _, run in stories if run == attempt}
-    others = {step for job, _, _, step, _ in stories if job not in jobs}
+    descriptions = list(_descriptions(target, LOG.warning))
+    jobs = {job for job, _, _, _, run in descriptions if run == attempt}
+    others = {step for job, _, _, step, _ in descriptions if job not in jobs}
     found: dict[tuple[int, str, int], set[int]] = {}
-    for job, rank, world, step, run in stories:
+    for job, rank, world, step, run in descriptions:
         if job in jobs:
             found.setdefault((step, run, world), set()).add(rank)
     rows = trusted((StepCandidate(*key, frozenset(), frozenset(ranks)) for key, ranks in found.items()), marked)

@@ -31,15 +31,15 @@ OWN_LOGS = [Path("tests/diagnosis") / name for name in ("seen.toml", "fixes.toml
     ],
 )
 def test_the_words_of_an_expression(pattern: str, words: tuple[str, ...]) -> None:
-    assert words_of(pattern) == words
+    assert literals_of(pattern) == words
 
 
 def test_without_case_there_are_no_words() -> None:
-    assert words_of("Address", re.IGNORECASE) == ()
+    assert literals_of("Address", re.IGNORECASE) == ()
 
 
 def test_a_text_without_a_word_is_not_searched_and_one_with_it_is() -> None:
-    pattern = WordedPattern("(?:first|second) part")
+    pattern = PrefilteredPattern("(?:first|second) part")
     assert pattern.search("the second part") is not None
     assert pattern.search("the third part") is None
     assert pattern.pattern == "(?:first|second) part"
@@ -59,7 +59,7 @@ def test_no_row_loses_a_line_to_its_words() -> None:
     for row in rows[:: draws(5, 1)]:
         bare = re.compile(row.pattern)
         for line in lines:
-            if any(word in line for word in row.words) or not row.words:
+            if any(word in line for word in row.literals) or not row.literals:
                 continue
             assert bare.search(line) is None, (row.pattern, line)
             found += 1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.fleet.store import Store, StoreError
 from holdfast.model.lifecycle import Verb
-from holdfast.model.records import Outcome, StoryLine
+from holdfast.model.records import HistoryLine, Outcome
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import Report, VerdictChange
 from tests.counts import draws
@@ -16,10 +16,10 @@ from tests.counts import draws
 from .lives import step
 
 
-def pages(store: Store, node: str, limit: int) -> list[StoryLine]:
-    result, before = list[StoryLine](), ""
+def pages(store: Store, node: str, limit: int) -> list[HistoryLine]:
+    result, before = list[HistoryLine](), ""
     while True:
-        page = store.story(node, limit, before)
+        page = store.node_history(node, limit, before)
         assert len(page.lines) <= limit
         result += page.lines
         if not (before := page.older):
@@ -40,7 +40,7 @@ def failing_node(store: Store) -> None:
 
 def test_the_history_reports_from_the_event_to_the_command_with_reasons(store: Store) -> None:
     failing_node(store)
-    assert [(line.at, line.kind, line.what, line.reason) for line in store.story("n1").lines] == [
+    assert [(line.at, line.kind, line.what, line.reason) for line in store.node_history("n1").lines] == [
         (101.0, "action", "drain done", "slurm: drained"),
         (100.5, "action", "drain claimed", "failed in service"),
         (100.0, "action", "drain proposed", "failed in service"),
@@ -52,15 +52,15 @@ def test_the_history_reports_from_the_event_to_the_command_with_reasons(store: S
 
 def test_each_line_carries_its_evidence(store: Store) -> None:
     failing_node(store)
-    by_kind = {line.kind: line.detail for line in store.story("n1").lines}
+    by_kind = {line.kind: line.detail for line in store.node_history("n1").lines}
     assert by_kind["transition"]["evidence"] == ["GPU 3 fell off the bus"]
     assert by_kind["event"]["code"] == 79
     assert by_kind["action"]["cause"] == "gpu.xid"
 
 
 def test_a_node_no_one_knows_has_no_history(store: Store) -> None:
-    assert store.story("nobody").lines == ()
-    assert store.story("nobody").older == ""
+    assert store.node_history("nobody").lines == ()
+    assert store.node_history("nobody").older == ""
 
 
 @settings(max_examples=draws(5, 15), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
@@ -89,7 +89,7 @@ def test_pages_of_any_size_report_everything_once_in_order(
     store.transit_all([replace(step(name, at=float(at)), actions=()) for at in steps], epoch)
     result = pages(store, name, limit)
     assert len(result) == len(events) + len(changes) + len(steps)
-    assert result == list(store.story(name, 1000).lines)
+    assert result == list(store.node_history(name, 1000).lines)
     assert [line.at for line in result] == sorted((line.at for line in result), reverse=True)
     assert {line.reason for line in result if line.kind == "event"} == {str(i) for i in range(len(events))}
 
@@ -99,5 +99,5 @@ _serial = iter(range(10**9))
 
 @pytest.mark.parametrize("cursor", ["x", "1:2", "a:b:c", "1.0:1:1:1", "1.0:1:", "nan:1:1", "1.0:9:1", f"1.0:1:{2**63}"])
 def test_a_place_that_no_page_gave_is_refused_in_one_sentence(store: Store, cursor: str) -> None:
-    with pytest.raises(StoreError, match="no place in a story"):
-        store.story("n1", before=cursor)
+    with pytest.raises(StoreError, match="no place in a history"):
+        store.node_history("n1", before=cursor)

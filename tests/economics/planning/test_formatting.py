@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from holdfast.economics.planning.words import bandwidth, count, money, percent, time
+from holdfast.economics.planning.formatting import bandwidth, count, money, percent, time
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ Truths = dict[str, tuple[tuple[str, ...], Floats]]
 
 
 @dataclass
-class Course:
+class Conditions:
     """What is done to the site, by time. A situation fills it in; as it is made, nothing is wrong."""
 
     site: Site
@@ -71,5 +71,5 @@ def lagged(values: Floats, step: float, inertia: float) -> Floats:
     return found
 
 
-def pressure_of(course: Course) -> Floats:
-    return course.routes / np.maximum(course.link * (1 - course.foreign), 0.03)
+def pressure_of(conditions: Conditions) -> Floats:
+    return conditions.routes / np.maximum(conditions.link * (1 - conditions.foreign), 0.03)

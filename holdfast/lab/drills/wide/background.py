@@ -13,7 +13,7 @@ CRON_SECONDS = 300.0
 
 def fan_policy(s: Stager) -> Situation:
     """A new fan curve on every node: all fans turn a little slower."""
-    s.course.fans *= 1 - s.between(0.05, 0.12) * (s.times >= s.start)
+    s.conditions.fans *= 1 - s.between(0.05, 0.12) * (s.times >= s.start)
     return Situation()
 
 
@@ -22,23 +22,23 @@ def unused_cap(s: Stager) -> Situation:
     most = max(work.draw for work in s.site.works) * 1.3
     most = max(most, 0.75) if s.site.pools else most
     if most < 0.99:
-        s.course.limit *= 1 - (1 - most) * (s.times >= s.start)
+        s.conditions.limit *= 1 - (1 - most) * (s.times >= s.start)
     return Situation()
 
 
 def cold_front(s: Stager) -> Situation:
-    s.course.ambient -= s.between(2.0, 4.0) * np.clip((s.times - 0.25 * s.lasts) / 1500, 0, 1)
+    s.conditions.ambient -= s.between(2.0, 4.0) * np.clip((s.times - 0.25 * s.lasts) / 1500, 0, 1)
     return Situation()
 
 
 def requests_down(s: Stager) -> Situation:
-    s.course.requests *= 1 - s.between(0.3, 0.6) * s.level(steady=True)
+    s.conditions.requests *= 1 - s.between(0.3, 0.6) * s.level(steady=True)
     return Situation(needed=("pool_transfer_seconds",))
 
 
 def readers(s: Stager) -> Situation:
     """Others read from storage: it answers a little later for the rest of the hour, and no checkpoint takes longer."""
-    s.course.burst *= 1 + s.between(0.1, 0.3) * s.level(steady=True)
+    s.conditions.burst *= 1 + s.between(0.1, 0.3) * s.level(steady=True)
     return Situation(needed=("storage_latency_seconds", "job_checkpoint_seconds"))
 
 
@@ -46,8 +46,8 @@ def rebalanced(s: Stager) -> Situation:
     """A leaf moves a little of its traffic from one uplink to another: less than anyone feels."""
     leaf = s.pick(len(s.site.leaves)) * s.site.spines
     moved = s.between(0.02, 0.06) * (s.times >= s.start)
-    s.course.routes[leaf] += moved
-    s.course.routes[leaf + 1] -= moved
+    s.conditions.routes[leaf] += moved
+    s.conditions.routes[leaf + 1] -= moved
     return Situation(needed=("link_utilization_ratio",))
 
 
@@ -66,7 +66,7 @@ def planned_agents(s: Stager) -> Situation:
 def planned_hall(s: Stager) -> Situation:
     """The chilled water of a hall gets another set point."""
     room = int(s.site.room_of[cdu_of_work(s)])
-    s.course.supply[s.site.room_of == room] += s.between(4, 10) * s.level(steady=True)
+    s.conditions.supply[s.site.room_of == room] += s.between(4, 10) * s.level(steady=True)
     work = PlannedWork(
         name="chiller maintenance", what="cooling", subjects=(s.site.rooms[room],), start=s.start - 45,
         end=s.lasts + 1200,
@@ -76,7 +76,7 @@ def planned_hall(s: Stager) -> Situation:
 
 def planned_feed(s: Stager) -> Situation:
     side = s.pick(2)
-    s.course.volts[side] *= 1 - (s.level(steady=True) > 0)
+    s.conditions.volts[side] *= 1 - (s.level(steady=True) > 0)
     work = PlannedWork(
         name="breaker test", what="power", subjects=(f"feed/{'xy'[side]}",), start=s.start - 20, end=s.lasts + 600
     )
@@ -87,7 +87,7 @@ def cron(s: Stager) -> Situation:
     """Something on every host takes turns: the job is slower for two minutes of every five."""
     work = s.site.works[0]
     since = s.times - s.start
-    s.course.work_slow[work.name] *= 1 + s.between(0.25, 0.5) * ((since >= 0) & (since % CRON_SECONDS < 120.0))
+    s.conditions.work_slow[work.name] *= 1 + s.between(0.25, 0.5) * ((since >= 0) & (since % CRON_SECONDS < 120.0))
     return Situation(truths=(s.truth(work.subject, "job.slowdown"),))
 
 
@@ -95,10 +95,10 @@ def library(s: Stager) -> Situation:
     """A job restarts with another library, and every step takes longer since."""
     work = s.site.works[0]
     until = s.start + work.restart
-    s.course.down.append((work.name, s.start, until))
+    s.conditions.down.append((work.name, s.start, until))
     s.say("job_failed", work.subject, s.start, "stopped by its owner")
     s.say("job_restarted", work.subject, until, recovery_seconds=f"{work.restart:.0f}")
-    s.course.work_slow[work.name] *= 1 + s.between(0.12, 0.3) * (s.times >= until)
+    s.conditions.work_slow[work.name] *= 1 + s.between(0.12, 0.3) * (s.times >= until)
     return Situation(truths=(s.truth(work.subject, "job.slowdown"),))
 
 
@@ -123,12 +123,12 @@ def _event(s: Stager, at: float) -> None:
 
 
 def _mild(s: Stager, at: float) -> None:
-    s.course.ambient += s.between(-1.0, 1.0) * np.clip((s.times - at) / 900, 0, 1)
+    s.conditions.ambient += s.between(-1.0, 1.0) * np.clip((s.times - at) / 900, 0, 1)
 
 
 def _read(s: Stager, at: float) -> None:
-    s.course.burst *= 1 + s.between(0.1, 0.8) * ((s.times >= at) & (s.times < at + 240))
+    s.conditions.burst *= 1 + s.between(0.1, 0.8) * ((s.times >= at) & (s.times < at + 240))
 
 
 def _lighter(s: Stager, at: float) -> None:
-    s.course.work_draw[s.site.works[-1].name] *= 1 - s.between(0.05, 0.25) * (s.times >= at)
+    s.conditions.work_draw[s.site.works[-1].name] *= 1 - s.between(0.05, 0.25) * (s.times >= at)

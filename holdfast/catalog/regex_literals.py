@@ -8,7 +8,7 @@ _SHORTEST = 3  # characters; a shorter word is in too many lines
 _MOST = 100  # words; to look for more costs what the expression does
 
 
-class WordedPattern:
+class PrefilteredPattern:
     """A regular expression that is only tried on texts that hold one of its words.
 
     It is compiled when the first such text comes: a log needs few of the hundreds that the catalog holds.
@@ -23,20 +23,20 @@ class WordedPattern:
         self._words: tuple[str, ...] | None = None
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def literals(self) -> tuple[str, ...]:
         if self._words is None:
-            self._words = words_of(self.pattern, self._flags)
+            self._words = literals_of(self.pattern, self._flags)
         return self._words
 
     def search(self, text: str) -> re.Match[str] | None:
-        if self.words and not any(word in text for word in self.words):
+        if self.literals and not any(word in text for word in self.literals):
             return None
         if self._regex is None:
             self._regex = re.compile(self.pattern, self._flags)
         return self._regex.search(text)
 
 
-def words_of(pattern: str, flags: int = 0) -> tuple[str, ...]:
+def literals_of(pattern: str, flags: int = 0) -> tuple[str, ...]:
     """Empty where there are none, or where upper and lower case mean the same."""
     parsed: Any = re._parser.parse(pattern, flags)  # type: ignore[attr-defined]
     if parsed.state.flags & re.IGNORECASE:

@@ -11,11 +11,11 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, and_, select, t
 from holdfast.fleet.store.errors import StoreError
 from holdfast.fleet.store.schema import action_steps, actions, events, transitions, verdict_changes
 from holdfast.fleet.store.text import clean, decode
-from holdfast.model.records import StoryLine, StoryPage
+from holdfast.model.records import HistoryLine, HistoryPage
 
 MOST_LINES = 1_000
 LARGEST_ID = 2**63
-Place = tuple[float, int, int]  # time, chapter, id: the order of the story, and where a page ends
+Place = tuple[float, int, int]  # time, chapter, id: the order of the history, and where a page ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class Chapter:
     """One table's part. Of things at the same moment, the consequence comes after (in time) what led to it."""
 
     table: Table
-    to_line: Callable[[Any], StoryLine]
+    to_line: Callable[[Any], HistoryLine]
 
 
-def story(connection: Connection, node: str, limit: int, before: str) -> StoryPage:
+def node_history(connection: Connection, node: str, limit: int, before: str) -> HistoryPage:
     """One page. Each table gives at most a page from its own index, so the cost does not grow with the history."""
     most = max(1, min(limit, MOST_LINES))
     place = _parse(before) if before else None
@@ -34,12 +34,12 @@ def story(connection: Connection, node: str, limit: int, before: str) -> StoryPa
     merged = list(heapq.merge(*parts, key=lambda reported: reported[0], reverse=True))
     lines = tuple(line for _, line in merged[:most])
     older = _cursor(merged[most - 1][0]) if len(merged) > most else ""
-    return StoryPage(lines=lines, older=older)
+    return HistoryPage(lines=lines, older=older)
 
 
 def _read(
     connection: Connection, number: int, node: str, most: int, place: Place | None
-) -> Iterator[tuple[Place, StoryLine]]:
+) -> Iterator[tuple[Place, HistoryLine]]:
     chapter = CHAPTERS[number]
     table = chapter.table
     asked = _select(table).where(table.c.node == clean(node))
@@ -75,34 +75,34 @@ def _parse(cursor: str) -> Place:
     except ValueError:
         place = (nan, 0, 0)
     if not (isfinite(place[0]) and 0 <= place[1] < len(CHAPTERS) and 0 <= place[2] < LARGEST_ID):
-        raise StoreError(f"{cursor[:100]!r} is no place in a story; expected what an earlier page gave")
+        raise StoreError(f"{cursor[:100]!r} is no place in a history; expected what an earlier page gave")
     return place
 
 
-def _event_line(row: Any) -> StoryLine:
+def _event_line(row: Any) -> HistoryLine:
     body = decode(row.body, dict)
-    return StoryLine(
+    return HistoryLine(
         at=row.at, kind="event", what=row.kind, reason=body.get("text", ""), detail={**body, "twin": row.twin}
     )
 
 
-def _verdict_line(row: Any) -> StoryLine:
+def _verdict_line(row: Any) -> HistoryLine:
     detail = {"check": row.check_name, "before": row.before, "after": row.after, "twin": row.twin}
     what = f"{row.check_name}: {row.before or 'first verdict'} -> {row.after}"
-    return StoryLine(
+    return HistoryLine(
         at=row.at, kind="verdict", what=what, reason=row.reason, detail={**detail, **decode(row.body, dict)}
     )
 
 
-def _transition_line(row: Any) -> StoryLine:
+def _transition_line(row: Any) -> HistoryLine:
     detail = {"before": row.from_stage, "after": row.to_stage, "epoch": row.epoch, **decode(row.body, dict)}
     what = f"{row.from_stage} -> {row.to_stage}" if row.from_stage != row.to_stage else f"stays {row.to_stage}"
-    return StoryLine(at=row.at, kind="transition", what=what, reason=row.reason, detail=detail)
+    return HistoryLine(at=row.at, kind="transition", what=what, reason=row.reason, detail=detail)
 
 
-def _action_line(row: Any) -> StoryLine:
+def _action_line(row: Any) -> HistoryLine:
     detail = {"action": row.action, "verb": row.verb, "state": row.state, "attempt": row.attempt, "epoch": row.epoch}
-    return StoryLine(
+    return HistoryLine(
         at=row.at,
         kind="action",
         what=f"{row.verb} {row.state}",
