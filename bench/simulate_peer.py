@@ -123,7 +123,7 @@ class Peer:
                 elif not (node in self.leaving and self.stopped):
                     self.job.interrupt(failure)
                     self.leaving[node] = failure
-                    failure.lot(), failure.lot()  # for seeing and understanding it, which take fixed times here
+                    failure.draw(), failure.draw()  # for seeing and understanding it, which take fixed times here
 
     def _job(self) -> Steps:
         restart, rng = self.job_plan.restart, None
@@ -185,7 +185,7 @@ class Peer:
 
     def _mend(self, node: int, failure: Failure, job: str) -> Steps:
         fleet, repair = self.fleet, self.scenario.repair
-        if failure.lot() < failure.hazard.swap:
+        if failure.draw() < failure.hazard.swap:
             self.broken.add(node)
         fleet.happen(node, _H.FAILED, failure.hazard.name)
         if job:

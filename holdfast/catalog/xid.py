@@ -69,11 +69,11 @@ def nvlink_action(xid: int, unit: str, intrinfo: int, status: int) -> str:
     return next((action for action in SEVEREST_FIRST if action in exact), "")
 
 
-def recovery_action(number: int | None, words: str) -> str:
+def recovery_action(number: int | None, text: str) -> str:
     """What an Xid 154 asks for. An action we do not know is one for support, never for no one."""
     if number in RECOVERY_ACTIONS:
         return RECOVERY_ACTIONS[number]
-    fitting = [word for word in RECOVERY_WORDS if word in words.lower()]
+    fitting = [word for word in RECOVERY_WORDS if word in text.lower()]
     return RECOVERY_WORDS[max(fitting, key=len)] if fitting else CONTACT_SUPPORT
 
 

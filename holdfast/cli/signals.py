@@ -39,7 +39,7 @@ def signals(
     else:
         for row in rows:
             typer.echo(f"{row['subject']}  {row['name']}  {row['value']}")
-    _say_blind(history)
+    _print_blind(history)
 
 
 def _only_sysfs(settings: Settings, root: str) -> Settings:
@@ -55,6 +55,6 @@ def _only_sysfs(settings: Settings, root: str) -> Settings:
     )
 
 
-def _say_blind(history: History) -> None:
+def _print_blind(history: History) -> None:
     for source, reason in sorted(history.blind_sources().items()):
         sys.stderr.write(f"{source}: {reason}\n")

@@ -132,7 +132,7 @@ class ConfigTable:
             raise self.wrong(key, f"expected {least:g} to {most:g}, found {value!r}")
         return float(value)
 
-    def whole(self, key: str, default: int | None = None, least: int = 0, most: int = 10**9) -> int:
+    def integer(self, key: str, default: int | None = None, least: int = 0, most: int = 10**9) -> int:
         value = self.number(key, default, least, most)
         if value != int(value):
             raise self.wrong(key, f"expected a whole number, found {value!r}")

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.model.topology import Edge
 from holdfast.seams.rules.device_slow import SEAM as DEVICE
-from holdfast.seams.rules.fabric_load import _pace
+from holdfast.seams.rules.fabric_load import _speed
 from holdfast.seams.rules.pools_path import SEAM as POOLS
 from holdfast.seams.rules.software_rollout import SEAM as ROLLOUT
 from holdfast.seams.rules.storage_service import SEAM as SERVICE
@@ -150,9 +150,9 @@ FAR = linked(Edge("runs_on", "node/n12", "job/b"))
         ("a step that takes no time", of(without(MADE), change(STEP, times=0.0)), 1.0),
     ],
 )  # fmt: skip
-def test_how_much_of_their_pace_the_jobs_below_a_leaf_have(quiet: Any, why: str, make: Make, pace: float) -> None:
+def test_how_much_of_their_pace_the_jobs_below_a_leaf_have(quiet: Any, why: str, make: Make, speed: float) -> None:
     make(quiet)
-    assert _pace(quiet.scene, "switch/leaf1") == pytest.approx(pace, rel=1e-4), why
+    assert _speed(quiet.scene, "switch/leaf1") == pytest.approx(speed, rel=1e-4), why
 
 
 def _rollout(*numbers: int, at: float, version: str = "d1", kind: str = "driver_rollout") -> Make:

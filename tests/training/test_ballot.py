@@ -64,7 +64,7 @@ class Keepers(RuleBasedStateMachine):
     def say(self, rank: int, newest: int, holds: int) -> None:
         share = self.shares[rank]
         held, was_open = share.holds, share.open
-        if share.heed(self.ballot.vote(rank, newest, holds)):
+        if share.apply_note(self.ballot.vote(rank, newest, holds)):
             self.written.setdefault(held, set()).add(rank)
         elif was_open and not share.open:
             self.left.setdefault(held, set()).add(rank)
@@ -97,7 +97,7 @@ class Keepers(RuleBasedStateMachine):
                 share.offer(step)
             for _ in range(2):
                 for rank, share in enumerate(shares):
-                    share.heed(ballot.vote(rank, share.newest, share.holds))
+                    share.apply_note(ballot.vote(rank, share.newest, share.holds))
         assert [(share.holds, share.chosen) for share in shares] == [(newest + 2, True)] * WORLD
 
 

@@ -10,7 +10,7 @@ import torch
 from holdfast.training.checkpoint.format import shard
 from holdfast.training.checkpoint.format.encoding import encode
 from holdfast.training.checkpoint.keeper.flush import Flushing
-from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.pacing import RateLimit
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from holdfast.training.checkpoint.storage import storage
 from holdfast.training.checkpoint.storage.target import rank_folder
@@ -26,7 +26,7 @@ def copy_of(store: ShardStore, rank: int, attempt: str, value: float) -> Copy:
 
 def test_what_another_run_wrote_of_a_partner_does_not_count_as_written(tmp_path: Path) -> None:
     store, troubles = ShardStore(1 << 20), dict[str, str]()
-    flushing = Flushing(tmp_path, store, troubles, Pace(0))
+    flushing = Flushing(tmp_path, store, troubles, RateLimit(0))
     flushing.expect(0)
     for rank in (0, 1):
         before = copy_of(store, rank, "before", 1.0)
@@ -44,7 +44,7 @@ def test_what_another_run_wrote_of_a_partner_does_not_count_as_written(tmp_path:
 
 def test_a_copy_that_was_written_over_is_not_stored(tmp_path: Path) -> None:
     store = ShardStore(1 << 20)
-    flushing = Flushing(tmp_path, store, {}, Pace(0))
+    flushing = Flushing(tmp_path, store, {}, RateLimit(0))
     copy = copy_of(store, 0, "now", 1.0)
     store.add(copy)
     store.add(copy_of(store, 0, "later", 2.0))
@@ -56,7 +56,7 @@ def test_storage_that_hangs_takes_one_buffer_and_a_flush_ends_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, troubles, tried = ShardStore(1 << 20), dict[str, str](), queue.SimpleQueue[bool]()
-    flushing = Flushing(tmp_path, store, troubles, Pace(0))
+    flushing = Flushing(tmp_path, store, troubles, RateLimit(0))
     flushing.expect(0)
     reached, released = threading.Event(), threading.Event()
     first = copy_of(store, 0, "first", 1.0)
@@ -85,7 +85,7 @@ def test_a_flush_that_hangs_itself_is_not_waited_for_longer_than_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, troubles = ShardStore(1 << 20), dict[str, str]()
-    flushing = Flushing(tmp_path, store, troubles, Pace(0))
+    flushing = Flushing(tmp_path, store, troubles, RateLimit(0))
     copy, released = copy_of(store, 0, "now", 1.0), threading.Event()
     monkeypatch.setattr(copy.pages, "digest", lambda size: released.wait() and copy.digest)
     store.add(copy)
@@ -99,7 +99,7 @@ def test_what_no_one_foresaw_is_reported_and_the_next_copy_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, troubles, tried = ShardStore(1 << 20), dict[str, str](), queue.SimpleQueue[bool]()
-    flushing = Flushing(tmp_path, store, troubles, Pace(0))
+    flushing = Flushing(tmp_path, store, troubles, RateLimit(0))
     copy = copy_of(store, 0, "now", 1.0)
     with monkeypatch.context() as now:
         now.setattr(copy.pages, "digest", lambda size: dict[str, str]()["something new"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.runtime.job_secret import SecretError, job_secret
 from holdfast.training.checkpoint.format.increments import Sent, changed, marks_of
 from holdfast.training.checkpoint.keeper.memory import PART, Pages
-from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.pacing import RateLimit
 from holdfast.training.checkpoint.keeper.peers import Answerer, PeerConnection, PeerRefused
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
 from holdfast.training.checkpoint.keeper.site import runtime_folder
@@ -46,7 +46,7 @@ def answerer(store: ShardStore) -> Iterator[Answerer]:
 def test_a_copy_goes_to_a_partner_and_comes_back(answerer: Answerer, store: ShardStore) -> None:
     copy, mine = copy_of(1, 5), ShardStore(10_000)
     with PeerConnection(answerer.address, SECRET) as caller:
-        caller.put(copy, Pace(0))
+        caller.put(copy, RateLimit(0))
         assert [held.row() for held in store.held()] == [copy.row()]
         back = caller.get(1, 5, mine)
     assert back.pages.map[: back.size] == copy.pages.map[: copy.size]
@@ -61,16 +61,16 @@ def test_only_what_changed_travels_and_the_whole_is_checked(answerer: Answerer) 
     parts = changed(Sent(5, "run", first.size, marks_of(first)), second, marks_of(second))
     assert parts == [2]
     with PeerConnection(answerer.address, SECRET) as caller:
-        assert caller.put(first, Pace(0)) == first.size
-        assert caller.put(second, Pace(0), 5, parts) == PART
+        assert caller.put(first, RateLimit(0)) == first.size
+        assert caller.put(second, RateLimit(0), 5, parts) == PART
     held = {copy.step: copy for copy in store.held()}
     assert held[6].pages.map[: second.size] == second.pages.map[: second.size]
     held[6].pages.map[3] ^= 1  # what is built on is damaged: found by the hash of the whole
     third = replace(copy_of(1, 7, size=second.size), digest="0" * 32)
     with PeerConnection(answerer.address, SECRET) as caller, pytest.raises(PeerRefused, match="arrived damaged"):
-        caller.put(third, Pace(0), 6, [])
+        caller.put(third, RateLimit(0), 6, [])
     with PeerConnection(answerer.address, SECRET) as caller, pytest.raises(PeerRefused, match="not here to build on"):
-        caller.put(third, Pace(0), 2, [])
+        caller.put(third, RateLimit(0), 2, [])
     assert 7 not in {copy.step for copy in store.held()}
 
 
@@ -89,7 +89,7 @@ def test_a_partner_that_is_full_says_so_and_keeps_nothing(answerer: Answerer, st
         PeerConnection(answerer.address, SECRET) as caller,
         pytest.raises(PeerRefused, match="do not fit: 0 of 10000 are in use"),
     ):
-        caller.put(copy_of(1, 5, size=20_000), Pace(0))
+        caller.put(copy_of(1, 5, size=20_000), RateLimit(0))
     assert store.held() == []
 
 
@@ -100,13 +100,13 @@ def test_bytes_that_changed_on_the_way_are_not_kept(answerer: Answerer, store: S
         PeerConnection(answerer.address, SECRET) as caller,
         pytest.raises(PeerRefused, match="rank 1 step 5 arrived damaged"),
     ):
-        caller.put(copy, Pace(0))
+        caller.put(copy, RateLimit(0))
     assert store.held() == []
 
 
 def test_a_damaged_copy_at_the_partner_is_found_by_who_fetches_it(answerer: Answerer, store: ShardStore) -> None:
     with PeerConnection(answerer.address, SECRET) as caller:
-        caller.put(copy_of(1, 5), Pace(0))
+        caller.put(copy_of(1, 5), RateLimit(0))
         store.held()[0].pages.map[3] ^= 128
         with pytest.raises(WireError, match="arrived damaged"):
             caller.get(1, 5, ShardStore(10_000))
@@ -114,7 +114,7 @@ def test_a_damaged_copy_at_the_partner_is_found_by_who_fetches_it(answerer: Answ
 
 def test_a_other_is_not_listened_to(answerer: Answerer, store: ShardStore) -> None:
     with pytest.raises(WireError), PeerConnection(answerer.address, b"x" * 32) as caller:
-        caller.put(copy_of(1, 5), Pace(0))
+        caller.put(copy_of(1, 5), RateLimit(0))
     assert store.held() == []
 
 
@@ -130,7 +130,7 @@ def test_noise_on_the_port_changes_nothing(raw: bytes) -> None:
         while noisy.recv(4096):
             pass
     with PeerConnection(answerer.address, SECRET) as caller:
-        caller.put(copy_of(0, 1), Pace(0))
+        caller.put(copy_of(0, 1), RateLimit(0))
     assert len(store.held()) == 1
     answerer.close()
 
@@ -174,7 +174,7 @@ def test_what_counts_as_safe_is_not_written_over_before_it_does_no_more(store: S
 def test_a_partner_keeps_what_its_owner_called_safe(answerer: Answerer, store: ShardStore) -> None:
     def put(step: int, committed: int, safe: list[int]) -> None:
         with PeerConnection(answerer.address, SECRET) as caller:
-            caller.put(copy_of(1, step), Pace(0), bound={"committed": committed, "safe": safe})
+            caller.put(copy_of(1, step), RateLimit(0), bound={"committed": committed, "safe": safe})
 
     put(1, -1, [])
     put(2, 1, [])

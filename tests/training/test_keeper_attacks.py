@@ -12,7 +12,7 @@ import pytest
 from holdfast.training.checkpoint.format.message import pack
 from holdfast.training.checkpoint.keeper import peers, wire
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.pacing import RateLimit
 from holdfast.training.checkpoint.keeper.peers import MOST_STRANGERS, Answerer, PeerConnection
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from holdfast.training.checkpoint.keeper.wire import LENGTH, NONCE, TAG, Channel, WireError
@@ -78,7 +78,7 @@ def test_a_call_that_is_led_to_another_keeper_fails_on_both_sides(answerer: Answ
     """The caller means the relay's address: a keeper that answers there for another address is not the one meant."""
     relay = Relay(answerer.address)
     with pytest.raises(WireError), PeerConnection(f"127.0.0.1:{relay.port}", SECRET) as caller:
-        caller.put(copy_of(1, 5), Pace(0))
+        caller.put(copy_of(1, 5), RateLimit(0))
     assert store.held() == []
     relay.close()
 
@@ -214,7 +214,7 @@ def test_the_listener_survives_the_end_of_descriptors(answerer: Answerer, caplog
 def _works(answerer: Answerer) -> bool:
     try:
         with PeerConnection(answerer.address, SECRET) as caller:
-            caller.put(copy_of(1, 5), Pace(0))
+            caller.put(copy_of(1, 5), RateLimit(0))
     except OSError:
         return False
     return True

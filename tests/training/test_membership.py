@@ -194,7 +194,7 @@ def test_what_does_not_fit_in_host_memory_is_false_with_gpu_memory_too(
 
 def test_what_the_keeper_says_no_more_is_repaired_and_what_the_rank_knows_stays() -> None:
     troubles = Troubles()
-    troubles.say("placement", "two nodes share a rack")
+    troubles.report("placement", "two nodes share a rack")
     troubles.update({"storage of rank 0": "step 4 is not in storage", "partner n1": "gone"})
     troubles.update({"partner n1": "gone"})
     assert troubles.all() == {"placement": "two nodes share a rack", "partner n1": "gone"}

@@ -30,7 +30,7 @@ def saved(store: ShardStore, replication: Replication, step: int, touched: int) 
 
 def test_a_partner_no_one_knew_at_the_start_is_reported_and_the_next_run_has_copies_again() -> None:
     mine, theirs, troubles = ShardStore(1 << 30), ShardStore(1 << 30), dict[str, str]()
-    replication = Replication(mine, SECRET, Pace(0), troubles)
+    replication = Replication(mine, SECRET, RateLimit(0), troubles)
     replication.join(RunMembers("before", 1, "a", {"a": "127.0.0.1:1"}, ("b",), "a"))
     pages = mine.reserve(0, SIZE)
     copy = Copy(0, 1, "before", 1, SIZE, pages.digest(SIZE), pages)
@@ -46,7 +46,7 @@ def test_a_partner_no_one_knew_at_the_start_is_reported_and_the_next_run_has_cop
 
 def test_what_no_one_foresaw_is_reported_and_the_next_step_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     store, troubles = ShardStore(1 << 30), dict[str, str]()
-    replication = Replication(store, SECRET, Pace(0), troubles)
+    replication = Replication(store, SECRET, RateLimit(0), troubles)
     replication.join(RunMembers("run", 1, "a", {"a": "127.0.0.1:1"}, (), "a"))
     with monkeypatch.context() as now:
         now.setattr(store, "protect", lambda rank, step: dict[str, str]()["something new"])
@@ -62,7 +62,7 @@ def test_what_no_one_foresaw_is_reported_and_the_next_step_is_committed(monkeypa
 def test_a_partner_gets_what_changed_and_everything_where_it_lost_its_base() -> None:
     mine, theirs, troubles = ShardStore(1 << 30), ShardStore(1 << 30), dict[str, str]()
     answerer = Answerer("127.0.0.1", 0, SECRET, theirs, lambda message: {})
-    replication = Replication(mine, SECRET, Pace(0), troubles)
+    replication = Replication(mine, SECRET, RateLimit(0), troubles)
     replication.join(RunMembers("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
     sent = [0] + [saved(mine, replication, step, touched) for step, touched in ((1, 1), (2, 1), (3, 2), (4, 8))]
     assert [after - before for before, after in pairwise(sent)] == [SIZE, PART, 2 * PART, SIZE]
@@ -76,9 +76,9 @@ def test_a_partner_gets_what_changed_and_everything_where_it_lost_its_base() -> 
 
 def test_a_copy_that_is_to_be_thrown_away_counts_no_more_unless_it_is_committed() -> None:
     counting, other = ShardStore(1 << 30), ShardStore(1 << 30)
-    counter = Replication(counting, SECRET, Pace(0), {})
+    counter = Replication(counting, SECRET, RateLimit(0), {})
     answerer = Answerer("127.0.0.1", 0, SECRET, counting, counter.notice)
-    helper = Replication(other, SECRET, Pace(0), {})
+    helper = Replication(other, SECRET, RateLimit(0), {})
     addresses = {"a": answerer.address, "b": "127.0.0.1:1"}
     counter.join(RunMembers("run", 2, "a", addresses, (), "a"))
     helper.join(RunMembers("run", 2, "b", addresses, (), "a"))
@@ -103,7 +103,7 @@ def test_a_copy_that_is_to_be_thrown_away_counts_no_more_unless_it_is_committed(
 
 def test_where_no_one_answers_what_counts_as_safe_stays() -> None:
     store = ShardStore(1 << 30)
-    replication = Replication(store, SECRET, Pace(0), {})
+    replication = Replication(store, SECRET, RateLimit(0), {})
     replication.join(RunMembers("run", 2, "b", {"a": "127.0.0.1:1"}, (), "a"))
     store.protect(1, 5)
     assert not replication.withdraw(1)
@@ -112,11 +112,11 @@ def test_where_no_one_answers_what_counts_as_safe_stays() -> None:
 
 def test_a_keeper_that_was_started_at_another_address_is_found_there() -> None:
     moved, other, troubles = ShardStore(1 << 30), ShardStore(1 << 30), dict[str, str]()
-    listening = Replication(other, SECRET, Pace(0), troubles)
+    listening = Replication(other, SECRET, RateLimit(0), troubles)
     answerer = Answerer("127.0.0.1", 0, SECRET, other, listening.notice)
     addresses = {"a": "127.0.0.1:1", "b": answerer.address}
     listening.join(RunMembers("run", 2, "b", addresses, ("a",), "a"))
-    started_again = Replication(moved, SECRET, Pace(0), {})
+    started_again = Replication(moved, SECRET, RateLimit(0), {})
     started_again.join(RunMembers("run", 2, "a", {**addresses, "a": "127.0.0.1:7"}, ("b",), "a"))
     started_again.announce("127.0.0.1:7")
 

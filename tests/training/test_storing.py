@@ -16,7 +16,7 @@ from holdfast.training.checkpoint.format import shard
 from holdfast.training.checkpoint.format.encoding import encode
 from holdfast.training.checkpoint.keeper import storing
 from holdfast.training.checkpoint.keeper.flush import Flushing
-from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.pacing import RateLimit
 from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.replication import Replication, RunMembers
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
@@ -39,9 +39,9 @@ class Node:
     def __init__(self, rank: int, folder: Path, rate: float) -> None:
         self.rank, self.folder = rank, folder
         self.store, self.troubles = ShardStore(1 << 20), dict[str, str]()
-        self.replication = Replication(self.store, SECRET, Pace(0), self.troubles)
+        self.replication = Replication(self.store, SECRET, RateLimit(0), self.troubles)
         self.answerer = Answerer("127.0.0.1", 0, SECRET, self.store, self.replication.notice)
-        self.flushing = Flushing(folder, self.store, self.troubles, Pace(rate))
+        self.flushing = Flushing(folder, self.store, self.troubles, RateLimit(rate))
         self.flushing.expect(rank)
         self.storing = Storing(self.store, self.flushing, self.replication.ask, self.troubles)
 
@@ -119,7 +119,7 @@ class Lonely:
 
     def __post_init__(self) -> None:
         self.store = ShardStore(1 << 20)
-        self.flushing = Flushing(self.folder, self.store, self.troubles, Pace(0))
+        self.flushing = Flushing(self.folder, self.store, self.troubles, RateLimit(0))
         self.storing = Storing(self.store, self.flushing, self.ask, self.troubles)
         self.flushing.expect(0)
         self.storing.begin("run")

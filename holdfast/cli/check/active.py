@@ -22,7 +22,7 @@ GOOD = (Health.PASS, Health.NOT_APPLICABLE)
 def progress(shown: bool) -> Iterator[Notify]:
     """A progress bar on stderr if that is a terminal; one step per probe."""
     if not shown or not sys.stderr.isatty():
-        yield lambda probe, words: None
+        yield lambda probe, text: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -32,9 +32,9 @@ def progress(shown: bool) -> Iterator[Notify]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=len(names) + 1)
 
-        def notify(probe: str, words: str) -> None:
+        def notify(probe: str, text: str) -> None:
             done = names.index(probe) + 1 if probe in names else 1
-            bar.update(task, completed=done, description=f"{probe} {words}".strip())
+            bar.update(task, completed=done, description=f"{probe} {text}".strip())
 
         yield notify
 

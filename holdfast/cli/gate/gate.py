@@ -36,12 +36,12 @@ class GateAnswer:
 
 def main(argv: list[str]) -> int:
     if "--help" in argv or "-h" in argv:
-        _say(1, USAGE)
+        _print(1, USAGE)
         return 0
     try:
         options = parse(argv)
     except Usage as error:
-        _say(2, f"holdfast gate: {error}; see holdfast gate --help\n")
+        _print(2, f"holdfast gate: {error}; see holdfast gate --help\n")
         return USAGE_ERROR
     try:
         return _run(options)
@@ -98,7 +98,7 @@ def _ask_controller(options: GateOptions) -> str | None:
     except admission.AdmissionUnanswered as error:
         # The safe answer: the controller's last answer, and only a node that passed a full test since its last use.
         options.tested = True
-        _say(2, f"holdfast gate: {error}; the mark of the last full test decides\n")
+        _print(2, f"holdfast gate: {error}; the mark of the last full test decides\n")
         return None
 
 
@@ -217,9 +217,9 @@ def _drain(answer: GateAnswer) -> str:
 def _report(options: GateOptions, answer: GateAnswer, allowed: bool, code: int, note: str) -> None:
     text = answer.health if answer.health == "pass" else f"{answer.health}: {answer.check}: {answer.reason}"
     if note:
-        _say(2, f"holdfast gate: {text}; {note}\n")
+        _print(2, f"holdfast gate: {text}; {note}\n")
     if not options.json:
-        _say(1, text + "\n")
+        _print(1, text + "\n")
         return
     document = {
         "health": answer.health,
@@ -230,7 +230,7 @@ def _report(options: GateOptions, answer: GateAnswer, allowed: bool, code: int, 
         "age_seconds": answer.age,
         "note": note,
     }
-    _say(1, json.dumps(document) + "\n")
+    _print(1, json.dumps(document) + "\n")
 
 
 def _say(handle: int, text: str) -> None:

@@ -124,8 +124,8 @@ def _exposed(exposure: Document | None, out: Any) -> None:
         return
     since = "no checkpoint was reported" if exposure["saved_step"] < 0 else f"step {exposure['saved_step']} is safe"
     tokens = f", {exposure['tokens']:,.0f} tokens" if exposure["tokens"] else ""
-    words = f"{count(exposure['steps'], 'step')}, {exposure['gpu_hours']:.3f} GPU-hours{tokens}"
-    out.print(f"a failure now would lose {words} ({since})")
+    text = f"{count(exposure['steps'], 'step')}, {exposure['gpu_hours']:.3f} GPU-hours{tokens}"
+    out.print(f"a failure now would lose {text} ({since})")
 
 
 def _seconds(value: float | None) -> str:

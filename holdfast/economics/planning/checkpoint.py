@@ -128,14 +128,14 @@ def _tiers(run: PlannedRun, memory: MemoryTier) -> list[Figure]:
     plan = tiers.schedule
     shown = ", ".join(f"{name} every {time(every)}" for name, every in plan.intervals.items())
     verdict = "worth it" if tiers.memory_wins else "not worth it"
-    words = (
+    text = (
         f"{percent(1 - tiers.with_memory)} productive, {percent(max(0.0, 1 - tiers.storage_only))} without: {verdict}"
     )
-    words += "" if plan.valid else "  (outside its validity: `holdfast simulate` it)"
+    text += "" if plan.valid else "  (outside its validity: `holdfast simulate` it)"
     return [
         Figure("memory_tier_intervals_seconds", plan.intervals, "with a memory tier", shown),
         Figure("memory_tier_multiples", list(plan.multiples)),
-        Figure("memory_tier_ettr", 1 - tiers.with_memory, "  first order", words),
+        Figure("memory_tier_ettr", 1 - tiers.with_memory, "  first order", text),
         Figure("memory_tier_valid", plan.valid),
         Figure("memory_wins", tiers.memory_wins),
     ]

@@ -37,8 +37,8 @@ def _ageing(lives: Sequence[Lifetime]) -> list[Figure]:
         shape = fit_weibull(lives).shape
     except BadNumber:
         return []
-    words = "below 1, parts fail early" if shape < 1 else "above 1, they wear or have a defect that came with the years"
-    return [Figure("weibull_shape", shape, "Weibull shape of the lifetimes", f"{shape:.3g}: {words}")]
+    text = "below 1, parts fail early" if shape < 1 else "above 1, they wear or have a defect that came with the years"
+    return [Figure("weibull_shape", shape, "Weibull shape of the lifetimes", f"{shape:.3g}: {text}")]
 
 
 def _difference(lives: Sequence[Lifetime], against: Sequence[Lifetime]) -> list[Figure]:

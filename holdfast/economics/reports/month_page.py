@@ -72,14 +72,12 @@ def _incidents(month: Month) -> list[str]:
         return ["<h2>What incidents cost</h2>", "<p>No incident with a price lay in this month.</p>"]
     whole = sum(one.total for one in month.incidents)
     slip = [one.slip for one in month.incidents if one.slip is not None]
-    words = f"{len(month.incidents)} incidents cost {money(whole)}"
-    words += (
-        f", {money(sum(slip))} of it for slip of milestones." if slip else "; no value of a day was given for slip."
-    )
+    text = f"{len(month.incidents)} incidents cost {money(whole)}"
+    text += f", {money(sum(slip))} of it for slip of milestones." if slip else "; no value of a day was given for slip."
     coming = forecast(month.incidents, month.begin, month.end, month.month_end)
     if coming is not None:
-        words += f" If the month goes on like this, it will be {money(coming)}."
-    parts = ["<h2>What incidents cost</h2>", f"<p>{words}</p>"]
+        text += f" If the month goes on like this, it will be {money(coming)}."
+    parts = ["<h2>What incidents cost</h2>", f"<p>{text}</p>"]
     for title, of in (("cause", lambda one: one.kind), ("owner", lambda one: one.owner)):
         parts.append(f"<h3>By {title}</h3>")
         rows = [
@@ -153,12 +151,12 @@ def _claims(month: Month) -> list[str]:
         return ["<h2>Claims</h2>", f"<p>No agreement of the price sheet is missed by any node{blind}.</p>"]
     total = sum(claim.credit for _, claim in month.claims)
     shown = month.claims[:MOST_EVIDENCE]
-    words = f"{_nodes(len(month.claims))} {money(total)} if it is claimed; {money(month.whole.lost)} were lost."
+    text = f"{_nodes(len(month.claims))} {money(total)} if it is claimed; {money(month.whole.lost)} were lost."
     if len(shown) < len(month.claims):
-        words += f" The {len(shown)} largest are shown; --json has all."
+        text += f" The {len(shown)} largest are shown; --json has all."
     head = ("supplier", "node", "seen (UTC)", "claim until", "uptime", "credit")
     rows = [_claim(supplier, claim) for supplier, claim in shown]
-    return ["<h2>Evidence for claims</h2>", f"<p>{words}</p>", page.table(head, rows, 2)]
+    return ["<h2>Evidence for claims</h2>", f"<p>{text}</p>", page.table(head, rows, 2)]
 
 
 def _nodes(number: int) -> str:

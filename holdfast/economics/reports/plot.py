@@ -124,8 +124,8 @@ def _grid(chart: PlanChart, frame: Frame) -> list[str]:
     return lines
 
 
-def _text(x: float, y: float, words: str, anchor: str, more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {more}>{escape(words)}</text>'
+def _text(x: float, y: float, message: str, anchor: str, more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {more}>{escape(message)}</text>'
 
 
 def _png(chart: PlanChart, target: Path) -> None:

@@ -63,7 +63,7 @@ def _supplier(table: ConfigTable) -> Supplier:
     made = Supplier(
         name=name,
         price=table.number("price_per_gpu_hour", None, 0.0, 1e6),
-        gpus_per_node=table.whole("gpus_per_node", 8, 1, 10_000),
+        gpus_per_node=table.integer("gpus_per_node", 8, 1, 10_000),
         nodes=nodes,
         agreement=_agreement(table, name),
     )
@@ -72,7 +72,7 @@ def _supplier(table: ConfigTable) -> Supplier:
 
 
 def _agreement(table: ConfigTable, name: str) -> Agreement | None:
-    tiers, days = table.raw("sla", []), table.whole("claim_days", 30, 1, 3650)
+    tiers, days = table.raw("sla", []), table.integer("claim_days", 30, 1, 3650)
     wanted = "expected a list such as [{ uptime = 0.999, credit = 0.1 }]"
     if not isinstance(tiers, list):
         raise table.wrong("sla", f"{wanted}, found {tiers!r}")

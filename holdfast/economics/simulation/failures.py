@@ -27,7 +27,7 @@ class Failure:
     number: int = 0  # of the strikes so far
     used: int = 0
 
-    def lot(self) -> float:
+    def draw(self) -> float:
         """The next number; from the first again when a long run has used them up."""
         self.used += 1
         return self.rng[(self.used - 1) % len(self.rng)]
@@ -46,8 +46,8 @@ class Failures:
         self._rate = _certain(hazard, streams(f"rate/{hazard.name}"))
         self._renewed: dict[int, float] = {}
         self._own: dict[int, Draws] = {}
-        lot = streams(f"lemons/{hazard.name}")  # the name seeds the stream: published figures depend on it
-        self._lemons = _by_lot(self._units, hazard.repeat_offender_share, lot)
+        draw = streams(f"lemons/{hazard.name}")  # the name seeds the stream: published figures depend on it
+        self._repeat_offenders = _by_draw(self._units, hazard.repeat_offender_share, draw)
         if hazard.shape == 1:
             self._begin_constant()
         else:
@@ -63,7 +63,7 @@ class Failures:
         hazard = self._hazard
         if unit in self._renewed:
             return 1.0
-        times = hazard.repeat_offender_times if unit in self._lemons else 1.0
+        times = hazard.repeat_offender_times if unit in self._repeat_offenders else 1.0
         return times * hazard.batch_times if unit < hazard.batch_share * self._units else times
 
     def _begin_constant(self) -> None:
@@ -116,7 +116,7 @@ class Failures:
         return self._own[unit]
 
 
-def _by_lot(units: int, share: float, draws: Draws) -> frozenset[int]:
+def _by_draw(units: int, share: float, draws: Draws) -> frozenset[int]:
     """So large a share, each unit with the same chance."""
     return frozenset(unit for unit in range(units) if draws.random() < share) if share else frozenset()
 

@@ -82,7 +82,7 @@ class JobRun:
     def _stage_seconds(self, rng: Failure | None, *stages: Spread) -> float:
         """The failure that stopped it supplies the random numbers; a first start uses the job's own."""
         self._rng = rng
-        draw = rng.lot if rng is not None else self._draws.random
+        draw = rng.draw if rng is not None else self._draws.random
         seconds = 0.0
         for stage in stages:
             seconds += stage.at(draw())

@@ -21,16 +21,16 @@ class Silent:
         fleet: SimulatedFleet,
         clock: Clock,
         job_of: dict[int, JobRun],
-        set_pace: Callable[[JobRun], None],
+        set_speed: Callable[[JobRun], None],
         take_out: Callable[[int, Failure | PlannedMaintenance, str], None],
         interrupt: Callable[[JobRun, Failure, dict[int, Any]], None],
     ) -> None:
         self._fleet, self._clock, self._job_of = fleet, clock, job_of
-        self._set_pace, self._take_out, self._interrupt = set_pace, take_out, interrupt
+        self._set_speed, self._take_out, self._interrupt = set_speed, take_out, interrupt
         self._slow: dict[int, dict[int, Failure]] = {}  # node -> what slows it
         self._corrupt: dict[int, Failure] = {}
 
-    def pace(self, run: JobRun) -> float:
+    def speed(self, run: JobRun) -> float:
         """That of the slowest node."""
         slowed = (by for node, by in self._slow.items() if node in run.nodes)
         return min((one.hazard.speed for by in slowed for one in by.values()), default=1.0)
@@ -58,15 +58,15 @@ class Silent:
     def slow_down(self, failure: Failure, nodes: list[int]) -> None:
         for node in nodes:
             self._slow.setdefault(node, {})[failure.number] = failure
-        self._pace_anew(nodes)
+        self._set_speed_again(nodes)
         who: Slow = (failure, nodes)
-        self._clock.after(failure.hazard.noticed.at(failure.lot()), self._slow_noticed, who)
+        self._clock.after(failure.hazard.noticed.at(failure.draw()), self._slow_noticed, who)
         if failure.hazard.lasts is not None:
-            self._clock.after(failure.hazard.lasts.at(failure.lot()), self._slow_over, who)
+            self._clock.after(failure.hazard.lasts.at(failure.draw()), self._slow_over, who)
 
-    def _pace_anew(self, nodes: list[int]) -> None:
+    def _set_speed_again(self, nodes: list[int]) -> None:
         for run in {id(run): run for node in nodes if (run := self._job_of.get(node))}.values():
-            self._set_pace(run)
+            self._set_speed(run)
 
     def _slow_noticed(self, who: Slow) -> None:
         """The rules decide: bear it, or take the node out. One that its loop slows is not blamed."""
@@ -86,7 +86,7 @@ class Silent:
             self._take_out(node, why, "")
             return
         run.leaving[node] = why
-        self._set_pace(run)
+        self._set_speed(run)
 
     def _slow_over(self, who: Slow) -> None:
         failure, nodes = who
@@ -94,7 +94,7 @@ class Silent:
             known = self._forget(node, failure.number)
             if known and self._fleet.histories[node].state.life.degraded_by == failure.hazard.name:
                 self._fleet.happen(node, _H.RECOVERED, failure.hazard.name)
-        self._pace_anew(nodes)
+        self._set_speed_again(nodes)
 
     def corrupt(self, failure: Failure, node: int) -> None:
         if node in self._corrupt:
@@ -104,7 +104,7 @@ class Silent:
         if run is not None and run.phase is Phase.RUNNING:
             run.settle(self._clock.now)
             run.clean.setdefault(node, run.work.storage)
-        self._clock.after(failure.hazard.noticed.at(failure.lot()), self._corruption_noticed, (failure, node))
+        self._clock.after(failure.hazard.noticed.at(failure.draw()), self._corruption_noticed, (failure, node))
 
     def _corruption_noticed(self, who: tuple[Failure, int]) -> None:
         failure, node = who

@@ -4,7 +4,7 @@ from holdfast.economics.simulation.clock import Clock
 from holdfast.economics.simulation.failures import Failure, Failures
 from holdfast.economics.simulation.fleet import SimulatedFleet
 from holdfast.economics.simulation.job_run import JobRun, Phase
-from holdfast.economics.simulation.mending import Mending
+from holdfast.economics.simulation.repairs import Repairs
 from holdfast.economics.simulation.rules import Rules
 from holdfast.economics.simulation.scenario import Effect, PlannedMaintenance, Scenario
 from holdfast.economics.simulation.scheduler import SimulatedScheduler
@@ -21,11 +21,11 @@ class World:
         self.clock = Clock(scenario.cluster.seconds)
         self.fleet = SimulatedFleet(scenario.cluster, self.clock, rules)
         self.runs = [JobRun(job, streams(f"job/{job.name}")) for job in scenario.jobs]
-        self.mending = Mending(scenario.repair, self.fleet, self.clock, self._returned, self._strike, self._renewed)
-        self.scheduler = SimulatedScheduler(self.runs, self.fleet, self.clock, self.mending.clean_and_test, self._go)
+        self.repairs = Repairs(scenario.repair, self.fleet, self.clock, self._returned, self._strike, self._renewed)
+        self.scheduler = SimulatedScheduler(self.runs, self.fleet, self.clock, self.repairs.clean_and_test, self._go)
         self.job_of = self.scheduler.job_of
         self.strikes = 0
-        self.silent = Silent(self.fleet, self.clock, self.job_of, self._set_pace, self._take_out, self._interrupt)
+        self.silent = Silent(self.fleet, self.clock, self.job_of, self._set_speed, self._take_out, self._interrupt)
         self._next_maintained = 0
         self._sources = {
             hazard.name: Failures(hazard, scenario.cluster, self.clock, streams, self._strike)
@@ -73,7 +73,7 @@ class World:
         run = self.job_of.get(node)
         if run is None:
             if failure.hazard.takes_node:
-                self.mending.fail(node, failure, "")
+                self.repairs.fail(node, failure, "")
         elif not (node in run.leaving and run.phase is Phase.STOPPED):
             self._interrupt(run, failure, {node: failure} if failure.hazard.takes_node else {})
 
@@ -104,7 +104,7 @@ class World:
 
     def _take_out(self, node: int, why: Failure | PlannedMaintenance, job: str) -> None:
         if isinstance(why, Failure):
-            self.mending.fail(node, why, job)
+            self.repairs.fail(node, why, job)
         else:
             self._work_on(node, why, job)
 
@@ -112,12 +112,12 @@ class World:
         run.become(Phase.RUNNING, self.clock.now)
         run.from_memory = False
         self.silent.join(run)
-        self._set_pace(run)
+        self._set_speed(run)
 
-    def _set_pace(self, run: JobRun) -> None:
+    def _set_speed(self, run: JobRun) -> None:
         """At the pace of the slowest; then what comes next by itself: the end, or leaving somebody behind."""
         run.settle(self.clock.now)
-        run.work.speed = self.silent.pace(run)
+        run.work.speed = self.silent.speed(run)
         if run.phase is not Phase.RUNNING:
             return
         run.epoch += 1
@@ -156,11 +156,11 @@ class World:
         for run in hit.values():
             self._interrupt(run, failure, {})
         lasts = failure.hazard.lasts or self.scenario.repair.time
-        self.clock.after(lasts.at(failure.lot()), self._outage_over, nodes)
+        self.clock.after(lasts.at(failure.draw()), self._outage_over, nodes)
 
     def _outage_over(self, nodes: list[int]) -> None:
         for node in nodes:
-            self.mending.clean_and_test(node)
+            self.repairs.clean_and_test(node)
 
     # Planned work
 
@@ -182,4 +182,4 @@ class World:
 
     def _worked_on(self, node: int) -> None:
         self.fleet.happen(node, _H.RELEASE)
-        self.mending.clean_and_test(node)
+        self.repairs.clean_and_test(node)

@@ -103,22 +103,22 @@ def _sentences(top: Table, key: str) -> tuple[str, ...]:
 
 
 def _cluster(table: Table) -> s.Cluster:
-    per_node = table.whole("gpus_per_node", 8, 1, 10_000)
-    nodes = table.whole("nodes", None if "gpus" not in table else 0, 0, 2_000_000)
+    per_node = table.integer("gpus_per_node", 8, 1, 10_000)
+    nodes = table.integer("nodes", None if "gpus" not in table else 0, 0, 2_000_000)
     if "gpus" in table:
         if nodes:
             raise table.wrong("gpus", "says the same as nodes: expected one of them")
-        nodes = -(-table.whole("gpus", None, 1, 16_000_000) // per_node)
+        nodes = -(-table.integer("gpus", None, 1, 16_000_000) // per_node)
     if nodes < 1:
         raise table.wrong("nodes", "expected 1 or more")
     made = s.Cluster(
-        nodes=nodes + table.whole("spares", 0),
+        nodes=nodes + table.integer("spares", 0),
         gpus_per_node=per_node,
         days=table.number("days", 30.0, 1e-3, 36_500),
-        nodes_per_rack=table.whole("nodes_per_rack", 8, 1),
-        racks_per_loop=table.whole("racks_per_loop", 8, 1),
-        nodes_per_leaf=table.whole("nodes_per_leaf", 16, 1),
-        racks_per_feed=table.whole("racks_per_feed", 16, 1),
+        nodes_per_rack=table.integer("nodes_per_rack", 8, 1),
+        racks_per_loop=table.integer("racks_per_loop", 8, 1),
+        nodes_per_leaf=table.integer("nodes_per_leaf", 16, 1),
+        racks_per_feed=table.integer("racks_per_feed", 16, 1),
     )
     table.done()
     return made
@@ -128,7 +128,7 @@ def _repair(document: Document, top: Table) -> s.Repair:
     table = Table(document, top.raw("repair", {}), "repair")
     usual = s.Repair()
     made = s.Repair(
-        crews=table.whole("crews", usual.crews, 1),
+        crews=table.integer("crews", usual.crews, 1),
         time=table.spread("time") or usual.time,
         reset=table.spread("reset") or usual.reset,
         reboot=table.spread("reboot") or usual.reboot,
@@ -145,7 +145,7 @@ def _repair(document: Document, top: Table) -> s.Repair:
 
 def _part(table: Table) -> s.SparePart:
     made = s.SparePart(
-        name=table.name(), stock=table.whole("stock", 0), lead=table.spread("lead") or s.SparePart(name="").lead
+        name=table.name(), stock=table.integer("stock", 0), lead=table.spread("lead") or s.SparePart(name="").lead
     )
     table.done()
     return made
@@ -154,7 +154,7 @@ def _part(table: Table) -> s.SparePart:
 def _maintenance(table: Table) -> s.PlannedMaintenance:
     made = s.PlannedMaintenance(
         every=table.seconds("every"),
-        nodes=table.whole("nodes", None, 1),
+        nodes=table.integer("nodes", None, 1),
         lasts=fixed(table.seconds("lasts")),
     )
     if made.every < LEAST_EVERY:
@@ -177,7 +177,7 @@ def _jobs(document: Document, top: Table, cluster: s.Cluster) -> tuple[s.Simulat
 
 
 def _job(table: Table, checkpoints: s.Checkpoints, restart: s.RestartStages, cluster: s.Cluster) -> s.SimulatedJob:
-    nodes = table.whole("nodes", None, 1)
+    nodes = table.integer("nodes", None, 1)
     if nodes > cluster.nodes:
         raise table.wrong("nodes", f"{nodes} are more than the {cluster.nodes} of the cluster: it could never start")
     made = s.SimulatedJob(
@@ -185,7 +185,7 @@ def _job(table: Table, checkpoints: s.Checkpoints, restart: s.RestartStages, clu
         nodes=nodes,
         checkpoints=checkpoints,
         restart=restart,
-        priority=table.whole("priority", 0, -1000, 1000),
+        priority=table.integer("priority", 0, -1000, 1000),
         work=table.seconds("work") if "work" in table else None,
         submitted=table.seconds("submitted", "0s"),
     )

@@ -147,5 +147,5 @@ def _console(directory: str) -> list[ControllerRouterHandler]:
 
 @get("/", include_in_schema=False)
 async def _no_console() -> Response[str]:
-    words = "The console is not built here; the API is at /schema, its document at /schema/openapi.json.\n"
-    return Response(words, media_type=MediaType.TEXT)
+    text = "The console is not built here; the API is at /schema, its document at /schema/openapi.json.\n"
+    return Response(text, media_type=MediaType.TEXT)

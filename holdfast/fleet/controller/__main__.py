@@ -43,7 +43,7 @@ def main() -> int:
     for chatty in ("alembic", "httpx", "httpcore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     try:
-        serve(load(options.config), _say)
+        serve(load(options.config), _print)
     except SettingsError as error:
         return _refuse(str(error), USAGE_ERROR)
     except StoreError as error:
@@ -51,7 +51,7 @@ def main() -> int:
     return 0
 
 
-def _say(address: str) -> None:
+def _print(address: str) -> None:
     sys.stdout.write(f"{address}\n")
     sys.stdout.flush()
 

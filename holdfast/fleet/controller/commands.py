@@ -107,8 +107,8 @@ def note_ticket(
     ticket = PartTicket(ask.ticket, ask.state, ask.part, by=caller.name, at=transaction.now, note=ask.note)
     record = assets.note_ticket(transaction.store.asset_record_in_batch(node), ticket)
     transaction.store.save_asset_record(node, record, transaction.now)
-    words = f"{ask.ticket} {ask.state}{f' for {ask.part}' if ask.part else ''}{f': {ask.note}' if ask.note else ''}"
-    transaction.audit.append(_entry(transaction, caller.name, caller.role, "ticket", node, "done", words))
+    text = f"{ask.ticket} {ask.state}{f' for {ask.part}' if ask.part else ''}{f': {ask.note}' if ask.note else ''}"
+    transaction.audit.append(_entry(transaction, caller.name, caller.role, "ticket", node, "done", text))
     return record
 
 
@@ -210,9 +210,9 @@ def forget_node(
     if life.stage is not Stage.REMOVED:
         raise Problem(409, f"{node} is {life.stage.value}: remove it first, then forget it", code="not_removed")
     event = NodeEvent(kind=EventKind.REMOVE, cause="operator", reason=request.reason, by=caller.name)
-    words = f"forgotten: {request.reason}"
+    text = f"forgotten: {request.reason}"
     transition = Transition(
-        node=node, at=transaction.now, before=life.stage, after=life.stage, event=event, reason=words
+        node=node, at=transaction.now, before=life.stage, after=life.stage, event=event, reason=text
     )
     transaction.decide([LifecycleStep(node=life, transition=transition)])
     transaction.fleet.forget(node, transaction.now)

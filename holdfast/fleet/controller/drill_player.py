@@ -36,8 +36,8 @@ class DrillPlayer:
 
     async def play(self, ask: DrillRequest, by: str) -> DrillRunView:
         if self.run is not None and self.run.state == "playing":
-            words = f"{self.run.drill} is played already; wait for its end or cancel it"
-            raise Problem(409, words, code="drill_playing")
+            text = f"{self.run.drill} is played already; wait for its end or cancel it"
+            raise Problem(409, text, code="drill_playing")
         number = self.run.id + 1 if self.run else 1
         run = DrillRunView(
             id=number, drill=ask.drill, title=shipped()[ask.drill].title, seed=ask.seed, by=by, at=time.time(),

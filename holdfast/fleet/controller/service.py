@@ -238,8 +238,8 @@ class ControllerService:
         if not caller.vouched:
             raise not_vouched(caller)
         if self.seams is None:
-            words = "this controller watches no seams: [seams] is not in its configuration"
-            raise Problem(409, words, code="no_seams")
+            text = "this controller watches no seams: [seams] is not in its configuration"
+            raise Problem(409, text, code="no_seams")
         if not self.board.leading:
             raise elsewhere(self.board.leader)
         return self.seams.reported(caller, ask)
@@ -342,8 +342,8 @@ def not_vouched(caller: Caller) -> Problem:
     return Problem(503, f"{caller.name} waits to be vouched for; {ways}", {"Retry-After": "60"}, code="not_vouched")
 
 
-def _require_reason(words: str) -> None:
-    if not 0 < len(words.strip()) <= commands.LONGEST_REASON:
+def _require_reason(text: str) -> None:
+    if not 0 < len(text.strip()) <= commands.LONGEST_REASON:
         raise Problem(400, f"reason: expected 1 to {commands.LONGEST_REASON} characters")
 
 

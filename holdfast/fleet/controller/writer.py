@@ -131,7 +131,7 @@ class Writer:
     def _round(self) -> None:
         if self._lead.keep(self._store):
             self._fleet = None
-            self._say_who_leads()
+            self._log_leader()
         if self._lead.epoch is not None and self._fleet is None:
             self._store.adopt(self._lead.epoch)
             self._fleet = self._loaded()
@@ -280,7 +280,7 @@ class Writer:
         if answers:
             self._on_news(News(answers=answers, leader=self._lead.leader, leading=self._fleet is not None))
 
-    def _say_who_leads(self) -> None:
+    def _log_leader(self) -> None:
         log.info("this controller %s", "leads" if self._lead.epoch is not None else "is a standby")
         self._on_news(News(leader=self._lead.leader, leading=self._lead.epoch is not None))
 

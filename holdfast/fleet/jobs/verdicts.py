@@ -22,7 +22,7 @@ ASKED = tuple(name for name in checks.OF_A_JOB if name != "job.passive")
 SEEN_AFTER_SECONDS = 4 * WINDOW_SECONDS  # what a slow rank needs to differ from a stall
 USUAL_READINGS = 360  # an hour of them
 ENOUGH_READINGS = 6
-_ASKED_OF = {"rank": "job.slow_ranks", "link": "job.slow_links", "job": "job.pace"}
+_ASKED_OF = {"rank": "job.slow_ranks", "link": "job.slow_links", "job": "job.step_time"}
 PARTS = ("step", "own", "data", "wait", "checkpoint")
 Verdicts = Callable[[str], list[VerdictChange]]
 

@@ -145,8 +145,8 @@ def _take_health(output: ToolOutput, place: str, keys: Mapping[str, Any]) -> Non
     output.complain(target, f"NVLink health of {words} is {state}", fails=fails, remedy=SEE_HEALTH)
 
 
-def _complain(output: ToolOutput, place: str, part: str, words: str) -> None:
-    text = f"{part}: {words}"
+def _complain(output: ToolOutput, place: str, part: str, message: str) -> None:
+    text = f"{part}: {message}"
     output.complain(place, text, fails=bool(_GRAVE.search(text)), remedy=_remedy(text))
 
 

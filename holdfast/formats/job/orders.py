@@ -5,7 +5,7 @@ from math import isfinite
 import msgspec
 
 LARGEST_ORDER = 4_096
-LONGEST_WORDS = 500
+LONGEST_TEXT = 500
 LONGEST_FLUSH_SECONDS = 3_600.0
 
 
@@ -13,14 +13,14 @@ class OrderError(ValueError):
     """What is wrong with a message, in one sentence."""
 
 
-class RankHardwareError(msgspec.Struct, tag="happened", tag_field="say", frozen=True):
+class RankHardwareError(msgspec.Struct, tag="happened", tag_field="type", frozen=True):
     """An error of the hardware under a rank: what was computed since may be wrong."""
 
     at: float
     what: str
 
 
-class Flush(msgspec.Struct, tag="flush", tag_field="say", frozen=True):
+class Flush(msgspec.Struct, tag="flush", tag_field="type", frozen=True):
     """The node is about to be released: what a keeper holds in memory belongs into storage."""
 
     seconds: float
@@ -31,7 +31,7 @@ _decoder: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
 
 
 def happened(at: float, what: str) -> bytes:
-    return msgspec.json.encode(RankHardwareError(at, " ".join(what.split())[:LONGEST_WORDS]))
+    return msgspec.json.encode(RankHardwareError(at, " ".join(what.split())[:LONGEST_TEXT]))
 
 
 def flush(seconds: float) -> bytes:
@@ -47,7 +47,7 @@ def decode(text: bytes) -> Order:
     match order:
         case RankHardwareError(at, what):
             _require(isfinite(at), "at: expected a time")
-            _require(what.isprintable() and len(what) <= LONGEST_WORDS, "what: expected some printable words")
+            _require(what.isprintable() and len(what) <= LONGEST_TEXT, "what: expected some printable words")
         case Flush(seconds):
             _require(0 < seconds <= LONGEST_FLUSH_SECONDS, f"seconds: expected up to {LONGEST_FLUSH_SECONDS:g}")
     return order

@@ -16,7 +16,7 @@ class ProgressError(ValueError):
     """What is wrong with a message, in one sentence."""
 
 
-class Hello(msgspec.Struct, tag="hello", tag_field="say", frozen=True):
+class Hello(msgspec.Struct, tag="hello", tag_field="type", frozen=True):
     """Who speaks; first, and once."""
 
     job: str
@@ -43,18 +43,18 @@ class ProgressStep(msgspec.Struct, array_like=True, frozen=True):
     links: dict[str, float] | None = None
 
 
-class Steps(msgspec.Struct, tag="steps", tag_field="say", frozen=True):
+class Steps(msgspec.Struct, tag="steps", tag_field="type", frozen=True):
     rows: list[ProgressStep]
     split: bool = False
     saved_step: int = -1
     dropped: int = 0
 
 
-class Ended(msgspec.Struct, tag="ended", tag_field="say", frozen=True):
+class Ended(msgspec.Struct, tag="ended", tag_field="type", frozen=True):
     at: float = 0.0
 
 
-class KeeperProgress(msgspec.Struct, tag="keeper", tag_field="say", frozen=True):
+class KeeperProgress(msgspec.Struct, tag="keeper", tag_field="type", frozen=True):
     """A keeper of checkpoints: the newest step that it holds and storage does not, -1 where there is none; and what
     lies where, of a keeper that tells it."""
 

@@ -39,7 +39,7 @@ class StepSeries:
         self._usual = 0.0
         self._limit = math.inf
         self._since_limit = 0
-        self._pace = StepPace()
+        self._step_times = StepTimes()
         self._norms: deque[float] = deque(maxlen=_RECENT)
         self._norm = _Run("norm")
 
@@ -54,7 +54,7 @@ class StepSeries:
         if step.loss is not None or step.norm_is_nan:
             self._judge_loss(step)
         if step.seconds is not None:
-            self._pace.add(step)
+            self._step_times.add(step)
         if step.norm is not None:
             self._judge_norm(step, step.norm)
 
@@ -118,7 +118,12 @@ class StepSeries:
         self._limit = max(factor * self._usual, self._usual + max(10 * spread, 0.2)) if self._usual > 0 else math.inf
 
     def findings(self) -> list[SeriesFinding]:
-        found = [self._not_a_number(), self._spike.finding(_SURE), self._norm.finding(_SURE), self._pace.finding()]
+        found = [
+            self._not_a_number(),
+            self._spike.finding(_SURE),
+            self._norm.finding(_SURE),
+            self._step_times.finding(),
+        ]
         return [one for one in found if one]
 
     def _not_a_number(self) -> SeriesFinding | None:
@@ -163,7 +168,7 @@ class _Run:
         return max(both, key=lambda one: (one.to_the_end, one.steps), default=None)
 
 
-class StepPace:
+class StepTimes:
     """Time per step in windows; slow is a window well above the best before it, and the next one too."""
 
     WINDOW = 20
@@ -186,15 +191,17 @@ class StepPace:
         self._window.append(step)
         if len(self._window) < self.WINDOW:
             return
-        pace = median(one.seconds or 0.0 for one in self._window)
+        usual_now = median(one.seconds or 0.0 for one in self._window)
         usual = median(self._medians) if self._medians else 0.0
-        if self._medians and pace > self._limit() * usual:
+        if self._medians and usual_now > self._limit() * usual:
             self._slow_windows += 1
             first = self._slow.first if self._slow else self._window[0]
-            self._slow = SeriesFinding("slow", first, self._slow_windows * self.WINDOW, usual, pace, True)
+            self._slow = SeriesFinding("slow", first, self._slow_windows * self.WINDOW, usual, usual_now, True)
         else:
-            self._medians.append(pace)
-            self._spreads.append(median(abs((one.seconds or 0.0) - pace) for one in self._window) / (pace or 1.0))
+            self._medians.append(usual_now)
+            self._spreads.append(
+                median(abs((one.seconds or 0.0) - usual_now) for one in self._window) / (usual_now or 1.0)
+            )
             if self._slow and self._slow_windows < 2:
                 self._slow = None
             elif self._slow:

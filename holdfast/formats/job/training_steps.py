@@ -151,10 +151,10 @@ def parse(raw: bytes, number: int) -> TrainingStep | None:
     if b"\x1b" in raw:
         raw = _ANSI.sub(b"", raw)
     near = max(raw.find(b"loss") - 24, 0) if b"loss" in raw else 0
-    loss, pace = _LOSS.search(raw, near) or (_OTHER_LOSS.search(raw) if b"oss" in raw else None), _seconds(raw)
+    loss, step_seconds = _LOSS.search(raw, near) or (_OTHER_LOSS.search(raw) if b"oss" in raw else None), _seconds(raw)
     if loss and loss["loss"].lower().endswith(b"nan"):
         loss = _MEANT.search(raw) or loss
-    if loss is None and (pace is None or _OTHER_BAR.match(raw)):
+    if loss is None and (step_seconds is None or _OTHER_BAR.match(raw)):
         return None
     step = _STEP.search(raw) or _BAR.search(raw) or _EPOCH.search(raw)
     if step is None and not raw.lstrip().startswith((b"{", b"[", b"\x1b")) and b"'loss'" not in raw:
@@ -165,7 +165,7 @@ def parse(raw: bytes, number: int) -> TrainingStep | None:
         number,
         int(step[step.lastindex or 1]) if step else None,
         _number(loss["loss"]) if loss else None,
-        pace,
+        step_seconds,
         near >= 0 and bool(_NORM_NAN.search(raw, max(near - _BEFORE_NORM, 0))),
         raw,
         _number(norm[1]) if norm else None,

@@ -12,7 +12,7 @@ from holdfast.formats.kernel.aer import AerText
 from holdfast.formats.kernel.folding import ends_a_fault, state_of
 from holdfast.formats.kernel.gpu_lost import GpuLost
 from holdfast.formats.kernel.line import MAX_LINE_BYTES, KernelLine, decode, printable
-from holdfast.formats.kernel.quoting import Mismatches, own_words
+from holdfast.formats.kernel.quoting import Mismatches, own_text
 from holdfast.formats.lines.repeats import Repeats
 from holdfast.formats.pci import lspci
 from holdfast.model.signal import Event
@@ -170,7 +170,7 @@ class KernelLog:
             recognisers = {one: None for one in recognisers if one in self._of_programs}
         if line.sequence is None and self._mismatches.covers(line.text, line.number):
             return []
-        own = own_words(line.text)
+        own = own_text(line.text)
         quotes = len(own) < len(line.text)
         found: list[Event] = []
         for part in _parts(line._replace(text=own) if quotes else line):

@@ -18,7 +18,7 @@ _QUOTES = re.compile(
 _FIREWALL = re.compile(r"[^\n]{0,128}\bIN=\S{0,15} OUT=\S{0,15} ")
 
 
-def own_words(text: str) -> str:
+def own_text(text: str) -> str:
     """A message up to where it begins to repeat a user; '' where it begins so."""
     if _FIREWALL.match(text):
         return ""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 
 GROUP = "resource.k8s.io"
 
@@ -29,30 +29,28 @@ class ResourceSlice:
 
 
 def claim(item: object, drivers: Sequence[str]) -> ResourceClaim | None:
-    meta, allocation = words.table(item, "metadata"), words.table(item, "status", "allocation")
-    name = words.word(meta, "name")
+    meta, allocation = k8s.table(item, "metadata"), k8s.table(item, "status", "allocation")
+    name = k8s.text(meta, "name")
     if not name:
         return None
-    devices = [
-        one for one in words.rows(allocation, "devices", "results") if _matches(words.word(one, "driver"), drivers)
-    ]
+    devices = [one for one in k8s.rows(allocation, "devices", "results") if _matches(k8s.text(one, "driver"), drivers)]
     return ResourceClaim(
-        namespace=words.word(meta, "namespace") or "default", name=name, gpus=len(devices) if allocation else None
+        namespace=k8s.text(meta, "namespace") or "default", name=name, gpus=len(devices) if allocation else None
     )
 
 
 def resource_slice(item: object, drivers: Sequence[str]) -> ResourceSlice | None:
     """None where it belongs to no single node, or to a driver of other devices."""
-    spec, pool = words.table(item, "spec"), words.table(item, "spec", "pool")
-    node, driver, generation = words.word(spec, "nodeName"), words.word(spec, "driver"), pool.get("generation")
+    spec, pool = k8s.table(item, "spec"), k8s.table(item, "spec", "pool")
+    node, driver, generation = k8s.text(spec, "nodeName"), k8s.text(spec, "driver"), pool.get("generation")
     if not node or not _matches(driver, drivers):
         return None
     return ResourceSlice(
         node=node,
         driver=driver,
-        pool=words.word(pool, "name"),
+        pool=k8s.text(pool, "name"),
         generation=generation if isinstance(generation, int) else 0,
-        gpus=len(words.rows(spec, "devices")),
+        gpus=len(k8s.rows(spec, "devices")),
     )
 
 

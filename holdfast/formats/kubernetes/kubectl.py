@@ -58,12 +58,12 @@ def _take_excerpt(output: ToolOutput, text: str) -> None:
     named = _OF_NODE.search(text)
     if not _TABLE.search(text):
         for kind, status, rest in _DATED.findall(text):
-            words = " ".join(re.split(r"\s{2,}", rest.strip())[2:])
-            _take_one(output, named[1] if named else UNNAMED, {"type": kind, "status": status, "message": words})
+            sentence = " ".join(re.split(r"\s{2,}", rest.strip())[2:])
+            _take_one(output, named[1] if named else UNNAMED, {"type": kind, "status": status, "message": sentence})
     if head := _TABLE.search(text):
         for kind, status, rest in _CONDITION.findall(textwrap.indent(text[head.end() :], " ")):
-            words = " ".join(re.split(r"\s{2,}", rest.strip())[2:])
-            _take_one(output, UNNAMED, {"type": kind, "status": status, "message": words})
+            sentence = " ".join(re.split(r"\s{2,}", rest.strip())[2:])
+            _take_one(output, UNNAMED, {"type": kind, "status": status, "message": sentence})
     for _, entry in json_document.walk(json_document.find(text)):
         conditions = entry.get("conditions")
         for one in conditions if isinstance(conditions, list) else ():
@@ -88,8 +88,8 @@ def _take_yaml(output: ToolOutput, text: str, start: int) -> None:
 def _take_one(output: ToolOutput, node: str, condition: Mapping[str, Any]) -> None:
     place = f"node/{node}"
     output.see(place)
-    words = f"{condition.get('reason', '')} {condition.get('message', '')}"
-    _take_condition(output, place, str(condition["type"]), str(condition["status"]), words)
+    text = f"{condition.get('reason', '')} {condition.get('message', '')}"
+    _take_condition(output, place, str(condition["type"]), str(condition["status"]), text)
 
 
 def _items(document: Any) -> Iterator[Mapping[str, Any]]:
@@ -133,8 +133,8 @@ def _take_object(output: ToolOutput, item: Mapping[str, Any]) -> None:
     output.see(place)
     for one in status.get("conditions") or []:
         if isinstance(one, Mapping):
-            words = f"{one.get('reason', '')} {one.get('message', '')}"
-            _take_condition(output, place, str(one.get("type", "")), str(one.get("status", "")), words)
+            text = f"{one.get('reason', '')} {one.get('message', '')}"
+            _take_condition(output, place, str(one.get("type", "")), str(one.get("status", "")), text)
     if (item.get("spec") or {}).get("unschedulable") is True:
         output.complain(place, CORDONED, fails=False, remedy=REMEDY)
     counts = [
@@ -144,13 +144,11 @@ def _take_object(output: ToolOutput, item: Mapping[str, Any]) -> None:
     _take_gpus(output, place, *counts)
 
 
-def _take_condition(output: ToolOutput, place: str, kind: str, status: str, words: str) -> None:
+def _take_condition(output: ToolOutput, place: str, kind: str, status: str, text: str) -> None:
     """Kubernetes' own conditions, and those of node-problem-detector and GPU agents, by what their names mean."""
     wrong = status != "True" if _GOOD.search(kind) and not _BAD.search(kind) else status == "True" and _BAD.search(kind)
     if wrong:
-        output.complain(
-            place, f"{kind} is {status}: {words}", fails=kind == "Ready" or kind not in _SOFT, remedy=REMEDY
-        )
+        output.complain(place, f"{kind} is {status}: {text}", fails=kind == "Ready" or kind not in _SOFT, remedy=REMEDY)
 
 
 _SOFT = ("MemoryPressure", "DiskPressure", "PIDPressure")

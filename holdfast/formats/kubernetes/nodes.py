@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 
 CLOSING = frozenset({"NoSchedule", "NoExecute"})
 
@@ -32,11 +32,11 @@ class KubernetesNode:
 
     @property
     def untested(self) -> bool:
-        return any(taint.get("key") == words.UNTESTED for taint in self.taints)
+        return any(taint.get("key") == k8s.UNTESTED for taint in self.taints)
 
     @property
     def degraded(self) -> bool:
-        return any(taint.get("key") == words.DEGRADED for taint in self.taints)
+        return any(taint.get("key") == k8s.DEGRADED for taint in self.taints)
 
     @property
     def accepts_work(self) -> bool:
@@ -52,31 +52,31 @@ class KubernetesNode:
 
 
 def node(item: object, gpu_resources: Sequence[str]) -> KubernetesNode | None:
-    meta, spec = words.table(item, "metadata"), words.table(item, "spec")
-    name = words.word(meta, "name")
+    meta, spec = k8s.table(item, "metadata"), k8s.table(item, "spec")
+    name = k8s.text(meta, "name")
     if not name:
         return None
-    conditions = {words.word(one, "type"): one for one in words.rows(item, "status", "conditions")}
-    note = words.word(words.table(meta, "annotations"), words.NOTE)
+    conditions = {k8s.text(one, "type"): one for one in k8s.rows(item, "status", "conditions")}
+    note = k8s.text(k8s.table(meta, "annotations"), k8s.NOTE)
     unschedulable = spec.get("unschedulable") is True
-    labels = words.table(meta, "labels")
+    labels = k8s.table(meta, "labels")
     return KubernetesNode(
         name=name,
-        uid=words.word(meta, "uid"),
-        version=words.word(meta, "resourceVersion"),
-        created=words.moment(meta.get("creationTimestamp")),
+        uid=k8s.text(meta, "uid"),
+        version=k8s.text(meta, "resourceVersion"),
+        created=k8s.moment(meta.get("creationTimestamp")),
         unschedulable=unschedulable,
-        closed_by_us=unschedulable and bool(note) and _set_by_us(words.rows(meta, "managedFields")),
+        closed_by_us=unschedulable and bool(note) and _set_by_us(k8s.rows(meta, "managedFields")),
         note=note,
-        taints=tuple(words.rows(spec, "taints")),
+        taints=tuple(k8s.rows(spec, "taints")),
         labels={key: value for key, value in labels.items() if isinstance(key, str) and isinstance(value, str)},
-        ready=words.word(conditions.get("Ready", {}), "status") == "True",
-        gpus=count_gpus(words.table(item, "status", "allocatable"), gpu_resources),
-        condition=conditions.get(words.CONDITION, {}),
+        ready=k8s.text(conditions.get("Ready", {}), "status") == "True",
+        gpus=count_gpus(k8s.table(item, "status", "allocatable"), gpu_resources),
+        condition=conditions.get(k8s.CONDITION, {}),
         addresses=tuple(
-            words.word(one, "address")
-            for one in words.rows(item, "status", "addresses")
-            if words.word(one, "type") in ("InternalIP", "ExternalIP")
+            k8s.text(one, "address")
+            for one in k8s.rows(item, "status", "addresses")
+            if k8s.text(one, "type") in ("InternalIP", "ExternalIP")
         ),
     )
 
@@ -94,6 +94,6 @@ def count_gpus(resources: Mapping[str, Any], patterns: Sequence[str]) -> int:
 def _set_by_us(managed: Sequence[Mapping[str, Any]]) -> bool:
     """The server's own record of who set the cordon; where it keeps none, our note has to do."""
     managers = {
-        words.word(one, "manager") for one in managed if "f:unschedulable" in words.table(one, "fieldsV1", "f:spec")
+        k8s.text(one, "manager") for one in managed if "f:unschedulable" in k8s.table(one, "fieldsV1", "f:spec")
     }
-    return not managers or words.MANAGER in managers
+    return not managers or k8s.MANAGER in managers

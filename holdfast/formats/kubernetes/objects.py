@@ -32,7 +32,7 @@ def rows(value: object, *path: str) -> list[Object]:
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
-def word(value: Object, name: str) -> str:
+def text(value: Object, name: str) -> str:
     found = value.get(name)
     return found if isinstance(found, str) else ""
 
@@ -52,5 +52,5 @@ def stamp(at: float) -> str:
 
 def note(cause: str, reason: str) -> str:
     """One printable line."""
-    words = " ".join((f"{cause}: {reason}" if cause else reason).split())
-    return "".join(letter for letter in words if letter.isprintable())[:LONGEST_NOTE]
+    text = " ".join((f"{cause}: {reason}" if cause else reason).split())
+    return "".join(letter for letter in text if letter.isprintable())[:LONGEST_NOTE]

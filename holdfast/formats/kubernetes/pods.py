@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 from holdfast.formats.kubernetes.nodes import count_gpus
 from holdfast.model.job import Job, JobState
 
@@ -96,72 +96,72 @@ class KubernetesPod:
 
 
 def pod(item: object, gpu_resources: Sequence[str]) -> KubernetesPod | None:
-    meta, spec, status = (words.table(item, part) for part in ("metadata", "spec", "status"))
-    name, uid = words.word(meta, "name"), words.word(meta, "uid")
+    meta, spec, status = (k8s.table(item, part) for part in ("metadata", "spec", "status"))
+    name, uid = k8s.text(meta, "name"), k8s.text(meta, "uid")
     if not name or not uid:
         return None
     state = _state(meta, status)
     return KubernetesPod(
-        namespace=words.word(meta, "namespace") or "default",
+        namespace=k8s.text(meta, "namespace") or "default",
         name=name,
         uid=uid,
-        node=words.word(spec, "nodeName"),
+        node=k8s.text(spec, "nodeName"),
         state=state,
         gpus=_gpus(spec, gpu_resources),
         claims=tuple((claim, 1) for claim in _claims(spec, status)),
         gang=_gang(meta),
-        workload=words.word(words.table(meta, "annotations"), WORKLOAD),
+        workload=k8s.text(k8s.table(meta, "annotations"), WORKLOAD),
         owner=_owner(meta) or uid,
         belongs_to_node=_belongs_to_node(meta),
-        start=words.moment(status.get("startTime")),
+        start=k8s.moment(status.get("startTime")),
         end=_end(status) if not state.holds_nodes else None,
     )
 
 
 def _state(meta: Mapping[str, Any], status: Mapping[str, Any]) -> JobState:
-    phase = words.word(status, "phase")
+    phase = k8s.text(status, "phase")
     if phase == "Failed":
-        return _WHY_FAILED.get(words.word(status, "reason"), JobState.FAILED)
+        return _WHY_FAILED.get(k8s.text(status, "reason"), JobState.FAILED)
     if phase != "Succeeded" and meta.get("deletionTimestamp"):
         return JobState.ENDING
     return _STATES.get(phase, JobState.UNKNOWN)
 
 
 def _owner(meta: Mapping[str, Any]) -> str:
-    owners = words.rows(meta, "ownerReferences")
-    return next((words.word(one, "uid") for one in owners if one.get("controller") is True), "")
+    owners = k8s.rows(meta, "ownerReferences")
+    return next((k8s.text(one, "uid") for one in owners if one.get("controller") is True), "")
 
 
 def _belongs_to_node(meta: Mapping[str, Any]) -> bool:
-    owners = words.rows(meta, "ownerReferences")
-    daemon = any(words.word(one, "kind") == "DaemonSet" and one.get("controller") is True for one in owners)
-    return daemon or words.MIRROR in words.table(meta, "annotations")
+    owners = k8s.rows(meta, "ownerReferences")
+    daemon = any(k8s.text(one, "kind") == "DaemonSet" and one.get("controller") is True for one in owners)
+    return daemon or k8s.MIRROR in k8s.table(meta, "annotations")
 
 
 def _gpus(spec: Mapping[str, Any], patterns: Sequence[str]) -> int:
     """Containers hold theirs together; those that run first hold theirs one after another."""
-    first = words.rows(spec, "initContainers")
+    first = k8s.rows(spec, "initContainers")
     beside = [one for one in first if one.get("restartPolicy") == "Always"]  # sidecars run on
-    together = sum(_asked(one, patterns) for one in [*words.rows(spec, "containers"), *beside])
+    together = sum(_asked(one, patterns) for one in [*k8s.rows(spec, "containers"), *beside])
     return max([together, *(_asked(one, patterns) for one in first)])
 
 
 def _claims(spec: Mapping[str, Any], status: Mapping[str, Any]) -> list[str]:
     """The names of its ResourceClaims; one that is made from a template has its name in the status."""
-    made = {words.word(one, "name"): one for one in words.rows(status, "resourceClaimStatuses")}
-    named = [(words.word(one, "name"), one) for one in words.rows(spec, "resourceClaims")]
+    made = {k8s.text(one, "name"): one for one in k8s.rows(status, "resourceClaimStatuses")}
+    named = [(k8s.text(one, "name"), one) for one in k8s.rows(spec, "resourceClaims")]
     return [
-        words.word(one, "resourceClaimName") or words.word(made.get(name, {}), "resourceClaimName") or name
+        k8s.text(one, "resourceClaimName") or k8s.text(made.get(name, {}), "resourceClaimName") or name
         for name, one in named
     ]
 
 
 def _gang(meta: Mapping[str, Any]) -> str:
     """Job controllers and gang schedulers mark the pods that run only together."""
-    namespace = words.word(meta, "namespace") or "default"
-    marks = {**words.table(meta, "annotations"), **words.table(meta, "labels")}
+    namespace = k8s.text(meta, "namespace") or "default"
+    marks = {**k8s.table(meta, "annotations"), **k8s.table(meta, "labels")}
     for kind, keys in GANGS:
-        names = [words.word(marks, key) for key in keys]
+        names = [k8s.text(marks, key) for key in keys]
         if all(names):
             return f"{kind} {namespace}/{'/'.join(names)}"
     return ""
@@ -169,12 +169,12 @@ def _gang(meta: Mapping[str, Any]) -> str:
 
 def _asked(container: Mapping[str, Any], patterns: Sequence[str]) -> int:
     kinds = ("requests", "limits")
-    return max(count_gpus(words.table(container, "resources", kind), patterns) for kind in kinds)
+    return max(count_gpus(k8s.table(container, "resources", kind), patterns) for kind in kinds)
 
 
 def _end(status: Mapping[str, Any]) -> float | None:
     ends = [
-        words.moment(words.table(one, "state", "terminated").get("finishedAt"))
-        for one in words.rows(status, "containerStatuses")
+        k8s.moment(k8s.table(one, "state", "terminated").get("finishedAt"))
+        for one in k8s.rows(status, "containerStatuses")
     ]
     return max((end for end in ends if end is not None), default=None)

@@ -211,9 +211,9 @@ def _frame(frames: object) -> str:
     return f"{own.get('filename', '?')}:{own.get('line', '?')} {own.get('name', '')}".strip() if own else ""
 
 
-def _ends(words: str, group: ProcessGroup) -> tuple[int, int]:
+def _ends(text: str, group: ProcessGroup) -> tuple[int, int]:
     """The global ranks of a send or recv; the recorder writes the group's own numbering."""
-    found = _POINT_TO_POINT.search(words)
+    found = _POINT_TO_POINT.search(text)
     if found is None:
         return -1, -1
     first, second = _global(int(found[2]), group), _global(int(found[4]), group)

@@ -27,8 +27,8 @@ PACES = {"job_throughput_ratio": "of its pace", "pool_stall_ratio": "stalled"}
 def main(name: str, seed: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
-    staged = stage(load(name, seed), lambda share: _say({"share": share}))
-    _say(
+    staged = stage(load(name, seed), lambda share: _print({"share": share}))
+    _print(
         {
             **staged.document(),
             "about": staged.drill.about,
@@ -84,7 +84,7 @@ def _number(value: float) -> float | None:
     return float(f"{value:.5g}") if np.isfinite(value) else None
 
 
-def _say(what: dict[str, Any]) -> None:
+def _print(what: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 

@@ -50,7 +50,7 @@ class Reader:
             ("title", lambda: top.text("title", Path(self._document.origin).stem)),
             ("about", lambda: top.text("about", "")),
             ("pair", lambda: top.text("pair", "")),
-            ("seed", lambda: top.whole("seed", 1)),
+            ("seed", lambda: top.integer("seed", 1)),
             ("step", lambda: self._between("step", "10s", 1.0, 60.0)),
             ("lasts", lambda: self._between("lasts", "1h", 600.0, LONGEST)),
             ("prices", self._prices),
@@ -131,7 +131,7 @@ class Reader:
         with self._noting():
             table = ConfigTable(self._document, self._document.raw.get("fleet", {}), "fleet")
             usual = {name: getattr(fleet, name) for name in FLEET}
-            fleet = PlantLayout(**{name: table.whole(name, usual[name], *FLEET[name]) for name in FLEET})
+            fleet = PlantLayout(**{name: table.integer(name, usual[name], *FLEET[name]) for name in FLEET})
             table.done()
         storages = self._document.raw.get("storages", ["lustre1"])
         if not isinstance(storages, list) or not storages or not all(isinstance(one, str) for one in storages):

@@ -120,7 +120,7 @@ class Breakage:
         self.undo.lines += [text for text in dict.fromkeys(texts) if text not in self.undo.lines]
 
 
-def mend(node: TwinNode, undo: Undo, *, keep_lines: bool = False) -> None:
+def repair(node: TwinNode, undo: Undo, *, keep_lines: bool = False) -> None:
     """Undo everything that was written down, in the reverse of the order in which it can depend on itself."""
     for path in undo.made:
         shutil.rmtree(node.directory / path, ignore_errors=True)

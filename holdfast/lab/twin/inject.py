@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.lab.twin.acts import ACTS
-from holdfast.lab.twin.breakage import Breakage, Journal, Undo, mend
+from holdfast.lab.twin.breakage import Breakage, Journal, Undo, repair
 from holdfast.lab.twin.error import TwinError
 from holdfast.lab.twin.fault import Fault, fault, faults_of
 from holdfast.lab.twin.node import TwinNode, open_node
@@ -65,7 +65,7 @@ def clear(node: TwinNode | str | Path, name: str, *, gpu: int = 0, port: str = "
         active = ", ".join(sorted(entries)) or "none"
         raise TwinError(f"{name} is not injected there; what is injected in this node: {active}")
     at = time.time() if now is None else now
-    mend(node, undo, keep_lines=bool(what.recovery))
+    repair(node, undo, keep_lines=bool(what.recovery))
     if what.recovery:
         node.say(list(what.recovery), at)
     elif undo.lines:

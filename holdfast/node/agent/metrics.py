@@ -63,14 +63,14 @@ def _components() -> Metric:
 def _family(name: str, samples: Iterable[tuple[Subject, Value]]) -> Metric:
     samples = list(samples)
     full = f"holdfast_{name}"
-    words = name.replace("_", " ")
+    text = name.replace("_", " ")
     if any(isinstance(value, str) for _, value in samples):
-        info = GaugeMetricFamily(f"{full}_info", f"Identity: {words}.", labels=["subject", "value"])
+        info = GaugeMetricFamily(f"{full}_info", f"Identity: {text}.", labels=["subject", "value"])
         for subject, value in samples:
             info.add_metric([subject, str(value)], 1.0)
         return info
     kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-    family = kind(full, f"Measured: {words}.", labels=["subject"])
+    family = kind(full, f"Measured: {text}.", labels=["subject"])
     for subject, value in samples:
         family.add_metric([subject], float(value))
     return family

@@ -50,7 +50,7 @@ _AS_NVML = {
 _PORT_LIST = re.compile(r"^(?:SW|CA|RT)\s+\d+\s+\d+\s+0x[0-9a-f]{16}\s+(?:\d+x|\?\?)\s+\S", re.MULTILINE)
 _QUOTED = re.compile(r"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): \d|SXid \(PCI:|amdgpu.*\d (?:new )?uncorrectable")
 _OOM_KILLER = re.compile(r"(\S{1,64}) invoked oom-killer: gfp_mask=0x")
-_TOLD = {
+_REMEDIES = {
     ("amdgpu", "reset"): (
         "pci",
         "the GPU hung and its driver reset it: the work on it was lost",
@@ -82,8 +82,8 @@ def kernel(text: str) -> ToolOutput | None:
     if not events and (quoted := len(_QUOTED.findall(text))):
         output.doubt(NODE, f"{quoted} lines quote errors of a driver and are no lines of the kernel: give its own log")
     for event in {(one.kind, one.code, one.device): one for one in events}.values():
-        if told := _TOLD.get((event.kind, str(event.code))):
-            kind, text, remedy = told
+        if remedy_row := _REMEDIES.get((event.kind, str(event.code))):
+            kind, text, remedy = remedy_row
             place = f"{kind}/{event.device}" if event.device else NODE
             output.complain(place, f"{text} [{event.text}]", fails=False, remedy=remedy)
     if (killer := _OOM_KILLER.search(text)) and not any(event.kind == "oom" for event in events):

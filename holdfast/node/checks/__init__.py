@@ -41,10 +41,10 @@ from holdfast.node.checks.host.processes import CHECK as _host_processes
 from holdfast.node.checks.host.shared_storage import CHECK as _host_shared_storage
 from holdfast.node.checks.host.storage_events import CHECK as _host_storage_events
 from holdfast.node.checks.job.nccl_settings import CHECK as _job_nccl_settings
-from holdfast.node.checks.job.pace import CHECK as _job_pace
 from holdfast.node.checks.job.passive import CHECK as _job_passive
 from holdfast.node.checks.job.slow_links import CHECK as _job_slow_links
 from holdfast.node.checks.job.slow_ranks import CHECK as _job_slow_ranks
+from holdfast.node.checks.job.step_time import CHECK as _job_step_time
 from holdfast.node.checks.node.firmware import CHECK as _node_firmware
 from holdfast.node.checks.node.inventory import CHECK as _node_inventory
 from holdfast.node.checks.node.topology import CHECK as _node_topology

@@ -84,7 +84,7 @@ def _lighter_siblings(scene: Scene, links: Links, leaf: Subject, crowded: Mappin
     """Links of a leaf that carry less while a few of it are crowded; [] where its traffic did not move."""
     mine = links.of_switch[leaf]
     # A job that waits sends less everywhere; only what its sisters lost beyond that moved away from them.
-    kept = _pace(scene, leaf)
+    kept = _speed(scene, leaf)
     hit = [link for link in mine if link in crowded and (1 - _lost(scene, link)) / kept >= 1 + SIBLINGS_LOSE]
     if not hit or len(hit) > len(mine) / 2:
         return []
@@ -95,7 +95,7 @@ def _lighter_siblings(scene: Scene, links: Links, leaf: Subject, crowded: Mappin
     return lighter if rest and len(lighter) >= 0.6 * len(rest) and not grown else []
 
 
-def _pace(scene: Scene, leaf: Subject) -> float:
+def _speed(scene: Scene, leaf: Subject) -> float:
     """How much of their usual pace the jobs below a leaf still have."""
     nodes = scene.nodes_under(leaf, ("connects",))
     jobs = [job for job, where in scene.jobs.items() if where & nodes and job in scene.seen(THROUGHPUT)]

@@ -44,8 +44,8 @@ def _judge(scene: Scene, job: Subject, since: float, until: float, *, back: bool
         explains=WORK | {"compute", "utilization", "gpu_power", "node_power", "rack_power"},
         proven=True,
     )
-    words = "took" if back else "is down for"
-    one.speaks(4.0, f"{job} {words} {until - since:.0f} s after a failure; {usual:.0f} s are usual")
+    text = "took" if back else "is down for"
+    one.speaks(4.0, f"{job} {text} {until - since:.0f} s after a failure; {usual:.0f} s are usual")
     yield one
 
 

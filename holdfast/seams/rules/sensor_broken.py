@@ -19,7 +19,7 @@ SEVERAL_READINGS = 2.4  # confidence 0.92: that several stop together is no chan
 TOGETHER_SECONDS = 60.0
 PHASE_SECONDS = 150.0  # readings of one device are not all due at the same moment
 NEARLY_ALL = 0.8
-MOST_TOLD = 8
+MOST_REPORTED = 8
 NOWHERE = frozenset({"nowhere"})  # of a job whose nodes are not known
 
 
@@ -130,8 +130,10 @@ def _broken(subject: Subject, kind: str, mine: Sequence[Lie]) -> CauseCandidate:
         explains=frozenset(),
         proven=True,
     )
-    one.speaks(4.0, "; ".join(f"{lie.subject} {lie.signal} says {lie.says}" for lie in mine[:MOST_TOLD]))
-    one.unknown += [f"{lie.subject} {lie.signal}: not known while its instrument is broken" for lie in mine[:MOST_TOLD]]
+    one.speaks(4.0, "; ".join(f"{lie.subject} {lie.signal} says {lie.says}" for lie in mine[:MOST_REPORTED]))
+    one.unknown += [
+        f"{lie.subject} {lie.signal}: not known while its instrument is broken" for lie in mine[:MOST_REPORTED]
+    ]
     one.most = ONE_INSTRUMENT
     return one
 

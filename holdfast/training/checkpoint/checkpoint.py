@@ -78,14 +78,14 @@ class Checkpoint:
         self.every_steps, self.storage_every, self.timeout_seconds = every_steps, storage_every, timeout_seconds
         self.loaded_from = ""  # GPU memory, own memory, partner or storage, after `load`
         self._troubles = Troubles()
-        self._say = self._troubles.say
+        self._report = self._troubles.report
         self.circle = Circle()
         self.storage = str(storage) or str(self.folder)
         stored = ("--storage", self.storage, "--keep", str(storage_keep), "--keep-every", str(storage_keep_every))
         options = (*stored, *keeper_options)
         self._keeper = Keeper(self.job, self.folder, self.circle.rank, self.circle.world, options)
         self._membership = Membership(self._keeper)
-        self._gpu = GpuMemory(gpu_bytes, self._say)
+        self._gpu = GpuMemory(gpu_bytes, self._report)
         self._members: dict[str, Any] = {}
         self._loaded: StepCandidate | None = None
         self._untracked: list[str] | None = None  # what was forgotten in the state; None before the first save
@@ -103,7 +103,7 @@ class Checkpoint:
 
     def report(self, about: str, problem: str) -> None:
         """Log a problem once and list it in `troubles`."""
-        self._say(about, problem)
+        self._report(about, problem)
 
     def save(self, step: int, state: State) -> bool:
         """Copy the state and return. A save that fails says so and is False; it never ends the training."""
@@ -117,7 +117,7 @@ class Checkpoint:
             if isinstance(error, OSError) and not isinstance(error, PeerRefused):
                 self._keeper.close()  # it is gone or no longer understood; the next save looks for it anew
             why = str(error) if isinstance(error, UNKEEPABLE) else repr(error)
-            self._say("save", f"step {step} was not kept: {why}")
+            self._report("save", f"step {step} was not kept: {why}")
             return False
         finally:
             self._troubles.update(self._keeper.troubles)
@@ -139,14 +139,14 @@ class Checkpoint:
         for candidate in rows:
             if self._take(candidate, state):
                 self._loaded = candidate
-                self._join_or_say(candidate.step)
+                self._join_or_log(candidate.step)
                 LOG.info("rank %d: step %d from %s", self.circle.rank, candidate.step, self.loaded_from)
                 return candidate.step
             LOG.warning("step %d cannot be had by all ranks, trying an older one", candidate.step)
         if rows:
             raise LoadRefused(f"{self.folder}: none of {len(rows)} saved steps could be read whole by all ranks")
-        self._say_remains()
-        self._join_or_say(-1)
+        self._report_remains()
+        self._join_or_log(-1)
         return None
 
     def status(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Checkpoint:
         try:
             return self._keeper.flush(seconds)
         except OSError as error:
-            self._say("flush", str(error))
+            self._report("flush", str(error))
             return []
 
     def distrust(self, since: int, until: int, why: str, tier: str = "") -> None:
@@ -171,7 +171,7 @@ class Checkpoint:
         try:
             untrusted.note(self.folder, untrusted.UntrustedStep(since, until, tuple(sorted(runs)), tier, why))
         except OSError as error:
-            self._say("distrust", f"steps {since} to {until} are suspect and could not be marked: {error}")
+            self._report("distrust", f"steps {since} to {until} are suspect and could not be marked: {error}")
 
     def not_a_number(self, step: int, why: str) -> None:
         """What was no number so soon after a load came with it: next time the next tier is asked, and no one for what
@@ -199,7 +199,7 @@ class Checkpoint:
         except PeerRefused as error:
             refusal = f"rank {self.circle.rank} on {here.name}: {error}"
         except OSError as error:
-            self._say("keeper", f"rank {self.circle.rank} goes on without: {error}")
+            self._report("keeper", f"rank {self.circle.rank} goes on without: {error}")
         about = self._keeper.about
         stored = self._stored_shards() if self.circle.rank == 0 else []
         mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
@@ -226,15 +226,15 @@ class Checkpoint:
     def _describe(self) -> None:
         nodes = sum(len(circle) for circle in self.placement.circles)
         if nodes < self._replicas:
-            self._say("placement", f"{self._replicas} replicas were asked for, but there are {nodes} nodes")
+            self._report("placement", f"{self._replicas} replicas were asked for, but there are {nodes} nodes")
         for sentence in self.placement.shared():
-            self._say(f"placement {sentence}", sentence)
+            self._report(f"placement {sentence}", sentence)
         chances = [
             f"{lost}: {100 * chance_of_recovery(self.placement, lost):.1f} %" for lost in range(1, min(nodes, 4) + 1)
         ]
         LOG.info("chance that memory survives the loss of so many nodes: %s", ", ".join(chances))
 
-    def _join_or_say(self, step: int) -> None:
+    def _join_or_log(self, step: int) -> None:
         """Without a keeper the training goes on; the next save looks for one."""
         try:
             self._membership.join(self._members, step, ANSWER_SECONDS)
@@ -242,16 +242,16 @@ class Checkpoint:
             raise
         except OSError as error:
             self._keeper.close()
-            self._say("keeper", f"rank {self.circle.rank} goes on without: {error}")
+            self._report("keeper", f"rank {self.circle.rank} goes on without: {error}")
 
-    def _say_remains(self) -> None:
+    def _report_remains(self) -> None:
         """Training begins anew although something was saved: whoever pays for that should know why."""
         ranks = sorted({copy.rank for one in self._found for copy in one.held})
         parts = self._stored_names()
         if ranks or parts:
             held = f"memory has copies of ranks {', '.join(map(str, ranks))} only" if ranks else "memory has nothing"
             stored = f"storage has no whole step ({', '.join(parts[-3:])})" if parts else "storage has nothing"
-            self._say("load", f"no step is whole, so this run begins anew: {held}, {stored}")
+            self._report("load", f"no step is whole, so this run begins anew: {held}, {stored}")
 
     def _copy(self, step: int, state: State) -> None:
         about = shard.About(self.job, self.circle.rank, self.circle.world, step)
@@ -300,12 +300,12 @@ class Checkpoint:
             return False
         assert got is not None
         apply(got, state)
-        self._say_notes(got)
+        self._log_notes(got)
         return True
 
-    def _say_notes(self, got: shard.Shard) -> None:
+    def _log_notes(self, got: shard.Shard) -> None:
         for note in got.notes:
-            self._say(_subject(note), f"reported when the step was saved: {note}")
+            self._report(_subject(note), f"reported when the step was saved: {note}")
 
     def _take_resharded(self, candidate: StepCandidate, state: State) -> bool:
         rank, world = self.circle.rank, self.circle.world
@@ -340,9 +340,9 @@ class Checkpoint:
         for name in own:
             state[name].load_resharded(plan.states(name), rank, world)
         for note in plan.notes:
-            self._say(f"load {note.partition(':')[0]}", note)
+            self._report(f"load {note.partition(':')[0]}", note)
         for got in shards.values():
-            self._say_notes(got)
+            self._log_notes(got)
         self._drop_borrowed(candidate, shards)
         self.loaded_from = f"{self.loaded_from}, saved by {candidate.world} ranks"
         return True
@@ -371,7 +371,7 @@ class Checkpoint:
                     raise EncodingError("the bytes are not those that were saved")
                 got = shard.read(pages.map, held.size)
             except (OSError, EncodingError) as error:
-                self._say("load", f"step {candidate.step} from {address or 'own memory'}: {error}")
+                self._report("load", f"step {candidate.step} from {address or 'own memory'}: {error}")
                 if isinstance(error, OSError) and not isinstance(error, PeerRefused):
                     self._find_keeper()  # partners are asked by way of our own
                 continue
@@ -391,19 +391,21 @@ class Checkpoint:
         try:
             self._membership.attach()
         except OSError as error:
-            self._say("keeper", str(error))
+            self._report("keeper", str(error))
 
     def _from_storage(self, candidate: StepCandidate, rank: int) -> shard.Shard | None:
         try:
             got, attempt = storage.read(self.storage, candidate.step, rank)
         except (OSError, EncodingError) as error:
-            self._say("load", f"step {candidate.step} from storage: {error}")
+            self._report("load", f"step {candidate.step} from storage: {error}")
             return None
         if attempt != candidate.attempt:
-            self._say("load", f"step {candidate.step} from storage: it was written over by another run")
+            self._report("load", f"step {candidate.step} from storage: it was written over by another run")
             return None
         if got.about.job != self.job:
-            self._say("job", f"step {candidate.step} in storage was saved by job {got.about.job}, this is {self.job}")
+            self._report(
+                "job", f"step {candidate.step} in storage was saved by job {got.about.job}, this is {self.job}"
+            )
         self.loaded_from = "storage"
         return got
 
@@ -415,14 +417,14 @@ class Checkpoint:
         positions = [part.problem for part in state.values() if isinstance(part, Position) and part.problem]
         notes = [*positions, *self._untracked]
         for note in notes:
-            self._say(_subject(note), note)
+            self._report(_subject(note), note)
         return notes
 
     def _stored_shards(self) -> list[tuple[int, str, int, list[int]]]:
         try:
-            return storage.shards(self.storage, self._say_damaged)
+            return storage.shards(self.storage, self._log_damaged)
         except OSError as error:
-            self._say("storage", f"{self.storage} cannot be read: {error}")
+            self._report("storage", f"{self.storage} cannot be read: {error}")
             return []
 
     def _stored_names(self) -> list[str]:
@@ -431,8 +433,8 @@ class Checkpoint:
         except OSError:
             return []
 
-    def _say_damaged(self, sentence: str) -> None:
-        self._say(f"storage {sentence.partition(':')[0]}", sentence)
+    def _log_damaged(self, sentence: str) -> None:
+        self._report(f"storage {sentence.partition(':')[0]}", sentence)
 
 
 def _subject(note: str) -> str:

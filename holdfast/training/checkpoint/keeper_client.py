@@ -130,7 +130,7 @@ class Keeper:
 
     def seal(self, order: Message) -> None:
         """Hand the buffer over. The answer is read before the next question: the hash is not waited for."""
-        self._say({"do": "seal", **order})
+        self._send({"do": "seal", **order})
         self._newest = int(order["step"])
 
     def fetch(self, step: int, address: str = "", rank: int | None = None) -> tuple[Held, Pages]:
@@ -148,7 +148,7 @@ class Keeper:
 
     def land(self, order: Message) -> None:
         """The buffer in GPU memory is filled: the keeper takes it to host memory, and no one waits for that."""
-        self._say({"do": "land", **order})
+        self._send({"do": "land", **order})
         self._newest = int(order["step"])
 
     def fetch_gpu(self, step: int) -> Message:
@@ -179,7 +179,7 @@ class Keeper:
             self._mark.close()
         self._socket, self._owed, self._mark, self._newest = None, 0, None, None
 
-    def _say(self, message: Message) -> None:
+    def _send(self, message: Message) -> None:
         if self._socket is None:
             raise WireError("no keeper is connected")
         send(self._socket, message)
@@ -207,7 +207,7 @@ class Keeper:
         return answer
 
     def _ask(self, message: Message, fds: list[int] | None = None, answer_seconds: float = ANSWER_SECONDS) -> Message:
-        self._say(message)
+        self._send(message)
         assert self._socket is not None
         self._socket.settimeout(answer_seconds)
         with self._awaiting():

@@ -10,7 +10,7 @@ class Troubles:
         self._own: dict[str, str] = {}
         self._reported: dict[str, str] = {}
 
-    def say(self, what: str, sentence: str) -> None:
+    def report(self, what: str, sentence: str) -> None:
         _log_new({what: sentence}, self._own)
         self._own[what] = sentence
 

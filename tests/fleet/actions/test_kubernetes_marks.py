@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fleet.actions.kubernetes import marks
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 from holdfast.formats.kubernetes.nodes import KubernetesNode, node
 
 THEIRS = {"key": "team/reserved", "value": "x", "effect": "NoExecute"}
@@ -19,7 +19,7 @@ def merged(before: KubernetesNode, change: Any) -> KubernetesNode:
         "metadata": {
             "name": before.name,
             "resourceVersion": before.version,
-            "annotations": {words.NOTE: before.note} if before.note else {},
+            "annotations": {k8s.NOTE: before.note} if before.note else {},
             "labels": dict(before.labels),
         },
         "spec": {"unschedulable": before.unschedulable, "taints": list(before.taints)},
@@ -100,7 +100,7 @@ def test_in_any_order_what_is_others_stays_and_asking_twice_changes_nothing(acti
             by_hand = by_hand or not current.unschedulable
             current = merged(current, {"spec": {"unschedulable": True}})
             if by_hand:
-                current = merged(current, {"metadata": {"annotations": {words.NOTE: None}}})  # the keeper's doing
+                current = merged(current, {"metadata": {"annotations": {k8s.NOTE: None}}})  # the keeper's doing
         elif action == "hand_uncordon":
             by_hand = False
             current = merged(current, {"spec": {"unschedulable": None}})

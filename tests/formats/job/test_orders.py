@@ -14,13 +14,13 @@ def test_what_is_reported_is_read_as_it_was_reported():
 
 
 def test_words_without_end_are_cut():
-    assert len(job_orders.decode(job_orders.happened(1.0, "x" * 10_000)).what) == job_orders.LONGEST_WORDS
+    assert len(job_orders.decode(job_orders.happened(1.0, "x" * 10_000)).what) == job_orders.LONGEST_TEXT
 
 
 @pytest.mark.parametrize(
     "bad",
-    [b"ok", b"{}", b'{"say": "flush", "seconds": -1}', b'{"say": "flush", "seconds": 1e9}', b'{"say": "reboot"}',
-     b'{"say": "happened", "at": 1, "what": "\\u0007"}'],
+    [b"ok", b"{}", b'{"type": "flush", "seconds": -1}', b'{"type": "flush", "seconds": 1e9}', b'{"type": "reboot"}',
+     b'{"type": "happened", "at": 1, "what": "\\u0007"}'],
 )  # fmt: skip
 def test_anything_else_is_refused(bad):
     with pytest.raises(OrderError):
@@ -28,7 +28,7 @@ def test_anything_else_is_refused(bad):
 
 
 @given(st.binary(max_size=300))
-@example(b'{"say": "happened", "at": 1e400, "what": ""}')
+@example(b'{"type": "happened", "at": 1e400, "what": ""}')
 def test_noise_is_refused_and_nothing_else_happens(raw):
     try:
         assert isinstance(job_orders.decode(raw), RankHardwareError | Flush)

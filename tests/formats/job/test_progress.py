@@ -49,7 +49,7 @@ _values = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.tex
 def test_any_document_is_a_message_or_one_sentence(tag, fields):
     known = {"job": "j", "rank": 0, "world": 1, "session": "s", "began": 0.0, "rows": []}
     try:
-        decode(json.dumps({**known, **fields, "say": tag}).encode())
+        decode(json.dumps({**known, **fields, "type": tag}).encode())
     except ProgressError as error:
         assert "\n" not in str(error)
 
@@ -130,7 +130,7 @@ _steps = st.lists(st.fixed_dictionaries({"step": st.integers(-2, 9), "own": _ran
 def test_whatever_a_keeper_says_it_holds_is_bounded_or_refused(steps, fields):
     holds = {"node": "n1", "steps": steps, **fields}
     try:
-        message = decode(json.dumps({"say": "keeper", "job": "j", "holds": holds}).encode())
+        message = decode(json.dumps({"type": "keeper", "job": "j", "holds": holds}).encode())
     except ProgressError as error:
         assert "\n" not in str(error)
     else:
@@ -139,4 +139,4 @@ def test_whatever_a_keeper_says_it_holds_is_bounded_or_refused(steps, fields):
 
 
 def test_what_an_older_keeper_says_is_received():
-    assert decode(b'{"say":"keeper","job":"llama","unsaved_step":3}') == KeeperProgress("llama", 3)
+    assert decode(b'{"type":"keeper","job":"llama","unsaved_step":3}') == KeeperProgress("llama", 3)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 from holdfast.formats.kubernetes.nodes import node
 from holdfast.formats.kubernetes.pods import pod
 from holdfast.model.job import JobState
@@ -29,7 +29,7 @@ def a_node(unschedulable: bool = False, note: str = "", managers: tuple[str, ...
             "uid": "u1",
             "resourceVersion": "7",
             "creationTimestamp": "2026-01-01T00:00:00Z",
-            "annotations": {words.NOTE: note} if note else {},
+            "annotations": {k8s.NOTE: note} if note else {},
             "managedFields": [{"manager": name, **fields} for name in managers],
         },
         "spec": {"unschedulable": unschedulable, **spec},
@@ -191,9 +191,9 @@ def test_pods_of_one_job_have_one_owner() -> None:
 
 
 def test_a_note_is_one_printable_line() -> None:
-    assert words.note("gpu.xid", "Xid 79\n\x1b[31m on\tGPU 3") == "gpu.xid: Xid 79 [31m on GPU 3"
-    assert words.note("", "passed") == "passed"
-    assert len(words.note("c", "x" * 5_000)) == words.LONGEST_NOTE
+    assert k8s.note("gpu.xid", "Xid 79\n\x1b[31m on\tGPU 3") == "gpu.xid: Xid 79 [31m on GPU 3"
+    assert k8s.note("", "passed") == "passed"
+    assert len(k8s.note("c", "x" * 5_000)) == k8s.LONGEST_NOTE
 
 
 @given(JSON)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from holdfast.fleet.actions.kubernetes.access import KubernetesAccess, KubernetesSettings, open_access
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 from holdfast.runtime.errors import NoAnswer
 
 PAGE = 500
@@ -40,7 +40,7 @@ class KubernetesApi:
 
     def in_group(self, group: str, path: str) -> str:
         """The path in the version of the API group that the server prefers. Raises ApiRefused (404) without it."""
-        preferred = words.word(words.table(self.get(f"/apis/{group}"), "preferredVersion"), "version")
+        preferred = k8s.text(k8s.table(self.get(f"/apis/{group}"), "preferredVersion"), "version")
         return f"/apis/{group}/{preferred}/{path}"
 
     def everything(self, path: str, **query: str) -> list[Mapping[str, Any]]:
@@ -54,11 +54,11 @@ class KubernetesApi:
             page = self.get(path, limit=str(PAGE), **query, **({"continue": more} if more else {}))
             if not isinstance(page.get("items"), list):
                 raise NoAnswer(f"Kubernetes did not answer {path} with a list", retryable=True)
-            found += words.rows(page, "items")
-            meta = words.table(page, "metadata")
-            more = words.word(meta, "continue")
+            found += k8s.rows(page, "items")
+            meta = k8s.table(page, "metadata")
+            more = k8s.text(meta, "continue")
             if not more:
-                return found, words.word(meta, "resourceVersion")
+                return found, k8s.text(meta, "resourceVersion")
 
     def watch(self, path: str, version: str, seconds: int, **query: str) -> Iterator[Mapping[str, Any]]:
         """What changes from a version on, as it happens, until the server ends it after so many seconds."""
@@ -79,13 +79,13 @@ class KubernetesApi:
                 yield _object(line.encode(), f"the watch of {path}")
 
     def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._send("POST", path, {"fieldManager": words.MANAGER}, body)
+        return self._send("POST", path, {"fieldManager": k8s.MANAGER}, body)
 
     def put(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._send("PUT", path, {"fieldManager": words.MANAGER}, body)
+        return self._send("PUT", path, {"fieldManager": k8s.MANAGER}, body)
 
     def patch(self, path: str, body: Mapping[str, Any], kind: str = MERGE) -> Mapping[str, Any]:
-        return self._send("PATCH", path, {"fieldManager": words.MANAGER}, body, kind)
+        return self._send("PATCH", path, {"fieldManager": k8s.MANAGER}, body, kind)
 
     def _send(
         self,
@@ -115,7 +115,7 @@ class KubernetesApi:
 
 
 def _headers(access: KubernetesAccess) -> dict[str, str]:
-    return {**access.headers(), "Accept": "application/json", "User-Agent": words.MANAGER}
+    return {**access.headers(), "Accept": "application/json", "User-Agent": k8s.MANAGER}
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def _answer(reply: httpx.Response, method: str, path: str) -> Mapping[str, Any]:
     if reply.is_success:
         return _object(reply.content, f"{method} {path}")
     try:
-        message = words.word(_object(reply.content, path), "message")
+        message = k8s.text(_object(reply.content, path), "message")
     except NoAnswer:
         message = reply.text[:200]
     why = " ".join(message.split()) or f"{method} {path}"

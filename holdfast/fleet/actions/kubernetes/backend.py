@@ -21,7 +21,7 @@ from holdfast.fleet.actions.kubernetes.gangs import Gangs
 from holdfast.fleet.actions.kubernetes.lease import KubernetesLease
 from holdfast.fleet.actions.kubernetes.mirror import Mirror, WatchedObjects
 from holdfast.formats.kubernetes import claims
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 from holdfast.formats.kubernetes.nodes import KubernetesNode
 from holdfast.formats.kubernetes.nodes import node as read_node
 from holdfast.formats.kubernetes.pods import KubernetesPod
@@ -168,7 +168,7 @@ class Kubernetes:
             return _would(action, node, plan(node), leaving)
         changed = self._change(node, plan)
         reported = self._notify(action, OUT_OF_SERVICE if cordon else UNTESTED, note)
-        how = f"{node.name} takes no new work ({'cordon and ' if cordon else ''}taint {words.UNTESTED}: {note})"
+        how = f"{node.name} takes no new work ({'cordon and ' if cordon else ''}taint {k8s.UNTESTED}: {note})"
         if cordon and node.unschedulable and not node.closed_by_us:
             how += "; the cordon made by another stays theirs"
         if leaving and clock.now() < action.evict_at:
@@ -195,7 +195,7 @@ class Kubernetes:
 
     def _announce(self, pod: KubernetesPod, until: str) -> None:
         """An annotation, which a pod reads through the downward API."""
-        change = {"metadata": {"annotations": {words.EVICT_AT: until}}}
+        change = {"metadata": {"annotations": {k8s.EVICT_AT: until}}}
         try:
             self._api.patch(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", change)
         except ApiRefused as error:
@@ -210,7 +210,7 @@ class Kubernetes:
         if dry_run:
             return _would(action, node, marks.release(node), [])
         changed = self._change(node, marks.release)
-        reported = self._notify(action, PASSED, words.note("", action.reason))
+        reported = self._notify(action, PASSED, k8s.note("", action.reason))
         if not (changed or reported.changed):
             return nothing_to_do(f"nothing of ours keeps {node.name} from work{stays}{reported.complaint}")
         return done(f"lifted our marks from {node.name}{stays or ': it takes work'}{reported.complaint}")
@@ -223,8 +223,8 @@ class Kubernetes:
         if not self._change(node, plan):
             return nothing_to_do(f"{node.name} is chosen {how} already")
         kind = "Warning" if last else "Normal"
-        self._event(node, action, kind, "Degraded" if last else "Recovered", words.note(action.cause, action.reason))
-        return done(f"{node.name} is chosen {how}: taint and label {words.DEGRADED} {'set' if last else 'removed'}")
+        self._event(node, action, kind, "Degraded" if last else "Recovered", k8s.note(action.cause, action.reason))
+        return done(f"{node.name} is chosen {how}: taint and label {k8s.DEGRADED} {'set' if last else 'removed'}")
 
     def _change(self, node: KubernetesNode, plan: Plan) -> bool:
         """Was there anything to change? What others do at the same time is looked at again, never overwritten."""
@@ -268,7 +268,7 @@ class Kubernetes:
 
 
 def _note(action: Action) -> str:
-    return words.note(action.cause, action.reason)
+    return k8s.note(action.cause, action.reason)
 
 
 def _would(

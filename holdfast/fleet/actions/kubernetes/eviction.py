@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, ApiRefused, KubernetesApi
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 from holdfast.formats.kubernetes.pods import KubernetesPod
 from holdfast.model.job import JobState
 
@@ -62,8 +62,8 @@ class Eviction:
     def _api_version(self) -> str:
         """v1beta1 until 1.21, v1 from 1.22 on: the server's list of what it offers says which."""
         if not self._version:
-            offered = words.rows(self._api.get("/api/v1"), "resources")
-            versions = [words.word(one, "version") for one in offered if one.get("name") == "pods/eviction"]
+            offered = k8s.rows(self._api.get("/api/v1"), "resources")
+            versions = [k8s.text(one, "version") for one in offered if one.get("name") == "pods/eviction"]
             self._version = next((version for version in versions if version), "v1")
         return self._version
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.fleet.actions.kubernetes.api import NOT_FOUND, ApiRefused, KubernetesApi
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 from holdfast.formats.kubernetes.pods import JOBSET, KubernetesPod
 
 LABEL = "holdfast/suspended"
@@ -60,8 +60,8 @@ class Gangs:
         try:
             path = self._path(kind, namespace, name)
             found = self._api.get(path)
-            if words.table(found, "spec").get(one.field) is not one.suspended:
-                version = words.word(words.table(found, "metadata"), "resourceVersion")
+            if k8s.table(found, "spec").get(one.field) is not one.suspended:
+                version = k8s.text(k8s.table(found, "metadata"), "resourceVersion")
                 self._api.patch(path, _change(one.field, one.suspended, "true", version))
         except ApiRefused as error:
             if error.status != NOT_FOUND:
@@ -74,11 +74,11 @@ class Gangs:
         started = []
         for kind in self._kinds:
             for item in self._ours(kind):
-                meta = words.table(item, "metadata")
-                job = (kind, words.word(meta, "namespace"), words.word(meta, "name"))
+                meta = k8s.table(item, "metadata")
+                job = (kind, k8s.text(meta, "namespace"), k8s.text(meta, "name"))
                 if job not in running:
                     one = KINDS[kind]
-                    change = _change(one.field, not one.suspended, None, words.word(meta, "resourceVersion"))
+                    change = _change(one.field, not one.suspended, None, k8s.text(meta, "resourceVersion"))
                     self._api.patch(self._path(*job), change)
                     started.append(f"{kind} {job[1]}/{job[2]}")
         return started

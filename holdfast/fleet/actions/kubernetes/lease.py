@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, ApiRefused, KubernetesApi
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 from holdfast.runtime import clock
 from holdfast.runtime.components import described
 from holdfast.runtime.errors import NoAnswer
@@ -82,15 +82,15 @@ class KubernetesLease:
             if error.status != NOT_FOUND:
                 raise
             return self._written(lambda: self._api.post(self._path, self._body({}, {})))
-        meta, spec = words.table(found, "metadata"), words.table(found, "spec")
-        holder = words.word(spec, "holderIdentity")
+        meta, spec = k8s.table(found, "metadata"), k8s.table(found, "spec")
+        holder = k8s.text(spec, "holderIdentity")
         if holder not in ("", self._holder) and not self._over(holder, spec):
             self._until, self.taken = 0.0, True
             return False
         return self._written(lambda: self._api.put(f"{self._path}/{self._name}", self._body(meta, spec)))
 
-    def _over(self, holder: str, spec: words.Object) -> bool:
-        seen, now = (holder, words.word(spec, "renewTime")), self._clock()
+    def _over(self, holder: str, spec: k8s.Object) -> bool:
+        seen, now = (holder, k8s.text(spec, "renewTime")), self._clock()
         if seen != self._seen:
             self._seen, self._seen_at = seen, now
         duration = spec.get("leaseDurationSeconds")
@@ -105,9 +105,9 @@ class KubernetesLease:
             return False  # another was faster; its word is read at the next renewal
         return True
 
-    def _body(self, meta: words.Object, spec: words.Object) -> dict[str, Any]:
+    def _body(self, meta: k8s.Object, spec: k8s.Object) -> dict[str, Any]:
         now = datetime.fromtimestamp(clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        ours = words.word(spec, "holderIdentity") == self._holder
+        ours = k8s.text(spec, "holderIdentity") == self._holder
         count = spec.get("leaseTransitions")
         before = count if isinstance(count, int) else -1
         return {
@@ -117,7 +117,7 @@ class KubernetesLease:
             "spec": {
                 "holderIdentity": self._holder,
                 "leaseDurationSeconds": DURATION_SECONDS,
-                "acquireTime": words.word(spec, "acquireTime") if ours else now,
+                "acquireTime": k8s.text(spec, "acquireTime") if ours else now,
                 "renewTime": now,
                 "leaseTransitions": before if ours else before + 1,
             },
@@ -130,8 +130,8 @@ class KubernetesLease:
         self._until = 0.0
         try:
             found = self._api.get(f"{self._path}/{self._name}")
-            spec = words.table(found, "spec")
-            if words.word(spec, "holderIdentity") == self._holder:
+            spec = k8s.table(found, "spec")
+            if k8s.text(spec, "holderIdentity") == self._holder:
                 self._api.put(f"{self._path}/{self._name}", {**found, "spec": {**spec, "holderIdentity": ""}})
         except NoAnswer as error:
             log.info("the Lease %s was not released and will expire: %s", self._name, error)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 from holdfast.formats.kubernetes.nodes import KubernetesNode
 
 Change = Mapping[str, Any]
@@ -20,23 +20,23 @@ def hold(node: KubernetesNode, cause: str, note: str, *, cordon: bool) -> Change
     annotations: dict[str, str | None] = {}
     spec: dict[str, Any] = {}
     if not node.untested:
-        spec["taints"] = [*node.taints, {"key": words.UNTESTED, "value": _value(cause), "effect": "NoSchedule"}]
+        spec["taints"] = [*node.taints, {"key": k8s.UNTESTED, "value": _value(cause), "effect": "NoSchedule"}]
     if cordon and not node.unschedulable:
         spec["unschedulable"] = True
-        annotations[words.NOTE] = note
+        annotations[k8s.NOTE] = note
     elif cordon and node.closed_by_us and node.note != note:
-        annotations[words.NOTE] = note
+        annotations[k8s.NOTE] = note
     elif node.note and not node.closed_by_us:
-        annotations[words.NOTE] = None  # left over from a cordon that somebody lifted by hand
+        annotations[k8s.NOTE] = None  # left over from a cordon that somebody lifted by hand
     return _change(node, spec, annotations)
 
 
 def release(node: KubernetesNode) -> Change | None:
     """Our taint and our cordon; one made by hand stays."""
-    annotations: dict[str, str | None] = {words.NOTE: None} if node.note else {}
+    annotations: dict[str, str | None] = {k8s.NOTE: None} if node.note else {}
     spec: dict[str, Any] = {}
     if node.untested:
-        spec["taints"] = _without(node.taints, words.UNTESTED)
+        spec["taints"] = _without(node.taints, k8s.UNTESTED)
     if node.closed_by_us:
         spec["unschedulable"] = None
     return _change(node, spec, annotations)
@@ -44,15 +44,15 @@ def release(node: KubernetesNode) -> Change | None:
 
 def choose_last(node: KubernetesNode) -> Change | None:
     """The scheduler itself prefers other nodes; the label is for sites that place by labels."""
-    taint = {"key": words.DEGRADED, "value": "", "effect": "PreferNoSchedule"}
+    taint = {"key": k8s.DEGRADED, "value": "", "effect": "PreferNoSchedule"}
     spec = {} if node.degraded else {"taints": [*node.taints, taint]}
-    labels = {} if words.DEGRADED in node.labels else {words.DEGRADED: "true"}
+    labels = {} if k8s.DEGRADED in node.labels else {k8s.DEGRADED: "true"}
     return _change(node, spec, {}, labels)
 
 
 def choose_normally(node: KubernetesNode) -> Change | None:
-    spec = {"taints": _without(node.taints, words.DEGRADED)} if node.degraded else {}
-    labels = {words.DEGRADED: None} if words.DEGRADED in node.labels else {}
+    spec = {"taints": _without(node.taints, k8s.DEGRADED)} if node.degraded else {}
+    labels = {k8s.DEGRADED: None} if k8s.DEGRADED in node.labels else {}
     return _change(node, spec, {}, labels)
 
 
@@ -63,12 +63,12 @@ def condition(node: KubernetesNode, status: str, reason: str, message: str, at: 
         return None
     since = old.get("lastTransitionTime") if old.get("status") == status else None
     row = {
-        "type": words.CONDITION,
+        "type": k8s.CONDITION,
         "status": status,
         "reason": reason,
         "message": message,
-        "lastHeartbeatTime": words.stamp(at),
-        "lastTransitionTime": since or words.stamp(at),
+        "lastHeartbeatTime": k8s.stamp(at),
+        "lastTransitionTime": since or k8s.stamp(at),
     }
     return {"status": {"conditions": [row]}}
 
@@ -81,10 +81,10 @@ def event(node: KubernetesNode, name: str, kind: str, reason: str, message: str,
         "type": kind,
         "reason": reason,
         "message": message,
-        "source": {"component": words.MANAGER},
-        "reportingComponent": words.MANAGER,
-        "firstTimestamp": words.stamp(at),
-        "lastTimestamp": words.stamp(at),
+        "source": {"component": k8s.MANAGER},
+        "reportingComponent": k8s.MANAGER,
+        "firstTimestamp": k8s.stamp(at),
+        "lastTimestamp": k8s.stamp(at),
         "count": 1,
     }
 

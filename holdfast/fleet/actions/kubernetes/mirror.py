@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from holdfast.fleet.actions.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiRefused, KubernetesApi
-from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes import objects as k8s
 from holdfast.formats.kubernetes.claims import ResourceClaim, ResourceSlice
 from holdfast.formats.kubernetes.nodes import KubernetesNode
 from holdfast.formats.kubernetes.pods import KubernetesPod
@@ -101,12 +101,12 @@ class Mirror(Generic[T]):
         """Until asked to stop, or until the server no longer knows the version: then everything is read again."""
         while not self._stopping.is_set():
             for news in self._api.watch(path, version, WATCH_SECONDS, **self._query):
-                item = words.table(news, "object")
-                kind = words.word(news, "type")
+                item = k8s.table(news, "object")
+                kind = k8s.text(news, "type")
                 if kind == "ERROR":
-                    log.debug("%s is read again: %s", self._path, words.word(item, "message"))
+                    log.debug("%s is read again: %s", self._path, k8s.text(item, "message"))
                     return
-                version = words.word(words.table(item, "metadata"), "resourceVersion") or version
+                version = k8s.text(k8s.table(item, "metadata"), "resourceVersion") or version
                 if kind != "BOOKMARK" and self._take(kind, item):
                     self._changed()
 
@@ -123,7 +123,7 @@ class Mirror(Generic[T]):
 
 
 def _uid(item: object) -> str:
-    return words.word(words.table(item, "metadata"), "uid")
+    return k8s.text(k8s.table(item, "metadata"), "uid")
 
 
 @dataclass(frozen=True, slots=True)

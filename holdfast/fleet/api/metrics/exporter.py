@@ -68,13 +68,13 @@ def _pools(pools: Iterable[PoolView]) -> Iterable[Metric]:
 
 def _controller(service: Service) -> Iterable[Metric]:
     board = service.board
-    for name, words, value in (
+    for name, text, value in (
         ("leading", "1 where this controller leads.", board.leading),
         ("dry_run", "1 while actions are only recorded.", board.policy.dry_run),
         ("waiting", "Requests that wait for the writer.", service.waiting),
         ("streams", "Live streams that are open.", len(board.watchers)),
     ):
-        yield gauge(f"holdfast_controller_{name}", words, (), {(): value})
+        yield gauge(f"holdfast_controller_{name}", text, (), {(): value})
     components = board.components.all
     yield gauge(
         "holdfast_controller_component_failing",
@@ -90,8 +90,8 @@ def _controller(service: Service) -> Iterable[Metric]:
     )
     answered = ((name, board.components.worked_at(name)) for name in SCHEDULERS)
     seen: dict[tuple[str, ...], float] = {(name,): at for name, at in answered if at is not None}
-    words = "When the scheduler last answered, in seconds since the epoch."
-    yield gauge("holdfast_scheduler_answered_seconds", words, ("scheduler",), seen)
+    text = "When the scheduler last answered, in seconds since the epoch."
+    yield gauge("holdfast_scheduler_answered_seconds", text, ("scheduler",), seen)
     yield histogram("holdfast_controller_commit_seconds", "What deciding and committing a batch took.", board.commits)
     yield histogram("holdfast_test_seconds", "How long full tests took, from their start to the answer.", board.tests)
     yield counter("holdfast_actions", "Actions that ended.", ("verb", "outcome"), board.outcomes)

@@ -31,21 +31,21 @@ def as_text(families: Iterable[Metric]) -> str:
     return generate_latest(registry).decode()
 
 
-def gauge(name: str, words: str, labels: tuple[str, ...], values: Labelled) -> Metric:
-    family = GaugeMetricFamily(name, words, labels=labels)
+def gauge(name: str, text: str, labels: tuple[str, ...], values: Labelled) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=labels)
     for found, value in values.items():
         family.add_metric(found, float(value))
     return family
 
 
-def histogram(name: str, words: str, values: Durations) -> Metric:
-    family = HistogramMetricFamily(name, words)
+def histogram(name: str, text: str, values: Durations) -> Metric:
+    family = HistogramMetricFamily(name, text)
     family.add_metric((), [(bound, float(count)) for bound, count in values.cumulative()], values.total)
     return family
 
 
-def counter(name: str, words: str, labels: tuple[str, ...], values: Labelled) -> Metric:
-    family = CounterMetricFamily(name, words, labels=labels)
+def counter(name: str, text: str, labels: tuple[str, ...], values: Labelled) -> Metric:
+    family = CounterMetricFamily(name, text, labels=labels)
     for found, value in values.items():
         family.add_metric(found, float(value))
     return family

@@ -109,13 +109,13 @@ def _known(service: Service, name: str, caller: Caller) -> NodeView:
     return view
 
 
-def _operator_route(kind: EventKind, words: str) -> Any:
+def _operator_route(kind: EventKind, text: str) -> Any:
     async def handle(
         service: ServiceDep, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[OperatorRequest]
     ) -> NodeView:
         return await service.operator_request(name, kind, data, caller_of(request))
 
-    handle.__doc__ = words
+    handle.__doc__ = text
     handle.__name__ = kind.value
     path = f"/v1/nodes/{{name:str}}/{kind.value}"
     right = "retest own nodes" if kind in (EventKind.RETEST, EventKind.QUARANTINE) else "operate"

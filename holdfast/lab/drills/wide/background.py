@@ -96,8 +96,8 @@ def library(s: Stager) -> Situation:
     work = s.site.works[0]
     until = s.start + work.restart
     s.conditions.down.append((work.name, s.start, until))
-    s.say("job_failed", work.subject, s.start, "stopped by its owner")
-    s.say("job_restarted", work.subject, until, recovery_seconds=f"{work.restart:.0f}")
+    s.add_event("job_failed", work.subject, s.start, "stopped by its owner")
+    s.add_event("job_restarted", work.subject, until, recovery_seconds=f"{work.restart:.0f}")
     s.conditions.work_slow[work.name] *= 1 + s.between(0.12, 0.3) * (s.times >= until)
     return Situation(truths=(s.truth(work.subject, "job.slowdown"),))
 
@@ -118,8 +118,8 @@ def beside(s: Stager) -> None:
 
 
 def _event(s: Stager, at: float) -> None:
-    s.say("route_change", s.site.leaves[s.pick(len(s.site.leaves))], at, "forwarding tables changed")
-    s.say("xid", s.site.gpu_names[s.pick(len(s.site.gpu_names))], at + 30, "Xid 13")
+    s.add_event("route_change", s.site.leaves[s.pick(len(s.site.leaves))], at, "forwarding tables changed")
+    s.add_event("xid", s.site.gpu_names[s.pick(len(s.site.gpu_names))], at + 30, "Xid 13")
 
 
 def _mild(s: Stager, at: float) -> None:

@@ -109,7 +109,7 @@ def cap(s: Stager) -> Situation:
 def brake(s: Stager) -> Situation:
     node = s.work_node()
     s.conditions.brake[s.site.node_of_gpu == node] *= 1 - s.between(0.3, 0.6) * (s.level(steady=True) > 0)
-    s.say("power_brake", s.site.node_names[node], s.start)
+    s.add_event("power_brake", s.site.node_names[node], s.start)
     return Situation(truths=(s.truth(s.site.node_names[node], "power.brake"),), needed=("gpu_clock_event_reasons",))
 
 
@@ -210,9 +210,9 @@ def slow_recovery(s: Stager) -> Situation:
     work = s.site.works[0]
     for_seconds = min(work.restart * s.between(4, 8), s.lasts - s.start)
     s.conditions.down.append((work.name, s.start, s.start + for_seconds))
-    s.say("job_failed", work.subject, s.start, "died")
+    s.add_event("job_failed", work.subject, s.start, "died")
     if s.start + for_seconds < s.lasts:
-        s.say("job_restarted", work.subject, s.start + for_seconds)
+        s.add_event("job_restarted", work.subject, s.start + for_seconds)
     return Situation(truths=(s.truth(work.subject, "schedule.slow_recovery"),), needed=("job_restart_seconds",))
 
 

@@ -29,7 +29,7 @@ def job_state(conditions: Conditions, work: SiteJob) -> npt.NDArray[np.int8]:
             state[column], since, left = 3, 0.0, 0.0
         elif left > 0:
             state[column] = 2
-            left -= site.step * pace[column] * own[column]
+            left -= site.step * speed[column] * own[column]
             since = 0.0
         else:
             since += site.step

@@ -13,8 +13,8 @@ def job_restarts(s: Stager) -> Situation:
     work = s.site.works[0]
     until = s.start + work.restart
     s.conditions.down.append((work.name, s.start, until))
-    s.say("job_failed", work.subject, s.start, "died")
-    s.say("job_restarted", work.subject, until, recovery_seconds=f"{work.restart:.0f}")
+    s.add_event("job_failed", work.subject, s.start, "died")
+    s.add_event("job_restarted", work.subject, until, recovery_seconds=f"{work.restart:.0f}")
     return Situation()
 
 

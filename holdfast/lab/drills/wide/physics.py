@@ -190,8 +190,8 @@ def _fabric(conditions: Conditions, states: dict[str, npt.NDArray[np.int8]], job
     load = np.zeros((len(site.leaves), len(conditions.times)))
     talks = np.zeros((site.nodes, len(conditions.times)))
     for row, work in enumerate(site.works):
-        pace = np.nan_to_num(jobs["job_throughput_ratio"][1][row])
-        talking = (states[work.name] == 1) * pace
+        speed = np.nan_to_num(jobs["job_throughput_ratio"][1][row])
+        talking = (states[work.name] == 1) * speed
         talks[work.nodes] = talking
         leaves = np.unique(site.leaf_of[work.nodes])
         if len(leaves) > 1:

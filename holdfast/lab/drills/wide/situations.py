@@ -85,9 +85,11 @@ def bmc_zero(s: Stager) -> Situation:
 
 
 def rerouted(s: Stager) -> Situation:
-    s.say("route_change", s.site.leaves[s.pick(len(s.site.leaves))], s.start, "forwarding tables changed")
-    s.say("driver_rollout", s.site.node_names[s.pick(s.site.nodes)], s.start + 100, "driver-1", version="driver-1")
-    s.say("xid", s.site.gpu_names[s.pick(len(s.site.gpu_names))], s.start + 200, "Xid 13")
+    s.add_event("route_change", s.site.leaves[s.pick(len(s.site.leaves))], s.start, "forwarding tables changed")
+    s.add_event(
+        "driver_rollout", s.site.node_names[s.pick(s.site.nodes)], s.start + 100, "driver-1", version="driver-1"
+    )
+    s.add_event("xid", s.site.gpu_names[s.pick(len(s.site.gpu_names))], s.start + 200, "Xid 13")
     return Situation()
 
 

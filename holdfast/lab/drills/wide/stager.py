@@ -63,7 +63,7 @@ class Stager:
     def truth(self, cause: str, kind: str, *accepts: Named) -> Truth:
         return Truth(cause=cause, kind=kind, start=self.start, end=self.start + self.repaired, accepts=accepts)
 
-    def say(self, kind: str, subject: str, at: float, text: str = "", **detail: str) -> None:
+    def add_event(self, kind: str, subject: str, at: float, text: str = "", **detail: str) -> None:
         self.conditions.events.append(Event(kind=kind, at=at, text=text, subject=subject, detail=detail))
 
 

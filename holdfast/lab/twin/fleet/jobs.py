@@ -113,8 +113,8 @@ class Jobs:
 
     def _move(self, job: TrainingJob, drained: Sequence[str]) -> None:
         """A training without an end would keep a draining node for ever: it goes on elsewhere from its checkpoint."""
-        words = f"{job.name} leaves {', '.join(drained)}, to be drained, and goes on from step {job.saved}"
-        self._leave(job, JobState.PREEMPTED, words)
+        text = f"{job.name} leaves {', '.join(drained)}, to be drained, and goes on from step {job.saved}"
+        self._leave(job, JobState.PREEMPTED, text)
         job.move()
         self._waiting.appendleft(job)
 
@@ -124,12 +124,12 @@ class Jobs:
         if job is None:
             return
         lost = job.since_checkpoint(self._clock.now)
-        words = f"{job.name} died with {node.name}: {lost} steps lost, goes on from step {job.saved}"
-        self._leave(job, JobState.NODE_FAILED, words)
+        text = f"{job.name} died with {node.name}: {lost} steps lost, goes on from step {job.saved}"
+        self._leave(job, JobState.NODE_FAILED, text)
         job.die(self._clock.now)
         self._waiting.appendleft(job)
 
-    def _leave(self, job: TrainingJob, state: JobState, words: str) -> None:
+    def _leave(self, job: TrainingJob, state: JobState, text: str) -> None:
         """What was used is closed until it is tested again."""
         del self.running[job.name]
         self._busy -= job.size
@@ -139,7 +139,7 @@ class Jobs:
             node.job = ""
             node.open = False
             self._free.append(node)
-            self._report(node, _event(ENDED, job, words, now), (seen,))
+            self._report(node, _event(ENDED, job, text, now), (seen,))
 
 
 def _fitting(runs: Sequence[FleetTraining], nodes: int, room: float) -> Iterator[TrainingJob]:

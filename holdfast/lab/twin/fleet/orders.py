@@ -39,8 +39,8 @@ class OrderBook:
         if order.verb in GATE:
             node.open = GATE[order.verb]
             node.draining = order.verb == "drain" or (node.draining and not node.open)
-            words = "open: work may start here" if node.open else "closed: nothing new starts here"
-            self.answer(node, outcome_of(order, ok=True, reason=f"the gate is {words}"))
+            text = "open: work may start here" if node.open else "closed: nothing new starts here"
+            self.answer(node, outcome_of(order, ok=True, reason=f"the gate is {text}"))
         elif order.verb == "retest":
             self._later(node, order, SUITE_SECONDS, self._tested)
         elif order.verb == "probe":
@@ -90,12 +90,12 @@ class OrderBook:
 
     def _inspected(self, node: FleetNode, order: Order, began: float) -> None:
         """The simulated technician: whatever is broken in the node is changed."""
-        self._fleet.mend(node, list(node.faults))
+        self._fleet.repair(node, list(node.faults))
         why = "a technician inspected the node and changed the broken parts"
         self.answer(node, outcome_of(order, ok=True, reason=why, began=began))
 
     def _cure(self, node: FleetNode, order: Order) -> None:
-        self._fleet.mend(node, [fault for fault in node.faults if self._cures(node, order, fault)])
+        self._fleet.repair(node, [fault for fault in node.faults if self._cures(node, order, fault)])
 
     def _cures(self, node: FleetNode, order: Order, fault: NodeFault) -> bool:
         likely = 1.0 if fault.cured_by == order.verb else fault.kind.cures.get(order.verb, 0.0)

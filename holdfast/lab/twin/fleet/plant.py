@@ -159,4 +159,4 @@ class FleetPlant:
                 self._fleet.strike(node, kind, tuple(range(GPUS)))
             elif not hot and node.index in self._hot and share >= SLOWED:
                 self._hot.discard(node.index)
-                self._fleet.mend(node, [fault for fault in node.faults if fault.kind is kind])
+                self._fleet.repair(node, [fault for fault in node.faults if fault.kind is kind])

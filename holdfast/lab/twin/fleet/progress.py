@@ -74,7 +74,7 @@ class ProgressReporter:
         )
 
     def _rank(self, node: FleetNode, gpu: int, job: TrainingJob, until: float, made: int, wall: Wall) -> RankWindow:
-        pace = wall(1.0) - wall(0.0)
+        seconds_per_second = wall(1.0) - wall(0.0)
         steps = job.saved + made - self.step
         jitter = 1 + 0.01 * ((node.index * GPUS + gpu) * 7 % 5 - 2) / 2
         own = COMPUTE_SECONDS * node.slows(gpu) * jitter
@@ -89,12 +89,12 @@ class ProgressReporter:
             began=wall(job.start),
             step=done - 1,
             steps=steps,
-            seconds=whole * pace,
-            data_seconds=data * pace,
-            compute_seconds=own * steps * pace,
-            wait_seconds=waiting * pace,
-            checkpoint_seconds=saving * pace,
-            own_seconds=own * pace,
+            seconds=whole * seconds_per_second,
+            data_seconds=data * seconds_per_second,
+            compute_seconds=own * steps * seconds_per_second,
+            wait_seconds=waiting * seconds_per_second,
+            checkpoint_seconds=saving * seconds_per_second,
+            own_seconds=own * seconds_per_second,
             split=True,
             tokens=TOKENS_A_STEP * steps / (job.size * GPUS),
             loss=2.1 + 8 / (1 + done / 40),

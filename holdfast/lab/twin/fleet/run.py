@@ -70,7 +70,7 @@ class FleetRun:
     async def run(self, seconds: float | None = None) -> None:
         """Until cancelled, or for so many real seconds."""
         workers = [asyncio.create_task(self._work()) for _ in range(self.target.connections)]
-        tasks = [asyncio.create_task(self._pace()), *workers]
+        tasks = [asyncio.create_task(self._tick()), *workers]
         if self.simulation.plant is not None and self.target.site_token:
             gateway = Gateway(self.simulation.plant, self.target.url, self.target.site_token, self.target.ca_file)
             tasks.append(asyncio.create_task(gateway.run(self.wall, self.target.speed)))
@@ -93,7 +93,7 @@ class FleetRun:
         """The controller lives in real time: what happened at a virtual moment was reported at this one."""
         return self._wall + virtual / self.target.speed
 
-    async def _pace(self) -> None:
+    async def _tick(self) -> None:
         """Everybody enrols first; then the fleet's clock starts."""
         for agent in self._agents:
             self._offer(agent)
@@ -116,11 +116,9 @@ class FleetRun:
 
     def _report(self) -> None:
         broken = sum(bool(node.faults) for node in self.simulation.nodes)
-        words = "%.0f virtual s: %d of %d nodes have a fault, %d jobs run; %d requests acknowledged, %d orders taken"
+        text = "%.0f virtual s: %d of %d nodes have a fault, %d jobs run; %d requests acknowledged, %d orders taken"
         counts, fleet = self.counts, self.simulation
-        log.info(
-            words, fleet.now, broken, len(fleet.nodes), len(fleet.jobs.running), counts.acknowledged, counts.orders
-        )
+        log.info(text, fleet.now, broken, len(fleet.nodes), len(fleet.jobs.running), counts.acknowledged, counts.orders)
 
     def _offer(self, agent: SimulatedAgent) -> None:
         if not agent.sending:

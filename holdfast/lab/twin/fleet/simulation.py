@@ -119,9 +119,9 @@ class Simulation:
         if kind.heals_seconds and not lasts:
             lasts = self.rng.exponential(kind.heals_seconds, "heals", node.index, fault.number)
         if lasts:
-            self.clock.after(lasts, partial(self.mend, node, [fault]))
+            self.clock.after(lasts, partial(self.repair, node, [fault]))
 
-    def mend(self, node: FleetNode, faults: Iterable[NodeFault]) -> None:
+    def repair(self, node: FleetNode, faults: Iterable[NodeFault]) -> None:
         """They are gone; a report of it comes only if the node is on."""
         gone = [fault for fault in faults if fault in node.faults]
         node.faults = [fault for fault in node.faults if fault not in gone]

@@ -32,10 +32,10 @@ def _slow_trunk(fleet: "Simulation", strike: Strike) -> None:
     trunk = frozenset((first.place["leaf"], last.place["leaf"]))
     fleet.slow_trunks[trunk] = kinds()[strike.kind].fabric_share
     if strike.lasts:
-        fleet.clock.after(strike.lasts, partial(_mend_trunk, fleet, trunk))
+        fleet.clock.after(strike.lasts, partial(_repair_trunk, fleet, trunk))
 
 
-def _mend_trunk(fleet: "Simulation", trunk: frozenset[str]) -> None:
+def _repair_trunk(fleet: "Simulation", trunk: frozenset[str]) -> None:
     fleet.slow_trunks.pop(trunk, None)
 
 

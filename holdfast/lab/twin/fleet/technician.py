@@ -90,7 +90,7 @@ class Technician:
     def _repair(self, name: str) -> None:
         node = self._nodes[name]
         broken = ", ".join(dict.fromkeys(fault.kind.name.replace("_", " ") for fault in node.faults))
-        self._fleet.mend(node, list(node.faults))
+        self._fleet.repair(node, list(node.faults))
         self._ask("release", [name], f"{CHANGED}: {broken}" if broken else "a technician found nothing broken")
 
 

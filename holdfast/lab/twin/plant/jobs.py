@@ -141,11 +141,11 @@ class PlantJob:
             return 0.0
         slow = storage.writing_slowly(self.spec.nodes)
         worst = max(slow.values(), default=1.0)
-        pace = storage.write(self.spec, len(self.gpus)) / worst
-        needs = self.writing / pace
+        rate = storage.write(self.spec, len(self.gpus)) / worst
+        needs = self.writing / rate
         used = min(seconds, needs)
         self._wrote_for += used
-        self.writing -= used * pace
+        self.writing -= used * rate
         if self.writing <= 1e-9:
             self._written(slow, worst)
         return used

@@ -41,9 +41,11 @@ class PlantEvents:
                 if run.subject == fault.subject:
                     run.fail(now, "a failure", fault.magnitude * run.spec.restart_seconds)
         elif fault.kind == "schedule.degraded_kept" and self._first(number, ""):
-            self._say("verdict", now, fault.subject, "gpu.clocks: degraded", health="degraded", check="gpu.clocks")
+            self._add_event(
+                "verdict", now, fault.subject, "gpu.clocks: degraded", health="degraded", check="gpu.clocks"
+            )
         elif fault.kind == "fabric.routing" and self._first(number, ""):
-            self._say("route_change", now, fault.subject, "forwarding tables changed")
+            self._add_event("route_change", now, fault.subject, "forwarding tables changed")
         elif fault.kind in ("power.brake", "power.psu", "power.feed_lost"):
             self._brakes(number, fault, now)
 
@@ -56,7 +58,7 @@ class PlantEvents:
             nodes = np.flatnonzero(np.isin(self.layout.rack_of_node, weak))
         for node in nodes:
             if self._first(number, self.layout.nodes[node]):
-                self._say("power_brake", now, self.layout.nodes[node], "external power brake asserted")
+                self._add_event("power_brake", now, self.layout.nodes[node], "external power brake asserted")
 
     def _roll_out(self, number: int, fault: PlantFault, now: float) -> None:
         """Node by node over the ramp."""
@@ -64,7 +66,9 @@ class PlantEvents:
         version = fault.subject.partition("/")[2]
         for node in fault.nodes[:due]:
             if self._first(number, self.layout.nodes[node]):
-                self._say(_rollout_of(version), now, self.layout.nodes[node], f"now at {version}", version=version)
+                self._add_event(
+                    _rollout_of(version), now, self.layout.nodes[node], f"now at {version}", version=version
+                )
 
     def _break(self, fault: PlantFault, now: float, seconds: float, runs: list[PlantJob]) -> None:
         if self.rng.random() >= fault.strength(now) * seconds / HOUR:
@@ -80,14 +84,14 @@ class PlantEvents:
 
     def _distract(self, one: Distractor, now: float) -> None:
         if one.kind == "route_change":
-            self._say("route_change", now, one.subject, "forwarding tables changed")
+            self._add_event("route_change", now, one.subject, "forwarding tables changed")
         elif one.kind == "rollout":
-            self._say("driver_rollout", now, one.subject, "now at driver-570.1", version="driver-570.1")
+            self._add_event("driver_rollout", now, one.subject, "now at driver-570.1", version="driver-570.1")
         elif one.kind == "xid":
             self.events.append(Event(kind="xid", at=now, text="Xid 13", subject=one.subject, code=XIDS[0]))
         elif one.kind == "port_flap":
-            self._say("port_down", now, one.subject, "link down")
-            self._say("port_up", now + 2, one.subject, "link up")
+            self._add_event("port_down", now, one.subject, "link down")
+            self._add_event("port_up", now + 2, one.subject, "link up")
 
     def _first(self, number: int, what: str) -> bool:
         if (number, what) in self._reported:
@@ -95,7 +99,7 @@ class PlantEvents:
         self._reported.add((number, what))
         return True
 
-    def _say(self, kind: str, at: float, subject: str, text: str, **detail: str) -> None:
+    def _add_event(self, kind: str, at: float, subject: str, text: str, **detail: str) -> None:
         self.events.append(Event(kind=kind, at=at, text=text, subject=subject, detail=detail))
 
 

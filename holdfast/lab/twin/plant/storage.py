@@ -54,9 +54,9 @@ class Storage:
         self.writers[place] += 1
         own = spec.checkpoint_seconds + SERIAL_OPERATIONS * (self.metadata[place] - METADATA)
         slow = spec.checkpoint_seconds / self.speed[place] - spec.checkpoint_seconds
-        pace = spec.checkpoint_seconds / (own + slow)
+        rate = spec.checkpoint_seconds / (own + slow)
         self._rate[place] += gpus * BYTES_PER_GPU / spec.checkpoint_seconds * self.speed[place]
-        return float(pace)
+        return float(rate)
 
     def writing_slowly(self, nodes: tuple[int, ...]) -> dict[int, float]:
         """Which of these nodes take how many times as long."""

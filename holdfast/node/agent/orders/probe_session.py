@@ -24,7 +24,7 @@ from holdfast.node.probes.sweep.run import ProbeSweepOptions, probe
 
 BUDGET_SECONDS = 1.0  # of repeated exchanges of a pair
 LEAST_SECONDS = 1.0
-LAST_WORDS = 300
+LONGEST_OUTPUT = 300
 SET_UP = "set-up failed"
 Notify = Callable[[str], None]
 
@@ -68,8 +68,8 @@ class AgentProbeSession:
     def _left(self) -> float:
         return max(LEAST_SECONDS, self._until - time.monotonic())
 
-    def _outcome(self, words: str, **more: Any) -> OrderOutcome:
-        return OrderOutcome(order=self._order.id, verb=self._order.verb, ok=True, reason=words, **more)
+    def _outcome(self, text: str, **more: Any) -> OrderOutcome:
+        return OrderOutcome(order=self._order.id, verb=self._order.verb, ok=True, reason=text, **more)
 
     def _come(self) -> OrderOutcome:
         """The worker speaks with who leads; when that one hangs up it is over."""
@@ -86,14 +86,14 @@ class AgentProbeSession:
         gathering.hang_up(line)
         if worker.returncode:
             last = next((words for words in reversed(errors.splitlines()) if words.strip()), "no output")
-            raise CannotMeet(f"the worker died: {last.strip()[:LAST_WORDS]}")
+            raise CannotMeet(f"the worker died: {last.strip()[:LONGEST_OUTPUT]}")
         return self._outcome(f"met {ask.peer}")
 
     def _lead(self) -> OrderOutcome:
         ask = self._ask
         asked = ask.participants or (Participant(name=ask.peer),)
-        participants = [guest for guest in asked if guest.name != self._node]
-        leaf = next((guest.leaf for guest in asked if guest.name == self._node), "")
+        participants = [member for member in asked if member.name != self._node]
+        leaf = next((member.leaf for member in asked if member.name == self._node), "")
         place = Gathering(participants, ask.address.partition(",")[0], ask.port, ask.key)
         self._on_stop(place.close)
         own = SweepWorker(Host(self._node), self._python)  # it loads torch while the others are on their way
@@ -115,9 +115,9 @@ class AgentProbeSession:
         rails = {name: gpus[name] if backend == "nccl" else one.host.rails for name, one in crew.workers.items()}
         pairs = Pairs(crew, self._exchange(backend), self._left(), rails)
         pairs.measure([(self._node, self._ask.peer)], 1)
-        if pairs.own_words:
-            name, why = next(iter(pairs.own_words.items()))
-            raise Trouble(name if len(pairs.own_words) == 1 else "", why)
+        if pairs.errors_by_host:
+            name, why = next(iter(pairs.errors_by_host.items()))
+            raise Trouble(name if len(pairs.errors_by_host) == 1 else "", why)
         if pairs.wrong:
             slots = ", ".join(slot for _, _, wrong in pairs.wrong for slot in wrong)
             return self._outcome(f"wrong numbers from {slots or 'somebody'}", bytes_per_second=0.0)
@@ -151,10 +151,10 @@ class AgentProbeSession:
 
 
 def _reported(rates: list[float]) -> str:
-    words = f"{min(rates) / 1e9:.2f} GB/s"
+    text = f"{min(rates) / 1e9:.2f} GB/s"
     if len(rates) == 1:
-        return words
-    return f"{words} over rail {rates.index(min(rates))}, {max(rates) / 1e9:.2f} over the fastest of {len(rates)},"
+        return text
+    return f"{text} over rail {rates.index(min(rates))}, {max(rates) / 1e9:.2f} over the fastest of {len(rates)},"
 
 
 def _document(report: SweepReport) -> str:

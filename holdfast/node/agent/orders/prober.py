@@ -76,11 +76,11 @@ class Prober:
     def _progress(self, order: Order) -> Callable[[str], None]:
         reported_at = 0.0
 
-        def notify(words: str) -> None:
+        def notify(text: str) -> None:
             nonlocal reported_at
             if time.monotonic() - reported_at >= REPORT_SECONDS:
                 reported_at = time.monotonic()
-                self._notify(OrderOutcome(order=order.id, verb=order.verb, ok=True, reason=words, under_way=True))
+                self._notify(OrderOutcome(order=order.id, verb=order.verb, ok=True, reason=text, under_way=True))
 
         return notify
 

@@ -18,7 +18,7 @@ from holdfast.model.wire.report import (
 from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.reporting.spool import Losses
 
-LONGEST_SAYING = 4_096
+LONGEST_MESSAGE = 4_096
 T = TypeVar("T")
 
 
@@ -51,7 +51,7 @@ def shortened(event: Event) -> Event:
 
 
 def _reportable(text: str) -> str:
-    return text[:LONGEST_SAYING].encode("utf-8", "replace").decode()
+    return text[:LONGEST_MESSAGE].encode("utf-8", "replace").decode()
 
 
 def loss(lost: Losses, now: float) -> Event:

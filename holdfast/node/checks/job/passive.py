@@ -46,8 +46,8 @@ def _row(window: Window, gpu: Subject, ratio: float, limit: float) -> Row:
     if ratio < limit:
         return Row(gpu, Health.PASS, ratio, limit)
     hardware = window.value(gpu, "job_rank_hardware")
-    words = f"its clock makes it {percent(ratio)} slower than the job's other busy GPUs"
-    return Row(gpu, Health.DEGRADED, ratio, limit, words + (f", {hardware}" if hardware else ""))
+    text = f"its clock makes it {percent(ratio)} slower than the job's other busy GPUs"
+    return Row(gpu, Health.DEGRADED, ratio, limit, text + (f", {hardware}" if hardware else ""))
 
 
 CHECK = Check(

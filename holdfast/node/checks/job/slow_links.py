@@ -34,8 +34,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
 def _row(one: Excess) -> Row:
     if not one.slow:
         return Row(one.subject, Health.PASS, one.ratio, one.unit)
-    words = f"takes {percent(one.ratio)} longer than links of its kind"
-    return Row(one.subject, Health.DEGRADED, one.ratio, one.unit, words)
+    text = f"takes {percent(one.ratio)} longer than links of its kind"
+    return Row(one.subject, Health.DEGRADED, one.ratio, one.unit, text)
 
 
 def _sentence(window: Window, slow: list[Excess], found: dict[Subject, Excess]) -> str:
@@ -45,8 +45,8 @@ def _sentence(window: Window, slow: list[Excess], found: dict[Subject, Excess]) 
     where = f"; all links over {shared} are slow" if shared else "; no node is common to all of them and to no other"
     if len(slow) == 1:
         where = f" between {window.value(slow[0].subject, 'job_link_nodes') or 'nodes not known'}"
-    words = f"communication over {names}{left} takes {percent(slow[0].ratio)} longer than over links of its kind"
-    return f"job {window.inventory.node}: {words}{where}"
+    text = f"communication over {names}{left} takes {percent(slow[0].ratio)} longer than over links of its kind"
+    return f"job {window.inventory.node}: {text}{where}"
 
 
 def _shared(window: Window, slow: set[Subject], found: dict[Subject, Excess]) -> str:

@@ -46,8 +46,8 @@ def _incident(window: Window, one: Excess) -> str:
 def _row(window: Window, one: Excess) -> Row:
     where = place(window, one.subject)
     because = _known(window, one)
-    words = f"computes {percent(one.ratio)} longer than its peers, {where}" + (f", {because}" if because else "")
-    return Row(one.subject, Health.DEGRADED, one.ratio, one.unit, words)
+    text = f"computes {percent(one.ratio)} longer than its peers, {where}" + (f", {because}" if because else "")
+    return Row(one.subject, Health.DEGRADED, one.ratio, one.unit, text)
 
 
 def sentence(window: Window, slow: list[Excess]) -> str:

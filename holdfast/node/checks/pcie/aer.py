@@ -63,9 +63,9 @@ def _judge_events(events: list[Event], counted_row: Row) -> Row:
         if counted_row.health in (Health.FAIL, health):
             return counted_row
         if found:
-            words = "fatal" if severity == "fatal" else "uncorrectable (non-fatal)"
+            message = "fatal" if severity == "fatal" else "uncorrectable (non-fatal)"
             contained = ", the kernel cut the link (DPC)" if any(event.code == "contained" for event in found) else ""
-            text = f"the kernel reported {counted(total(found), f'{words} PCIe error')} in the last hour{contained}"
+            text = f"the kernel reported {counted(total(found), f'{message} PCIe error')} in the last hour{contained}"
             return Row(counted_row.subject, health, float(total(found)), 0.0, f"{text} [{found[-1].text}]")
     return counted_row
 

@@ -44,8 +44,10 @@ def speed(window: Window, subject: Subject, name: str, floor: float, limits: Lim
     for expected, allowed, text in (_past(window, subject, name, limits), _peers(window, subject, name, limits)):
         least = expected * (1.0 - allowed)
         if value <= least:
-            words = f"{amount(value, name)}, {100 * (1.0 - value / expected):.1f} % below {text}{worn(window, subject)}"
-            return GpuFinding(Row(subject, Health.DEGRADED, value, least, words), RETRY, FailureClass.SLOWDOWN)
+            message = (
+                f"{amount(value, name)}, {100 * (1.0 - value / expected):.1f} % below {text}{worn(window, subject)}"
+            )
+            return GpuFinding(Row(subject, Health.DEGRADED, value, least, message), RETRY, FailureClass.SLOWDOWN)
     known = "" if floor else "no floor is known for it: judged by its past and its peers only"
     return GpuFinding(Row(subject, Health.PASS, value, floor or None, known))
 

@@ -26,8 +26,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(not_judged(window, why),))
     rate, limit = seen[known.large_bytes], known.large_busbw_bytes_per_second * limits["times_limit"]
     expected = known.large_expected_bytes_per_second / 1e9
-    words = f"{rate / 1e9:.0f} GB/s of bus bandwidth at {human(known.large_bytes)}, expected {expected:.0f}"
-    return Verdict(rows=(Row(window.node, Health.PASS if rate >= limit else Health.FAIL, rate, limit, words),))
+    text = f"{rate / 1e9:.0f} GB/s of bus bandwidth at {human(known.large_bytes)}, expected {expected:.0f}"
+    return Verdict(rows=(Row(window.node, Health.PASS if rate >= limit else Health.FAIL, rate, limit, text),))
 
 
 CHECK = Check(

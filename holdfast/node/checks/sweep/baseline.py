@@ -29,8 +29,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(Row(window.node, Health.PASS, 0.0),))
     worst = max(slow, key=lambda size: slow[size])
     where = human(worst) if len(slow) == 1 else f"{human(min(slow))} to {human(max(slow))}, most at {human(worst)}"
-    words = f"slower than its own past at {where}: {100 * slow[worst]:.0f} % below the mean of {most:.0f} runs"
-    return Verdict(rows=(Row(window.node, Health.DEGRADED, slow[worst], limits["fall_ratio"], words),))
+    text = f"slower than its own past at {where}: {100 * slow[worst]:.0f} % below the mean of {most:.0f} runs"
+    return Verdict(rows=(Row(window.node, Health.DEGRADED, slow[worst], limits["fall_ratio"], text),))
 
 
 CHECK = Check(

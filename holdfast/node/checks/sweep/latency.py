@@ -17,10 +17,10 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if known.small_bytes not in seen:
         return Verdict(rows=(not_judged(window, f"the sweep has no payload of {human(known.small_bytes)}"),))
     late, limit = seen[known.small_bytes], known.small_p95_seconds * limits["times_limit"]
-    words = (
+    text = (
         f"p95 of {late * 1e6:.0f} us at {human(known.small_bytes)}, expected {known.small_expected_seconds * 1e6:.0f}"
     )
-    return Verdict(rows=(Row(window.node, Health.PASS if late <= limit else Health.FAIL, late, limit, words),))
+    return Verdict(rows=(Row(window.node, Health.PASS if late <= limit else Health.FAIL, late, limit, text),))
 
 
 CHECK = Check(

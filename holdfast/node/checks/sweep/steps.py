@@ -34,8 +34,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if not slow:
         return Verdict(rows=(Row(window.node, Health.PASS, 0.0),))
     where = human(slow[0]) if len(slow) == 1 else f"between {human(slow[0])} and {human(slow[-1])}"
-    words = f"slow only {'at ' if len(slow) == 1 else ''}{where}: the code path that is chosen there"
-    return Verdict(rows=(Row(window.node, Health.DEGRADED, float(len(slow)), 0.0, words),))
+    text = f"slow only {'at ' if len(slow) == 1 else ''}{where}: the code path that is chosen there"
+    return Verdict(rows=(Row(window.node, Health.DEGRADED, float(len(slow)), 0.0, text),))
 
 
 CHECK = Check(

@@ -35,7 +35,7 @@ class FoundDevices:
     signals: list[Signal] = field(default_factory=list)
     absent: dict[tuple[Subject, str], str] = field(default_factory=dict)
 
-    def say(self, about: Subject, name: str, value: Value) -> None:
+    def record(self, about: Subject, name: str, value: Value) -> None:
         self.signals.append(Signal(about, name, value))
 
     def miss(self, about: Subject, reason: str, *names: str) -> None:

@@ -25,9 +25,9 @@ def measure(bench: Bench, notify: Notify) -> FoundDevices:
         for precision in PRECISIONS[kind]:
             notify(f"{device.label} {precision}")
             rate, bad = _sustain(device, kind, precision, seconds / len(PRECISIONS[kind]))
-            found.say(device.subject, f"probe_burn_in_{precision}_flops_per_second", rate)
+            found.record(device.subject, f"probe_burn_in_{precision}_flops_per_second", rate)
             wrong += bad
-        found.say(device.subject, "probe_burn_in_wrong_steps", float(wrong))
+        found.record(device.subject, "probe_burn_in_wrong_steps", float(wrong))
 
     bench.on_each(work)
     return found

@@ -27,10 +27,10 @@ def measure(bench: Bench, notify: Notify) -> FoundDevices:
         while watch.running or repeats < LEAST_REPEATS:
             unstable += digest(device) != first
             repeats += 1
-        found.say(device.subject, "probe_fingerprint", first)
-        found.say(device.subject, "probe_fingerprint_key", key(device))
-        found.say(device.subject, "probe_fingerprint_repeats", float(repeats))
-        found.say(device.subject, "probe_fingerprint_unstable", float(unstable))
+        found.record(device.subject, "probe_fingerprint", first)
+        found.record(device.subject, "probe_fingerprint_key", key(device))
+        found.record(device.subject, "probe_fingerprint_repeats", float(repeats))
+        found.record(device.subject, "probe_fingerprint_unstable", float(unstable))
 
     bench.on_each(work)
     return found

@@ -41,9 +41,9 @@ def _measure_one(bench: Bench, found: FoundDevices, place: str, device: ProbeDev
     if device.cuda:
         host, back = host.pin_memory(), back.pin_memory()
     there = torch.empty(size // 4, dtype=torch.int32, device=device.torch_name)
-    found.say(path, "probe_host_copy_to_device_bytes_per_second", _rate(device, there, host, seconds / 2))
-    found.say(path, "probe_host_copy_from_device_bytes_per_second", _rate(device, back, there, seconds / 2))
-    found.say(path, "probe_host_copy_wrong", float(not torch.equal(back, host)))
+    found.record(path, "probe_host_copy_to_device_bytes_per_second", _rate(device, there, host, seconds / 2))
+    found.record(path, "probe_host_copy_from_device_bytes_per_second", _rate(device, back, there, seconds / 2))
+    found.record(path, "probe_host_copy_wrong", float(not torch.equal(back, host)))
 
 
 def _rate(device: ProbeDevice, target: torch.Tensor, source: torch.Tensor, seconds: float) -> float:

@@ -19,11 +19,11 @@ def measure(bench: Bench, notify: Notify) -> FoundDevices:
 
     def work(device: ProbeDevice, seconds: float) -> None:
         notify(f"{device.label} bandwidth")
-        found.say(device.subject, "probe_memory_bytes_per_second", _copy_rate(device, seconds / 3))
+        found.record(device.subject, "probe_memory_bytes_per_second", _copy_rate(device, seconds / 3))
         notify(f"{device.label} patterns")
         tested, wrong = _patterns(device, seconds * 2 / 3)
-        found.say(device.subject, "probe_memory_tested_bytes", float(tested))
-        found.say(device.subject, "probe_memory_wrong_words", float(wrong))
+        found.record(device.subject, "probe_memory_tested_bytes", float(tested))
+        found.record(device.subject, "probe_memory_wrong_words", float(wrong))
 
     bench.on_each(work)
     return found

@@ -18,8 +18,8 @@ def measure(bench: Bench, notify: Notify) -> FoundDevices:
     wrong = {row["bytes"] for rows in by_rank for row in rows if row["wrong"]}
     blamed = sorted({devices[rank].label for rows in by_rank for row in rows for rank in row.get("wrong_ranks", ())})
     rate = sizes[-1] / largest * bus_share("all_reduce", len(devices))
-    found.say(bench.node, "probe_collective_busbw_bytes_per_second", rate)
-    found.say(bench.node, "probe_collective_ranks", float(len(devices)))
-    found.say(bench.node, "probe_collective_wrong_sizes", float(len(wrong)))
-    found.say(bench.node, "probe_collective_wrong_from", ", ".join(blamed))
+    found.record(bench.node, "probe_collective_busbw_bytes_per_second", rate)
+    found.record(bench.node, "probe_collective_ranks", float(len(devices)))
+    found.record(bench.node, "probe_collective_wrong_sizes", float(len(wrong)))
+    found.record(bench.node, "probe_collective_wrong_from", ", ".join(blamed))
     return found

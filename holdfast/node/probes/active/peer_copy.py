@@ -21,7 +21,7 @@ def measure(bench: Bench, notify: Notify) -> FoundDevices:
         _, received = exchange(crew, (one, other), "one_way", sizes, bench.seconds / len(pairs) / len(sizes))
         late, fast = (median(row["seconds"]) for row in received)
         path = f"{bench.node}/peer/{one.label}-{other.label}"
-        found.say(path, "probe_peer_copy_bytes_per_second", sizes[1] / fast)
-        found.say(path, "probe_peer_copy_latency_seconds", late)
-        found.say(path, "probe_peer_copy_wrong", float(any(row["wrong"] for row in received)))
+        found.record(path, "probe_peer_copy_bytes_per_second", sizes[1] / fast)
+        found.record(path, "probe_peer_copy_latency_seconds", late)
+        found.record(path, "probe_peer_copy_wrong", float(any(row["wrong"] for row in received)))
     return found

@@ -27,7 +27,7 @@ def measure(bench: Bench, notify: Notify) -> FoundDevices:
         notify(f"{device}/{port}")
         subject = f"{bench.node}/nic/{device}/{port}"
         try:
-            found.say(subject, NAME, _loopback(tool, device, port, bench.seconds / len(ports)))
+            found.record(subject, NAME, _loopback(tool, device, port, bench.seconds / len(ports)))
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             found.miss(subject, f"{TOOL} failed: {error}", NAME)
     return found

@@ -16,7 +16,7 @@ from holdfast.node.probes.active.probes import DEVICE, PROBES, seconds_name
 
 START_SECONDS = 60.0  # a cold torch on a shared file system takes its time
 GENEROUS_SECONDS = 120.0  # for a probe, beyond its budget
-LONGEST_SAYING = 300
+LONGEST_MESSAGE = 300
 
 Notify = Callable[[str, str], None]  # the probe, and what it is at
 
@@ -57,7 +57,7 @@ class ActiveSource:
         if process.returncode not in (0, None) and not found.blind:
             listener.join(1.0)
             message = next((line for line in reversed(errors) if line.strip()), "no output").strip()
-            return Reading(source=self.name, at=now, blind=f"the probes ended early: {message[:LONGEST_SAYING]}")
+            return Reading(source=self.name, at=now, blind=f"the probes ended early: {message[:LONGEST_MESSAGE]}")
         return found
 
     def _start(self, request: str) -> subprocess.Popen[str] | None:

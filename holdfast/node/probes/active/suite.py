@@ -19,20 +19,20 @@ from holdfast.node.probes.active.probes import DEVICE, PROBES, STAND_IN, seconds
 CPU_SECONDS, GPU_SECONDS = 1.0, 15.0
 
 
-def main(words: str) -> int:
-    request = json.loads(words)
+def main(text: str) -> int:
+    request = json.loads(text)
     answers = _private_stdout()
     threading.Thread(target=_end_with_input, daemon=True).start()
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # as the driver counts them
     try:
         devices = find_devices(request["node"], request["stand_ins"])
     except (ImportError, RuntimeError) as error:
-        _say(answers, {"blind": f"torch cannot be used: {' '.join(str(error).split())[:300]}"})
+        _write(answers, {"blind": f"torch cannot be used: {' '.join(str(error).split())[:300]}"})
         return 0
     cuda = devices[0].cuda
     bench = Bench(request["node"], devices, request["seconds"] or (GPU_SECONDS if cuda else CPU_SECONDS))
     kind = "cuda" if cuda else STAND_IN if request["stand_ins"] else "cpu"
-    _say(answers, {"signals": [(request["node"], DEVICE, kind)]})
+    _write(answers, {"signals": [(request["node"], DEVICE, kind)]})
     try:
         for name in request["probes"]:
             _run(name, bench, answers)
@@ -55,25 +55,25 @@ def _end_with_input() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _say(answers: IO[str], document: dict[str, Any]) -> None:
+def _write(answers: IO[str], document: dict[str, Any]) -> None:
     answers.write(json.dumps(document) + "\n")
 
 
 def _run(name: str, bench: Bench, answers: IO[str]) -> None:
-    _say(answers, {"begin": name})
+    _write(answers, {"begin": name})
     began = time.perf_counter()
     found = FoundDevices()
     try:
         probe = importlib.import_module(f"holdfast.node.probes.active.{name}")
-        found = probe.measure(bench, lambda words: _say(answers, {"begin": name, "at": words}))
+        found = probe.measure(bench, lambda words: _write(answers, {"begin": name, "at": words}))
     except (CannotMeasure, RuntimeError, ValueError, OSError, MemoryError) as error:
         reason = f"{name} did not run: {' '.join(str(error).split())[:300]}"
         found = FoundDevices()  # half a probe is none
         for subject in {bench.node, *(device.subject for device in bench.devices)}:
             found.miss(subject, reason, *PROBES[name])
-    found.say(bench.node, seconds_name(name), round(time.perf_counter() - began, 3))
+    found.record(bench.node, seconds_name(name), round(time.perf_counter() - began, 3))
     absent = [(subject, signal_name, why) for (subject, signal_name), why in found.absent.items()]
-    _say(answers, {"signals": found.signals, "absent": absent})
+    _write(answers, {"signals": found.signals, "absent": absent})
 
 
 if __name__ == "__main__":

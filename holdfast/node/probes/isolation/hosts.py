@@ -44,8 +44,8 @@ def number_of(slot: str) -> int:
     return int(slot.partition("#")[2] or 0)
 
 
-def _listed(words: str, place: int) -> str:
-    each = words.split(",")
+def _listed(text: str, place: int) -> str:
+    each = text.split(",")
     return each[place] if place < len(each) else each[0]
 
 

@@ -20,8 +20,8 @@ from holdfast.node.probes.stress.profiles import BESIDE, SHARED
 TABLE_ROWS, TABLE_WIDTH = 500_000, 16
 
 
-def main(words: str) -> int:
-    request = json.loads(words)
+def main(text: str) -> int:
+    request = json.loads(text)
     if request["device"] == "cpu":
         torch.set_num_threads(1)
     together = PhaseExchange(request)

@@ -54,7 +54,7 @@ class SweepChannel:
             self._out.flush()
         except (OSError, ValueError):
             when = "lost during the probe" if self.facts else SET_UP
-            self.trouble = self.trouble or f"{when}: the worker died: {self.last_words}"
+            self.trouble = self.trouble or f"{when}: the worker died: {self.last_output}"
 
     def answer(self, seconds: float, progress: Progress | None = None, slot: int = 0, to: int | None = None) -> Answer:
         """The next answer that is not mere progress; a host that stays silent is in trouble from then on. `to` is what
@@ -67,7 +67,7 @@ class SweepChannel:
                 break
             if message is None:
                 self.trouble = (
-                    f"{'lost during the probe' if self.facts else SET_UP}: the worker died: {self.last_words}"
+                    f"{'lost during the probe' if self.facts else SET_UP}: the worker died: {self.last_output}"
                 )
             elif to is not None and message.get("id", to) != to:
                 continue
@@ -78,7 +78,7 @@ class SweepChannel:
         return {"error": self.trouble}
 
     @property
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         return "its line ended"
 
     def stop(self) -> None:

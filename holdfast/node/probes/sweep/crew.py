@@ -67,7 +67,7 @@ class SweepWorker(SweepChannel):
             self.network = nccl_tests.network_among((self.network, nccl_tests.network_of(line)))
 
     @property
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         return next((words for words in reversed(self._errors) if words), "no output")[:300]
 
     def stop(self) -> None:

@@ -18,7 +18,7 @@ from torch.distributed.rendezvous import rendezvous
 from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.channel import Answer, Progress, no_answer
 from holdfast.node.probes.sweep.crew import Crew
-from holdfast.node.probes.sweep.worker import hello, perform, say
+from holdfast.node.probes.sweep.worker import hello, perform, send_document
 
 POLL_SECONDS = 0.01
 STOP_SECONDS = 1.0
@@ -59,8 +59,8 @@ class _Sender:
     def __init__(self, store: Any, line: str) -> None:
         self._store, self._line, self._sent = store, line, count()
 
-    def write(self, words: str) -> None:
-        self._store.set(f"{self._line}/{next(self._sent)}", words)
+    def write(self, text: str) -> None:
+        self._store.set(f"{self._line}/{next(self._sent)}", text)
 
     def flush(self) -> None:
         """Nothing is held back."""
@@ -68,7 +68,7 @@ class _Sender:
 
 def serve(store: Any, rank: int) -> None:
     sender: Any = _Sender(store, f"say/{rank}")
-    say(sender, hello())
+    send_document(sender, hello())
     for command in _post(store, f"ask/{rank}"):
         if command == STOP:
             return

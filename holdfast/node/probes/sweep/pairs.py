@@ -29,7 +29,7 @@ class Pairs:
     slots: Mapping[str, int]
     rows: list[dict[str, Any]] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
-    own_words: dict[str, str] = field(default_factory=dict)  # what a host itself complained of last
+    errors_by_host: dict[str, str] = field(default_factory=dict)  # what a host itself complained of last
     datagrams: list[Datagrams] = field(default_factory=list)
     exchanges: list[PairExchange] = field(default_factory=list)
     cpu_wait: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # a share a session
@@ -67,7 +67,7 @@ class Pairs:
         row: dict[str, Any] = {"one": one, "other": other, **railed, "round": number, "bytes": size}
         errors = {end: str(a["error"]) for end, a in zip((one, other), answers, strict=True) if "error" in a}
         if errors:
-            self.own_words |= errors
+            self.errors_by_host |= errors
             self.rows.append({**row, "error": next(iter(errors.values()))})
             return
         exchange = self._exchange_of(one, other, str(rail) if railed else "", answers)
@@ -151,7 +151,7 @@ class Pairs:
         for name in names:
             vain = {one: why for one, why in self.in_vain(name).items() if one in able}
             if name not in able and len(vain) >= VAIN_PARTNERS and not self.crew.workers[name].trouble:
-                why = self.own_words.get(name) or next(iter(vain.values()))
+                why = self.errors_by_host.get(name) or next(iter(vain.values()))
                 self.crew.workers[name].trouble = f"set-up failed: {why}"
 
     def in_vain(self, name: str) -> dict[str, str]:

@@ -31,7 +31,7 @@ class CannotMeet(Exception):
     """One sentence: why no one can be met."""
 
 
-class GuestLine(SweepChannel):
+class MemberLine(SweepChannel):
     """To the worker of a node that came, or to no one if it did not."""
 
     def __init__(self, host: Host, connection: socket.socket | None = None) -> None:
@@ -49,9 +49,9 @@ class Gathering:
     """What the one who leads holds open until everybody who was asked has come."""
 
     def __init__(self, participants: Sequence[Participant], address: str, port: int, key: str) -> None:
-        self._guests = {guest.name: guest for guest in participants}
+        self._members = {member.name: member for member in participants}
         self._key = key
-        self._come: dict[str, GuestLine] = {}
+        self._come: dict[str, MemberLine] = {}
         self._changed = threading.Condition()
         self._strangers = threading.BoundedSemaphore(MOST_STRANGERS)
         self.address = address  # where the first arrival reached us, if none was given
@@ -67,22 +67,22 @@ class Gathering:
         """A line to everybody who was asked; to who has not come by then with that as its trouble."""
         until, reported = time.monotonic() + seconds, -1
         with self._changed:
-            while len(self._come) < len(self._guests) and time.monotonic() < until and not unwanted():
+            while len(self._come) < len(self._members) and time.monotonic() < until and not unwanted():
                 if reported != len(self._come):
                     reported = len(self._come)
-                    notify(f"{reported} of {len(self._guests)} have come")
+                    notify(f"{reported} of {len(self._members)} have come")
                 self._changed.wait(POLL_SECONDS)
             came = dict(self._come)
         self.close()
-        return {name: came.get(name) or self._absent(name, seconds) for name in self._guests}
+        return {name: came.get(name) or self._absent(name, seconds) for name in self._members}
 
     def close(self) -> None:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def _absent(self, name: str, seconds: float) -> GuestLine:
-        line = GuestLine(Host(name))
+    def _absent(self, name: str, seconds: float) -> MemberLine:
+        line = MemberLine(Host(name))
         line.trouble = f"set-up failed: it did not come within {seconds:.0f} s"
         return line
 
@@ -119,18 +119,18 @@ class Gathering:
         self._take(name, connection, here, there)
 
     def _take(self, name: str, connection: socket.socket, here: str, there: str) -> None:
-        guest = self._guests[name]
+        member = self._members[name]
         with self._changed:
             if name in self._come:  # another proved the same meanwhile
                 hang_up(connection)
                 return
             self.address = self.address or here
-            self._come[name] = GuestLine(Host(name, guest.address or there, guest.leaf, BY_ITS_AGENT), connection)
+            self._come[name] = MemberLine(Host(name, member.address or there, member.leaf, BY_ITS_AGENT), connection)
             self._changed.notify_all()
 
     def _wanted(self, greeting: Mapping[str, object]) -> str:
         name = str(greeting.get("name"))
-        if name not in self._guests or name in self._come:
+        if name not in self._members or name in self._come:
             raise CannotMeet(f"{name} was not asked, or has come already")
         return name
 
@@ -215,13 +215,13 @@ class GreetingLine:
         return fields
 
 
-def _proof(key: str, role: str, name: str, guest_nonce: str, leader_nonce: str) -> str:
+def _proof(key: str, role: str, name: str, member_nonce: str, leader_nonce: str) -> str:
     """Of who knows the key, in this role and on this connection alone: both ends chose a part of it."""
-    about = json.dumps(["holdfast probe 2", role, name, guest_nonce, leader_nonce])
+    about = json.dumps(["holdfast probe 2", role, name, member_nonce, leader_nonce])
     return hmac.new(key.encode(), about.encode(), hashlib.sha256).hexdigest()
 
 
-def _prove(answer: Mapping[str, object], key: str, role: str, name: str, guest_nonce: str, leader_nonce: str) -> None:
-    expected = _proof(key, role, name, guest_nonce, leader_nonce)
+def _prove(answer: Mapping[str, object], key: str, role: str, name: str, member_nonce: str, leader_nonce: str) -> None:
+    expected = _proof(key, role, name, member_nonce, leader_nonce)
     if not hmac.compare_digest(str(answer.get("proof")).encode("utf-8", "replace"), expected.encode()):
         raise CannotMeet("it does not know the key of this session")

@@ -202,8 +202,8 @@ class _Run:
     def _blame_wrong(self, slots: Sequence[str], where: str) -> None:
         ranks = self._slots(self.report.hosts)
         for slot in slots:
-            words = f"rank {ranks.index(slot)} puts wrong numbers in {where}"
-            self.report.suspects.append(SweepFinding(self._subject(slot), "rank", 1.0, (words,), "wrong numbers"))
+            text = f"rank {ranks.index(slot)} puts wrong numbers in {where}"
+            self.report.suspects.append(SweepFinding(self._subject(slot), "rank", 1.0, (text,), "wrong numbers"))
 
     def _subject(self, slot: str) -> str:
         name = host_of(slot)

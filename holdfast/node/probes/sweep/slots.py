@@ -12,8 +12,8 @@ from typing import Any
 class ExtraRanks:
     """What a worker passes on. A child's greeting is not reported; what it answers carries its number."""
 
-    def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
-        self._say = say
+    def __init__(self, send_document: Callable[[dict[str, Any]], None]) -> None:
+        self._say = send_document
         self._children: dict[int, subprocess.Popen[str]] = {}
 
     def ask(self, number: int, command: dict[str, Any]) -> None:

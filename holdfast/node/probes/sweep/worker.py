@@ -30,22 +30,22 @@ def main() -> int:
     answers = _private_stdout()
     commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(commands, answers), daemon=True).start()
-    say(answers, hello())
+    send_document(answers, hello())
     while True:
         perform(commands.get(), answers)
 
 
 def perform(command: dict[str, Any], answers: IO[str]) -> None:
     try:
-        say(answers, {"id": command["id"], **_PERFORM[command["do"]](command, answers)})
+        send_document(answers, {"id": command["id"], **_PERFORM[command["do"]](command, answers)})
     except (RuntimeError, ValueError, OSError, MemoryError) as error:
-        say(answers, {"id": command["id"], "error": " ".join(str(error).split())[:400]})
+        send_document(answers, {"id": command["id"], "error": " ".join(str(error).split())[:400]})
 
 
 def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> None:
     """Also while an exchange runs. When the input ends no one waits for it any more: a node that is wanted is let go
     of at once, behind ssh and srun too."""
-    slots = ExtraRanks(lambda document: say(answers, document))
+    slots = ExtraRanks(lambda document: send_document(answers, document))
     try:
         for line in sys.stdin:
             command = json.loads(line)
@@ -65,7 +65,7 @@ def _private_stdout() -> IO[str]:
     return os.fdopen(keep, "w", buffering=1)
 
 
-def say(answers: IO[str], document: dict[str, Any]) -> None:
+def send_document(answers: IO[str], document: dict[str, Any]) -> None:
     with _speaking:
         answers.write(json.dumps(document) + "\n")
         answers.flush()
@@ -202,7 +202,7 @@ def _sweep(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
         rows.append({"bytes": size, "seconds": timing.seconds, "wrong": timing.wrong})
         if timing.wrong:
             rows[-1]["wrong_ranks"] = collective.wrong_ranks(size, device, spoil)
-        say(answers, {"id": command["id"], "progress": size})
+        send_document(answers, {"id": command["id"], "progress": size})
         if timing.slowest > command["longest_seconds"]:
             stopped = f"stopped after {size} bytes: one {command['operation']} took {timing.slowest:.1f} s"
             break

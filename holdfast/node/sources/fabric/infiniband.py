@@ -55,7 +55,7 @@ class InfinibandSource:
         now = self._ledger.begin(now)
         if self._scanned is None or now - self._scanned >= _SCAN_SECONDS:
             self._scan(now)
-            self._heed_repairs(now)
+            self._apply_repairs(now)
         if not self._ports and not self._gone:
             return Reading(source=self.name, at=now, blind=self._blind)
         if not self._reads.run({name: partial(port.sample, now) for name, port in self._ports.items()}):
@@ -101,7 +101,7 @@ class InfinibandSource:
             if name not in found and self._missed(name, track, seated)
         }
 
-    def _heed_repairs(self, now: float) -> None:
+    def _apply_repairs(self, now: float) -> None:
         """A part that an operator marked as repaired starts without history."""
         for mark in self._repairs.read(now).events if self._repairs else ():
             for name, track in self._ledger.ports().items():
@@ -153,7 +153,7 @@ class InfinibandSource:
             tense |= 0.0 < track.outage_seconds(now) <= _TENSE_SECONDS or (track.down_since == now)
             if port.unreadable:
                 self._scanned = None  # perhaps the device went away: look again before the usual time
-        self._pace(tense)
+        self._set_interval(tense)
 
     def _report_hanging(self, name: str, port: RdmaPort, seconds: float, now: float, gathered: "_Gathered") -> None:
         """The adapter does not answer its driver. The ports of the others are read all the same."""
@@ -167,7 +167,7 @@ class InfinibandSource:
             text = f"{port.place.device} {device}: {why}"
             gathered.events.append(Event(kind="nic", at=now, text=text, device=device, code="hang", severity="fatal"))
 
-    def _pace(self, tense: bool) -> None:
+    def _set_interval(self, tense: bool) -> None:
         """Look more often while an outage runs towards a deadline, so that it is reported on time."""
         if not self._tense:
             self._calm = self.every

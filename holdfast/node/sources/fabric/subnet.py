@@ -18,7 +18,7 @@ from holdfast.runtime.source import ReadingBuilder
 
 TIMEOUT_SECONDS = 120.0
 TOPOLOGY_SECONDS = 3600.0  # cables move seldom, and asking for all of them costs more than asking for errors
-LONGEST_SAYING = 200
+LONGEST_MESSAGE = 200
 CARRIED = (
     "SymbolErrorCounter",
     "LinkErrorRecoveryCounter",
@@ -67,19 +67,19 @@ def port_subject(fabric: IbFabric, guid: str, port: int) -> Subject:
     return f"switch/{fabric.labels()[guid]}/port/{port}"
 
 
-def _ask(*words: str) -> str:
+def _ask(*command: str) -> str:
     try:
         done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS, check=False
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS, check=False
         )
     except FileNotFoundError:
-        raise CannotAsk(f"{words[0]} (infiniband-diags) is not installed") from None
+        raise CannotAsk(f"{command[0]} (infiniband-diags) is not installed") from None
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotAsk(f"{words[0]}: {error}") from None
+        raise CannotAsk(f"{command[0]}: {error}") from None
     text = done.stdout.decode(errors="replace")
     if done.returncode and not text.strip():
-        errors = " ".join(done.stderr.decode(errors="replace").split())[:LONGEST_SAYING]
-        raise CannotAsk(f"{words[0]} ended with code {done.returncode}: {errors or 'no output'}")
+        errors = " ".join(done.stderr.decode(errors="replace").split())[:LONGEST_MESSAGE]
+        raise CannotAsk(f"{command[0]} ended with code {done.returncode}: {errors or 'no output'}")
     return text
 
 

@@ -135,7 +135,7 @@ class _Hearing:
             return
         line.setblocking(False)
         try:
-            known = self._lines.open(peer_of(line, self._proc), partial(_say, line))
+            known = self._lines.open(peer_of(line, self._proc), partial(_send, line))
         except (OSError, ConnectionRefused) as error:
             _answer(line, str(error))
             line.close()
@@ -166,11 +166,11 @@ class _Hearing:
         self._lines.close(known, self._source.now)
 
 
-def _answer(line: socket.socket, words: str) -> None:
-    _say(line, words.encode()[:1024])
+def _answer(line: socket.socket, text: str) -> None:
+    _send(line, text.encode()[:1024])
 
 
-def _say(line: socket.socket, words: bytes) -> None:
+def _send(line: socket.socket, words: bytes) -> None:
     with contextlib.suppress(OSError):  # who does not listen is not waited for
         line.send(words)
 

@@ -96,15 +96,15 @@ class GpuMemory:
     def describe(self) -> Message:
         if self.trouble or not self.budget_bytes:
             why = self.trouble or "gpu_bytes was not given"
-            words = f"not used, copies go to a buffer of the keeper's process in host memory: {why}"
+            text = f"not used, copies go to a buffer of the keeper's process in host memory: {why}"
         elif not self.gpu:
-            words = "nothing was saved yet"
+            text = "nothing was saved yet"
         else:
-            words = (
+            text = (
                 "another GPU than the rank's" if self.gpu != self._owner else "the rank's own GPU: no other is reached"
             )
         library = self._runtime.name if self._runtime else ""
-        return {"where": words, "gpu": self.gpu, "budget_bytes": self.budget_bytes, "library": library}
+        return {"where": text, "gpu": self.gpu, "budget_bytes": self.budget_bytes, "library": library}
 
     def _begin(self) -> Runtime:
         """The runtime, with this rank's own GPU chosen."""

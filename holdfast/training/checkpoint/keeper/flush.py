@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from holdfast.training.checkpoint.format.message import EncodingError
-from holdfast.training.checkpoint.keeper.pacing import Overdue, Pace, behind_training
+from holdfast.training.checkpoint.keeper.pacing import Overdue, RateLimit, behind_training
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 
 LOG = logging.getLogger(__name__)
@@ -25,12 +25,12 @@ class Flushing:
         folder: Path,
         store: ShardStore,
         troubles: dict[str, str],
-        pace: Pace,
+        rate_limit: RateLimit,
         place: str = "",  # where steps are stored, if not in the job's folder
         keep: int = STEPS_KEPT,
         keep_every: int = 0,
     ) -> None:
-        self._folder, self._store, self._troubles, self._pace = folder, store, troubles, pace
+        self._folder, self._store, self._troubles, self._rate_limit = folder, store, troubles, rate_limit
         self.place, self._keep, self._keep_every = place or str(folder), keep, keep_every
         self.order = 0  # of this keeper among all
         self.overdue = Overdue()
@@ -119,7 +119,7 @@ class Flushing:
         while True:
             copy, tried = self._waiting.get()
             time.sleep(self.order // WRITERS * self._last_seconds)
-            self._pace.wait(copy.size)
+            self._rate_limit.wait(copy.size)
             with self._writing:
                 begun = time.monotonic()
                 wrote = self._write(copy)
@@ -143,13 +143,13 @@ class Flushing:
             try:
                 return self._is_stored(copy) or self._write_held(copy)
             except (OSError, RuntimeError, EncodingError) as error:
-                self._say_missing(copy, str(error))
+                self._log_missing(copy, str(error))
             except Exception as error:  # the last guard of the threads that write: they must live to write the next
                 LOG.exception("storage: not foreseen")
-                self._say_missing(copy, repr(error))
+                self._log_missing(copy, repr(error))
             return False
 
-    def _say_missing(self, copy: Copy, why: str) -> None:
+    def _log_missing(self, copy: Copy, why: str) -> None:
         self._troubles[_about(copy)] = f"step {copy.step} of rank {copy.rank} is not in storage: {why}"
         LOG.warning("storage: step %d of rank %d: %s", copy.step, copy.rank, why)
 

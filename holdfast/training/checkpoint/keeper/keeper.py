@@ -76,10 +76,10 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
         "address": answerer.address,
         "budget_bytes": store.budget_bytes,
     }
-    slow = Pace(options.storage_bytes_per_second)
+    slow = RateLimit(options.storage_bytes_per_second)
     flushing = Flushing(folder, store, troubles, slow, options.storage, options.keep, options.keep_every)
     storing = Storing(store, flushing, replication.ask, troubles)
-    parts = Parts(store, replication, flushing, storing, secret, troubles, gaps, pace, Shelf(troubles))
+    parts = Parts(store, replication, flushing, storing, secret, troubles, gaps, rate_limit, Shelf(troubles))
     server = RankServer(path, parts, about)
     server.start()
     AgentLine(KeeperStorageAccount(about, flushing.place, parts).reported, flushing.flush)

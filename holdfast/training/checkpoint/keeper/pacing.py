@@ -99,7 +99,7 @@ class Gaps:
         return time.monotonic() - begun
 
 
-class Pace:
+class RateLimit:
     """Keeps under a rate over all that share it; with gaps, each chunk waits for one first."""
 
     def __init__(self, bytes_per_second: float, gaps: Gaps | None = None) -> None:

@@ -9,7 +9,7 @@ import xxhash
 
 from holdfast.training.checkpoint.format.increments import checked_parts
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.pacing import Pace, behind_training
+from holdfast.training.checkpoint.keeper.pacing import RateLimit, behind_training
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
 from holdfast.training.checkpoint.keeper.wire import (
     CHUNK,
@@ -54,7 +54,7 @@ class PeerConnection:
     def put(
         self,
         copy: Copy,
-        pace: Pace,
+        rate_limit: RateLimit,
         base: int = -1,
         parts: list[int] | None = None,
         bound: Message | None = None,
@@ -73,7 +73,7 @@ class PeerConnection:
             for start, end in places:
                 for at in range(start, end, CHUNK):
                     part = view[at : min(at + CHUNK, end)]
-                    pace.wait(len(part), bytes_per_second)
+                    rate_limit.wait(len(part), bytes_per_second)
                     self._channel.send_data(part)
         self._answer()
         return sum(end - start for start, end in places)

@@ -35,7 +35,7 @@ class QuorumShare:
             self.holds = step
         return self.holds == step
 
-    def heed(self, answer: QuorumAnswer) -> bool:
+    def apply_note(self, answer: QuorumAnswer) -> bool:
         """Whether the step held is now to be written."""
         if not self.open:
             return False

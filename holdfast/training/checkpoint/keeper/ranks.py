@@ -17,7 +17,7 @@ from holdfast.training.checkpoint.keeper.deference import Deference
 from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.next_buffer import NextBuffer
-from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace, behind_training
+from holdfast.training.checkpoint.keeper.pacing import Gaps, RateLimit, behind_training
 from holdfast.training.checkpoint.keeper.peers import PeerConnection
 from holdfast.training.checkpoint.keeper.replication import Replication, RunMembers
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
@@ -49,7 +49,7 @@ class Parts:
     secret: bytes
     troubles: dict[str, str]  # what goes wrong now, by what it is about
     gaps: Gaps
-    pace: Pace
+    rate_limit: RateLimit
     shelf: Shelf
 
 
@@ -59,7 +59,7 @@ class RankServer:
     def __init__(self, path: Path, parts: "Parts", about: Message) -> None:
         self.store, self.replication, self.flushing = parts.store, parts.replication, parts.flushing
         self.storing, self.secret, self.troubles, self.about = parts.storing, parts.secret, parts.troubles, about
-        self.gaps, self.pace, self.shelf = parts.gaps, parts.pace, parts.shelf
+        self.gaps, self.rate_limit, self.shelf = parts.gaps, parts.rate_limit, parts.shelf
         self.hashing = ThreadPoolExecutor(1, "hashing", initializer=behind_training)  # while the next step computes
         self._preparing = ThreadPoolExecutor(1, "preparing", initializer=behind_training)
         self.last_seen = time.monotonic()
@@ -329,5 +329,5 @@ class RankConnection:
         status["ranks"], status["idle_seconds"] = self._server.attached(), self._server.idle_seconds()
         status["sent_bytes"] = self._server.replication.sent_bytes
         status["communicating"] = self._server.gaps.communicating()
-        status["waited_for_gaps_seconds"] = self._server.pace.waited_seconds
+        status["waited_for_gaps_seconds"] = self._server.rate_limit.waited_seconds
         return {**self._server.about, **status, "held": self._server.rows(), "on_gpu": self._server.shelf.rows()}, ()

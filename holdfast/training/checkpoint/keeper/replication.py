@@ -152,7 +152,7 @@ class Replication:
     def _bring(self, copy: Copy, members: RunMembers) -> None:
         with self._store.reading(copy.rank, copy.step) as still_there:
             if still_there is copy and self._send_to_partners(copy, members):
-                self._say_safe(copy, members)
+                self._announce_safe(copy, members)
 
     def _send_to_partners(self, copy: Copy, members: RunMembers) -> bool:
         arrived = 0
@@ -175,14 +175,14 @@ class Replication:
         rate = copy.size / seconds if seconds and self._waiting.empty() else 0.0  # what is behind is not held up
         with PeerConnection(_address(members, partner), self._secret) as caller:
             try:
-                sent = caller.put(copy, self._pace, before.step if before else -1, parts, self._bound(copy), rate)
+                sent = caller.put(copy, self._rate_limit, before.step if before else -1, parts, self._bound(copy), rate)
             except PeerRefused:
                 if parts is None:
                     raise
                 sent = -1
         if sent < 0:
             with PeerConnection(_address(members, partner), self._secret) as caller:
-                sent = caller.put(copy, self._pace, bound=self._bound(copy))
+                sent = caller.put(copy, self._rate_limit, bound=self._bound(copy))
         self.sent_bytes += sent
         self._sent[partner, copy.rank] = Sent(copy.step, copy.attempt, copy.size, marks)
 
@@ -190,7 +190,7 @@ class Replication:
         """What a partner must not write over for this copy."""
         return {"committed": self._store.committed, "safe": self._store.protected(copy.rank)}
 
-    def _say_safe(self, copy: Copy, members: RunMembers) -> None:
+    def _announce_safe(self, copy: Copy, members: RunMembers) -> None:
         self._store.protect(copy.rank, copy.step)
         message = {"do": "safe", "rank": copy.rank, "step": copy.step, "attempt": copy.attempt}
         if members.counter == members.node:

@@ -48,7 +48,7 @@ class Storing:
                 self._store.want(copy)
                 self._held[copy.rank] = copy
             else:
-                self._say_left_out(copy, f"an earlier step of rank {copy.rank} is still on its way")
+                self._log_left_out(copy, f"an earlier step of rank {copy.rank} is still on its way")
             self._unreported.add(copy.rank)
             self._changed.notify_all()
 
@@ -88,7 +88,7 @@ class Storing:
         self._troubles.pop("step for storage", None)
         with self._changed:
             if self._attempt == attempt:
-                self._heed(rank, share, decided)
+                self._apply_note(rank, share, decided)
                 if newest == share.newest:
                     self._unreported.discard(rank)
         return True
@@ -102,13 +102,13 @@ class Storing:
     def _lose(self, copy: Copy, share: QuorumShare) -> None:
         del self._held[copy.rank]
         share.let_go()
-        self._say_lost(copy)
+        self._log_lost(copy)
 
-    def _heed(self, rank: int, share: QuorumShare, answer: QuorumAnswer) -> None:
+    def _apply_note(self, rank: int, share: QuorumShare, answer: QuorumAnswer) -> None:
         copy = self._held.get(rank)
         if copy is None:
             return
-        if share.heed(answer):
+        if share.apply_note(answer):
             if rank not in self._skipped:  # where every other step is left out, that is one trouble and not many
                 self._troubles.pop(_about(copy), None)
             self._skipped.discard(rank)
@@ -117,7 +117,7 @@ class Storing:
             else:
                 self._lose(copy, share)
         elif not share.open:
-            self._say_left_out(copy, answer.why)
+            self._log_left_out(copy, answer.why)
             del self._held[rank]
             self._store.want(copy, False)
 
@@ -126,13 +126,13 @@ class Storing:
             share.let_go()
             self._store.want(copy, False)
             if not was_there:
-                self._say_lost(copy)
+                self._log_lost(copy)
 
-    def _say_left_out(self, copy: Copy, why: str) -> None:
+    def _log_left_out(self, copy: Copy, why: str) -> None:
         self._skipped.add(copy.rank)
         self._say(copy, f"steps are left out of storage by all ranks: {why}")
 
-    def _say_lost(self, copy: Copy) -> None:
+    def _log_lost(self, copy: Copy) -> None:
         """Others may have been asked to write theirs."""
         self._say(copy, f"a step is not whole in storage: the room of rank {copy.rank}'s copy was needed")
 

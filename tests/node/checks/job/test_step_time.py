@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.model.health import Health
 from holdfast.model.signal import Reading, Signal
-from holdfast.node.checks.job.pace import CHECK
+from holdfast.node.checks.job.step_time import CHECK
 
 from .job_ranks import Ranks
 

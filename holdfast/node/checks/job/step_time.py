@@ -1,4 +1,4 @@
-"""job.pace: the job as a whole keeps its usual step time. Separates "all ranks are slow" from "one is slow"."""
+"""job.step_time: the job as a whole keeps its usual step time. Separates "all ranks are slow" from "one is slow"."""
 
 from statistics import median
 
@@ -69,7 +69,7 @@ def _growth(window: Window, job: str, part: str) -> float:
 
 
 CHECK = Check(
-    name="job.pace",
+    name="job.step_time",
     asks="Is the job as a whole as quick as it usually is, and if not, what does everyone wait for?",
     about="job",
     part="job",

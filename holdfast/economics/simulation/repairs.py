@@ -12,7 +12,7 @@ from holdfast.model.lifecycle import EventKind, Stage, Verb
 _H = EventKind
 
 
-class Mending:
+class Repairs:
     def __init__(
         self,
         repair: Repair,
@@ -49,7 +49,7 @@ class Mending:
 
     def _know(self, node: int, failure: Failure) -> None:
         self.cases[node] = failure
-        if failure.again or failure.lot() < failure.hazard.swap:
+        if failure.again or failure.draw() < failure.hazard.swap:
             self.broken.add(node)
 
     def _hold(self, node: int, job: str) -> None:
@@ -73,9 +73,9 @@ class Mending:
         verbs = fleet.happen(node, _H.NEXT_REPAIR) if fleet.histories[node].state.may_repair else ()
         case, repair = self.cases[node], self._repair
         if Verb.RESET_GPU in verbs:
-            self._clock.after(repair.reset.at(case.lot()), self._reset_done, node)
+            self._clock.after(repair.reset.at(case.draw()), self._reset_done, node)
         elif Verb.REBOOT in verbs:
-            self._clock.after(repair.reboot.at(case.lot()), self._reset_done, node)
+            self._clock.after(repair.reboot.at(case.draw()), self._reset_done, node)
         else:
             self._ask_a_person(node)
 
@@ -102,9 +102,9 @@ class Mending:
                     self._waiting.append(node)
                     continue
                 self._stock[part] -= 1
-                self._clock.after(self._leads[part].at(self.cases[node].lot()), self._delivered, part)
+                self._clock.after(self._leads[part].at(self.cases[node].draw()), self._delivered, part)
             self._crews -= 1
-            self._clock.after(self._repair.time.at(self.cases[node].lot()), self._repaired, node)
+            self._clock.after(self._repair.time.at(self.cases[node].draw()), self._repaired, node)
 
     def _delivered(self, part: str) -> None:
         self._stock[part] += 1
@@ -123,18 +123,18 @@ class Mending:
 
     def _test(self, node: int) -> None:
         case = self.cases.get(node)
-        self._clock.after(self._repair.test.at(case.lot() if case else 0.5), self._tested, node)
+        self._clock.after(self._repair.test.at(case.draw() if case else 0.5), self._tested, node)
 
     def _tested(self, node: int) -> None:
         fleet, case = self._fleet, self.cases.get(node)
         if case is not None and node in self.broken:
-            if case.lot() >= self._repair.test_misses:
+            if case.draw() >= self._repair.test_misses:
                 fleet.happen(node, _H.TEST_FAILED, case.hazard.name)
                 self._climb(node)
                 return
             self.missed += 1
             case.again = True
-            self._clock.after(self._repair.relapse.at(case.lot()), self._relapsed, case)
+            self._clock.after(self._repair.relapse.at(case.draw()), self._relapsed, case)
         self.broken.discard(node)
         self.cases.pop(node, None)
         spare = fleet.guard.spares_wanted() > fleet.stages[Stage.SPARE]

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from holdfast.training.checkpoint.keeper import pacing as pace
-from holdfast.training.checkpoint.keeper.pacing import CopyBudget, Gaps, Overdue, Pace
+from holdfast.training.checkpoint.keeper.pacing import CopyBudget, Gaps, Overdue, RateLimit
 
 
 class Clock:
@@ -30,17 +30,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_what_shares_a_pace_stays_under_its_rate_together(clock: Clock) -> None:
-    shared = Pace(1_000.0)
+    shared = RateLimit(1_000.0)
     for _ in range(5):
         shared.wait(2_000)
     assert clock.now == pytest.approx(108.0)  # the first begins at once, each of the others after those before it
-    Pace(0.0).wait(1 << 40)
+    RateLimit(0.0).wait(1 << 40)
     assert clock.now == pytest.approx(108.0)
 
 
 def test_a_chunk_waits_for_a_gap_but_not_for_ever(clock: Clock) -> None:
     gaps = Gaps()
-    sending = Pace(0.0, gaps)
+    sending = RateLimit(0.0, gaps)
     mark = gaps.mark_of(3)
     sending.wait(1)
     assert sending.waited_seconds == 0.0
@@ -84,7 +84,7 @@ def test_copies_are_spread_over_half_of_the_interval_and_at_most_five_seconds() 
 
 
 def test_the_rate_of_one_copy_holds_beside_that_of_all(clock: Clock) -> None:
-    shared = Pace(1_000.0)
+    shared = RateLimit(1_000.0)
     shared.wait(1_000, bytes_per_second=500.0)
     shared.wait(1_000, bytes_per_second=2_000.0)
     assert clock.now == pytest.approx(102.0)
