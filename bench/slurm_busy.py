@@ -175,9 +175,9 @@ def submit(site: Site, jobs: int, crowd: Crowd, deadline: float) -> int:
         site.slurm.run("sbatch", "--exclusive", f"-N{width}", "-o", out, "--wrap", f"{everywhere}sleep {seconds:.2f}")
         crowd.after_job(number)
         print(f"{time.time():.0f} submitted {number + 1}: {dict(crowd.done)}", file=sys.stderr, flush=True)
-    patience = time.time() + 900
+    timeout = time.time() + 900
     while run_now(site):
-        assert time.time() < patience, "not every job has run"
+        assert time.time() < timeout, "not every job has run"
         time.sleep(POLL_SECONDS)
     return jobs
 

@@ -156,20 +156,20 @@ def _careful(found: Moves, base: Values, values: Values, times: Times, least: Va
     size = np.abs(found.now - found.before)
     # What a coarse instrument rounds away looks like no noise at all.
     noise = np.maximum(noise, ROUNDING * resolution(base))
-    course = _steady((values - found.before[:, None]) * sign)
+    series = _steady((values - found.before[:, None]) * sign)
     if found.signal.domain == "runtime":  # hiccups of single steps are no measure of what lasts
-        usual = np.where(_lasts(course, size, times), 0.0, usual)
+        usual = np.where(_lasts(series, size, times), 0.0, usual)
     sure = (size >= NOISES * noise * np.sqrt(2.0 / max(1, readings))) & (size > usual)
     edge = np.maximum(3.0 * noise, 0.3 * least)
-    calm = ~(course >= edge[:, None])
+    calm = ~(series >= edge[:, None])
     onset = np.where(calm.any(axis=1), calm.shape[1] - np.argmax(calm[:, ::-1], axis=1), 0)
     since = times[np.minimum(onset, len(times) - 1)]
     return replace(found, since=since).keep(sure)
 
 
-def _lasts(course: Values, size: Values, times: Times) -> npt.NDArray[np.bool_]:
+def _lasts(series: Values, size: Values, times: Times) -> npt.NDArray[np.bool_]:
     """Has nearly every reading of the last minutes been off by half as much at least?"""
-    late = course[:, -max(LEAST_READINGS, round(LASTING_SECONDS / float(times[1] - times[0]))) :]
+    late = series[:, -max(LEAST_READINGS, round(LASTING_SECONDS / float(times[1] - times[0]))) :]
     found: npt.NDArray[np.bool_] = (late >= 0.5 * size[:, None]).mean(axis=1) >= NEARLY_ALL
     return found
 
@@ -213,9 +213,9 @@ def _held(values: Values) -> Values:
     return found
 
 
-def _steady(course: Values) -> Values:
+def _steady(series: Values) -> Values:
     """The middle of three neighbours: one wild sample neither begins nor ends a move. Gaps hold the last value."""
-    filled = _held(course)
+    filled = _held(series)
     middle = filled.copy()
     a, b, c = filled[:, :-2], filled[:, 1:-1], filled[:, 2:]
     middle[:, 1:-1] = np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))

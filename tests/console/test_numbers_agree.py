@@ -16,7 +16,7 @@ from tests.waiting import until
 from .demo import HOLDFAST, Demo, demo
 
 pytestmark = pytest.mark.slow
-PATIENCE_SECONDS = 400.0
+TIMEOUT_SECONDS = 400.0
 SAME = ("began", "owner", "currency")
 GROWING = ("lasted_seconds", "gpu_hours", "cost")
 
@@ -44,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     state = tmp_path_factory.mktemp("numbers")
     with demo(state, "--speed", "40") as running:
         found = Site(running, state)
-        until(lambda: _has_both(found.incidents().values()), "a leaf that is back and a price", PATIENCE_SECONDS)
+        until(lambda: _has_both(found.incidents().values()), "a leaf that is back and a price", TIMEOUT_SECONDS)
         yield found
 
 

@@ -20,8 +20,8 @@ def job(state: JobState = JobState.FAILED, exit_code: str = "1:0") -> Job:
     return Job(id="77", source="slurm", nodes=("n1", "n2"), start=END - 9000, end=END, state=state, exit_code=exit_code)
 
 
-def entry(told_as: str, at: float, title: str = "", detail: str = "", **facts: Any) -> dict[str, Any]:
-    return {"at": at, "kind": told_as, "title": title, "detail": detail, "facts": facts}
+def entry(reported_as: str, at: float, title: str = "", detail: str = "", **facts: Any) -> dict[str, Any]:
+    return {"at": at, "kind": reported_as, "title": title, "detail": detail, "facts": facts}
 
 
 def test_an_event_of_a_node_names_it_although_the_job_failed_ten_minutes_later() -> None:

@@ -112,13 +112,13 @@ def test_the_history_in_ten_lines() -> None:
     FULL.contradicts[:] = ["x", "y", "z"]
     steps = tuple(reported("steps", code=code, step=str(at)) for code, at in (("progress", 40), ("progress", 90), ("resume", 99), ("progress", 0)))  # fmt: skip
     others = [candidate("host.oom", reported("x"), base=0.5, host=f"n{n}") for n in range(5)]
-    told_all = report.lines(
+    all_reported = report.lines(
         diagnosis(FULL, *others, evidence=steps, waiting=wait(watchdog(0, at=NOON, ran_ms="600000")))
     )
-    assert len(told_all) == 9
-    assert told_all[0].startswith("storage.full (80 %): ")
-    assert [line.startswith("also: host.oom (50 %)") for line in told_all[1:5]] == [True, True, True, False]
-    assert told_all[4:] == [
+    assert len(all_reported) == 9
+    assert all_reported[0].startswith("storage.full (80 %): ")
+    assert [line.startswith("also: host.oom (50 %)") for line in all_reported[1:5]] == [True, True, True, False]
+    assert all_reported[4:] == [
         "it began at 2026-03-04 10:26:40",
         "the ranks waited from 2026-03-04 10:16:40; the watchdog spoke at 2026-03-04 10:26:40",
         "it explains: a, b, c, d",

@@ -54,9 +54,9 @@ def calls(*sizes: str, seq: str | None = "7", op: str = "ALLREDUCE") -> list[Evi
     ],
 )  # fmt: skip
 def test_same_number_other_operation_or_size(
-    why: str, told_by: list[Evidence], odd: tuple[int, ...], note: str
+    why: str, reported_by: list[Evidence], odd: tuple[int, ...], note: str
 ) -> None:
-    one = found(*told_by)["job.collective_mismatch"]
+    one = found(*reported_by)["job.collective_mismatch"]
     assert (one.ranks, one.note, one.confidence) == (odd, note, 0.65), why
     assert one.evidence[0].rank in odd, "whoever differs is shown first"
 

@@ -22,7 +22,7 @@ def _capped(first: int, last: int, reason: float = CAP) -> Make:
     return gpus(REASONS, nodes(first, last), by=reason)
 
 
-def _told(place: str, times: float = 0.8) -> Make:
+def _ordered(place: str, times: float = 0.8) -> Make:
     signal = "feed_power_limit_watts" if place.startswith("feed/") else "rack_power_limit_watts"
     return of(measured(signal, {place: 40_000.0}), change(signal, place, times=times))
 
@@ -45,9 +45,9 @@ LOWERED = of(
         ("two of two that work are", of(_capped(4, 5), gpus(USE, nodes(6, 6), times=0.1)), {"rack/r2": 3.5 + NOT_HOT}),
         ("one node is no rack", of(_capped(4, 4), gpus(USE, nodes(5, 6), times=0.1)), {"node/n4": 3.5 + NOT_HOT}),
         ("every rack of two feeds: nobody can tell which", _capped(1, 12), {"feed/a": 3.5 - 1 + NOT_HOT, "feed/b": 3.5 - 1 + NOT_HOT}),
-        ("the feed tells", of(_capped(1, 12), _told("feed/a")), {"feed/a": 3.5 + 2 + NOT_HOT}),
-        ("the rack tells", of(_capped(4, 6), _told("rack/r2")), {"rack/r2": 3.5 + 2 + NOT_HOT}),
-        ("a rack's limit fell by a hair", of(_capped(4, 6), _told("rack/r2", 0.98)), {"rack/r2": 3.5 + NOT_HOT}),
+        ("the feed tells", of(_capped(1, 12), _ordered("feed/a")), {"feed/a": 3.5 + 2 + NOT_HOT}),
+        ("the rack tells", of(_capped(4, 6), _ordered("rack/r2")), {"rack/r2": 3.5 + 2 + NOT_HOT}),
+        ("a rack's limit fell by a hair", of(_capped(4, 6), _ordered("rack/r2", 0.98)), {"rack/r2": 3.5 + NOT_HOT}),
         ("their GPUs are hot", of(_capped(4, 6), hot(nodes(4, 5))), {"rack/r2": 3.5 - 2}),
         ("one of two is hot", of(_capped(4, 5), gpus(USE, nodes(6, 6), times=0.1), hot(nodes(4, 4))), {"rack/r2": 3.5 - 2}),
         ("one of three is hot", of(_capped(4, 6), hot(nodes(4, 4))), {"rack/r2": 3.5 + NOT_HOT}),

@@ -41,7 +41,7 @@ to = "pool/decode2"
 path = "network"
 pool = "serving"
 """
-PROGRAMME = """
+BUSINESS_CONTEXT = """
 [on_call]
 network = "Sol, 555 0102"
 [[job]]
@@ -92,7 +92,7 @@ def process(*words: str) -> Iterator[None]:
 @pytest.mark.slow
 def test_a_limited_link_between_two_pools_is_one_incident_on_the_path(tmp_path: Path) -> None:
     (tmp_path / "topology.toml").write_text(TOPOLOGY)
-    (tmp_path / "business_context.toml").write_text(PROGRAMME)
+    (tmp_path / "business_context.toml").write_text(BUSINESS_CONTEXT)
     more = f"""demo = true
 time_factor = {FACTOR}
 [seams]

@@ -70,7 +70,7 @@ class Keepers(RuleBasedStateMachine):
             self.left.setdefault(held, set()).add(rank)
 
     @invariant()
-    def nobody_writes_what_another_left_out(self) -> None:
+    def no_rank_writes_what_another_left_out(self) -> None:
         if not self.died:
             assert not self.written.keys() & self.left.keys()
 

@@ -104,7 +104,9 @@ def _print(title: str, verdicts: Iterable[Verdict], everything: bool) -> None:
     for verdict in verdicts:
         style = STYLES.get(verdict.state, "")
         table.add_row(
-            verdict.check, f"[{style}]{verdict.state}[/]" if style else verdict.state, _story(verdict, everything)
+            verdict.check,
+            f"[{style}]{verdict.state}[/]" if style else verdict.state,
+            _verdict_lines(verdict, everything),
         )
     Console().print(table)
 
@@ -116,7 +118,7 @@ def _print_health(health: str) -> None:
     Console().print(f"node health: [{style}]{health}[/]" if style else f"node health: {health}")
 
 
-def _story(verdict: Verdict, everything: bool) -> str:
+def _verdict_lines(verdict: Verdict, everything: bool) -> str:
     lines = [verdict.summary()]
     if verdict.state in ("fail", "degraded"):
         lines += [f"do: {verdict.remedy} (owner: {verdict.owner})"] if verdict.remedy else []

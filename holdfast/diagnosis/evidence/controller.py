@@ -36,7 +36,7 @@ def known_of(client: Client, job_id: str) -> ControllerRecords:
     found, unseen = fleet_evidence.of_job(job), []
     for node in job.nodes:
         try:
-            entries = [entry for entry in _story(client, node, since) if entry["at"] <= until]
+            entries = [entry for entry in _history(client, node, since) if entry["at"] <= until]
         except Refusal as why:
             unseen.append(f"{node}: {why}")
             continue
@@ -60,7 +60,7 @@ def _find(client: Client, job_id: str) -> Job:
     return replace(first, nodes=tuple(sorted({node for one in named for node in one.nodes})))
 
 
-def _story(client: Client, node: str, since: float) -> Iterator[Any]:
+def _history(client: Client, node: str, since: float) -> Iterator[Any]:
     """Newest first, page by page, back to a time."""
     before = ""
     for _ in range(_MOST_PAGES):

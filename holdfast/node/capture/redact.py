@@ -217,7 +217,7 @@ class Redactor:
 
     def _user_number(self, number: str) -> str:
         """Another number: what reads the text still finds one."""
-        if int(number) < FIRST_USER_NUMBER or int(number) == NOBODY:
+        if int(number) < FIRST_USER_NUMBER or int(number) == UNNAMED_USERS:
             return number
         return f"1{int(self._digest(f'user number {int(number)}'), 16) % 10**8:08d}"
 

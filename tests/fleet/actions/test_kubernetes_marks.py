@@ -79,12 +79,12 @@ def test_the_condition_is_reported_once_and_keeps_since_when() -> None:
     assert well["status"]["conditions"][0]["lastTransitionTime"] == "2026-01-01T00:01:40Z"
 
 
-DEEDS = st.lists(
+COMMANDS = st.lists(
     st.sampled_from(["taint", "cordon", "release", "last", "normally", "hand_cordon", "hand_uncordon"]), max_size=12
 )
 
 
-@given(DEEDS)
+@given(COMMANDS)
 def test_in_any_order_what_is_others_stays_and_asking_twice_changes_nothing(actions: list[str]) -> None:
     plans = {
         "taint": lambda n: marks.hold(n, "", "untested", cordon=False),

@@ -124,7 +124,7 @@ class Site:
         passed = [one.event.began for one in found if one.event.kind is EventKind.TEST_PASSED and one.after == "ready"]
         return [began for began in passed if began is not None]
 
-    def jobs_told_of(self, node: str) -> set[str]:
+    def jobs_reported(self, node: str) -> set[str]:
         return {one["id"] for one in self.controller.get("/v1/jobs", node=node)["jobs"]}
 
     def tested_between(self, node: str, end: float, begin: float) -> bool:

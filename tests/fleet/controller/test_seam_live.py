@@ -53,7 +53,7 @@ to = "milestone/final"
 cdu = "facilities"
 job = "research"
 """
-PROGRAMME = """
+BUSINESS_CONTEXT = """
 [prices]
 gpu_hour = 3.0
 [on_call]
@@ -124,7 +124,7 @@ class Plant(threading.Thread):
 def seams(directory: Path, cdu: Cdu, hook: Hook, manager: str) -> Iterator[tuple[Controller, Plant]]:
     (directory / "topology.toml").write_text(TOPOLOGY)
     (directory / "facility.toml").write_text(REGISTERS.format(address=cdu.address))
-    (directory / "business_context.toml").write_text(PROGRAMME)
+    (directory / "business_context.toml").write_text(BUSINESS_CONTEXT)
     more = f"""demo = true
 time_factor = {FACTOR}
 [seams]
@@ -163,7 +163,7 @@ def test_a_falling_flow_is_one_incident_on_the_unit_priced_and_reported(tmp_path
             assert controller.get("/v1/incidents", only="open")["incidents"] == []
             plant.fault.set()
             incident = until(lambda: _priced(controller), "the unit's incident is open and priced", 150)
-            _is_told_whole(incident)
+            _is_complete(incident)
             _leaves_the_victims_in_service(controller, plant)
             _is_shown(controller, incident["id"])
             until(lambda: hook.at("/plain"), "the web hook was told")
@@ -198,7 +198,7 @@ def _priced(controller: Controller) -> Any:
     return found[0] if account and account["bill"]["gpu_hours_per_hour"] > 1 else None
 
 
-def _is_told_whole(incident: dict[str, Any]) -> None:
+def _is_complete(incident: dict[str, Any]) -> None:
     account = incident["account"]
     assert incident["cause"] == "cooling.flow_low"
     assert any(line.startswith("cdu/c2") and line.endswith("job/llama") for line in account["path"]), account["path"]

@@ -109,7 +109,7 @@ def test_with_the_controller_away_a_used_node_stays_out_and_returns_with_it(site
         end, begin = site.times(first[node])[node]["end"], site.times(second[node])[node]["begin"]
         assert site.tested_between(node, end, begin)
         both = {first[node], second[node]}
-        site.slurm.eventually(lambda node=node, both=both: both <= site.jobs_told_of(node))
+        site.slurm.eventually(lambda node=node, both=both: both <= site.jobs_reported(node))
 
 
 def test_an_epilog_that_is_killed_leaves_a_node_that_slurm_itself_drained(site: Site) -> None:

@@ -9,7 +9,7 @@ from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, Policy
 from holdfast.fleet.decisions.lifecycle.recall import EventKey, OffenceHistory, Recall
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage, changed
 
-HEARD = st.tuples(
+REPORTED = st.tuples(
     st.sampled_from(EventKind), st.sampled_from(("gpu", "nvlink")), st.sampled_from(("", "a", "b")), st.booleans()
 )
 USUAL: tuple[EventKind, ...] = (
@@ -18,7 +18,7 @@ USUAL: tuple[EventKind, ...] = (
 )  # fmt: skip
 HISTORY = st.lists(
     st.one_of(
-        st.tuples(HEARD, st.floats(1e-3, 40.0)).map(lambda one: [one]),
+        st.tuples(REPORTED, st.floats(1e-3, 40.0)).map(lambda one: [one]),
         st.floats(1e-3, 40.0).map(lambda gap: [((kind, "gpu", "a", False), gap) for kind in USUAL]),
     ),
     max_size=25,
@@ -97,7 +97,7 @@ def test_a_step_reports_whether_the_pool_counts_the_node_differently() -> None:
     assert recall.step(spare, (EventKind.PROMOTED, "", "", False), 4.0).recount
 
 
-def test_only_an_offence_makes_the_course_forget() -> None:
+def test_only_an_offence_makes_the_record_forget() -> None:
     recall = Recall(Policy(offence_seconds=10.0))
     history = recall.begin(Stage.READY)
     recall.step(history, (EventKind.DEGRADED, "gpu", "", False), 0.0)
@@ -120,7 +120,7 @@ def test_what_is_just_recent_enough_is_kept() -> None:
     assert history.degradations == [10.5, 20.5]
 
 
-def test_a_course_starts_where_another_began() -> None:
+def test_a_record_starts_where_another_began() -> None:
     recall = Recall(Policy())
     assert recall.begin(Stage.READY).state is recall.begin(Stage.READY).state
     assert recall.begin(Stage.READY).state is not recall.begin(Stage.SPARE).state
@@ -193,7 +193,7 @@ def test_a_shortened_state_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("now", "kept"), [(9.0, [1.0, 2.0]), (11.0, [1.0, 2.0]), (11.5, [2.0]), (12.0, [2.0]), (12.5, [])]
 )
-def test_a_failure_forgets_older_failures_of_a_course_that_was_never_degraded(now: float, kept: list[float]) -> None:
+def test_a_failure_forgets_older_failures_of_a_node_that_was_never_degraded(now: float, kept: list[float]) -> None:
     recall = Recall(Policy(offence_seconds=10.0))
     history = recall.begin(Stage.READY)
     for at, kind in ((1.0, H.FAILED), (1.5, H.EMPTIED), (1.6, H.RELEASE), (2.0, H.TEST_FAILED)):
@@ -203,7 +203,7 @@ def test_a_failure_forgets_older_failures_of_a_course_that_was_never_degraded(no
     assert len(history.state.life.offences) == len(kept)
 
 
-def test_a_course_holds_as_many_times_as_the_node_holds_offences() -> None:
+def test_a_record_holds_as_many_times_as_the_node_holds_offences() -> None:
     recall = Recall(Policy(service_degraded=OnDegraded.NOTHING))
     history = recall.begin(Stage.READY)
     for at in range(40):

@@ -450,11 +450,11 @@ def test_a_breakers_incident_ends_when_there_is_room_or_no_one_left() -> None:
     room.tick()
     assert "pool/default" not in room.state.incidents.open
     assert room.state.incidents.take_changed()[-1].reason.endswith("there is room again")
-    nobody = Clock(*out, incidents=[Incident(id="b", opened=0.0, subject="pool/default", evidence=("n9",))])
-    nobody.tick()
-    (closed,) = nobody.state.incidents.take_changed()
+    unknown_node = Clock(*out, incidents=[Incident(id="b", opened=0.0, subject="pool/default", evidence=("n9",))])
+    unknown_node.tick()
+    (closed,) = unknown_node.state.incidents.take_changed()
     assert closed.reason.endswith("no node is kept in service by it any more")
-    assert nobody.state.incidents.absorbed == set()
+    assert unknown_node.state.incidents.absorbed == set()
 
 
 @pytest.mark.parametrize(("hours", "late"), [(23.9, False), (24.1, True)])

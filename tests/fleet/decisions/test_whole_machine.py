@@ -222,7 +222,7 @@ class AnyFleet(RuleBasedStateMachine):
         assert all(self.lives[name] == node for name, node in self.fleet.nodes.items())
 
     @invariant()
-    def nobody_waits_for_ever_unseen(self) -> None:
+    def no_node_waits_unseen_for_ever(self) -> None:
         """Whoever is held says by what."""
         for node in self.fleet.nodes.values():
             if node.held and not (node.cause == "operator" and node.stage in OUT_OF_SERVICE):

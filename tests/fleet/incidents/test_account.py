@@ -35,7 +35,7 @@ FINDING = Finding(
     ),
     rivals=(Rival("rack/r1", "cooling.rack_blocked", "its neighbours are hot too"),),
 )
-PROGRAMME = parse(
+BUSINESS_CONTEXT = parse(
     '[prices]\ngpu_hour = 2.0\n[on_call]\nfacilities = "Dana"\n[[job]]\nname = "llama"\ngpus = 100\n', "p"
 )
 
@@ -48,7 +48,7 @@ def _panel(step: float = 2.5) -> Panel:
 
 
 def test_an_account_is_priced_by_what_is_measured() -> None:
-    result = account(FINDING, _panel(), TOPOLOGY, PROGRAMME)
+    result = account(FINDING, _panel(), TOPOLOGY, BUSINESS_CONTEXT)
     assert result.bill.gpu_hours_per_hour == pytest.approx(20), "2.0 s became 2.5 s: a fifth of 100 GPUs"
     assert result.bill.gpu_hours == pytest.approx(20 * result.lasted_seconds / 3600, rel=0.02)
     assert "job llama is losing the work of 20 GPUs (40.00 USD/h compute)" in result.sentence
@@ -66,20 +66,20 @@ def test_a_symptom_counts_by_how_far_it_moved_from_where_it_was() -> None:
 def test_an_account_names_a_bounded_number_of_victims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.fleet.incidents.account.MOST_VICTIMS", 3)
     hot = tuple(Symptom(f"node/n{number}", "gpu_temperature_celsius", 1900.0, 60.0, 90.0) for number in range(5))
-    result = account(replace(FINDING, symptoms=hot), _panel(), TOPOLOGY, PROGRAMME)
+    result = account(replace(FINDING, symptoms=hot), _panel(), TOPOLOGY, BUSINESS_CONTEXT)
     assert result.victims == ("node/n0", "node/n1", "node/n2")
 
 
 def test_what_is_not_measured_any_more_stays_counted() -> None:
-    before = account(FINDING, _panel(), TOPOLOGY, PROGRAMME)
+    before = account(FINDING, _panel(), TOPOLOGY, BUSINESS_CONTEXT)
     silent = Panel(TIMES, {"cdu_flow_litres_per_minute": table({"cdu/c2": np.full(len(TIMES), 200.0)})})
-    result = account(FINDING, silent, TOPOLOGY, PROGRAMME, before)
+    result = account(FINDING, silent, TOPOLOGY, BUSINESS_CONTEXT, before)
     assert result.bill.gpu_hours_per_hour == pytest.approx(20)
 
 
 def test_a_loss_that_no_one_measures_is_reported_and_not_guessed() -> None:
     silent = Panel(TIMES, {"cdu_flow_litres_per_minute": table({"cdu/c2": np.full(len(TIMES), 200.0)})})
-    result = account(FINDING, silent, TOPOLOGY, PROGRAMME)
+    result = account(FINDING, silent, TOPOLOGY, BUSINESS_CONTEXT)
     assert result.bill.gpu_hours_per_hour == 0 and "whose loss is not measured" in result.sentence
     assert any("its slowdown is not measured" in one for one in result.bill.unpriced)
 
@@ -155,7 +155,7 @@ def test_a_wrong_address_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize(("lasted", "goes_on"), [(10.0, 100.0), (500.0, 500.0)])
 def test_an_incident_that_was_not_found_again_goes_on_and_never_gets_shorter(lasted: float, goes_on: float) -> None:
-    before = replace(account(FINDING, _panel(), TOPOLOGY, PROGRAMME), since=1800.0, lasted_seconds=lasted)
-    after = continued(before, 1900.0, PROGRAMME)
+    before = replace(account(FINDING, _panel(), TOPOLOGY, BUSINESS_CONTEXT), since=1800.0, lasted_seconds=lasted)
+    after = continued(before, 1900.0, BUSINESS_CONTEXT)
     assert after.lasted_seconds == goes_on
-    assert after.bill == bill(before.losses, PROGRAMME.prices, goes_on / 3600, PROGRAMME.horizon_hours)
+    assert after.bill == bill(before.losses, BUSINESS_CONTEXT.prices, goes_on / 3600, BUSINESS_CONTEXT.horizon_hours)

@@ -112,7 +112,7 @@ class StandIn:
 
 
 @contextmanager
-def standing_in() -> Iterator[StandIn]:
+def serving_in() -> Iterator[StandIn]:
     made = StandIn()
 
     class Handler(BaseHTTPRequestHandler):

@@ -19,7 +19,7 @@ from holdfast.fleet.notifications.message import Notification, NotifiedEvent, of
 from holdfast.fleet.notifications.outbox import deliver
 from tests.counts import draws
 
-from .stand_in import StandIn, standing_in
+from .stand_in import StandIn, serving_in
 
 ITEM = Item(
     key="incident/job/模型@5",
@@ -43,7 +43,7 @@ KINDS = ("slack", "pagerduty", "opsgenie", "teams", "webhook")
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[StandIn]:
-    with standing_in() as one:
+    with serving_in() as one:
         yield one
 
 

@@ -36,7 +36,7 @@ class Site:
     def shown(self, node: str) -> str:
         return str(self.slurm.run("scontrol", "show", "node", node))
 
-    def run_until_told(self, node: str) -> str:
+    def run_until_stopped(self, node: str) -> str:
         finish = self.slurm.root / "finish"
         finish.unlink(missing_ok=True)
         job = self.slurm.submit(node, f"while test ! -e {finish}; do sleep 0.1; done; echo ran")
@@ -179,7 +179,7 @@ def test_a_cordon_leaves_the_mark_that_a_script_on_the_node_made(site: Site) -> 
 def test_a_job_that_came_and_went_is_reported_with_its_end_nodes_and_exit_code(site: Site) -> None:
     good = site.slurm.submit("node1", "true")
     bad = site.slurm.submit("node2", "exit 3")
-    killed = site.run_until_told("node3")
+    killed = site.run_until_stopped("node3")
     site.slurm.run("scancel", killed)
     site.slurm.eventually(lambda: site.slurm.run("squeue", "-h") == "")
     result = {job.id: job for job in site.backend.snapshot().jobs}
@@ -207,7 +207,7 @@ def test_a_site_without_accounting_says_so_and_asking_again_would_not_help(site:
 
 
 def test_draining_lets_a_running_job_finish_and_nothing_follows_it(site: Site) -> None:
-    job = site.run_until_told("node3")
+    job = site.run_until_stopped("node3")
     drained = site.do(Verb.DRAIN, node="node3")
     assert drained.result is ActionResult.DONE and "finishes first" in drained.message
     assert site.slurm.state("node3") == "drng"

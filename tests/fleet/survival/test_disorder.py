@@ -38,7 +38,7 @@ def history_of(controller: Controller, node: str) -> list[dict[str, Any]]:
     return [one for one in controller.node_history(node) if one["kind"] != "action"]
 
 
-def standing(controller: Controller, node: str) -> dict[str, str]:
+def verdicts(controller: Controller, node: str) -> dict[str, str]:
     return {one["check"]: one["health"] for one in controller.get(f"/v1/nodes/{node}")["verdicts"]}
 
 
@@ -70,7 +70,7 @@ def test_a_late_verdict_does_not_undo_a_newer_one(controller: Controller) -> Non
     new = agent.next(changes=[change("gpu.power", "pass", now)])
     agent.send(new)
     agent.send(old)
-    assert standing(controller, "late") == {"gpu.power": "pass"}
+    assert verdicts(controller, "late") == {"gpu.power": "pass"}
     assert agent.send(old, new)["accepted"] == [False, False]
 
 
@@ -105,7 +105,7 @@ def test_a_clock_set_back_an_hour_does_not_hide_what_comes_after(controller: Con
     agent.session, agent.seq = "s2", 0
     now = time.time()
     send_at(agent, now, agent.next(changes=[change("gpu.lost", "fail", now)]))
-    assert standing(controller, "setback") == {"gpu.lost": "fail"}
+    assert verdicts(controller, "setback") == {"gpu.lost": "fail"}
     assert controller.stage("setback") in ("draining", "quarantined", "resetting")
 
 

@@ -49,7 +49,7 @@ def test_tls_renewal_and_revocation(tmp_path: Path) -> None:
         agent = LivingAgent(tmp_path / "n1", controller.url, controller.token(uses=5), settings)
         try:
             steps: list[Callable[[], None]] = [
-                lambda: a_controller_it_does_not_trust_is_told_nothing(controller, agent, ours, trusted),
+                lambda: an_untrusted_controller_gets_nothing(controller, agent, ours, trusted),
                 lambda: a_credential_is_renewed_before_it_expires(controller, agent),
                 lambda: a_revoked_agent_says_so_and_keeps_spooling(controller, agent),
             ]
@@ -60,9 +60,7 @@ def test_tls_renewal_and_revocation(tmp_path: Path) -> None:
             agent.kill()
 
 
-def a_controller_it_does_not_trust_is_told_nothing(
-    controller: Controller, agent: LivingAgent, ours: Path, trusted: Path
-) -> None:
+def an_untrusted_controller_gets_nothing(controller: Controller, agent: LivingAgent, ours: Path, trusted: Path) -> None:
     says(agent, "certificate verify failed")
     assert controller.ask("GET", "/v1/nodes/n1").status_code == 404
     shutil.copy(ours, trusted)  # read anew with each connection

@@ -24,8 +24,8 @@ def test_a_node_is_made_broken_and_repaired(tmp_path: Path) -> None:
     hurt = RUN.invoke(app, ["inject", home, "pcie_width", "--gpu", "2", "--value", "4", "--json"])
     assert json.loads(hurt.stdout)["injected"] == ["pcie_width@gpu2"]
     assert open_node(home).state.gpu[2].pcie_width == 4
-    mended = RUN.invoke(app, ["inject", home, "pcie_width", "--gpu", "2", "--clear", "--json"])
-    assert json.loads(mended.stdout)["injected"] == []
+    repaired = RUN.invoke(app, ["inject", home, "pcie_width", "--gpu", "2", "--clear", "--json"])
+    assert json.loads(repaired.stdout)["injected"] == []
     assert open_node(home).state.gpu[2].pcie_width == 16
 
 

@@ -69,12 +69,12 @@ def test_the_same_seed_tells_the_same_story(seed: int, name: str, nodes: int, sh
 def test_time_never_goes_back_and_every_change_follows_from_the_one_before(seed: int, name: str, nodes: int) -> None:
     result = obeying(Simulation(scenario(name), nodes, seed), HOUR)
     assert all(early.at <= late.at for early, late in pairwise(result))
-    standing: dict[tuple[int, str], str] = defaultdict(str)
+    verdicts: dict[tuple[int, str], str] = defaultdict(str)
     for message in result:
         for change in message.changes:
             assert change.at == message.at
-            assert standing[message.node, change.check] == change.before
-            standing[message.node, change.check] = change.after
+            assert verdicts[message.node, change.check] == change.before
+            verdicts[message.node, change.check] = change.after
             assert bool(change.subjects) == (change.after != "pass")
 
 
@@ -282,10 +282,10 @@ def test_every_fault_speaks_in_the_words_of_checks_that_exist() -> None:
     for kind in kinds().values():
         assert kind.on in ("gpu", "port", "node", "trunk")
         assert set(kind.cures) <= {Verb.RESET_GPU.value, Verb.REBOOT.value}
-        assert [saying.after for saying in kind.verdicts] == sorted(saying.after for saying in kind.verdicts)
-        for saying in kind.verdicts:
-            assert saying.check in checks.STAGES["passive"], kind.name
-            assert saying.health in (Health.FAIL, Health.DEGRADED)
+        assert [updates.after for updates in kind.verdicts] == sorted(updates.after for updates in kind.verdicts)
+        for updates in kind.verdicts:
+            assert updates.check in checks.STAGES["passive"], kind.name
+            assert updates.health in (Health.FAIL, Health.DEGRADED)
         if kind.event and kind.event.kind == "xid":
             assert kind.event.action == actions[int(kind.event.code)]
     assert 0.1 < sum(kind.per_gpu_year for kind in kinds().values()) < 0.25

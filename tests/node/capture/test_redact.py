@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from holdfast.node.capture.redact import KEPT_ADDRESSES, LEAST_LETTERS, NOBODY, Redactor
+from holdfast.node.capture.redact import KEPT_ADDRESSES, LEAST_LETTERS, UNNAMED_USERS, Redactor
 from tests.counts import draws
 
 KEY = b"k" * 32
@@ -196,7 +196,7 @@ NUMBERED = [
 
 
 @settings(max_examples=draws(60, 400), deadline=None)
-@given(st.integers(1000, 4_000_000_000).filter(lambda number: number != NOBODY), st.sampled_from(NUMBERED))
+@given(st.integers(1000, 4_000_000_000).filter(lambda number: number != UNNAMED_USERS), st.sampled_from(NUMBERED))
 def test_no_number_of_a_user_survives_and_a_number_stays_a_number(number, around):
     redacted = Redactor(KEY).text(around.format(number))
     assert not re.search(rf"(?<!\d){number}(?!\d)", redacted)

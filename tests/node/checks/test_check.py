@@ -85,12 +85,12 @@ def test_a_part_the_node_is_known_to_lack_is_not_judged_even_where_something_ans
 
 
 PAGE = (Path(__file__).parents[3] / "docs" / "checks.md").read_text()
-TOLD = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
+REPORTED = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
 
 
 @pytest.mark.parametrize("check", ALL, ids=lambda check: check.name)
 def test_operators_are_reported_how_far_a_check_looks_back_and_its_limits(check: Check) -> None:
-    result = TOLD[check.name]
+    result = REPORTED[check.name]
     assert f"- history: {check.span:g} s\n" in result
     stages = [stage for stage in STAGES if re.search(rf"stages: .*\b{stage}\b", result)]
     assert stages == [stage for stage, names in STAGES.items() if check.name in names]
@@ -159,6 +159,6 @@ def test_one_look_speaks_for_passes_only() -> None:
 
 
 def test_what_could_be_read_and_was_not_judged_is_reported_not_to_be_seen() -> None:
-    nobody = replace(CHECK, judge=lambda window, limits: Verdict(rows=()))
-    verdict = nobody(seen(temp={0: 1, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600))
+    no_reader = replace(CHECK, judge=lambda window, limits: Verdict(rows=()))
+    verdict = no_reader(seen(temp={0: 1, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600))
     assert {row.reason for row in verdict.rows} == {"not seen"}

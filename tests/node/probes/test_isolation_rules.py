@@ -304,9 +304,9 @@ def test_a_leaf_of_one_rail_is_reported_from_the_hosts_behind_it():
     assert judged(*measured, leaves=leaves)[0].part == "leaf/l1"
 
 
-def rails(slow: int, of: int, meetings: int = 3, shift: float = -1.0) -> list[Measured]:
+def rails(slow: int, of: int, sessions: int = 3, shift: float = -1.0) -> list[Measured]:
     """h0 meets others, all rails at once; some of its rails are slow."""
-    partners = [f"h{number}" for number in range(1, meetings + 1)]
+    partners = [f"h{number}" for number in range(1, sessions + 1)]
     mine = [met("h0", other, shift if rail < slow else 0.0, str(rail)) for other in partners for rail in range(of)]
     return mine + [met(one, other, 0.0, str(rail)) for one, other in combinations(partners, 2) for rail in range(of)]
 
@@ -317,12 +317,12 @@ def test_a_node_whose_rails_are_all_slow_is_the_node(slow, of, part):
 
 
 @pytest.mark.parametrize(("meetings", "confirmed"), [(1, False), (2, True)])
-def test_rails_that_met_at_the_same_moment_speak_once(meetings, confirmed):
-    measured = [met("a", "b", -1.0, str(rail)) for _ in range(meetings) for rail in range(4)]
+def test_rails_that_met_at_the_same_moment_speak_once(sessions, confirmed):
+    measured = [met("a", "b", -1.0, str(rail)) for _ in range(sessions) for rail in range(4)]
     others = [met("c", "d", 0.0, str(rail)) for rail in range(4)]
     first = judged(*measured, *others)[0]
     assert (first.part, first.confirmed) == ("pair/a+b", confirmed)
-    assert score(first) == pytest.approx(18.0 * meetings - math.log(2), abs=0.1)
+    assert score(first) == pytest.approx(18.0 * sessions - math.log(2), abs=0.1)
 
 
 def test_a_measurement_without_a_rail_stands_beside_those_with_one():

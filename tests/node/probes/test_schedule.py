@@ -26,7 +26,7 @@ class Days:
         self.coverage = Coverage(nodes)
         self.held: dict[str, float] = {}  # node -> when its session ends
         self.spent: list[tuple[float, str, float]] = []  # when, who, how long
-        self.meetings: list[PlannedSession] = []
+        self.sessions: list[PlannedSession] = []
 
     def spent_today(self) -> dict[str, float]:
         total: dict[str, float] = {}
@@ -47,7 +47,7 @@ class Days:
             for node in session.nodes:
                 self.held[node] = self.now + takes
                 self.spent.append((self.now, node, takes))
-        self.meetings += made
+        self.sessions += made
         return made
 
 

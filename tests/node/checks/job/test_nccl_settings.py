@@ -90,8 +90,8 @@ def test_a_job_that_waits_for_ever_has_no_limit_and_no_port_means_no_outage() ->
 def test_nothing_is_advised_where_nothing_can_be_reported() -> None:
     assert ask({"job_processes": 1.0}).remedy == ""
     assert ask({"job_processes": 1.0}).rows[0].reason.startswith("no NCCL: ")
-    nobody = ask({}).rows[0]
-    assert (nobody.subject, nobody.health, nobody.reason) == ("node/n1", Health.NOT_APPLICABLE, "no job is seen here")
+    no_job = ask({}).rows[0]
+    assert (no_job.subject, no_job.health, no_job.reason) == ("node/n1", Health.NOT_APPLICABLE, "no job is seen here")
 
 
 def test_ras_is_advised_only_where_it_is_off() -> None:

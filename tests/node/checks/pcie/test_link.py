@@ -273,11 +273,11 @@ def test_a_badly_trained_link_is_no_crash() -> None:
 
 
 @pytest.mark.parametrize(("ago", "heard_of"), [(3600.0, True), (3601.0, False)])
-def test_a_word_of_the_kernel_counts_for_an_hour(ago: float, heard_of: bool) -> None:
+def test_a_word_of_the_kernel_counts_for_an_hour(ago: float, reported: bool) -> None:
     history = reported({}, (kernel_event("slow", "0000:99:00.0"),))
     history.add(Reading(source="pcie", at=ago, signals=[Signal(DEVICE, name, value) for name, value in USUAL.items()]))
     verdict = CHECK(history.window(ago, CHECK.span))
-    assert ("node/n1/pci/0000:99:00.0" in [row.subject for row in verdict.rows]) is heard_of
+    assert ("node/n1/pci/0000:99:00.0" in [row.subject for row in verdict.rows]) is reported
 
 
 def test_a_word_without_a_device_is_about_the_node() -> None:
