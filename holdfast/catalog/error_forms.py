@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 
 from holdfast.catalog.job_problems import filled
-from holdfast.catalog.regex_words import WordedPattern
+from holdfast.catalog.regex_literals import PrefilteredPattern
 
 MOST = 2
 _LONGEST = 800
@@ -23,6 +23,6 @@ def advice(text: str) -> list[str]:
 
 
 @cache
-def _forms() -> tuple[tuple[WordedPattern, str], ...]:
+def _forms() -> tuple[tuple[PrefilteredPattern, str], ...]:
     text = files(__package__).joinpath("error_forms.toml").read_text(encoding="utf-8")
-    return tuple((WordedPattern(regex), then) for regex, then in tomllib.loads(text)["form"])
+    return tuple((PrefilteredPattern(regex), then) for regex, then in tomllib.loads(text)["form"])
