@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from holdfast.training.checkpoint.keeper.memory import PART, Pages
-from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.pacing import RateLimit
 from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.replication import Replication, RunMembers
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
@@ -137,7 +137,7 @@ def test_a_copy_yields_to_training_for_twice_as_long_as_it_may_be_sent(
     monkeypatch: pytest.MonkeyPatch, seconds: float, yields: float
 ) -> None:
     began: list[float] = []
-    replication = Replication(ShardStore(1 << 20), SECRET, Pace(0), {}, seconds)
+    replication = Replication(ShardStore(1 << 20), SECRET, RateLimit(0), {}, seconds)
     monkeypatch.setattr(replication.overdue, "begin", lambda copy, wait_seconds: began.append(wait_seconds))
     replication.submit(Copy(0, 1, "run", 1, SIZE, "", Pages.new("one", SIZE)))
     assert began == [yields]

@@ -114,7 +114,7 @@ KEPT_ADDRESSES = frozenset({"127.0.0.1", "0.0.0.0", "255.255.255.255", "::1", ":
 SERIAL_SIGNALS = ("_serial", "_uuid", "_guid", "_board_id")
 KEPT_HOSTS = frozenset({"localhost", "none", "null", "unknown", "true", "false", "captured"})
 FIRST_USER_NUMBER = 1000  # those below belong to the system, and are the same everywhere
-NOBODY = 65534
+UNNAMED_USERS = 65534
 SHORT, MOST_KNOWN = 64, 10_000  # characters of a text that is kept once it is redacted, and how many are kept
 LEAST_LETTERS = 4  # of a name that is looked for inside longer words
 # fmt: off

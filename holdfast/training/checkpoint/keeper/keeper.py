@@ -21,7 +21,7 @@ from holdfast.training.checkpoint.device.buffers import Shelf
 from holdfast.training.checkpoint.keeper.account import KeeperStorageAccount
 from holdfast.training.checkpoint.keeper.agent_connection import AgentLine
 from holdfast.training.checkpoint.keeper.flush import STEPS_KEPT, Flushing
-from holdfast.training.checkpoint.keeper.pacing import REPLICA_SECONDS, Gaps, Pace
+from holdfast.training.checkpoint.keeper.pacing import REPLICA_SECONDS, Gaps, RateLimit
 from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.ranks import Parts, RankServer
 from holdfast.training.checkpoint.keeper.replication import Replication
@@ -66,8 +66,8 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     store = ShardStore(int(options.memory_bytes) or default_budget())
     troubles: dict[str, str] = {}
     gaps = Gaps()
-    pace = Pace(options.bytes_per_second, gaps)
-    replication = Replication(store, secret, pace, troubles, options.replica_seconds)
+    rate_limit = RateLimit(options.bytes_per_second, gaps)
+    replication = Replication(store, secret, rate_limit, troubles, options.replica_seconds)
     host, _, port = options.listen.partition(":")
     answerer = Answerer(host or own_address(), int(port or 0), secret, store, replication.notice)
     about = {

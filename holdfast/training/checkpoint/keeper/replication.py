@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.training.checkpoint.format.increments import Marks, Sent, changed, marks_of
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.pacing import REPLICA_SECONDS, CopyBudget, Overdue, Pace, behind_training
+from holdfast.training.checkpoint.keeper.pacing import REPLICA_SECONDS, CopyBudget, Overdue, RateLimit, behind_training
 from holdfast.training.checkpoint.keeper.peers import SILENCE_SECONDS, PeerConnection, PeerRefused
 from holdfast.training.checkpoint.keeper.quorum import Ballot, QuorumAnswer
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
@@ -39,11 +39,11 @@ class Replication:
         self,
         store: ShardStore,
         secret: bytes,
-        pace: Pace,
+        rate_limit: RateLimit,
         troubles: dict[str, str],
         replica_seconds: float = REPLICA_SECONDS,
     ) -> None:
-        self._store, self._secret, self._pace, self._troubles = store, secret, pace, troubles
+        self._store, self._secret, self._rate_limit, self._troubles = store, secret, rate_limit, troubles
         self.members: RunMembers | None = None
         self._safe: dict[int, set[int]] = {}
         self._hopeless = -1  # up to this step nothing that is not committed will be: some rank threw its copy away
