@@ -32,7 +32,7 @@ class PlanFile:
     title: str
     given: dict[str, tuple[str, str]]
 
-    def asked(self) -> PlanInputs:
+    def inputs(self) -> PlanInputs:
         """New inputs: each plan records its own list of what it rests on."""
         return PlanInputs(known=self.given)
 

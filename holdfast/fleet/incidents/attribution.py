@@ -70,9 +70,9 @@ def attributed(
     losses_by_job: dict[str, LossSeries] = {}
     for one in accounts.values():
         for loss in one.losses:
-            losses = losses_of(loss.subject, loss, one.since, panel) if loss.subject not in losses_by_job else None
-            if losses is not None:
-                losses_by_job[loss.subject] = losses
+            series = losses_of(loss.subject, loss, one.since, panel) if loss.subject not in losses_by_job else None
+            if series is not None:
+                losses_by_job[loss.subject] = series
     ledger.attribute(losses_by_job, claims)
     late = _late(ledger, accounts)
     found = {}
