@@ -274,7 +274,7 @@ def oracle(made: World, crowd: Crowd) -> dict[str, int]:
         sys.stderr.write(f"lost: {line}\n")
     store = Store.open(made.store)
     try:
-        missing = sum(len(set(one.said) - set(events_of(store, one.name))) for one in made.agents)
+        missing = sum(len(set(one.kernel_lines) - set(events_of(store, one.name))) for one in made.agents)
         doubled = sum(len(found) - len(set(found)) for found in (events_of(store, one.name) for one in made.agents))
         transitions = store.transitions(0.0, 1_000_000)
         actions = store.actions(None, 1_000_000)
@@ -288,7 +288,7 @@ def oracle(made: World, crowd: Crowd) -> dict[str, int]:
     left = (one for one in transitions if one.before.value in IN_SERVICE and one.after.value in OUT)
     out = {one.node for one in left if not one.node.startswith("failing")}
     return {
-        "kernel_lines": sum(len(one.said) for one in made.agents),
+        "kernel_lines": sum(len(one.kernel_lines) for one in made.agents),
         "kernel_lines_lost": missing,
         "kernel_lines_twice": doubled,
         "acknowledged_reports_lost": len(lost),

@@ -12,7 +12,7 @@ from holdfast.model.refusal import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Cohorts:
-    asked: PlanInputs
+    inputs: PlanInputs
     lives: tuple[Lifetime, ...]
     against: tuple[Lifetime, ...]
 
