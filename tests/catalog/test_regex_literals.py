@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.catalog import job_messages, job_problems
-from holdfast.catalog.regex_words import WordedPattern, words_of
+from holdfast.catalog.regex_literals import PrefilteredPattern, literals_of
 from tests.counts import draws
 
 OWN_LOGS = [Path("tests/diagnosis") / name for name in ("seen.toml", "fixes.toml")]

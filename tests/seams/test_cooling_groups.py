@@ -112,12 +112,12 @@ ONE_UNIT = of(lambda world: world.unlink("room/h1", "cdu/c2"), hot(nodes(1, 6)))
 )  # fmt: skip
 def test_exactly_what_it_cools_is_hot(quiet: Any, why: str, make: Make, found: dict[str, float]) -> None:
     make(quiet)
-    message = quiet.candidates(UNMETERED)
-    assert {cause: one.score for (cause, _), one in message.items()} == {
+    candidates = quiet.candidates(UNMETERED)
+    assert {cause: one.score for (cause, _), one in candidates.items()} == {
         cause: pytest.approx(START + score, abs=1e-3) for cause, score in found.items()
     }, why
-    assert all((one.most, one.since, one.proven) == (1.6, 1560.0, False) for one in said.values())
-    assert all(len(one.unknown) == 1 + why.startswith("no node works elsewhere") for one in said.values())
+    assert all((one.most, one.since, one.proven) == (1.6, 1560.0, False) for one in candidates.values())
+    assert all(len(one.unknown) == 1 + why.startswith("no node works elsewhere") for one in candidates.values())
 
 
 def test_what_no_one_meters_began_with_its_first_hot_node(quiet: Any) -> None:

@@ -233,7 +233,7 @@ def _report(options: GateOptions, answer: GateAnswer, allowed: bool, code: int, 
     _print(1, json.dumps(document) + "\n")
 
 
-def _say(handle: int, text: str) -> None:
+def _print(handle: int, text: str) -> None:
     """Straight to the descriptor: a closed or full stdout must not change the exit code. A reason may quote the name of
     a user's process, with sequences that a terminal obeys."""
     shown = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)

@@ -17,10 +17,10 @@ def job_state(conditions: Conditions, work: SiteJob) -> npt.NDArray[np.int8]:
     for node, times_as_long in conditions.writers.items():
         if node in work.nodes:
             worst = np.maximum(worst, times_as_long)
-    pace = course.store * course.quota.get(work.name, np.ones(len(times))) / worst
-    own = work.takes / (work.takes + 40 * course.metadata)
-    every = course.interval.get(work.name, np.full(len(times), work.interval))
-    sizes = course.size.get(work.name, np.ones(len(times)))
+    speed = conditions.store * conditions.quota.get(work.name, np.ones(len(times))) / worst
+    own = work.takes / (work.takes + 40 * conditions.metadata)
+    every = conditions.interval.get(work.name, np.full(len(times), work.interval))
+    sizes = conditions.size.get(work.name, np.ones(len(times)))
     for column in range(len(times)):
         now = times[column]
         if not conditions.begins[work.name] <= now < conditions.ends[work.name]:
@@ -50,9 +50,9 @@ def job_truths(conditions: Conditions, clock: Floats, states: dict[str, npt.NDAr
         computing = states[work.name] == 1
         own = 1 + work.rank_jitter * 0.5 * rng.standard_normal((len(gpus), 1))
         noise = 1 + work.rank_jitter * rng.standard_normal((len(gpus), count))
-        compute = work.compute * own * noise * (1 - k["clocked"] + k["clocked"] / clock[gpus]) * course.rank[gpus]
-        larger = course.work_larger[work.name]
-        compute = compute * course.work_slow[work.name] * larger
+        compute = work.compute * own * noise * (1 - k["clocked"] + k["clocked"] / clock[gpus]) * conditions.rank[gpus]
+        larger = conditions.work_larger[work.name]
+        compute = compute * conditions.work_slow[work.name] * larger
         data = 0.02 * work.compute * (1 + 0.15 * np.abs(rng.standard_normal((len(gpus), count))))
         leaves = np.unique(site.leaf_of[work.nodes])
         crossing = np.isin(np.arange(len(site.links)) // site.spines, leaves)
@@ -99,10 +99,10 @@ def _checkpoints(conditions: Conditions, work: SiteJob, state: npt.NDArray[np.in
         if state[column] == 2 and state[column - 1] != 2:
             begun = column
         if begun >= 0 and state[column] != 2 and state[column - 1] == 2:
-            worst = max([1.0, *(float(v[begun]) for node, v in course.writers.items() if node in work.nodes)])
-            pace = course.store[begun] * course.quota.get(work.name, np.ones(count))[begun]
-            size = course.size.get(work.name, np.ones(count))[begun]
-            length = work.takes * size / pace * worst + 40 * course.metadata[begun]
+            worst = max([1.0, *(float(v[begun]) for node, v in conditions.writers.items() if node in work.nodes)])
+            speed = conditions.store[begun] * conditions.quota.get(work.name, np.ones(count))[begun]
+            size = conditions.size.get(work.name, np.ones(count))[begun]
+            length = work.takes * size / speed * worst + 40 * conditions.metadata[begun]
             took[column:] = length
             spread = 1 - 0.06 * np.abs(site.rng.standard_normal(len(gpus)))
             mine = length / worst * spread

@@ -64,8 +64,8 @@ def stage(task: Task) -> tuple[Panel, Topology, Situation]:
     seed, kind, family = task
     site = draw_site(seed, family=family, serving=kind in SERVING, kind=kind)
     times = np.arange(0.0, LASTS, site.step)
-    course = Course(site, times)
-    stager = Stager(course, LASTS, kind)
+    conditions = Conditions(site, times)
+    stager = Stager(conditions, LASTS, kind)
     situation = SITUATIONS[kind](stager)
     if family in NEW_SITUATIONS:
         beside(stager)

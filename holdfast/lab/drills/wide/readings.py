@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 import numpy as np
 
 from holdfast.fleet.incidents.window import HELD_CADENCES, held
-from holdfast.lab.drills.wide.course import Course, Truths
+from holdfast.lab.drills.wide.conditions import Conditions, Truths
 from holdfast.lab.drills.wide.laws import FAMILIES, metered, reported
 from holdfast.lab.drills.wide.site import Floats
 from holdfast.model.job import Job, JobState

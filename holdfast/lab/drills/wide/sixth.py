@@ -58,12 +58,12 @@ def ranges(seed: int) -> Ranges:
     )  # fmt: skip
 
 
-def supply(cooling: str, times: "Floats", units: int, slope: float, turn: float, seed: int) -> "Floats":
+def supply(cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats":
     """Degrees by which each unit's supply moves while all is well."""
     drawn, rng = ranges(seed), np.random.default_rng([seed, 131])
     if cooling == "sticks":  # the valve stands until the error is large, then moves past it
         phase = rng.random((units, 1))
-        return np.asarray(drawn.stick * (np.abs(((times / (600 + 900 * turn) + phase) % 1.0) * 2 - 1) - 0.5).round(1))
+        return np.asarray(drawn.stick * (np.abs(((times / (600 + 900 * offset) + phase) % 1.0) * 2 - 1) - 0.5).round(1))
     if cooling == "stages":  # fans of a dry cooler switch on and off, of each unit by itself
         switched = np.cumsum(rng.random((units, len(times))) < (times[1] - times[0]) / 700.0, axis=1) % 2
         return np.asarray(drawn.stage * (switched - switched[:, :1]))
@@ -72,10 +72,10 @@ def supply(cooling: str, times: "Floats", units: int, slope: float, turn: float,
     return np.zeros((units, len(times)))
 
 
-def flow(cooling: str, times: "Floats", power: "Floats", turn: float) -> "Floats":
+def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
     """What a unit's pump is asked for, as a share of the usual; `power`: of the racks behind each unit."""
     if cooling == "purges":  # for a minute, now and then, one unit after the other
-        since = (times + 3600 * turn - 300.0 * np.arange(len(power))[:, None]) % PURGE_EVERY
+        since = (times + 3600 * offset - 300.0 * np.arange(len(power))[:, None]) % PURGE_EVERY
         return np.asarray(1 + 0.15 * (since < PURGE_SECONDS))
     if cooling == "follows":  # half of the flow follows the load of the whole hall
         whole = power.sum(axis=0, keepdims=True)
@@ -88,17 +88,17 @@ def valves(cooling: str, load: "Floats") -> "Floats":
     return np.ones_like(load)
 
 
-def work(how: str, times: "Floats", number: int, turn: float, seed: int) -> "Floats":
+def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "Floats":
     """A job's power over time: jobs trade load with each other, step from level to level, or fade and begin again."""
     less = ranges(seed).less
     if how == "trades":
-        wave = np.sin(2 * np.pi * (times / (700 + 1500 * turn) + turn))
+        wave = np.sin(2 * np.pi * (times / (700 + 1500 * offset) + offset))
         return np.asarray(1 - less / 2 * (0.5 + 0.5 * wave * (-1) ** number))
     if how == "levels":
         rng = np.random.default_rng([seed, 137, number])
-        return np.asarray(1 - less * rng.random(len(times))[(times // (300 + 600 * turn)).astype(int)])
+        return np.asarray(1 - less * rng.random(len(times))[(times // (300 + 600 * offset)).astype(int)])
     if how == "fades":
-        return np.asarray(1 - less / 2 * ((times / 3600 + turn + 0.3 * number) % 1.0))
+        return np.asarray(1 - less / 2 * ((times / 3600 + offset + 0.3 * number) % 1.0))
     return np.ones_like(times)
 
 

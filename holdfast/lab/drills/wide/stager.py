@@ -7,7 +7,7 @@ import numpy as np
 
 from holdfast.lab.drills.score import Named, Truth
 from holdfast.lab.drills.wide import unseen
-from holdfast.lab.drills.wide.course import Course
+from holdfast.lab.drills.wide.conditions import Conditions
 from holdfast.lab.drills.wide.site import Floats
 from holdfast.model.signal import Event
 from holdfast.seams.planned import PlannedWork
@@ -29,9 +29,9 @@ class Situation:
 class Stager:
     """Fills a course in for one situation."""
 
-    def __init__(self, course: Course, lasts: float, kind: str = "") -> None:
-        self.course, self.site, self.rng = course, course.site, course.site.rng
-        self.times, self.lasts = course.times, lasts
+    def __init__(self, conditions: Conditions, lasts: float, kind: str = "") -> None:
+        self.conditions, self.site, self.rng = conditions, conditions.site, conditions.site.rng
+        self.times, self.lasts = conditions.times, lasts
         kept_out = self.site.family == "unseen"
         self.start = (unseen.start(self.rng) if kept_out else float(self.rng.uniform(0.3, 0.5))) * lasts
         self.ramp = float(self.rng.choice([0, 0, 60, 300, 700]))

@@ -16,7 +16,7 @@ def clogged(s: Stager) -> Situation:
     """A filter clogs: the pump turns faster and the unit delivers less."""
     found = flow_low(s)
     unit = s.site.cdus.index(found.truths[0].cause)
-    s.course.pump[unit] *= 1 + s.between(0.08, 0.2) * s.level()
+    s.conditions.pump[unit] *= 1 + s.between(0.08, 0.2) * s.level()
     return found
 
 
@@ -25,9 +25,9 @@ def routing(s: Stager) -> Situation:
     place = int(s.site.leaf_of[s.work_node()])
     links = place * s.site.spines + np.arange(s.site.spines)
     moved = s.between(0.4, 0.9) * (s.level(steady=True) > 0)
-    s.course.routes[links[1:]] *= 1 - moved
-    s.course.routes[links[0]] += moved * (s.site.spines - 1)
-    s.say("route_change", s.site.leaves[place], s.start, "forwarding tables changed")
+    s.conditions.routes[links[1:]] *= 1 - moved
+    s.conditions.routes[links[0]] += moved * (s.site.spines - 1)
+    s.add_event("route_change", s.site.leaves[place], s.start, "forwarding tables changed")
     return Situation(
         truths=(s.truth(s.site.leaves[place], "fabric.routing"),),
         needed=("link_congestion_ratio", "link_utilization_ratio", "job_collective_seconds"),
@@ -62,7 +62,7 @@ def beside_cooling_work(s: Stager) -> Situation:
 
 def larger_steps(s: Stager) -> Situation:
     """Sequences get longer: steps take longer and do as much more."""
-    s.course.work_larger[s.site.works[0].name] *= 1 + s.between(0.1, 0.5) * s.level(steady=True)
+    s.conditions.work_larger[s.site.works[0].name] *= 1 + s.between(0.1, 0.5) * s.level(steady=True)
     return Situation(needed=("job_throughput_ratio",))
 
 
@@ -74,7 +74,7 @@ def exporter_restarts(s: Stager) -> Situation:
 def larger_checkpoints(s: Stager) -> Situation:
     """A job saves more, for example its optimizer too: it writes for longer, as fast as ever."""
     work = s.site.works[0]
-    s.course.size[work.name] = 1 + s.between(0.5, 1.5) * (s.times >= s.start).astype(np.float64)
+    s.conditions.size[work.name] = 1 + s.between(0.5, 1.5) * (s.times >= s.start).astype(np.float64)
     return Situation(
         needed=("job_checkpoint_seconds", "storage_latency_seconds", "storage_write_bytes_per_second"),
         tolerated=frozenset({(work.subject, "job.slowdown")}),
@@ -84,7 +84,7 @@ def larger_checkpoints(s: Stager) -> Situation:
 def spike(s: Stager) -> Situation:
     """A valve of one unit hangs for a minute: warm water, and over before anyone could act."""
     until = s.start + s.between(40, 70)
-    s.course.supply[cdu_of_work(s)] += s.between(3, 8) * ((s.times >= s.start) & (s.times < until))
+    s.conditions.supply[cdu_of_work(s)] += s.between(3, 8) * ((s.times >= s.start) & (s.times < until))
     return Situation()
 
 
@@ -92,15 +92,15 @@ def uneven_data(s: Stager) -> Situation:
     """Batches differ more than before; the mean step takes as long as ever."""
     work, late = s.site.works[0], s.times >= s.start
     sway = s.between(0.03, 0.08) * s.rng.standard_normal(len(s.times)).clip(-2, 2)
-    s.course.work_slow[work.name] *= 1 + sway * late
+    s.conditions.work_slow[work.name] *= 1 + sway * late
     return Situation()
 
 
 def pump_test(s: Stager) -> Situation:
     until, unit = s.start + s.between(200, 600), cdu_of_work(s)
     during = (s.times >= s.start) & (s.times < until)
-    s.course.flow[unit] *= 1 + 0.08 * during
-    s.course.pump[unit] *= 1 + 0.08 * during
+    s.conditions.flow[unit] *= 1 + 0.08 * during
+    s.conditions.pump[unit] *= 1 + 0.08 * during
     return Situation()
 
 
@@ -108,8 +108,8 @@ def planned_feed_cap(s: Stager) -> Situation:
     """Demand response: the grid asks for less, and every GPU behind the feed gets a lower limit."""
     lost, side = s.between(0.2, 0.45), s.pick(2)
     level = s.level(steady=True) > 0
-    s.course.limit *= 1 - lost * level
-    s.course.feed_limit[side] *= 1 - lost * level
+    s.conditions.limit *= 1 - lost * level
+    s.conditions.feed_limit[side] *= 1 - lost * level
     work = PlannedWork(
         name="demand response", what="power", subjects=(f"feed/{'xy'[side]}",), start=s.start - 30, end=s.lasts + 900
     )
@@ -122,7 +122,7 @@ def stairs(s: Stager) -> Situation:
     """Slower, and some minutes later slower again, with nothing that any meter shows."""
     work, first = s.site.works[0], s.between(0.08, 0.15)
     later = s.times >= s.start + s.between(250, 500)
-    s.course.work_slow[work.name] *= 1 + first * (s.times >= s.start) + s.between(0.08, 0.2) * later
+    s.conditions.work_slow[work.name] *= 1 + first * (s.times >= s.start) + s.between(0.08, 0.2) * later
     return Situation(truths=(s.truth(work.subject, "job.slowdown"),))
 
 
@@ -131,7 +131,7 @@ def every_job(s: Stager) -> Situation:
     share = s.between(0.1, 0.3)
     running = [work for work in s.site.works if work.begins < 0 and work.ends > 2 * s.lasts]
     for work in running:
-        s.course.work_slow[work.name] *= 1 + share * s.level(steady=True)
+        s.conditions.work_slow[work.name] *= 1 + share * s.level(steady=True)
     return Situation(truths=tuple(s.truth(work.subject, "job.slowdown") for work in running))
 
 

@@ -79,12 +79,12 @@ def repaired(rng: np.random.Generator) -> float:
     return float(rng.uniform(1000, 1700)) if rng.random() < 0.12 else float("inf")
 
 
-def supply(cooling: str, times: "Floats", units: int, slope: float, turn: float, seed: int) -> "Floats":
+def supply(cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats":
     """Degrees by which each unit's supply moves while all is well."""
     drawn, rng = ranges(seed), np.random.default_rng([seed, 311])
     still = np.zeros((units, len(times)))
     if cooling == "wet_bulb":
-        wave = 2 * np.pi * (times / drawn.wet_bulb_seconds + turn)
+        wave = 2 * np.pi * (times / drawn.wet_bulb_seconds + offset)
         return np.asarray(still + drawn.wet_bulb * (np.sin(wave) - np.sin(wave[0])))
     if cooling == "pads":  # wet for a while, of each unit at its own time
         begins = rng.uniform(0, 0.9, (units, 1)) * times[-1]
@@ -95,12 +95,12 @@ def supply(cooling: str, times: "Floats", units: int, slope: float, turn: float,
 
 def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
     """What a unit's pump is asked for, as a share of the usual; `power`: of the racks behind each unit."""
-    rng = np.random.default_rng([int(turn * 1e6), 331])
+    rng = np.random.default_rng([int(offset * 1e6), 331])
     if cooling == "standby":  # a second pump runs beside the first for three minutes
         begins = rng.uniform(0, 1.0, (len(power), 1)) * times[-1]
         return np.asarray(1 + 0.1 * ((times >= begins) & (times < begins + EXERCISE_SECONDS)))
     if cooling == "pressure":  # all units hang on one header whose pressure wanders
-        wander = np.sin(2 * np.pi * (times / (900 + 2400 * turn) + turn)) - np.sin(2 * np.pi * turn)
+        wander = np.sin(2 * np.pi * (times / (900 + 2400 * offset) + offset)) - np.sin(2 * np.pi * offset)
         return np.asarray(np.ones_like(power) + 0.03 * wander)
     return np.ones_like(power)
 
@@ -109,7 +109,7 @@ def valves(cooling: str, load: "Floats") -> "Floats":
     return np.ones_like(load)
 
 
-def work(how: str, times: "Floats", number: int, turn: float, seed: int) -> "Floats":
+def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "Floats":
     """A job's power over time: surges, another level every quarter of an hour, or gaps while it waits for data."""
     less, rng = ranges(seed).less, np.random.default_rng([seed, 337, number])
     if how == "surges":
@@ -121,7 +121,7 @@ def work(how: str, times: "Floats", number: int, turn: float, seed: int) -> "Flo
         levels = 1 - less * rng.random(int(times[-1] // 900) + 2)
         return np.asarray(levels[(times // 900).astype(int)])
     if how == "gaps":
-        period = 360 + 400 * turn
+        period = 360 + 400 * offset
         return np.where((times + 77.0 * number) % period < 35.0, 1 - less, 1.0)
     return np.ones_like(times)
 
