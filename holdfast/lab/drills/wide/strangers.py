@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from holdfast.lab.drills.wide import company, more_situations
+from holdfast.lab.drills.wide import background, more_situations
 from holdfast.lab.drills.wide.faults import flow_low, gpu_slow, leaf, psu, uplink, write_slow
 from holdfast.lab.drills.wide.stager import Situation, Stager, cdu_of_work
 from holdfast.seams.planned import PlannedWork
@@ -56,7 +56,7 @@ def beside_storage_work(s: Stager) -> Situation:
 def beside_cooling_work(s: Stager) -> Situation:
     """A fault while the chilled water of the hall gets another set point, as announced."""
     fault = (write_slow, uplink, psu)[s.pick(3)](s)
-    work = company.planned_hall(s)
+    work = background.planned_hall(s)
     return replace(fault, planned=work.planned, needed=fault.needed + work.needed)
 
 
