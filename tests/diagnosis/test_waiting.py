@@ -45,7 +45,7 @@ def calls(*sizes: str, seq: str | None = "7", op: str = "ALLREDUCE") -> list[Evi
 
 
 @pytest.mark.parametrize(
-    ("why", "told_by", "odd", "note"),
+    ("why", "reported_by", "odd", "note"),
     [
         ("the minority is odd", calls("128", "64", "128"), (1,), "at collective 7: ALLREDUCE of 128, ALLREDUCE of 64"),
         ("whoever is read first", calls("64", "128", "128"), (0,), "at collective 7: ALLREDUCE of 64, ALLREDUCE of 128"),

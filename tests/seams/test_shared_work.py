@@ -134,7 +134,7 @@ FAR = linked(Edge("runs_on", "node/n12", "job/b"))
 
 
 @pytest.mark.parametrize(
-    ("why", "make", "pace"),
+    ("why", "make", "speed"),
     [
         ("as ever", of(), 1.0),
         ("a fifth is gone", change(MADE, times=0.8), 0.8),
@@ -150,7 +150,7 @@ FAR = linked(Edge("runs_on", "node/n12", "job/b"))
         ("a step that takes no time", of(without(MADE), change(STEP, times=0.0)), 1.0),
     ],
 )  # fmt: skip
-def test_how_much_of_their_pace_the_jobs_below_a_leaf_have(quiet: Any, why: str, make: Make, speed: float) -> None:
+def test_how_much_of_their_speed_the_jobs_below_a_leaf_have(quiet: Any, why: str, make: Make, speed: float) -> None:
     make(quiet)
     assert _speed(quiet.scene, "switch/leaf1") == pytest.approx(speed, rel=1e-4), why
 

@@ -316,7 +316,7 @@ def test_a_node_whose_rails_are_all_slow_is_the_node(slow, of, part):
     assert judged(*rails(slow, of))[0].part == part
 
 
-@pytest.mark.parametrize(("meetings", "confirmed"), [(1, False), (2, True)])
+@pytest.mark.parametrize(("sessions", "confirmed"), [(1, False), (2, True)])
 def test_rails_that_met_at_the_same_moment_speak_once(sessions, confirmed):
     measured = [met("a", "b", -1.0, str(rail)) for _ in range(sessions) for rail in range(4)]
     others = [met("c", "d", 0.0, str(rail)) for rail in range(4)]

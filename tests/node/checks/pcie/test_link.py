@@ -272,12 +272,12 @@ def test_a_badly_trained_link_is_no_crash() -> None:
     assert "trained too slow" in verdict.summary()
 
 
-@pytest.mark.parametrize(("ago", "heard_of"), [(3600.0, True), (3601.0, False)])
-def test_a_word_of_the_kernel_counts_for_an_hour(ago: float, reported: bool) -> None:
+@pytest.mark.parametrize(("ago", "counts"), [(3600.0, True), (3601.0, False)])
+def test_a_word_of_the_kernel_counts_for_an_hour(ago: float, counts: bool) -> None:
     history = reported({}, (kernel_event("slow", "0000:99:00.0"),))
     history.add(Reading(source="pcie", at=ago, signals=[Signal(DEVICE, name, value) for name, value in USUAL.items()]))
     verdict = CHECK(history.window(ago, CHECK.span))
-    assert ("node/n1/pci/0000:99:00.0" in [row.subject for row in verdict.rows]) is reported
+    assert ("node/n1/pci/0000:99:00.0" in [row.subject for row in verdict.rows]) is counts
 
 
 def test_a_word_without_a_device_is_about_the_node() -> None:
