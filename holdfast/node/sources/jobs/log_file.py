@@ -19,6 +19,7 @@ FREE_BYTES = 1 << 30
 MOST_GROWTH = 100  # times what a file takes on its disk; text of one repeated line shrinks as much as that
 _BLOCK_BYTES = 512
 KERNEL = ("/proc/", "/sys/", "/dev/")
+MEMORY = "/dev/shm/"  # ordinary files, although it is below /dev
 DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -66,7 +67,8 @@ def files_below(path: Path) -> Iterator[Path]:
 
 
 def _is_kernels(path: Path) -> bool:
-    return os.path.realpath(path).startswith(KERNEL)
+    real = os.path.realpath(path)
+    return real.startswith(KERNEL) and not f"{real}/".startswith(MEMORY)
 
 
 def chunks(path: Path) -> Iterator[bytes]:
