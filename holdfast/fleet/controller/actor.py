@@ -139,9 +139,12 @@ class Actor:
         return begun
 
     def _if_leading(self, backend: Backend, stored: StoredAction, dry_run: bool) -> ActionOutcome | None:
-        """Looked at in the last moment: a controller that was stopped for a while wakes in the middle of its work."""
+        """Looked at in the last moment: a controller that was stopped for a while wakes in the middle of its work.
+
+        If it renews its lease in time, the action is due again soon: a drain must not wait for the end of its claim.
+        One that an earlier leader began keeps that mark, so it is left alone until then."""
         if not self._writer.leads_surely:
-            return None
+            return None if stored.may_have_run else not_now("waits: the lease of this controller is about to expire")
         if stored.may_have_run and not backend.reads_state_first and not dry_run:
             resolved = resolve(backend, stored.action)
             if resolved is not None:

@@ -1,6 +1,7 @@
 """The actor: one mistake costs one action, not all that follow it."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,10 +63,8 @@ class Unseen:
 class Leading:
     """A writer that leads, and says whether an action could be begun."""
 
-    leads_surely = True
-
-    def __init__(self, begins: bool = True) -> None:
-        self.begins, self.asked = begins, 0
+    def __init__(self, begins: bool = True, leads_surely: bool = True) -> None:
+        self.begins, self.leads_surely, self.asked = begins, leads_surely, 0
 
     def dry_run(self, node: str) -> bool:
         return False
@@ -89,7 +88,9 @@ class Shown:
         return self.shown
 
 
-def performed(backend: Unseen, one: StoredAction, begins: bool = True, shown: Any = None) -> Any:
+def performed(
+    backend: Unseen, one: StoredAction, begins: bool = True, shown: Any = None, leads_surely: bool = True
+) -> Any:
     class Only:
         scheduler, agent_verbs = shown, frozenset[Verb]()
 
@@ -97,13 +98,21 @@ def performed(backend: Unseen, one: StoredAction, begins: bool = True, shown: An
             return backend
 
     async def run() -> Any:
-        actor = Actor(Leading(begins), Only())  # type: ignore[arg-type]
+        actor = Actor(Leading(begins, leads_surely), Only())  # type: ignore[arg-type]
         try:
             return await actor._close(one) or await actor._perform(one)
         finally:
             actor.stop()
 
     return asyncio.run(run())
+
+
+@pytest.mark.parametrize(("may_have_run", "due_again"), [(False, True), (True, False)])
+def test_a_leader_that_is_not_sure_performs_nothing(may_have_run: bool, due_again: bool) -> None:
+    backend = Unseen(False)
+    outcome = performed(backend, replace(stored(1), may_have_run=may_have_run), leads_surely=False)
+    assert backend.performed == 0
+    assert (outcome is not None and outcome.not_now) is due_again, "what may have run keeps its mark"
 
 
 @pytest.mark.parametrize("verb", list(Verb))
