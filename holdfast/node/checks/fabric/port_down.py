@@ -67,7 +67,13 @@ def _judge_outage(window: Window, port: Subject, outage: _Outage, whose: Deadlin
     if not whose.jobs or outage.seconds < whose.seconds:
         return Row(port, Health.PASS)
     text = f"was down {for_seconds(outage.seconds)} until {for_seconds(outage.ago)} ago, {_beyond(whose, outage)}"
-    return Row(port, Health.FAIL, outage.seconds, whose.seconds, text)
+    return Row(port, _blame(outage), outage.seconds, whose.seconds, text)
+
+
+def _blame(outage: _Outage) -> Health:
+    """A user may set a timeout of microseconds. Then the job lost its connections, but a node fails only for an outage
+    that a job with NCCL's own settings would not survive."""
+    return Health.FAIL if outage.seconds >= nccl.transport_timeout().seconds else Health.DEGRADED
 
 
 def _judge_down(window: Window, port: Subject, outage: _Outage, whose: Deadline) -> Row:
@@ -81,7 +87,7 @@ def _judge_down(window: Window, port: Subject, outage: _Outage, whose: Deadline)
         lost = f"any connection over it is presumed lost after {for_seconds(whose.seconds)}; {whose.using}"
         return Row(port, Health.DEGRADED, outage.seconds, whose.limit, f"{text}; {lost}")
     if left <= 0:
-        return Row(port, Health.FAIL, outage.seconds, whose.limit, f"{text}, {_beyond(whose, outage)}")
+        return Row(port, _blame(outage), outage.seconds, whose.limit, f"{text}, {_beyond(whose, outage)}")
     coming = f"connections presumed lost in {for_seconds(left)}, by the transport timeout {whose.whose}"
     if math.isinf(left):
         coming = f"connections wait for ever, by the transport timeout {whose.whose}"

@@ -66,7 +66,7 @@ def test_beyond_the_deadline_connections_are_presumed_lost() -> None:
         ({"job_nccl_version": "2.23.4"}, 12.0, Health.DEGRADED),
         ({"job_nccl_version": "2.23.4"}, 31.0, Health.FAIL),
         ({"job_nccl_ib_timeout": 22.0, "job_nccl_ib_retries": 7.0}, 59.0, Health.DEGRADED),
-        ({"job_nccl_ib_timeout": 14.0}, 1.0, Health.FAIL),
+        ({"job_nccl_ib_timeout": 14.0}, 8.0, Health.FAIL),
         ({"job_nccl_ib_timeout": 0.0}, 50.0, Health.DEGRADED),
         ({}, 8.0, Health.FAIL),
     ],
@@ -298,7 +298,7 @@ def test_how_much_downtime_is_borne(window: str, degraded: float, failed: float)
     [
         ({"job_nccl_version": "2.21.5"}, 4.096e-6 * 2**18 * 7),
         ({"job_nccl_version": "2.23.4"}, 4.096e-6 * 2**20 * 7),
-        ({"job_nccl_ib_timeout": 14.0, "job_nccl_ib_retries": 3.0}, 4.096e-6 * 2**14 * 3),
+        ({"job_nccl_ib_timeout": 19.0, "job_nccl_ib_retries": 5.0}, 4.096e-6 * 2**19 * 5),
     ],
 )
 def test_connections_are_presumed_lost_from_the_deadline_on(job: dict[str, Value], deadline: float) -> None:
@@ -310,6 +310,18 @@ def test_connections_are_presumed_lost_from_the_deadline_on(job: dict[str, Value
     assert (row(verdict).health, "job 0 still" in verdict.remedy) == (Health.FAIL, True)
     shorter = ask({**ended, "port_last_outage_seconds": deadline * 0.99}, job)
     assert (row(shorter).health, shorter.remedy) == (Health.PASS, "")
+
+
+@pytest.mark.parametrize(("share", "health"), [(0.99, Health.DEGRADED), (1.0, Health.FAIL)])
+def test_a_user_with_a_timeout_of_microseconds_fails_no_node(share: float, health: Health) -> None:
+    """The job lost its connections, and is named; but the outage is one that NCCL's own settings survive."""
+    job: dict[str, Value] = {"job_nccl_ib_timeout": 1.0, "job_nccl_ib_retries": 1.0}
+    seconds = share * 4.096e-6 * 2**18 * 7
+    found = row(ask(down(seconds), job))
+    assert (found.health, "presumed lost" in found.reason) == (health, True)
+    ended: dict[str, Value] = {"port_last_outage_seconds": seconds, "port_last_outage_end_timestamp_seconds": NOW - 9}
+    verdict = ask(ended, job)
+    assert (row(verdict).health, "job 0 still" in verdict.remedy) == (health, True)
 
 
 @pytest.mark.parametrize(("ago", "health"), [(600.0, Health.FAIL), (600.1, Health.PASS)])
