@@ -45,15 +45,15 @@ def read_log(text: str) -> ToolOutput | None:
     """The last word on each node counts; one that slurmctld resumed is well."""
     if not _LOG.search(text):
         return None
-    told: dict[str, str] = {}
+    states: dict[str, str] = {}
     for found in _MARKED.finditer(text):
         node, state = _said(found)
-        told[node] = "" if state.startswith(("RESUME", "IDLE")) else f"{state}{_reason(found, told.get(node, ''))}"
-    if not told and len(re.findall(r"\bslurm(?:ctld|d|stepd)\b", text)) < 2:
+        states[node] = "" if state.startswith(("RESUME", "IDLE")) else f"{state}{_reason(found, states.get(node, ''))}"
+    if not states and len(re.findall(r"\bslurm(?:ctld|d|stepd)\b", text)) < 2:
         return None
     output = ToolOutput("Slurm log")
     output.lines = text.count("\n")
-    for node, state in told.items():
+    for node, state in states.items():
         for name in _names(node):
             if state:
                 output.complain(f"node/{name}", state, fails=not state.startswith("DRAIN"), remedy=RESUME)

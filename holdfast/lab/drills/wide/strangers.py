@@ -91,8 +91,8 @@ def spike(s: Stager) -> Situation:
 def uneven_data(s: Stager) -> Situation:
     """Batches differ more than before; the mean step takes as long as ever."""
     work, late = s.site.works[0], s.times >= s.start
-    sway = s.between(0.03, 0.08) * s.rng.standard_normal(len(s.times)).clip(-2, 2)
-    s.conditions.work_slow[work.name] *= 1 + sway * late
+    spread = s.between(0.03, 0.08) * s.rng.standard_normal(len(s.times)).clip(-2, 2)
+    s.conditions.work_slow[work.name] *= 1 + spread * late
     return Situation()
 
 
