@@ -1,9 +1,13 @@
 """Jobs, incidents, the audit log and who may speak."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from holdfast.fleet.api.access import Caller
+from holdfast.fleet.controller import enrolment
 from holdfast.fleet.store import Store, StoreError
 from holdfast.fleet.store.credentials import token_hash
 from holdfast.model.incident import Incident, IncidentState
@@ -127,3 +131,29 @@ def test_an_enrolment_that_fails_does_not_use_the_token_up(store: Store) -> None
     with pytest.raises(StoreError):
         store.enrol("join", CREDENTIAL, now=50.0)
     assert store.enrol("join", replace(CREDENTIAL, token_hash="h2"), now=50.0)
+
+
+def test_a_node_keeps_only_its_newest_credentials(store: Store) -> None:
+    """Whoever holds one credential can renew it again and again; each renewal ends the oldest."""
+    made = [replace(CREDENTIAL, token_hash=token_hash(f"{number}"), created=float(number)) for number in range(5)]
+    for one in made:
+        store.add_credential(one)
+    others = [
+        replace(CREDENTIAL, name="n2", token_hash=token_hash("of another")),
+        replace(CREDENTIAL, role=Role.VIEWER, token_hash=token_hash("of another role")),
+    ]
+    for one in others:
+        store.add_credential(one)
+    assert store.limit_credentials(CREDENTIAL.name, 3, 9.0) == 2
+    known = {one.token_hash: store.credential(one.token_hash) for one in (*made, *others)}
+    ended = [one.token_hash for one in (*made, *others) if (found := known[one.token_hash]) is None or found.revoked]
+    assert ended == [made[0].token_hash, made[1].token_hash]
+    assert store.limit_credentials(CREDENTIAL.name, 3, 10.0) == 0
+
+
+def test_a_credential_that_is_renewed_again_and_again_leaves_three(store: Store) -> None:
+    caller = Caller(name="n1", role=Role.AGENT)
+    for number in range(10):
+        transaction: Any = SimpleNamespace(now=float(number), store=store, audit=[])
+        enrolment.renew(caller, transaction, ())
+    assert [one.created for one in store.credentials() if one.valid(20.0)] == [7.0, 8.0, 9.0]
