@@ -46,7 +46,7 @@ export interface paths {
             cookie?: never;
         };
         /** NodeHistory */
-        get: operations["V1NodesNameStoryNodeHistory"];
+        get: operations["V1NodesNameHistoryNodeHistory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1460,6 +1460,21 @@ export interface components {
             /** @default [] */
             gpu: number[];
         };
+        /** HistoryEntry */
+        HistoryEntry: {
+            at: number;
+            kind: string;
+            title: string;
+            detail: string;
+            facts: {
+                [key: string]: unknown;
+            };
+        };
+        /** HistoryView */
+        HistoryView: {
+            entries: components["schemas"]["HistoryEntry"][];
+            next: string;
+        };
         /** Holdings */
         Holdings: {
             node: string;
@@ -2378,21 +2393,6 @@ export interface components {
          * @enum {string}
          */
         Stage: "provisioning" | "testing" | "ready" | "spare" | "allocated" | "cleaning" | "draining" | "quarantined" | "resetting" | "removed";
-        /** HistoryEntry */
-        HistoryEntry: {
-            at: number;
-            kind: string;
-            title: string;
-            detail: string;
-            facts: {
-                [key: string]: unknown;
-            };
-        };
-        /** HistoryView */
-        HistoryView: {
-            entries: components["schemas"]["HistoryEntry"][];
-            next: string;
-        };
         /** SubjectView */
         SubjectView: {
             subject: string;
@@ -2711,7 +2711,7 @@ export interface operations {
             };
         };
     };
-    V1NodesNameStoryNodeHistory: {
+    V1NodesNameHistoryNodeHistory: {
         parameters: {
             query?: {
                 /** @description Lines of a page. */

@@ -134,7 +134,7 @@ def test_what_a_rank_reported_before_it_hung_up_is_done(place: Path) -> None:
     number, _ = rank.reserve(5000, 1.0)
     order = {"buffer": number, "size": 5000, "step": 2, "attempt": "run", "store": False}
     for _ in range(50):
-        rank._say({"do": "status"})  # answers that are never read
+        rank._send({"do": "status"})  # answers that are never read
     rank.seal(order)
     rank.close()
     again = Keeper(place.name, place, 0, 1)
