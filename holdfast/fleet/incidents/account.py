@@ -1,7 +1,9 @@
 """Builds an incident's account from a finding: price, summary sentence, timeline and charts."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +25,7 @@ MOST_CHARTS = 8
 CHART_POINTS = 60
 CHART_BEFORE_SECONDS = 900.0
 OF_THE_CAUSE = 3
+T = TypeVar("T")
 
 
 def account(
@@ -42,7 +45,7 @@ def account(
         lasted_seconds=lasted,
         sentence=sentence(finding, found, priced, on_call, context.prices.gpu_hour),
         path=tuple(dict.fromkeys([*finding.path, *(before.path if before is not None else ())]))[:MOST_PATHS],
-        symptoms=tuple(one.says() for one in finding.symptoms[:MOST_SYMPTOMS]),
+        symptoms=tuple(one.says() for one in _in_turns(finding.symptoms, lambda one: one.signal, MOST_SYMPTOMS)),
         victims=tuple(sorted(finding.victims)[:MOST_VICTIMS]),
         evidence=finding.evidence,
         rivals=finding.rivals,
@@ -78,7 +81,19 @@ def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> t
     ]
     for moment in moments:
         known.setdefault(_key(moment.text), moment)
-    return tuple(sorted(known.values(), key=lambda moment: moment.at)[:MOST_MOMENTS])
+    ordered = sorted(known.values(), key=lambda moment: moment.at)
+    return tuple(_in_turns(ordered, lambda moment: moment.domain, MOST_MOMENTS))
+
+
+def _in_turns(items: Sequence[T], group: Callable[[T], str], most: int) -> list[T]:
+    """At most so many, in the order they have. The groups take turns: a thousand GPUs that grow hot do not hide the
+    job that slows a minute later."""
+    turns = Counter[str]()
+    ranked: list[tuple[int, int]] = []
+    for place, item in enumerate(items):
+        ranked.append((turns[group(item)], place))
+        turns[group(item)] += 1
+    return [items[place] for place in sorted(place for _, place in sorted(ranked)[:most])]
 
 
 def _key(text: str) -> str:

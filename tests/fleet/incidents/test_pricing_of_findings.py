@@ -102,6 +102,17 @@ def test_the_timeline_is_in_order_and_what_was_reported_first_stays() -> None:
     assert timeline(finding(symptoms=(symptom(1, signal="strange"),)), panel())[0].domain == "other"
 
 
+def test_many_hot_gpus_do_not_hide_the_job_that_slows_after_them() -> None:
+    hot = tuple(symptom(number, SINCE + number / 1000) for number in range(1000))
+    job = Symptom("job/train", "job_step_seconds", SINCE + 60, 1.0, 2.0)
+    found = finding(symptoms=(*hot, job))
+    moments = timeline(found, panel())
+    assert len(moments) == 200 and moments[-1].text.startswith("job/train ")
+    assert [one.text.split("/")[1] for one in moments[:3]] == ["n0", "n1", "n2"], "of each domain what moved first"
+    symptoms = account(found, panel(), Topology(), BusinessContext()).symptoms
+    assert len(symptoms) == 64 and symptoms[0].startswith("node/n0/") and symptoms[-1].startswith("job/train ")
+
+
 @pytest.mark.parametrize(
     ("subject", "at", "shown"),
     [

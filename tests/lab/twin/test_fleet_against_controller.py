@@ -20,7 +20,7 @@ pytest.importorskip("litestar", reason="needs the extra [controller]")
 pytestmark = pytest.mark.slow
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
-TIMEOUT_SECONDS = 90.0
+TIMEOUT_SECONDS = 240.0
 LIFE = ("draining", "quarantined", "resetting", "testing", "ready")
 
 

@@ -19,7 +19,7 @@ WEIGHTS = (4.0, 3.0, 3.0, 2.0, 1.0)
 MEAN_STEPS = 480.0
 FEWEST_STEPS = 12
 SCHEDULE_SECONDS = 20.0
-TIMEOUT_SECONDS = 600.0  # for which a run waits for the nodes it wants; then any will do
+TIMEOUT_SECONDS = 3600.0  # for which a run waits for the nodes it wants, if none of them broke; then any will do
 ENDLESS_STEPS = 10_000_000
 RUNS_SHARE = 0.75  # of what may be occupied; the rest is for jobs that come and go
 OCCUPIED_SHARE = 0.7
@@ -37,7 +37,7 @@ class Jobs:
         runs: Sequence[FleetTraining] = (),
     ) -> None:
         self._clock, self._rng, self._report = clock, rng, report
-        self._free = deque(nodes)
+        self._nodes, self._free = nodes, deque(nodes)
         self._most = max(1, int(OCCUPIED_SHARE * len(nodes)))
         self._waiting = deque(_fitting(runs, len(nodes), RUNS_SHARE * self._most))
         self._number = len(self._waiting)
@@ -46,7 +46,9 @@ class Jobs:
         self._busy = 0
         self.save_seconds = SAVE_SECONDS  # storage decides
         self.running: dict[str, TrainingJob] = {}
+        self.runs = tuple(job.training for job in self._waiting)
         self.started: Callable[[FleetNode], None] = lambda node: None
+        self.run_started: Callable[[str], None] = lambda run: None  # for the first time
 
     def schedule(self) -> None:
         """Start jobs in their order while there are nodes for the first of them, then again in a while."""
@@ -65,8 +67,7 @@ class Jobs:
     def _start(self, job: TrainingJob) -> bool:
         if self._busy + job.size > self._most:
             return False
-        wanted = job.wanted if self._clock.now < TIMEOUT_SECONDS and not job.attempts else frozenset()
-        chosen = self._choose(job.size, wanted)
+        chosen = self._choose(job.size, job.wanted if self._waits(job) else frozenset())
         if len(chosen) < job.size:
             self._free.extendleft(reversed(chosen))
             return False
@@ -79,8 +80,15 @@ class Jobs:
             node.job, node.job_since = job.name, now
             self.started(node)
             self._report(node, _event(STARTED, job, f"{job.name} started on {job.size} nodes{again}", now), ())
+        if job.title and not job.attempts:
+            self.run_started(job.title)
         self._clock.at(job.begin_stretch(now, self.save_seconds), partial(self._checkpoint, job, job.name))
         return True
+
+    def _waits(self, job: TrainingJob) -> bool:
+        """Whether it is still to start on the nodes it wants, however long their first tests take."""
+        broken = any(node.faults or node.draining for node in self._nodes if node.index in job.wanted)
+        return self._clock.now < TIMEOUT_SECONDS and not job.attempts and not broken
 
     def _choose(self, size: int, wanted: frozenset[int]) -> list[FleetNode]:
         """Nodes behind one leaf where they suffice, else those that have been free the longest; never one that is

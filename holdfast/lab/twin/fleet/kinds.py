@@ -59,7 +59,7 @@ class Strike:
     to: int = 1  # of a trunk: a node behind its other end
     parts: str = "one"
     cured_by: str = ""
-    once_tested: bool = False
+    once_running: str = ""
     subject: str = ""  # of the plant's: what it strikes
     magnitude: float = 0.0
     ramp: float = 0.0

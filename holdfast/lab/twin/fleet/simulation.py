@@ -55,6 +55,7 @@ class Simulation:
         self.probe_sessions = SimulatedProbeSessions(self)
         self.slow_trunks: dict[frozenset[str], float] = {}
         self.jobs.started = self.probe_sessions.leave
+        self.jobs.run_started = self._begin_strikes
         self._hazards = list(kinds().values())
         self._weights = [kind.per_gpu_year for kind in self._hazards]
         self.plant = self._built(seed) if scenario.plant else None
@@ -129,12 +130,17 @@ class Simulation:
             self.report(node, node.changes((s.check for fault in gone for s in fault.kind.verdicts), self.clock.now))
 
     def passed(self, node: FleetNode) -> None:
-        """A suite passed. The first of the first node lets those strikes begin that wait for it."""
+        """A suite passed. The first of the first node lets strikes begin whose run this fleet has no room for."""
         if node.index == 0 and not self._tested:
             self._tested = True
-            for number, strike in enumerate(self.scenario.strikes):
-                if strike.once_tested:
-                    strikes.plan(self, number, strike)
+            for name in {strike.once_running for strike in self.scenario.strikes} - {"", *self.jobs.runs}:
+                self._begin_strikes(name)
+
+    def _begin_strikes(self, run: str) -> None:
+        """Those that wait for this run: on a slow machine, too, they meet the job they are meant for."""
+        for number, strike in enumerate(self.scenario.strikes):
+            if strike.once_running == run:
+                strikes.plan(self, number, strike)
 
     def _say(self, node: FleetNode, fault: NodeFault) -> None:
         """The next thing its checks say of a fault; one that fails closes the gate and ends the job there."""
@@ -154,9 +160,7 @@ class Simulation:
             phase = HEARTBEAT_SECONDS * self.rng.uniform("phase", node.index)
             self.clock.at(phase, partial(self._arrive, node))
             self._plan_fault(node)
-        for number, strike in enumerate(self.scenario.strikes):
-            if not strike.once_tested:
-                strikes.plan(self, number, strike)
+        self._begin_strikes("")
         self.clock.at(90.0, self.jobs.schedule)
 
     def _arrive(self, node: FleetNode) -> None:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def plan(fleet: "Simulation", number: int, strike: Strike) -> None:
-    begins = (fleet.now if strike.once_tested else 0.0) + strike.at
-    fleet.clock.at(begins, partial(_happen, fleet, number, strike))
+    """Counted from now."""
+    fleet.clock.after(strike.at, partial(_happen, fleet, number, strike))
 
 
 def _happen(fleet: "Simulation", number: int, strike: Strike) -> None:
