@@ -86,7 +86,7 @@ agreement: setup
 
 # What needs no server; but it imports torch, and some tests compile, or ask promtool or openssl.
 quick: system setup torch
-	$(PY) -m pytest -m "not slow and not soak" --forks 4
+	$(PY) -m pytest -m "not slow and not soak and not long" --forks 4
 
 # Flaky tests: ten times the quick half beside two busy loops; every run must pass. `ARGS="--runs 3 --busy 4"` for others.
 repeat-quick: setup

@@ -141,6 +141,7 @@ def _stalls(
     peers = checkpoint_nvrx.saves(options.nvrx, folder, tensors) if options.nvrx else {}
     times: dict[str, list[float]] = {kind: [] for kind in (*KINDS, *peers)}
     cpu: dict[str, list[float]] = {"ours": [], "floor": [], "step": []}
+    own = dist.new_group()  # async_save gathers in a thread: in the group of the steps its calls would mix with theirs
 
     def timed(kind: str, keep: bool, call: Callable[[], Any]) -> Any:
         dist.barrier()
@@ -184,7 +185,9 @@ def _stalls(
         if at >= 2:
             timed("torch_save", keep, lambda: torch.save(tensors, folder / f"plain.{rank}"))
             named = {f"{rank}/{name}": tensor for name, tensor in tensors.items()}
-            writing = timed("async_save", keep, partial(async_save, named, checkpoint_id=folder / "dcp"))
+            writing = timed(
+                "async_save", keep, partial(async_save, named, checkpoint_id=folder / "dcp", process_group=own)
+            )
             step("async_save", keep)
             writing.result()
             for kind, save in peers.items():

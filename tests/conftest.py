@@ -20,6 +20,7 @@ from hypothesis.internal.conjecture import providers
 from .counts import QUICK_EXAMPLES
 from .forked import HALF, serve_forks
 from .forks import Forks
+from .long import Measure, is_long, listed
 from .strict_skips import StrictSkips
 from .temporary import is_in_memory, keep_in_memory
 
@@ -30,6 +31,7 @@ settings.register_profile("test", CLOCKLESS, max_examples=100, derandomize=True)
 settings.register_profile("soak", CLOCKLESS, max_examples=1000)
 settings.load_profile("quick")
 
+ROOT = Path(__file__).parent.parent
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|soak)\b", re.MULTILINE)
 
 gc.disable()  # nothing of what is collected goes away, and to look through it again and again takes seconds
@@ -55,13 +57,17 @@ LONGEST_FIRST = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--forks", type=int, default=0, help="collect once, and run the tests in so many forks")
+    parser.addoption("--write-long", action="store_true", help="write tests/long.txt from how long each test takes")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.forks:
         config.pluginmanager.register(Forks(config.option.forks, serve_forks), "forks")
+    if config.option.write_long:
+        config.pluginmanager.register(Measure(), "write-long")
     config.pluginmanager.register(StrictSkips(), "strict-skips")
     HALF["quick"] = str(config.option.markexpr).startswith("not slow")
+    HALF["short"] = "not long" in str(config.option.markexpr)
     if HALF["quick"]:
         keep_in_memory()
         _trust_one_certificate()
@@ -70,6 +76,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """The quick half imports no file of which it runs no test: some of them import frameworks, for seconds."""
     if HALF["quick"] and collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+        if HALF["short"] and str(collection_path.relative_to(ROOT)) in listed():
+            return True
         return bool(_ALL_SLOW.search(collection_path.read_text())) or None
     return None
 
@@ -96,5 +104,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` asks for marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_long(item.nodeid):
+            item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST_FIRST))
