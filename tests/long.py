@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).with_name("long.txt")
-LONG_SECONDS = 0.25  # of all examples and parameters of a function together
+LONG_SECONDS = 0.15  # of all examples and parameters of a function together
 TEST = re.compile(r"^(?:async )?def (test_\w+)", re.MULTILINE)
 
 
