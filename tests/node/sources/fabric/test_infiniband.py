@@ -14,6 +14,7 @@ from holdfast.model.signal import Reading, Signal, Value
 from holdfast.node.checks.fabric.port_down import CHECK
 from holdfast.node.sources.fabric.infiniband import InfinibandCountersSource, InfinibandSource
 from holdfast.node.sources.host.repairs import record_repair
+from tests.descriptors import open_files
 
 COUNTERS = {"port_xmit_data": "10", "port_rcv_data": "20", "link_downed": "0", "symbol_error": "0", "VL15_dropped": "0"}
 HW_COUNTERS = {"lifespan": "12", "out_of_sequence": "3"}
@@ -113,12 +114,12 @@ def test_a_counter_the_device_lacks_is_absent_with_what_it_says(tree: Tree) -> N
 def test_changes_are_seen_through_the_descriptors_that_stay_open(tree: Tree) -> None:
     watched = source(tree)
     watched.read(0)
-    open_before = len(os.listdir("/proc/self/fd"))
+    open_before = open_files(str(tree.root))
     tree.down("mlx5_1")
     assert values(watched.read(1), PORTS[1])["port_up"] == 0
     tree.up("mlx5_1")
     assert values(watched.read(2), PORTS[1])["port_up"] == 1
-    assert len(os.listdir("/proc/self/fd")) == open_before
+    assert open_files(str(tree.root)) == open_before != []
 
 
 def test_a_state_that_makes_no_sense_names_its_file_and_the_verdict_speaks_no_inner_language(tree: Tree) -> None:
@@ -160,12 +161,8 @@ def test_an_excluded_device_is_never_opened(tree: Tree, excluded: str) -> None:
     for made in (source(tree, exclude=(excluded,)), InfinibandCountersSource("n1", str(tree.root), (excluded,))):
         reading = made.read(0)
         assert not values(reading, PORTS[1])
-        assert not any("mlx5_1" in os.readlink(f"/proc/self/fd/{fd}") for fd in _descriptors())
+        assert not [name for name in open_files(str(tree.root)) if "mlx5_1" in name]
     assert PORTS[1] not in reading.present
-
-
-def _descriptors() -> list[str]:
-    return [fd for fd in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{fd}")]
 
 
 def test_a_port_that_never_was_up_and_has_no_peer_up_is_not_expected(tree: Tree) -> None:
