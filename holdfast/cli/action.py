@@ -44,7 +44,7 @@ def list_actions(
         console().print("no actions")
         return
     times = fleet_clock(client)
-    rows = table("when", "node", "action", "state", "tries", "why", "what came of it")
+    rows = table("when", "node", "action", "state", "tries", "why", "outcome")
     for one in reversed(shown):
         cells = (plain(one["node"]), plain(one["verb"]), styled(one["state"]), str(one["attempts"]))
         rows.add_row(clock(times.at(one["at"])), *cells, plain(one["cause"] or one["reason"]), plain(one["detail"]))

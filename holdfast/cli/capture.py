@@ -18,9 +18,9 @@ def capture(
     config: Config = "",
     as_json: AsJson = False,
 ) -> None:
-    """Read every source once, run the tools that are there, redact names, addresses, users and secrets, write one file.
+    """Read every source once, run the installed tools, redact names, addresses, users and secrets, write one file.
 
-    Changes nothing on the node. `holdfast check --from BUNDLE` gives the verdicts of this moment again.
+    Changes nothing on the node. `holdfast check --from BUNDLE` reproduces these verdicts.
     """
     from rich.console import Console
 

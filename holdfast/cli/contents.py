@@ -22,7 +22,7 @@ PARTS: dict[str, dict[str, Entry]] = {
         "capture": Entry("capture:capture", "Write a redacted bundle of this node's data"),
         "signals": Entry("signals:signals", "Print the raw signals of this machine"),
         "agent": Entry("agent:agent", "Watch this node (daemon)"),
-        "gate": Entry("gate:gate", "May a workload start here? For a scheduler's prolog"),
+        "gate": Entry("gate:gate", "Can a workload start here? For a scheduler's prolog"),
     },
     "A fleet": {
         "controller": Entry("controller:controller", "Watch a fleet: decide, record, act (daemon)"),

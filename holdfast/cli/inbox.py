@@ -23,7 +23,7 @@ STYLES = {"critical": "bold red", "warning": "yellow"}
 
 @app.command("list")
 def list_items(
-    all_: Annotated[bool, typer.Option("--all", help="Also what is muted or resolved.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Also show muted and resolved items.")] = False,
     owner: Annotated[str, typer.Option(help="Only items of this team.")] = "",
     assignee: Annotated[str, typer.Option(help="Only items of this person.")] = "",
     url: Url = "",
@@ -40,7 +40,7 @@ def list_items(
     numbered = list(enumerate(found["items"], start=1))
     shown = [(number, one) for number, one in numbered if all_ or one["state"] in ("open", "acknowledged")]
     if not shown:
-        out.print("Nothing waits for a person." + _hidden(found))
+        out.print("Nothing needs an operator." + _hidden(found))
         return
     rows = []
     for number, one in shown:

@@ -26,7 +26,7 @@ def list_orders(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """List orders that wait for an agent's answer, oldest first. An agent gets them with the answer to a report."""
+    """List orders that wait for an agent's answer, oldest first. Orders travel with acknowledgements of reports."""
     client = connect(url, token)
     found = client.get("/v1/orders", node=node, limit=limit)
     if as_json:

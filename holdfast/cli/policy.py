@@ -36,7 +36,7 @@ def check(
         found = {"file": file, "dry_run": policy.dry_run, "pools_compared": bool(known), "strange_pools": strange}
         typer.echo(json.dumps(found))
         return
-    doing = "carries nothing out (dry_run = true)" if policy.dry_run else "carries actions out"
+    doing = "carries out no action (dry_run = true)" if policy.dry_run else "carries actions out"
     for sentence in (f"{file}: a policy that {doing}", *strange):
         typer.echo(sentence)
 
@@ -50,7 +50,7 @@ def _pools(config: str) -> set[str]:
     except Refusal as refusal:
         if config:
             raise
-        typer.echo(f"its pools were not compared with those of the nodes: {refusal}", err=True)
+        typer.echo(f"its pools were not checked against the nodes: {refusal}", err=True)
         return set()
 
 
@@ -97,7 +97,7 @@ def _show(replay: "Replay", since: str) -> None:
         typer.echo(f"cut: only changes until {clock(replay.until)} are replayed. Use a shorter --since.")
     would = sum(found.nodes.values())
     typer.echo(
-        f"nodes that would have left service: {len(found.nodes)}, {would} times; really it was {replay.left} times"
+        f"nodes that would have left service: {len(found.nodes)}, {would} times; in fact it was {replay.left} times"
     )
     rows = table("action", "times")
     for verb, times in found.actions.most_common():

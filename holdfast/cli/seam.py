@@ -17,7 +17,7 @@ from holdfast.model.refusal import Refusal
 
 app = typer.Typer(no_args_is_help=True)
 
-On = Annotated[list[str] | None, typer.Option("--on", help="What is worked on, such as cdu/c2; may be repeated.")]
+On = Annotated[list[str] | None, typer.Option("--on", help="Subject of the work, such as cdu/c2; may be repeated.")]
 From = Annotated[str, typer.Option("--from", help="When it begins: now, or a time such as 2026-12-01T08:00+01:00.")]
 To = Annotated[str, typer.Option("--to", help="When it ends.")]
 What = Annotated[str, typer.Option("--what", help="The domain: cooling, power, fabric, storage, software ...")]
@@ -38,7 +38,7 @@ def list_seams(url: Url = "", token: Token = "", as_json: AsJson = False) -> Non
     from holdfast.cli.shared.table import ago, console, plain, table
 
     if not found["watched"]:
-        typer.echo("this controller watches no seams: [seams] is not in its configuration")
+        typer.echo("this controller evaluates no seams: its configuration has no [seams]")
         return
     rows = table("seam", "kinds", "domains", "why")
     for one in found["seams"]:
@@ -80,7 +80,7 @@ def announce(
         found = calendar.slurm_reservations(_text(slurm), zone)
     else:
         if not on or not ends:
-            raise Refusal("announce: expected --on and --to beside a name")
+            raise Refusal("announce: expected --on and --to with a name")
         found = [calendar.Announced(name, tuple(on), _time("--from", begins), _time("--to", ends), what)]
     client = connect(url, token)
     listed: dict[str, object] = client.get("/v1/planned")

@@ -24,16 +24,16 @@ def create(
     name: Annotated[str, typer.Argument(help="Whose token it is; not needed with --join.", metavar="NAME")] = "",
     role: Annotated[str, typer.Option(help="job, viewer, operator or admin.")] = "viewer",
     join: Annotated[bool, typer.Option("--join", help="A join token instead: agents enrol with it.")] = False,
-    uses: Annotated[int, typer.Option(min=1, help="Of a join token: how many nodes may enrol.")] = 1,
+    uses: Annotated[int, typer.Option(min=1, help="For a join token: how many nodes may enrol.")] = 1,
     node: Annotated[str, typer.Option(help="A join token for this node alone, also if it is enrolled already.")] = "",
     nodes: Annotated[
         str,
         typer.Option(
-            help="Of a join token: who may enrol, such as gpu[001-100] or gpu-*. Of a job's token: its nodes."
+            help="For a join token: who may enrol, such as gpu[001-100] or gpu-*. For a job's token: its nodes."
         ),
     ] = "",
     network: Annotated[
-        str, typer.Option(help="Of a join token: the network that nodes enrol from, such as 10.1.0.0/16.")
+        str, typer.Option(help="For a join token: the network that nodes enrol from, such as 10.1.0.0/16.")
     ] = "",
     vouch: Annotated[
         bool,
@@ -42,13 +42,13 @@ def create(
             help="With a join token for several nodes: approve them at once; else the scheduler or an operator does.",
         ),
     ] = False,
-    job: Annotated[str, typer.Option(help="Of a job's token: the scheduler's id of the job.")] = "",
+    job: Annotated[str, typer.Option(help="For a job's token: the scheduler's id of the job.")] = "",
     lasts: Annotated[str, typer.Option("--for", help="How long it is valid: 12h, 30d.")] = "30d",
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make a token. It is shown only once; the controller stores its hash."""
+    """Create a token. It is shown only once; the controller stores its hash."""
     join = join or bool(node)
     if not join and role not in ROLES:
         raise Refusal(f"--role: expected one of {', '.join(ROLES)}, found {role!r}")
@@ -69,7 +69,7 @@ def create(
 @app.command("list")
 def list_tokens(
     role: Annotated[str, typer.Option(help=f"Only one of {', '.join(LISTED)}.")] = "",
-    ended: Annotated[bool, typer.Option("--ended", help="Also those that expired or were revoked.")] = False,
+    ended: Annotated[bool, typer.Option("--ended", help="Also show expired and revoked tokens.")] = False,
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
@@ -136,7 +136,7 @@ def revoke(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """End all tokens of a node or person, or a single one by its hash."""
+    """Revoke all tokens of a node or person, or a single one by its hash."""
     ended = connect(url, token).post("/v1/tokens/revoke", {"target": target})
     if not ended["revoked"]:
         raise Refusal(f"no valid token is called {target!r}", 1)

@@ -32,7 +32,7 @@ def check(file: File = "", url: Url = "", token: Token = "", as_json: AsJson = F
     if found["more_gaps"]:
         typer.echo(f"and {found['more_gaps']} more")
     if not found["gaps"]:
-        typer.echo("every name of the topology is reported of, and every node that reports is in it")
+        typer.echo("data arrives for every name in the topology, and every node that reports is in it")
 
 
 @app.command()
@@ -48,7 +48,7 @@ def draw(seen: Seen, as_json: AsJson = False) -> None:
     try:
         edges = of_fabric(fabric) if fabric.cables else of_leaves(slurm_topology.parse(text, seen))
     except slurm_topology.TopologyError as error:
-        raise Refusal(f"{seen}: neither what ibnetdiscover prints nor Slurm's topology.conf: {error}") from None
+        raise Refusal(f"{seen}: neither output of ibnetdiscover nor Slurm's topology.conf: {error}") from None
     if as_json:
         typer.echo(json.dumps({"edges": [{"kind": one.kind, "from": one.source, "to": one.target} for one in edges]}))
     else:
@@ -73,5 +73,5 @@ def _of_file(file: str) -> dict[str, Any]:
 def _of_controller(url: str, token: str) -> dict[str, Any]:
     seams = connect(url, token).get("/v1/seams")
     if not seams["watched"]:
-        raise Refusal("this controller watches no seams: [seams] is not in its configuration")
+        raise Refusal("this controller evaluates no seams: its configuration has no [seams]")
     return {"gaps": seams["gaps"], "more_gaps": seams["more_gaps"]}

@@ -135,7 +135,7 @@ def tick(
 ) -> None:
     """Let time pass: traffic counters grow, temperatures and power move a little."""
     if live and as_json:
-        raise Refusal("--json: there is no answer to print with --live, which ends when it is interrupted")
+        raise Refusal("--json: expected no --live, which runs until it is interrupted and prints no result")
     with _one_sentence():
         node = twin.open_node(directory)
         twin.tick(node, seconds, seed)

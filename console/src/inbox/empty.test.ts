@@ -3,6 +3,6 @@ import { needsText } from "./empty";
 
 test("only an inbox that was read can be empty", () => {
   expect(needsText(false, "")).toBe("Loading …");
-  expect(needsText(true, "")).toBe("Nothing waits for a person.");
+  expect(needsText(true, "")).toBe("Nothing needs an operator.");
   expect(needsText(true, "no answer")).toContain("could not be read: no answer");
 });

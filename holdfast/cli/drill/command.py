@@ -83,7 +83,7 @@ def fuzz(
         from holdfast.cli.drill import show
         from holdfast.lab.drills import batch
     if (unseen and not wide) or (wide and (hard or kind)):
-        raise Refusal("--wide: expected neither --hard nor --kind beside it; --unseen only with it")
+        raise Refusal("--wide: expected neither --hard nor --kind with it; --unseen needs --wide")
     if wide:
         with progress_bar("drawing and playing", seeds) as advance:
             played = batch.fuzz_wide(seeds, first, processes, "unseen" if unseen else "tuned", advance)
@@ -110,7 +110,7 @@ def fuzz(
 
 @app.command()
 def play(drill: One = "", seed: Seed = None) -> None:
-    """Play the tabletop: each team's dashboard minute by minute, your guess, then the cause and the bill."""
+    """Play a tabletop exercise: each team's dashboard minute by minute, your guess, then cause and cost."""
     with needs_extra("plan"):
         from holdfast.cli.drill import play as tabletop
     tabletop.play(drill, seed)

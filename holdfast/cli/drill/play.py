@@ -22,7 +22,7 @@ from holdfast.lab.twin.plant.layout import JobSpec
 FIRST_SECONDS = 5 * 60.0
 STEP = 5 * 60.0
 CHANGED = 0.05  # of the usual, from which on a number is marked
-HELP = "Enter: five minutes on; a number: so many minutes; guess SUBJECT [KIND]; who: subjects and kinds; quit"
+HELP = "Enter: advance five minutes; a number: that many minutes; guess SUBJECT [KIND]; who: subjects and kinds; quit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _compare(staged: Staged, guess: Guess) -> bool:
         kinds_right = not guess.kind or guess.kind in {truth.kind for truth in staged.truths}
         out.print(f"[bold green]You were right[/]{'' if kinds_right else ' about where, not about what'}.")
     else:
-        out.print(f"[bold red]You guessed {plain(guess.cause)}.[/] It is a victim, or not part of it at all.")
+        out.print(f"[bold red]You guessed {plain(guess.cause)}.[/] It is an affected subject, or not involved.")
     return right
 
 

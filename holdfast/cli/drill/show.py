@@ -73,7 +73,7 @@ def one(outcome: Outcome) -> None:
     out.print(f"[bold]{plain(outcome['title'])}[/] (seed {outcome['seed']})")
     for truth in outcome["truth"]:
         seen = truth["visible_seconds"]
-        when = "never to be seen" if seen is None else f"to be seen from {minute(seen)}"
+        when = "never visible" if seen is None else f"visible from {minute(seen)}"
         out.print(f"  truth    {truth['kind']} at {truth['cause']}, from {minute(truth['start_seconds'])}, {when}")
     if not outcome["truth"]:
         out.print("  truth    nothing is wrong")

@@ -8,5 +8,5 @@ CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_optio
 
 
 def gate(context: typer.Context) -> int:
-    """The scheduler's cached answer: may a workload start here? `holdfast gate --help` lists its options."""
+    """The scheduler's cached answer: can a workload start here? `holdfast gate --help` lists its options."""
     return main(context.args)

@@ -35,7 +35,7 @@ def drain(node: str, reason: str) -> str:
         scontrol = _find("scontrol", os.environ.get("PATH", ""))
         state, found = read_node(_ask(scontrol, "show", "node", node))
         if out_of_service(state) and found:
-            whose = "by us" if ours(found) else "with another's note, which stays"
+            whose = "by us" if ours(found) else "with a note that is not ours, which stays"
             return f"{node} is already out of service {whose}: {found}"
         words = note("", reason)
         _ask(scontrol, "update", f"nodename={node}", "state=drain", f"reason={words}")
@@ -49,7 +49,7 @@ def read_node(shown: str) -> tuple[str, str]:
     state = re.search(r"\bState=(\S+)", shown)
     reason = re.search(r"^\s*Reason=(.*)$", shown, re.MULTILINE)
     if state is None:
-        raise DrainFailed("scontrol did not tell the node's state")
+        raise DrainFailed("scontrol did not report the node's state")
     return state[1], unstamped(reason[1].strip())[0] if reason else ""
 
 

@@ -58,7 +58,7 @@ def _run(options: GateOptions) -> int:
     note = ""
     if answer.health == "unknown" and allowed:
         code = 0
-        note = "allowed all the same, as --on-unknown asks"
+        note = "allowed because of --on-unknown allow"
     elif not allowed and options.drain == "auto":
         note = _drain(answer)
     _report(options, answer, allowed, code, note)

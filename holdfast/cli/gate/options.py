@@ -5,7 +5,7 @@ USAGE = """\
 usage: holdfast gate [--max-age SECONDS] [--on-unknown allow|refuse] [--file FILE | --config FILE]
                      [--node NAME] [--drain auto|never] [--tested | --take] [--ask FILE] [--json]
 
-May work start on this node? Answers from the agent's verdict file and never probes.
+Can work start on this node? Answers from the agent's verdict file and never probes.
 Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
 
   --max-age SECONDS          an older verdict is unknown (default 120)

@@ -22,7 +22,7 @@ def none_open(past: Sequence[dict[str, Any]], times: FleetClock) -> str:
     ended = [one["closed"] for one in past if one.get("closed")]
     if not ended:
         return "No incident, open or past."
-    return f"No incident is open, since {clock(times.at(max(ended)))}; --all lists those that are over."
+    return f"No incident is open, since {clock(times.at(max(ended)))}; --all lists past incidents."
 
 
 def as_table(incidents: list[Found]) -> None:
@@ -114,7 +114,7 @@ def cost_lines(account: Found, over: bool = False) -> list[str]:
     lines.append(f"{'total':<18} " + _columns([f"{_total(bill, name):,.0f}" for name in columns]))
     lines.append(_progress(bill, over))
     if bill["tokens"] is not None:
-        lines.append(f"{many(bill['tokens'])} tokens not made")
+        lines.append(f"{many(bill['tokens'])} tokens not generated")
     return lines + [f"not counted: {one}" for one in bill["unpriced"]]
 
 
@@ -189,7 +189,7 @@ def _first(timeline: list[Found]) -> list[tuple[float, str, str]]:
 def _nodes(nodes: list[str]) -> str:
     from holdfast.formats.slurm import hostlist
 
-    return f"{hostlist.compress(nodes)}: symptoms of this are not held against them"
+    return f"{hostlist.compress(nodes)}: symptoms of this incident do not count against them"
 
 
 def _money(value: float | None) -> str:

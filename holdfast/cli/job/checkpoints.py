@@ -9,7 +9,7 @@ GIB = 1 << 30
 
 def show_places(kept: dict[str, Any], out: Any) -> None:
     if kept["unknown"]:
-        out.print(f"where its checkpoints are is unknown: {plain(kept['unknown'])}")
+        out.print(f"the location of its checkpoints is unknown: {plain(kept['unknown'])}")
         return
     keepers = f"{count(kept['keepers'], 'keeper')} reporting, {count(kept['replicas'], 'replica')}"
     memory = f"{kept['used_bytes'] / GIB:,.1f} of {kept['budget_bytes'] / GIB:,.1f} GiB of memory in use"
@@ -47,9 +47,9 @@ def _stored(kept: dict[str, Any]) -> str:
     if kept["storage_unknown"]:
         return f"what is in storage is not fully known: {plain(kept['storage_unknown'])}"
     step = kept["stored_step"]
-    return "none is whole in storage" if step < 0 else f"step {step} is whole in storage"
+    return "no step is complete in storage" if step < 0 else f"step {step} is complete in storage"
 
 
 def _unsaved(kept: dict[str, Any]) -> str:
     step = kept["unsaved_step"]
-    return "storage has all that is held" if step < 0 else f"step {step} is in memory only"
+    return "storage has everything that memory holds" if step < 0 else f"step {step} is in memory only"

@@ -112,9 +112,9 @@ def _restarts(restarts: list[Document], times: FleetClock, out: Any) -> None:
     for one in restarts:
         cost = f"{one['gpu_hours']:.3f} GPU-hours: {lasting(one['down_seconds'])} down"
         where = "the beginning" if one["from_step"] < 0 else f"step {one['from_step']}"
-        again = f"{count(one['lost_steps'], 'step')} made again from {where}"
+        again = f"{count(one['lost_steps'], 'step')} repeated from {where}"
         out.print(f"restart {times.ago(one['at'])}: {cost}, {again}")
-        unknown = ["no node of it left service before; `holdfast diagnose` reads its logs"]
+        unknown = ["none of its nodes left service before; `holdfast diagnose` reads its logs"]
         for line in one.get("notes") or unknown:
             out.print(f"  {plain(line)}")
 

@@ -22,8 +22,8 @@ FromController = Annotated[
     bool,
     typer.Option("--from-controller", help="Take failures, service and repair times from the fleet's own history."),
 ]
-LIFETIMES = PlanOption("lifetimes", "Or: how long your parts lived, CSV of device,years,died.", "FILE")
-AGAINST = PlanOption("against", "Another such file: does the first fail more often?", "FILE")
+LIFETIMES = PlanOption("lifetimes", "Lifetimes of your own parts: a CSV of device,years,died.", "FILE")
+AGAINST = PlanOption("against", "A second such file: do the parts of the first fail more often?", "FILE")
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -74,7 +74,7 @@ def _inputs(plan: Plan, given: dict[str, Any]) -> PlanInputs:
         return history.inputs(given["url"], given["token"], per_node)
     used = plan.name == "spares" or given.get("copies") is not None
     if per_node is not None and not used:
-        raise Refusal("--gpus-per-node: expected --from-controller with it, whose nodes it turns into GPUs")
+        raise Refusal("--gpus-per-node: expected --from-controller too; this converts its nodes to GPUs")
     return PlanInputs()
 
 
@@ -82,7 +82,7 @@ def _of_lifetimes(plan: Plan, given: dict[str, Any]) -> "PlanAnswer":
     from holdfast.economics.studies import lifetimes
 
     if given["lifetimes"] is None:
-        raise Refusal("--against: expected --lifetimes with it, the cohort to compare with")
+        raise Refusal("--against: expected --lifetimes too, the parts to compare")
     if given["from_controller"] or any(given[name] is not None for name in ("rate", "events", "gpu_years")):
         raise Refusal("--lifetimes says how often parts fail: expected no --rate, --events or --from-controller")
     mine = lifetimes.read(given["lifetimes"], given["against"])

@@ -38,7 +38,7 @@ def run(
     backend: str = typer.Option("gloo", help="gloo, or nccl on GPUs."),
     smallest: str = typer.Option("8", help="Smallest payload of the sweep in bytes, or with KiB, MiB, GiB."),
     largest: str = typer.Option("2GiB", help="Largest payload; the sweep stops earlier if memory or time run out."),
-    pair_bytes: str = typer.Option("8MiB", help="Payload with which pairs are compared."),
+    pair_bytes: str = typer.Option("8MiB", help="Payload for the comparison of pairs."),
     longest_seconds: float = typer.Option(10.0, help="Try no larger size after an exchange that takes this long."),
     timeout_seconds: float = typer.Option(120.0, help="How long a host may stay silent before it counts as absent."),
     spoil: str = typer.Option("", help="For tests: put one wrong number into this rank's sum at this size."),
@@ -103,7 +103,7 @@ def fingerprint(
     hosts: Hosts = "",
     slurm: Slurm = "",
     local: Local = 0,
-    repeats: int = typer.Option(5, min=2, help="How often each device computes: silent corruption is rare."),
+    repeats: int = typer.Option(5, min=2, help="Repeats per device; silent corruption is rare."),
     golden: str = typer.Option(
         "", help="File of expected bits per kind of device; new kinds are added from the majority."
     ),

@@ -95,7 +95,7 @@ def _stress(found: dict[str, Any], out: Console) -> None:
         )
     out.print(rows)
     slowed = " (the load slowed down)" if found["drift_ratio"] <= SLOWED_DOWN else ""
-    out.print(f"drift of the whole between its first and last part: {100 * found['drift_ratio']:+.0f} %{slowed}")
+    out.print(f"drift of all devices together, first part to last part: {100 * found['drift_ratio']:+.0f} %{slowed}")
     for about in found["named"]:
         out.print(plain(f"slow: {about}"))
     for about, why in found["not_reported"].items():

@@ -23,7 +23,7 @@ NAMES = {
     "held_by_breaker": "failures held by the breaker",
     "missed_by_test": "broken nodes that passed their test",
     "nodes_out_mean": "nodes out of service, mean",
-    "preemptions": "jobs that made room",
+    "preemptions": "jobs that were preempted",
 }
 SHARES = ("productive", "ettr")
 
@@ -83,7 +83,7 @@ def show_comparison(first: Results, second: Results) -> None:
         shown = (lambda value: f"{value * 100:.4g} %") if name in SHARES else number
         means = (first.figure(name).mean, second.figure(name).mean)
         rows.add_row(
-            NAMES.get(name, "productive share of what is paid"), shown(means[0]), shown(means[1]),
+            NAMES.get(name, "productive share of paid time"), shown(means[0]), shown(means[1]),
             shown(found.by.mean), _range(found.by, shown), f"{found.p:.3f}",
         )  # fmt: skip
     out.print(rows)

@@ -159,6 +159,6 @@ def chart(swept: list[Results]) -> PlanChart:
     return PlanChart(
         title=swept[0].setting.parsed().scenario.title,
         across=changes_text(((key, ""),)).rstrip("=") + unit,
-        up="productive share of what is paid",
+        up="productive share of paid time",
         lines=tuple(ChartLine(name, tuple(points)) for name, points in lines.items()),
     )

@@ -231,14 +231,14 @@ class ControllerService:
 
     def _watched(self) -> "SeamWatch":
         if self.seams is None:
-            raise Problem(409, "this controller watches no seams: [seams] is not in its configuration", code="no_seams")
+            raise Problem(409, "this controller evaluates no seams: its configuration has no [seams]", code="no_seams")
         return self.seams
 
     def receive_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         if not caller.vouched:
             raise not_vouched(caller)
         if self.seams is None:
-            text = "this controller watches no seams: [seams] is not in its configuration"
+            text = "this controller evaluates no seams: its configuration has no [seams]"
             raise Problem(409, text, code="no_seams")
         if not self.board.leading:
             raise elsewhere(self.board.leader)

@@ -84,7 +84,7 @@ class CheckpointsView:
     committed_step: int = -1
     """The newest of which every rank's part is on that many nodes."""
     stored_step: int = -1
-    """The newest that is whole in storage."""
+    """The newest that is complete in storage."""
     unsaved_step: int = -1
     """The newest that some keeper holds for its ranks and storage does not have."""
     used_bytes: int = 0

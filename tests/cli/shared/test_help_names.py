@@ -47,5 +47,5 @@ def test_a_restart_is_reported_with_its_reason(capsys: pytest.CaptureFixture[str
     }
     _restarts([restart, {**restart, "from_step": 9, "notes": []}], FleetClock(), console())
     output = capsys.readouterr().out
-    assert "4 steps made again from the beginning\n  n1: Xid\n" in output
-    assert "from step 9\n  no node of it left service before" in output
+    assert "4 steps repeated from the beginning\n  n1: Xid\n" in output
+    assert "from step 9\n  none of its nodes left service before" in output

@@ -45,4 +45,4 @@ def test_what_is_neither_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     seen = tmp_path / "x"
     seen.write_text("hello\n")
     assert run(["topology", "draw", str(seen)]) == 64
-    assert "neither what ibnetdiscover prints nor" in capsys.readouterr().err
+    assert "neither output of ibnetdiscover nor" in capsys.readouterr().err

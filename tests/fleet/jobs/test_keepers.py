@@ -214,12 +214,12 @@ def test_a_keeper_of_another_job_or_user_is_not_taken(site: Site):
 def test_people_are_reported_the_same(site: Site):
     two_nodes(site)
     output = printed(site.kept)
-    assert "step 11 is committed; step 8 is whole in storage; step 12 is in memory only" in output
+    assert "step 11 is committed; step 8 is complete in storage; step 12 is in memory only" in output
     assert "3 of 4" in output and "all ranks" in output and "trouble: n1: partner n0" in output
     assert "unknown: no reason" in printed(CheckpointsView(unknown="no reason"))
     some = replace(site.kept, committed_step=-1, unsaved_step=-1, storage_unknown="Stale file handle", steps=())
     output = printed(some)
-    assert "no step is committed yet" in output and "Stale file handle" in output and "storage has all" in output
+    assert "no step is committed yet" in output and "Stale file handle" in output and "storage has everything" in output
 
 
 def printed(kept: CheckpointsView) -> str:

@@ -107,4 +107,4 @@ def test_an_old_store_that_no_one_named_makes_no_policy_wrong(
     policy.write_text("dry_run = true\n")
     assert run(["policy", "check", str(policy)]) == 0
     output = capsys.readouterr()
-    assert "carries nothing out" in output.out and "its schema is 0001" in output.err
+    assert "carries out no action" in output.out and "its schema is 0001" in output.err

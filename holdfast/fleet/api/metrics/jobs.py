@@ -29,7 +29,7 @@ _VALUES: tuple[tuple[str, str, Callable[[TrainingDetail], float | None]], ...] =
         "The newest step on as many nodes as asked.",
         lambda one: _step(one.checkpoints.committed_step),
     ),
-    ("stored_step", "The newest step that is whole in storage.", lambda one: _step(one.checkpoints.stored_step)),
+    ("stored_step", "The newest step that is complete in storage.", lambda one: _step(one.checkpoints.stored_step)),
     ("restarts", "Restarts that were seen.", lambda one: len(one.restarts)),
 )
 

@@ -248,11 +248,11 @@ class TokenRequest:
     """A Slurm hostlist, such as gpu[001-100]. Of a join token: the names that may enrol, wildcards included. Of a job's
     token: the nodes that it may read and have re-tested."""
     network: str = ""
-    """Of a join token: the network that nodes enrol from, such as 10.1.0.0/16."""
+    """For a join token: the network that nodes enrol from, such as 10.1.0.0/16."""
     vouch: bool = False
     """Of a join token for several nodes: they are vouched for at once. One for a single node always vouches for it."""
     job: str = ""
-    """Of a job's token: the scheduler's id of the job. Its nodes are those that the scheduler names."""
+    """For a job's token: the scheduler's id of the job. Its nodes are those that the scheduler names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

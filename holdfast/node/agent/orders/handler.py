@@ -126,7 +126,7 @@ class OrderHandler:
         begun = self._begun.get(order.id)
         if begun is None or begun.key not in ("", order.key) or action.repeatable:
             return None
-        unknown = f"the agent ended while it was carrying out {order.verb}; what came of it is not known"
+        unknown = f"the agent ended while it was carrying out {order.verb}; its outcome is not known"
         return action.settle(order, begun.mark) or refused(order, unknown)
 
     def _perform(self, order: Order, now: float) -> OrderOutcome:

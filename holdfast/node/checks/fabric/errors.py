@@ -118,7 +118,7 @@ def _saturated(window: Window, port: Subject) -> list[str]:
     """Counters that reached their largest value and hide whatever happens now."""
     found = {name: window.number(port, name) for name in (_LINK_DOWNED, *(rule.signal for rule in _RULES))}
     return [
-        f"{_plain(name)} stands at {value:.0f}, its maximum: it counts no further until it is cleared (perfquery -R)"
+        f"{_plain(name)} stands at {value:.0f}, its maximum: it stops counting until it is cleared (perfquery -R)"
         for name, value in found.items()
         if value is not None and nics.is_saturated(name, value)
     ]
@@ -146,18 +146,18 @@ def _why_blind(window: Window, port: Subject) -> str:
         return window.why_absent(port, _READABLE)
     reasons = [(rule.signal, window.why_absent(port, rule.signal)) for rule in _RULES]
     distinct = dict.fromkeys(reason for signal, reason in reasons if not reason.startswith(signal))
-    return "; ".join(distinct) or "the port has none of the error counters that are judged"
+    return "; ".join(distinct) or "the port has none of the error counters that this check reads"
 
 
 CHECK = Check(
     name="fabric.errors",
-    asks="Do the error counters of any RDMA port grow faster than a good link lets them?",
+    asks="Do the error counters of any RDMA port grow faster than on a good link?",
     about="nic",
     part="rdma",
     reads=(_READABLE,),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="clean or replace cable and transceiver; look at the same counters on the switch port at the other end",
+    remedy="clean or replace cable and transceiver; compare the counters of the switch port at the other end",
     owner="network",
     span=900.0,
     limits={

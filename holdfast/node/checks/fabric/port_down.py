@@ -90,7 +90,7 @@ def _judge_down(window: Window, port: Subject, outage: _Outage, whose: Deadline)
         return Row(port, _blame(outage), outage.seconds, whose.limit, f"{text}, {_beyond(whose, outage)}")
     coming = f"connections presumed lost in {for_seconds(left)}, by the transport timeout {whose.whose}"
     if math.isinf(left):
-        coming = f"connections wait for ever, by the transport timeout {whose.whose}"
+        coming = f"connections wait forever, by the transport timeout {whose.whose}"
     users = f"; {whose.using}" if whose.using else ""
     return Row(port, Health.DEGRADED, outage.seconds, whose.limit, f"{text}, {coming}{users}")
 
@@ -160,7 +160,7 @@ def _evidence(window: Window) -> tuple[str, ...]:
             )
         downed = window.number(port, "port_link_downed_total")
         if downed is not None and nics.is_saturated("port_link_downed_total", downed):
-            notes.append(f"{local_name(port)}: link_downed stands at {downed:.0f} and counts no further")
+            notes.append(f"{local_name(port)}: link_downed stands at {downed:.0f} and does not count further")
     if window.number(window.node, "port_ledger_writable") == 0:
         notes.append(f"outages are kept in memory only: {window.why_absent(window.node, 'port_ledger_file')}")
     return tuple(notes)
@@ -168,8 +168,8 @@ def _evidence(window: Window) -> tuple[str, ...]:
 
 def _remedy(jobs: list[str]) -> str:
     return (
-        f"look whether job {', '.join(jobs)} still makes progress; if it stopped, restart it now from its last "
-        "checkpoint instead of waiting for the watchdog; then have cable, transceiver and switch port checked"
+        f"check whether job {', '.join(jobs)} still makes progress; if it stopped, restart it now from its last "
+        "checkpoint instead of waiting for the watchdog; then check cable, transceiver and switch port"
     )
 
 
@@ -181,7 +181,7 @@ CHECK = Check(
     reads=("port_up", "port_outage_seconds", "port_down_seconds_10m"),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="have cable, transceiver and switch port checked; compare with the other ports of the same switch",
+    remedy="check cable, transceiver and switch port; compare with the other ports of the same switch",
     owner="network",
     limits={
         "degraded_seconds_10m": 7.5,

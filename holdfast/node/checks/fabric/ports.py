@@ -18,7 +18,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     typical, text = _against_typical(window, [row.subject for row in rows if row.health is Health.PASS])
     if not rows and not typical:
         rows.append(
-            Row(window.node, Health.UNKNOWN, reason="no port was ever up, and no manifest tells which should be")
+            Row(window.node, Health.UNKNOWN, reason="no port was ever up, and no manifest says which should be")
         )
     return Verdict(rows=tuple(rows + typical), evidence=text)
 
@@ -47,18 +47,18 @@ def _against_typical(window: Window, up: list[Subject]) -> tuple[list[Row], tupl
     usual = f"{model.rdma_ports} ports of {model.rdma_gigabits_per_second:g} Gb/s, usual for {model.name}"
     if count >= model.rdma_ports:
         return [], (f"{count} ports up: {usual}",)
-    reason = f"{count} ports as fast are up, not {usual}; if that is right, write a manifest (holdfast node learn)"
+    reason = f"{count} ports as fast are up, not {usual}; if that is intended, write a manifest (holdfast node learn)"
     return [Row(window.node, Health.DEGRADED, float(count), float(model.rdma_ports), reason)], ()
 
 
 CHECK = Check(
     name="fabric.ports",
-    asks="Is every RDMA port that this node should have there and up?",
+    asks="Is every RDMA port that this node should have present and up?",
     about="nic",
     part="rdma",
     reads=("port_up",),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="check cabling and the switch port; a missing device needs a look at the PCI bus and the driver",
+    remedy="check cabling and the switch port; for a missing device, check the PCI bus and the driver",
     owner="network",
 )

@@ -31,7 +31,7 @@ def _judge_subject(window: Window, subject: Subject, limits: Limits) -> Row:
     passed, failed = window.number(subject, _PASSED) or 0.0, window.number(subject, _FAILED) or 0.0
     warned = window.number(subject, "dcgm_diag_tests_warned") or 0.0
     skipped = window.number(subject, "dcgm_diag_tests_skipped") or 0.0
-    complaint = str(window.value(subject, "dcgm_diag_complaint") or "without a word why")
+    complaint = str(window.value(subject, "dcgm_diag_complaint") or "without a reason")
     if failed:
         return Row(subject, Health.FAIL, failed, 0.0, f"DCGM fails {failed:.0f} tests: {complaint}")
     if skipped > limits["max_skipped_tests"]:

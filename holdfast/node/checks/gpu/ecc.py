@@ -27,7 +27,7 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
         return None
     if mode == 0.0:
         return GpuFinding(
-            Row(gpu, Health.DEGRADED, mode, 1.0, "ECC is switched off: memory errors go unseen"), SWITCH_ON
+            Row(gpu, Health.DEGRADED, mode, 1.0, "ECC is switched off: memory errors are not detected"), SWITCH_ON
         )
     uncorrected = _count(window, gpu, UNCORRECTED)
     if uncorrected is None:
@@ -46,10 +46,10 @@ def _sram(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     life = window.number(gpu, f"{AGGREGATE}_sram_total") or 0.0
     limit = limits["sram_lifetime_errors"]
     if exceeded:
-        text = f"SRAM error threshold exceeded ({life:.0f} uncorrected SRAM errors over its life)"
+        text = f"SRAM error threshold exceeded ({life:.0f} uncorrected SRAM errors over its lifetimetime)"
         return GpuFinding(Row(gpu, Health.FAIL, life, limit, text), REPLACE)
     if exceeded is None and life >= limit:
-        text = f"{life:.0f} uncorrected SRAM errors over its life"
+        text = f"{life:.0f} uncorrected SRAM errors over its lifetime"
         return GpuFinding(Row(gpu, Health.DEGRADED, life, limit, text), RESET)
     return None
 
@@ -88,7 +88,7 @@ def _where(window: Window, gpu: Subject) -> str:
 
 def _lifetime(window: Window, everyone: tuple[Subject, ...]) -> list[str]:
     totals = [(gpu, _count(window, gpu, AGGREGATE)) for gpu in everyone]
-    return [evidence_line(gpu, f"{total:.0f} uncorrected errors over its life") for gpu, total in totals if total]
+    return [evidence_line(gpu, f"{total:.0f} uncorrected errors over its lifetime") for gpu, total in totals if total]
 
 
 CHECK = Check(

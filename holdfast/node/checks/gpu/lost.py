@@ -55,7 +55,7 @@ def _answers_since(window: Window, gpu: Subject, event: Event) -> bool:
 
 
 def _fallen(subject: Subject, event: Event) -> Row:
-    return Row(subject, Health.FAIL, 1.0, 0.0, f"the kernel says that the GPU is gone: {event.text.strip()[:160]}")
+    return Row(subject, Health.FAIL, 1.0, 0.0, f"the kernel reports that the GPU is gone: {event.text.strip()[:160]}")
 
 
 def _missing(window: Window, gpu: Subject, everyone: tuple[Subject, ...]) -> GpuFinding | None:
@@ -100,7 +100,7 @@ def _who(window: Window, subject: Subject) -> str:
 
 CHECK = Check(
     name="gpu.lost",
-    asks="Is every GPU still there, for the driver and on the bus?",
+    asks="Is every GPU present, for the driver and on the bus?",
     about="gpu",
     part="gpu",
     reads=(LOST,),

@@ -10,7 +10,7 @@ from holdfast.node.checks.gpu.facts import GIBIBYTE, GpuFinding, conclude, gpus,
 TOTAL = "gpu_memory_total_bytes"
 USED = "gpu_memory_used_bytes"
 PROCESSES = "gpu_processes"
-FREE_IT = "find what is left of the last job (fuser /dev/nvidia*), end it, or reset the GPU"
+FREE_IT = "find leftover processes of the last job (fuser /dev/nvidia*) and end them, or reset the GPU"
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -28,14 +28,14 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
         return GpuFinding(Row(gpu, Health.DEGRADED, total, least, text))
     limit = limits["left_over_gibibytes"] * GIBIBYTE
     if used > limit and window.number(gpu, PROCESSES) == 0.0:
-        text = f"{used / GIBIBYTE:.1f} GiB are taken though no process runs on it"
+        text = f"{used / GIBIBYTE:.1f} GiB are in use although no process runs on it"
         return GpuFinding(Row(gpu, Health.DEGRADED, used, limit, text), FREE_IT)
     return GpuFinding(Row(gpu, Health.PASS, used, limit))
 
 
 CHECK = Check(
     name="gpu.memory_headroom",
-    asks="Is all of a GPU's memory there, and free of what earlier jobs left behind?",
+    asks="Is all of a GPU's memory present, and not in use by leftovers of earlier jobs?",
     about="gpu",
     part="gpu",
     reads=(TOTAL, USED, PROCESSES),

@@ -35,7 +35,7 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
     if action == NONE:
         return GpuFinding(Row(gpu, Health.PASS, action, 0.0))
     health, asked, remedy = _ACTIONS.get(int(action), (Health.FAIL, f"recovery action {action:.0f}", ""))
-    return GpuFinding(Row(gpu, health, action, 0.0, f"the driver asks for {asked}"), remedy)
+    return GpuFinding(Row(gpu, health, action, 0.0, f"the driver requests {asked}"), remedy)
 
 
 def _too_old(window: Window, gpu: Subject) -> GpuFinding | None:
@@ -44,19 +44,19 @@ def _too_old(window: Window, gpu: Subject) -> GpuFinding | None:
     branch = str(version).split(".", 1)[0]
     if not branch.isdecimal() or int(branch) >= since or window.number(gpu, "gpu_lost") != 0.0:
         return None
-    text = f"catalog: driver {version} does not tell a recovery action (since R{since})"
+    text = f"catalog: driver {version} does not report a recovery action (since R{since})"
     return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=text))
 
 
 CHECK = Check(
     name="gpu.recovery_action",
-    asks="Does the driver ask for a reset or a reboot to recover a GPU?",
+    asks="Does the driver request a reset or a reboot to recover a GPU?",
     about="gpu",
     part="nvidia_driver",
     reads=(ACTION,),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="drain the node and do what the driver asks for",
+    remedy="drain the node and carry out the action that the driver requests",
     owner="platform",
     span=60.0,
 )

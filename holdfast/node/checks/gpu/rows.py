@@ -60,7 +60,7 @@ def _retired(window: Window, gpu: Subject, limits: Limits) -> GpuFinding:
 
 CHECK = Check(
     name="gpu.rows",
-    asks="Has a GPU memory rows that wait for repair, failed repairs, or no spares left?",
+    asks="Does a GPU have memory rows that wait for repair, failed repairs, or no spares left?",
     about="gpu",
     part="gpu",
     reads=("gpu_model",),

@@ -18,7 +18,7 @@ from holdfast.node.checks.gpu.place import subject_of
 from holdfast.node.checks.kernel_gap import GAP, lost_messages
 
 REMEDIES = {
-    "restart_node": "drain the node and restart it; if the GPU is lost again, have the hardware inspected",
+    "restart_node": "drain the node and reboot it; if the GPU is lost again, inspect the hardware",
     "drain_and_reset": "let running work end, then reset the GPU",
     "reset_gpu": "drain the node and reset the GPU (nvidia-smi --gpu-reset), then test it again",
     "contact_support": "drain the node, collect nvidia-bug-report.sh and open a case with the vendor",

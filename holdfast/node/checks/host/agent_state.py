@@ -13,17 +13,17 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if not trouble and window.number(window.node, "port_ledger_writable") == 0:
         trouble = "the ledger of port outages cannot be written"
     health = Health.DEGRADED if trouble else Health.PASS
-    return Verdict(rows=(Row(window.node, health, reason=f"what the agent sees is kept in memory only: {trouble}"),))
+    return Verdict(rows=(Row(window.node, health, reason=f"the agent keeps its state in memory only: {trouble}"),))
 
 
 CHECK = Check(
     name="agent.state",
-    asks="Can the agent keep what it sees across a restart?",
+    asks="Can the agent store its state across a restart?",
     about="node",
     part="agent",
     reads=("agent_state_trouble",),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="make room in the agent's state directory, or make it writable",
+    remedy="free space in the agent's state directory, or make it writable",
     owner="platform",
 )

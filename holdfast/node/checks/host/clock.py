@@ -22,11 +22,11 @@ def judge(window: Window, limits: Limits) -> Verdict:
         row = Row(node, Health.DEGRADED, "not synchronised", "synchronised", reason)
     elif abs(offset) > limits["max_offset_seconds"]:
         limit = limits["max_offset_seconds"]
-        reason = f"the clock is {offset:+.3f} s off, at most {limit:g} s wanted"
+        reason = f"the clock is {offset:+.3f} s off, at most {limit:g} s allowed"
         row = Row(node, Health.DEGRADED, abs(offset), limit, reason)
     elif error > limits["max_error_seconds"]:
         limit = limits["max_error_seconds"]
-        reason = f"the clock may be {error:.1f} s off, at most {limit:g} s wanted: it has not been corrected for long"
+        reason = f"the clock may be {error:.1f} s off, at most {limit:g} s allowed: it was not corrected for long"
         row = Row(node, Health.DEGRADED, error, limit, reason)
     else:
         row = Row(node, Health.PASS, abs(offset), limits["max_offset_seconds"])
@@ -41,7 +41,7 @@ CHECK = Check(
     reads=("clock_synchronised",),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,  # no job crashes of it: what it costs is the time of those who read the logs
-    remedy="start chronyd (with rtcsync), ntpd or phc2sys, and see that it reaches its time source",
+    remedy="start chronyd (with rtcsync), ntpd or phc2sys, and make sure that it reaches its time source",
     owner="platform",
     limits={"max_offset_seconds": 0.1, "max_error_seconds": 2.0},
 )

@@ -29,6 +29,6 @@ CHECK = Check(
     reads=("host_cpu_governor",),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="cpupower frequency-set -g performance, or say in the manifest that another governor is meant",
+    remedy="cpupower frequency-set -g performance, or set the intended governor in the manifest",
     owner="platform",
 )

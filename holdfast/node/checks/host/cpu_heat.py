@@ -19,7 +19,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _stopping(events: list[Event]) -> str:
-    return f"the host shuts itself down for heat [{events[-1].text}]"
+    return f"the host shuts down because of heat [{events[-1].text}]"
 
 
 def _throttled(events: list[Event]) -> str:
@@ -29,14 +29,14 @@ def _throttled(events: list[Event]) -> str:
 
 CHECK = Check(
     name="host.cpu_heat",
-    asks="Do processors of the host slow down for their own heat?",
+    asks="Do the host's processors throttle because of heat?",
     about="node",
     part="host",
     reads=("kmsg_records_total",),
     event_kinds=("cpu_thermal",),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="look at the host's fans, inlet and heat sinks: data loading and launching slow down with the processors",
+    remedy="check the host's fans, inlet and heat sinks: slow processors delay data loading and kernel launches",
     owner="facilities",
     span=86400.0,
     limits={"forget_seconds": 3600.0},

@@ -19,9 +19,9 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(Row(node, Health.FAIL, uncorrectable, 0.0, reason),), evidence=evidence)
     limit = limits["max_corrected_per_hour"]
     if grown > limit:
-        reason = f"ECC corrected {grown:.0f} memory errors within an hour, more than {limit:.0f}: a DIMM wears out"
+        reason = f"ECC corrected {grown:.0f} memory errors within an hour, more than {limit:.0f}: a DIMM is wearing out"
         row = Row(node, Health.DEGRADED, grown, limit, reason)
-        remedy = "plan a change of the DIMM that the kernel log names (EDAC, mcelog)"
+        remedy = "plan to replace the DIMM that the kernel log names (EDAC, mcelog)"
         return Verdict(rows=(row,), evidence=evidence, remedy=remedy)
     return Verdict(rows=(Row(node, Health.PASS, grown, limit),), evidence=evidence)
 
@@ -34,7 +34,7 @@ CHECK = Check(
     reads=("host_edac_uncorrectable_total", "host_edac_correctable_total"),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="drain the node, find the DIMM that the kernel log names (EDAC, mcelog), and change it",
+    remedy="drain the node and replace the DIMM that the kernel log names (EDAC, mcelog)",
     owner="hardware",
     span=3600.0,
     limits={"max_corrected_per_hour": 1000.0},

@@ -11,7 +11,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     mounts = list(window.values("mount_mounted"))
     rows = [_judge_mount(window, mount, limits) for mount in mounts]
     evidence = [
-        f"{local_name(mount)} is read-only, as it seems meant: its room is not judged"
+        f"{local_name(mount)} is read-only, apparently on purpose: its free space is not evaluated"
         for mount in mounts
         if window.number(mount, "mount_read_only") and not _read_only_is_wrong(window, mount)
     ]
@@ -20,7 +20,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 def _judge_mount(window: Window, mount: Subject, limits: Limits) -> Row | None:
     if not window.number(mount, "mount_mounted"):
-        return Row(mount, Health.FAIL, "not mounted", "mounted", "is not mounted: what is written there fills the root")
+        return Row(mount, Health.FAIL, "not mounted", "mounted", "is not mounted: writes there fill the root")
     if window.number(mount, "mount_read_only"):
         if why := _read_only_is_wrong(window, mount):
             return Row(mount, Health.FAIL, "read-only", "writable", f"is mounted read-only: {why}")
@@ -40,7 +40,7 @@ def _judge_mount(window: Window, mount: Subject, limits: Limits) -> Row | None:
                 health,
                 room,
                 limit,
-                f"{100 * room:.1f} % of its {what} is free, at least {100 * limit:.0f} % wanted",
+                f"{100 * room:.1f} % of its {what} is free, at least {100 * limit:.0f} % required",
             )
     return Row(mount, Health.PASS, room, limits["min_free_ratio"])
 
@@ -49,19 +49,19 @@ def _read_only_is_wrong(window: Window, mount: Subject) -> str:
     """Why a read-only file system is a fault, or ''. The manifest's word comes first."""
     meant = window.inventory.expect.get(mount, {}).get("mount_read_only")
     if meant is not None:
-        return "" if meant else "the manifest wants it writable"
+        return "" if meant else "the manifest says that it is writable"
     return str(window.value(mount, "mount_read_only_fault") or "")
 
 
 CHECK = Check(
     name="host.filesystem",
-    asks="Is every local file system mounted, writable, and with room left?",
+    asks="Is every local file system mounted, writable and not full?",
     about="mount",
     part="mount",
     reads=("mount_free_ratio", "mount_read_only"),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="free space or inodes; a disk gone read-only needs its kernel messages read before it is mounted again",
+    remedy="free space or inodes; if a disk became read-only, read its kernel messages before you mount it again",
     owner="platform",
     limits={"min_free_ratio": 0.05, "fail_free_ratio": 0.01},
 )

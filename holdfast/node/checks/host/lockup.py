@@ -37,14 +37,14 @@ def _hung(events: list[Event]) -> str:
 
 CHECK = Check(
     name="host.lockup",
-    asks="Do processors or tasks hang in the kernel, or did it trip over itself?",
+    asks="Do processors or tasks hang in the kernel, or did the kernel report an internal error?",
     about="node",
     part="host",
     reads=("kmsg_records_total",),
     event_kinds=(*_PROCESSOR, _KERNEL, *_TASK),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="look at what the stack in the kernel log waits for (storage, driver); restart the node if it does not end",
+    remedy="find what the stack in the kernel log waits for (storage, driver); reboot if the hang does not end",
     owner="platform",
     span=86400.0,
     limits={"forget_seconds": 3600.0},

@@ -14,7 +14,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     limit = limits["min_available_ratio"]
     evidence = (f"{available * total / 2**30:.1f} of {total / 2**30:.1f} GiB available",)
     if available < limit:
-        reason = f"{100 * available:.1f} % of main memory is available, at least {100 * limit:.0f} % wanted"
+        reason = f"{100 * available:.1f} % of main memory is available, at least {100 * limit:.0f} % required"
         return Verdict(rows=(Row(window.node, Health.DEGRADED, available, limit, reason),), evidence=evidence)
     return Verdict(rows=(Row(window.node, Health.PASS, available, limit),), evidence=evidence)
 
@@ -27,7 +27,7 @@ CHECK = Check(
     reads=("host_memory_available_ratio",),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="see which process holds it; data loaders with many workers and leaking checkpoints are the usual ones",
+    remedy="find the process that uses it, often a data loader with many workers or a leak in checkpointing",
     owner="user",
     limits={"min_available_ratio": 0.02},
 )

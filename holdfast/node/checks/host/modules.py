@@ -16,7 +16,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(Row(node, Health.FAIL, missing, 0.0, f"kernel modules not loaded: {names}"),))
     way = window.value(node, "host_gpudirect")
     if way == "none" and window.inventory.expected("nic") and window.inventory.expected("gpu"):
-        reason = "GPUDirect RDMA has no way: nvidia_peermem is not loaded, and this driver and kernel offer no dma_buf"
+        reason = "no GPUDirect RDMA: nvidia_peermem is not loaded, and this driver and kernel offer no dma_buf"
         return Verdict(
             rows=(Row(node, Health.DEGRADED, "none", "dma_buf or nvidia_peermem", reason),),
             failure_class=FailureClass.SLOWDOWN,
@@ -28,12 +28,12 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 CHECK = Check(
     name="host.modules",
-    asks="Are the kernel modules loaded that this node needs?",
+    asks="Are all kernel modules loaded that this node needs?",
     about="node",
     part="host",
     reads=("host_modules_missing",),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="load the module (modprobe) and read the kernel log for why it was not; often a kernel without its driver",
+    remedy="load the module (modprobe); the kernel log says why it was not loaded, often a kernel without its driver",
     owner="platform",
 )

@@ -24,10 +24,10 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if seconds >= limit:
         by_driver = name.startswith(_DRIVER)
         health = Health.FAIL if by_driver else Health.DEGRADED
-        reason = f"{name} has not moved in the kernel for {seconds:.0f} s" + (": the driver hangs" if by_driver else "")
+        reason = f"{name}: blocked in the kernel for {seconds:.0f} s" + (": the driver hangs" if by_driver else "")
         return Verdict(rows=(Row(node, health, seconds, limit, reason),), evidence=evidence)
     if zombies > limits["max_zombies"]:
-        reason = f"{zombies:.0f} zombie processes, at most {limits['max_zombies']:.0f} wanted"
+        reason = f"{zombies:.0f} zombie processes, at most {limits['max_zombies']:.0f} allowed"
         remedy = "find the parent that does not wait for its children, and restart it"
         row = Row(node, Health.DEGRADED, zombies, limits["max_zombies"], reason)
         return Verdict(rows=(row,), evidence=evidence, remedy=remedy)

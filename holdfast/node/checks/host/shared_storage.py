@@ -63,7 +63,7 @@ CHECK = Check(
     reads=("storage_mounts",),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="look at the storage servers and the path to them; a client that hangs alone wants a remount or reboot",
+    remedy="check the storage servers and the path to them; if only this client hangs, remount or reboot it",
     owner="storage",
     limits={"answer_within_seconds": 10.0, "slow_answer_seconds": 2.0},
 )

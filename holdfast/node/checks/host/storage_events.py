@@ -30,7 +30,7 @@ def _evictions(events: list[Event]) -> str:
 
 CHECK = Check(
     name="host.storage_events",
-    asks="Is a file server not answering, by the kernel's own account?",
+    asks="Does the kernel report that a file server does not answer?",
     about="node",
     part="host",
     reads=("kmsg_records_total",),

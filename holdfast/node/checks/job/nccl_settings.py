@@ -17,7 +17,7 @@ from holdfast.node.checks.fabric.port_users import PortUser, rdma_job
 from holdfast.node.checks.fabric.rdma_ports import for_seconds
 
 _TUNED = nccl_tuning.environment()
-_REMEDY = "start the job with `holdfast run --tune-nccl`, or set what the reason names"
+_REMEDY = "start the job with `holdfast run --tune-nccl`, or set the variables that the reason names"
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -68,7 +68,7 @@ def _flight_recorder(window: Window, subject: Subject) -> str:
 
 def _ras(window: Window, subject: Subject, version: str) -> str:
     if not nccl.has_ras(version):
-        return f"NCCL {version} has no RAS: {nccl.facts()['ras_from']} and later tell which ranks are behind"
+        return f"NCCL {version} has no RAS: {nccl.facts()['ras_from']} and later report which ranks are behind"
     off = window.number(subject, "job_nccl_ras_enabled") == 0
     return "RAS is off: NCCL_RAS_ENABLE=1" if off else ""
 

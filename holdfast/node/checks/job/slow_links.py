@@ -42,7 +42,7 @@ def _sentence(window: Window, slow: list[Excess], found: dict[Subject, Excess]) 
     names = ", ".join(one.subject.rpartition("/")[2] for one in slow[:4])
     left = f" and {len(slow) - 4} more" if len(slow) > 4 else ""
     shared = _shared(window, {one.subject for one in slow}, found)
-    where = f"; all links over {shared} are slow" if shared else "; no node is common to all of them and to no other"
+    where = f"; all links over {shared} are slow" if shared else "; no single node explains them"
     if len(slow) == 1:
         where = f" between {window.value(slow[0].subject, 'job_link_nodes') or 'nodes not known'}"
     text = f"communication over {names}{left} takes {percent(slow[0].ratio)} longer than over links of its kind"

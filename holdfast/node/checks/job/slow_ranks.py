@@ -19,13 +19,13 @@ def judge(window: Window, limits: Limits) -> Verdict:
     job = f"job/{window.inventory.node}"
     reported = window.values("job_rank_split")
     if not reported:
-        return Verdict(rows=(Row(job, Health.UNKNOWN, reason="no rank tells its progress"),))
+        return Verdict(rows=(Row(job, Health.UNKNOWN, reason="no rank reports progress"),))
     if len(reported) > 1 and not any(reported.values()):
         why = "waiting is not distinguished from computing: `watch` the model, or put `waiting` around communication"
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
     slow, compared = slow_ranks(window, limits)
     if not compared:
-        why = f"fewer than {limits['least_peers']:.0f} ranks of a kind reported often enough how they got on"
+        why = f"fewer than {limits['least_peers']:.0f} comparable ranks reported their progress often enough"
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
     rows = [_row(window, one) for one in slow]
     guilty = {one.subject for one in slow}
@@ -63,7 +63,7 @@ def sentence(window: Window, slow: list[Excess]) -> str:
     reported = f"{lost}; {_who(window, slow)}"
     if any(_incident(window, one) for one in slow):
         return reported
-    return f"{reported}; evicting {'it' if len(slow) == 1 else 'them'} wins back {_hours(won)}"
+    return f"{reported}; evicting {'it' if len(slow) == 1 else 'them'} saves {_hours(won)}"
 
 
 def _who(window: Window, slow: list[Excess]) -> str:
@@ -109,7 +109,7 @@ CHECK = Check(
     reads=(),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="leave the node out at the next restart and test it; if its hardware tells why, mend that",
+    remedy="leave the node out at the next restart and test it; if a hardware check names the cause, fix it",
     owner="training",
     span=300.0,
     limits=LIMITS,

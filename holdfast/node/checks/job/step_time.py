@@ -12,14 +12,14 @@ from holdfast.node.checks.job.facts import percent, slow_ranks
 STEADY_SECONDS = 20.0  # a pace that did not change at all for so long is known too
 LASTS_SECONDS = 25.0  # three readings in a row are slow before it is reported
 PARTS = {
-    "data": ("everyone waits for data", "look at storage and the loaders", "storage"),
-    "checkpoint": ("everyone waits for checkpoints", "look at storage", "storage"),
-    "wait": ("everyone waits in communication and no rank computes longer", "look at the fabric", "network"),
-    "own": ("everyone computes longer", "look at cooling, power caps and clocks", "facility"),
+    "data": ("all ranks wait for data", "check storage and the data loaders", "storage"),
+    "checkpoint": ("all ranks wait for checkpoints", "check storage", "storage"),
+    "wait": ("all ranks wait in communication and no rank computes longer", "check the fabric", "network"),
+    "own": ("all ranks compute longer", "check cooling, power caps and clocks", "facility"),
 }
 
 NOT_APART = (
-    "a rank, the fabric or everyone, for waiting is not distinguished from computing",
+    "a rank, the fabric or all ranks: waiting is not distinguished from computing",
     "`watch` the model, or put `waiting` around its communication, to know which",
     "training",
 )
@@ -33,7 +33,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     usual = window.number(job, "job_usual_step_seconds")
     young = len(runs) < readings and (not runs or runs[-1].end - runs[0].start < STEADY_SECONDS)
     if young or not usual:
-        return Verdict(rows=(Row(job, Health.UNKNOWN, reason="it is not known yet what is usual for this job"),))
+        return Verdict(rows=(Row(job, Health.UNKNOWN, reason="the usual step time of this job is not known yet"),))
     ratio = median(steps) / usual - 1
     since = window.number(job, "job_slow_since_seconds")
     noise = limits["noises"] * (window.number(job, "job_usual_step_noise_ratio") or 0.0)
@@ -45,7 +45,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     _, ranks = slow_ranks(window, job_slow_ranks.LIMITS)
     alone = max((one.own - one.usual for one in ranks.values()), default=0.0)  # reported before it is proven slow
     if alone >= limits["explains"] * (median(steps) - usual):
-        return Verdict(rows=(Row(job, Health.PASS, ratio, limit, "one is slow, not everyone: see job.slow_ranks"),))
+        return Verdict(rows=(Row(job, Health.PASS, ratio, limit, "one rank is slow, not all: see job.slow_ranks"),))
     grown = {part: _growth(window, job, part) for part in PARTS}
     part = max(grown, key=lambda name: grown[name])
     words, advice, owner = NOT_APART if part == "own" and _mixed(window) else PARTS[part]
@@ -70,14 +70,14 @@ def _growth(window: Window, job: str, part: str) -> float:
 
 CHECK = Check(
     name="job.step_time",
-    asks="Is the job as a whole as quick as it usually is, and if not, what does everyone wait for?",
+    asks="Is the job as a whole as fast as usual, and if not, what do all ranks wait for?",
     about="job",
     part="job",
     scope="job",
     reads=(),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="look at what everyone waits for: storage, the fabric, cooling or power",
+    remedy="check what all ranks wait for: storage, the fabric, cooling or power",
     owner="training",
     span=300.0,
     limits={"slow_ratio": 0.1, "well_ratio": 0.05, "noises": 4.0, "readings": 3.0, "explains": 0.5},

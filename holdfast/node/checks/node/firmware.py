@@ -68,12 +68,12 @@ def _odd_ones(name: str, versions: dict[Subject, str]) -> Iterator[Row]:
 
 CHECK = Check(
     name="node.firmware",
-    asks="Do driver, firmware and settings equal those of the manifest and of the node's other parts?",
+    asks="Do driver, firmware and settings match the manifest and the node's other parts?",
     about="node",
     part="gpu",
     reads=("driver_version",),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="bring the part to the fleet's version before it takes work; if it is meant so, learn the manifest anew",
+    remedy="install the fleet's version before the node takes work; if it is intended, run holdfast node learn",
     owner="platform",
 )

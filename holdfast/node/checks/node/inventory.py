@@ -57,7 +57,7 @@ def _judge_part(
     found = _find(listed, address if _alone_at(window, part, address) else None, there)
     if found is None:
         place = f" at {address}" if address and part != "pci" else ""
-        return Row(listed, Health.FAIL, None, "present", f"the manifest lists it{place}, and it is not there")
+        return Row(listed, Health.FAIL, None, "present", f"the manifest lists it{place}, and it is missing")
     return _compare(window, listed, found, wanted, limits)
 
 
@@ -112,7 +112,7 @@ def _extra(window: Window, part: str, listed: list[Subject], there: Mapping[Subj
         for subject, address in there.items()
         if (address not in known if address and known else subject not in listed) and _counts(window, part, subject)
     ]
-    return [Row(subject, Health.DEGRADED, "present", None, "is there, and the manifest lacks it") for subject in extra]
+    return [Row(subject, Health.DEGRADED, "present", None, "is present, not in the manifest") for subject in extra]
 
 
 def _counts(window: Window, part: str, subject: Subject) -> bool:
@@ -134,7 +134,7 @@ CHECK = Check(
     reads=(),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="a part gone from the PCI bus wants a cold reboot, then a technician; a wrong manifest wants learning anew",
+    remedy="a part is gone from the PCI bus: cold reboot, then a technician; a wrong manifest: holdfast node learn",
     owner="hardware",
     limits={"tolerance_ratio": 0.02},
 )

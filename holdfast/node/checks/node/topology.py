@@ -35,7 +35,7 @@ def _judge_place(window: Window, device: Subject, wanted: dict[str, Value]) -> R
             moved.append(f"{_WORDS[name]} {_text(value)} instead of {_text(place)}")
     if not moved:
         return Row(device, Health.PASS)
-    return Row(device, Health.DEGRADED, reason=f"sits on another place than the manifest says: {', '.join(moved)}")
+    return Row(device, Health.DEGRADED, reason=f"is in another place than the manifest says: {', '.join(moved)}")
 
 
 def _text(place: Value | None) -> str:

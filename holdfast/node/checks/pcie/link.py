@@ -68,7 +68,7 @@ def _judge_speed(
 
 def _nothing_to_compare(window: Window, device: Subject, name: str) -> Row:
     why = window.why_absent(device, _MAX[name])
-    return Row(device, Health.UNKNOWN, reason=f"what its link can do is not known: {why}")
+    return Row(device, Health.UNKNOWN, reason=f"the capability of its link is not known: {why}")
 
 
 def _expected(window: Window, device: Subject, name: str) -> tuple[float | None, str]:
@@ -82,7 +82,7 @@ def _expected(window: Window, device: Subject, name: str) -> tuple[float | None,
     known = [end for end in ends if end is not None]
     if window.value(device, "pci_role") == "bridge" and len(known) < 2:
         return None, ""  # half a link of a port: nothing tells what should be at its other end
-    return min(known, default=None), "both ends can do" if len(known) == 2 else "it can do"
+    return min(known, default=None), "both ends support" if len(known) == 2 else "it supports"
 
 
 def _health(window: Window, device: Subject, ratio: float, limits: Limits) -> Health:
@@ -110,13 +110,13 @@ def _role(window: Window, device: Subject) -> str:
 
 CHECK = Check(
     name="pcie.link",
-    asks="Does every GPU, NIC, NVSwitch and NVMe drive have the PCI Express link that both its ends can do?",
+    asks="Does every GPU, NIC, NVSwitch and NVMe drive have the PCI Express link that both its ends support?",
     about="pci",
     part="pci",
     reads=(_WIDTH, _SPEED),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="reboot once so that the link trains again; if it stays, reseat the card, the riser or the cable",
+    remedy="reboot once so that the link trains again; if that does not help, reseat the card, the riser or the cable",
     owner="hardware",
     span=EVENT_SECONDS,
     limits={

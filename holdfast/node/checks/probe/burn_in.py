@@ -19,7 +19,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 def _judge_one(window: Window, subject: Subject, limits: Limits) -> GpuFinding:
     if bad := window.number(subject, WRONG):
-        return wrong(subject, bad, f"{bad:.0f} matrix products came out wrong")
+        return wrong(subject, bad, f"{bad:.0f} matrix products were wrong")
     model = model_of(window, subject)
     floor = limits["min_share_of_peak"] * model.confirmed_flops_per_second if model else 0.0
     findings = [

@@ -14,7 +14,7 @@ SPAN = 14400.0  # a run may take hours; what it measured first still counts at i
 FALL = {"fall_ratio": 0.03, "least_peers": 3.0, "least_past_runs": 3.0}
 """Limits of every check of a speed: how far below its own past or its peers it may lie."""
 
-RETRY = "run the full suite once more with the node idle; if it stays low, reset the GPU, then have it inspected"
+RETRY = "run the full suite again with the node idle; if the value stays low, reset the GPU, then inspect it"
 CORRUPT = "take the node out of service: its numbers are wrong; reset the GPU, test again, replace it if it repeats"
 _WORN = {
     "gpu_ecc_aggregate_corrected_total": "corrected memory errors",
@@ -48,7 +48,7 @@ def speed(window: Window, subject: Subject, name: str, floor: float, limits: Lim
                 f"{amount(value, name)}, {100 * (1.0 - value / expected):.1f} % below {text}{worn(window, subject)}"
             )
             return GpuFinding(Row(subject, Health.DEGRADED, value, least, message), RETRY, FailureClass.SLOWDOWN)
-    known = "" if floor else "no floor is known for it: judged by its past and its peers only"
+    known = "" if floor else "no minimum is known for it: compared with its own past and its peers only"
     return GpuFinding(Row(subject, Health.PASS, value, floor or None, known))
 
 

@@ -6,8 +6,8 @@ from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.sweep.facts import NO_LIMITS, RATE, by_size, fabric, human, not_judged, not_meant
 
-FELL_BACK = "NCCL uses TCP sockets (NET/Socket) on a fabric of RDMA: its network plugin was not found or failed"
-PLUGIN = "mend the network plugin: NCCL_NET, NCCL_IB_HCA, the container's devices and libraries; see NCCL_DEBUG=INFO"
+FELL_BACK = "NCCL uses TCP sockets (NET/Socket) although the fabric has RDMA: its plugin was not found or failed"
+PLUGIN = "fix the network plugin: NCCL_NET, NCCL_IB_HCA, the container's devices and libraries; see NCCL_DEBUG=INFO"
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -39,7 +39,7 @@ CHECK = Check(
     reads=(),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="look at the pairs of this probe for the host, leaf or trunk that is slow; then at its ports",
+    remedy="find the slow host, leaf or trunk among the pairs of this probe; then check its ports",
     owner="network",
     limits={"times_limit": 1.0},
 )

@@ -42,7 +42,7 @@ CHECK = Check(
     reads=(),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="look at the pairs and the code paths of this probe; then at what changed: NCCL, driver, firmware, routes",
+    remedy="check the pairs and the code paths of this probe; then what changed: NCCL, driver, firmware, routes",
     owner="network",
     limits={"least_runs": 5.0, "fall_ratio": 0.1, "spreads": 3.0},
 )

@@ -47,7 +47,7 @@ CHECK = Check(
     reads=(),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="run the band again with NCCL_ALGO and NCCL_PROTO pinned; pin what is fast or mend what the slow path needs",
+    remedy="run the band again with NCCL_ALGO and NCCL_PROTO pinned; pin the fast one, or fix what the slow path needs",
     owner="network",
     limits={"step_ratio": 0.5, "spreads": 3.0, "from_bytes": 65536.0, "to_bytes": 67108864.0, "least_sizes": 3.0},
 )

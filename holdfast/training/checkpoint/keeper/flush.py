@@ -57,7 +57,7 @@ class Flushing:
 
     def prepare(self) -> None:
         """Load what writing needs now and beside the work: the first step for storage should not be late for it."""
-        self.overdue.begin("torch", 0.0)  # once, and no step is whole in storage before
+        self.overdue.begin("torch", 0.0)  # once, and no step is complete in storage before
         threading.Thread(target=self._load_torch, name="torch", daemon=True).start()
 
     def _load_torch(self) -> None:

@@ -341,7 +341,7 @@ def test_the_watchdog_is_reported_to_come_or_to_be_late() -> None:
 
 def test_a_job_that_waits_for_ever_is_reported_to() -> None:
     found = row(ask(down(50.0), {"job_nccl_ib_timeout": 0.0}))
-    assert "connections wait for ever, by the transport timeout of job 0" in found.reason
+    assert "connections wait forever, by the transport timeout of job 0" in found.reason
     assert (found.limit, found.reason.endswith(")")) == (None, True)
 
 
@@ -415,7 +415,7 @@ def test_the_end_of_an_outage_is_reported_to_be_uncertain_only_if_it_is() -> Non
 @pytest.mark.parametrize(("downed", "expected"), [(254.0, False), (255.0, True)])
 def test_a_counter_of_outages_at_its_end_is_reported(downed: float, expected: bool) -> None:
     values: dict[str, Value] = {"port_link_downed_total": downed}
-    assert any("counts no further" in message for message in looked(values, values).evidence) is expected
+    assert any("does not count further" in message for message in looked(values, values).evidence) is expected
 
 
 @pytest.mark.parametrize(("writable", "expected"), [(0.0, True), (1.0, False)])

@@ -98,7 +98,7 @@ def test_a_failure_counts_before_a_skip_and_a_skip_before_a_warning() -> None:
     verdict = ask(dict.fromkeys(GPUS, skipped))
     assert verdict.health is Health.UNKNOWN
     failed = ask({GPUS[0]: {"failed": 1.0}, GPUS[1]: GOOD, GPUS[2]: GOOD}).rows[0]
-    assert failed.reason == "DCGM fails 1 tests: without a word why"
+    assert failed.reason == "DCGM fails 1 tests: without a reason"
 
 
 def test_a_pass_reports_how_many_tests_it_rests_on() -> None:

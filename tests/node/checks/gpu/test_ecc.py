@@ -41,7 +41,7 @@ def test_errors_of_earlier_lives_are_evidence_only() -> None:
     tray = counted(gpu_ecc_aggregate_uncorrected_sram_total=2.0, gpu_ecc_aggregate_uncorrected_dram_total=3.0)
     verdict = tray.ask(CHECK)
     assert verdict.health is Health.PASS
-    assert "gpu 0: 5 uncorrected errors over its life" in verdict.evidence
+    assert "gpu 0: 5 uncorrected errors over its lifetime" in verdict.evidence
 
 
 def test_the_drivers_sram_threshold_means_replacement() -> None:

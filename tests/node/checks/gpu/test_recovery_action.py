@@ -62,7 +62,7 @@ def test_a_newer_driver_that_does_not_report_is_unknown() -> None:
 def test_each_action_has_its_own_remedy(action: float, words: str, remedy: str) -> None:
     tray = Tray().read(0.0, gpu_recovery_action={0: action, 1: 0.0, 2: 0.0, 3: 0.0})
     row = tray.row(CHECK)
-    assert (row.reason, row.value, row.limit) == (f"the driver asks for {words}", action, 0.0)
+    assert (row.reason, row.value, row.limit) == (f"the driver requests {words}", action, 0.0)
     assert remedy in tray.ask(CHECK).remedy
 
 

@@ -98,7 +98,7 @@ def test_what_one_xid_makes_of_its_gpu(rest: str, health: Health) -> None:
 
 def test_the_remedy_is_that_of_the_gravest_action() -> None:
     verdict = judge(xid("63, reset gpu to activate"), xid("79, GPU has fallen off the bus."))
-    assert "restart it" in verdict.remedy
+    assert "reboot it" in verdict.remedy
 
 
 def test_a_storm_of_45_after_another_xid_adds_nothing() -> None:
@@ -149,7 +149,7 @@ def test_a_global_fatal_error_of_the_memory_manager_fails_the_node() -> None:
         ("node/n1", Health.FAIL)
     ]
     assert "memory manager" in row(verdict, "node/n1").reason and "0x60" in row(verdict, "node/n1").reason
-    assert "restart" in verdict.remedy
+    assert "reboot" in verdict.remedy
     assert "uvm" in CHECK.event_kinds
 
 

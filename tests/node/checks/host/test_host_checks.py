@@ -387,7 +387,7 @@ def test_how_full_a_disk_may_be(free: float, expected: Health, limit: float) -> 
         assert (found.health, found.value, found.limit) == (expected, free, limit)
     assert room(mount_free_ratio=free).health is expected  # without inodes to count
     assert (
-        "4.0 % of its inodes is free, at least 5 % wanted"
+        "4.0 % of its inodes is free, at least 5 % required"
         in room(mount_free_ratio=0.9, mount_inodes_free_ratio=0.04).reason
     )
 
@@ -404,7 +404,7 @@ def test_two_percent_of_main_memory_must_be_left(ratio: float, expected: Health)
     found = row_of(verdict)
     assert (found.health, found.value, found.limit) == (expected, ratio, 0.02)
     assert verdict.evidence == (f"{100 * ratio:.1f} of 100.0 GiB available",)
-    assert expected is Health.PASS or found.reason == "1.9 % of main memory is available, at least 2 % wanted"
+    assert expected is Health.PASS or found.reason == "1.9 % of main memory is available, at least 2 % required"
 
 
 def test_main_memory_that_reports_only_a_part_is_unknown() -> None:
@@ -441,7 +441,7 @@ def processes(seconds: float = 0.0, zombies: float = 0.0, name: str = "") -> Row
 
 
 def test_a_stuck_process_without_a_name_is_a_process() -> None:
-    assert processes(seconds=300.0).reason == "a process has not moved in the kernel for 300 s"
+    assert processes(seconds=300.0).reason == "a process: blocked in the kernel for 300 s"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_one_slow_gpu_is_named_with_its_place_its_price_and_why():
     assert guilty(verdict) == {"job/llama/rank/37"}
     message = verdict.summary()
     assert "job llama is 10 % slow; rank 37 = node n4 GPU 5, thermal throttle" in message
-    assert "evicting it wins back 8.9 GPU-hours an hour" in message
+    assert "evicting it saves 8.9 GPU-hours an hour" in message
 
 
 def test_whom_an_open_incident_explains_is_not_to_be_evicted():
@@ -127,7 +127,7 @@ def test_four_ranks_are_peers_enough():
 @pytest.mark.parametrize("world", [1, 2])
 def test_too_few_peers_is_unknown(world):
     verdict = CHECK(Ranks(world).look(jitter).window())
-    assert verdict.health is Health.UNKNOWN and "fewer than 3 ranks" in verdict.summary()
+    assert verdict.health is Health.UNKNOWN and "fewer than 3 comparable ranks" in verdict.summary()
 
 
 def test_where_waiting_is_not_distinguished_no_one_is_blamed():
@@ -205,7 +205,7 @@ def test_evidence_goes_back_twelve_looks():
 def test_what_would_be_won_is_reported_with_a_place_after_the_comma_below_ten():
     def won(world: int) -> str:
         ranks = Ranks(world).look(lambda rank: 1.2 if rank == 3 else 1.0, 6)
-        return CHECK(ranks.window()).summary().rpartition("wins back ")[2]
+        return CHECK(ranks.window()).summary().rpartition("saves ")[2]
 
     assert won(64) == "9.8 GPU-hours an hour"
     assert won(66) == "10 GPU-hours an hour"

@@ -30,10 +30,10 @@ def test_before_anything_is_usual_it_is_unknown():
 @pytest.mark.parametrize(
     ("part", "words", "owner"),
     [
-        ("data", "everyone waits for data", "storage"),
-        ("checkpoint", "everyone waits for checkpoints", "storage"),
-        ("wait", "everyone waits in communication", "network"),
-        ("own", "everyone computes longer", "facility"),
+        ("data", "all ranks wait for data", "storage"),
+        ("checkpoint", "all ranks wait for checkpoints", "storage"),
+        ("wait", "all ranks wait in communication", "network"),
+        ("own", "all ranks compute longer", "facility"),
     ],
 )
 def test_what_grew_says_what_everyone_waits_for(part, words, owner):
@@ -52,7 +52,7 @@ def test_what_most_gpus_have_in_common_is_reported_where_all_compute_longer():
 def test_one_slow_rank_is_not_everyone():
     reported = {**NOW, "job_wait_seconds": 0.58}
     verdict = CHECK(Ranks(16).look(lambda rank: 1.5 if rank == 3 else 1.0, **USUAL, **reported).window())
-    assert verdict.health is Health.PASS and "one is slow" in verdict.rows[0].reason
+    assert verdict.health is Health.PASS and "one rank is slow" in verdict.rows[0].reason
 
 
 def test_a_job_that_was_never_steady_is_not_called_slow():

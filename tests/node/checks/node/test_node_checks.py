@@ -221,9 +221,9 @@ def test_a_missing_pci_device_is_reported_without_saying_twice_where() -> None:
         node() | device("0000:02:00.0", "nic"),
     )
     (row,) = (row for row in verdict.rows if row.health is Health.FAIL)
-    assert row.reason == "the manifest lists it, and it is not there"
+    assert row.reason == "the manifest lists it, and it is missing"
     missing = ask(node_inventory.CHECK, eight(), node() | gpu(0))
-    assert "the manifest lists it at 0000:07:00.0, and it is not there" in [row.reason for row in missing.rows]
+    assert "the manifest lists it at 0000:07:00.0, and it is missing" in [row.reason for row in missing.rows]
 
 
 def test_parts_that_are_learned_from_a_manifest_are_not_compared_with_each_other() -> None:

@@ -51,7 +51,7 @@ def test_a_full_link_passes(role: str) -> None:
 def test_half_the_width_fails_from_one_look(role: str) -> None:
     verdict = ask(role, {WIDTH: 8.0}, seconds=0)
     assert (verdict.health, verdict.failure_class) == (Health.FAIL, FailureClass.SLOWDOWN)
-    assert "runs at x8, both ends can do x16" in verdict.summary()
+    assert "runs at x8, both ends support x16" in verdict.summary()
 
 
 def test_a_drive_or_a_plain_network_card_only_degrades() -> None:
@@ -71,7 +71,7 @@ def test_the_manifest_may_expect_less_or_more() -> None:
 def test_a_slow_network_card_counts_busy_or_not() -> None:
     verdict = ask("nic", {SPEED: 16e9}, seconds=0)
     assert verdict.health is Health.FAIL
-    assert "runs at 16 GT/s, both ends can do 32 GT/s" in verdict.summary()
+    assert "runs at 16 GT/s, both ends support 32 GT/s" in verdict.summary()
 
 
 def test_an_idle_gpu_may_lower_its_speed_and_it_is_reported() -> None:
@@ -242,7 +242,7 @@ def test_a_switch_port_is_judged_only_where_both_ends_are_known() -> None:
     history = reported({"pci_role": "bridge", WIDTH: 8.0, "pci_parent": ""})
     assert CHECK(history.window(0, CHECK.span)).health is Health.PASS
     alone = reported({"pci_role": "gpu", WIDTH: 8.0, "pci_parent": ""})
-    assert "GPU runs at x8, it can do x16" in CHECK(alone.window(0, CHECK.span)).summary()
+    assert "GPU runs at x8, it supports x16" in CHECK(alone.window(0, CHECK.span)).summary()
 
 
 def test_a_port_above_a_device_has_no_row_of_its_own() -> None:

@@ -38,7 +38,7 @@ def test_a_gpu_below_the_floor_of_its_model_fails_and_one_that_was_not_measured_
 def test_no_one_fails_for_a_peak_that_no_one_confirmed(monkeypatch) -> None:
     monkeypatch.setattr("tests.node.checks.probe.probe_tray.H100", "NVIDIA H100 NVL")
     verdict = probe_burn_in.CHECK(window(burned([300]), gpus=1))
-    assert healths(verdict) == [Health.PASS] and "no floor is known" in verdict.rows[0].reason
+    assert healths(verdict) == [Health.PASS] and "no minimum is known" in verdict.rows[0].reason
 
 
 def test_three_percent_below_its_peers_is_degraded_and_two_are_not() -> None:
@@ -181,7 +181,7 @@ def test_a_host_path_to_a_device_of_an_unknown_model_has_no_floor() -> None:
     found = {TO: 2.0, FROM: 2.0, "probe_host_copy_wrong": 0.0}
     row = one_row(probe_host_copy.CHECK(window({f"{NODE}/host_path/numa0-gpu0": found})))
     assert (row.health, row.limit) == (Health.PASS, None)
-    assert row.reason == "no floor is known for it: judged by its past and its peers only"
+    assert row.reason == "no minimum is known for it: compared with its own past and its peers only"
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_the_floor_is_of_bf16_alone_and_the_gravest_precision_is_reported() -> N
 
 def test_wrong_products_are_counted() -> None:
     row = one_row(probe_burn_in.CHECK(window({gpu(0): {BF16: 7e14, "probe_burn_in_wrong_steps": 3.0}}, gpus=1)))
-    assert (row.reason, row.value, row.limit) == ("3 matrix products came out wrong", 3.0, 0.0)
+    assert (row.reason, row.value, row.limit) == ("3 matrix products were wrong", 3.0, 0.0)
 
 
 def test_what_came_back_changed_is_corruption_on_every_path() -> None:
