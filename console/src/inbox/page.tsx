@@ -65,7 +65,7 @@ function Everything() {
   return (
     <View title="Inbox">
       <p class="faint">
-        What waits for a person, worst first: nodes without a repair step left, open incidents, jobs that died.
+        Items that need an operator, worst first: nodes whose repair steps all failed, open incidents, failed jobs.
         {hidden > 0 && ` ${hidden} muted or resolved: choose the state to see them.`}
       </p>
       {items.length === 0 ? (
