@@ -27,7 +27,7 @@ def audit(
         typer.echo(json.dumps(found))
         return
     times = fleet_clock(client)
-    rows = table("when", "who", "role", "asked for", "of", "outcome", "why")
+    rows = table("when", "who", "role", "request", "of", "outcome", "why")
     for entry in reversed(found["entries"]):
         cells = (entry["who"], entry["role"], entry["verb"], entry["target"], entry["outcome"], entry["reason"])
         rows.add_row(clock(times.at(entry["at"])), *(plain(cell) for cell in cells))

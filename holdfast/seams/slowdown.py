@@ -18,7 +18,7 @@ MUCH_SLOWER = 0.5  # of a step: no stretch of other data
 MUCH_SLOWER_FOR_SECONDS = 300.0
 LEAST_LOST_SECONDS = 90.0  # of the job's time: less is not worth an operator's
 UNEXPLAINED = 0.7  # raw: that it is slow is measured, why is not known
-AT_TIMES = ", in the mean: it comes and goes"
+AT_TIMES = ", on average: it is intermittent"
 PARTS = 4  # of the time that a small slowdown lasts: each is slow
 SPREADS = 5.0  # of a median of so many steps
 LEAST_READINGS = 8
@@ -91,7 +91,7 @@ def _finding(scene: Scene, sign: Symptom, how: str = "") -> Finding:
     evidence = (
         f"{sign.subject} takes {100 * (sign.now / sign.before - 1):.0f} % longer for a step"
         f" ({sign.before:.3g} s before, {sign.now:.3g} s now), for {(scene.now - sign.since) / 60:.0f} min{how}",
-        "ruled out, measured and as ever: " + (", ".join(well) if well else "nothing, for nothing else is measured"),
+        "ruled out, measured and normal: " + (", ".join(well) if well else "nothing, because nothing else is measured"),
     )
     return Finding(
         cause=sign.subject,

@@ -71,7 +71,7 @@ def warms(scene: Scene, candidate: CauseCandidate, nodes: Collection[Subject], e
     still = [node for node in seen - scene.drawing_less - hotter if not _warmed(scene, node, candidate)]
     if still:
         weight = AGAINST_STILL * len(still) / len(seen)
-        candidate.doubt(weight, f"{len(still)} of {len(seen)} working nodes it cools are well")
+        candidate.doubt(weight, f"{len(still)} of {len(seen)} working nodes that it cools are normal")
     return part
 
 

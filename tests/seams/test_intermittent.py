@@ -34,7 +34,7 @@ def test_a_link_that_is_bad_for_a_minute_in_five_is_named(world: Any) -> None:
     _comes_and_goes(world, 4)
     cause = world.tables[BANDWIDTH].subjects[0]
     (one,) = [one for one in world.explain() if one.cause == cause]
-    assert one.evidence[0].startswith("it comes and goes: 4 times")
+    assert one.evidence[0].startswith("it is intermittent: 4 times")
     assert one.raw <= 0.9
 
 

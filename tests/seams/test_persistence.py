@@ -137,7 +137,7 @@ def test_a_victim_that_an_earlier_evaluation_named_stays_one() -> None:
 def test_episodes_are_in_the_evidence() -> None:
     watch = FindingMemory()
     message = [watch.take([FLOW] if number % 5 == 0 else [], GRAPH, 60.0 * number) for number in range(12)]
-    assert "it comes and goes: 3 times since it was first seen" in message[10][0].evidence
+    assert "it is intermittent: 3 times since it was first seen" in message[10][0].evidence
     assert message[10][0].since == 0.0
 
 

@@ -60,7 +60,7 @@ def _for_a_while(first: int, last: int, by: float) -> Make:
         ("it begins to get more", of(SLOW, change(SHARE, by=0.021, at=237)), 2.5 - 3.5),
         ("for too short to tell", of(SLOW, change(SHARE, by=0.021, at=239)), 2.5 + 0.5),
         ("hardly more", of(SLOW, change(SHARE, by=0.019, at=237)), 2.5 + 0.5),
-        ("the links it crosses are well", of(SLOW, _crosses), 2.5 + 0.5 + 0.5),
+        ("the links that it crosses are normal", of(SLOW, _crosses), 2.5 + 0.5 + 0.5),
         ("one of them is crowded", of(SLOW, _crosses, change(CONGESTION, "link/leaf1-spine1", by=0.06)), 2.5 + 0.5 - 5),
         ("one of them counts errors", of(SLOW, _crosses, change("link_errors_per_second", "link/leaf1-spine1", by=1.0)), 2.5 + 0.5 - 5),
         ("one of them carries less", of(SLOW, _crosses, change("link_bandwidth_bytes_per_second", "link/leaf1-spine1", times=0.9)), 2.5 + 0.5 - 5),

@@ -76,7 +76,7 @@ def test_a_congested_uplink_and_a_slow_rank_slow_the_same_job_and_are_distinguis
     slow.slow_job()
     (finding,) = slow.explain()
     assert (finding.cause, finding.kind) == ("job/llama/rank/7", "job.rank_slow")
-    assert any("GPU clocks and warms as ever" in words for words in finding.evidence)
+    assert any("clock and temperature of its GPU are normal" in words for words in finding.evidence)
 
 
 def test_traffic_that_moved_to_one_uplink_is_routing(world: Any) -> None:

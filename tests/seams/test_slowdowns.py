@@ -77,7 +77,7 @@ ALL = ["accelerators", "cooling", "fabric", "power", "serving", "storage"]
 def test_what_is_ruled_out(quiet: Any, why: str, make: Make, well: list[str]) -> None:
     of(LONGER, without(MADE), make)(quiet)
     (one,) = roots(quiet.scene, [])
-    assert one.evidence[1] == "ruled out, measured and as ever: " + ", ".join(well), why
+    assert one.evidence[1] == "ruled out, measured and normal: " + ", ".join(well), why
     assert one.evidence[0] == f"{JOB} takes 20 % longer for a step (5 s before, 6 s now), for 20 min"
     assert (one.owners, one.path, [sign.subject for sign in one.symptoms]) == (("training",), (JOB,), [JOB])
 
@@ -184,4 +184,4 @@ def test_a_job_that_is_slow_again_and_again(
         quiet.tables[STEP].values[:, begin : begin + 12] *= share
     said = [one for one in quiet.explain() if one.kind == "job.slowdown"]
     assert [one.cause for one in said] == ([JOB] if found else []), why
-    assert all("it comes and goes" in one.evidence[0] for one in said)
+    assert all("it is intermittent" in one.evidence[0] for one in said)

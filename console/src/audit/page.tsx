@@ -46,7 +46,7 @@ function Entries() {
   return (
     <View title="Audit" what="The audit log" trouble={trouble}>
       <p class="faint">
-        What people and programs asked for in the last {DAYS} days, refused requests too; the newest 1,000. <CopyCommand text="holdfast audit" />
+        Requests of people and programs in the last {DAYS} days, including refused ones; the newest 1,000. <CopyCommand text="holdfast audit" />
       </p>
       {!value && !trouble && <p class="empty">Loading …</p>}
       {value && entries.length === 0 && <p class="empty">No request yet.</p>}

@@ -45,7 +45,7 @@ def show(
     wanted: Id,
     markdown: Annotated[bool, typer.Option("--markdown", help="As a post-mortem, with charts in text.")] = False,
     into: Annotated[
-        str, typer.Option("--into", help="Write the post-mortem into this new folder, its charts as SVG beside it.")
+        str, typer.Option("--into", help="Write the post-mortem into this new folder, with its charts as SVG.")
     ] = "",
     url: Url = "",
     token: Token = "",

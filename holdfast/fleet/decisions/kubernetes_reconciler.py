@@ -133,7 +133,7 @@ def _reminder(
         reason = f"{state.stage.value}, but Kubernetes shows it without {UNTESTED}"
         return Action(node=node.name, verb=Verb.CORDON, reason=reason, at=now)
     if node.note and not node.unschedulable:
-        reason = "our cordon was lifted by hand; the taint stays"
+        reason = "our cordon was removed by hand; the taint stays"
         return Action(node=node.name, verb=Verb.CORDON, reason=reason, at=now)
     evict_at = policy.evict_at(state.since)
     if pods and all(pod.gang in ending for pod in pods):  # one restart of the gang, not one per draining node

@@ -122,7 +122,7 @@ class Timers:
         if node.stage in EVALUATED_STAGES and (failing := state.failing(name)) is not None:
             return state.failed(name, failing, now)
         if node.stage in IDLE and node.tested_suite != (suite := state.policy.of(node.pool).suite):
-            reason = f"tested by suite {node.tested_suite}, but suite {suite} is asked for"
+            reason = f"tested by suite {node.tested_suite}, but suite {suite} is required"
             return state.step(name, NodeEvent(kind=_H.RETEST, reason=reason), now)
         return []
 
@@ -152,7 +152,7 @@ class Timers:
         """A test without an answer is unknown; an agent that is silent was not even asked."""
         budget = self._state.policy.of(node.pool).suite_seconds
         if node.held and now - node.held_since >= HELD_RETEST_SECONDS and node.asked_at is None:
-            return self._state.step(node.name, NodeEvent(kind=_H.RETEST, reason="held for long; tried again"), now)
+            return self._state.step(node.name, NodeEvent(kind=_H.RETEST, reason="held for long; tested again"), now)
         if node.asked_at is None or now - node.asked_at <= budget:
             return []
         if self._silent(node.name, now) and not self._lost(node, now):

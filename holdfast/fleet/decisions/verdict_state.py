@@ -202,7 +202,7 @@ class VerdictState:
         untested = node.stage in IDLE and node.tested_at is None
         if not (waits or untested) or self.guards.failing_by(name) is not None:
             return []
-        return self.step(name, NodeEvent(kind=_H.RETEST, reason="its checks are well again"), now)
+        return self.step(name, NodeEvent(kind=_H.RETEST, reason="its checks pass again"), now)
 
     def tested(self, name: str, outcome: OrderOutcome, now: float) -> list[LifecycleStep]:
         """What a full test found."""
@@ -215,7 +215,7 @@ class VerdictState:
         cause, reason = outcome.cause, outcome.reason
         if kind is _H.TEST_PASSED and outcome.suite not in ("", own.suite):
             kind, cause = _H.TEST_UNKNOWN, "suite"
-            reason = f"suite {outcome.suite} ran, suite {own.suite} is asked for; [agent] suite names what a node runs"
+            reason = f"suite {outcome.suite} ran, suite {own.suite} is required; [agent] suite names what a node runs"
         if kind is _H.TEST_PASSED and (failing := self.failing(name)) is not None:
             kind, cause, reason = _H.TEST_FAILED, failing.check, f"passed, but {failing.check} fails: {failing.reason}"
         event = NodeEvent(

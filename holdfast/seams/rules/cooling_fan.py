@@ -43,7 +43,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
         far = weigh.fall(sign) >= HALF
         one.speaks(3.0 if far else 2.0, weigh.moved_text(sign))
         if _rests(scene, node, slower):
-            one.doubt(3.0, "its GPUs have less to do: fans may rest then, and others' do")
+            one.doubt(3.0, "its GPUs have less load: fans may stop then, and those of other nodes do")
         elif _cooler(scene, node):
             one.doubt(3.0, "its GPUs are cooler than before: fans may turn slower then")
         weigh.warms(scene, one, [node], expected=far)
@@ -117,16 +117,16 @@ def _inferred(scene: Scene, node: Subject) -> CauseCandidate:
     _not_the_rack(scene, one, node, 2.0)
     rise, others = weigh.unexplained_rise(scene, [node]), weigh.unexplained_rise(scene, scene.loaded - {node})
     if rise is not None and (rise < LEAST_RISE_CELSIUS or (others or 0.0) >= AS_OTHERS * rise):
-        one.doubt(3.0, "it is little warmer, or the other nodes are warmer too")
+        one.doubt(3.0, "it is only slightly warmer, or the other nodes are warmer too")
     return one
 
 
 def _not_the_rack(scene: Scene, one: CauseCandidate, node: Subject, against: float) -> None:
     racks = {edge.source for edge in scene.topology.sources.get(node, ()) if edge.kind == "cools"}
     if any(rack in scene.fell(RACK_FLOW) for rack in racks):
-        one.doubt(against, "the coolant of its rack flows slower")
+        one.doubt(against, "the coolant of its rack flows more slowly")
     elif racks & scene.seen(RACK_FLOW):
-        one.speaks(1.0, "the coolant of its rack flows as ever")
+        one.speaks(1.0, "the coolant of its rack flows normally")
 
 
 def _alone(scene: Scene, node: Subject) -> bool:
@@ -140,7 +140,7 @@ def _alone(scene: Scene, node: Subject) -> bool:
 
 SEAM = Seam(
     name="cooling.fan",
-    asks="Do the fans of a node fail, so that its GPUs get hot while its rack's coolant is as ever?",
+    asks="Do the fans of a node fail, so that its GPUs get hot while the coolant of its rack is normal?",
     kinds=("cooling.fan", "sensor.absurd"),
     reads=(FAN, RACK_FLOW, HEAT, "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),

@@ -38,14 +38,14 @@ def _flow(scene: Scene, cdu: Subject) -> CauseCandidate:
     one.speaks(2.5, weigh.moved_text(sign, " l/min"))
     seen = scene.seen(RACK_FLOW) & _racks(scene, cdu)
     if cdu in scene.rose(PRESSURE):
-        one.doubt(3.0, "its pressure rose: something behind it is shut, it does not push less")
+        one.doubt(3.0, "its pressure rose: something behind it is closed, the unit does not pump less")
     elif cdu in scene.fell(PRESSURE):
         one.speaks(0.5, weigh.moved_text(scene.moved(PRESSURE)[cdu], " Pa"))
     confirmed = weigh.companions(one, "flow into its racks", scene.fell(RACK_FLOW), seen)
     nodes = scene.nodes_under(cdu, COOLS)
     hotter = weigh.warms(scene, one, nodes, weigh.fall(sign) >= WARMS_FROM and not confirmed)
     if weigh.follows_load(scene, nodes, weigh.fall(sign)):
-        one.doubt(5.0, "the load that it cools fell as much and no GPU is slowed: its control asks for less")
+        one.doubt(5.0, "the load that it cools fell as much and no GPU is slowed: its control reduces the flow")
         one.most = EVERY_DAY
     elif not hotter:
         _asked_for_less(scene, one, sign)
@@ -57,9 +57,9 @@ def _asked_for_less(scene: Scene, one: CauseCandidate, sign: Symptom) -> None:
     nodes, lost = scene.nodes_under(sign.subject, COOLS), weigh.fall(sign)
     rise = weigh.unexplained_rise(scene, nodes)
     if (heat := _heat_carried(scene, sign.subject)) is not None and 1 - heat >= weigh.AS_MUCH * lost:
-        one.doubt(5.0, "its return is no warmer: it carries less heat away because less is made")
+        one.doubt(5.0, "its return is not warmer: it removes less heat because less is produced")
     elif lost < WARMS_FROM and (rise is None or rise < weigh.LEAST_RISE_CELSIUS):
-        one.doubt(4.0, "no GPU that it cools is warmer: its control may ask for less")
+        one.doubt(4.0, "no GPU that it cools is warmer: its control may reduce the flow")
         one.most = EVERY_DAY
 
 
@@ -83,7 +83,7 @@ def _supply(scene: Scene, cdu: Subject) -> CauseCandidate:
     rooms = [scene.rose(AMBIENT)[up] for up in scene.topology.up(cdu, ("cools",)) if up in scene.rose(AMBIENT)]
     if rooms:
         follows = any(room.now - room.before >= sign.now - sign.before for room in rooms)
-        one.doubt(5.0 if follows else 1.0, "the room it gives its heat to is warmer too")
+        one.doubt(5.0 if follows else 1.0, "the room that takes its heat is warmer too")
     if cdu in scene.fell(FLOW):
         one.doubt(1.5, "its flow fell as well")
     return one

@@ -38,7 +38,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
             one.most = EVERY_DAY
         room = scene.rose(AMBIENT).get(parent)
         if room is not None and room.now - room.before >= max(sign.now - sign.before for sign in signs):
-            one.doubt(5.0, "the room they give their heat to is warmer by as much")
+            one.doubt(5.0, "the room that takes their heat is warmer by as much")
         yield one
 
 

@@ -40,15 +40,15 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
     siblings = _siblings(scene, rack) & scene.seen(FLOW)
     fallen = [other for other in siblings if other in scene.fell(FLOW) or _falling(scene, other, weigh.fall(sign))]
     if siblings and len(fallen) >= 0.5 * len(siblings):
-        one.doubt(3.0, f"{len(fallen)} of {len(siblings)} racks beside it lost flow too")
+        one.doubt(3.0, f"{len(fallen)} of {len(siblings)} neighbouring racks lost flow too")
         behind = {node for other in {rack, *siblings} for node in scene.nodes_under(other, COOLS)}
         if weigh.follows_load(scene, behind, weigh.fall(sign)):
             one.most = EVERY_DAY
     elif siblings:
-        one.speaks(1.0, f"flow is as ever in {len(siblings) - len(fallen)} of {len(siblings)} racks beside it")
+        one.speaks(1.0, f"flow is normal in {len(siblings) - len(fallen)} of {len(siblings)} neighbouring racks")
     units = [place for place in scene.topology.up(rack, ("cools",)) if place.startswith("cdu/")]
     if any(unit in scene.fell(PRESSURE) for unit in units):
-        one.doubt(3.0, "its unit pushes less: the pressure fell")
+        one.doubt(3.0, "its unit delivers less: the pressure fell")
     elif any(unit in scene.rose(PRESSURE) for unit in units):
         one.speaks(1.0, "the pressure of its unit rose")
     nodes = scene.nodes_under(rack, COOLS)
@@ -57,13 +57,13 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
     hotter = weigh.warms(scene, one, nodes, weigh.fall(sign) >= WARMS_FROM)
     rise = weigh.unexplained_rise(scene, nodes)
     if weigh.follows_load(scene, nodes, weigh.fall(sign)):
-        one.doubt(5.0, "the load that it cools fell as much and no GPU is slowed: its valve lets less through")
+        one.doubt(5.0, "the load that it cools fell as much and no GPU is slowed: its valve reduces the flow")
         one.most = EVERY_DAY
     elif not confirmed and not (hotter >= weigh.FEW and _in_time(scene, sign, nodes)):
         one.most = EVERY_DAY
         one.unknown.append(f"{rack}: nothing but its flow meter shows it")
     if not hotter and weigh.fall(sign) < WARMS_FROM and rise is not None and rise < weigh.LEAST_RISE_CELSIUS:
-        one.doubt(4.0, "no GPU that it cools is warmer: its valve may let less through")
+        one.doubt(4.0, "no GPU that it cools is warmer: its valve may reduce the flow")
     return one
 
 
@@ -91,17 +91,17 @@ def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
     siblings = _siblings(scene, rack)
     warming = [sister for sister in sorted(siblings) if _rise(scene, sister) >= BEGINS * _rise(scene, rack)]
     if siblings & _hot_racks(scene):
-        one.doubt(3.0, "racks beside it are hot too")
+        one.doubt(3.0, "neighbouring racks are hot too")
     elif warming:
         # Racks of one unit do not warm at the same speed: the first hot one is not the cause.
-        one.doubt(3.0, f"{warming[0]} beside it has begun to warm too")
+        one.doubt(3.0, f"{warming[0]} next to it is getting warmer too")
     else:
-        one.speaks(1.0, "the racks beside it are not hotter")
+        one.speaks(1.0, "the neighbouring racks are not hotter")
     if any(node in scene.fell(FAN) for node in nodes):
-        one.doubt(3.0, "fans of its nodes turn slower")
+        one.doubt(3.0, "fans of its nodes turn more slowly")
     rise, others = weigh.unexplained_rise(scene, nodes), weigh.unexplained_rise(scene, scene.loaded - nodes)
     if rise is not None and (rise < LEAST_RISE_CELSIUS or (others or 0.0) >= BEGINS * rise):
-        one.doubt(3.0, "it is little warmer than its power explains, or the other nodes are warmer too")
+        one.doubt(3.0, "it is only slightly warmer than its power explains, or the other nodes are warmer too")
     for unit in (place for place in scene.topology.up(rack, ("cools",)) if place in scene.fell(UNIT_FLOW)):
         if weigh.follows_load(scene, scene.nodes_under(unit, COOLS), weigh.fall(scene.fell(UNIT_FLOW)[unit])):
             one.doubt(3.0, f"{unit} delivers less because the load behind it fell")
@@ -152,7 +152,7 @@ def _hot_racks(scene: Scene) -> set[Subject]:
 
 SEAM = Seam(
     name="cooling.rack",
-    asks="Is the loop of one rack blocked, while its unit and the racks beside it are well?",
+    asks="Is the loop of one rack blocked, while its unit and the neighbouring racks are normal?",
     kinds=("cooling.rack_blocked",),
     reads=(FLOW, UNIT_FLOW, FAN, PRESSURE, "gpu_temperature_celsius", "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),

@@ -63,11 +63,11 @@ def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> CauseCandidate:
     if node in scene.slow_clocks:
         one.doubt(2.0, "the other GPUs of its node are slow too")
     else:
-        one.speaks(1.0, "the other GPUs of its node are as fast as ever")
+        one.speaks(1.0, "the other GPUs of its node are as fast as usual")
     if gpu in scene.moved(HEAT):
         one.doubt(1.0, "it is hotter than before")
     if _at_its_limit(scene, gpu):
-        one.doubt(4.0, "it is as hot as GPUs get here: it slows down to stay so")
+        one.doubt(4.0, "it is at the temperature limit, so it slows down")
         one.most = TO_BE_SEEN
     ranks = [place for place in scene.down(gpu, CARRIES) if place in scene.rose(COMPUTE)]
     if ranks:
@@ -115,7 +115,7 @@ def _node(
     if len(ill) >= MOST * len(signs):
         one.doubt(3.0, f"{ill[0]} and others of its GPUs are slow or hot")
     else:
-        one.speaks(1.0, "its GPUs clock and warm as ever")
+        one.speaks(1.0, "clocks and temperatures of its GPUs are normal")
     return one
 
 
@@ -133,7 +133,7 @@ def _rank(scene: Scene, sign: Symptom, slow: dict[Subject, Symptom]) -> CauseCan
     if ill:
         one.doubt(3.0, f"{ill[0]}, on which it runs, is slow or hot")
     elif set(_gpus(scene, rank)) & scene.seen(CLOCK):
-        one.speaks(1.5, "its GPU clocks and warms as ever")
+        one.speaks(1.5, "clock and temperature of its GPU are normal")
         if scene.now - sign.since < GPU_SHOWS_SECONDS:
             one.most = TO_BE_SEEN
     else:
@@ -179,7 +179,7 @@ def _ranks(scene: Scene, job: Subject) -> int:
 
 SEAM = Seam(
     name="device.slow",
-    asks="Is one GPU, one node or one rank slow by itself and holds up its job, with nothing shared to blame?",
+    asks="Is one GPU, one node or one rank slow by itself, so that it delays its job, with no shared cause?",
     kinds=("gpu.slow", "node.slow", "job.rank_slow"),
     reads=(CLOCK, HEAT, COMPUTE, DATA, STEP),
     domains=("accelerators", "runtime"),

@@ -37,7 +37,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for link, sign in able.items():
         one = _crowd(scene, links, link, [sign], moved)
         if any(spine in whole for spine in links.switches_of.get(link, ())):
-            one.doubt(3.0, "the other links of its spine are crowded too")
+            one.doubt(3.0, "the other links of its spine are congested too")
         yield one
 
 
@@ -58,7 +58,7 @@ def _crowd(
     ends = links.switches_of.get(place, [])
     first = min(sign.since for sign in signs)
     if scene.now - first < YOUNG_SECONDS and any(_rerouted(scene, leaf, first) for leaf in ends):
-        one.doubt(4.0, "its leaf's routes have just changed: whether traffic grew or moved is to be seen")
+        one.doubt(4.0, "its leaf's routes have just changed: whether traffic grew or moved is not known yet")
     if any(leaf in moved for leaf in ends):
         one.doubt(3.0, "the other links of its leaf carry less: traffic moved, it did not grow")
     return one
@@ -66,7 +66,7 @@ def _crowd(
 
 def _routing(scene: Scene, links: Links, leaf: Subject, signs: list[Symptom], fewer: list[Subject]) -> CauseCandidate:
     one = _candidate(scene, links, leaf, "fabric.routing", signs)
-    one.speaks(2.5, f"{len(signs)} links of {leaf} are crowded while {len(fewer)} carry less than before")
+    one.speaks(2.5, f"{len(signs)} links of {leaf} are congested while {len(fewer)} carry less than before")
     first = min(sign.since for sign in signs)
     near = _rerouted(scene, leaf, first)
     if near:
@@ -122,7 +122,7 @@ def _candidate(scene: Scene, links: Links, cause: Subject, kind: str, signs: lis
 
 SEAM = Seam(
     name="fabric.load",
-    asks="Is the fabric crowded though every link is able: foreign traffic, or routes that became unequal?",
+    asks="Is the fabric congested although every link works: other traffic, or routes that became unequal?",
     kinds=("fabric.congestion", "fabric.routing"),
     reads=(CONGESTION, USE, BANDWIDTH, ERRORS, "job_collective_seconds", "pool_transfer_seconds"),
     domains=("fabric", "runtime", "serving"),

@@ -39,7 +39,7 @@ def _switch(scene: Scene, switch: Subject, hit: list[Symptom], count: int, other
     one.speaks(3.0, f"{len(hit)} of {count} ports on {switch} wait or carry less")
     bad, seen = others
     if seen and bad <= FEW * seen:
-        one.speaks(1.5, f"{seen - bad} of {seen} ports elsewhere are well")
+        one.speaks(1.5, f"{seen - bad} of {seen} ports elsewhere are normal")
     elif seen:
         one.doubt(2.0, f"{bad} of {seen} ports elsewhere wait too")
     return one
@@ -61,7 +61,7 @@ def _others(bad: dict[Subject, Symptom], seen: set[Subject], mine: set[Subject])
 
 SEAM = Seam(
     name="fabric.rail",
-    asks="Is one rail bad: the same port of every node, while their other ports are well?",
+    asks="Is one rail bad: the same port of every node, while their other ports are normal?",
     kinds=("fabric.rail",),
     reads=(WAIT, ABLE, "job_collective_seconds"),
     domains=("fabric", "runtime"),

@@ -37,7 +37,7 @@ def _link(scene: Scene, links: Links, link: Subject, signs: list[Symptom], whole
         one.doubt(3.0, f"the other links of {mine[0]} are bad too")
     else:
         well = len(links.beside(link)) - sum(1 for other in links.beside(link) if other in links.broken)
-        one.speaks(1.0, f"{well} links of the same switches are well")
+        one.speaks(1.0, f"{well} links of the same switches are normal")
     return one
 
 

@@ -45,16 +45,16 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandid
     longer, others = sign.now / sign.before, _busier(scene, path)
     asked = _asked(scene, path)
     if (longer - 1) * AS_OTHERS <= others - 1 or longer / others < 1 + signals()[TRANSFER].least_ratio:
-        one.doubt(5.0, "the paths beside it take longer too: it is a busy hour")
+        one.doubt(5.0, "the other paths take longer too: all are busy")
     elif asked > 1 and longer <= asked**MOST_QUEUE:
         one.doubt(5.0, f"it gets {asked:.2g} times as many requests as before")
     if path not in scene.seen(RATE) and not [other for other in scene.seen(TRANSFER) if other != path]:
         one.most = WITHOUT_DEMAND
-        one.unknown.append(f"{path}: how many requests it gets is not measured, and no path beside it shows it")
+        one.unknown.append(f"{path}: how many requests it gets is not measured, and no other path shows it")
     if more and longer <= max(1.0, _share_grew(scene, path)) ** MOST_QUEUE * (1 + signals()[TRANSFER].least_ratio):
         one.doubt(3.5, "it gets a larger share of the requests than before")
     elif path in scene.seen(SHARE) and not more:
-        one.speaks(0.5, "its share of the requests is as ever")
+        one.speaks(0.5, "its share of the requests is unchanged")
     _look_below(scene, one, path)
     return one
 
@@ -98,7 +98,7 @@ def _look_below(scene: Scene, one: CauseCandidate, path: Subject) -> None:
     if ill:
         one.doubt(5.0, f"{ill[0]}, which it crosses, is bad itself")
     elif links:
-        one.speaks(0.5, f"the {len(links)} links it crosses are well")
+        one.speaks(0.5, f"the {len(links)} links that it crosses are normal")
     nodes = [place for place in below if place in scene.slow_clocks or place in scene.hot]
     if nodes:
         one.doubt(2.0, f"{nodes[0]} is slow or hot itself")
@@ -138,7 +138,7 @@ def _candidate(scene: Scene, path: Subject, kind: str, signs: list[Symptom]) -> 
 
 SEAM = Seam(
     name="pools.path",
-    asks="Does one path between pools stall while every device looks well, or does the router send it too much?",
+    asks="Does one path between pools stall while every device is normal, or does the router send it too much?",
     kinds=("pools.path", "pools.imbalance"),
     reads=(TRANSFER, SHARE, RATE, STALL, LATENCY, CONGESTION, BANDWIDTH, "gpu_clock_sm_hertz"),
     domains=("serving", "fabric", "accelerators"),

@@ -52,7 +52,7 @@ def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], reporte
     if reported is not None:
         one.speaks(2.0, weigh.moved_text(reported, " W"))
     if place.startswith("feed/") and reported is None:
-        one.doubt(1.0, "nothing tells that feed from the others behind the same racks")
+        one.doubt(1.0, "nothing distinguishes that feed from the others of the same racks")
     elif reported is None and any(up in scene.fell(HEALTHY) for up in scene.topology.up(place, ("powers",))):
         one.doubt(4.0, "a supply that it hangs on has failed: what is left holds it back")
     hot = [sign for sign in signs if (whole_of(sign.subject) or sign.subject) in scene.hot]

@@ -62,7 +62,7 @@ def _candidate(scene: Scene, cause: Subject, kind: str, signs: list[Symptom]) ->
 
 SEAM = Seam(
     name="power.supply",
-    asks="Is a feed or a power supply gone, so that what is left cannot carry the racks behind it?",
+    asks="Did a feed or a power supply fail, so that the rest cannot carry the racks behind it?",
     kinds=("power.feed_lost", "power.psu"),
     reads=(VOLTS, HEALTHY, OUTPUT, "gpu_clock_sm_hertz", "job_step_seconds"),
     domains=("power", "accelerators", "runtime"),

@@ -59,9 +59,7 @@ def _judge(scene: Scene, job: Subject, interval: float, takes: float, written: b
     )
     one.speaks(0.5, f"a checkpoint takes {takes:.0f} s and the job dies every {mtbf:.0f} s ({how})")
     if not written:
-        one.unknown.append(
-            f"{job}: how long a checkpoint takes, for it has not come to write one; {takes:.0f} s is taken"
-        )
+        one.unknown.append(f"{job}: how long a checkpoint takes: it has not written one yet; {takes:.0f} s is assumed")
     if job in scene.moved(INTERVAL):
         one.speaks(2.0, weigh.moved_text(scene.moved(INTERVAL)[job], " s"))
     yield one

@@ -181,7 +181,7 @@ def _silent_jobs(scene: Scene) -> list[Lie]:
 
 SEAM = Seam(
     name="sensor.broken",
-    asks="Does an instrument stick, vanish, or say what cannot be, alone or with its whole domain?",
+    asks="Is an instrument stuck, lost or impossible, alone or with its whole domain?",
     kinds=("sensor.stuck", "sensor.absurd", "sensor.lost", "sensor.clock"),
     reads=(),
     domains=("cooling", "power", "accelerators"),

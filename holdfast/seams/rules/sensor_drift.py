@@ -128,7 +128,7 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Cause
         if same and least < 2 * _coarseness(scene, signal, who(scene, sign.subject)):
             continue  # too coarse to have shown it
         if not same or abs(sign.now - sign.before) >= _least(signal, change):
-            reported.append(f"{signal} of {change.seen} beside it is as ever")
+            reported.append(f"{signal} of {change.seen} next to it is unchanged")
             steady.add(signal)
     if not reported or (sign.signal in OF_LOAD and not OF_LOAD[sign.signal] & steady):
         return None
@@ -284,7 +284,7 @@ WITNESSES: dict[str, tuple[Witness, ...]] = {
 
 SEAM = Seam(
     name="sensor.drift",
-    asks="Does an instrument wander off alone, while all that should move with it stays where it was?",
+    asks="Does an instrument drift alone, while everything that should move with it stays constant?",
     kinds=("sensor.drift",),
     reads=tuple(WITNESSES),
     domains=("cooling", "power", "accelerators"),

@@ -42,7 +42,7 @@ def _compare(one: CauseCandidate, version: str, hits: dict[str, list[Event]]) ->
     """What speaks for another cause of the same failures: one node alone, or another version that they all have."""
     mine = hits[version]
     if len({_node(event) for event in mine}) == 1:
-        one.doubt(3.0, "they are all of one node, which may be ill by itself")
+        one.doubt(3.0, "they are all of one node, which may be faulty itself")
     for other, theirs in hits.items():
         if other != version and len(theirs) >= len(mine) and all(event in theirs for event in mine):
             one.doubt(3.0, f"all of them have {other} too")
@@ -91,7 +91,7 @@ def _at_least(hits: int, trials: int, share: float) -> float:
 
 SEAM = Seam(
     name="software.rollout",
-    asks="Do the nodes that got a new driver, firmware or image fail, and those that did not, not?",
+    asks="Do nodes with a new driver, firmware or image fail, while nodes without it do not?",
     kinds=("software.rollout",),
     reads=(),
     domains=("software", "accelerators", "runtime"),

@@ -38,7 +38,7 @@ def _metadata(scene: Scene, place: Subject, sign: Symptom) -> CauseCandidate:
     one.speaks(3.0, weigh.moved_text(sign, " s"))
     if sign.now >= FAR * sign.before:
         one.proven = True
-        one.speaks(1.0, "every operation on names takes five times as long or more")
+        one.speaks(1.0, "every metadata operation takes five times as long or more")
     if not _jobs(scene, one, place) and not one.proven:
         one.most = UNPROVEN
     return one
@@ -72,12 +72,12 @@ def _jobs(scene: Scene, one: CauseCandidate, place: Subject) -> bool:
     waits = scene.rose(LATENCY).get(place)
     spared = [job for job in sorted(writers - set(slower)) if _wrote_since(scene, job, one.since)]
     if slower and spared:
-        one.doubt(6.0, f"{spared[0]} writes to it as fast as ever: the limit is {slower[0]}'s own")
+        one.doubt(6.0, f"{spared[0]} writes to it as fast as usual: the limit is in {slower[0]} itself")
     elif slower and one.kind == "storage.write_slow" and waits is None and place in scene.seen(LATENCY):
-        one.doubt(6.0, "it answers as fast as ever: what the job may write, or has to write, changed")
+        one.doubt(6.0, "it answers as fast as usual: the job's quota or its amount of data changed")
     elif slower and one.kind == "storage.write_slow" and waits is None and len(slower) == 1:
         one.most = min(one.most, ONE_JOB)
-        one.unknown.append(f"{place}: its latency is not measured, and one job alone cannot tell it from a quota")
+        one.unknown.append(f"{place}: its latency is not measured, and one job alone does not exclude a quota")
     if few:
         one.doubt(3.0, f"only the ranks on {', '.join(sorted(few))} took so long")
     elif slower:
@@ -101,7 +101,7 @@ def _candidate(scene: Scene, place: Subject, kind: str, signs: list[Symptom]) ->
 
 SEAM = Seam(
     name="storage.service",
-    asks="Is storage slow for everybody, in data or in metadata, so that checkpoints take longer?",
+    asks="Is storage slow for all clients, in data or in metadata, so that checkpoints take longer?",
     kinds=("storage.write_slow", "storage.metadata"),
     reads=(WRITE, LATENCY, METADATA, CHECKPOINT),
     domains=("storage", "runtime"),

@@ -67,7 +67,7 @@ def node_of_rank(scene: Scene, rank: Subject) -> Subject:
 
 SEAM = Seam(
     name="storage.writer",
-    asks="Does one node hold up a checkpoint that all others have long written, while storage is well?",
+    asks="Does one node delay a checkpoint that all others have written, while storage is normal?",
     kinds=("storage.one_writer",),
     reads=(WROTE, CHECKPOINT, "storage_latency_seconds"),
     domains=("runtime", "storage"),

@@ -120,7 +120,7 @@ def test_a_pass_of_another_suite_than_the_one_asked_for_is_none_and_soon_a_perso
         assert site.stage("n1") is Stage.TESTING
         site.test("n1")
     assert site.stage("n1") is Stage.QUARANTINED and site.verbs("n1")[-1] is Verb.TICKET
-    assert "suite 1 ran, suite 2026-11 is asked for" in site.fleet.nodes["n1"].reason
+    assert "suite 1 ran, suite 2026-11 is required" in site.fleet.nodes["n1"].reason
 
 
 def test_an_operators_quarantine_is_not_climbed_out_of_by_the_machine() -> None:

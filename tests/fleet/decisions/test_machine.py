@@ -92,7 +92,7 @@ def test_a_pass_of_an_old_suite_does_not_count() -> None:
     node, done = walk(H.ENROLLED, NodeEvent(kind=H.TEST_PASSED, suite="0"))
     assert (node.stage, node.tested_at, done[-1]) == (Stage.TESTING, None, Verb.RETEST)
     _, _, words = at(Stage.TESTING, H.TEST_PASSED, event={"suite": "0"})
-    assert words == "passed suite 0, but suite 1 is asked for"
+    assert words == "passed suite 0, but suite 1 is required"
 
 
 def test_a_test_that_began_before_the_workload_ended_proves_nothing() -> None:

@@ -98,7 +98,7 @@ class Redfish:
         system = bmc.get(path)
         since = _time(system.get("LastResetTime"))
         if since is not None and action.at and since > action.at:
-            return nothing_to_do(f"{action.node} was restarted since this was asked for")
+            return nothing_to_do(f"{action.node} was restarted since this was requested")
         target, allowed = _reset(bmc, system)
         off = system.get("PowerState") == "Off"
         kind = next((one for one in (_FROM_OFF if off else self._settings.reset_types) if one in allowed), "")
@@ -132,7 +132,7 @@ class Redfish:
                 state = error
             times_on = times_on + 1 if state == "On" else 0
             if times_on == 2:
-                return done(f"{node} was restarted ({kind}) and is on; whether it is well, its test will tell")
+                return done(f"{node} was restarted ({kind}) and is on; its test shows whether it is healthy")
         seconds = self._settings.settle_seconds
         return failed(f"{node} was sent {kind}, but after {seconds:g} s its power is: {state}", retryable=True)
 

@@ -99,7 +99,7 @@ def _automatic(policy: Policy) -> int:
 
 def _passed(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
     if event.suite not in ("", policy.suite):
-        return Move(None, (_V.RETEST,), f"passed suite {event.suite}, but suite {policy.suite} is asked for")
+        return Move(None, (_V.RETEST,), f"passed suite {event.suite}, but suite {policy.suite} is required")
     if not counts(node, event, policy):
         return Move(None, (_V.RETEST,), "the test began before the last workload ended")
     if event.spare:
@@ -109,7 +109,7 @@ def _passed(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Mo
 
 def _too_often_unknown(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
     if policy.bootstrap_unknown is OnUnknownTest.OPERATOR or node.tests >= policy.inconclusive_tests:
-        return Move(_S.QUARANTINED, (_V.TICKET,), f"{node.tests} tests in a row could not see enough")
+        return Move(_S.QUARANTINED, (_V.TICKET,), f"{node.tests} tests in a row were inconclusive")
     return move
 
 
@@ -125,7 +125,7 @@ def _still_shared(node: NodeState, event: NodeEvent, policy: Policy, move: Move)
 
 
 def _leaves(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
-    return Move(_S.REMOVED, (), "empty; removed as an operator asked") if node.leaving else move
+    return Move(_S.REMOVED, (), "empty; removed as an operator requested") if node.leaving else move
 
 
 def _removed_at_once(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:

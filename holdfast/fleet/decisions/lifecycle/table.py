@@ -22,9 +22,9 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
     (_S.PROVISIONING, _H.ENROLLED): Move(_S.TESTING, (_V.CORDON, _V.RETEST), "a new node runs nothing until tested"),
     (_S.TESTING, _H.TEST_PASSED): Move(_S.READY, (_V.UNCORDON,), "passed the full suite"),
     (_S.TESTING, _H.TEST_FAILED): Move(_S.QUARANTINED, (_V.CORDON,), "failed the full suite"),
-    (_S.TESTING, _H.TEST_UNKNOWN): Move(_S.TESTING, (_V.RETEST,), "the suite could not see enough"),
-    (_S.TESTING, _H.QUARANTINE): Move(_S.QUARANTINED, (_V.CORDON,), "an operator asked for it"),
-    (_S.TESTING, _H.RETEST): Move(_S.TESTING, (_V.RETEST,), "a re-test was asked for"),
+    (_S.TESTING, _H.TEST_UNKNOWN): Move(_S.TESTING, (_V.RETEST,), "the suite was inconclusive"),
+    (_S.TESTING, _H.QUARANTINE): Move(_S.QUARANTINED, (_V.CORDON,), "an operator requested it"),
+    (_S.TESTING, _H.RETEST): Move(_S.TESTING, (_V.RETEST,), "a retest was requested"),
     (_S.READY, _H.JOB_STARTED): Move(_S.ALLOCATED, (), "a workload started"),
     (_S.SPARE, _H.JOB_STARTED): Move(_S.ALLOCATED, (_V.TICKET,), "a workload started on a spare: check the gate"),
     (_S.SPARE, _H.PROMOTED): Move(_S.READY, (_V.UNCORDON,), "a spare takes the place of another node"),
@@ -32,7 +32,7 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
         (s, _H.JOB_ENDED): Move(_S.CLEANING, (_V.CORDON,), "a workload ended whose start was not seen")
         for s in (*IDLE, _S.TESTING)
     },
-    **{(s, _H.RETEST): Move(_S.TESTING, (_V.CORDON, _V.RETEST), "a re-test was asked for") for s in IDLE},
+    **{(s, _H.RETEST): Move(_S.TESTING, (_V.CORDON, _V.RETEST), "a retest was requested") for s in IDLE},
     (_S.ALLOCATED, _H.JOB_STARTED): Move(_S.ALLOCATED, (), "another workload started"),
     (_S.ALLOCATED, _H.JOB_ENDED): Move(_S.CLEANING, (_V.CORDON,), "the last workload ended"),
     (_S.CLEANING, _H.CLEANED): Move(_S.TESTING, (_V.RETEST,), "clean; tested before the next workload"),
@@ -41,7 +41,7 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
     (_S.DRAINING, _H.EMPTIED): Move(_S.QUARANTINED, (), "nothing runs here any more"),
     (_S.QUARANTINED, _H.NEXT_REPAIR): Move(_S.RESETTING, (), "the next repair step"),
     (_S.QUARANTINED, _H.RELEASE): Move(_S.TESTING, (_V.RETEST,), "released by an operator; tested first"),
-    (_S.QUARANTINED, _H.RETEST): Move(_S.TESTING, (_V.RETEST,), "a re-test was asked for"),
+    (_S.QUARANTINED, _H.RETEST): Move(_S.TESTING, (_V.RETEST,), "a retest was requested"),
     (_S.DRAINING, _H.RELEASE): Move(_S.TESTING, (_V.RETEST,), "released by an operator; tested first"),
     (_S.DRAINING, _H.QUARANTINE): Move(None, (), "an operator takes it over; running work finishes first"),
     (_S.QUARANTINED, _H.QUARANTINE): Move(None, (), "an operator takes it over"),
@@ -64,9 +64,9 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
     **{(s, _H.DEGRADED): Move(None, (_V.CHOOSE_LAST,), "degraded: chosen last, tested when empty") for s in IN_SERVICE},
     **{(s, _H.RECOVERED): Move(None, (_V.CHOOSE_NORMALLY,), "no longer degraded") for s in IN_SERVICE},
     **{(s, _H.BLIND): Move(None, (_V.TICKET,), "unknown for too long: an alarm, never a drain") for s in IN_SERVICE},
-    **{(s, _H.QUARANTINE): Move(_S.DRAINING, (_V.DRAIN,), "an operator asked for it") for s in IN_SERVICE},
+    **{(s, _H.QUARANTINE): Move(_S.DRAINING, (_V.DRAIN,), "an operator requested it") for s in IN_SERVICE},
     **{
-        (s, _H.QUARANTINE): Move(_S.QUARANTINED, (_V.CORDON,), "an operator asked for it")
+        (s, _H.QUARANTINE): Move(_S.QUARANTINED, (_V.CORDON,), "an operator requested it")
         for s in (_S.PROVISIONING, _S.CLEANING)
     },
     **{
