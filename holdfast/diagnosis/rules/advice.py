@@ -11,7 +11,8 @@ _INNER = re.compile(r"(?:lo|docker|veth|virbr|br-|cni|flannel|cali|tun|tap|vmnet
 _TRANSPORT = ("fabric.retry_exceeded", "fabric.port_down")
 _ADVICE = re.compile(  # a sentence of the log that tells what to do
     r"(?:\b(?:[Pp]lease|[Tt]ry|[Cc]onsider|[Mm]ake sure|[Ee]nsure|[Yy]ou (?:can|could|should|must|need to|may want to)"
-    r"|[Dd]id you mean|[Pp]ossible fix\w*|[Hh]int|Solution)\b"
+    r"|[Dd]id you (?:mean|call|forget|run|set|install)|[Cc]heck (?:that|if|whether|your)"
+    r"|[Pp]ossible fix\w*|[Hh]int|Solution)\b"
     r"|(?:(?<=[.;:!] )|(?<=^))(?:[Ss]et|[Uu]se|[Ii]nstall|[Rr]un(?! ?time)|[Ii]ncrease|[Dd]ecrease|[Rr]educe"
     r"|[Uu]pgrade|[Dd]owngrade|[Aa]dd|[Pp]ass|[Ee]nable|[Dd]isable)\b|\bpip3? install\b)"
     r"(?:(?![.;!](?:\s|$))[^\n]){3,300}"

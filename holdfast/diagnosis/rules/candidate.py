@@ -1,11 +1,12 @@
 """A candidate: one cause of one subject, and the evidence that speaks for it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.catalog import causes, job_problems
 from holdfast.model.evidence import Evidence
 
+_MOST_OF_HINTS = 0.78  # below what counts as sure: often the second line only repeats the words of the first
 _WEIGHT = {"strong": 0.85, "likely": 0.65, "weak": 0.45, "hint": 0.25}
 _MOST = 0.97
 
@@ -43,9 +44,11 @@ class Candidate:
         if self.base is not None:
             return round(self.base * self.factor, 2)
         doubt = 1.0
-        for kind in {(one.event.kind, one.role) for one in self.evidence}:
+        kinds = {(one.event.kind, one.role) for one in self.evidence}
+        for kind in kinds:
             doubt *= 1.0 - _WEIGHT.get(kind[1], 0.2)
-        return round(min(_MOST, (1.0 - doubt)) * self.factor, 2)
+        most = _MOST if _is_plain(role for _, role in kinds) else _MOST_OF_HINTS
+        return round(min(most, (1.0 - doubt)) * self.factor, 2)
 
     @property
     def problem(self) -> job_problems.JobProblem | None:
@@ -75,3 +78,9 @@ class Candidate:
         order = {"strong": 0, "likely": 1, "weak": 2, "exit": 3, "watchdog": 4, "hint": 5}
         ranked = sorted(enumerate(self.evidence), key=lambda pair: (order.get(pair[1].role, 5), pair[0]))
         return [one for _, one in ranked]
+
+
+def _is_plain(roles: Iterable[str]) -> bool:
+    """Whether a line says it by itself, or two that do so most often."""
+    found = [*roles]
+    return "strong" in found or found.count("likely") > 1

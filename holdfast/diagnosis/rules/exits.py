@@ -19,7 +19,16 @@ _SIGNALS = {
     "SIGFPE": 8,
     "SIGINT": 2,
 }
-_WORDS = {"Killed": 9, "Segmentation fault": 11, "Bus error": 7, "Aborted": 6, "Illegal instruction": 4}
+_WORDS = {
+    "Killed": 9,
+    "Segmentation fault": 11,
+    "Bus error": 7,
+    "Aborted": 6,
+    "Process abort signal": 6,
+    "Illegal instruction": 4,
+    "Erroneous arithmetic operation": 8,
+    "Termination signal": 15,
+}
 _SAYS = {  # signal -> (cause, how sure, in words)
     9: ("host.killed", 0.5, "killed by SIGKILL"),
     11: ("job.exception", 0.6, "segmentation fault"),

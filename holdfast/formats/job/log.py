@@ -158,7 +158,7 @@ class JobLog:
             return 0
         context = _Context(self._above, block, start)
         line = decode(block[start:end], number)
-        if is_binary(block[start:end], line.text) or failed_calls.is_calm(line.text):
+        if is_binary(block[start:end], line.text) or _is_no_message(line, context):
             return 1
         context.rows = job_problems.with_keywords(words)
         if _CONTINUES.match(line.text) and (above := context.lines()):
@@ -310,6 +310,12 @@ def _read_alone(line: JobLine) -> Evidence | None:
     ended = raw + b"\n"  # some keywords end a line
     readers = dict.fromkeys(reader for word, all_of in _readers().items() if word in ended for reader in all_of)
     return min((found for reader in readers if (found := reader(line, context))), key=_clearness, default=None)
+
+
+def _is_no_message(line: JobLine, context: _Context) -> bool:
+    if failed_calls.is_calm(line.text):
+        return True
+    return line.text.startswith("    ") and python_exceptions.is_source(line, context.lines())
 
 
 def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:

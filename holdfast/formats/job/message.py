@@ -130,6 +130,8 @@ def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = N
         return None
     problem, parts = found
     role = "hint" if line.level == "W" and not problem.warned else problem.role
+    if role == "strong" and not (line.nccl or line.level == "E" or problem.warned or _ERROR_MARK.search(line.text)):
+        role = "likely"  # no word of it says that something failed
     detail: dict[str, Value] = {name: printable(value) for name, value in parts.items()}
     host = str(detail.pop("host", "") or detail.pop("host2", ""))
     detail["problem"] = problem.name

@@ -128,6 +128,14 @@ def fatal_place(below: str) -> str:
     return place
 
 
+def is_source(line: JobLine, above: Sequence[JobLine]) -> bool:
+    """Whether a line is the code that a traceback shows below a frame: its words are not messages."""
+    if _found(line.text):  # a table indents whole tracebacks, and some frames have no code
+        return False
+    same = next((one for one in reversed(above) if one.stream == line.stream), None)
+    return same is not None and bool(_FRAME.match(same.text))
+
+
 def looks_like_one(line: JobLine) -> bool:
     return bool(_found(line.text))
 

@@ -25,7 +25,7 @@ _BETWEEN = re.compile(r"[\s~^]*$|`{3,}\s*$|\d{1,5}:\s*$|-{1,5}> ?\d|\.\.\.")
 _NATIVE_FRAME = re.compile(r"(?:^|\s)(?:frame )?#\d{1,3}:? +(?P<function>[\w:~]{3,120})")
 _NATIVE = 2  # frames of compiled code that a backtrace has
 _ERROR = re.compile(
-    r"(?:[\w./\\\[\]@()-]{1,80}:? ){0,4}?"
+    r"(?:[\w./\\\[\]@():-]{1,160} ){0,4}?"
     r"(?:FATAL|[Ff]atal(?: error)?|ERROR|CRITICAL|[Ee]rror|[Pp]anic|Failure|FAILED|terminate)"
     r"(?: [#\[(]?[\w-]{1,20}[\])]?)?\s*(?:[:!]|called\b)"
 )
@@ -33,6 +33,9 @@ _FAILED = re.compile(
     r"\b(?:[Ff]ail(?:ed|ure)|[Uu]nable to|[Cc]annot|[Cc]ould(?:n.t| not)|[Cc]an.t|[Dd]enied|not found|[Nn]o such"
     r"|[Ii]nvalid|[Rr]efused|[Uu]nsupported|not supported|[Aa]bort(?:ed|ing)|[Cc]rashed|timed out|[Kk]illed"
     r"|does not exist|[Mm]ismatch|exceeded|[Uu]nreachable|[Ff]atal|[Ee]rror)\b"
+)
+_LACKS = re.compile(  # says it only where its logger calls it an error: a run may do without
+    r"(?:\bnot|n.t) (?:\w+ ){0,3}(?:installed|set|defined|available)\b|\b[Mm]issing\b|[Ss]hort write"
 )
 _NO_ERROR = re.compile(
     r"\b(?:no|without|0) errors?\b|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|warn(?:ing)?\b|ignor|retry"
@@ -138,7 +141,7 @@ def _is_error(line: JobLine) -> bool:
         return False
     if line.nccl:  # which goes on after many of its warnings
         return False
-    logged = line.level == "E" and bool(line.at or line.place or _FAILED.search(line.text))
+    logged = line.level == "E" and bool(line.at or line.place or _FAILED.search(line.text) or _LACKS.search(line.text))
     return logged or bool(_ERROR.match(line.text))
 
 
