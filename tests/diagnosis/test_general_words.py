@@ -167,3 +167,29 @@ def test_a_write_that_ends_early_points_to_a_full_disk(line: str) -> None:
 def test_a_check_inside_the_driver_is_no_fault_of_the_program(lead: str) -> None:
     assert name(f"{lead}NVRM: nvAssertFailed: Assertion failed: 0 @ g_kern_gmmu_nvoc.h:2254\n") == ""
     assert name("net.cpp:66] Check failed: Assertion failed: size == 3\n") == "job.exception"
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["set-up failed due to an exception in a background process", "it did not start. See stack trace for root cause.",
+     "pool closed due to an exception in one of the worker threads; see the traceback"],
+)  # fmt: skip
+def test_an_exception_that_points_to_another_is_no_cause(message: str) -> None:
+    assert name(f"{TRACEBACK}RuntimeError: {message}\n") == "unknown"
+    both = f"{TRACEBACK}KeyError: 'lr'\n\n{TRACEBACK}RuntimeError: {message}\n"
+    assert name(both) == "job.exception"
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [("Class values must be smaller than num_classes.", "Make Class values smaller than num_classes"),
+     ("bad batch: rows should be a multiple of 8", "Make rows a multiple of 8"),
+     ("Tuner currently does not work on multi GPU setups", "Run without multi GPU setups"),
+     ("Fast mode cannot run with gradient checkpointing yet", "Run without gradient checkpointing")],
+)  # fmt: skip
+def test_what_a_message_asks_for_by_its_form(message: str, named: str) -> None:
+    assert named in fix(f"{TRACEBACK}RuntimeError: {message}\n")
+
+
+def test_a_polite_word_is_no_advice() -> None:
+    assert "understand" not in fix(f"{TRACEBACK}Exception: it is slow today. Please understand our position!\n")
