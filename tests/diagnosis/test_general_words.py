@@ -193,3 +193,25 @@ def test_what_a_message_asks_for_by_its_form(message: str, named: str) -> None:
 
 def test_a_polite_word_is_no_advice() -> None:
     assert "understand" not in fix(f"{TRACEBACK}Exception: it is slow today. Please understand our position!\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("Segmentation fault: 11", "job.exception"),
+        ("Bus error: 10", "job.dataloader"),
+        ("[ERROR] launcher: Worker process 130673 exit with exception.", "unknown"),
+        ("pod t-9s2: Task finished with exit code None.", "unknown"),
+        ("Task finished with exit code 0.", ""),
+        ("ERROR: SolverError(code 13, the program failed to execute)\nStacktrace:\n [1] gemv at blas.jl:45",
+         "job.exception"),
+        ("ERROR: SolverError(code 13, the program failed to execute)", "launcher.setup"),
+    ],
+)  # fmt: skip
+def test_ends_in_the_words_of_other_tools(text: str, cause: str) -> None:
+    assert name(f"starting\n{text}\n") == cause
+
+
+@pytest.mark.parametrize("words", ["Cannot open file /d/a.bin for sample 5", "failed to load '/d/a.bin'"])
+def test_a_file_that_cannot_be_opened_is_named(words: str) -> None:
+    assert "Make /d/a.bin exist" in fix(f"ERROR: reader.cpp:37: {words}\n")

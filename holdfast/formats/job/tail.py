@@ -23,6 +23,10 @@ _NOTEBOOK_HEAD = re.compile(
 _NOTEBOOK_FRAME = re.compile(r"(?:Cell )?In ?\[\d{1,6}\],? (?:in )?.{0,40}line:? ?(?P<line>\d{1,6})")
 _BETWEEN = re.compile(r"[\s~^]*$|`{3,}\s*$|\d{1,5}:\s*$|-{1,5}> ?\d|\.\.\.")
 _NATIVE_FRAME = re.compile(r"(?:^|\s)(?:frame )?#\d{1,3}:? +(?P<function>[\w:~]{3,120})")
+_DEFAULT = "launcher.setup"  # of an error that nothing else is known of
+_STACK = re.compile(  # heads of stacks that Julia, Lua, MXNet, Rust and Go print
+    r"\s*(?:Stack ?trace(?: returned \d+ entries)?|[Ss]tack traceback|stack backtrace|goroutine \d+ \[\w[\w ]*\]):"
+)
 _NATIVE = 2  # frames of compiled code that a backtrace has
 _ERROR = re.compile(
     r"(?:[\w./\\\[\]@():-]{1,160} ){0,4}?"
@@ -125,7 +129,10 @@ def _last_error(lines: Sequence[JobLine]) -> Evidence | None:
         if first.number and one.number < found[-1].number - _LAST_WORDS * len(found):
             break
         first = one
-    return _evidence(first, "error", failed_calls.cause_of_error(first.text), {})
+    cause = failed_calls.cause_of_error(first.text)
+    if cause == _DEFAULT and any(_STACK.match(one.text) for one in lines if one.number > first.number):
+        cause = "job.exception"  # whatever language it is written in, it was running
+    return _evidence(first, "error", cause, {})
 
 
 def _event(line: JobLine) -> JobLine | None:
