@@ -19,7 +19,8 @@ _ADVICE = re.compile(  # a sentence of the log that tells what to do
 )
 _SHORTEST_ADVICE = 15
 _NO_ADVICE = re.compile(  # helps its authors, not the job; or names a step that failed
-    r"\breport (?:this|the|a|an|it)\b|file an? (?:issue|bug)|^[Pp]lease (?:understand|wait|be patient|note)\b|^(?:[Ss]et|[Uu]se|[Rr]un|[Aa]dd|[Pp]ass)\b.{0,40}\bfail"
+    r"\breport (?:this|the|a|an|it)\b|file an? (?:issue|bug)|^[Pp]lease (?:understand|wait|be patient|note)\b"
+    r"|^(?:[Ss]et|[Uu]se|[Rr]un|[Aa]dd|[Pp]ass)\b.{0,40}\bfail"
 )
 _OPEN = ("job.exception", "launcher.setup", "unknown")  # causes that leave open what to change
 _SAY_NOTHING = ("any_exception", "any_launcher")  # left out where the log, its words or the frames say more
