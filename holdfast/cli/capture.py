@@ -29,7 +29,7 @@ def capture(
     path = Path(out or time.strftime("holdfast-%Y%m%d-%H%M%S.tar.gz", time.gmtime()))
     if path.exists():
         raise Refusal(f"{path}: exists; name another file with --out")
-    with Console(stderr=True).status("capturing") as status:
+    with Console(stderr=True, emoji=False).status("capturing") as status:
         try:
             done = collect.capture(load_settings(config), path, lambda text: status.update(text))
         except OSError as error:

@@ -115,7 +115,7 @@ def faults(as_json: AsJson = False) -> None:
     )
     for one in known:
         table.add_row(one.name, one.on, one.breaks, one.default, _outcome(one, "\n"), one.needs)
-    Console().print(table)
+    Console(emoji=False).print(table)
 
 
 def _outcome(fault: twin.Fault, between: str) -> str:

@@ -29,7 +29,7 @@ def progress(shown: bool) -> Iterator[Notify]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     names = list(PROBES)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(stderr=True, emoji=False), transient=True) as bar:
         task = bar.add_task("reading", total=len(names) + 1)
 
         def notify(probe: str, text: str) -> None:

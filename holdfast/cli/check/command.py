@@ -89,7 +89,7 @@ def _show(node: Node, stage: str, everything: bool) -> None:
     if rows := measured(node):
         from rich.console import Console
 
-        Console().print(active_table(rows))
+        Console(emoji=False).print(active_table(rows))
     _print_health(node.health.value)
 
 
@@ -108,14 +108,14 @@ def _print(title: str, verdicts: Iterable[Verdict], everything: bool) -> None:
             f"[{style}]{verdict.state}[/]" if style else verdict.state,
             _verdict_lines(verdict, everything),
         )
-    Console().print(table)
+    Console(emoji=False).print(table)
 
 
 def _print_health(health: str) -> None:
     from rich.console import Console
 
     style = STYLES.get(health, "")
-    Console().print(f"node health: [{style}]{health}[/]" if style else f"node health: {health}")
+    Console(emoji=False).print(f"node health: [{style}]{health}[/]" if style else f"node health: {health}")
 
 
 def _verdict_lines(verdict: Verdict, everything: bool) -> str:

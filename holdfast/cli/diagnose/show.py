@@ -15,7 +15,7 @@ _STYLES = {"fatal": "bold red", "nonfatal": "yellow", "warning": "yellow", "corr
 
 
 def show(diagnosis: Diagnosis, files: int, unseen: Sequence[str]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, emoji=False)
     of_kernel = [one for one in diagnosis.evidence if one.event.action]
     if diagnosis.causes:
         _print(console, diagnosis)

@@ -93,7 +93,7 @@ def run(
         nccl_tests=nccl_tests,
         controller=ControllerAccess(reason, url, token),
     )
-    with Console(stderr=True).status("probing") as status:
+    with Console(stderr=True, emoji=False).status("probing") as status:
         report = sweep.run(options, lambda text: status.update(text))
     raise typer.Exit(0 if report is None else print_sweep(report, as_json))
 
@@ -121,7 +121,7 @@ def fingerprint(
     from holdfast.node.probes.runs.hosts import chosen_hosts
 
     chosen = chosen_hosts(hosts, slurm, local)
-    with Console(stderr=True).status("computing"):
+    with Console(stderr=True, emoji=False).status("computing"):
         verdict = service.run(chosen, repeats, flip, golden)
     raise typer.Exit(print_fingerprints(verdict, as_json))
 

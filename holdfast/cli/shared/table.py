@@ -38,7 +38,7 @@ def console() -> "Console":
     """As wide as the terminal; without one, wide enough that no line wraps."""
     from rich.console import Console
 
-    made = Console(highlight=False)
+    made = Console(highlight=False, emoji=False)
     if not made.is_terminal and "COLUMNS" not in os.environ:
         made.width = WIDE
     return made

@@ -49,7 +49,7 @@ from holdfast.model.topology import Topology, whole_of
 from holdfast.model.wire.progress import WINDOW_SECONDS
 from holdfast.model.wire.report import Report
 from holdfast.runtime import clock, codec
-from holdfast.seams.persistence import FindingMemory
+from holdfast.seams.persistence import SLOWDOWN, FindingMemory
 from holdfast.seams.planned import PlannedWork
 
 log = logging.getLogger("holdfast.fleet.controller")
@@ -312,6 +312,8 @@ class SeamWatch:
                 continue
             if root in self._known or not rivals:
                 kept[root] = reported
+            elif reported.kind == SLOWDOWN:
+                continue  # that no cause was found explains nothing: what has a cause stays until it is well
             elif now - self._waiting.setdefault(root, now) >= self._timeout(root, rivals):
                 kept[root] = reported
                 over |= dict.fromkeys(rivals, f"the cause turned out to be {reported.kind} on {root}")

@@ -85,7 +85,10 @@ def _with_the_tools_of(window: Window, verdict: Verdict) -> str:
     bad = (row.subject for row in verdict.rows if row.health is verdict.health)
     if not any(str(window.value(subject, "gpu_model") or "").startswith("AMD") for subject in bad):
         return verdict.remedy
-    remedy = verdict.remedy
+    return with_amd_tools(verdict.remedy)
+
+
+def with_amd_tools(remedy: str) -> str:
     for nvidia, amd in AMD_TOOLS.items():
         remedy = remedy.replace(nvidia, amd)
     return remedy

@@ -1,11 +1,16 @@
 """Words of others on an operator's terminal: shown, never obeyed."""
 
 import io
+import re
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+import holdfast
 from holdfast.cli.shared.table import plain, printable, styled
+
+SOURCE = Path(holdfast.__file__).parent
 
 
 @pytest.mark.parametrize("show", [plain, styled])
@@ -20,3 +25,12 @@ def test_an_escape_sequence_is_shown_and_not_obeyed(show) -> None:  # type: igno
 
 def test_letters_of_any_script_stay() -> None:
     assert printable("Größe 温度 — µs") == "Größe 温度 — µs"
+
+
+def test_an_address_is_no_emoji() -> None:
+    """Rich reads `:cd:` and `:ab:` as pictures; PCI buses are called so."""
+    made = [path for path in SOURCE.rglob("*.py") if re.search(r"\bConsole\((?![^()]*emoji=False)", path.read_text())]
+    assert not made, "a console that shows pictures"
+    out = Console(file=io.StringIO(), width=200, emoji=False)
+    out.print(plain("pci 0000:cd:00.0 and 0000:ab:00.0"), highlight=False)
+    assert out.file.getvalue() == "pci 0000:cd:00.0 and 0000:ab:00.0\n"  # type: ignore[attr-defined]

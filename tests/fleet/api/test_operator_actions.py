@@ -21,8 +21,10 @@ def test_what_a_wish_would_do_is_shown_and_not_done(controller: "Controller") ->
 def test_a_wish_does_what_was_shown(controller: "Controller") -> None:
     controller.ready_node("as-shown")
     shown = {one["request"]: one for one in controller.get("/v1/nodes/as-shown/operator-actions")["requests"]}
-    done = controller.post("/v1/nodes/as-shown/quarantine", {"reason": "a look at its fans"}).json()
-    assert done["stage"] == shown["quarantine"]["stage"]
+    controller.post("/v1/nodes/as-shown/quarantine", {"reason": "a look at its fans"})
+    entries = controller.get("/v1/nodes/as-shown/history")["entries"]
+    moves = [one["facts"] for one in entries if one["kind"] == "transition" and one["facts"]["before"] == "ready"]
+    assert [move["after"] for move in moves] == [shown["quarantine"]["stage"]], "an empty node soon goes on from there"
 
 
 def test_a_token_reports_what_it_may(controller: "Controller") -> None:

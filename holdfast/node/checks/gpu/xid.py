@@ -12,17 +12,20 @@ from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
-from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.check import Check, Limits, with_amd_tools
 from holdfast.node.checks.event_rows import describe_all, since
 from holdfast.node.checks.gpu.place import subject_of
 from holdfast.node.checks.kernel_gap import GAP, lost_messages
 
 REMEDIES = {
+    "replace_gpu": "drain the node and replace the GPU: too many pages of its memory are bad",
     "restart_node": "drain the node and reboot it; if the GPU is lost again, inspect the hardware",
     "drain_and_reset": "let running work end, then reset the GPU",
     "reset_gpu": "drain the node and reset the GPU (nvidia-smi --gpu-reset), then test it again",
     "contact_support": "drain the node, collect nvidia-bug-report.sh and open a case with the vendor",
     "check_hardware": "check the GPU's power cables and seating",
+    "check_cooling": "drain the node and check its cooling: fans, coolant flow and the heat sink of the GPU",
+    "check_gpu_links": "drain the node and check the links between its GPUs: baseboard, bridge and seating",
     "restart_vm": "restart the virtual machine",
     "drain_p2p": "move peer-to-peer work off this GPU, then reset it",
     "reset_gpu_when_idle": "reset the GPU when its work has ended; the replaced memory row is used from then on",
@@ -32,9 +35,20 @@ REMEDIES = {
     "restart_app": "restart the program; if it happens on this GPU with other programs too, test the GPU",
 }
 """What to do, gravest first."""
+OWNERS = {"check_cooling": "facilities"}
 
 _FAILING = frozenset(
-    {"restart_node", "drain_and_reset", "reset_gpu", "contact_support", "check_hardware", "restart_vm"}
+    {
+        "replace_gpu",
+        "restart_node",
+        "drain_and_reset",
+        "reset_gpu",
+        "contact_support",
+        "check_hardware",
+        "check_cooling",
+        "check_gpu_links",
+        "restart_vm",
+    }
 )
 _DEGRADING = frozenset({"drain_p2p", "reset_gpu_when_idle", "update_software", "check_uvm_setting"})
 _RECOVERY = 154
@@ -54,7 +68,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(Row(window.node, Health.UNKNOWN, reason=why),))
     rows: list[Row] = []
     evidence = [*lost_messages(window, limits["forget_seconds"], "an Xid")]
-    actions: list[str] = []
+    acted_on: list[Event] = []
     for gpu, events in by_gpu.items():
         current = [_named_cause(event, events) for event in _current(events)]
         health = worst([Health.PASS, *(_health(event) for event in current)])
@@ -67,10 +81,12 @@ def judge(window: Window, limits: Limits) -> Verdict:
         grave = [event for event in current if _health(event) is health] if health is not Health.PASS else []
         grave = grave or ([program] if program else [])
         rows.append(Row(gpu, health, _codes(grave), None, _reason(grave, window.now)))
-        actions += [event.action for event in grave if health is not Health.PASS]
+        acted_on += grave if health is not Health.PASS else []
         evidence += describe_all(events, window.now)
-    remedy = next((text for action, text in REMEDIES.items() if action in actions), "")
-    return Verdict(rows=tuple(rows), evidence=tuple(evidence), remedy=remedy)
+    action = next((action for action in REMEDIES if any(event.action == action for event in acted_on)), "")
+    drivers = {event.kind for event in acted_on if event.action == action}
+    remedy = with_amd_tools(REMEDIES.get(action, "")) if drivers == {_AMD} else REMEDIES.get(action, "")
+    return Verdict(rows=tuple(rows), evidence=tuple(evidence), remedy=remedy, owner=OWNERS.get(action, ""))
 
 
 def _placed(events: list[Event]) -> list[Event]:

@@ -308,3 +308,26 @@ def test_a_reset_of_an_amd_gpu_ends_what_a_reset_can_end(codes: tuple[str, ...],
     ]  # fmt: skip
     verdict = CHECK(history(events).window(NOW, CHECK.span))
     assert verdict.rows[0].health is health
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy", "owner"),
+    [
+        ("RAS records:257 exceed threshold:256", "replace the GPU", "hardware"),
+        ("Saved bad pages(257) reaches threshold value(256).", "replace the GPU", "hardware"),
+        ("This GPU is in BAD status. Please retire it.", "replace the GPU", "hardware"),
+        ("ERROR: GPU over temperature range(SW CTF) detected!", "check its cooling", "facilities"),
+        ("XGMI PCS DataLossErr", "links between its GPUs", "hardware"),
+        ("2 uncorrectable hardware errors detected in umc block", "amd-smi reset --gpureset", "hardware"),
+    ],
+)
+def test_a_remedy_for_an_amd_gpu_is_that_of_its_message(line: str, remedy: str, owner: str) -> None:
+    """Also from a log alone, which names no model."""
+    verdict = judge(f"amdgpu 0000:9b:00.0: amdgpu: {line}")
+    assert row(verdict).health is Health.FAIL
+    assert remedy in verdict.remedy and "nvidia" not in verdict.remedy and verdict.owner == owner
+
+
+def test_a_remedy_names_the_tools_of_the_driver_that_asks_for_it() -> None:
+    amd = "amdgpu 0000:1b:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block"
+    assert "nvidia-smi --gpu-reset" in judge(amd, xid("48, pid=1, name=a, DBE at 0x1")).remedy
