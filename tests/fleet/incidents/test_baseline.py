@@ -90,6 +90,19 @@ def test_a_victim_that_is_slow_for_a_while_yet_is_no_new_cause(
     assert list(watch.take(later, panel, waits + 60.0)) == ["node/n1/gpu/0"]
 
 
+def test_a_slowdown_without_a_cause_displaces_no_cause_however_long_it_lasts(tmp_path: Path) -> None:
+    watch, panel = _watch(tmp_path), _panel(0.0, 100.0)
+    watch.take({"node/n1/gpu/0": _account("gpu.slow", "job/gemma")}, panel, 0.0)
+    unexplained = {"job/gemma": _account("job.slowdown"), "job/other": _account("job.slowdown")}
+    for now in np.arange(60.0, AFTERMATH_SECONDS + 600.0, 60.0):
+        over = watch.take(unexplained, panel, float(now))
+        assert not any("turned out" in why for why in over.values())
+        watch.forget(over, panel)
+        assert not {"job/gemma", "node/n1/gpu/0"} <= set(watch.open), "one root, one incident"
+        assert "job/other" in watch.open
+    assert "job/gemma" in watch.open, "the GPU is well, and the job is still slow"
+
+
 def test_a_gpu_of_a_victim_is_not_blamed_beside_the_open_cause(tmp_path: Path) -> None:
     watch, panel = _watch(tmp_path), _panel(0.0, 100.0)
     cause = {"cdu/c1": _account("cooling.flow_low", "node/n1", "job/gemma")}
