@@ -253,7 +253,7 @@ def direct(source, target, kind="send", sequence=1, *, waits=True, group="g"):
     return Operation(group, sequence, 0, kind, "scheduled" if waits else "completed", waits, True, source, target)
 
 
-def test_a_partner_of_whom_nothing_is_known_is_no_one():
+def test_a_partner_of_unknown_health_is_no_partner():
     assert placed(bare(0, 4, direct(0, 7))) == [(CollectivePlace.INSIDE, (), (0,))]
     assert placed(bare(0, 4, direct(0, 7), ranks=(0, 7))) == [(CollectivePlace.NO_DUMP, (7,), (0,))]
     assert placed(bare(0, 4, direct(7, 0, "recv"), ranks=(0, 7))) == [(CollectivePlace.NO_DUMP, (7,), (0,))]

@@ -154,7 +154,7 @@ def test_a_value_reported_now_and_then_holds_until_the_next() -> None:
     assert _moved(row) == []
 
 
-def test_a_calm_past_is_what_is_usual_for_whom_it_knows() -> None:
+def test_a_calm_past_is_the_baseline_of_the_subjects_in_it() -> None:
     table = SignalTable(("new", "known"), np.array([_row((0, 190.0)), _row((0, 190.0))], np.float32))
     calm = SignalTable(("other", "known"), np.array([[100.0] * 64, [200.0] * 64], np.float32))
     found = moves(table, TIMES, FLOW, calm)

@@ -290,7 +290,7 @@ def _hurt(*subjects: str) -> tuple[Symptom, ...]:
         ("something else suffers too", "rack/r1", "cdu/c1", _hurt("node/n1", "node/n2"), False),
     ],
 )
-def test_whom_announced_work_touches(
+def test_which_subjects_announced_work_affects(
     why: str, subject: str, cause: str, symptoms: tuple[Symptom, ...], explained: bool
 ) -> None:
     finding = replace(FLOW, cause=cause, symptoms=symptoms)

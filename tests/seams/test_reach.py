@@ -71,7 +71,7 @@ def _swing(world: Any) -> None:
         ("sensor.drift", "cdu/c1", change(CDU, "cdu/c1", times=0.9), {"flow"}, {"cdu/c1"}, {"rack/r1"}),
     ],
 )  # fmt: skip
-def test_whom_a_cause_touches_and_in_what(
+def test_which_subjects_a_cause_affects_and_how(
     quiet: Any, kind: str, cause: str, make: Make, explains: set[str], reach: set[str], beyond: set[str]
 ) -> None:
     make(quiet)

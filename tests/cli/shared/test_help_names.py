@@ -30,7 +30,7 @@ def test_a_node_with_an_open_incident_on_its_gpu_says_so(capsys: pytest.CaptureF
     assert "no check has reported yet" in capsys.readouterr().out
 
 
-def test_whom_an_incident_concerns() -> None:
+def test_which_nodes_an_incident_concerns() -> None:
     shared: dict[str, Any] = {"subject": "cdu/c2", "evidence": ["n1"]}
     assert _concerns(INCIDENT, "n1") and _concerns({**INCIDENT, "subject": "node/n1"}, "n1") and _concerns(shared, "n1")
     assert not _concerns(INCIDENT, "n10") and not _concerns(INCIDENT, "n") and not _concerns(shared, "n2")

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from .conftest import Controller
 
 
-def test_what_a_wish_would_do_is_shown_and_not_done(controller: "Controller") -> None:
+def test_what_a_request_would_do_is_shown_and_not_done(controller: "Controller") -> None:
     controller.ready_node("previewed")
     shown = controller.get("/v1/nodes/previewed/operator-actions")
     requests = {one["request"]: one for one in shown["requests"]}
@@ -18,7 +18,7 @@ def test_what_a_wish_would_do_is_shown_and_not_done(controller: "Controller") ->
     assert controller.stage("previewed") == "ready"
 
 
-def test_a_wish_does_what_was_shown(controller: "Controller") -> None:
+def test_a_request_does_what_was_shown(controller: "Controller") -> None:
     controller.ready_node("as-shown")
     shown = {one["request"]: one for one in controller.get("/v1/nodes/as-shown/operator-actions")["requests"]}
     controller.post("/v1/nodes/as-shown/quarantine", {"reason": "a look at its fans"})

@@ -43,7 +43,7 @@ def test_digests_become_lines_of_each_gpu_and_what_was_not_seen_a_gap() -> None:
     assert (only.gpu, only.signals) == (0, {"gpu_temperature_celsius": (60.0, None, None)})
 
 
-def test_the_book_is_bounded_and_keeps_whom_somebody_looks_at() -> None:
+def test_the_book_is_bounded_and_keeps_what_is_viewed() -> None:
     book = DigestHistory(most_nodes=2)
     for node in ("a", "b", "c"):
         for at in range(MOST_DIGESTS + 5):

@@ -129,7 +129,9 @@ def test_requests_take_lists_of_nodes(controller: Controller, capsys: pytest.Cap
     assert "removed" in capsys.readouterr().out
 
 
-def test_a_wish_refused_halfway_names_what_was_done(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_request_refused_halfway_names_what_was_done(
+    controller: Controller, capsys: pytest.CaptureFixture[str]
+) -> None:
     controller.ready_node("h1")
     assert run(["node", "quarantine", "h[1-2]", "--reason", "x"]) == 1
     assert capsys.readouterr().err == "holdfast: no node is called 'h2'; done before: h1\n"

@@ -63,7 +63,7 @@ def test_an_operator_quarantines_and_releases_and_the_history_names_them(control
     assert {one["verb"] for one in controller.audited(who="anna")} == {"quarantine", "release"}
 
 
-def test_a_wish_that_changes_nothing_is_refused_with_the_stage(controller: Controller) -> None:
+def test_a_request_that_changes_nothing_is_refused_with_the_stage(controller: Controller) -> None:
     controller.enrol("n4")
     reply = controller.post("/v1/nodes/n4/release", {"reason": "why not"})
     assert (reply.status_code, reply.json()["code"]) == (409, "no_change")

@@ -120,7 +120,7 @@ def test_everyone_is_answered_where_the_fleet_cannot_be_read_again(
     assert [one.status for one in asyncio.run(scenario())] == [503] * 5
 
 
-def test_a_wish_that_is_refused_leaves_the_rest_of_its_batch_alone(store: Store) -> None:
+def test_a_refused_request_leaves_the_rest_of_its_batch_alone(store: Store) -> None:
     def refuse(transaction: Transaction, fresh: Sequence[bool]) -> None:
         raise Problem(409, "no")
 

@@ -118,7 +118,7 @@ def test_what_is_silent_now_is_as_it_was_reported_last() -> None:
     assert seen.share_now == pytest.approx(0.2)
 
 
-def test_whom_it_reached_before_is_still_asked_about() -> None:
+def test_a_subject_that_it_reached_before_is_still_asked_about() -> None:
     gone = Loss(subject="job/other", gpus=8.0, share_so_far=0.5, share_now=0.5)
     assert [found.subject for found in lost(before=(gone,))] == ["job/llama", "job/other"]
 

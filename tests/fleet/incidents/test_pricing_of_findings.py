@@ -71,7 +71,7 @@ def test_a_history_that_goes_on_keeps_its_beginning() -> None:
     assert fresh.bill.hours == pytest.approx(3000 / 3600)
 
 
-def test_owners_are_the_findings_or_the_topologys_and_the_business_context_says_whom_to_call() -> None:
+def test_owners_are_the_findings_or_the_topologys_and_the_business_context_says_who_is_on_call() -> None:
     topology = Topology(owners={"cdu": "facilities"})
     context = BusinessContext(on_call={"facilities": "ann"})
     assert account(finding(), panel(), topology, context).on_call == {"facilities": "ann"}

@@ -80,7 +80,7 @@ class Site(SimulatedFleet):
 
 
 @pytest.mark.parametrize("seed", range(draws(1, 4)))
-def test_with_nothing_slow_everything_is_proven_and_nobody_is_blamed(seed: int) -> None:
+def test_with_nothing_slow_everything_is_proven_and_no_node_is_blamed(seed: int) -> None:
     site = Site(seed=seed)
     site.goes_on(400)
     assert site.out == set()
@@ -108,7 +108,7 @@ def test_a_slow_node_fails_after_another_look_with_a_partner_known_good(seed: in
 
 
 @pytest.mark.parametrize("seed", range(draws(1, 4)))
-def test_a_slow_trunk_is_one_incident_and_nobody_is_quarantined(seed: int) -> None:
+def test_a_slow_trunk_is_one_incident_and_no_node_is_quarantined(seed: int) -> None:
     site = Site(seed=seed)
     site.goes_on(60)
     site.slow_trunks[frozenset(("l0", "l2"))] = 0.25

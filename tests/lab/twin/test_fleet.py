@@ -59,7 +59,7 @@ NAMES = st.sampled_from(sorted(scenarios()))
 
 @given(SEEDS, NAMES, st.integers(1, 24), st.sampled_from((0.6, 1.0)))
 @settings(max_examples=draws(4, 15))
-def test_the_same_seed_tells_the_same_story(seed: int, name: str, nodes: int, shape: float) -> None:
+def test_the_same_seed_gives_the_same_history(seed: int, name: str, nodes: int, shape: float) -> None:
     first = obeying(Simulation(scenario(name), nodes, seed, shape), HOUR)
     again = obeying(Simulation(scenario(name), nodes, seed, shape), HOUR)
     assert first == again
@@ -305,7 +305,7 @@ def test_chance_is_between_nought_and_one_and_repeats_itself(seed: int, word: st
 
 
 @pytest.mark.parametrize("tested_after", [100.0, 700.0, 2500.0])
-def test_a_slow_controller_sees_the_same_story(tested_after: float) -> None:
+def test_a_slow_controller_sees_the_same_history(tested_after: float) -> None:
     """The demo's faults meet the runs they are meant for, however long the first tests take."""
     pytest.importorskip("numpy", reason="needs the extra [seams]")
     fleet = Simulation(replace(scenario("demo"), acceleration=0), 64, 1)

@@ -24,7 +24,7 @@ def test_in_a_whole_turn_everybody_meets_everybody_once(nodes):
     assert len(met) == len(set(met)) == len(nodes) * (len(nodes) - 1) // 2
 
 
-def test_a_suspect_meets_somebody_good_whom_it_has_not_met():
+def test_a_suspect_is_paired_with_a_good_node_that_it_has_not_met():
     nodes = ["a", "b", "c", "d"]
     pairs = next_round(nodes, 1, suspects=["a"], trusted=["b", "d"], met={pair("a", "b")})
     assert pair("a", "d") in pairs

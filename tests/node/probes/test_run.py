@@ -140,7 +140,7 @@ def test_a_host_that_cannot_start_is_a_set_up_failure_never_a_slow_fabric(tmp_pa
         (["--local", "2", "--spoil", "2:4096"], "a rank from 0 to 1"),
     ],
 )
-def test_a_wrong_wish_is_refused_in_one_sentence(words, expected, capfd):
+def test_a_wrong_request_is_refused_in_one_sentence(words, expected, capfd):
     assert app.run(["probe", "run", *words]) == 64
     refusal = capfd.readouterr().err
     assert expected in refusal

@@ -72,7 +72,7 @@ def about(device: str, subject: str = "") -> str:
     return subject_of(seen(gpu(0, AT[0])), Event(kind="xid", at=0.0, text="x", device=device, subject=subject))
 
 
-def test_whom_an_event_is_about() -> None:
+def test_which_gpu_an_event_is_about() -> None:
     assert about("0000:10:00") == GPUS[0]
     assert about("0000:10:00.1") == GPUS[0]  # another function of the same GPU
     assert about("0000:55:00") == "node/n1/pci/0000:55:00"

@@ -33,7 +33,7 @@ def test_one_slow_gpu_is_named_with_its_place_its_price_and_why():
     assert "evicting it saves 8.9 GPU-hours an hour" in message
 
 
-def test_whom_an_open_incident_explains_is_not_to_be_evicted():
+def test_a_rank_that_an_open_incident_explains_is_not_evicted():
     ranks = Ranks(96).look(lambda rank: jitter(rank) * (1.11 if rank == 37 else 1.0), 4)
     ranks.tell(Ranks.rank(37), job_rank_hardware="", job_rank_incident="cdu/c2", job_slow_since_seconds=50_520.0)
     verdict = CHECK(ranks.window())
