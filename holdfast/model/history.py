@@ -113,8 +113,8 @@ class History:
             self._series[name] = {subject: kept for subject, kept in by_subject.items() if kept.end >= oldest}
         self._absent = {key: reason for key, reason in self._absent.items() if reason[1] >= oldest}
 
-    def window(self, now: float, span: float) -> "HistoryView":
-        return HistoryView(self, now, span)
+    def window(self, now: float, span: float) -> "HistoryWindow":
+        return HistoryWindow(self, now, span)
 
     def latest(self, now: float | None = None) -> list[tuple[Subject, str, Value, float]]:
         """Every signal, its last value and when it was seen; with a time, only what is still fresh then."""
@@ -156,7 +156,7 @@ class History:
         return {source: why for source, why in self._blind.items() if why}
 
 
-class HistoryView:
+class HistoryWindow:
     """A Window over a History, as seen at one moment."""
 
     def __init__(self, history: History, now: float, span: float) -> None:

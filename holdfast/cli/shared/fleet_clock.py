@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from holdfast.cli.shared.table import ago
 
 
-class Reader(Protocol):
+class FleetReader(Protocol):
     def get(self, path: str, **query: Any) -> Any: ...
 
 
@@ -33,7 +33,7 @@ class FleetClock:
         return "never" if moment is None else ago(self.seconds_since(moment), 0.0)
 
 
-def fleet_clock(client: Reader) -> FleetClock:
+def fleet_clock(client: FleetReader) -> FleetClock:
     return clock_of(client.get("/v1/fleet"))
 
 

@@ -16,35 +16,35 @@ Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryLine:
+class PrintedLine:
     at: float
     kind: str
     what: str
     why: str
 
 
-def lines(entries: Sequence[Entry]) -> list[HistoryLine]:
+def lines(entries: Sequence[Entry]) -> list[PrintedLine]:
     """From entries, oldest first. First verdicts are counted; an action is one line, with its end."""
     shown = _without_steps(entries)
     return [line for first, run in groupby(shown, _is_first_verdict) for line in _run(first, list(run))]
 
 
-def _run(first: bool, run: Sequence[Entry]) -> Iterator[HistoryLine]:
+def _run(first: bool, run: Sequence[Entry]) -> Iterator[PrintedLine]:
     if first and len(run) > 1:
         yield _counted(run)
         return
     for entry in run:
-        yield HistoryLine(entry["at"], entry["kind"], entry["title"], entry["detail"])
+        yield PrintedLine(entry["at"], entry["kind"], entry["title"], entry["detail"])
 
 
 def _is_first_verdict(entry: Entry) -> bool:
     return entry["kind"] == "verdict" and not entry["facts"].get("before")
 
 
-def _counted(run: Sequence[Entry]) -> HistoryLine:
+def _counted(run: Sequence[Entry]) -> PrintedLine:
     healths = Counter(str(entry["facts"].get("after")) for entry in run)
     what = f"{len(run)} checks: {', '.join(f'{count} {health}' for health, count in healths.most_common())}"
-    return HistoryLine(run[-1]["at"], "verdict", what, "; ".join(_named(run)))
+    return PrintedLine(run[-1]["at"], "verdict", what, "; ".join(_named(run)))
 
 
 def _named(run: Sequence[Entry]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from holdfast.config.tables import Document
 from holdfast.config.text_file import read_text
 from holdfast.lab.drills import shipped as drills
 from holdfast.lab.drills.drill import Drill
-from holdfast.lab.drills.reader import Reader
+from holdfast.lab.drills.reader import DrillReader
 from holdfast.lab.drills.recorded import Recorded, read_recorded
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import SettingsError
@@ -45,7 +45,7 @@ def understand(text: str, origin: str) -> Drill:
     document = _document(text, origin)
     if "recording" in document.raw:
         raise Refusal(f"{origin}: expected a drill with a plant, found one of recorded signals")
-    return Reader(document).drill()
+    return DrillReader(document).drill()
 
 
 def _inside(name: str) -> Traversable:

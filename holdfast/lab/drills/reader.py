@@ -27,7 +27,7 @@ FLEET = {"nodes": (1, 4096), "gpus_per_node": (1, 16), "nodes_per_rack": (1, 128
 LONGEST = 12 * 3600.0
 
 
-class Reader:
+class DrillReader:
     """Goes through the whole file and keeps what is wrong, so that all errors are reported at once."""
 
     def __init__(self, document: Document) -> None:

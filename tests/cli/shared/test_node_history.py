@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.cli.shared.node_history import HistoryLine, lines
+from holdfast.cli.shared.node_history import PrintedLine, lines
 
 
 def verdict(check: str, after: str, before: str = "", at: float = 1.0) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def action(number: int, state: str, at: float) -> dict[str, Any]:
 
 def test_first_verdicts_are_one_line_that_names_what_did_not_pass() -> None:
     output = lines([verdict("a", "pass"), verdict("b", "unknown"), verdict("c", "pass", at=2.0), verdict("d", "fail")])
-    assert output == [HistoryLine(1.0, "verdict", "4 checks: 2 pass, 1 unknown, 1 fail", "unknown: b; fail: d")]
+    assert output == [PrintedLine(1.0, "verdict", "4 checks: 2 pass, 1 unknown, 1 fail", "unknown: b; fail: d")]
 
 
 def test_a_change_of_a_verdict_is_its_own_line() -> None:
