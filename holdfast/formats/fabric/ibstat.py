@@ -2,11 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _CA = re.compile(r"^\s*CA '([^']+)'")
+_CA_LINE = re.compile(_CA.pattern, re.MULTILINE)
+_COUNTED = re.compile(r"^\s*Number of ports:\s*(\d{1,3})\s*$", re.MULTILINE)
 _PORT = re.compile(r"^\s*Port (\d+):\s*$")
 _FIELD = re.compile(r"^\s*([A-Za-z][\w ]*?):\s+(.*?)\s*(?:#.*)?$")
 _STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:")
@@ -21,6 +23,9 @@ _PHYSICAL = {
     "linkup": 5.0,
     "linkerrorrecovery": 6.0,
 }
+_OF_A_PORT = frozenset(
+    {"state", "physical state", "phys state", "rate", "base lid", "sm lid", "lmc", "port guid", "link layer"}
+)
 Port = dict[str, str]
 
 
@@ -31,7 +36,27 @@ def read(text: str) -> ToolOutput | None:
     if output is not None:
         for error, device in _FAILED.findall(text):
             output.doubt(f"nic/{device}", f"the tool gave up here: {error}")
+        for place, why in _cut(text):
+            output.doubt(place, f"the text breaks off: {why}")
     return output
+
+
+def _cut(text: str) -> Iterator[tuple[str, str]]:
+    """Adapters without the ports that they count, and a last port that lacks what the others print."""
+    ports = _all_ports(text)
+    heads = list(_CA_LINE.finditer(text))
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    for head, end in zip(heads, ends, strict=True):
+        device, counted = head[1].replace("\\", ""), _COUNTED.search(text, head.end(), end)
+        seen = sum(1 for one, _ in ports if one == device)
+        if seen < (least := int(counted[1]) if counted else 1):
+            yield f"nic/{device}", f"{device} has {least} ports and the text shows {seen}"
+    if ports:
+        (device, number), last = list(ports.items())[-1]
+        others = [_OF_A_PORT.intersection(port) for where, port in ports.items() if where != (device, number)]
+        expected = frozenset.intersection(*others) if others else frozenset({"state"})
+        if lacking := sorted(expected.difference(last)):
+            yield f"nic/{device}/{number}", f"its last port lacks {', '.join(lacking)}"
 
 
 def _without_device(why: str) -> ToolOutput:
@@ -55,6 +80,10 @@ def output_of(tool: str, ports: Mapping[tuple[str, str], Port]) -> ToolOutput | 
 
 
 def _ports(text: str) -> dict[tuple[str, str], Port]:
+    return {where: port for where, port in _all_ports(text).items() if "state" in port}
+
+
+def _all_ports(text: str) -> dict[tuple[str, str], Port]:
     found: dict[tuple[str, str], Port] = {}
     device, adapter = "", Port()
     port: Port | None = None
@@ -67,7 +96,7 @@ def _ports(text: str) -> dict[tuple[str, str], Port]:
             port = found[device, number[1]] = dict(adapter)
         elif field := _FIELD.match(line):
             (port if port is not None else adapter)[field[1].lower().replace("_", " ")] = field[2].strip()
-    return {where: port for where, port in found.items() if "state" in port}
+    return found
 
 
 def _word(text: str) -> str:

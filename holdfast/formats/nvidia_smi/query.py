@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from holdfast.formats.nvidia_smi import values
+from holdfast.formats.nvidia_smi import breaks_off, values
 from holdfast.formats.nvidia_smi.values import key
 from holdfast.formats.tool_output import NODE, ToolOutput
 
@@ -56,6 +56,10 @@ def read_text(text: str) -> ToolOutput | None:
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         address = values.address_of(lines[start].split()[1])
         gpus[address] = _block(lines[start + 1 : end])  # the last of several captures of one GPU counts
+    if why := breaks_off.of_sections(list(gpus.values()), lines[-1] if text[-1:] != "\n" else ""):
+        output.doubt(f"gpu/{len(gpus) - 1}", why)
+    if why := breaks_off.too_few(text, len(gpus)):
+        output.doubt(NODE, why)
     for number, (address, found_fields) in enumerate(gpus.items()):
         _gpu(output, number, address, found_fields)
     return output
@@ -109,7 +113,13 @@ def read_xml(text: str) -> ToolOutput | None:
     for number, gpu in enumerate(root.iter("gpu")):
         address = values.address_of(gpu.get("id", ""))
         _gpu(output, number, address, dict(_walk(gpu, ())))
+    if why := breaks_off.too_few(text[:start] + _attached(root), len(root.findall(".//gpu"))):
+        output.doubt(NODE, why)
     return output
+
+
+def _attached(root: ElementTree.Element) -> str:
+    return f"\nAttached GPUs : {(root.findtext('attached_gpus') or '').strip()}\n"
 
 
 def _fragments(text: str) -> ToolOutput | None:

@@ -228,14 +228,15 @@ def read(text: str) -> list[ToolOutput]:
 
 
 def _join(found: dict[str, ToolOutput], more: dict[str, ToolOutput]) -> None:
-    """Of two outputs of a tool the first counts, unless only the other reports something."""
+    """Of two outputs of a tool the first counts, unless only the other reports something. The whole text knows better
+    than its part whether it breaks off."""
     for tool, output in more.items():
         if tool not in found or (_reports(output) and not _reports(found[tool])):
             found[tool] = output
 
 
 def _reports(output: ToolOutput) -> bool:
-    return bool(output.complaints or output.events)
+    return any(not one.unknown for one in output.complaints) or bool(output.events)
 
 
 def unread_commands(text: str) -> list[str]:

@@ -77,6 +77,7 @@ GPU 00000000:43:00.0
     Product Name                          : NVIDIA H100 80GB HBM3
     Temperature
         GPU Current Temp                  : {second}
+    Processes                             : None
 """
 
 
