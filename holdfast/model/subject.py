@@ -44,6 +44,8 @@ def kind(subject: Subject) -> str:
 
 
 def local_name(subject: Subject) -> str:
-    """The part below the node, as a person says it: 'gpu 3', 'nic mlx5_4/1'."""
+    """The part below the node, as a person says it: 'gpu 3', 'nic mlx5_4/1'. A port of a switch names the switch."""
     parts = subject.split("/", 3)
+    if parts[0] == "switch":
+        return " ".join(parts[1:])
     return f"{parts[2]} {parts[3]}" if len(parts) > 3 else parts[-1]

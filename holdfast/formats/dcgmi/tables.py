@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _ROW = re.compile(r"^\|\s?(.*?)\s*(?:\|\s*(.*?)\s*)?\|?\s*$")
-_GPU_ID = re.compile(r"^\s*gpuId (\d+):\s*$")
+_UNIT = re.compile(r"^\s*(gpu|physical|nvSwitch|switch)(?:Id| ID)? (\d+):\s*$", re.IGNORECASE)
 _STATES = re.compile(r"^\s+((?:[UDX_]\s+)*[UDX_])\s*$")
 _GPU = re.compile(r"GPU (\d+)$")
 _COUNTERS = {
@@ -26,23 +26,24 @@ def read_nvlink(text: str) -> ToolOutput | None:
 
 def _states(text: str) -> ToolOutput | None:
     output = ToolOutput("dcgmi nvlink -s")
-    gpu = ""
+    place = ""
     for line in text.splitlines():
-        if head := _GPU_ID.match(line):
-            gpu = f"gpu/{int(head[1])}"
-        elif gpu and (row := _STATES.match(line)):
+        if head := _UNIT.match(line):
+            place = f"{'gpu' if head[1].lower() == 'gpu' else 'nvswitch'}/{int(head[2])}"
+        elif place and (row := _STATES.match(line)):
             links = row[1].split()
             down = [number for number, state in enumerate(links) if state == "D"]
-            output.see(gpu)
-            output.add(gpu, "gpu_nvlink_active_lanes", float(links.count("U")))
-            output.add(gpu, "gpu_nvlink_down_links", ",".join(map(str, down)))
+            output.see(place)
+            if place.startswith("gpu/"):
+                output.add(place, "gpu_nvlink_active_lanes", float(links.count("U")))
+                output.add(place, "gpu_nvlink_down_links", ",".join(map(str, down)))
             if down:
                 output.complain(
-                    gpu,
+                    place,
                     f"NVLink {', '.join(map(str, down))} is down",
                     remedy="drain, reset the GPUs of this tray together; if a link stays down, inspect the baseboard",
                 )
-            gpu = ""
+            place = ""
     return output if output.present else None
 
 
@@ -69,6 +70,7 @@ def _errors(text: str) -> ToolOutput | None:
                 place,
                 f"{name.removeprefix('gpu_').removesuffix('_total')}: {count:.0f} since the last reset",
                 fails=False,
+                remedy="see whether it grows; then drain and reset the GPUs of this tray together",
             )
     return output if output.present else None
 

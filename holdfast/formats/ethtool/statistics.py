@@ -25,6 +25,9 @@ _DISCARDS = re.compile(
     r"|drops_no_\w+|no_?bufs?(?:fers?)?|\w*fifo_overflow_drops?)$"
 )
 _LINK_DOWN = re.compile(r"link_down_events(?:_phy)?$|^link_down$|^port\.link_down_events_phy$")
+_FULL = frozenset({2**16 - 1, 2**32 - 1, 2**64 - 1})
+_RESETS = re.compile(r"tx_timeouts?(?:_cnt|_count)?|wd_expired|reset_(?:cnt|count|fail)|(?:dev|hw|fw)_resets?(?:_cnt)?")
+_STORM = re.compile(r"(?:rx|tx)_pause_storm_error_events")
 _PCI = re.compile(r"(?:rx|tx)_pci_signal_integrity$")
 _PACKETS = ("rx_packets_phy", "rx_packets", "port.rx_unicast", "rx_ucast_packets", "rx_total_pkts", "rx_frames",
             *(f"rx_prio{number}_packets" for number in range(8)))  # fmt: skip
@@ -68,19 +71,34 @@ def _judge(output: ToolOutput, place: str, counter: str, count: int, packets: in
     if not count:
         return
     if _PHYSICAL.search(bare):
-        text = f"{counter} {count}" + (f": {share:.1e} of the received packets" if packets else "")
+        text = _text(counter, count) + (f": {_percent(share)} of the received packets" if 0 < share <= 1 else "")
         output.complain(place, text, fails=share > MANY_ERRORS, remedy="clean or replace cable and transceiver")
     elif _DISCARDS.fullmatch(bare) and share > FEW_DISCARDS:
         output.complain(
             place,
-            f"{counter} {count}: {100 * share:.2g} % of the received packets",
+            _text(counter, count) + (f": {_percent(share)} of the received packets" if share <= 1 else ""),
             fails=False,
             remedy="check ring sizes, flow control (PFC) and what the host does with its packets",
         )
     elif _LINK_DOWN.search(bare) and count > FEW_LINK_DOWNS:
-        output.complain(place, f"the link went down {count} times", fails=False, remedy="check cable and transceiver")
+        text = _text(counter, count) if count in _FULL else f"the link went down {count} times"
+        output.complain(place, text, fails=False, remedy="check cable and transceiver")
     elif _ALLOWANCE.fullmatch(bare):
         output.complain(place, f"{counter} {count}: the instance went beyond what it may use", fails=False,
                         remedy="spread the traffic, or use a larger instance")  # fmt: skip
     elif _PCI.fullmatch(bare):
         output.complain(place, f"{counter} {count}: errors on the PCIe lanes", fails=False, remedy="reseat the adapter")
+    elif _RESETS.fullmatch(bare):
+        output.complain(place, f"{_text(counter, count)}: the driver had to reset the adapter", fails=False,
+                        remedy="look for the reset in the kernel log; update driver and firmware")  # fmt: skip
+    elif _STORM.fullmatch(bare):
+        output.complain(place, f"{_text(counter, count)}: the port sent pause frames for too long", fails=False,
+                        remedy="see why the host does not take its packets; check flow control (PFC)")  # fmt: skip
+
+
+def _text(counter: str, count: int) -> str:
+    return f"{counter}: the counter is at its maximum ({count})" if count in _FULL else f"{counter} {count}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"

@@ -1,8 +1,10 @@
 """Counters of ports elsewhere in the subnet: what perfquery and ibqueryerrors print."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from holdfast.catalog import nics
 from holdfast.formats.fabric.subnet import guid_of
 
 _HEAD = re.compile(r"# Port[\w ]* ?counters: .*?Lid (\d{1,6}) port (\d{1,3})\b")
@@ -14,6 +16,7 @@ _PORT = re.compile(r"\s*GUID 0x([0-9a-fA-F]{1,16}) port (\d{1,3}):(.*)")
 _ERROR = re.compile(r"\[(\w+) == (\d{1,20})(?: \([^)]*\))?\]")
 _SUMMARY = re.compile(r"## Summary: (\d+) nodes checked")
 _WORD_BYTES = 4
+_TRAFFIC = re.compile(r"data|p(?:ac)?kts|packets|wait|unicast|multicast", re.IGNORECASE)
 _DATA = {"PortXmitData": "port_xmit_data_bytes_total", "PortRcvData": "port_rcv_data_bytes_total"}
 
 
@@ -64,6 +67,19 @@ def parse_errors(text: str) -> ErrorReport:
         elif summary := _SUMMARY.match(line):
             checked = int(summary[1])
     return ErrorReport(ports, checked)
+
+
+def is_full(name: str, count: int) -> bool:
+    """Whether a counter of errors reached its largest value, where it stops. Traffic fills its counters in seconds."""
+    return not _TRAFFIC.search(name) and nics.is_saturated(signal_of(name)[0], float(count))
+
+
+def shown(counts: Mapping[str, int]) -> str:
+    """'SymbolErrorCounter 12, LinkDownedCounter: the counter is at its maximum (255)'."""
+    return ", ".join(
+        f"{name}: the counter is at its maximum ({count})" if is_full(name, count) else f"{name} {count}"
+        for name, count in counts.items()
+    )
 
 
 def signal_of(name: str) -> tuple[str, int]:

@@ -128,7 +128,8 @@ def _one(output: ToolOutput, place: str, port: Port, up: int) -> None:
     output.add(place, "port_state", state)
     output.add(place, "port_up", float(state == 4.0))
     output.add(place, "port_expected", float(expected))
-    if (physical := _PHYSICAL.get(_word(_physical(port)))) is not None:
+    physical = _PHYSICAL.get(_word(_physical(port)))
+    if physical is not None:
         output.add(place, "port_phys_state", physical)
     if (rate := re.match(r"\d+(?:\.\d+)?", port.get("rate", ""))) and float(rate[0]) > 0:
         output.add(place, "port_rate_bytes_per_second", float(rate[0]) * 1e9 / 8)
@@ -139,6 +140,13 @@ def _one(output: ToolOutput, place: str, port: Port, up: int) -> None:
     ):
         if port.get(field):
             output.add(place, name, port[field])
+    if state == 4.0 and physical == _PHYSICAL["linkerrorrecovery"]:
+        output.complain(
+            place,
+            f"port is {port['state']} and recovers from errors of its link ({_physical(port)})",
+            fails=False,
+            remedy="clean or replace cable and transceiver",
+        )
     if state != 4.0:
         _complain(output, place, port, state in (2.0, 3.0), expected, up)
 

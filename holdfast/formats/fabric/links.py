@@ -7,6 +7,7 @@ from holdfast.formats.fabric.subnet import label
 from holdfast.formats.tool_output import ToolOutput
 
 _OWNER = re.compile(r"^(?:CA|Switch)(?: 0x[0-9a-fA-F]+)?: ?(?:0x[0-9a-fA-F]+ )?(.*?):\s*$")
+_ADAPTER = re.compile(r"(?:^|\s)(?:mlx[45]_\w+|HCA-\d+|ib[ps]?\d\w*|bnxt_re\d+)$")
 _LINK = re.compile(
     r'^\s*(?:0x[0-9a-fA-F]+\s+)?(?:"\s*(?P<owner>[^"]*)"\s+)?(?:\d+\s+)?(?P<port>\d+)\[[^\]]*\]\s*==\(\s*(?P<how>[^)]*(?:\([^)]*\))?[^)]*)\)==>'
     r'\s*(?:0x[0-9a-fA-F]+\s+)?(?:\d+\s+)?(?:(?P<far_port>\d+))?\[[^\]]*\]\s*"(?P<far>[^"]*)"\s*\((?P<note>.*)\)\s*$'
@@ -29,20 +30,22 @@ MOST = 50
 
 def read_linkinfo(text: str) -> ToolOutput | None:
     output = ToolOutput("iblinkinfo")
-    owner, seen = "", 0
+    owner, seen, adapter = "", 0, False
     for line in text.splitlines():
         if head := _OWNER.match(line):
-            owner = head[1]
+            owner, adapter = head[1], line.startswith("CA")
         elif link := _LINK.match(line):
             seen += 1
-            _link(output, link["owner"] or owner, link)
+            name = (link["owner"] or owner).strip()
+            _link(output, name, link, adapter or bool(_ADAPTER.search(name)))
     if not seen:
         return None
     output.lines = seen
     return output
 
 
-def _link(output: ToolOutput, owner: str, link: re.Match[str]) -> None:
+def _link(output: ToolOutput, owner: str, link: re.Match[str], adapter: bool) -> None:
+    """A port of a switch without anything behind it is free; one of a host's adapter has lost its link."""
     how, far = link["how"], link["far"].strip()
     place = f"switch/{label(owner) or 'unknown'}/port/{link['port']}"
     output.see(place)
@@ -59,7 +62,14 @@ def _link(output: ToolOutput, owner: str, link: re.Match[str]) -> None:
     elif far:
         output.complain(place, f"link{to} is {' '.join(how.split())}", remedy="check cable and both ports")
     elif "init" in how.lower() or "armed" in how.lower():
-        output.complain(place, f"link is {' '.join(how.split())}: no subnet manager has brought it up", fails=False)
+        output.complain(
+            place,
+            f"link is {' '.join(how.split())}: no subnet manager has brought it up",
+            fails=False,
+            remedy="look at the subnet manager",
+        )
+    elif adapter and "disabled" not in how.lower():
+        output.complain(place, f"link is {' '.join(how.split())}", remedy="check cable, transceiver and switch port")
 
 
 def read_diagnet(text: str) -> ToolOutput | None:
@@ -93,7 +103,7 @@ def read_counters(text: str) -> ToolOutput | None:
         output = ToolOutput("ibqueryerrors")
         output.lines = report.nodes_checked or len(report.ports)
         for port in report.ports:
-            counts = ", ".join(f"{name} {count}" for name, count in port.counts.items())
+            counts = counters.shown(port.counts)
             output.complain(
                 f"switch/{label(port.description)}/port/{port.port}",
                 f"errors: {counts}",
@@ -109,12 +119,15 @@ def read_counters(text: str) -> ToolOutput | None:
     for one in ports:
         place = f"switch/lid{one.lid}/port/{one.port}"
         output.see(place)
-        bad = {name: count for name, count in one.counts.items() if name in _PHYSICAL and count}
+        bad = {
+            name: count
+            for name, count in one.counts.items()
+            if (name in _PHYSICAL and count) or counters.is_full(name, count)
+        }
         if bad:
-            shown = ", ".join(f"{name} {count}" for name, count in bad.items())
             output.complain(
                 place,
-                f"errors since the counters were cleared: {shown}",
+                f"errors since the counters were cleared: {counters.shown(bad)}",
                 fails=False,
                 remedy="see whether they grow; then clean or replace cable and transceiver",
             )

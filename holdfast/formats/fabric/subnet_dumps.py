@@ -2,6 +2,7 @@
 
 import re
 
+from holdfast.formats.fabric import counters
 from holdfast.formats.fabric.subnet import label
 from holdfast.formats.tool_output import ToolOutput
 
@@ -39,7 +40,7 @@ def _counters(text: str) -> ToolOutput | None:
             if short in _PHYSICAL and (count := int(value, 0)):
                 bad[short] = max(count, bad.get(short, 0))
         if bad:
-            shown = ", ".join(f"{name} {count}" for name, count in bad.items())
+            shown = counters.shown(bad)
             output.complain(
                 place,
                 f"errors since the counters were cleared: {shown} (GUID {head[3]})",

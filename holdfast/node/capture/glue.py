@@ -86,6 +86,7 @@ def kernel(text: str) -> ToolOutput | None:
             kind, text, remedy = remedy_row
             place = f"{kind}/{event.device}" if event.device else NODE
             output.complain(place, f"{text} [{event.text}]", fails=False, remedy=remedy)
+    _lost_links(output)
     if (killer := _OOM_KILLER.search(text)) and not any(event.kind == "oom" for event in events):
         output.complain(
             NODE,
@@ -96,6 +97,15 @@ def kernel(text: str) -> ToolOutput | None:
     if output.tool == "kernel log":
         output.add(NODE, "kmsg_records_total", float(total))
     return output
+
+
+def _lost_links(output: ToolOutput) -> None:
+    """Ports whose last word is that their link is down."""
+    last = {event.device: event for event in output.events if event.kind == "link" and event.device}
+    for device, event in last.items():
+        if event.code == "down":
+            text = f"its link went down and the log shows no link up after it [{event.text}]"
+            output.complain(f"nic/{device}", text, fails=False, remedy="check cable, transceiver and switch port")
 
 
 def _events(text: str) -> list[Event]:

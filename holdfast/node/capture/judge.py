@@ -23,6 +23,7 @@ HISTORY_SECONDS = 20 * 3600.0  # a file is judged as of its end: what is older c
 GPU_MODEL = "gpu_model"
 SOMETIME = 1.0e9
 MOST_NOTED = 5
+LINK = "link"  # a link that is down is reported; one that came back is no fault
 FRESH_SECONDS = 7 * 86400.0
 
 
@@ -138,7 +139,7 @@ def _nothing_wrong(outputs: Sequence[ToolOutput], others: Health) -> str:
     read = ", ".join(one.tool for one in outputs)
     if others in (Health.FAIL, Health.DEGRADED):
         return f"{read} reports nothing beside what the checks say"
-    noted = {(one.kind, one.code, one.device): one for output in outputs for one in output.events}
+    noted = {(one.kind, one.code, one.device): one for output in outputs for one in output.events if one.kind != LINK}
     named = [f"{kind} {code or ''} {device or ''}".strip() for kind, code, device in list(noted)[:MOST_NOTED]]
     more = f" and {len(noted) - MOST_NOTED} more" if len(noted) > MOST_NOTED else ""
     return f"{read} reports nothing wrong" + (f"; it mentions {', '.join(named)}{more}" if named else "")
