@@ -96,6 +96,8 @@ def capture(settings: Settings, path: Path, progress: Progress, stage: str = "pa
     own = node_name(settings)
     left_out: dict[str, str] = {}
     raw = dict(_raw(settings, progress, left_out))
+    for text in (*raw.values(), *(event.text for reading in readings for event in reading.events)):
+        redactor.learn(text)
     node = redactor.name(own)
     files = {
         bundle.HEAD: _json(

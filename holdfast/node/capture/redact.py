@@ -12,27 +12,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-_SECRET_NAME = (
-    r"[\w.-]*(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential"
-    r"|auth(?:orization)?)[\w.-]*"
-)
-_SECRET = re.compile(rf"(?i)(\b{_SECRET_NAME}[\"']?\s*[=:]\s*[\"']?(?:bearer\s+|basic\s+)?)([^\s\"',;&]+)")
-_SECRET_OPTION = re.compile(
-    rf"(?i)((?:^|\s)(?:--{_SECRET_NAME}[ =]|sshpass\s+-p\s*|(?:mysql|mariadb)\w*\s[^\n]{{0,80}}?-p"
-    r"|(?:-u|--user)\s+[\w.@-]+:))([^\s\"']+)",
-    re.MULTILINE,
-)
-_SIGNATURE = re.compile(r"(?i)([?&](?:sig|signature|x-amz-\w+|token|key|code)=)([^&\s\"']+)")
-_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})")
-_KNOWN_SECRET = re.compile(
-    r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|"
-    r"glpat-[\w-]{16,}|AIza[\w-]{30,}|dckr_pat_[\w-]{16,}|npm_[A-Za-z0-9]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|"
-    r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*|nvapi-[A-Za-z0-9_-]{16,}"
-    r"|(?=[a-z0-9.]{0,22}\d)(?=[a-z0-9.]{0,22}[a-z])[a-z0-9]{6}\.[a-z0-9]{16}\b)"  # kubeadm
-)
-_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
-_URL_LOGIN = re.compile(r"(://)[^/\s:@]+:[^/\s@]+(@)")
-_MAIL = re.compile(r"\b[\w.+-]+@[A-Za-z][\w-]*(?:\.[\w-]+)*\b")  # also a login such as builder@host
+from holdfast.node.capture.redact_programs import PROGRAMS, is_known
+from holdfast.node.capture.redact_secrets import without_secrets
+from holdfast.node.capture.redact_urls import without_urls
+
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[A-Za-z][\w-]*(?:\.[\w-]+)*\b")  # also a login such as builder@host
 _IPV4 = re.compile(r"(?<![\d.])(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}(?!\d|\.\d)")
 _MAYBE_IPV6 = re.compile(r"(?<![\w:])(?=[0-9a-fA-F:]*:[0-9a-fA-F:]*:)[0-9a-fA-F:]{3,39}(?![\w:])")
 _MAC = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{2}[:-]){5}(?:[0-9a-fA-F]{2}[:-]){0,14}[0-9a-fA-F]{2}(?![\w:])")
@@ -46,12 +30,25 @@ _UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{
 _GUID = re.compile(r"\b0x[0-9a-fA-F]{16}\b|(?<![\w:])[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}(?![\w:])")
 _SERIAL = re.compile(
     r"(?i)\b((?:(?:product|board|chassis|inforom|asic)?[ _]?serial|s/?n|service tag|asset tag)"
-    r"(?:[ _]?(?:number|no\.?|num))?[\"']?\s*[:=|>]\s*[\"']?)([\w-]{4,})"
+    r"(?:[ _]?(?:number|no\.?|num))?[\"']?(?:\s*[:=|>]\s*[\"']?|\s{1,4}(?:is |was |#)?(?=[\w-]{0,16}\d{4})))([\w-]{4,})"
 )
-_HOME = re.compile(r"(/(?:home|users|Users|root/home|gpfs/home|export/home|scratch/users?)/)([A-Za-z0-9_.-]+)")
+_HOME = re.compile(
+    r"(/(?:home|users|Users|root/home|gpfs/home|export/home|scratch/users?)/)([^\s/\"'`<>:;,|()\[\]{}\\]+)"
+    r"(?:(/)([^\s/\"'`<>:;,|()\[\]{}\\]+))?"  # the folder of a project
+)
 _USER = re.compile(
-    r"(?i)\b((?:user(?:_?name|_?id)?|uid|owner|login|logname|sudo_user|by|group(?:_?name|_?id)?|account|acct|wckey|project"
-    r"|job_?name)[\"']?\s*[=:]\s*[\"']?)([A-Za-z_][\w.@-]*)(?:\((\d+)\))?"
+    r"(?i)((?:\b(?:user(?:_?id)?|uid|owner|login|logname|sudo_user|by|group(?:_?name|_?id)?|account|acct|wckey|project"
+    r"|job_?name)|(?:user|account|logon)[ _-]?name|principal)\\{0,4}[\"']?\s{0,16}[=:]\s{0,16}\\{0,4}[\"']?)"
+    r"([^\W\d][\w.@-]*)(?:\((\d+)\))?"
+)
+_QUOTED_USER = re.compile(
+    r"(?i)(\b(?:user|account|login|owner)(?:[ _-]?name)?(?:\s{1,4}is|\s?[=:])?\s{0,4}(\\{0,4}[\"'`]))"
+    r"([^\W\d][^\n\"'`\\=:,]{0,63})"
+    r"(?=\\{0,4}[\"'`])"
+)
+_SPOKEN_USER = re.compile(r"(?i)(\b(?:user|account|login)[ _-]?name is )([^\W\d][\w.@-]*)")
+_DOMAIN_USER = re.compile(
+    r"(?<![\\\w:/.-])([A-Z][A-Z0-9-]{1,15}|[A-Za-z][A-Za-z0-9-]{1,15}(?=\\[^nrtbfux\\]))(\\)([^\W\d][\w.-]*)"
 )
 _NUMBERED = re.compile(r"(\b[ug]id=\d+\(|(?<=[,=])\d+\(|\(user )([A-Za-z_][\w.-]*)(?=\))")
 _SAID_BY = re.compile(
@@ -68,7 +65,9 @@ _USER_NUMBERS = (  # what stands before the number of a user or a group, and the
     re.compile(r"((?:user-[0-9a-f]{6}|(?:User|Group)Id=[\w.-]+)\()(\d{4,10})(?=\))"),  # UserId=name(number)
 )
 _USER_NUMBERS_OF_A_PROCESS = re.compile(r"^([UG]id:)((?:\s+\d+){4})\s*$", re.MULTILINE)  # /proc/PID/status
-_PROCESS = re.compile(r"^(\s*)([A-Za-z_][\w.+-]*)(?=\s+\d+\s+\d+\.\d\s+\d+\.\d\s+\d+\s+\d+\s)", re.MULTILINE)  # ps aux
+_PROCESS = re.compile(
+    r"^([ \t]{0,64})([A-Za-z_][\w.+-]*)(?=\s+\d+\s+\d+\.\d\s+\d+\.\d\s+\d+\s+\d+\s)", re.MULTILINE
+)  # ps aux
 _FREE_TEXT = re.compile(
     r"\b((?:JobName|Comment|AdminComment|SystemComment)=)(\S[^\n]{0,400}?)(?=[ \t]{1,8}[A-Z]\w{1,40}=|[ \t]{0,8}$)",
     re.M,
@@ -79,8 +78,10 @@ _PATH = re.compile(
     r"[\w.-]+/)((?:[\w.@+-]+/)+)(?=[\w.@+-])"
 )
 _HOST_FIELD = re.compile(
-    r"(?i)\b((?:_?(?:host|node)_?name|node_?addr|node_?host_?name|\w*node_?list|batch_?host|alloc_?node|node|host)"
-    r"[\"']?\s*=\s*[\"']?|\b_?hostname[\"']?\s*:\s*[\"']?)([A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.,\[\]-]*)?)"
+    r"(?i)(\b(?:_?(?:host|node)_?name|node_?addr|node_?host_?name|\w{0,32}node_?list|batch_?host|alloc_?node|node|host)"
+    r"[\"']?\s{0,16}=\s{0,16}[\"']?|\b_?hostname[\"']?\s{0,16}:\s{0,16}[\"']?"
+    r"|[\"'][\w.-]{0,32}(?:host|node|server|machine|hostname|node_?name|server_?name|instance)\\{0,4}[\"']\s{0,16}:\s{0,16}\\{0,4}[\"'])"
+    r"([^\W\d_][\w.-]*(?:\[[\d,-]+\][\w.,\[\]-]*)?|\d+[\w.-]*[^\W\d_][\w-]*)"
 )
 _HOSTS = (  # what stands before a host's name, the name, what stands behind it
     re.compile(r"^(Linux )(\S+)( \d+\.\d+)", re.MULTILINE),  # uname -a
@@ -88,8 +89,19 @@ _HOSTS = (  # what stands before a host's name, the name, what stands behind it
     re.compile(r"(\bconnect to host )([A-Za-z][\w.-]*)( port )"),
     re.compile(r"(\bslurmstepd-|\bsrun: error: )([A-Za-z][\w.-]*)(: )"),
     re.compile(r"(\b(?:JOB|STEP) [\d.]+ ON )([A-Za-z][\w.-]*)( )"),
-    re.compile(r"^(\s*)([A-Za-z][\w.-]*)(:\d+:\d+ \[\d+\] NCCL )", re.MULTILINE),
-    re.compile(r"(\bnfs:? server )([A-Za-z][\w.-]*)([: ])"),
+    re.compile(r"^([ \t]{0,64})([A-Za-z][\w.-]*)(:\d+:\d+ \[\d+\] NCCL )", re.MULTILINE),
+    re.compile(
+        r"(?i)(\b(?:nfs[v\d.]{0,4}|lockd|cifs|smb\d?|rpc[\w.]{0,16}|gpfs|mmfs\w{0,4}|beegfs[\w-]{0,16}|lustre\w{0,8}|lnet\w{0,8}|ceph)"
+        r"\b[^\n]{0,120}?\b(?:server|host|node|peer) [\"'`]?)"
+        r"(?!(?:not|is|has|was|and|or|on|in|at|for|to|with|from|by|the|error|failed|failure|timed|down|up|returned|did|does|address"
+        r"|name|list|id|rebooted|unreachable|lost|closed|connection|marked|may|will|cannot)\b)([A-Za-z][\w.-]*)()"
+    ),
+    re.compile(r"(\bbeegfs-(?:storage|meta|mgmtd|client|monitoring)[: ] ?)([A-Za-z][\w.-]*)( \[ID|@|;)"),
+    re.compile(r"()(?<![\w.-])([A-Za-z][\w.-]*)( \[ID: \d)"),  # BeeGFS
+    re.compile(r"(?<![:\w/.])(//)([A-Za-z0-9][\w.-]*)(/(?=[\w.$-]))"),  # a share
+    re.compile(
+        r"(?:(?<=\s)|^)()(?!(?:file|error|warning|device|kernel|path)\b)([A-Za-z][\w.-]*)(:/[\w.-]+)(?=[/\s]|$)", re.M
+    ),
     re.compile(r"(\bip=(?:[^\s:]*:){4})([A-Za-z][\w.-]*)(:)"),  # of the kernel's command line
     re.compile(r"(\\\\)([A-Za-z][\w.-]*)(\\)"),  # a share of Windows
     re.compile(r"(\b)(ip-\d{1,3}(?:-\d{1,3}){3})(\b)"),  # AWS
@@ -100,9 +112,9 @@ _LOGIN = re.compile(
     r"([A-Za-z_][\w-]*(?:\.[\w-]+)*)"
 )
 _DOMAIN = re.compile(
-    r"(?<![\w.@/-])(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+(?:com|org|net|edu|gov|mil|int|info|io|ai|dev|cloud"
+    r"(?<![\w.@/-])(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.){1,16}(?:com|org|net|edu|gov|mil|int|info|io|ai|dev|cloud"
     r"|tech|local|internal|intern|intra|lan|corp|home|cluster|hpc|de|uk|fr|ch|at|it|es|nl|be|se|no|fi|dk|pl|cz|ie|pt|gr|eu|us|ca|mx"
-    r"|br|au|nz|jp|cn|kr|tw|hk|sg|in|il|tr|ru|ua|za)(?![\w.-]*[A-Za-z0-9])"
+    r"|br|au|nz|jp|cn|kr|tw|hk|sg|in|il|tr|ru|ua|za)(?!\w|[.-]{1,4}[A-Za-z0-9])"
 )
 PUBLIC_DOMAINS = ("nvidia.com", "kernel.org", "github.com", "amd.com", "pytorch.org", "schedmd.com")
 _SYSLOG_HOST = re.compile(
@@ -126,7 +138,20 @@ WORDS_OF_TOOLS = frozenset({
     "service", "slurm", "storage", "switch", "sync", "syslog", "system", "systemd", "test", "ubuntu", "user", "users",
     "virtual", "work", "worker",
 })  # a machine or a user may be called so; inside a longer word they are not meant
+WORDS_IN_FULL_NAMES = WORDS_OF_TOOLS | {
+    "addr", "api", "app", "auth", "cpu", "dns", "docs", "file", "ftp", "git", "kern", "link", "mac", "ntp", "path",
+    "pci", "program", "registry", "status", "support", "text", "web", "www", "xid",
+}  # a full name begins so, and the word alone means something else
 # fmt: on
+_DEVICE = re.compile(
+    r"(?:gpu|cpu|eth|ib|nvme|nvlink|port|slot|pcie|bond|mlx|numa|link|lane|card|sd[a-z])[-_]?\d{0,3}|[0-9a-f]+"
+)
+_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*")
+LEAST_OF_A_SHORT_NAME = 3
+KNOWN_FOLDERS = frozenset(
+    {"bin", "lib", "src", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "venv", "env", "go", "snap"}
+)
+WORDS_OF_LOGS = frozenset({"ERROR", "WARN", "WARNING", "INFO", "DEBUG", "FATAL", "TRACE", "NOTICE", "CRITICAL"})
 KEPT_USERS = frozenset({"root", "nobody", "unknown", "none", "null", "true", "false"})
 
 
@@ -139,6 +164,7 @@ class Redactor:
         users = (name.lower() for name in users if name)
         self._users = {name: f"user-{self._digest(name, 6)}" for name in users if name not in KEPT_USERS}
         self._words = _pattern([*self._names, *self._users])
+        self._learned: dict[str, str] = {}  # short names of hosts whose full name was seen
         self._short = lru_cache(MOST_KNOWN)(self._redacted)
 
     def _digest(self, text: str, length: int = 8) -> str:
@@ -157,14 +183,23 @@ class Redactor:
         """A node's files hold the same few numbers thousands of times."""
         return self._short(text) if len(text) <= SHORT else self._redacted(text)
 
+    def learn(self, text: str) -> None:
+        """Where a host's full name stands in one text, its short name may stand alone in another."""
+        count = len(self._learned)
+        for found in _DOMAIN.finditer(text):
+            short = found[0].partition(".")[0].lower()
+            is_word = short in WORDS_IN_FULL_NAMES or bool(_DEVICE.fullmatch(short))
+            if len(short) >= LEAST_OF_A_SHORT_NAME and not is_word and not _is_public(found[0]):
+                self._learned.setdefault(short, self.name(short))
+        if len(self._learned) > count:
+            self._short.cache_clear()
+
     def _redacted(self, text: str) -> str:
-        text = _KEY_BLOCK.sub("[private key]", text)
-        text = _URL_LOGIN.sub(r"\1[login]\2", text)
-        text = _SECRET.sub(r"\1[secret]", text)
-        text = _SECRET_OPTION.sub(r"\1[secret]", text)
-        text = _SIGNATURE.sub(r"\1[secret]", text)
-        text = _BEARER.sub(r"\1 [secret]", text)
-        text = _KNOWN_SECRET.sub("[secret]", text)
+        self.learn(text)
+        text = without_urls(text, self._url_host, _is_public)
+        text = without_secrets(text, self._hexadecimal)
+        for programs in PROGRAMS:
+            text = programs.sub(lambda found: found[1] + self.program(found[2]), text)
         text = _SERIAL.sub(lambda found: found[1] + self._serial(found[2]), text)
         text = _SYSLOG_HOST.sub(lambda found: found[1] + self.name(found[2]) + found[3], text)
         for hosts in _HOSTS:
@@ -173,7 +208,10 @@ class Redactor:
         text = _FREE_TEXT.sub(lambda found: f"{found[1]}text-{self._digest(found[2], 6)}", text)
         text = _PATH_FIELD.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}", text)
         text = _PATH.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}/", text)
-        text = _HOME.sub(lambda found: found[1] + self._user(found[2]), text)
+        text = _HOME.sub(self._home, text)
+        text = _QUOTED_USER.sub(lambda found: found[1] + self._user(found[3]), text)
+        text = _SPOKEN_USER.sub(lambda found: found[1] + self._user(found[2]), text)
+        text = _DOMAIN_USER.sub(self._domain_user, text)
         for numbers in _USER_NUMBERS[:3]:
             text = numbers.sub(lambda found: found[1] + self._user_number(found[2]), text)
         text = _USER_NUMBERS_OF_A_PROCESS.sub(self._process_numbers, text)
@@ -185,6 +223,8 @@ class Redactor:
             text = numbers.sub(lambda found: found[1] + self._user_number(found[2]), text)
         if self._words is not None:
             text = self._words.sub(lambda found: self._word(found[0].lower()), text)
+        if self._learned:
+            text = _WORD.sub(self._short_name, text)
         text = _MAIL.sub(lambda found: f"mail-{self._digest(found[0], 6)}", text)
         text = _DOMAIN.sub(self._domain, text)
         text = _UUID.sub(lambda found: self._uuid(found[0]), text)
@@ -196,10 +236,47 @@ class Redactor:
         text = _IPV4.sub(lambda found: self._address(found[0]), text)
         return _MAYBE_IPV6.sub(self._ipv6, text)
 
+    def _short_name(self, found: re.Match[str]) -> str:
+        """Also before a hyphen: `n17-eth0`."""
+        name, rest = found[0], ""
+        for _ in range(4):
+            if known := self._learned.get(name.lower()):
+                return known + rest
+            name, hyphen, last = name.rpartition("-")
+            if not hyphen:
+                break
+            rest = f"-{last}{rest}"
+        return found[0]
+
+    def _url_host(self, name: str) -> str:
+        if _is_public(name) or _IPV4.fullmatch(name) or "[" in name or "$" in name:
+            return name
+        return self._host(name)
+
+    def _hexadecimal(self, text: str) -> str:
+        digest = self._digest(text, 64)
+        return (digest * (len(text) // 64 + 1))[: len(text)]
+
+    def program(self, name: str) -> str:
+        return name if is_known(name) or name.startswith("program-") else f"program-{self._digest(name, 6)}"
+
+    def _home(self, found: re.Match[str]) -> str:
+        folder = found[4] or ""
+        is_kept = not folder or folder.startswith((".", "path-")) or folder in KNOWN_FOLDERS
+        behind = folder if is_kept else f"path-{self._digest(folder, 6)}"
+        return found[1] + self._user(found[2]) + (found[3] or "") + behind
+
+    def _domain_user(self, found: re.Match[str]) -> str:
+        if found[1] in WORDS_OF_LOGS or found[1].startswith("host-"):
+            return found[0]
+        return self.name(found[1]) + found[2] + self._user(found[3])
+
     def value(self, name: str, value: Any) -> Any:
         """The value of a signal."""
         if not isinstance(value, str):
             return value
+        if name == "process":
+            return self.program(value)
         if name.endswith(SERIAL_SIGNALS) and value:
             return self._serial(value) if not _UUID.search(value) else self.text(value)
         return self.text(value)
@@ -225,7 +302,7 @@ class Redactor:
         return found[1] + re.sub(r"\d+", lambda number: self._user_number(number[0]), found[2])
 
     def _domain(self, found: re.Match[str]) -> str:
-        return found[0] if found[0].lower().endswith(PUBLIC_DOMAINS) else self.name(found[0])
+        return found[0] if _is_public(found[0]) else self.name(found[0])
 
     def _uuid(self, text: str) -> str:
         digest = self._digest(text, 32)
@@ -244,6 +321,11 @@ class Redactor:
 
     def _address(self, text: str) -> str:
         return text if text in KEPT_ADDRESSES else f"addr-{self._digest(text)}"
+
+
+def _is_public(name: str) -> bool:
+    host = name.lower().rpartition("@")[2].partition(":")[0]
+    return any(host == one or host.endswith(f".{one}") for one in PUBLIC_DOMAINS)
 
 
 def _each_form(names: Iterable[str]) -> list[str]:

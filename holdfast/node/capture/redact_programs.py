@@ -1,0 +1,41 @@
+"""Programs that the kernel names: users choose those names. Well-known ones stay, as a diagnosis needs them. Pure."""
+
+import re
+
+PROGRAMS = (  # what stands before a program's name, and the name
+    re.compile(r"(\bpid='?(?:\d{1,10}|<unknown>)'?,?\s{0,4}name=)([^\n]{0,15}(?=, )|[^,\n]{0,64})"),  # Xid
+    re.compile(
+        r"(\b(?:process|comm|task|name)=\"?(?!/))([^\s,\"]{1,64})(?=\"?,\s?pid=|\"? (?:exe|pid)=)"
+    ),  # oom-kill, audit
+    re.compile(r"((?:[Kk]ill(?:ed)?|reaped|Kill) process \d{1,10},? (?:UID \d{1,10},? )?\()([^\n)]{1,64})(?=\))"),
+    re.compile(r"(\bComm: )([^\n]{1,15}?)(?= (?:Not tainted|Tainted|Kdump|G |\())"),
+    re.compile(r"(\bComm: )([^\s,]{1,64})"),
+    re.compile(r"(\btask )([^\s:]{1,15}(?: [^\s:]{1,12})?)(?=:\d{1,10} blocked for)"),
+    re.compile(r"(^(?:\[[ \d.]{5,20}\] |.{0,80}?: )?)([^\s:\[\]]{1,64})(?= invoked oom-killer)", re.MULTILINE),
+    re.compile(r"(\[ *\d{1,10}\](?: +-?\d+){6,8} +)(\S[^\n]{0,63}?)(?=\s*$)", re.MULTILINE),  # rows of the OOM killer
+    re.compile(
+        r"(^|[\s(])([^\s\[\](){}<>,:]{1,64})(?=\[\d{1,10}\](?:: segfault at|: bad frame| general protection|"
+        r" trap | bad frame|:? unhandled signal))",
+        re.MULTILINE,
+    ),
+    re.compile(r"(\b(?:process|program|command|executable) [`\"'])([^\n\"']{1,64})(?=[\"'])"),
+)
+_KNOWN = re.compile(
+    r"(?i)python[\d.]*|pt_[\w-]*|nvidia-[\w-]*|nv[-_][\w-]*|dcgm[\w-]*|nccl[\w-]*|kworker.*|ksoftirqd.*|kswapd\d*|swapper.*"
+    r"|khugepaged|kcompactd\d*|khungtaskd|migration.*|irq/.*|rcu.*|jbd2.*|uvm[\w -]*|cuda-[\w-]*|systemd[\w-]*"
+    r"|\(?sd-pam\)?|sshd|bash|z?sh|sleep|su|sudo|java|go|perl|ruby|node|cron|crond|containerd[\w-]*|docker[\w-]*|runc|crio"
+    r"|kubelet|kube-[\w-]*|etcd|coredns|slurm[\w]*|srun|sbatch|munged|torchrun|torch|ray|raylet|gcs_server|mpirun|mpiexec"
+    r"|orted|prted|hydra_[\w]*|gpu[-_]burn|nvbandwidth|xhpl|\w+_perf|Xorg|Xwayland|gnome-[\w-]*|tritonserver|vllm|sglang"
+    r"|ptxas|nvcc|cicc|cc1(?:plus)?|gcc|g\+\+|ld|ninja|make|cmake|cat|dd|cp|mv|rm|ls|find|grep|rsync|tar|gzip|stress(?:-ng)?"
+    r"|fio|mysqld|mariadbd|postgres|redis-server|prometheus|node_exporter|grafana|chronyd|ntpd|rpcbind|rpc\.\w+|dbus-daemon"
+    r"|rsyslogd|auditd|agetty|login|opensm|ibacm|init|udevd|snapd|apt(?:-get)?|dpkg|git|curl|wget|holdfast[\w-]*|jupyter[\w-]*"
+    r"|ipykernel|nfsd|lockd|ceph[\w-]*|beegfs[\w-]*|mount[\w.]*|umount|modprobe|lspci|rasdaemon|mcelog|ipmitool|<unknown>|unknown"
+)
+
+
+def is_known(name: str) -> bool:
+    """Also with the folder before it, and with the text of an Xid behind it: a name may hold commas."""
+    first = name.partition(", ")[0].strip("'\" ")
+    folder, slash, last = first.rpartition("/")
+    is_of_the_system = not slash or folder.startswith(("/usr", "/bin", "/sbin", "/opt/conda"))
+    return not first or bool(_KNOWN.fullmatch(first)) or (is_of_the_system and bool(_KNOWN.fullmatch(last)))
