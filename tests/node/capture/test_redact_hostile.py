@@ -219,7 +219,7 @@ def test_a_private_key_ends_where_its_base64_ends(seed, lines, has_end, line_end
 @pytest.mark.parametrize(
     "text",
     [
-        "NVRM: Xid (PCI:0000:9b:00): 31, pid=4711, name=python3, Ch 00000008, intr 10000000. MMU Fault: ENGINE GRAPHICS",
+        "NVRM: Xid (PCI:0000:9b:00): 31, pid=4711, name=python3, Ch 00000008, intr 10000000. MMU Fault: GRAPHICS",
         "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEE",
         "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.570.86.15",
         "image sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
