@@ -8,6 +8,8 @@ from holdfast.model.health import FailureClass, Health, worst
 from holdfast.model.signal import Value
 from holdfast.model.subject import Subject, local_name
 
+_BAD = (Health.FAIL, Health.DEGRADED)
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -39,14 +41,15 @@ class Verdict:
         return "disabled" if self.disabled else self.health.value
 
     def summary(self) -> str:
-        """The worst rows in one line, for people."""
+        """The worst rows in one line, for people, and then those that are wrong in a lesser way."""
         worst_rows = [row for row in self.rows if row.health is self.health]
         if self.reason or not worst_rows:
             return self.reason
         if self.health is Health.PASS:
             caveats = "; ".join(list(dict.fromkeys(row.reason for row in worst_rows if row.reason))[:2])
             return f"{len(worst_rows)} of {len(self.rows)} pass" + (f" ({caveats})" if caveats else "")
-        return _join_rows(worst_rows)
+        lesser = [row for row in self.rows if row.health in _BAD and row.health is not self.health and row.reason]
+        return "; ".join(_join_rows(rows) for rows in (worst_rows, lesser) if rows)
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -16,6 +16,7 @@ _COUNTERS = {
     "recovery": "gpu_nvlink_recovery_errors_total",
 }
 _OVERALL = re.compile(r"^\|\s*Overall Health\s*[|:]", re.MULTILINE)
+_REMEDY = "drain the node, reset the GPU and run `dcgmi diag -r 3`; replace the GPU if it fails again"
 _GOOD = ("healthy", "pass", "ok")
 _BAD = ("failure", "fail", "warning", "warn", "unhealthy")
 
@@ -95,7 +96,7 @@ def read_health(text: str) -> ToolOutput | None:
         elif value.lower().startswith(_BAD) and name.startswith(("->", "|")) and "system" in name.lower():
             pending = f"{name.lstrip('-> ')}: {value}"
         elif pending and value and not name:
-            output.complain(gpu, f"{pending}: {value}", fails="fail" in pending.lower())
+            output.complain(gpu, f"{pending}: {value}", fails="fail" in pending.lower(), remedy=_REMEDY)
             pending = ""
         elif output.complaints and value and not name:
             last = output.complaints[-1]
@@ -127,5 +128,5 @@ def _with_overall(output: ToolOutput, overall: str) -> ToolOutput | None:
         return None
     output.lines = 1
     if overall.lower() not in _GOOD and not output.complaints:
-        output.complain(NODE, f"DCGM reports {overall}", fails="fail" in overall.lower())
+        output.complain(NODE, f"DCGM reports {overall}", fails="fail" in overall.lower(), remedy=_REMEDY)
     return output

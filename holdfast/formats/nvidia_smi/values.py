@@ -48,9 +48,9 @@ _RECOVERY = {
 _FABRIC_STATE = {"notstarted": 1.0, "inprogress": 2.0, "completed": 3.0}
 
 _FABRIC_HEALTH = {
-    "fabric.health.bandwidth": "degraded",
-    "fabric.health.routeunhealthy": "true",
-    "fabric.health.accesstimeoutrecovery": "true",
+    "fabric.health.bandwidth": ("degraded", "bandwidth"),
+    "fabric.health.routeunhealthy": ("true", "route unhealthy"),
+    "fabric.health.accesstimeoutrecovery": ("true", "access timeout recovery"),
 }
 REASON_BITS = {
     "idle": 0x01,
@@ -349,6 +349,7 @@ def take(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
             continue
         _one(output, place, field, given)
     _sum_sram(output, place, found)
+    _ecc_unanswered(output, place, found)
     _ecc_is_on(output, place)
     _pcie_link(output, place, found)
     _reasons(output, place, found)
@@ -392,6 +393,22 @@ def _sum_sram(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
         if counts:
             output.absent.pop((place, name), None)
             output.add(place, name, sum(counts))
+
+
+_UNCORRECTED = re.compile(r"ecc\.?errors\.(?:volatile\..*(?:uncorrectable|doublebit)|uncorrected\.volatile)")
+_UNCORRECTED_SIGNALS = tuple(f"gpu_ecc_volatile_uncorrected_{part}total" for part in ("", "sram_", "dram_"))
+
+
+def _ecc_unanswered(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
+    """An error instead of one count of uncorrected errors: zeros in the others do not show that there are none."""
+    asked = [text for path, text in found.items() if _UNCORRECTED.match(path)]
+    problem = next((text for text in asked if key(text) in (*_SICK, *_LOST, *_RESET)), None)
+    known = {name: value for where, name, value in output.signals if where == place}
+    if problem is None or any(known.get(name) for name in _UNCORRECTED_SIGNALS):
+        return
+    output.signals = [one for one in output.signals if one[0] != place or one[1] not in _UNCORRECTED_SIGNALS]
+    for name in (*_UNCORRECTED_SIGNALS, *(("gpu_ecc_mode",) if "gpu_ecc_mode" not in known else ())):
+        output.miss(place, name, why(problem))
 
 
 def _ecc_is_on(output: ToolOutput, place: str) -> None:
@@ -451,9 +468,10 @@ def _state(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
     lost = any(word in text for text in plain for word in _LOST)
     output.add(place, "gpu_lost", float(lost))
     output.add(place, "gpu_reset_required", float(any(word in text for text in plain for word in _RESET)))
-    for path, bad in _FABRIC_HEALTH.items():
+    for path, (bad, name) in _FABRIC_HEALTH.items():
         if key(found.get(path, "")) == bad:
-            output.complain(place, f"NVLink fabric: {path.rpartition('.')[2]} is {found[path].strip()}", fails=False)
+            text = f"NVLink fabric: {name} is {found[path].strip()}"
+            output.complain(place, text, fails=False, remedy="check the fabric manager and the NVLink switches")
     if (licence := found.get(_LICENCE, "")) and key(licence).startswith("unlicensed"):
         why_slow = f"its vGPU licence is {licence.strip()}: the driver slows it down"
         output.complain(place, why_slow, fails=False, remedy="see nvidia-gridd's log; give it a licence server")

@@ -62,6 +62,9 @@ _REMEDIES = {
         "see whether the peer went away; if not, look at the port's counters",
     ),
 }  # what a node in service may see on a bad day of a program, and who gives a log to be read wants to hear
+_SETTING = "change the setting that DCGM names, then run the diagnostic again"
+_DIAGNOSE = "follow the text that DCGM gives for the failed test; reset the GPU and run it again before an RMA"
+_RUN_AGAIN = "remove what stops it, then run the diagnostic again"
 LEAST_LINES = 0.2  # of a text that is a kernel log
 
 
@@ -122,7 +125,7 @@ def diagnostic(text: str) -> ToolOutput | None:
     output = ToolOutput("dcgmi diag", version=found.dcgm_version)
     output.lines = len(found.results)
     if found.error and not found.results:
-        output.complain(NODE, f"the diagnostic did not run: {found.error}", fails=False)
+        output.complain(NODE, f"the diagnostic did not run: {found.error}", fails=False, remedy=_RUN_AGAIN)
     for result in found.results:
         place = NODE if result.gpu is None else f"gpu/{result.gpu}"
         if result.gpu is not None:
@@ -130,7 +133,10 @@ def diagnostic(text: str) -> ToolOutput | None:
         if result.status in (FAIL, WARN):
             setting = result.severity == CONFIGURATION_SEVERITY
             output.complain(
-                place, f"{result.test}: {result.text or result.status}", fails=result.status == FAIL and not setting
+                place,
+                f"{result.test}: {result.text or result.status}",
+                fails=result.status == FAIL and not setting,
+                remedy=_SETTING if setting else _DIAGNOSE,
             )
     if not found.complete:
         output.doubt(NODE, "the output of the diagnostic breaks off")

@@ -4,6 +4,7 @@ A check is asked if the file holds what it reads. What a tool itself reports as 
 verdict `file.report`.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,8 +23,10 @@ REPORT = "file.report"
 HISTORY_SECONDS = 20 * 3600.0  # a file is judged as of its end: what is older counts as this old
 GPU_MODEL = "gpu_model"
 SOMETIME = 1.0e9
+_AGE = re.compile(rf"^(?:0|{HISTORY_SECONDS:.0f}) s ago: ")
 MOST_NOTED = 5
 LINK = "link"  # a link that is down is reported; one that came back is no fault
+_OWNERS = {"gpu": "hardware", "pci": "hardware", "nvswitch": "hardware", "nic": "network", "switch": "network"}
 FRESH_SECONDS = 7 * 86400.0
 
 
@@ -66,12 +69,17 @@ def judge_outputs(outputs: Sequence[ToolOutput], name: str, settings: Settings) 
     for check, verdict in node.verdicts.items():
         rows = tuple(row for row in verdict.rows if not _is_not_there(row, errors))
         if rows:
-            judged.verdicts[check] = replace(verdict, rows=rows)
+            judged.verdicts[check] = _without_ages(replace(verdict, rows=rows))
         else:
             judged.left_out.append(check)
     complaints = [one for output in outputs for one in output.complaints]
     judged.verdicts[REPORT] = _report(complaints, outputs, name, judged.health)
     return judged
+
+
+def _without_ages(verdict: Verdict) -> Verdict:
+    """A line without a time, or older than what is looked at, has an age that nothing shows."""
+    return replace(verdict, evidence=tuple(_AGE.sub("", line) for line in verdict.evidence))
 
 
 def _questions(settings: Settings) -> list[Question]:
@@ -154,5 +162,14 @@ def _report(complaints: Sequence[Complaint], outputs: Sequence[ToolOutput], name
         check=REPORT,
         rows=tuple(rows),
         failure_class=FailureClass.CRASH if leading else None,
-        remedy=leading.remedy if leading else "",
+        remedy=(leading.remedy or f"see what {_tools(outputs)} says about it") if leading else "",
+        owner=_owner(leading.place) if leading else "",
     )
+
+
+def _tools(outputs: Sequence[ToolOutput]) -> str:
+    return ", ".join(dict.fromkeys(output.tool for output in outputs if output.complaints))
+
+
+def _owner(place: str) -> str:
+    return _OWNERS.get(place.partition("/")[0], "platform")

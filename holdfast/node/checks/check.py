@@ -48,6 +48,8 @@ class Check:
         )
         if full.health in (Health.FAIL, Health.DEGRADED):
             return replace(full, remedy=_with_the_tools_of(window, full))
+        if any(row.health is Health.DEGRADED for row in rows):  # beside what is not known: it still needs a remedy
+            return replace(full, failure_class=None)
         return replace(full, failure_class=None, remedy=verdict.remedy, owner=verdict.owner)
 
     def _never_pass_blind(self, window: Window, row: Row) -> Row:

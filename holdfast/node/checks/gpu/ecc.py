@@ -1,5 +1,7 @@
 """gpu.ecc: does a GPU's memory keep what is written to it?"""
 
+from dataclasses import replace
+
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
@@ -34,6 +36,8 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
         return unknown(window, gpu, f"{UNCORRECTED}_total", f"{UNCORRECTED}_dram_total")
     if uncorrected > limits["uncorrected_errors"]:
         text = f"{uncorrected:.0f} uncorrected memory errors since the driver was loaded ({_where(window, gpu)})"
+        if (sram := _sram(window, gpu, limits)) and sram.remedy == REPLACE:  # a reset does not help such a GPU
+            return sram._replace(row=replace(sram.row, reason=f"{sram.row.reason}; {text}"))
         return GpuFinding(Row(gpu, Health.FAIL, uncorrected, limits["uncorrected_errors"], text), RESET)
     return (
         _sram(window, gpu, limits) or _corrected(window, gpu, limits) or GpuFinding(Row(gpu, Health.PASS, uncorrected))
@@ -46,7 +50,7 @@ def _sram(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     life = window.number(gpu, f"{AGGREGATE}_sram_total") or 0.0
     limit = limits["sram_lifetime_errors"]
     if exceeded:
-        text = f"SRAM error threshold exceeded ({life:.0f} uncorrected SRAM errors over its lifetimetime)"
+        text = f"SRAM error threshold exceeded ({life:.0f} uncorrected SRAM errors over its lifetime)"
         return GpuFinding(Row(gpu, Health.FAIL, life, limit, text), REPLACE)
     if exceeded is None and life >= limit:
         text = f"{life:.0f} uncorrected SRAM errors over its lifetime"

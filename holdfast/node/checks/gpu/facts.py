@@ -35,9 +35,9 @@ class GpuFinding(NamedTuple):
 def conclude(findings: Iterable[GpuFinding | None], evidence: Iterable[str] = ()) -> Verdict:
     """Rows of all; remedy and class of the worst. None stands for a GPU that could not be seen."""
     found = [finding for finding in findings if finding is not None]
-    worst_health = worst(finding.row.health for finding in found)
-    bad = worst_health in (Health.FAIL, Health.DEGRADED)
-    leading = next((finding for finding in found if bad and finding.row.health is worst_health), None)
+    bad = [finding for finding in found if finding.row.health in (Health.FAIL, Health.DEGRADED)]
+    worst_health = worst(finding.row.health for finding in bad)
+    leading = next((finding for finding in bad if finding.row.health is worst_health), None)
     return Verdict(
         rows=tuple(finding.row for finding in found),
         remedy=leading.remedy if leading else "",
