@@ -237,3 +237,24 @@ def test_a_private_key_ends_where_its_base64_ends(seed, lines, has_end, line_end
 )
 def test_what_only_looks_like_a_secret_stays(text):
     assert redacted(text) == text
+
+
+HOSTILE = [
+    "token",
+    "a.",
+    "://a:",
+    "\\",
+    "-----BEGIN PRIVATE KEY-----\n",
+    "password='",
+    " -p ",
+    "nfs server ",
+    "a@",
+    "de.",
+    "\n",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_a_long_repetition_ends(piece):
+    """A rule that goes back over all of it at every character would not end within the limit of a test."""
+    assert isinstance(redacted(piece * (50_000 // len(piece))), str)
