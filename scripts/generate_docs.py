@@ -193,7 +193,18 @@ Host names, IP and MAC addresses, mail addresses, users, groups, Slurm accounts,
 system's own, secrets, serial numbers, UUIDs and GUIDs become pseudonyms. They stay equal within one bundle and are
 keyed with a random key that is not stored. Names of this machine, its neighbours and its users are replaced inside
 longer words too (four letters and more), and numbers of users (1000 and above) become other numbers. PCI addresses,
-device names and versions stay. Read a bundle before you share it: a name that only people know, in a job's output for
+device names and versions stay.
+
+- Hosts: also in URLs, in JSON fields, in messages of NFS, Lustre, BeeGFS and CIFS, and short names whose full name
+  stands anywhere in the bundle.
+- Secrets: values of names such as `password`, `pwd`, `token`, `secret`, `api_key` and `credential` up to their
+  closing quote; logins and random paths of URLs (webhooks); private keys; SSH fingerprints; keys of AWS and other
+  vendors; any word of 32 characters or more that looks random. A number of 32 or more hex digits becomes another of its
+  length, unless it follows a word such as `sha256:`.
+- Programs in Xid, OOM-killer and crash lines, unless they are well known (`python3`, `nvidia-smi`).
+- Folders below a user's home, users in any alphabet, `DOMAIN\\user`.
+
+Read a bundle before you share it: a name that only people know, in a job's output for
 example, is not recognised.
 
 - `holdfast check --from BUNDLE` gives the verdicts of that moment again.
