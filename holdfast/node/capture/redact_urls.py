@@ -10,7 +10,7 @@ _LOGIN = re.compile(r"(://)(?:[^/\s\"'@]+(?:@[^/\s\"'@]+)*|[^/\s:@\"']+:(?!\d+/)
 _URL = re.compile(
     r"(?i)(?<![a-z0-9])([a-z][a-z0-9+.-]{1,20}://(?:\[login\]@)?)([^/\s\"'<>?#\\`)\]}]+)([/?#][^\s\"'<>\\`]*)?"
 )
-_HOST = re.compile(r"([^:,]+)((?::\d{1,5})?)")
+MOST_PORT_DIGITS = 5
 _HOOK = re.compile(r"(?i)hook|/services/")
 _LONG_HEX = re.compile(r"(?=[0-9a-f]{0,15}[a-f])[0-9a-f]{16}")
 _PART = re.compile(r"[^/?&=#;:]+")
@@ -22,9 +22,16 @@ def without_urls(text: str, host: Callable[[str], str], is_public: Callable[[str
     return _URL.sub(lambda found: _one(found, host, is_public), text)
 
 
+def _host(text: str, host: Callable[[str], str]) -> str:
+    """A host and its port, which stays."""
+    first, *rest = text.split(":")
+    parts = [one if one.isdecimal() and len(one) <= MOST_PORT_DIGITS else host(one) for one in rest if one]
+    return ":".join([host(first) if first else "", *parts])
+
+
 def _one(found: re.Match[str], host: Callable[[str], str], is_public: Callable[[str], bool]) -> str:
     is_ipv6 = found[2].startswith("[")  # the rule for addresses finds it
-    hosts = found[2] if is_ipv6 else _HOST.sub(lambda one: host(one[1]) + one[2], found[2])
+    hosts = found[2] if is_ipv6 else ",".join(_host(one, host) for one in found[2].split(","))
     path = found[3] or ""
     is_http = found[1].lower().startswith(("http", "ws"))
     is_hook = bool(_HOOK.search(found[2] + path)) and len(path) > LEAST_RANDOM
