@@ -7,6 +7,7 @@ the address from which the node enrolled, or an operator.
 
 import asyncio
 import ipaddress
+import re
 import socket
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ CREDENTIAL_SECONDS = 90 * 86_400.0
 MOST_CREDENTIALS = 3  # of one node: the one in use, its successor, and one whose successor was lost on the way
 MOST_PENDING = 10_000
 HOUR = 3_600.0
+TOKEN = re.compile(r"[\w-]{1,256}", re.ASCII)
 NOT_HELD = "this join token is unknown, expired, revoked or used up"
 
 
@@ -78,8 +80,11 @@ def enrol(
 def _usable(ask: EnrolRequest, address: str, transaction: Transaction) -> JoinToken:
     """The token that this node may use, or a Problem. A wrong name or network uses nothing up."""
     store, now = transaction.store, transaction.now
+    if not TOKEN.fullmatch(ask.join_token):  # "gpu-1:..." has the hash of a token that is bound to gpu-1
+        raise Problem(403, NOT_HELD)
     own = store.join_token(bound_hash(ask.node, ask.join_token))
     if own is not None and own.valid(now):
+        _require_network(own, address)
         return replace(own, vouches=True)
     if not ask.twin and store.is_held(ask.node, now):
         ways = f"make a join token with --node {ask.node}, or revoke {ask.node}"
@@ -89,9 +94,13 @@ def _usable(ask: EnrolRequest, address: str, transaction: Transaction) -> JoinTo
         raise Problem(403, NOT_HELD)
     if not names_fit(found.nodes, ask.node):
         raise Problem(403, f"this join token is not for {ask.node}: it is for {found.nodes[:200]}")
-    if not address_fits(found.network, address):
-        raise Problem(403, f"this join token is not for {address}: it is for nodes in {found.network}")
+    _require_network(found, address)
     return found
+
+
+def _require_network(token: JoinToken, address: str) -> None:
+    if not address_fits(token.network, address):
+        raise Problem(403, f"this join token is not for {address}: it is for nodes in {token.network}")
 
 
 def names_fit(nodes: str, name: str) -> bool:

@@ -26,6 +26,7 @@ _AER_WORDS = (b"PCIe Bus Error", b"AER: ", b"error status/mask")
 _SPREAD_OVER_LINES = frozenset({*_AER_WORDS, *_LSPCI_REGISTERS, *firmware_error.KEYWORDS})
 _LSPCI_HEADER_LINES = 8
 _SEGFAULT = "segfault"
+_NAMES_A_PROCESS = re.compile(r"\b(?:name=|comm[ =:]|process |pid[ =:])", re.IGNORECASE)
 _NAMES_A_PROGRAM = re.compile(
     r".{0,15}(?:\[\d{1,10}\]| ?\(\d{1,10}\)|/\d{1,10}:| invoked oom-killer|: page allocation |: vmalloc|"
     r": attempt to access| uses obsolete | forgot to set |: Corrupted page table )",
@@ -211,10 +212,13 @@ class KernelLog:
 
 
 def _parts(line: KernelLine) -> list[KernelLine]:
-    """A record of several lines is one message of one driver: each line has to begin as the first does."""
+    """A record of several lines is one message of one driver: each line has to begin as the first does. Behind the name
+    of a process its owner chooses what follows, line ends among it."""
     if "\n" not in line.text:
         return [line]
     first, *others = line.text.split("\n")
+    if _NAMES_A_PROCESS.search(first):
+        return [line._replace(text=first)]
     driver = first.split(" ", 1)[0]
     return [line._replace(text=part) for part in (first, *others) if part.startswith(driver)]
 

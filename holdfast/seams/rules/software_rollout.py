@@ -1,7 +1,7 @@
 """Do the nodes that got a new driver, firmware or image fail, and those that did not, not?"""
 
 from collections.abc import Iterator
-from math import comb
+from math import exp, lgamma, log, log1p
 
 from holdfast.catalog.xid import find
 from holdfast.model.finding import Symptom
@@ -86,7 +86,14 @@ def _node(event: Event) -> Subject:
 
 def _at_least(hits: int, trials: int, share: float) -> float:
     """How likely so many of all failures fall on the cohort if it were no worse than the rest."""
-    return sum(comb(trials, k) * share**k * (1 - share) ** (trials - k) for k in range(hits, trials + 1))
+    if not 0 < share < 1:
+        return 1.0 if hits <= trials * share else 0.0
+    every = lgamma(trials + 1)  # as logarithms: of thousands of events the numbers of ways are beyond a float
+    ways = (
+        every - lgamma(k + 1) - lgamma(trials - k + 1) + k * log(share) + (trials - k) * log1p(-share)
+        for k in range(hits, trials + 1)
+    )
+    return min(1.0, sum(map(exp, ways)))
 
 
 SEAM = Seam(

@@ -78,8 +78,16 @@ def test_a_join_token_of_one_node_lets_it_enrol_again_and_no_other(controller: "
     bound = controller.token(node="n021")
     other = {"node": "n022", "join_token": bound}
     assert controller.post("/v1/enrol", other, token="").status_code == 403
+    forged = {"node": "n022", "join_token": f"n021:{bound}"}  # what a bound token is hashed as
+    assert controller.post("/v1/enrol", forged, token="").status_code == 403
     again = {"node": "n021", "join_token": bound}
     assert controller.post("/v1/enrol", again, token="").status_code == 200
+
+
+def test_a_join_token_of_one_node_is_for_its_network_alone(controller: "Controller") -> None:
+    elsewhere = controller.token(node="n024", network="10.9.0.0/16")
+    asked = controller.post("/v1/enrol", {"node": "n024", "join_token": elsewhere}, token="")
+    assert asked.status_code == 403 and "10.9.0.0/16" in asked.json()["error"]
 
 
 def test_an_enrolment_whose_answer_was_lost_is_simply_asked_for_again(controller: "Controller") -> None:

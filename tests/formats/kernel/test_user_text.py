@@ -147,3 +147,11 @@ def test_the_name_of_a_process_does_not_change_what_its_xid_asks_for(name: str) 
     plain, forged = (found(f"NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name={who}, Ch 00000010")[0] for who in ("p", name))
     assert (forged.action, forged.severity) == (plain.action, plain.severity)
     assert re.match(r"restart_app", plain.action)
+
+
+@pytest.mark.parametrize("name", ["\nNVRM: Xid 79", "a\nNVRM: Xid 48", "\nNVRM: GPU 0:", "\n\nNVRM: Xid 79"])
+@pytest.mark.parametrize("code", [13, 31, 43])
+def test_a_process_that_an_xid_names_adds_no_other_message(name: str, code: int) -> None:
+    assert len(name) <= 15
+    line = kmsg(f"NVRM: Xid (PCI:0000:17:00): {code}, pid=4242, name={name}, Ch 00000008, intr 10000000")
+    assert [(event.kind, event.code, event.device) for event in found(line)] == [("xid", code, "0000:17:00")]

@@ -281,3 +281,14 @@ def test_what_is_remembered_while_it_runs_has_an_end(tmp_path: Path) -> None:
         bench.give(Order(id=number, verb="uncordon"))
     assert len((tmp_path / "orders.jsonl").read_bytes().splitlines()) <= 4 * MOST_REMEMBERED
     assert len(bench.orders._done) < 5 * MOST_REMEMBERED
+
+
+def test_what_must_not_run_twice_is_not_begun_when_that_cannot_be_written_down(tmp_path: Path) -> None:
+    """After a power-off the same order comes again, and nothing would know of the first time."""
+    (tmp_path / "orders.jsonl").symlink_to("/dev/full")
+    bench = Bench(tmp_path)
+    bench.give(Order(id=7, verb="reset_gpu"))
+    assert bench.done == [] and not bench.outcomes[-1].ok
+    assert "cannot be written" in bench.outcomes[-1].reason
+    bench.give(RETEST)
+    assert bench.done == ["retest"], "what may be repeated is carried out"

@@ -131,16 +131,17 @@ class OrderHandler:
 
     def _perform(self, order: Order, now: float) -> OrderOutcome:
         action = self._actions[order.verb]
-        if not action.repeatable:
-            self._note(_Begun(order.id, action.mark(), order.key))
+        if not action.repeatable and not self._note(_Begun(order.id, action.mark(), order.key)):
+            return refused(order, f"{order.verb} was not begun: {self._path} cannot be written, so it could run twice")
         try:
             return action.perform(order, now)
         except Exception as error:
             log.exception("order %d, %s", order.id, order.verb)
             return refused(order, f"{order.verb} failed: {type(error).__name__}: {error}"[:LONGEST_TEXT])
 
-    def _note(self, record: OrderOutcome | _Begun) -> None:
-        """Kept before it is answered or begun, also if the machine goes down: the same order gets the same answer."""
+    def _note(self, record: OrderOutcome | _Begun) -> bool:
+        """Kept before it is answered or begun, also if the machine goes down: the same order gets the same answer.
+        Whether it is on disk."""
         self._lines += 1
         try:
             with self._path.open("ab") as file:
@@ -149,6 +150,8 @@ class OrderHandler:
                 os.fsync(file.fileno())
         except OSError as error:
             log.warning("%s: %s; what was done is remembered in memory only", self._path, error.strerror)
+            return False
+        return True
 
     def _load(self) -> None:
         try:
