@@ -67,7 +67,7 @@ def _closed(text: str) -> Any:
     return None
 
 
-_START = re.compile(r"^\s*(?=[\[{]\s*(?:[\[{\"\]}\d-]|$))", re.MULTILINE)
+_START = re.compile(r"^[^\S\n]*(?=[\[{]\s*(?:[\[{\"\]}\d-]|$))", re.MULTILINE)
 _MEMBER = re.compile(r"\s*\"[\w .-]{1,80}\"\s*:\s*[\[{]")
 _TRIES = 4
 

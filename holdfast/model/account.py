@@ -22,10 +22,19 @@ class Loss:
     day_value: float | None = None
     float_days: float = 0.0
     critical_chance: float = 1.0
-    down_hours: float = 0.0  # in which it stood still; beside the shares, not in them
-    rework_hours: float = 0.0  # of steps made again; beside the shares too
-    usual: float | None = None  # its step time, or its stall, before the incident: what a slower one is compared with
-    milestone_hours: float = 0.0  # by which all open incidents together delay its milestone; 0: by this one alone
+    down_hours: float = 0.0  # without any progress; not part of the shares
+    rework_hours: float = 0.0  # of repeated steps; not part of the shares
+    usual: float | None = None  # its step time or stall before the incident, as the reference
+    slip_hours: float | None = None  # by which its milestone is later because of this incident; None: not in the ledger
+    slack_hours: float = 0.0  # further loss before its milestone is later
+    counted_until: float | None = None  # later losses are not included yet; None: everything up to now is
+    stopped_since: float | None = None  # its last step, while the job is stopped
+    scheduled_as: str = ""  # the scheduler's name of it, where that differs
+    last_step: int = -1  # the number of that step; -1: not known
+
+    def lost_hours(self, hours: float) -> float:
+        """Hours that this job lost to an incident of this duration."""
+        return (self.share_so_far or 0.0) * hours + self.down_hours + self.rework_hours
 
     @property
     def gpu_hours_per_hour(self) -> float | None:
@@ -37,14 +46,14 @@ class Layer:
     """One of the five layers of a cost. `if_it_goes_on` includes `so_far`."""
 
     name: str
-    so_far: float | None  # None: a value that pricing it needs was not given
-    if_it_goes_on: float | None  # None, too, of an incident that is over
+    so_far: float | None  # None: a value needed for the price is not configured
+    if_it_goes_on: float | None  # None if the incident is over
     formula: str
     inputs: str
 
     @property
     def cost(self) -> float | None:
-        """Of an incident that is over."""
+        """The cost of an incident that is over."""
         return self.so_far
 
 
@@ -55,6 +64,8 @@ class Bill:
     layers: tuple[Layer, ...] = ()
     hours: float = 0.0
     horizon_hours: float = 24.0
+    measured: bool = True
+    """False: it reaches jobs, and what they lose could not be measured. Its zeros are not known."""
     gpu_hours: float = 0.0
     gpu_hours_per_hour: float = 0.0
     gpu_hours_if_it_goes_on: float = 0.0
@@ -75,6 +86,11 @@ class Bill:
         hourly = (then - now - labour) / self.horizon_hours if self.layers and self.horizon_hours > 0 else 0.0
         for name, value in (("total_so_far", now), ("total_if_it_goes_on", then), ("cost_per_hour", hourly)):
             object.__setattr__(self, name, value)
+
+    @property
+    def labour(self) -> float:
+        """Of the total so far. All of it, where no work was lost."""
+        return sum(one.so_far or 0.0 for one in self.layers if one.name == LABOUR) if self.measured else 0.0
 
 
 def sum_layers(layers: Iterable[Layer]) -> float:

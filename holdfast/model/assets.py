@@ -7,7 +7,7 @@ TICKET_STATES = ("open", "sent", "replaced", "closed")
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What stands in one place of a node. `serial` identifies it: a serial number, a UUID or a GUID."""
+    """The part in one slot of a node. `serial` identifies it: a serial number, a UUID or a GUID."""
 
     place: str  # 'node', 'gpu/3', 'nic/mlx5_4'
     serial: str
@@ -25,7 +25,7 @@ class PartTime(msgspec.Struct, frozen=True):
 
 
 class PartTicket(msgspec.Struct, frozen=True):
-    """A ticket of another system, and where the part is on its way through an RMA."""
+    """A ticket in another system, and the state of the part in the RMA."""
 
     id: str
     state: str

@@ -9,17 +9,18 @@ _IN_QUOTES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123
 
 
 def argument(text: str) -> str:
-    """One word of a command, whatever the text holds. A control character could end a paste, so it becomes '?'."""
+    """Any text as one word of a command. A control character could submit a paste early, so it becomes '?'."""
     return shlex.quote("".join(one if one.isprintable() else "?" for one in text))
 
 
 def operand(text: str) -> str:
-    """As `argument`, where the text stands alone: one that begins with '-' is no option."""
+    """Like `argument`, for a text that is the whole word: a leading '-' must not make it an option."""
     return f"-- {argument(text)}" if text.startswith("-") else argument(text)
 
 
 def fill(command: str, values: Mapping[str, str]) -> str:
-    """Replace each <name> by its value as one word. Between quotes, all that a shell could read becomes '.'."""
+    """Replace each <name> by its value as one word. Inside quotes, every character with a meaning to the shell becomes
+    '.'."""
 
     def word(found: re.Match[str]) -> str:
         if found[1] not in values:

@@ -12,15 +12,16 @@ from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject, node
 
-CLEARED = "cleared"  # the kind of event that says a subject was repaired
+CLEARED = "cleared"  # the kind of event that records a repair of a subject
 MAX_EVENTS = 2000
 MAX_ALIKE = 64  # of one kind, device, code and severity; beyond it the oldest two become one
-FOLD_SECONDS = 3600.0  # repeats are one event with a count for so long, so that a count says something of its time
+FOLD_SECONDS = 3600.0  # repeats within this time are one event with a count
 _OLD_SECONDS = 86400.0  # no check looks further back
 _SHED_AT_ONCE = 200
 MAX_PROCESSES = 16
 
-# What varies between two reports of one thing: the process, long numbers, addresses. Short numbers (a link, a GPC, a
+# The parts that differ between two messages about the same fault: the process, long numbers, addresses. Short numbers
+# (a link, a GPC, a
 # port) tell two things apart and stay.
 _VARYING = re.compile(r"pid='?[\w<>]+'?,?|name=[^,]*,?|0x[0-9a-fA-F_]+|\b[0-9a-fA-F]{5,}\b|\[\d+\]|\d{4,}")
 
@@ -92,7 +93,8 @@ class EventLog:
         return [kept.event for kept in sorted(found, key=lambda kept: (kept.event.at, kept.arrived))]
 
     def _folded(self, alike: list[_Kept], event: Event) -> _Kept:
-        """Equal to one of the last hour, it takes its place and its count: a storm of 800,000 lines stays one event."""
+        """An event equal to one of the last hour replaces it and adds its count: a storm of 800,000 lines stays one
+        event."""
         key = key_of(event)
         for index in reversed(range(len(alike))):
             kept = alike[index]
@@ -103,7 +105,7 @@ class EventLog:
         return _Kept(key, event.at, self._arrived, event)
 
     def _settle(self, mark: Event, inventory: Inventory) -> None:
-        """What happened to a subject before its repair no longer speaks against it; a mark on the node is for all."""
+        """Drop events of a subject from before its repair. A repair of the node clears all its subjects."""
         everything = mark.subject == node(inventory.node)
         for place, alike in self._places.items():
             if everything or mark.subject in (place.subject, inventory.subject_of(place.device)):
@@ -111,7 +113,7 @@ class EventLog:
         self._tidy()
 
     def _shed(self) -> None:
-        """Make room: what no check looks at any more goes first, then the oldest of what is not fatal."""
+        """Make room: first drop events that no check reads any more, then the oldest events that are not fatal."""
         everything = [(place, kept) for place, alike in self._places.items() for kept in alike]
         recent = max(kept.event.at for _, kept in everything) - _OLD_SECONDS
         everything.sort(

@@ -14,7 +14,7 @@ class Evidence:
     host: str = ""
     rank: int | None = None
     role: str = "note"  # strong, likely, weak: may be a cause; effect: never; others: docs/diagnose.md
-    cause: str = ""  # what it speaks for, by its stable name
+    cause: str = ""  # the cause that it supports, by its stable name
 
     @property
     def at(self) -> float:

@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def victims(self) -> frozenset[Subject]:
-        """Everything that suffers under this cause, with the nodes it is in; who is not in here has its own verdict."""
+        """Every subject that this cause affects, with its node. Other subjects keep their own verdicts."""
         suffering = {symptom.subject for symptom in self.symptoms}
         with_nodes = suffering | {whole_of(place) or place for place in suffering}
         guilty = {self.cause, whole_of(self.cause) or self.cause}

@@ -27,7 +27,7 @@ class Series:
         self.value = value
 
     def change(self, value: Value, at: float, holds: float, keep: float) -> None:
-        """A new value. The old one held until now as far as anyone can tell, but not longer than it stays fresh."""
+        """A new value. The old value counts as unchanged until now, but not longer than it stays fresh."""
         until = max(self.end, min(at, self.end + holds))
         self.past.append(Run(self.start, until, self.value))
         self.start = self.end = max(at, until)
@@ -62,12 +62,12 @@ class History:
         self._good_for[source] = seconds
 
     def promise(self, source: str, names: Sequence[str]) -> None:
-        """Which signals a source is there to carry, so that one that cannot be read is known at once."""
+        """Register the signals that a source provides, so that a missing one is noticed at once."""
         for name in names:
             self._source_of.setdefault(name, source)
 
     def add(self, reading: Reading) -> bool:
-        """Take a reading in; say whether anything changed (a new value, a new absence, an event)."""
+        """Add a reading; return whether anything changed (a new value, a new absence, an event)."""
         changed = bool(reading.events) or self._blind.get(reading.source, "") != reading.blind
         self._blind[reading.source] = reading.blind
         changed |= self._take_signals(reading)
@@ -80,7 +80,7 @@ class History:
         return changed
 
     def _take_signals(self, reading: Reading) -> bool:
-        """The agent's innermost loop: a value that holds costs two look-ups and no allocation."""
+        """The agent's innermost loop: an unchanged value costs two dictionary reads and no allocation."""
         changed, at, all_series, absent = False, reading.at, self._series, self._absent
         for subject, name, value in reading.signals:
             by_subject = all_series.get(name)
@@ -107,7 +107,7 @@ class History:
         return self._good_for.get(self._source_of.get(name, ""), DEFAULT_GOOD_FOR_SECONDS)
 
     def prune(self, now: float) -> None:
-        """Drops what no source has reported for a day: jobs end, mounts and devices come and go."""
+        """Drop signals that no source has reported for a day: jobs end, mounts and devices disappear."""
         oldest = now - FORGET_SECONDS
         for name, by_subject in list(self._series.items()):
             self._series[name] = {subject: kept for subject, kept in by_subject.items() if kept.end >= oldest}
@@ -140,7 +140,7 @@ class History:
         return kept.value if now - kept.end <= self.fresh_seconds(name) else None
 
     def blindness(self, name: str) -> str:
-        """Why the source that carries this signal sees nothing at all, or ''."""
+        """Why the source of this signal cannot read anything, or ''."""
         return self._blind.get(self._source_of.get(name, ""), "")
 
     def sources_of(self, names: Iterable[str]) -> set[str]:
@@ -165,7 +165,7 @@ class HistoryWindow:
         self.span = span
         self.inventory = history.inventory
         self.node = node(history.inventory.node)
-        self.touched: set[str] = set()  # names of the signals that were asked for
+        self.touched: set[str] = set()  # names of the signals that the check requested
 
     def value(self, subject: Subject, name: str) -> Value | None:
         self.touched.add(name)

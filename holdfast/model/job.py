@@ -8,19 +8,19 @@ class JobState(StrEnum):
     WAITING = "waiting"  # holds no node
     RUNNING = "running"
     SUSPENDED = "suspended"  # stopped, but still in memory on its nodes
-    ENDING = "ending"  # over for its owner; its processes or its epilog are still on the node
+    ENDING = "ending"  # ended for its owner; processes or the epilog still run on the node
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
     TIMED_OUT = "timed_out"
     PREEMPTED = "preempted"
     OUT_OF_MEMORY = "out_of_memory"
-    NODE_FAILED = "node_failed"  # the scheduler says that a node took the job with it
+    NODE_FAILED = "node_failed"  # the scheduler says that the job ended because a node failed
     UNKNOWN = "unknown"
 
     @property
     def holds_nodes(self) -> bool:
-        """Is there still something of it on its nodes? Unknown counts as yes."""
+        """Whether anything of the job is still on its nodes. Unknown counts as yes."""
         return self in _HOLDING
 
 
@@ -29,7 +29,7 @@ _HOLDING = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.ENDING, Job
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """`(source, id)` names it; a part of a job has a `step` beside."""
+    """`(source, id)` identifies a job; a job step also has `step`."""
 
     id: str
     """The scheduler's own id, the one in a process's cgroup; a member of an array has one too."""

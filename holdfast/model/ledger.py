@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """Seconds, GPU-seconds or money; the unit is the caller's, and one for all."""
+    """Seconds, GPU-seconds or money. The caller chooses the unit; all parts use the same one."""
 
     productive: float = 0.0
     degraded: float = 0.0
@@ -29,5 +29,5 @@ class Ledger:
         return self.parts()[name] / whole if whole else 0.0
 
     def shares(self) -> dict[str, float]:
-        """Of the parts that are there."""
+        """Shares of the parts that are not 0."""
         return {name: self.share(name) for name, value in self.parts().items() if value}

@@ -14,7 +14,7 @@ class Stage(StrEnum):
     SPARE = "spare"  # the same, but held back by us until another node leaves
     ALLOCATED = "allocated"  # a workload runs here
     CLEANING = "cleaning"  # the workload ended; the suite has not begun
-    DRAINING = "draining"  # failed or asked for; running work finishes first
+    DRAINING = "draining"  # failed, or an operator requested it; running work finishes first
     QUARANTINED = "quarantined"  # out of service, empty, waiting for the next repair step
     RESETTING = "resetting"  # a repair step runs
     REMOVED = "removed"  # taken out for good by an operator
@@ -28,7 +28,7 @@ class Verb(StrEnum):
     """What an action does. Every one is idempotent, audited and dry-run until switched on."""
 
     CORDON = "cordon"  # nothing new starts here
-    DRAIN = "drain"  # cordon, and watch running work out
+    DRAIN = "drain"  # cordon, and wait until running work has finished
     UNCORDON = "uncordon"  # only our own cordon or drain
     RETEST = "retest"
     RESET_GPU = "reset_gpu"
@@ -49,9 +49,9 @@ class EventKind(StrEnum):
     JOB_STARTED = "job_started"
     JOB_ENDED = "job_ended"
     CLEANED = "cleaned"
-    FAILED = "failed"  # a passive verdict, a probe with a known good partner
+    FAILED = "failed"  # a passive verdict, or a probe with a healthy partner
     DEGRADED = "degraded"
-    BLIND = "blind"  # unknown for longer than the policy bears
+    BLIND = "blind"  # unknown for longer than the policy allows
     RECOVERED = "recovered"
     EMPTIED = "emptied"  # the scheduler says that nothing runs here any more
     NEXT_REPAIR = "next_repair"  # the fleet allows the next repair step
@@ -61,7 +61,7 @@ class EventKind(StrEnum):
     FREED = "freed"  # whatever held it is over
     PROMOTED = "promoted"  # a spare that is needed now
     PART_REPLACED = "part_replaced"  # a part of the node has another serial number
-    REMINDED = "reminded"  # the scheduler does not show what the stage asks of it; the stage stays
+    REMINDED = "reminded"  # the scheduler's state does not match the stage; the stage stays
     QUARANTINE = "quarantine"  # by an operator, as are the three below
     RELEASE = "release"
     RETEST = "retest"
@@ -79,14 +79,15 @@ class NodeEvent:
     repeat_offender: str = ""  # why the node counts as a repeat offender
     began: float | None = None  # when a test began: one that began before the workload ended proves nothing
     by: str = "holdfast"  # who caused it
-    spare: bool = False  # of a passed test: the pool wants this node as a spare
+    spare: bool = False  # of a passed test: the pool needs this node as a spare
     holder: str = ""  # what holds a node: 'loop/c2', 'pool/train', 'maintenance/winter'
     failed: bool = False  # of a hold: the node fails, so its last test proves nothing any more
+    repair: str = ""  # of a failure: the first repair step that can help; "": the policy's first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offence:
-    """One time a node failed or was degraded, kept to know repeat offenders."""
+    """One failure or degradation of a node, kept to find repeat offenders."""
 
     at: float
     cause: str
@@ -102,34 +103,42 @@ class NodeState:
     cause: str = ""  # why it is out of service
     repair_step: int = 0  # repair steps taken for this cause
     tests: int = 0  # inconclusive tests in a row
-    tested_at: float | None = None  # None: never, or it failed or was held since; it takes no new work
+    tested_at: float | None = None  # None: never tested, or failed or held since; the node takes no new work
     tested_suite: str = ""
     used_until: float | None = None  # when its last workload started or ended
     jobs: frozenset[str] = frozenset()
     degraded_by: str = ""
     failed: bool = False  # since its last passed test
-    held: str = ""  # what a failure of it is part of while nothing is done about it: 'loop/c2'
+    held: str = ""  # what holds the node while it fails: 'loop/c2'
     held_since: float = 0.0
-    asked_at: float | None = None  # when the test was asked for that has not been answered
+    asked_at: float | None = None  # when the pending test was requested
     offences: tuple[Offence, ...] = ()
     degradations: tuple[Offence, ...] = ()
     place: Mapping[str, str] = field(default_factory=dict)  # rack, loop, leaf, feed: what it shares with others
     twin: bool = False  # simulated
     leaving: bool = False  # an operator removes it once it is empty
+    doubted_at: float | None = None  # when a job last requested a test of it
+
+    @property
+    def doubted(self) -> bool:
+        """Whether a test that a job requested is still pending."""
+        if self.doubted_at is None or self.stage is not Stage.TESTING:
+            return False
+        return self.tested_at is None or self.doubted_at > self.tested_at
 
     @property
     def out(self) -> bool:
-        """Whether the breaker counts it: out of service, or not yet proven good since it was."""
+        """Whether the breaker counts the node: it is out of service, or has not passed a test since."""
         return self.stage in OUT_OF_SERVICE or self.failed
 
     @property
     def takes_work(self) -> bool:
-        """Admission: whether new work may start here. The one answer that schedulers, agents and the gate follow."""
+        """Admission: whether new work may start here. Schedulers, agents and the gate all use this answer."""
         return self.stage in IN_USE and self.tested_at is not None
 
     @property
     def freshly_tested(self) -> bool:
-        """The invariant's question: is its last full test newer than its last workload?"""
+        """The invariant: the last full test is newer than the last workload."""
         return self.tested_at is not None and (self.used_until is None or self.tested_at > self.used_until)
 
 
@@ -156,8 +165,8 @@ class Action:
     reason: str
     cause: str = ""
     at: float = 0.0
-    tested_at: float | None = None  # when the test began that this rests on: a mark made since then stays
-    evict_at: float = 0.0  # of a drain: when running work is sent away; until then it may finish
+    tested_at: float | None = None  # start of the test behind this action: marks that others set later stay
+    evict_at: float = 0.0  # of a drain: when running work is evicted; until then it may finish
     announce: bool = False  # of a drain: running work learns `evict_at`, to write a checkpoint
 
     @property

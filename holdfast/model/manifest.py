@@ -17,7 +17,7 @@ from holdfast.model.subject import Subject, node
 
 KINDS = ("gpu", "nic", "pci", "nvswitch", "mount", "storage")
 
-HARDWARE = (  # what is built in: another value is another part, or a part in another place
+HARDWARE = (  # fixed properties: another value means another part or another slot
     "gpu_model",
     "gpu_pci_address",
     "gpu_memory_total_bytes",
@@ -43,8 +43,8 @@ SETTINGS = (
     "gpu_power_limit_watts",
 )
 TOPOLOGY = ("pci_switch", "pci_parent", "pci_numa_node")
-VERSION_SUFFIX = "_version"  # driver, VBIOS, NIC firmware, kernel: whatever calls itself a version
-IDENTITY = ("gpu_uuid", "gpu_serial")  # differ from node to node; learned only when asked
+VERSION_SUFFIX = "_version"  # driver, VBIOS, NIC firmware, kernel: signals named *_version
+IDENTITY = ("gpu_uuid", "gpu_serial")  # differ between nodes; learned only with --identities
 
 
 _GOES_WITH = {"gpu": ("dcgm", "fabric_manager", "fabric_state", "hbm", "mig", "nvidia_driver", "nvlink", "nvswitch")}
@@ -59,7 +59,7 @@ class Manifest:
     expect: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
 
     def lacks_by(self) -> dict[str, str]:
-        """Each lacking part with who says so, as the inventory keeps it."""
+        """Each part that the node does not have, with the source of that fact."""
         return {part: f"{self.origin} says this node has no {part}" for part in self.lacks}
 
 
@@ -83,7 +83,7 @@ def parse(text: str, origin: str) -> Manifest:
 
 
 def with_implied(lacks: Iterable[str]) -> tuple[str, ...]:
-    """A node that lacks a part lacks what sits on it too."""
+    """A node without a part also lacks everything on that part."""
     named = set(lacks)
     return tuple(sorted(named.union(*(_GOES_WITH.get(part, ()) for part in named))))
 
@@ -114,7 +114,7 @@ def _finite(value: Value) -> bool:
 
 
 def dump(manifest: Manifest) -> str:
-    """The manifest as TOML, in an order that a person reads and a diff likes."""
+    """The manifest as TOML, in a stable order that is easy to read and to diff."""
     lines = ["# What a good node of this kind has. Written by `holdfast node learn`; edit freely.", "[node]"]
     lines.append(f"learned_from = {_quoted(manifest.learned_from)}")
     lines.append(f"lacks = [{', '.join(_quoted(part) for part in manifest.lacks)}]")
@@ -139,7 +139,7 @@ def _literal(value: Value) -> str:
 
 
 def expectations(manifest: Manifest, node_name: str) -> dict[Subject, dict[str, Value]]:
-    """What the manifest says, for the subjects of this node."""
+    """The manifest's values for the subjects of this node."""
     root = node(node_name)
     return {root if name == "node" else f"{root}/{name}": dict(values) for name, values in manifest.expect.items()}
 
@@ -147,7 +147,8 @@ def expectations(manifest: Manifest, node_name: str) -> dict[Subject, dict[str, 
 def learn(
     signals: Iterable[Signal], node_name: str, lacks: Iterable[str] = (), *, identities: bool = False
 ) -> Manifest:
-    """A manifest from what a good node reads: hardware, versions, settings and places; identities only when asked."""
+    """A manifest from the readings of a good node: hardware, versions, settings and slots; identities only on
+    request."""
     seen = list(signals)
     root = node(node_name)
     leave_out = {subject for subject, name, value in seen if _not_a_part(name, value)}
@@ -161,7 +162,7 @@ def learn(
 
 
 def _not_a_part(name: str, value: Value) -> bool:
-    """PCI bridges are only the way to the parts; a port that never was up is not missed when it stays down."""
+    """PCI bridges only lead to parts and are left out. So is a port that was never up."""
     return (name == "pci_role" and value == "bridge") or (name == "port_expected" and not value)
 
 
@@ -170,5 +171,5 @@ def worth_expecting(name: str) -> bool:
 
 
 def is_drift(name: str) -> bool:
-    """Versions and settings: they change by somebody's hand, not by a fault."""
+    """Versions and settings: operators change them, faults do not."""
     return name in SETTINGS or name.endswith(VERSION_SUFFIX)

@@ -1,6 +1,6 @@
 """Panel: the window that seam rules evaluate, in columns. One table per signal, a row per subject, a column per time.
 
-NumPy lives here and in what judges panels; the agent and the base install never import this module.
+Only this module and the code that evaluates panels use NumPy; the agent and the base install never import it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ class SignalTable:
 
 @dataclass(frozen=True)
 class Panel:
-    """Everything the seams may look at: signals over one regular time axis, events, jobs."""
+    """The input of the seam rules: signals over one regular time axis, events, jobs."""
 
     times: Times
     tables: Mapping[str, SignalTable] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Panel:
         return self._cut(int(np.searchsorted(self.times, self.now - seconds)), len(self.times))
 
     def until(self, moment: float) -> "Panel":
-        """The same as it looked at a moment, for a replay."""
+        """The panel up to a moment, for a replay."""
         return self._cut(0, int(np.searchsorted(self.times, moment, side="right")))
 
     def _cut(self, first: int, end: int) -> "Panel":

@@ -10,7 +10,7 @@ from holdfast.model.lifecycle import Action, NodeEvent, NodeState, Stage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """One step of a node's life. Steps that change nothing may be kept too: they tell why nothing was done."""
+    """One lifecycle step of a node. Steps that change nothing are kept too if they explain why nothing was done."""
 
     node: str
     at: float
@@ -23,7 +23,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleStep:
-    """A node as it is now, how it came there, and what is to be done: stored together or not at all."""
+    """A node's state, its transition and the resulting actions: stored together or not at all."""
 
     node: NodeState
     transition: Transition
@@ -31,7 +31,7 @@ class LifecycleStep:
 
 
 class Outcome(StrEnum):
-    """Where an action is. The last four are final."""
+    """The state of an action. The last four are final."""
 
     PROPOSED = "proposed"
     CLAIMED = "claimed"
@@ -52,7 +52,7 @@ class StoredAction:
     attempts: int  # times it was claimed
     detail: str = ""
     may_have_run: bool = False
-    """It was begun, and no outcome is known: the controller stopped in between."""
+    """It was begun, and no outcome is known: the controller stopped in between, or there was no answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +71,20 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
+class CredentialKind(StrEnum):
+    """The kind of owner of a credential. Nodes and users have separate namespaces: both may have the same name."""
+
+    NODE = "node"
+    USER = "user"
+
+    @classmethod
+    def of(cls, role: Role) -> "CredentialKind":
+        return cls.NODE if role is Role.AGENT else cls.USER
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """A token is known by its SHA-256 alone; `name` is the node's or the user's."""
+    """Only the SHA-256 of a token is stored; `name` is the node's or the user's."""
 
     token_hash: str
     name: str
@@ -115,7 +126,7 @@ class JoinToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingNode:
-    """A node that enrolled and is not vouched for: its reports are not taken, it has no vote, nothing is done to it."""
+    """A node that enrolled and waits for approval: its reports are ignored and no action is taken on it."""
 
     token_hash: str
     name: str
@@ -139,7 +150,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """What the controller counted of one training job, in its own words."""
+    """The controller's counters of one training job, as its own document."""
 
     name: str
     owner: str
@@ -149,7 +160,7 @@ class Training:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryLine:
-    """One thing that happened to a node, whatever kind it is of."""
+    """One entry of a node's history."""
 
     at: float
     kind: str  # transition, verdict, action, event
@@ -160,7 +171,7 @@ class HistoryLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPage:
-    """Newest first. `older` is handed back to read on; "" at the beginning of the history."""
+    """Newest first. `older` is the cursor of the next page; "" at the beginning of the history."""
 
     lines: tuple[HistoryLine, ...]
     older: str = ""

@@ -14,7 +14,7 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roots:
-    """Where the world is. Every source takes its root from here, so a captured tree is a test double."""
+    """Paths of the machine's interfaces. Every source takes its root from here, so a captured tree is a test double."""
 
     sys: str = "/sys"
     proc: str = "/proc"
@@ -34,11 +34,11 @@ class AgentSettings:
     mounts: tuple[str, ...] = ("/",)  # local file systems to watch
     shared_mounts: tuple[str, ...] = ()  # shared storage that must answer within a deadline
     modules: tuple[str, ...] = ()  # kernel modules that must be loaded
-    twin: bool = False  # readings come from a simulated node and are marked so
-    suite: str = "1"  # what you call the full suite that this configuration makes; a policy asks for one by this name
+    twin: bool = False  # the node is simulated; its readings are marked
+    suite: str = "1"  # name of the full suite that this configuration defines; the policy refers to it
 
 
-AGENT_VERBS = ("retest", "reset_gpu", "reboot", "probe")  # what an agent knows how to do
+AGENT_VERBS = ("retest", "reset_gpu", "reboot", "probe")  # what an agent can carry out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +53,14 @@ class ControllerSettings:
     pool: str = "default"
     place: Mapping[str, str] = field(default_factory=dict)  # what it shares with others: rack, loop, leaf, feed
     obeys: tuple[str, ...] = ("retest",)  # verbs that are carried out; every other order is refused
-    timeout_seconds: float = 15.0  # an answer that takes longer is not waited for
+    timeout_seconds: float = 15.0  # timeout of one request
     retest_budget_seconds: float = 1800.0  # a suite that takes longer is ended and counts as unknown
     reboot_command: tuple[str, ...] = ()  # an argument list, never a shell; needed where `obeys` lists reboot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeSettings:
-    """The active part of the full suite: what takes the whole node for a while."""
+    """The active part of the full suite: tests that need the whole node."""
 
     active: bool | None = None  # None: where torch is installed, and not on a simulated node
     seconds: float | None = None  # for each probe; None: a second on a CPU, more on GPUs

@@ -7,6 +7,12 @@ from typing import NamedTuple
 from holdfast.model.subject import Subject
 
 Value = float | str  # numbers are measured; strings are identities (driver version, serial)
+_YEAR_2100 = 4_102_444_800.0
+
+
+def usable_time(at: float) -> float:
+    """Seconds since the epoch; 0.0 for what no clock can have written, such as digits that were taken for a stamp."""
+    return at if 0.0 < at < _YEAR_2100 else 0.0
 
 
 class Signal(NamedTuple):

@@ -1,7 +1,7 @@
 """Topology: what cools, powers, connects, runs on, checkpoints to, feeds and blocks what, as one graph.
 
-An edge points from what acts to what is acted on. The parts of a thing (node/n1/gpu/3 of node/n1) need no edge:
-their address says whose they are.
+An edge points from what acts to what is acted on. Parts (node/n1/gpu/3 of node/n1) need no edge: their address names
+their parent.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -77,7 +77,7 @@ class Topology:
         return tuple(sorted(other for other in shared if kind(other) == kind(subject)))
 
     def owner(self, subject: Subject) -> str:
-        """The owner of the longest beginning that is named, '' where there is none."""
+        """The owner with the longest matching prefix, '' if none matches."""
         place = subject
         while place:
             if place in self.owners:
@@ -86,7 +86,7 @@ class Topology:
         return ""
 
     def _walk(self, start: Subject, kinds: Collection[str] | None, *, down: bool) -> dict[Subject, Subject]:
-        """Breadth first: each subject reached, with the one it was reached from. Walks are kept: a topology stands."""
+        """Breadth first: each subject with its predecessor. Results are cached, because a topology does not change."""
         key = (start, None if kinds is None else tuple(kinds), down)
         known = self._walked.get(key)
         if known is None:

@@ -1,7 +1,7 @@
 """Verdict: the result of a check, with one row per subject, so that GPU 3 fail and GPU 5 unknown stay separate."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.model.health import FailureClass, Health, worst
@@ -22,18 +22,21 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    check: str = ""  # filled by the Check that asked
+    check: str = ""  # filled in by Check
     rows: tuple[Row, ...]
     failure_class: FailureClass | None = None
     reason: str = ""
     remedy: str = ""
     owner: str = ""
+    repair: str = ""  # the first repair step that can help: reset_gpu, reboot or inspect
     evidence: tuple[str, ...] = ()
     disabled: bool = False
+    runbook: str = ""  # runbooks/NAME.md; "" if nothing needs to be done
+    health: Health = field(init=False, compare=False, repr=False)
+    """The worst of the rows. Stored, because the agent asks every verdict several times a second."""
 
-    @property
-    def health(self) -> Health:
-        return worst(row.health for row in self.rows)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "health", worst(row.health for row in self.rows))
 
     @property
     def state(self) -> str:
@@ -41,7 +44,7 @@ class Verdict:
         return "disabled" if self.disabled else self.health.value
 
     def summary(self) -> str:
-        """The worst rows in one line, for people, and then those that are wrong in a lesser way."""
+        """One line for people: the worst rows, then rows with lesser faults."""
         worst_rows = [row for row in self.rows if row.health is self.health]
         if self.reason or not worst_rows:
             return self.reason
@@ -59,6 +62,7 @@ class Verdict:
             "reason": self.summary(),
             "remedy": self.remedy,
             "owner": self.owner,
+            "runbook": self.runbook,
             "subjects": [
                 {
                     "subject": row.subject,
@@ -89,5 +93,4 @@ def _some(names: list[str], most: int = 4) -> str:
 
 def overall(verdicts: Iterable[Verdict]) -> Health:
     """A node's health: the worst of its enabled verdicts."""
-    asked = [v.health for v in verdicts if not v.disabled and v.health is not Health.NOT_APPLICABLE]
-    return worst(asked)
+    return worst(one.health for one in verdicts if not one.disabled and one.health is not Health.NOT_APPLICABLE)

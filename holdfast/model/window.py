@@ -1,7 +1,7 @@
 """Window: signals and events of some subjects over a time span, with what the inventory expects.
 
-A signal is kept as runs: a value and the time from when it was first to when it was last seen so.
-A constant signal costs one run however long it holds, which is what keeps an agent small.
+A signal is stored as runs: a value, when it was first seen and when it was last seen.
+A constant signal costs one run however long it lasts, which keeps the agent's memory small.
 """
 
 import itertools
@@ -20,7 +20,7 @@ class Run(NamedTuple):
 
 
 class Window(Protocol):
-    """What a check may look at. Implemented by history.View on the agent, by columns in the controller."""
+    """The input of a check. Implemented by history.View on the agent, by columns in the controller."""
 
     @property
     def now(self) -> float: ...
@@ -51,7 +51,7 @@ class Window(Protocol):
 
 
 def increase(runs: Sequence[Run]) -> float:
-    """How much a counter grew over its runs. A fall is a reset: what it shows after it, it counted since."""
+    """How much a counter grew over its runs. A lower value means a reset: the counter then restarts from 0."""
     total = 0.0
     for before, after in itertools.pairwise(runs):
         step = float(after.value) - float(before.value)

@@ -6,13 +6,16 @@ from holdfast.formats.pci.address import normal
 from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
 
 _HEAD = re.compile(
-    r"^\s*(?:TIMESTAMP\s+)?GPU\s+(?:\S+\s+)*?(?:POWER|GPU_T|GFX_CLK|VRAM_USED|VRAM_USAGE|ENC_UTIL|DEC_UTIL|VCLOCK|MEM_CLOCK|SINGLE_ECC|PCIE_REPLAY|PVIOL)\b.*$",
+    r"^[^\S\n]*(?:TIMESTAMP\s+)?GPU\s+(?:\S+\s+)*?(?:POWER|GPU_T|GFX_CLK|VRAM_USED|VRAM_USAGE|ENC_UTIL|DEC_UTIL|VCLOCK|MEM_CLOCK|SINGLE_ECC|PCIE_REPLAY|PVIOL)\b.*$",
     re.MULTILINE,
 )
-_CELL = re.compile(r"N/A|\d+(?:\.\d+)?(?:/\s*\d+(?:\.\d+)?)?(?:\s?(?:W|°C|C|MHz|%|GB|MB|V|Mb/s))?(?=\s|$)")
+_CELL = re.compile(
+    r"N/A|(?<![\d.])\d{1,20}(?:\.\d{1,20})?(?:/\s{0,20}\d{1,20}(?:\.\d{1,20})?)?"
+    r"(?:\s?(?:W|°C|C|MHz|%|GB|MB|V|Mb/s))?(?=\s|$)"
+)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _BOX = re.compile(
-    r"^\|\s*(?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(?P<model>\S.*?)\s*\|\s*"
+    r"^\|\s*(?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s(?P<model>[^|\n]*)\|\s*"
     r"(?:N/A|[\d.]+ ?%)\s+"
     r"(?P<heat>N/A|[\d.]+) ?(?:°?C)?\s+(?P<errors>N/A|\d+)\s+(?P<power>N/A|[\d.]+)(?:/(?P<cap>[\d.]+))? ?W?\s*\|\s*\n"
     r"\|\s*(?P<gpu>\d+)\s[^|\n]*\|\s*(?P<busy>N/A|[\d.]+) ?%?",
@@ -36,7 +39,7 @@ def read_box(text: str) -> ToolOutput | None:
     for row in _BOX.finditer(text):
         place = f"gpu/{int(row['gpu'])}"
         output.add(place, "gpu_pci_address", normal(row["address"].lower()))
-        output.add(place, "gpu_model", row["model"])
+        output.add(place, "gpu_model", row["model"].strip())
         cells = {"POWER": row["power"], "PWR_CAP": row["cap"] or "N/A", "GPU_T": row["heat"]}
         _take(output, place, cells | {"GFX%": row["busy"], "DOUBLE_ECC": row["errors"]})
     output.lines = len(output.present)

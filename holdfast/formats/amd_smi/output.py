@@ -4,31 +4,21 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from holdfast.catalog.gpus import amd_model_name
 from holdfast.formats import json_document
+from holdfast.formats.amd_smi import judged
+from holdfast.formats.amd_smi.values import celsius
+from holdfast.formats.amd_smi.values import number as number_of
 from holdfast.formats.nvidia_smi.values import key
 from holdfast.formats.pci.address import normal
 from holdfast.formats.tool_output import NODE, NOT_SUPPORTED, ToolOutput
 from holdfast.model.signal import Value
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_LINE = re.compile(r"^(\s*)([A-Za-z][\w /()%.-]*?)\s*:\s*(.*?)\s*$")
+_NAME = re.compile(r"[A-Za-z][\w /()%.-]*")
 _HEAD = re.compile(r"^GPU: \d+\s*$", re.MULTILINE)
-_EXCERPT = re.compile(r"^\s*(?:TOTAL_)?UNCORRECTABLE_COUNT: ", re.MULTILINE)
-_ROCM = re.compile(r"^GPU\[(\d+)\]\s*:\s*(.*?):\s*(.*?)\s*$", re.MULTILINE)
-_UNITS = {
-    "mb": 1e6,
-    "gb": 1e9,
-    "kb": 1e3,
-    "b": 1.0,
-    "mib": float(1 << 20),
-    "gib": float(1 << 30),
-    "mhz": 1e6,
-    "ghz": 1e9,
-    "w": 1.0,
-    "uw": 1e-6,
-    "mw": 1e-3,
-}
-_GT_PER_GENERATION = {2.5: 1.0, 5.0: 2.0, 8.0: 3.0, 16.0: 4.0, 32.0: 5.0, 64.0: 6.0}
+_EXCERPT = re.compile(r"^[^\S\n]*(?:TOTAL_)?UNCORRECTABLE_COUNT: ", re.MULTILINE)
+_ROCM = re.compile(r"^GPU\[(\d+)\][^\S\n]*:([^:\n]*):(.*)$", re.MULTILINE)
+_GT_PER_GENERATION: dict[float | None, float] = {2.5: 1.0, 5.0: 2.0, 8.0: 3.0, 16.0: 4.0, 32.0: 5.0, 64.0: 6.0}
 Fields = dict[str, str]
 
 
@@ -96,14 +86,18 @@ _FIELDS = (
 )
 
 
-_CONCISE = re.compile(
-    r"^(\d+)\s.*?(?:(\d+(?:\.\d+)?)\s?(?:°C|c)|N/A)\s+(?:(\d+(?:\.\d+)?)W|N/A)\s(.*?)(\d+)%\s*$", re.MULTILINE
+_ROW = re.compile(r" *(\d{1,9})\s")
+_HEAT_AND_POWER = re.compile(
+    r"(?<![\d.])(?:(\d{1,9}(?:\.\d{1,9})?)\s?°?[Cc]|N/A)\s{1,99}(?:(\d{1,9}(?:\.\d{1,9})?)W|N/A)\s"
 )
-_ROCM_ROW = re.compile(r"^\d+\s+\d+\s+0x[0-9a-f]{4},\s+\d+\s+\d+(?:\.\d+)?°C\s+\S+\s+NPS\d, ", re.MULTILINE)
+_LAST_SHARE = re.compile(r"(?<!\d)(\d{1,9})%$")
+_ROCM_ROW = re.compile(r"^\d+\s+\d+\s+0x[0-9a-f]{4},\s+\d+\s+\d+(?:\.\d+)?°?C\s+\S+\s+NPS\d, ", re.MULTILINE)
+_DEVICE = re.compile(r"\d+\s+\d+\s+(0x[0-9a-fA-F]{4}),")
 _NO_GPU = re.compile(
-    r"^\s*(?:WARNING|ERROR): No (?:AMD )?GPUs? (?:specified|found|detected).*$", re.MULTILINE | re.IGNORECASE
+    r"^[^\S\n]*(?:WARNING|ERROR): No (?:AMD )?GPUs? (?:specified|found|detected).*$", re.MULTILINE | re.IGNORECASE
 )
-_UNABLE = re.compile(r"^\s*(?:ERROR|WARNING):?\s+GPU\s?\[(\d+)\]\s*:\s*(Unable to \S.*?)\.?\s*$", re.MULTILINE)
+_UNABLE = re.compile(r"^[^\S\n]*(?:ERROR|WARNING):?\s+GPU\s?\[(\d+)\]\s*:\s*(Unable to \S.*)$", re.MULTILINE)
+_BUSY = re.compile(r"GPU%|^\d+\s+\d+\s+0x", re.MULTILINE)
 _CAP = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)W")
 
 
@@ -116,7 +110,7 @@ def _failures(output: ToolOutput | None, text: str) -> ToolOutput | None:
     """What rocm-smi prints where it has no value: no GPU at all, or a GPU that it cannot read."""
     failed: dict[int, list[str]] = {}
     for number, what in _UNABLE.findall(text):
-        failed.setdefault(int(number), []).append(what)
+        failed.setdefault(int(number), []).append(what.rstrip().removesuffix("."))
     none = _NO_GPU.search(text)
     if not failed and (none is None or output is not None):
         return output
@@ -170,21 +164,44 @@ def _amd_text(text: str) -> ToolOutput | None:
         if head := re.match(r"^GPU: (\d+)\s*$", line):
             number, above = int(head[1]), []
             gpus.setdefault(number, {})
-        elif number >= 0 and (found := _LINE.match(line)) and line[:1].isspace():
-            indent, name, value = len(found[1].expandtabs()), key(found[2]), found[3]
+        elif number >= 0 and line[:1].isspace() and (found := _field(line)):
+            indent, name, value = found
             while above and above[-1][0] >= indent:
                 above.pop()
+            path = ".".join([*(upper for _, upper in above), name])
+            if name == "pageaddress" and above:  # a line for each page
+                pages = f"{above[-1][1]}.count"
+                gpus[number][pages] = str(int(gpus[number].get(pages, "0")) + 1)
             if value:
-                gpus[number][".".join([*(upper for _, upper in above), name])] = value
+                gpus[number][path] = value
             else:
                 above.append((indent, name))
     return _gpus(ToolOutput("amd-smi"), {n: found for n, found in gpus.items() if found})
 
 
+def _field(line: str) -> tuple[int, str, str] | None:
+    """Indent, name and value of `  NAME: value`."""
+    name, colon, value = line.partition(":")
+    if not colon or not _NAME.fullmatch(name.strip()):
+        return None
+    indent = name[: len(name) - len(name.lstrip())]
+    return len(indent.expandtabs()), key(name), value.strip()
+
+
+def _concise(line: str) -> tuple[str, str, str, str, str] | None:
+    """Number, heat, power, the columns behind them and the last one of a row of the table."""
+    row, line = _ROW.match(line), line.rstrip()
+    found = row and _HEAT_AND_POWER.search(line, row.end())
+    busy = found and _LAST_SHARE.search(line, found.end())
+    if not row or not found or not busy:
+        return None
+    return row[1], found[1] or "", found[2] or "", line[found.end() : busy.start()], busy[1]
+
+
 def _rocm_text(text: str) -> ToolOutput | None:
     gpus: dict[int, Fields] = {}
     for number, name, value in _ROCM.findall(text):
-        gpus.setdefault(int(number), {})[key(name)] = value
+        gpus.setdefault(int(number), {})[key(name)] = value.strip()
     return _gpus(ToolOutput("rocm-smi"), gpus)
 
 
@@ -192,26 +209,32 @@ def _rocm_table(text: str) -> ToolOutput | None:
     """The table without options: one line a GPU. The second die of a module shows no power of its own."""
     if "ROCm System Management Interface" not in text and "Concise Info" not in text and not _ROCM_ROW.search(text):
         return None
-    gpus = {}
-    for number, heat, power, rest, busy in _CONCISE.findall(text):
+    gpus, rows = {}, {row.split(None, 1)[0]: row for row in text.splitlines() if row[:1].isdigit()}
+    for number, heat, power, rest, busy in filter(None, map(_concise, text.splitlines())):
         cap = _CAP.search(rest)
         limit = cap[1] if cap and float(cap[1]) else ""
         fields = {"temperature.edge": heat, "power.socketpower": power, "limit.maxpower": limit}
-        gpus[int(number)] = {name: value for name, value in fields.items() if value} | {"usage.gfxactivity": busy}
+        if device := _DEVICE.match(rows.get(number, "")):
+            fields["cardseries"] = amd_model_name(device[1], "")
+        fields["usage.gfxactivity"] = busy if _BUSY.search(text) else ""  # of ROCm 1 the last column is another one
+        gpus[int(number)] = {name: value for name, value in fields.items() if value}
     return _gpus(ToolOutput("rocm-smi"), gpus)
 
 
 def _gpus(output: ToolOutput, gpus: Mapping[int, Fields]) -> ToolOutput | None:
-    for number, found in gpus.items():
-        place = f"gpu/{number}"
+    for index, found in gpus.items():
+        place = f"gpu/{index}"
         output.see(place)
         for field in _FIELDS:
             _take(output, place, field, [found[path] for path in field.paths if path in found])
-        _errors(output, place, found)
+        judged.errors(output, place, found)
+        judged.bad_pages(output, place, found)
         if address := found.get("bus.bdf") or found.get("bdf") or found.get("pcibus"):
             output.add(place, "gpu_pci_address", normal(address.lower()))
-        if (speed := _number(found.get("pcie.speed", ""))) and float(speed) in _GT_PER_GENERATION:
-            output.add(place, "gpu_pcie_generation", _GT_PER_GENERATION[float(speed)])
+        for path, signal in (("pcie.speed", "gpu_pcie_generation"), ("bus.maxpciespeed", "gpu_pcie_max_generation")):
+            if (speed := number_of(found.get(path, ""))) in _GT_PER_GENERATION:
+                output.add(place, signal, _GT_PER_GENERATION[speed])
+        judged.pcie_link(output, place)
     return output if any(place == signal[0] for place in output.present for signal in output.signals) else None
 
 
@@ -219,44 +242,9 @@ def _take(output: ToolOutput, place: str, field: _Field, given: list[str]) -> No
     for text in given:
         value: Value | None = text if field.text and text not in ("", "N/A") else None
         if not field.text:
-            value = _number(text)
+            value = celsius(text) if field.signal.endswith("_celsius") else number_of(text)
         if value is not None:
             output.add(place, field.signal, value if field.text else float(value) * field.factor)
             return
     if given:
         output.miss(place, field.signal, NOT_SUPPORTED)
-
-
-def _number(text: str) -> float | None:
-    found = _NUMBER.match(text.strip())
-    if not found:
-        return None
-    unit = key(text.strip()[found.end() :])
-    return float(found[0]) * _UNITS.get(unit, 1.0)
-
-
-def _errors(output: ToolOutput, place: str, found: Fields) -> None:
-    """Uncorrectable errors of any block, bad pages, and throttling that AMD names itself."""
-
-    def count(path: str) -> float:
-        return _number(found.get(path, "")) or 0.0
-
-    blocks = [
-        path for path in found if path.endswith("uncorrectablecount") and path.startswith("eccblocks.") and count(path)
-    ]
-    old = [path for path in found if re.fullmatch(r"\w+uncorrectableerrors?", path) and count(path)]
-    total = (
-        count("ecc.totaluncorrectablecount")
-        or count("totaluncorrectablecount")
-        or sum(count(path) for path in (*blocks, *old))
-    )
-    if total:
-        where = ", ".join(path.removeprefix("eccblocks.").partition(".")[0] for path in (*blocks, *old))
-        output.complain(
-            place,
-            f"{total:.0f} uncorrectable ECC errors" + (f" ({where})" if where else ""),
-            remedy="drain the node and reset the GPU; replace it if they return",
-        )
-    pending = count("badpages.pending") or count("pending.count") or count("pendingpages.count")
-    if pending:
-        output.complain(place, f"{pending:.0f} bad pages wait to be retired", fails=False, remedy="reset the GPU")

@@ -3,9 +3,9 @@
 import re
 from typing import NamedTuple
 
-_COUNT = re.compile(r"^\s*(ue|ce|de)\s*[:=]\s*(\d{1,19})\s*$", re.MULTILINE | re.IGNORECASE)
-_PAGE = re.compile(r"^\s*0x[0-9a-f]{1,16}\s*:\s*0x[0-9a-f]{1,16}\s*:\s*([RPF])\s*$", re.MULTILINE | re.IGNORECASE)
-_STATE = re.compile(r"^\s*(?:\d{1,3}|S):\s*(\d{1,6})\s*Mhz", re.MULTILINE | re.IGNORECASE)
+_COUNT = re.compile(r"^[^\S\n]*(ue|ce|de)\s*[:=]\s*(\d{1,19})\s*$", re.MULTILINE | re.IGNORECASE)
+_PAGE = re.compile(r"^[^\S\n]*0x[0-9a-f]{1,16}\s*:\s*0x[0-9a-f]{1,16}\s*:\s*([RPF])\s*$", re.MULTILINE | re.IGNORECASE)
+_STATE = re.compile(r"^[^\S\n]*(?:\d{1,3}|S):\s*(\d{1,6})\s*Mhz", re.MULTILINE | re.IGNORECASE)
 _NUMBER = re.compile(r"-?\d{1,19}")
 
 

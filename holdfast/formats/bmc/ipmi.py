@@ -5,7 +5,7 @@ import re
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _SEL = re.compile(
-    r"^\s*[0-9a-fA-F]{1,5}\s*\|\s*(?:\d\d/\d\d/\d{2,4}|\d{4}-\d\d-\d\d|Pre-Init|Unknown)\s*\|?"
+    r"^[^\S\n]*[0-9a-fA-F]{1,5}\s*\|\s*(?:\d\d/\d\d/\d{2,4}|\d{4}-\d\d-\d\d|Pre-Init|Unknown)\s*\|?"
     r"\s*[\d:. ]*\s?(?:[AP]M)?\s?(?:[A-Z]{3,4})?\s*\|"
     r"\s*(?P<sensor>[^|]+?)\s*\|\s*(?P<event>[^|]*?)\s*(?:\|\s*(?P<state>Asserted|Deasserted)\b.*)?\s*$",
     re.MULTILINE,

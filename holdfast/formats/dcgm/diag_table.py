@@ -54,7 +54,7 @@ def _cells(text: str) -> Iterator[_Cell]:
                     yield _Cell(section, left, " ".join(right.split()))
                 left, right = new_left or left, chunk
             else:
-                right += chunk
+                right += chunk if _fills(line) or chunk[:1].isspace() else f" {chunk}"
     if left:
         yield _Cell(section, left, " ".join(right.split()))
 
@@ -62,8 +62,14 @@ def _cells(text: str) -> Iterator[_Cell]:
 def _split(line: str) -> tuple[str, str]:
     """Left cell, and the right one as it was cut: after one blank, before two."""
     left, _, right = line[1:].partition("|")
-    right = right[1:-3] if right.endswith("|") else right[1:]
-    return left.strip(), right
+    right = right[1:].removesuffix("|")
+    return left.strip(), right[:-2] if right.endswith("  ") else right.removesuffix(" ")
+
+
+def _fills(line: str) -> bool:
+    """The table is as its tool printed it, so that a cell says by its blanks where a word was cut. Where someone has
+    taken the blanks away, a line begins a word."""
+    return line.endswith("  |")
 
 
 def _stands_alone(chunk: str) -> bool:

@@ -1,6 +1,5 @@
-"""Statistics of Ethernet drivers as the kernel hands them over, and what they mean: each driver has its own names for
-the same few questions. Pure.
-"""
+"""Statistics of Ethernet drivers as the kernel returns them. Each driver has its own names for the same few
+counters. Pure."""
 
 import re
 import struct

@@ -6,18 +6,19 @@ from holdfast.formats import json_document
 from holdfast.formats.tool_output import ToolOutput
 
 _FLAG = re.compile(
-    r"^\s*([A-Z][\w /()-]*? (?:alarm|warning)(?: +\(Chan(?:nel)? \d+\))?)\s*:\s*(On|Off|on|off)\b", re.MULTILINE
+    r"^[^\S\n]*([A-Z][\w /()-]*? (?:alarm|warning)(?: +\(Chan(?:nel)? \d+\))?)\s*:\s*(On|Off|on|off)\b", re.MULTILINE
 )
-_FLAGS = re.compile(r"^\s*(Alarm|Warning) flags?\s*:\s*(\S.*?)\s*$", re.MULTILINE)
+_FLAGS = re.compile(r"^[^\S\n]*(Alarm|Warning) flags?\s*:\s*(\S.*?)\s*$", re.MULTILINE)
 _NONE = re.compile(r"(?i)none|no|off|n/a|-|0x0+|0")
 _MODULE = re.compile(
-    r"^\s*(?:Identifier\s*:\s*0x|Module temperature\s*:|Laser (?:bias current|output power)\b.*:|Vendor PN\s*:)", re.M
+    r"^[^\S\n]*(?:Identifier\s*:\s*0x|Module temperature\s*:|Laser (?:bias current|output power)\b.*:|Vendor PN\s*:)",
+    re.M,
 )
 _JSON = re.compile(r'"(?:identifier_description|laser_\w+_(?:alarm|warning)|Module \w+ (?:high|low) alarm)"')
 _COMMAND = re.compile(r"ethtool\s+(?:-m\s+)?(\w\S*)\s*$", re.MULTILINE)
 _SETTINGS = re.compile(r"^Settings for (\S+?):\s*$", re.MULTILINE)
-_LINK = re.compile(r"^\s*Link detected:\s*(yes|no)(?:\s*\((.*?)\))?", re.MULTILINE)
-_SPEED = re.compile(r"^\s*Speed:\s*(\d+)Mb/s", re.MULTILINE)
+_LINK = re.compile(r"^[^\S\n]*Link detected:\s*(yes|no)(?:\s*\((.*?)\))?", re.MULTILINE)
+_SPEED = re.compile(r"^[^\S\n]*Speed:\s*(\d+)Mb/s", re.MULTILINE)
 CHECK = "clean or replace cable and transceiver"
 
 

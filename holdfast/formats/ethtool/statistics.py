@@ -7,11 +7,11 @@ from holdfast.formats.tool_output import ToolOutput
 _HEAD = re.compile(r"^(?:NIC|Standard) (?:statistics|stats)(?: for (\S+?):)?.*$", re.MULTILINE)
 _COMMAND = re.compile(r"ethtool\s+-S\s+(\S+)")
 _BARE = re.compile(
-    r"^\s*(?:#\s*)?((?:rx|tx|port\.|hw_|bw_|pps_|conntrack_|linklocal_|link_)[\w.]*):[ \t]*\d+\s*(?:#.*|←.*)?$",
+    r"^[^\S\n]*(?:#\s*)?((?:rx|tx|port\.|hw_|bw_|pps_|conntrack_|linklocal_|link_)[\w.]*):[ \t]*\d+\s*(?:#.*|←.*)?$",
     re.MULTILINE,
 )
 _LINE = re.compile(
-    r"^\s*(?:(?:\[(\d+)\]|((?:[rt]x)?q(?:ueue)?[-_]?\d+)):\s*)?([A-Za-z][\w.\-\[\] ]*?)\s*:\s*(\d+)\s*(?:#.*)?$",
+    r"^[^\S\n]*(?:(?:\[(\d+)\]|((?:[rt]x)?q(?:ueue)?[-_]?\d+)):\s*)?([A-Za-z][\w.\-\[\] ]*?)\s*:\s*(\d+)\s*(?:#.*)?$",
     re.MULTILINE,
 )
 _ALLOWANCE = re.compile(r"(?:bw_in|bw_out|pps|conntrack|linklocal)_allowance_exceeded$")

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from holdfast.formats.tool_output import NODE, ToolOutput
 
-_CA = re.compile(r"^\s*CA '([^']+)'")
+_CA = re.compile(r"^[^\S\n]*CA '([^']+)'")
 _CA_LINE = re.compile(_CA.pattern, re.MULTILINE)
-_COUNTED = re.compile(r"^\s*Number of ports:\s*(\d{1,3})\s*$", re.MULTILINE)
+_COUNTED = re.compile(r"^[^\S\n]*Number of ports:\s*(\d{1,3})\s*$", re.MULTILINE)
 _PORT = re.compile(r"^\s*Port (\d+):\s*$")
 _FIELD = re.compile(r"^\s*([A-Za-z][\w ]*?):\s+(.*?)\s*(?:#.*)?$")
 _STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:")
@@ -45,8 +45,8 @@ def _cut(text: str) -> Iterator[tuple[str, str]]:
     """Adapters without the ports that they count, and a last port that lacks what the others print."""
     ports = _all_ports(text)
     heads = list(_CA_LINE.finditer(text))
-    ends = [*(head.start() for head in heads[1:]), len(text)]
-    for head, end in zip(heads, ends, strict=True):
+    for following, head in enumerate(heads, start=1):
+        end = heads[following].start() if following < len(heads) else len(text)
         device, counted = head[1].replace("\\", ""), _COUNTED.search(text, head.end(), end)
         seen = sum(1 for one, _ in ports if one == device)
         if seen < (least := int(counted[1]) if counted else 1):
@@ -157,7 +157,7 @@ def _complain(output: ToolOutput, place: str, port: Port, waits: bool, expected:
         output.complain(place, f"{text}: no subnet manager has brought it up", remedy="look at the subnet manager")
     elif expected:
         output.complain(place, f"{text} while {up} like it are up", remedy="check cable, transceiver and switch port")
-    elif up or (_word(_physical(port)) != "disabled" and port.get("link layer", "InfiniBand") != "Ethernet"):
+    elif up or port.get("link layer", "InfiniBand") != "Ethernet":
         output.complain(
             place,
             f"{text} while {up} ports of other devices are up" if up else f"{text}; no port like it is up",

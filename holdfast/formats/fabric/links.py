@@ -23,7 +23,9 @@ _PHYSICAL = (
     "LocalLinkIntegrityErrors",
     "ExcessiveBufferOverrunErrors",
 )
-_PORT_INFO = re.compile(r"^# Port info: (?:DR path slid \S+; dlid \S+; |Lid )(\S+) port (\d+)\s*$", re.MULTILINE)
+_PORT_INFO = re.compile(
+    r"^# Port info: (?:Lid \d+ )?(?:DR path slid \S+; dlid \S+; |Lid )(\S+) port (\d+)\s*$", re.MULTILINE
+)
 _DOTTED = re.compile(r"^(\w+):\.+(.*?)\s*$", re.MULTILINE)
 MOST = 50
 

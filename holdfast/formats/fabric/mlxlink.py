@@ -6,8 +6,10 @@ from typing import Any
 from holdfast.formats import json_document
 from holdfast.formats.tool_output import ToolOutput
 
-_HEAD = re.compile(r"^\s*(?:Operational Info|Troubleshooting Info|Physical Counters and BER Info)\s*$", re.MULTILINE)
-_LINE = re.compile(r"^\s*([A-Z][\w \[\]/().-]*?)\s*:\s?(.*?)\s*$", re.MULTILINE)
+_HEAD = re.compile(
+    r"^[^\S\n]*(?:Operational Info|Troubleshooting Info|Physical Counters and BER Info)\s*$", re.MULTILINE
+)
+_LINE = re.compile(r"^[^\S\n]*([A-Z][\w \[\]/().-]*?)\s*:\s?(.*?)\s*$", re.MULTILINE)
 _DEVICE = re.compile(r"mlxlink\b[^\n]*?\s-d\s+(\S+)")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)[eE]-(\d+)")
 _FINE = ("", "no issue was observed", "n/a")

@@ -6,8 +6,8 @@ from collections import Counter
 from holdfast.formats import json_document
 from holdfast.formats.tool_output import NODE, ToolOutput
 
-_DOMAIN = re.compile(r"^\s*Domain State:\s*(\w+)", re.MULTILINE)
-_NODE = re.compile(r"^\s*Node #(\d+)\s+\*?\s*-?\s*(\S+)\s+\*?\s*- (\w+)", re.MULTILINE)
+_DOMAIN = re.compile(r"^[^\S\n]*Domain State:\s*(\w+)", re.MULTILINE)
+_NODE = re.compile(r"^[^\S\n]*Node #(\d+)\s+\*?\s*-?\s*(\S+)\s+\*?\s*- (\w+)", re.MULTILINE)
 _LOG = re.compile(
     r"^(?:\S+ \S+ \S+ \S+ [\w-]+(?:\[\d+\])?: )?\[\w{3} \d+ \d{4} [\d:]+\] \[(\w+)\s*\](?: \[tid \d+\])?\s*(.*?)\s*$",
     re.MULTILINE,

@@ -11,7 +11,7 @@ _RDMA_LINK = re.compile(r"^(?:\d+/\d+: |link )?([\w.-]+)/(\d+):? .*?\bstate (\w+
 _HCA = re.compile(r"^\s*hca_id:\s*(\S+)")
 _PORT = re.compile(r"^\s*port:\s*(\d+)\s*$")
 _FIELD = re.compile(r"^\s*(state|link_layer|phys_state|fw_ver|active_width|active_speed):\s*(.*?)\s*$")
-_NETDEV = re.compile(r"^\s*(?:[0-9a-f:.]+ )?([\w.-]+)\s+port\s+(\d+)\s+==>\s+(\S+)\s+\((Up|Down)\)", re.MULTILINE)
+_NETDEV = re.compile(r"^[^\S\n]*(?:[0-9a-f:.]+ )?([\w.-]+)\s+port\s+(\d+)\s+==>\s+(\S+)\s+\((Up|Down)\)", re.MULTILINE)
 
 
 def read(text: str) -> ToolOutput | None:

@@ -30,7 +30,7 @@ _ERROR = re.compile(
     r"|CUDA error|HIP error|hipError\w+|Result = FAIL|FAILED residual|Validation (?:failed|error)).*$",
     re.MULTILINE | re.IGNORECASE,
 )
-_FAULTY = re.compile(r"^\s*GPU (\d+): FAULTY\s*$", re.MULTILINE)
+_FAULTY = re.compile(r"^[^\S\n]*GPU (\d+): FAULTY\s*$", re.MULTILINE)
 _DIED = re.compile(r"^(?=.*proc'd: ).*DIED!", re.MULTILINE)
 
 

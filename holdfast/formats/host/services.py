@@ -15,7 +15,7 @@ _NOT_STARTED = re.compile(
 )
 _JOB = re.compile(rf"^Job for (?P<unit>{_NEEDED}[\w.@-]*\.service) failed because (?P<why>.*?)\.?$", re.MULTILINE)
 _STATUS = re.compile(
-    rf"^\s*(?:[●×○*]\s+)?(?P<unit>{_NEEDED}[\w.@-]*\.service)(?: - .*)?\n(?=\s+Loaded: )", re.MULTILINE
+    rf"^[^\S\n]*(?:[●×○*]\s+)?(?P<unit>{_NEEDED}[\w.@-]*\.service)(?: - .*)?\n(?=\s+Loaded: )", re.MULTILINE
 )
 _SYSLOG = re.compile(
     r"^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,12}) \S+ "
@@ -27,7 +27,7 @@ _CARRIER = re.compile(
     r"|NetworkManager\[\d+\]: .*\((?P<manager>[\w.-]{1,32})\): carrier: link (?P<link>dis)?connected"
 )
 MOSTLY = 0.8  # of the lines of a syslog look like one
-_ACTIVE = re.compile(r"^\s*Active: (\w+)(?: \(([^)]*)\))?", re.MULTILINE)
+_ACTIVE = re.compile(r"^[^\S\n]*Active: (\w+)(?: \(([^)]*)\))?", re.MULTILINE)
 _STARTED = re.compile(rf"systemd\[\d+\]: (?:Started|Stopped|Starting) .*|{_NEEDED}[\w.-]*\[\d+\]: ")
 _HOST_ENGINE = re.compile(
     r"^(?:\d{4}-\d\d-\d\d [\d:.]+ )?(FATAL|CRITICAL|ERROR|WARN|WARNING|INFO|DEBUG|VERB)\s+\[\d+:\d+\] "

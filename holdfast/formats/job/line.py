@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from holdfast.catalog import translations
 from holdfast.formats.kernel.line import printable
 from holdfast.formats.lines import json_envelope
+from holdfast.model.signal import usable_time
 
 MAX_LINE_CHARS = 4096
 YEARLESS = 1972  # stands in for the year that a stamp does not tell; the diagnosis fills it in
@@ -22,6 +24,8 @@ _TICKS = re.compile(
 _BARE_ANSI = re.compile(r"\[\d{1,3}m")  # of which a copy lost the escape character
 _LINK = re.compile(r"\[([^\]]{1,200})\]\(https?://[^)]{1,300}\)")  # which a web page made of a file name or an address
 _LOGFMT = re.compile(r"(?<=: )time=\"[^\"]{1,40}\" level=\w{1,8} msg=\"")  # another program's line inside this one
+_STRUCTURED = re.compile(r"\b(?:err|error|msg|Error)(?:=|: )\"")  # a field that quotes, in which others quote again
+_ESCAPED = re.compile(r"(?<!\\)\\+\"")
 _BAR = re.compile(
     r"(?!Loading checkpoint)[^\n]{0,300}?(?:it/s|s/it)[^\]]{0,200}\](?=\[rank|[A-Z\[])"
 )  # a progress bar without its line end
@@ -29,6 +33,7 @@ _ISO = r"(?P<iso>\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(
 _GLOG = r"(?P<level>[IWEFVD])(?:20\d\d(?=\d{4} ))?(?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})"
 _CLOCK_ONLY = r"(?P<us>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
 _DAY_ONLY = r"(?P<day_of_year>\d\d[-/]\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)"
+_SYSLOG = r"(?:[A-Z][a-z]{2}|\d{1,2}\u6708) {1,2}\d{1,2} \d\d:\d\d:\d\d"  # of a daemon
 _LEVEL = r"(?P<severity>INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|FATAL|SUCCESS)"
 STAMP = re.compile(rf"(?<![\d:]){_ISO}|(?<!\w){_GLOG}|(?<!\d){_CLOCK_ONLY}")
 
@@ -37,6 +42,8 @@ _LEVELS = {
     "D": "I",
     "V": "I",
     "S": "I",
+    "L": "I",
+    "A": "E",
     "W": "W",
     "E": "E",
     "C": "E",
@@ -47,6 +54,8 @@ _LEVELS = {
     "e": "E",
     "f": "E",
 }
+
+_MONTHS = {name: f"{number:02}" for number, name in enumerate(calendar.month_abbr) if name}
 
 _PREFIXES = tuple(
     re.compile(pattern)
@@ -69,7 +78,9 @@ _PREFIXES = tuple(
         rf"[\[(]?{_ISO}[\])]?(?:[:,|]| -)? ?",
         rf"\[?{_GLOG}(?: +\d+)? (?P<place>[\w./<>-]+:\d+)\] ?",
         rf"[\[(]?{_CLOCK_ONLY}[\])]?(?:[:,|]| -)? ?",
+        r"(?P<named>\d{4}-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,9})? +(?:\d{1,8}:\d{1,8} +)?",
         rf"{_DAY_ONLY} (?=\[[\w./]+:\d+\]|- )(?:- )?",
+        r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?=(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) )",
         r" {0,3}(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>-?\d{1,4})\] (?:(?P<place>[\w./]+:\d+) )?"
         r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
         r"\[(?P<host>[\w.-]+)\]\[(?P<pid>\d{1,8}):\d{1,8}\]\[(?P<local>-?\d{1,4})\]\[(?P<place>[\w./]+:\d+)\] "
@@ -77,7 +88,8 @@ _PREFIXES = tuple(
         r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r" {0,3}(?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r"\*{3} (?=[A-Z]\w*(?:Error|Exception): )",
-        rf"\[?{_LEVEL}\]?:? ?(?:\||- )? ?(?=\S)",
+        rf"\[?{_LEVEL}\]?:? ?(?:\||- )? {{0,8}}(?=\S)",
+        r"<(?P<level>[dwief])(?:ebug|arn(?:ing)?|nfo|rror|atal)> ?",
         rf"[\w.-]{{1,80}} (?:-|\|) {_LEVEL} (?:-|\|) ?",
         r"\d{1,3}(?:\.\d{2,3}){2,3} (?P<level>[IWEFD]) (?=\S)",
         r"(?P<level>[IWEF]) (?P<place>[\w./<>-]+:\d+)\] ?",
@@ -92,9 +104,15 @@ _PREFIXES = tuple(
         r"(?:torch\.distributed[\w.]*|root|lightning[\w.]*|__main__):(?=\S)",
         r"\s*\|\s+",
         r"\[(?P<level>[IWEF]) [\w./]+:\d+\] ?",
+        rf"{_SYSLOG} (?P<host>[\w.-]{{1,80}}) (?=(?!kernel:)[\w./@-]{{1,60}}(?:\[\d{{1,8}}\])?: )",
+        r"[\w./@-]{1,60}(?:\[\d{1,8}\])?: (?=[IWEF]\d{4} \d\d:|time=\"|level=)",
+        r"\[task (?=\d{4}-)",
+        r"(?P<severity>ERROR|WARNING|LOG|ASSERTION_FAILED) \([\w./-]{1,60}(?:\[[^\]\n]{1,40}\])?:[^\s:]{0,60}:"
+        r"(?P<place>[\w./-]{1,80}:\d+)\) ?",
     )
 )
 _PYTHON_WARNING = re.compile(r"\S{1,300}\.py:\d{1,6}: [A-Z]\w*Warning: ")
+_SAID = re.compile(r'"(?P<text>(?:[^"\\]|\\.){3,3000})"?(?P<rest>.*)$')  # klog and Triton put what they say into quotes
 _RANK_INSIDE = re.compile(
     r"\[(?:PG [^\]]*)?[Rr]ank:? ?(\d{1,6})\]|\(rank (\d{1,6})\)|\bRankID:(\d{1,6})|\bglobal_rank:? ?(\d{1,6})"
     r"|\bRank (\d{1,6}): found"
@@ -127,6 +145,8 @@ def _decoded(raw: bytes) -> JobLine:
         if shorter is None:
             break
         line = shorter
+    if line.place and line.text.startswith('"') and (said := _SAID.match(line.text)):
+        line = line._replace(text=f"{said['text']}{said['rest']}")
     if not line.level and "Warning: " in line.text and _PYTHON_WARNING.match(line.text):
         line = line._replace(level="W")
     if line.rank is None and "ank" in line.text and (match := _RANK_INSIDE.search(line.text)):
@@ -139,11 +159,12 @@ def _wrapped(raw: bytes) -> JobLine | None:
     if inside is None:
         return None
     at = last_stamp(inside.moment.encode()) if inside.moment else 0.0
-    return JobLine(_readable(inside.text), 0, at, host=printable(inside.host))
+    level = _LEVELS.get(inside.level[:1].upper(), "")
+    return JobLine(_readable(inside.text), 0, at, host=printable(inside.host), level=level)
 
 
 def _readable(text: str) -> str:
-    return _cleaned(text.replace("\0", "")).rstrip()[:MAX_LINE_CHARS]
+    return translations.english(_cleaned(text.replace("\0", "")).rstrip()[:MAX_LINE_CHARS])
 
 
 def is_binary(raw: bytes, text: str) -> bool:
@@ -158,6 +179,8 @@ def _cleaned(text: str) -> str:
         text = _BARE_ANSI.sub("", text)
     if ' msg="' in text:
         text = _LOGFMT.sub("", text)
+    if '\\"' in text and _STRUCTURED.search(text):
+        text = _ESCAPED.sub("", text)
     if "](http" in text:
         text = _LINK.sub(r"\1", text)
     if text.rstrip().endswith("`") or text.lstrip().startswith("`"):
@@ -225,6 +248,10 @@ def _stamps(text: bytes) -> list[re.Match[str]]:
 
 
 def seconds(found: dict[str, str | None]) -> float:
+    return usable_time(_seconds(found))
+
+
+def _seconds(found: dict[str, str | None]) -> float:
     if stamp := found.get("iso"):
         return _iso_seconds(stamp, found.get("zone") or "")
     if clock := found.get("clock"):
@@ -232,6 +259,9 @@ def seconds(found: dict[str, str | None]) -> float:
     if stamp := found.get("us"):
         month, day, year, clock = stamp[:2], stamp[3:5], stamp[6:10], stamp[11:]
         return _iso_seconds(f"{year}-{month}-{day} {clock}", "")
+    if stamp := found.get("named"):
+        year, month, rest = stamp.split("-", 2)
+        return _iso_seconds(f"{year}-{_MONTHS.get(month, '')}-{rest}", "")
     if stamp := found.get("day_of_year"):
         return _iso_seconds(f"{YEARLESS}-{stamp}", "")
     return 0.0

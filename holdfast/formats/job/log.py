@@ -1,29 +1,24 @@
 """A job's log as a stream of bytes to evidence. Only lines with a known keyword are decoded."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
 
-from holdfast.catalog import failed_calls, job_errors, job_messages, job_problems
 from holdfast.formats.job import message as job_message
-from holdfast.formats.job import mpi_banner, python_exceptions, quoted, tail, training_steps
+from holdfast.formats.job import quoted, readers, tail, text_kind, training_steps
+from holdfast.formats.job.context import CONTEXT_BYTES, LineContext
 from holdfast.formats.job.evidence_fold import EvidenceFold, Key
-from holdfast.formats.job.line import JobLine, decode, is_binary, near_stamp
+from holdfast.formats.job.line import decode, is_binary
 from holdfast.formats.job.step_series import StepSeries
+from holdfast.formats.job.text_kind import TextKind
 from holdfast.formats.kernel.folding import EventFolder
-from holdfast.formats.kernel.line import printable
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.formats.kernel.prefix import NO_PREFIX, Prefix, is_about, prefix_of
-from holdfast.formats.lines.keywords import Hits, Keywords, line_end
-from holdfast.formats.pytorch import elastic_summary
+from holdfast.formats.lines.keywords import Hits, line_end
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 20
-_CONTEXT_BYTES = 8192
-_CONTEXT_LINES = 60
 _ALL_STEPS = 5_000  # every step is read; of a longer log ever fewer, so that its numbers never cost more than its bytes
 _GAP_BYTES = 32  # that the gap between two steps grows by with each that is read
 _MOST_OF_A_STEP = 2000
@@ -32,12 +27,9 @@ _MAX_SERIES = 64
 _MOST_OF_A_SHAPE = 3_000  # lines that differ in numbers alone, such as those of as many ranks
 _MOST_SHAPES = 20_000
 _SHAPE_BYTES = 300
-_FEWEST_READ, _BYTES_A_READ = 700, 300  # lines read in full: so many of any log, and one more for so many bytes
+_FEWEST_READ, _BYTES_A_READ = 700, 400  # lines read in full: so many of any log, and one more for so many bytes
 _MOST_SAVED = 20_000  # of them, while nothing happens
-_OVERDRAFT = 2_000  # lines of a new shape that are read although none is left
-_MESSAGE_LINES = 4
-_ADVICE_BYTES = 800
-_ADVICE_WORDS = (b"try using", b"Try ", b"Please ", b"Solution:", b"Hint:", b"hint:", b"onsider ")
+_OVERDRAFT = 1_000  # lines of a new shape that are read although none is left
 _STAMP_LINES = 20  # lines that share one search for a time above them
 _DIGITS = re.compile(rb"\d+")
 
@@ -54,11 +46,12 @@ class JobLog:
     def __init__(self) -> None:
         self._carry = b""
         self._above = b""  # the end of what was read before this block
+        self._head = b""
         self._lines = 0
         self._kernel = KernelLog(shipped=True)
-        self._kernel_words = _kernel_words()
+        self._kernel_words = readers.kernel_words()
         self._kernel_events: dict[str, EventFolder] = {}  # by the host that the lines name
-        self._readers = _readers()
+        self._readers = readers.by_keyword()
         self._found = EvidenceFold()
         self._shapes: dict[bytes, _Shape] = {}
         self._stamp = (-_STAMP_LINES, 0.0)  # the line that a time was looked for above, and the time
@@ -80,9 +73,25 @@ class JobLog:
             self._scan(data[:end] if end < len(data) else data)
 
     def finish(self) -> list[Evidence]:
+        """What the log says happened: nothing where the file is a program, or a document in which nobody reports."""
         if self._carry:
             self._scan(self._carry + b"\n")
             self._carry = b""
+        match self._kind():
+            case TextKind.LOG:
+                return self._evidence()
+            case TextKind.DOCUMENT if text_kind.is_report(self._head):
+                return [one for one in self._evidence() if not text_kind.is_prose(one.event.text)]
+            case _:
+                return []
+
+    def _kind(self) -> TextKind:
+        """By its beginning and its end: a log may begin with the script that wrote it."""
+        kind = text_kind.kind_of(self._head)
+        longer = self._lines > self._head.count(b"\n") and kind != TextKind.LOG
+        return text_kind.kind_of(self._above) if longer and not text_kind.is_package(self._head) else kind
+
+    def _evidence(self) -> list[Evidence]:
         self._keep_kernel(self._kernel.finish(), {})
         kernel = [
             job_message.of_kernel(event, host)
@@ -102,19 +111,21 @@ class JobLog:
 
         `seen`: the numbers of lines that are evidence already.
         """
-        reported = None if self._steps_read else quoted.find(self._above, self._lines, _read_alone)
+        reported = None if self._steps_read else quoted.find(self._above, self._lines, readers.read_alone)
         if reported or not alone:
             return reported
         last = tail.find(self._above, self._lines, seen)
         return last or (None if self._steps_read else quoted.unknown(self._above, self._lines))
 
     def _scan(self, block: bytes) -> None:
+        if len(self._head) < text_kind.SAMPLE_BYTES:
+            self._head += block[: text_kind.SAMPLE_BYTES - len(self._head)]
         block = training_steps.joined(block)
-        hits, seen = _finder().find(block)
-        if _QUOTED in seen or block.startswith(_QUOTED[1:]):
-            block = _QUOTED_KERNEL.sub(b"", block)
-            hits, seen = _finder().find(block)
-        seen.discard(_QUOTED)
+        hits, seen = readers.finder().find(block)
+        if readers.QUOTED in seen or block.startswith(readers.QUOTED[1:]):
+            block = readers.QUOTED_KERNEL.sub(b"", block)
+            hits, seen = readers.finder().find(block)
+        seen.discard(readers.QUOTED)
         kernel: Hits = {}
         prefixes: dict[int, Prefix] = {}
         not_numbers: list[tuple[int, int]] = []
@@ -137,9 +148,7 @@ class JobLog:
         lines = number - self._lines - 1 + block.count(b"\n", position)
         self._keep_kernel(self._kernel.scan(block, kernel, lines), prefixes)
         self._lines += lines
-        self._above = (
-            (self._above + block)[-_CONTEXT_BYTES:] if len(block) < _CONTEXT_BYTES else block[-_CONTEXT_BYTES:]
-        )
+        self._above = (self._above + block)[-CONTEXT_BYTES:] if len(block) < CONTEXT_BYTES else block[-CONTEXT_BYTES:]
 
     def _keep_kernel(self, events: list[Event], prefixes: dict[int, Prefix]) -> None:
         for event in events:
@@ -156,32 +165,13 @@ class JobLog:
             for key in shape.keys:
                 self._found.again(key, number)
             return 0
-        context = _Context(self._above, block, start)
-        line = decode(block[start:end], number)
-        if is_binary(block[start:end], line.text) or _is_no_message(line, context):
+        raw = block[start:end]
+        line = decode(raw, number)
+        if is_binary(raw, line.text):
             return 1
-        context.rows = job_problems.with_keywords(words)
-        if _CONTINUES.match(line.text) and (above := context.lines()):
-            line, context.rows = line._replace(text=f"{above[-1].text.rstrip()} {line.text.strip()}"), None
-        if python_exceptions.looks_like_one(line):
-            if python_exceptions.is_ignored(line, context.lines()):
-                return 1
-            if _GOES_ON_BELOW.search(line.text) and (more := context.below(line.stream)):
-                line, context.rows = line._replace(text=f"{line.text.rstrip()} {more}"), None
-        if not line.at:
-            line = line._replace(at=self._near_stamp(number, context))
-        readers = dict.fromkeys(reader for word in words for reader in self._readers[word])
-        reported = [evidence for reader in readers if (evidence := reader(line, context))]
-        clearest = min(reported, key=lambda one: (one.event.kind in _BESIDE, *_clearness(one)), default=None)
-        if clearest and clearest.role in ("strong", "likely") and (advice := context.advice_below()):
-            reported[reported.index(clearest)] = clearest = job_message.with_detail(
-                clearest, {**clearest.event.detail, "advice": printable(advice)}
-            )
-        shape.keys = [
-            self._found.add(_with_problem(evidence, reported))
-            for evidence in reported
-            if evidence is clearest or evidence.event.kind in _BESIDE
-        ]
+        context = LineContext(self._above, block, start)
+        found = readers.read(line, context, words, lambda: self._near_stamp(number, context))
+        shape.keys = [self._found.add(evidence) for evidence in found]
         return 1 + len(words) ** 2 // 16
 
     def _shape(self, raw: bytes) -> "_Shape":
@@ -190,7 +180,7 @@ class JobLog:
             self._shapes.clear()
         return self._shapes.setdefault(_DIGITS.sub(b"0", raw), _Shape())
 
-    def _near_stamp(self, number: int, context: "_Context") -> float:
+    def _near_stamp(self, number: int, context: "LineContext") -> float:
         if not self._stamp[0] <= number < self._stamp[0] + _STAMP_LINES:
             self._stamp = (number, context.near_stamp())
         return self._stamp[1]
@@ -237,175 +227,3 @@ class JobLog:
             if series.first and series.last:
                 found.append(job_message.of_progress(series))
         return found
-
-
-class _Context:
-    """What stands above a line, read only when somebody asks."""
-
-    def __init__(self, above: bytes, block: bytes, start: int) -> None:
-        self._above, self._block, self._start = above, block, start
-        self._lines: list[JobLine] | None = None
-        self.rows: list[job_problems.JobProblem] | None = []  # known problems with a keyword in the line; None: all
-
-    def text(self) -> bytes:
-        text = self._block[max(0, self._start - _CONTEXT_BYTES) : self._start]
-        return text if len(text) == _CONTEXT_BYTES else self._above[-(_CONTEXT_BYTES - len(text)) :] + text
-
-    def near_stamp(self) -> float:
-        return near_stamp(self.text())
-
-    def lines(self) -> list[JobLine]:
-        if self._lines is None:
-            self._lines = [decode(raw) for raw in self.text().split(b"\n")[-_CONTEXT_LINES - 1 : -1]]
-        return self._lines
-
-    def below(self, stream: str) -> str:
-        """The first words under a line: a message that begins, or goes on, on a line of its own."""
-        end = line_end(self._block, self._start)
-        for raw in self._block[end + 1 : end + 1 + _CONTEXT_BYTES].split(b"\n")[:_MESSAGE_LINES]:
-            found = decode(raw[:_SHAPE_BYTES])
-            if found.text.strip(" =-*") and found.stream == stream:
-                return found.text.strip()
-        return ""
-
-    def advice_below(self) -> str:
-        """A line shortly under an error that tells what to do about it."""
-        end = line_end(self._block, self._start)
-        below = self._block[end + 1 : end + 1 + _ADVICE_BYTES]
-        if not any(word in below for word in _ADVICE_WORDS):
-            return ""
-        lines = [raw for raw in below.split(b"\n")[:_MESSAGE_LINES] if any(word in raw for word in _ADVICE_WORDS)]
-        return decode(lines[0]).text.strip() if lines else ""
-
-    def after(self) -> str:
-        """What follows the line, as far as it is read yet."""
-        end = line_end(self._block, self._start)
-        return self._block[end + 1 : end + 1 + _CONTEXT_BYTES].decode("utf-8", "replace")
-
-    def next_line(self) -> bytes:
-        """What follows the line, for messages that were wrapped."""
-        end = line_end(self._block, self._start)
-        return self._block[end + 1 : line_end(self._block, end + 1)][:400]
-
-
-_QUOTED = b"\n> ["
-_QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")  # of a report; other readers know the mark themselves
-_GOES_ON_BELOW = re.compile(r"(?:[:=]|\.\.\.)\s*$")  # a message whose text, value or list stands on the next line
-_CONTINUES = re.compile(
-    r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b"
-)  # what the line above began
-Reader = Callable[[JobLine, _Context], Evidence | None]
-_LAST_ERROR = "Last error:"
-_LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line
-_SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # which name ranks, hosts and codes
-_BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
-_CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")  # of several readers' one line
-
-
-def _read_alone(line: JobLine) -> Evidence | None:
-    """What a line means without those around it."""
-    raw = line.text.encode()
-    context = _Context(b"", raw, 0)
-    context.rows = None
-    ended = raw + b"\n"  # some keywords end a line
-    readers = dict.fromkeys(reader for word, all_of in _readers().items() if word in ended for reader in all_of)
-    return min((found for reader in readers if (found := reader(line, context))), key=_clearness, default=None)
-
-
-def _is_no_message(line: JobLine, context: _Context) -> bool:
-    if failed_calls.is_calm(line.text):
-        return True
-    return line.text.startswith("    ") and python_exceptions.is_source(line, context.lines())
-
-
-def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
-    """A known problem before what only names a class, its exception before the bare line, a call's error last."""
-    kind = one.event.kind
-    vague = one.role == "hint" or (not one.word("problem") and kind not in _SAY_MORE)
-    return kind == "call", vague, _CLEAREST.index(one.role), kind == "problem"
-
-
-def _with_problem(one: Evidence, beside: list[Evidence]) -> Evidence:
-    """What names the host or the code takes the fix from the reader that knows the problem on the same line."""
-    known = next((other.word("problem") for other in beside if other.cause == one.cause and other.word("problem")), "")
-    if not known or one.word("problem") or not one.cause:
-        return one
-    return job_message.with_detail(one, {**one.event.detail, "problem": known})
-
-
-def _exception(line: JobLine, context: _Context) -> Evidence | None:
-    raised = None if line.nccl else python_exceptions.find(line, context.lines())
-    if raised is None:
-        return None
-    return job_message.of_exception(raised, line, job_errors.of_exception(raised.text), context.rows)
-
-
-def _problem(line: JobLine, context: _Context) -> Evidence | None:
-    return job_message.of_problem(line, context.rows)
-
-
-def _failed_call(line: JobLine, _context: _Context) -> Evidence | None:
-    return job_message.of_failed_call(line)
-
-
-def _last_error(line: JobLine, context: _Context) -> Evidence | None:
-    """PyTorch prints the last warning of NCCL on the line below."""
-    if line.text.strip() != _LAST_ERROR:
-        return None
-    below = decode(context.next_line(), line.number + 1)
-    reported = below._replace(nccl=True, level="E", host=below.host or line.host, at=below.at or line.at)
-    return job_message.of_nccl(reported)
-
-
-def _of_group(group: job_messages.JobMessageGroup) -> Reader:
-    def read(line: JobLine, context: _Context) -> Evidence | None:
-        if line.text.endswith(_LISTED_BELOW):
-            line = line._replace(text=f"{line.text} {decode(context.next_line()).text}")
-        evidence = job_message.find(group, line)
-        if evidence and group.kind == "watchdog" and evidence.event.code == "timeout" and not evidence.word("ran_ms"):
-            whole = line._replace(text=line.text + context.next_line().decode("utf-8", "replace"))
-            evidence = job_message.find(group, whole) or evidence
-        if evidence and evidence.event.code == "summary":
-            return elastic_summary.completed(evidence, context.lines())
-        if evidence and evidence.event.code == "python" and (place := python_exceptions.fatal_place(context.after())):
-            return job_message.with_detail(evidence, {**evidence.event.detail, "where": printable(place)})
-        if evidence and evidence.event.code == "hydra":
-            return mpi_banner.completed(evidence, context.lines())
-        return evidence
-
-    return read
-
-
-@cache
-def _readers() -> dict[bytes, tuple[Reader, ...]]:
-    readers: dict[bytes, tuple[Reader, ...]] = dict.fromkeys(python_exceptions.KEYWORDS, (_exception,))
-    for group in job_messages.groups():
-        reader = _of_group(group)
-        for keyword in group.keywords:
-            word = keyword.encode()
-            readers[word] = (*readers.get(word, ()), reader)
-    readers[_LAST_ERROR.encode()] = (_last_error,)
-    for words in failed_calls.keywords():
-        readers[words.encode()] = (*readers.get(words.encode(), ()), _failed_call)
-    for problem in job_problems.problems():
-        for keyword in problem.keywords:
-            word = keyword.encode()
-            readers[word] = tuple(dict.fromkeys((*readers.get(word, ()), _problem)))
-    return readers
-
-
-@cache
-def _kernel_words() -> frozenset[bytes]:
-    return frozenset(KernelLog().keywords)
-
-
-def keywords() -> tuple[bytes, ...]:
-    """A line without any of these is never looked at."""
-    return tuple(dict.fromkeys([*_readers(), *KernelLog().keywords, *training_steps.COMMON]))
-
-
-@cache
-def _finder() -> Keywords:
-    return Keywords(
-        [*_readers(), *KernelLog().keywords, *training_steps.NOT_A_NUMBER], (*training_steps.COMMON, _QUOTED)
-    )

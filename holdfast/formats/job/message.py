@@ -22,7 +22,8 @@ _JSON_KEY = re.compile(r"\s*\"\w{1,40}\": ")
 _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
     r"\s*(?:#|//|\*(?!\*\* )|>|raise\b|except\b|if\b|elif\b|assert\b|return\b"
-    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"(?!\w{1,40}\": )|-\s(?!\[\d))"
+    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"(?!\w{1,40}\": )|-\s(?!\[\d)"
+    r"|from [\w.]{1,200} import\b|import [\w.]{1,200}(?: as \w{1,60})?$|[\w./-]{1,200}\.(?:py|h|c|cc|cpp|cu|hpp):\d{1,6}:\s*(?://|#|throw\b|raise\b))"
 )
 _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
@@ -42,7 +43,9 @@ _ERROR_MARK = re.compile(
     r"|[Dd]enied|[Ii]nvalid"
     r"|not (?:found|enough|available|supported|installed|allowed))\b|what\(\):"
 )
-_GOES_ON = re.compile(r"retrying|[Rr]etry(?:ing)? in|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless")
+_GOES_ON = re.compile(
+    r"\b[Rr]etrying\b|[Rr]etry in|[Rr]etry \d{1,3}/\d|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless"
+)
 _OPTION = re.compile(  # a help text, or a list of what one may try
     r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)|\s{0,8}\d{1,2}\. "
     r"(?:[Ss]et|[Tt]ry|[Uu]se|[Dd]isable|[Ii]ncrease|[Rr]educe|[Dd]ecrease)\b"
@@ -51,6 +54,8 @@ _SPOKEN = re.compile(
     r"[^'\"`]{0,200}\b(?:[Ff]ailure|[Ff]ailed|[Ee]rror)\b[^'\"`]{0,60}['\"`]$"
     r"|.{0,400}\bexception occurred ?: ?\(?['\"]$"
 )  # an error, put into quotes
+# what a structured log quotes is said
+_FIELD = re.compile(r"\b(?:[Ee]rr(?:or)?|msg|reason|[Mm]essage|desc|details)(?:=|: ?| = )\\?\"")
 _SETTING = re.compile(r"[(, ]\w{2,60}=[^=,\n]{0,200},")  # of a line that prints all the settings of a program
 _MANY_SETTINGS = 3
 _SOURCE_PLACE = re.compile(r"[\w./-]{1,300}\.(?:c|cc|cpp|cu|h|hpp):\d+: ")
@@ -60,7 +65,7 @@ _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning"
 
 def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
     """The first message of a group that fits; the catalog lists the special before the general."""
-    placed = line._replace(text=_with_place(line))
+    placed = line._replace(text=with_place(line))
     if len(placed.text) > _LONGEST_MESSAGE:  # a launcher's line ends with what counts, behind all its arguments
         placed = placed._replace(text=f"{placed.text[:_LONGEST_MESSAGE]} {placed.text[-_LONGEST_MESSAGE // 4 :]}")
     if group.kind in ("files", "memory") and failed_calls.subsystem(placed.text) in _NO_FILES:
@@ -73,7 +78,7 @@ def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
     return None
 
 
-def _with_place(line: JobLine) -> str:
+def with_place(line: JobLine) -> str:
     """NCCL names the part that failed only as the source file of the message."""
     return f"{line.place}: {line.text}" if line.nccl and line.place else line.text
 
@@ -115,6 +120,8 @@ def _placed_evidence(
     device = str(detail.pop("device", ""))
     if line.local_rank is not None:
         detail.setdefault("local_rank", str(line.local_rank))
+    if meaning.cause and _GOES_ON.search(line.text):
+        detail["retried"] = "yes"
     event = Event(
         kind=kind, at=line.at, text=printable(line.text.strip()), code=code, device=device, line=line.number,
         severity=_ROLE_OF_SEVERITY.get(meaning.role, "info"), detail=detail,
@@ -125,7 +132,7 @@ def _placed_evidence(
 
 def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = None) -> Evidence | None:
     """A line that shows a known problem; words that are only quoted, or prose about errors, show none."""
-    found = job_problems.find(_with_place(line)[:_LONGEST_PROBLEM], rows, raised=False)
+    found = job_problems.find(with_place(line)[:_LONGEST_PROBLEM], rows, raised=False)
     if found is None or (line.level == "I" and not found[0].warned) or _is_talk(line, found[0].match):
         return None
     problem, parts = found
@@ -133,6 +140,8 @@ def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = N
     if role == "strong" and not (line.nccl or line.level == "E" or problem.warned or _ERROR_MARK.search(line.text)):
         role = "likely"  # no word of it says that something failed
     detail: dict[str, Value] = {name: printable(value) for name, value in parts.items()}
+    if role in ("strong", "likely") and _GOES_ON.search(line.text):
+        role = "weak"
     host = str(detail.pop("host", "") or detail.pop("host2", ""))
     detail["problem"] = problem.name
     return _placed_evidence("problem", problem.name, line, Meaning(role, problem.cause), detail, host=host)
@@ -181,7 +190,8 @@ def _is_quoted(line: JobLine, at: int) -> bool:
         return False
     if _SPOKEN.match(line.text[:at]):
         return False
-    if _CODE.match(line.text) or _OPTION.match(line.text) or len(_QUOTES.findall(line.text, 0, at)) % 2:
+    said = max((match.end() for match in _FIELD.finditer(line.text, 0, at)), default=0)
+    if _CODE.match(line.text) or _OPTION.match(line.text) or len(_QUOTES.findall(line.text, said, at)) % 2:
         return True
     if len(_SETTING.findall(line.text, 0, at)) >= _MANY_SETTINGS and not _ERROR_MARK.search(line.text[:at]):
         return True

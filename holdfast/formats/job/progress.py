@@ -75,11 +75,11 @@ def encode(message: Message) -> bytes:
 def decode(text: bytes) -> Message:
     """Raises ProgressError, and nothing else, whatever the bytes are."""
     if len(text) > LARGEST_MESSAGE:
-        raise ProgressError(f"a message of progress has {len(text)} bytes, expected at most {LARGEST_MESSAGE}")
+        raise ProgressError(f"a progress message has {len(text)} bytes, expected at most {LARGEST_MESSAGE}")
     try:
         message = _decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise ProgressError(f"expected a message of progress: {' '.join(str(error).split())[:200]}") from None
+        raise ProgressError(f"expected a progress message: {' '.join(str(error).split())[:200]}") from None
     match message:
         case Hello():
             _check_hello(message)

@@ -12,7 +12,7 @@ KEPT = 4096
 _RECENT = 64
 _FEW = 10
 _EVERY = 8  # steps after which what is usual is looked at again
-_FEW_PACES = 6
+_FEW_TIMES = 6
 _SURE = 3  # steps that must agree before a jump is one
 _NORM_FACTOR = 10.0
 
@@ -224,12 +224,12 @@ class StepTimes:
 
     def _clean_cut(self) -> SeriesFinding | None:
         """Few steps are enough where from one on every step is slower than any before it, but for the first."""
-        paces = [one.seconds or 0.0 for one in self._early[1:]]
+        times = [one.seconds or 0.0 for one in self._early[1:]]
         numbers = [one.step or 0 for one in self._early]
         if numbers != sorted(numbers):  # an evaluation with a bar of its own, or a restart
             return None
-        for cut in range(_FEW_PACES, len(paces) - _FEW_PACES + 1):
-            before, after = paces[:cut], paces[cut:]
+        for cut in range(_FEW_TIMES, len(times) - _FEW_TIMES + 1):
+            before, after = times[:cut], times[cut:]
             even = max(before) <= self.LEAST * min(before)
             if min(after) > (self.LEAST if even and cut >= _FEW and len(after) >= _FEW else self.FACTOR) * max(before):
                 first = self._early[1 + cut]

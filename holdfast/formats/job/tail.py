@@ -21,7 +21,9 @@ _NOTEBOOK_HEAD = re.compile(
     r"(?P<type>[A-Z]\w{2,60}(?:Error|Exception|Interrupt)) {3,}Traceback \(most recent call last\)"
 )
 _NOTEBOOK_FRAME = re.compile(r"(?:Cell )?In ?\[\d{1,6}\],? (?:in )?.{0,40}line:? ?(?P<line>\d{1,6})")
-_BETWEEN = re.compile(r"[\s~^]*$|`{3,}\s*$|\d{1,5}:\s*$|-{1,5}> ?\d|\.\.\.")
+_BETWEEN = re.compile(
+    r"[\s~^]*$|`{3,}\s*$|\d{1,5}:\s*$|-{1,5}> ?\d|\.\.\.|[A-Z][^:\n]{0,80}\b(?:re-?rais\w+|traceback)\b[^:\n]{0,40}$"
+)
 _NATIVE_FRAME = re.compile(r"(?:^|\s)(?:frame )?#\d{1,3}:? +(?P<function>[\w:~]{3,120})")
 _DEFAULT = "launcher.setup"  # of an error that nothing else is known of
 _STACK = re.compile(  # heads of stacks that Julia, Lua, MXNet, Rust and Go print
@@ -36,13 +38,14 @@ _ERROR = re.compile(
 _FAILED = re.compile(
     r"\b(?:[Ff]ail(?:ed|ure)|[Uu]nable to|[Cc]annot|[Cc]ould(?:n.t| not)|[Cc]an.t|[Dd]enied|not found|[Nn]o such"
     r"|[Ii]nvalid|[Rr]efused|[Uu]nsupported|not supported|[Aa]bort(?:ed|ing)|[Cc]rashed|timed out|[Kk]illed"
-    r"|does not exist|[Mm]ismatch|exceeded|[Uu]nreachable|[Ff]atal|[Ee]rror)\b"
+    r"|does not exist|[Mm]ismatch|exceeded|[Uu]nreachable|[Ff]atal|[Ee]rror|(?<=[:=] )FAILED\w*)\b"
 )
 _LACKS = re.compile(  # says it only where its logger calls it an error: a run may do without
     r"(?:\bnot|n.t) (?:\w+ ){0,3}(?:installed|set|defined|available)\b|\b[Mm]issing\b|[Ss]hort write"
 )
+_ENDS = re.compile(r"\b(?:exiting|aborting|terminating|giving up|shutting down)\b", re.IGNORECASE)
 _NO_ERROR = re.compile(
-    r"\b(?:no|without|0) errors?\b|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|warn(?:ing)?\b|ignor|retry"
+    r"\b(?:no|without|0) errors?\b|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|warn(?:ing)?\b(?! messages)|ignor|retry"
     r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b(?! not)|\bmight\b|error[ _]rate"
     r"|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,
@@ -55,6 +58,7 @@ _USUAL_EVENTS = frozenset(
 )  # of pods that only start slowly, or say why elsewhere
 _TITLE = re.compile(r"#{1,4} {1,4}(?P<text>\S.{8,400})")  # of a report
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # which announces what follows
+_BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a row of stars around what is said
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
 
 
@@ -153,7 +157,9 @@ def _is_error(line: JobLine) -> bool:
 
 
 def _may_be_error(line: JobLine) -> bool:
-    return line.level not in ("I", "W") and _may_report(line) and bool(_FAILED.search(line.text))
+    """A line of any level that says what failed, if it says that the program ends for it."""
+    loud = line.level not in ("I", "W") or bool(_ENDS.search(line.text))
+    return loud and _may_report(line) and bool(_FAILED.search(line.text))
 
 
 def of_words(line: JobLine) -> Evidence | None:
@@ -171,7 +177,13 @@ def is_doubtful(text: str) -> bool:
 def _may_report(line: JobLine) -> bool:
     text = line.text
     return not (
-        is_code(text) or _PROSE.match(text) or _LABEL.match(text) or is_doubtful(text) or failed_calls.is_harmless(text)
+        _BANNER.search(text)
+        or _FRAME.match(text)
+        or is_code(text)
+        or _PROSE.match(text)
+        or _LABEL.match(text)
+        or is_doubtful(text)
+        or failed_calls.is_harmless(text)
     )
 
 

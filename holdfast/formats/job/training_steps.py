@@ -39,7 +39,7 @@ _NORM = re.compile(
     rb"(?:grad(?:ient)?[_ ]?norm|gnorm|(?<![\w-])norm)['\"]?\s*[:=]?\s*['\"]?"
     rb"(\d{1,12}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?)(?![\w.%])"
 )
-_PACES = tuple(  # (a word of the line, the number beside it, what it makes seconds)
+_STEP_TIMES = tuple(  # (a word of the line, the number beside it, what it makes seconds)
     (word, re.compile(regex), unit)
     for word, regex, unit in (
         (b"elapsed time per iteration (ms)", rb"\(ms\): *([\d.]{1,15})", "ms"),
@@ -60,6 +60,9 @@ _PACES = tuple(  # (a word of the line, the number beside it, what it makes seco
 )
 _BEFORE_THE_WORD = 40
 _BEFORE_NORM = 10  # `gradient_`, and what must not stand before it
+_METRICS = re.compile(
+    rb"\s*(?:[\w/.-]{1,40}[:=] ?[-+]?(?:[\d.]{1,20}(?:e[-+]?\d+)?|nan|inf)[\s,;|]{1,4}){2}"
+)  # names with values only
 _BATCH = re.compile(rb"global batch size: *(\d{1,9})")
 
 
@@ -157,7 +160,7 @@ def parse(raw: bytes, number: int) -> TrainingStep | None:
     if loss is None and (step_seconds is None or _OTHER_BAR.match(raw)):
         return None
     step = _STEP.search(raw) or _BAR.search(raw) or _EPOCH.search(raw)
-    if step is None and not raw.lstrip().startswith((b"{", b"[", b"\x1b")) and b"'loss'" not in raw:
+    if step is None and not (raw.lstrip().startswith((b"{", b"[", b"\x1b")) or b"'loss'" in raw or _METRICS.match(raw)):
         return None
     near = raw.find(b"norm")
     norm = _NORM.search(raw, max(near - _BEFORE_NORM, 0)) if near >= 0 else None
@@ -180,7 +183,7 @@ def _number(text: bytes) -> float | None:
 
 
 def _seconds(raw: bytes) -> float | None:
-    for word, regex, unit in _PACES:
+    for word, regex, unit in _STEP_TIMES:
         if (place := raw.find(word)) < 0:
             continue
         match = regex.search(raw, max(place - _BEFORE_THE_WORD, 0))

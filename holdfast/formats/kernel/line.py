@@ -39,12 +39,14 @@ _NO_TIME = re.compile(
     rf"\[(?:\.\.\.|boot| *\+\d+\.\d+|{_MONTH} ?\d{{1,2}} \d\d:\d\d)\] ?(?:\S{{1,255}} kernel: )?"
 )  # elided, or reported as a difference
 _LEVEL = re.compile(r"<(\d{1,6})>1? ?")
-_DECODED = re.compile(r"([a-z0-9]+) *:(?:emerg|alert|crit|err|warn|notice|info|debug) *: ")
-_SYSLOG = re.compile(rf"{_MONTH} +(\d{{1,2}}) {_CLOCK} (?:\S+ )?([^\s:\[]+)(?:\[\d+\])?: ?")
+_DECODED = re.compile(
+    r"([a-z0-9]+) *: ?(?:emerg|alert|crit|err|warn(?:ing)?|notice|info|debug) *: "
+)  # dmesg -x, talosctl
+_SYSLOG = re.compile(rf"{_MONTH} +(\d{{1,2}}) {_CLOCK} (?:\S*[^\s:] )?([^\s:\[]+)(?:\[\d+\])?: ?")
 _SYSLOG_OTHER = re.compile(
     rf"[^\W\d_]{{3,5}}\.? +\d{{1,2}} {_CLOCK} \S{{1,255}} (kernel)(?:\[\d+\])?: ?"
 )  # months of another language
-_ISO = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)(?:\] ?| )")
+_ISO = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)(?:\]:? ?| )")
 _WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?=\d{4}-\d\d-\d\d )")  # journalctl -o short-full
 _UNIX = re.compile(r"(\d{9,11}\.\d{3,9}) ")  # journalctl -o short-unix
 _CONTAINER = re.compile(r"std(?:out|err) [FP] ")  # containerd and cri-o

@@ -185,8 +185,11 @@ class KernelLog:
         return found
 
     def _xid(self, line: KernelLine) -> Event | None:
+        """On a node one without an address is none: "NVRM: Xid 79" is the name of a process, if its owner likes."""
         event = xid.find(line)
-        return self._cascade.mark(event, line) if event else None
+        if event is None or not (event.device or self._shipped):
+            return None
+        return self._cascade.mark(event, line)
 
     def _recognisers(self) -> dict[bytes, tuple[Recogniser, ...]]:
         """Keyword -> who reads the lines that hold it."""

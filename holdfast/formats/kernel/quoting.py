@@ -15,7 +15,7 @@ _QUOTES = re.compile(
     r"(?:amdgpu |\[drm)[^\n]{0,200}?\bprocess (?=[^\n]{0,64}pid )",
     re.IGNORECASE,
 )
-_FIREWALL = re.compile(r"[^\n]{0,128}\bIN=\S{0,15} OUT=\S{0,15} ")
+_FIREWALL = re.compile(r".{0,128}?IN=\S{0,15} OUT=\S{0,15} ", re.DOTALL)  # nothing parts it from the rule's prefix
 
 
 def own_text(text: str) -> str:

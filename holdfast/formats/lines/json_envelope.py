@@ -10,6 +10,8 @@ _STACKS = ("exc_info", "exception", "stack_trace", "stacktrace")  # which end wi
 _MOMENTS = ("time", "timestamp", "ts", "@timestamp")
 _HOSTS = ("_HOSTNAME", "hostname", "host", "node", "pod_name", "pod")
 _ERRORS = ("error", "detail")  # what a server answers in place of a result
+_LEVELS = ("level", "lvl", "levelname")
+_REASONS = ("error", "err")  # why, where the message names only what was tried
 _ONLY_IN_LOGS = ("stream", "severity", "level", "levelname", "PRIORITY", *_MOMENTS)
 
 
@@ -17,6 +19,7 @@ class Inside(NamedTuple):
     text: str
     moment: str = ""
     host: str = ""
+    level: str = ""  # as the program itself said; a collector's severity only tells which stream it was
 
 
 def opened(raw: bytes) -> Inside | None:
@@ -34,8 +37,16 @@ def opened(raw: bytes) -> Inside | None:
         return Inside(text.rstrip("\n").rpartition("\n")[2])
     if not any(name in found for name in _ONLY_IN_LOGS):
         return None
-    text = _last_line(_first(found, _STACKS)) or _first(found, _TEXTS).rstrip("\n")
-    return Inside(text.rpartition("\n")[2], _first(found, _MOMENTS), _first(found, _HOSTS)) if text else None
+    text = _text(found)
+    level = _first(found, _LEVELS)
+    return Inside(text.rpartition("\n")[2], _first(found, _MOMENTS), _first(found, _HOSTS), level) if text else None
+
+
+def _text(found: Mapping[str, Any]) -> str:
+    text, reason = _first(found, _TEXTS).rstrip("\n"), _last_line(_first(found, _REASONS))
+    if text and reason:
+        return f"{_last_line(text)}: {reason}"
+    return _last_line(_first(found, _STACKS)) or text
 
 
 def _first(found: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -47,9 +47,9 @@ def parse(answer: str) -> Status:
             document = json.loads(answer[answer.index("{") :])
             return _of_json(document)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise NotRas(f"the JSON is cut off or has another shape than RAS gives: {error}") from None
+            raise NotRas(f"the JSON is cut off or is not RAS output: {error}") from None
     if "NCCL version" not in answer and "Communicators" not in answer:
-        raise NotRas("expected the words of NCCL's RAS service")
+        raise NotRas("expected the text output of NCCL's RAS service")
     return _of_text(answer.splitlines()[:_MOST])
 
 

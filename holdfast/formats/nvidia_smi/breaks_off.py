@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 _ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})\s*$", re.MULTILINE)
 _ONE_GPU = re.compile(r"nvidia-smi\b[^\n]*\s(?:-i|--id)[\s=]")
-_LEFT_OUT = re.compile(r"^\s*(?:\[\.\.\.\]|\.\.\.|<snip>|\[snip\]|…)\s*$", re.MULTILINE)
+_LEFT_OUT = re.compile(r"^[^\S\n]*(?:\[\.\.\.\]|\.\.\.|<snip>|\[snip\]|…)\s*$", re.MULTILINE)
 _PROCESSES = ("processes", "computeprocesses")
 _WHOLE = "productname"  # `-d` prints chosen sections and not the name of the product
 

@@ -11,7 +11,7 @@ from holdfast.formats.tool_output import NODE, ToolOutput
 MARK = "NVSMI LOG"
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
 _EXCERPT = re.compile(
-    r"^\s*(?:Remapped Rows|Retired Pages|ECC Errors|ECC Mode|Clocks (?:Throttle|Event) Reasons|FB Memory Usage"
+    r"^[^\S\n]*(?:Remapped Rows|Retired Pages|ECC Errors|ECC Mode|Clocks (?:Throttle|Event) Reasons|FB Memory Usage"
     r"|(?:GPU )?Power Readings|Temperature|Max Clocks|Fabric|PCI|GPU Link Info|GPU Operation Mode|Utilization"
     r"|vGPU Software Licensed Product)"
     r"\s*\n\s+\S[^:\n]*?(?:\s{2,}: |\n\s+\S[^:\n]*?\s{2,}: )",

@@ -16,6 +16,7 @@ _HEADER = re.compile(r"(?P<device>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0
 _SPEED = re.compile(r"Speed (\d+(?:\.\d+)?)GT/s")
 _WIDTH = re.compile(r"Width x(\d+)")
 _SET = re.compile(r"(?<!\w)(\w+)\+")
+_STATUS = re.compile(r"^[^\S\n]*([CU]ESta):\s*(\S.*[+-])\s*$", re.MULTILINE)
 _KERNEL_NAMES = {"AdvNonFatalErr": "NonFatalErr"}  # where lspci and the kernel have two names for one bit
 _CARRIES_TRAINING = re.compile(
     r"3D controller|VGA.*NVIDIA|Infiniband|Mellanox|Non-Volatile memory|NVIDIA", re.IGNORECASE
@@ -109,15 +110,20 @@ def _link(text: str) -> tuple[float, int] | None:
     return (float(speed[1]), int(width[1][:4])) if speed and width else None
 
 
-_EXCERPT = re.compile(r"^\s*(LnkCap|LnkSta):\s*(.*)$", re.MULTILINE)
+_EXCERPT = re.compile(r"^[^\S\n]*(LnkCap|LnkSta):\s*(.*)$", re.MULTILINE)
 
 
 def read_excerpt(text: str) -> ToolOutput | None:
     """Lines about a link without the line that names its device. A narrow link is one; a slow one may save power."""
-    lines = _EXCERPT.findall(text)
-    if re.search(_HEADER.pattern, text) or not any(name == "LnkSta" for name, _ in lines):
+    lines, errors = _EXCERPT.findall(text), _STATUS.findall(text)
+    if re.search(_HEADER.pattern, text) or not (errors or any(name == "LnkSta" for name, _ in lines)):
         return None
     output, capable = ToolOutput("lspci excerpt"), None
+    for name, rest in errors:
+        if bits := _SET.findall(rest):
+            kind = "uncorrectable" if name == "UESta" else "correctable"
+            text = f"{kind} PCIe errors since the last reset: {', '.join(bits)}; the device is not named"
+            output.complain(NODE, text, fails=False, remedy="see whether they return; then reseat the device")
     for name, rest in lines:
         link = _link(rest)
         if name == "LnkCap":
@@ -128,5 +134,5 @@ def read_excerpt(text: str) -> ToolOutput | None:
                             remedy="reseat the device or its riser")  # fmt: skip
         elif link and ("downgraded" in rest or (capable and link[0] < capable[0])):
             output.doubt(NODE, f"a PCIe link runs at {link[0]} GT/s, below what it could: idle devices do so too")
-    output.lines = len(lines)
+    output.lines = len(lines) + len(errors)
     return output

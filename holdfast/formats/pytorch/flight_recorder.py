@@ -82,7 +82,7 @@ def parse(data: bytes, name: str) -> Dump:
     try:
         return _dump(raw, name)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-        raise NotADump(f"a field has another shape than a Flight Recorder writes: {error}") from None
+        raise NotADump(f"a field does not match the Flight Recorder format: {error}") from None
 
 
 def _load(data: bytes) -> object:
@@ -263,5 +263,5 @@ def _rank(groups: Mapping[str, ProcessGroup], name: str) -> int:
         return next(iter(common))
     found = _RANK_IN_NAME.search(name)
     if found is None:
-        raise NotADump(f"nothing tells whose dump this is: {name!r} does not end in a rank")
+        raise NotADump(f"the rank of this dump is unknown: {name!r} does not end in a rank")
     return int(found[1])

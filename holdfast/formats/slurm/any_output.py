@@ -24,7 +24,7 @@ _REASONS = re.compile(r"REASON\s+USER\s+TIMESTAMP\s+(?:STATE\s+)?NODELIST")
 _REASON_ROW = re.compile(r"(.*?)\s+\S+\s+\d{4}-\d\d-\d\dT[\d:]+\s+(?:[a-z*~#!%$@^-]+\s+)?(\S+)\s*$")
 _REASONS_ALONE = re.compile(r"REASON\s+NODELIST\s*$")
 _REASON_ALONE_ROW = re.compile(r"(\S.*?)\s{2,}(\S+)\s*$")
-_ERROR = re.compile(r"^\s*(?:\w+: )?(?:error|usage|fatal)\b:?", re.IGNORECASE | re.MULTILINE)
+_ERROR = re.compile(r"^[^\S\n]*(?:\w+: )?(?:error|usage|fatal)\b:?", re.IGNORECASE | re.MULTILINE)
 _JOB_NUMBER = re.compile(r"\d+(?:_\d+|_\[[\d,%-]+\])?(?:\.\w+)?")
 _ENOUGH = 0.9
 _KNOWN = {flag.lower() for flag in fields.FLAGS} | {
@@ -73,8 +73,9 @@ def _nodes(text: str) -> list[SlurmNode] | None:
     first = lines[0].upper() if lines else ""
     if _JOB_HEADER.search(first):
         return None
-    if (head := next((n for n, line in enumerate(lines) if _REASONS.search(line)), None)) is not None:
-        return _reasons(lines[head + 1 :])
+    heads = ((n, match.start()) for n, line in enumerate(lines) if (match := _REASONS.search(line)))
+    if head := next(heads, None):  # the table may stand behind a prefix
+        return _reasons([line[head[1] :] for line in lines[head[0] + 1 :]])
     if lines and all(_REASON_ROW.fullmatch(line) for line in lines):  # `sinfo -R -h`
         return _reasons(lines)
     if _REASONS_ALONE.match(first):

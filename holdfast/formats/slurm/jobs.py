@@ -128,7 +128,9 @@ def _gpus(cells: Mapping[str, str]) -> int | None:
 
 # ---------------------------------------------------------------- scontrol show job
 
-_FREE_LINES = re.compile(r"^\s+(?:Command|WorkDir|StdErr|StdIn|StdOut|Comment|AdminComment|SystemComment)=.*$", re.M)
+_FREE_LINES = re.compile(
+    r"^[^\S\n]+(?:Command|WorkDir|StdErr|StdIn|StdOut|Comment|AdminComment|SystemComment)=.*$", re.M
+)
 
 
 def from_scontrol(text: str) -> list[Job]:

@@ -11,6 +11,7 @@ _MARKED = re.compile(
     rf"(?:^|\s|: )(?:error: )?(?:Setting node (?P<set>{_NODE}) state to (?P<as>\w+) with reason:\s*(?P<why>.*)"
     rf"|[Nn]odes? (?P<silent>{_NODE}) not responding(?:, setting DOWN)?"
     rf"|drain_nodes: node (?P<drained>{_NODE}) state set to (?P<drain>DRAIN\w*)"
+    rf"|STEPD TERMINATED ON (?P<stuck>{_NODE}) AT \S+ DUE TO JOB NOT ENDING WITH SIGNALS"
     rf"|update_node: node (?P<updated>{_NODE}) (?:reason set to: (?P<reason>.*)|state set to (?P<state>\w+)))",
 )
 _PARTITION = re.compile(r"^PartitionName=(?P<name>\S+)(?P<rest>(?:(?!\n\s*\n|^PartitionName=).|\n)*)", re.MULTILINE)
@@ -65,6 +66,8 @@ def _said(found: re.Match[str]) -> tuple[str, str]:
         return found["set"], found["as"]
     if found["silent"]:
         return found["silent"], "NOT_RESPONDING"
+    if found["stuck"]:
+        return found["stuck"], "DRAIN: Kill task failed, processes of a job did not end"
     if found["drained"]:
         return found["drained"], found["drain"]
     return found["updated"], found["state"] or "DRAIN"

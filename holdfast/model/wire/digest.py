@@ -7,7 +7,7 @@ from collections.abc import Callable
 from holdfast.model.subject import Subject, gpu
 
 VERSION = 1
-GPUS = 8  # a node with more tells of its first eight
+GPUS = 8  # of a node with more, only the first eight
 SIGNALS = (
     "gpu_temperature_celsius",
     "gpu_memory_temperature_celsius",
@@ -24,18 +24,18 @@ ReadSignal = Callable[[Subject, str], float | None]
 
 
 def pack(node: str, read: ReadSignal) -> bytes:
-    """GPU by GPU, each signal in the order of SIGNALS; what is not known is not a number."""
+    """GPU by GPU, each signal in the order of SIGNALS; unknown values are NaN."""
     found = [read(gpu(node, index), name) for index in range(GPUS) for name in SIGNALS]
     return _FORMAT.pack(VERSION, *(_single(value) for value in found))
 
 
 def _single(value: float | None) -> float:
-    """What four bytes cannot hold is not known either."""
+    """A value that a float32 cannot hold is NaN too."""
     return value if value is not None and abs(value) <= _LARGEST else math.nan
 
 
 def unpack(digest: bytes) -> dict[tuple[int, str], float]:
-    """By GPU and signal, without what was not known. Nothing at all from a digest of another version."""
+    """By GPU and signal, without unknown values. Empty for a digest of another version."""
     if len(digest) != _FORMAT.size or digest[0] != VERSION:
         return {}
     _, *values = _FORMAT.unpack(digest)

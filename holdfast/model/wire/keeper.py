@@ -14,7 +14,7 @@ MOST_BYTES = 2**53 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldStep:
-    """Ranks whose part of one step is in each place."""
+    """The ranks whose shard of one step is in each place."""
 
     step: int
     own: tuple[int, ...] = ()  # of this node, in its memory
@@ -23,7 +23,7 @@ class HeldStep:
     gpu: tuple[int, ...] = ()  # of this node, in the memory of its GPUs too
 
     def __post_init__(self) -> None:
-        """One that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
+        """Refuses values out of bounds, also when a message is decoded."""
         _require(0 <= self.step <= LARGEST_STEP, "step", "a step number")
         for ranks in (self.own, self.partners, self.stored, self.gpu):
             _require_ranks(ranks)
@@ -31,13 +31,13 @@ class HeldStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """Of one keeper. A step of -1 is none."""
+    """What one keeper holds. A step of -1 means none."""
 
-    node: str  # as the job calls it; on one machine several keepers may play nodes
-    run: str = ""  # of the job's runs the one it is part of; a node that was left out is still in an earlier one
+    node: str  # the job's name for it; in tests several keepers on one machine act as nodes
+    run: str = ""  # the run of the job that it belongs to; an excluded node stays in an earlier one
     ranks: tuple[int, ...] = ()  # this node's own
     world: int = 0
-    replicas: int = 0  # nodes that hold each rank's part; 0: no rank has joined
+    replicas: int = 0  # nodes that hold each rank's shard; 0: no rank has joined
     committed_step: int = -1  # safe on `replicas` nodes, for every rank of the job
     used_bytes: int = 0
     budget_bytes: int = 0
@@ -64,7 +64,7 @@ class KeeperReport:
     """A keeper of one job, as it reported to its node's agent."""
 
     job: str
-    owner: str  # the user who reports, by the kernel's word
+    owner: str  # the reporting user, from the socket's peer credentials
     unsaved_step: int
     holds: Holdings
 

@@ -30,7 +30,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ack:
-    """Sent after the reports are committed. False stands for a report that was stored before."""
+    """Sent after the reports are committed. False means that the report was already stored."""
 
     accepted: tuple[bool, ...]
     orders: tuple[Order, ...] = ()
@@ -42,5 +42,7 @@ class Ack:
     """The credential expires soon: the agent asks for a new one."""
     closed: str = ""
     """Why no work may start on the node; the gate prints it. '' where it may."""
+    dropped: int = 0
+    """Events and subjects of the reports that were not taken: a node speaks for itself and for jobs."""
     flush_seconds: float = 0.0
     """The node is about to be released: training state in its memory must be in storage within this time. 0: no."""

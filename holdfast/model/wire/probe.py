@@ -20,7 +20,7 @@ class Participant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRequest:
-    """What somebody wants to know of some nodes: a collective at growing sizes over all of them, and who is slow."""
+    """A requested probe run: a collective at growing sizes over some nodes, to find which one is slow."""
 
     operation: str = "all_reduce"
     backend: str = "gloo"
@@ -46,18 +46,18 @@ class SweepRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeRequest:
-    """One place in a session. Rank 0 leads: it listens at `master` and `port`, where the others come."""
+    """One rank of a session. Rank 0 leads: it listens at `master` and `port`, and the others connect."""
 
-    peer: str  # of who leads: the one that comes, '' where there are more; of the others: who leads
+    peer: str  # for the leader: its only peer, or ''; for the others: the leader
     rank: int
     address: str  # of this node on the fabric, several with commas between; '' lets its own name decide
     master: str
     port: int
     bytes: int
-    seconds: float  # from when it is received: whoever has not met by then gives up
-    key: str = ""  # known to the participants alone
-    participants: tuple[Participant, ...] = ()  # of who leads: everybody who was asked
-    sweep: SweepRequest | None = None  # of who leads a run that was asked for; without, a pair meets once
+    seconds: float  # from receipt of the request; a participant gives up after this time
+    key: str = ""  # only the participants know it
+    participants: tuple[Participant, ...] = ()  # for the leader: all participants
+    sweep: SweepRequest | None = None  # for the leader of a requested run; otherwise a pair measures once
 
     def __post_init__(self) -> None:
         for holds, what, expected in (
@@ -80,7 +80,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What two nodes reached when they met. 0 bytes a second: what arrived was wrong."""
+    """The bandwidth that two nodes measured. 0 bytes per second: the data arrived corrupted."""
 
     one: str
     other: str

@@ -16,21 +16,21 @@ class RankWindow:
     """Times are of the steps that ended in the window; each step counts from the end of the one before."""
 
     job: str
-    owner: str  # the user who reports, by the kernel's word: 'uid-1000'
+    owner: str  # the reporting user, from the socket's peer credentials: 'uid-1000'
     rank: int
     world: int
     session: str  # one life of the process
-    began: float  # when that life began to report
+    began: float  # when this process began to report
     at: float  # when the last step ended; where none did, when the window was cut
     step: int = -1  # the last one that was made
     steps: int = 0
     seconds: float = 0.0
     data_seconds: float = 0.0
     compute_seconds: float = 0.0
-    wait_seconds: float = 0.0  # in communication; for others that are late, and for the transfer itself
+    wait_seconds: float = 0.0  # in communication: waiting for late ranks, and the transfer itself
     checkpoint_seconds: float = 0.0
     own_seconds: float = 0.0  # the middle compute time of one step: what is compared with the peers'
-    split: bool = False  # is waiting measured apart from computing?
+    split: bool = False  # whether waiting is measured separately from computing
     tokens: float = 0.0
     loss: float | None = None
     gradient_norm: float | None = None
@@ -42,7 +42,7 @@ class RankWindow:
     dropped: int = 0  # steps that were never reported, so far
 
     def __post_init__(self) -> None:
-        """One that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
+        """Refuses values out of bounds, also when a message is decoded."""
         for name in (self.job, self.owner, self.session):
             _require(0 < len(name) <= LONGEST_NAME, "a name", f"1 to {LONGEST_NAME} characters")
         _require(len(self.group) <= LONGEST_NAME, "group", f"at most {LONGEST_NAME} characters")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import isfinite
+from sys import intern
 from typing import Any, NamedTuple
 
 from holdfast.model.assets import Part
@@ -25,7 +26,7 @@ MOST_PROGRESS = 4_096
 MOST_KEEPERS = 64
 MOST_SUBJECTS = 1_024
 MOST_EVIDENCE = 64
-LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 and what names them
+LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 with a header
 LARGEST_TIME = 1e11  # seconds from the epoch: about the year 5000
 LARGEST_SEQUENCE = 2**53 - 1  # what a JSON number carries exactly
 
@@ -50,7 +51,7 @@ def is_current(new: ReportMark, old: ReportMark) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictChange:
-    """A check's verdict on a node that became another."""
+    """A change of a check's verdict on a node."""
 
     at: float
     check: str
@@ -61,11 +62,28 @@ class VerdictChange:
     evidence: tuple[str, ...] = ()
     remedy: str = ""  # what to do about it; "" of an older agent and of a verdict that asks for nothing
     owner: str = ""  # the team that does it
+    repair: str = ""  # the first repair step that can help; "" of an older agent
+
+    def __post_init__(self) -> None:
+        """A controller holds half a million verdicts: equal texts are one object."""
+        keep = object.__setattr__
+        keep(self, "check", intern(self.check))
+        keep(self, "before", intern(self.before))
+        keep(self, "after", intern(self.after))
+        keep(self, "reason", intern(self.reason))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it is within all bounds of a report. Nearly every verdict is a pass of a few words, for which this
+        one question costs a tenth of the single ones."""
+        names, text = self.check + self.before + self.after + self.repair, self.reason + self.remedy + self.owner
+        bare = not self.subjects and not self.evidence
+        return bare and len(names) <= LONGEST_NAME and len(text) <= LONGEST_TEXT and abs(self.at) <= LARGEST_TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderOutcome:
-    """What came of an order that the controller gave an agent."""
+    """The outcome of an order that the controller gave an agent."""
 
     order: int
     verb: str
@@ -75,17 +93,18 @@ class OrderOutcome:
     reason: str = ""
     began: float = 0.0  # the agent's clock; 0.0 when nothing was begun
     suite: str = ""
-    key: str = ""  # the order's own: its number alone may have been another's in a store that was lost
-    bytes_per_second: float | None = None  # of a probe; 0: what arrived was wrong
-    about: str = ""  # of a probe that failed: the node whose trouble it is, if not the one that tells
+    key: str = ""  # copied from the order: after the loss of a store its number alone may be reused
+    bytes_per_second: float | None = None  # of a probe; 0: the data arrived corrupted
+    about: str = ""  # of a failed probe: the node at fault, if it is not the sender
     fingerprints: tuple[Fingerprint, ...] = ()  # of a re-test with active probes
-    under_way: bool = False  # of a probe that goes on: `reason` says what it is at
-    document: str = ""  # of a probe that was asked for: its report as JSON
+    under_way: bool = False  # of a running probe: `reason` says what it does now
+    document: str = ""  # of a requested probe: its report as JSON
+    repair: str = ""  # of a re-test that failed: the first repair step that can help
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSeen:
-    """A job that holds GPUs of the node, as its agent sees it; one that just ended may be named once more."""
+    """A job that uses GPUs of the node, as the agent sees it. A job that just ended may be listed once more."""
 
     id: str
     state: JobState = JobState.RUNNING
@@ -95,7 +114,7 @@ class JobSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """`(node, session, seq)` names it: a session is one life of an agent, its reports are counted from 1."""
+    """`(node, session, seq)` identifies a report. A session is one run of an agent; its reports are numbered from 1."""
 
     node: str
     session: str
@@ -107,8 +126,8 @@ class Report:
     digest: bytes = b""  # kept in the controller's memory, never stored
     twin: bool = False  # from simulated hardware
     outcomes: tuple[OrderOutcome, ...] = ()
-    jobs: tuple[JobSeen, ...] | None = None  # all that hold GPUs here now; None where the agent cannot tell
-    progress: tuple[RankWindow, ...] = ()  # of ranks on this node that tell it; the controller keeps what it counts
+    jobs: tuple[JobSeen, ...] | None = None  # all jobs that use GPUs here now; None if the agent does not know
+    progress: tuple[RankWindow, ...] = ()  # from ranks on this node; the controller stores only its counters
     unsaved: tuple[str, ...] = ()  # jobs whose state is in the memory of this node and not in storage
     keepers: tuple[
         KeeperReport, ...
@@ -117,17 +136,17 @@ class Report:
     parts: tuple[Part, ...] = ()  # all that have a serial number, now and then and when they change
 
     def when(self, at: float, now: float) -> float:
-        """What has no time happened when it was reported; nothing happened later than it was heard of, nor before the
-        epoch, of which no calendar could show the date."""
+        """An event without a time gets the time of the report. No event is later than its report or before the
+        epoch."""
         return min(max(at or self.at, 0.0), now)
 
     def dated(self, change: VerdictChange, now: float) -> VerdictChange:
-        """The change with the time at which it counts; most have it already."""
+        """The change with a valid time; most already have one."""
         at = self.when(change.at, now)
         return change if at == change.at else replace(change, at=at)
 
     def __post_init__(self) -> None:
-        """A report that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
+        """Refuses values out of bounds, also when a report is decoded."""
         _require(0 < len(self.node) <= LONGEST_NAME, "node", f"1 to {LONGEST_NAME} characters")
         _require(0 < len(self.session) <= LONGEST_NAME, "session", f"1 to {LONGEST_NAME} characters")
         _require(0 <= self.seq <= LARGEST_SEQUENCE, "seq", f"0 to {LARGEST_SEQUENCE}")
@@ -143,8 +162,12 @@ class Report:
             _require(len(event.detail) <= MOST_EVIDENCE, "events.detail", f"at most {MOST_EVIDENCE} entries")
             _require_short("events.detail", (*event.detail, *map(str, event.detail.values())), LONGEST_TEXT)
         for change in self.changes:
+            if change.bounded:
+                continue
             _require_time("changes.at", change.at)
-            _require_short("changes", (change.check, change.before, change.after, *change.subjects), LONGEST_NAME)
+            _require_short(
+                "changes", (change.check, change.before, change.after, change.repair, *change.subjects), LONGEST_NAME
+            )
             _require_short("changes", (change.reason, change.remedy, change.owner, *change.evidence), LONGEST_TEXT)
             _require(len(change.subjects) <= MOST_SUBJECTS, "changes.subjects", f"at most {MOST_SUBJECTS}")
             _require(len(change.evidence) <= MOST_EVIDENCE, "changes.evidence", f"at most {MOST_EVIDENCE}")
@@ -157,7 +180,9 @@ class Report:
             rate = outcome.bytes_per_second or 0.0
             _require(isfinite(rate) and rate >= 0, "outcomes.bytes_per_second", "a finite number of at least 0")
             _require(0 <= outcome.order <= LARGEST_SEQUENCE, "outcomes.order", f"0 to {LARGEST_SEQUENCE}")
-            _require_short("outcomes", (outcome.verb, outcome.health, outcome.cause, outcome.suite), LONGEST_NAME)
+            _require_short(
+                "outcomes", (outcome.verb, outcome.health, outcome.cause, outcome.suite, outcome.repair), LONGEST_NAME
+            )
             _require_short("outcomes.reason", (outcome.reason, outcome.key, outcome.about), LONGEST_TEXT)
             _require(len(outcome.fingerprints) <= MOST_SUBJECTS, "outcomes.fingerprints", f"at most {MOST_SUBJECTS}")
             for one in outcome.fingerprints:

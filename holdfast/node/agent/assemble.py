@@ -51,7 +51,7 @@ def load_settings(path: str = "") -> Settings:
 
 
 def node_name(settings: Settings) -> str:
-    """In a pod the Kubernetes name of the node comes by the environment: one configuration serves all nodes."""
+    """In a pod the node's name comes from the environment, so that one configuration serves all nodes."""
     return settings.node or os.environ.get("HOLDFAST_NODE") or socket.gethostname().split(".", 1)[0]
 
 
@@ -75,7 +75,7 @@ def census(settings: Settings) -> Census:
 
 
 def refuse_unknown_parts(lacks: Iterable[str], origin: str) -> None:
-    """A misspelt part would silently leave its checks unknown for ever."""
+    """Refuse unknown names: a misspelt part would leave its checks unknown without a message."""
     known = checks.PARTS | set(manifests.with_implied(checks.PARTS))
     for part in lacks:
         if part not in known:
@@ -94,7 +94,7 @@ def questions(settings: Settings, stage: str) -> list[Question]:
 
 
 def questions_of_itself(settings: Settings) -> list[Question]:
-    """What only a running agent can answer; a one-shot check would have to call it unknown."""
+    """Checks that only a running agent can answer. A one-shot check would report them as unknown."""
     return [_question(settings, name) for name in checks.OF_THE_AGENT]
 
 
@@ -121,7 +121,7 @@ def sources(settings: Settings, stage: str) -> list[Source]:
 
 
 def job_socket(settings: Settings) -> JobSocketSource | None:
-    """Of a running agent alone: who looks once opens no door for others. It stands beside the verdict file."""
+    """Only for a running agent: a one-shot check opens no socket. The socket is next to the verdict file."""
     own = settings.sources.get(JobSocketSource.name, SourceSettings())
     if not own.enabled:
         return None
@@ -131,12 +131,12 @@ def job_socket(settings: Settings) -> JobSocketSource | None:
 
 
 def stage_sources(stage: str) -> list[str]:
-    """Costly sources run only where they are asked for."""
+    """Expensive sources run only where a check needs them."""
     return [name for name in _FACTORIES if stage == "bootstrap" or name not in COSTLY]
 
 
 def _active(settings: Settings, stage: str) -> tuple[str, ...]:
-    """The probes that some question of the stage needs."""
+    """The probes that a check of the stage needs."""
     asked = {question.check.name for question in questions(settings, stage) if not question.off}
     return tuple(probe for probe in PROBES if f"{ACTIVE_PREFIX}{probe}" in asked)
 
@@ -161,7 +161,7 @@ def _jobs(settings: Settings) -> JobsSource:
 
 
 def _ledger(settings: Settings) -> str:
-    """Where port outages are remembered; without a state directory they are not."""
+    """The file of port outages; None without a state directory."""
     return str(Path(settings.agent.state_dir) / "ports.jsonl") if settings.agent.state_dir else ""
 
 

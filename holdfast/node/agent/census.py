@@ -11,7 +11,7 @@ from holdfast.model.subject import Subject
 
 @dataclass(slots=True)
 class Census:
-    """Grows with every reading. What was once seen stays expected: a GPU that vanishes is missed, not forgotten."""
+    """Grows with every reading. A part that was once seen stays expected, so that a GPU that disappears is reported."""
 
     node: str
     manifest_lacks: Mapping[str, str] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class Census:
     _models: dict[Subject, str] = field(default_factory=dict)
 
     def take(self, reading: Reading) -> bool:
-        """Learn from a reading; say whether the inventory changed."""
+        """Learn from a reading; return whether the inventory changed."""
         known = len(self._seen)
         self._seen.update(reading.present)
         changed = len(self._seen) != known

@@ -14,7 +14,7 @@ from holdfast.model.health import Health
 from holdfast.model.settings import Settings
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import node as node_subject
-from holdfast.node.agent import job_news
+from holdfast.node.agent import rank_notices
 from holdfast.node.agent.assemble import census, job_socket, questions, questions_of_itself, sources
 from holdfast.node.agent.clock import AgentClock
 from holdfast.node.agent.http import serve
@@ -49,7 +49,7 @@ class Agent:
         self.runner = Runner(chosen, self.clock)
         self.changes = ChangeLog(directory / "changes.jsonl", self.clock.now())
         self._tested = TestedMark(settings.agent.verdict_file)
-        self.guard = threading.Lock()  # between the judging thread and a scrape
+        self.guard = threading.Lock()  # between the evaluation thread and a scrape
         self._on_change = on_change or _log_change
         self._stop = threading.Event()
         self._written_at = 0.0
@@ -92,7 +92,7 @@ class Agent:
         return not self._stop.is_set()
 
     def _evaluate_once(self) -> None:
-        """Take what has arrived, judge what it may have changed, publish what did change."""
+        """Take new readings, run the affected checks, publish the changes."""
         arrived = self._arrivals()
         self.runner.report_silence()
         now = self.clock.now()
@@ -106,17 +106,17 @@ class Agent:
                 self._self_at = now
                 self.node.take(self._about_itself(now))
             if self._unreceived and now - self._started_at < WARM_UP_SECONDS:
-                return  # a first verdict before every source has spoken would only say so
+                return  # until every source has been read once, verdicts would only be unknown
             changes = self.node.judge(now)
         if self._jobs:
             events = [event for reading in arrived for event in reading.events]
-            job_news.forward(self._jobs, events, self.node.history.inventory, now)
+            rank_notices.forward(self._jobs, events, self.node.history.inventory, now)
         if self._reporting:
             self._reporting.add(changes)
         self._publish([reported for change in changes if (reported := self._worth_storing(change))], now)
 
     def _worth_storing(self, change: CheckChange) -> CheckChange | None:
-        """After a start every verdict is new; reported is only what differs from what was last kept of it."""
+        """After a start every verdict is new. Report only those that differ from the last stored one."""
         if change.before:
             return change
         last = self.changes.last(change.check)
@@ -145,7 +145,7 @@ class Agent:
                 log.warning("verdict file not written: %s", self._file_trouble)
 
     def _write_every(self) -> float:
-        """In trouble the numbers count: a countdown must not stand still in the file."""
+        """While a check fails, its numbers are updated too: a countdown in the file must not stand still."""
         return WRITE_SECONDS if self.node.health in (Health.PASS, Health.UNKNOWN) else WRITE_IN_TROUBLE_SECONDS
 
     def _about_itself(self, now: float) -> Reading:
@@ -164,7 +164,8 @@ class Agent:
         return self.changes.trouble or self._file_trouble or (self._reporting.trouble if self._reporting else "")
 
     def document(self) -> dict[str, Any]:
-        """What the gate and /v1/verdicts answer from. `at` is wall time: others compare it with theirs."""
+        """The document behind the gate and /v1/verdicts. `at` is wall time, because readers compare it with their
+        clock."""
         return {
             "format": 1,
             "at": time.time(),
@@ -174,7 +175,7 @@ class Agent:
 
 
 def verdict_document(node: Node, stage: str) -> dict[str, Any]:
-    """The shape of `holdfast check --json`, the verdict file and /v1/verdicts alike."""
+    """The format of `holdfast check --json`, the verdict file and /v1/verdicts."""
     return {
         "node": node.census.node,
         "stage": stage,

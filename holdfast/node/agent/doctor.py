@@ -60,14 +60,14 @@ def diagnose(settings: Settings) -> DoctorReport:
 
 
 def of_another_vendor(blind: Collection[str], gpus_seen: bool) -> set[str]:
-    """Blind sources that nothing is missing for: a node with AMD GPUs needs no NVML, and the other way round."""
+    """Blind sources that this node does not need: a node with AMD GPUs needs no NVML, and the reverse."""
     if not gpus_seen:
         return set()
     return set(_NVIDIA if _NVIDIA[0] in blind else (_AMD,)) & set(blind)
 
 
 def _read_once(settings: Settings) -> Node:
-    """Runs the checks of every stage, but no diagnostic: whether DCGM could run one is enough here."""
+    """Runs the checks of every stage, but no DCGM diagnostic: it is enough to know that DCGM could run one."""
     settings = replace(settings, probes=replace(settings.probes, active=False))
     asked = dict.fromkeys(
         question.check.name for stage in ("passive", "bootstrap") for question in questions(settings, stage)
@@ -86,7 +86,7 @@ def _read_once(settings: Settings) -> Node:
 
 
 def _group(blind: dict[str, str], verdicts: Iterable[Verdict]) -> list[Missing]:
-    """One entry per cause: sources that are blind for the same reason, or a reason that several questions share."""
+    """One entry per cause: sources with the same reason, or a reason that several checks share."""
     asked_by: dict[str, set[str]] = {reason: set() for reason in blind.values()}
     for verdict in verdicts:
         for reason in _unknown_reasons(verdict):
@@ -144,7 +144,7 @@ def _agent(verdict_file: str) -> Missing | None:
 
 
 def _active(settings: Settings) -> Missing | None:
-    """A suite without its active part passes too: the user must know that nothing was computed."""
+    """A suite can pass without its active part, so tell the user that nothing was computed."""
     if settings.probes.active is False or settings.agent.twin:
         return None
     reason = torch_missing(settings)

@@ -26,7 +26,7 @@ REQUEST_SECONDS = 10.0  # for a whole request and its answer
 
 
 class Served(Protocol):
-    """What the page shows of an agent."""
+    """What the HTTP server needs from an agent."""
 
     node: Node
     guard: threading.Lock
@@ -47,7 +47,7 @@ class _Metrics(Collector):
 
 
 class _FewThreads(ThreadingHTTPServer):
-    """Scrapes are few: a crowd is turned away instead of filling the agent with threads."""
+    """Scrapes are rare. Refuse a crowd of connections, because each would need a thread."""
 
     daemon_threads = True
 
@@ -62,7 +62,8 @@ class _FewThreads(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """A client that sends a byte at a time would keep its place for ever: the connection ends under it."""
+        """Close the connection after a deadline. A client that sends one byte at a time would hold its thread
+        forever."""
         end = threading.Timer(REQUEST_SECONDS, _end, (request,))
         end.daemon = True
         end.start()
@@ -98,7 +99,7 @@ def _routes(agent: Served) -> dict[str, Callable[[], Any]]:
 
 
 def serve(agent: Served, listen: str) -> ThreadingHTTPServer | None:
-    """Listen in a thread. A taken port is logged, and the agent goes on: its verdicts do not need it."""
+    """Listen in a thread. If the port is in use, log it and continue: verdicts do not need the server."""
     host, _, port = listen.rpartition(":")
     registry = CollectorRegistry()
     registry.register(_Metrics(agent))

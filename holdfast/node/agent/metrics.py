@@ -14,7 +14,7 @@ CODES_HELP = ", ".join(f"{code} {name}" for name, code in HEALTH_CODES.items())
 
 
 def families(node: Node, now: float) -> list[Metric]:
-    """Only what is fresh: a value that no one reads any more must not look like a reading."""
+    """Only fresh values: a stale value must not look like a reading."""
     by_name: dict[str, list[tuple[Subject, Value]]] = {}
     for subject, name, value, _ in node.history.latest(now):
         by_name.setdefault(name, []).append((subject, value))
@@ -51,7 +51,7 @@ def _blind(node: Node) -> Metric:
 
 
 def _components() -> Metric:
-    """Threads of the agent that raised; the log says what."""
+    """Agent threads that raised an exception; the log has the details."""
     failed = CounterMetricFamily(
         "holdfast_agent_component_failures_total", "Failures of the agent's own threads.", labels=["component"]
     )

@@ -25,19 +25,19 @@ REJUDGE_SECONDS = 30.0  # windows slide and values go stale even when nothing ne
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A check as this node's configuration asks it."""
+    """A check with this node's configuration."""
 
     check: Check
     limits: Limits = field(default_factory=dict)
     off: str = ""  # why it is not asked here
 
 
-MOST_EVIDENCE = 8  # sentences kept of a change; the verdict itself has them all
+MOST_EVIDENCE = 8  # sentences stored with a change; the verdict itself has all
 
 
 @dataclass(frozen=True, slots=True)
 class CheckChange:
-    """A verdict that changed. The agent keeps and reports it; the history shows it."""
+    """A changed verdict. The agent stores and reports it; the node's history shows it."""
 
     at: float
     check: str
@@ -48,6 +48,7 @@ class CheckChange:
     evidence: tuple[str, ...] = ()
     remedy: str = ""
     owner: str = ""
+    repair: str = ""
 
 
 class Node:
@@ -57,13 +58,13 @@ class Node:
         self.history = History(census.node, _retention(questions))
         self.history.inventory = census.inventory()
         self.verdicts: dict[str, Verdict] = {}
-        self._depends: dict[str, set[str]] = {}  # check -> sources it looked at
+        self._depends: dict[str, set[str]] = {}  # check -> sources that it read
         self._judged_at: dict[str, float] = {}
         self._dirty: set[str] = set(self.questions)
         self._pruned_at = 0.0
 
     def take(self, reading: Reading) -> None:
-        """Remember a reading and mark the checks it may change the answer of."""
+        """Store a reading and mark the checks that it may affect."""
         if self.census.take(reading):
             self.history.inventory = self.census.inventory()
             self._dirty.update(self.questions)
@@ -78,7 +79,7 @@ class Node:
             )
 
     def judge(self, now: float) -> list[CheckChange]:
-        """Ask every question whose answer may have changed; return the verdicts that did."""
+        """Run every check whose verdict may have changed; return the changed verdicts."""
         due = self._dirty | {n for n in self.questions if now - self._judged_at.get(n, 0.0) >= REJUDGE_SECONDS}
         self._dirty = set()
         if now - self._pruned_at >= PRUNE_SECONDS:
@@ -98,11 +99,11 @@ class Node:
         return _change(verdict, before.state if before else "", now)
 
     def current_verdicts(self, now: float) -> list[CheckChange]:
-        """Every verdict as if it were the first, for somebody who has forgotten."""
+        """Every verdict as a first report, for a controller that lost its store."""
         return [_change(verdict, "", now) for verdict in self.verdicts.values()]
 
     def _judged(self, question: Question, now: float) -> Verdict:
-        """A check that fails has seen nothing: that is UNKNOWN, and the other checks go on."""
+        """A check that raises an exception is UNKNOWN; the other checks continue."""
         window = self.history.window(now, question.check.span)
         try:
             verdict = question.check(window, question.limits)
@@ -114,7 +115,7 @@ class Node:
         return verdict
 
     def doubted_sources(self) -> set[str]:
-        """What the failing verdicts were judged from; where events count, also who tells which were repaired."""
+        """The sources of the failing verdicts. For checks of events, also the source that reports repairs."""
         failing = [name for name, verdict in self.verdicts.items() if verdict.health is Health.FAIL]
         doubted = {source for name in failing for source in self._depends.get(name, ())}
         return doubted | {RepairsSource.name for name in failing if self.questions[name].check.event_kinds}
@@ -144,16 +145,17 @@ def _change(verdict: Verdict, before: str, now: float) -> CheckChange:
         evidence=verdict.evidence[:MOST_EVIDENCE],
         remedy=verdict.remedy,
         owner=verdict.owner,
+        repair=verdict.repair,
     )
 
 
 def _key(verdict: Verdict) -> tuple[str, frozenset[tuple[Subject, Health]]]:
-    """What counts as a change: health per subject, not the numbers in the sentence."""
+    """The key of a change: health per subject, not the numbers in the sentence."""
     return verdict.state, frozenset((row.subject, row.health) for row in verdict.rows)
 
 
 def _retention(questions: Iterable[Question]) -> Mapping[str, float]:
-    """Keep each signal as long as the check that looks back furthest."""
+    """Keep each signal for the longest time span of any check."""
     keep: dict[str, float] = {}
     for question in questions:
         for name in question.check.reads:

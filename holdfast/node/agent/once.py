@@ -1,7 +1,7 @@
 """Reads every source once, in parallel within deadlines, for `holdfast check`, `signals` and `doctor`.
 
-Where a stage asks for what takes the whole node, that comes after the others, one after another, and the others are
-read again behind it: what went wrong under load shows then.
+Sources that need the whole node run after the others, one at a time. Then the others are read again, to show faults
+under load.
 """
 
 import logging
@@ -23,26 +23,26 @@ from holdfast.runtime.source import Source
 
 log = logging.getLogger("holdfast.node.agent")
 
-LEAST_JITTER_SECONDS = 5.0  # how much later than planned a thread may run on a busy node
+LEAST_JITTER_SECONDS = 5.0  # scheduling delay allowed to a thread on a busy node
 
-Notify = Callable[[str, str], None]  # the probe that runs, and what it is at
+Notify = Callable[[str, str], None]  # the running probe and its current step
 
 
 def read_passive(settings: Settings) -> History:
-    """Read everything once and remember it."""
+    """Read every source once and store the readings."""
     return check_node(settings, stage="passive").history
 
 
 def check_node(
     settings: Settings, stage: str, seconds: float = 0.0, notify: Notify = lambda probe, words: None
 ) -> Node:
-    """Read everything once (twice, `seconds` apart, for rates) and judge it as this stage asks."""
+    """Read every source once (twice, `seconds` apart, for rates) and run the checks of this stage."""
     clock = AgentClock()
     results = results_file(settings)
-    settings = replace(settings, agent=replace(settings.agent, state_dir=""))  # the running agent owns what is on disk
+    settings = replace(settings, agent=replace(settings.agent, state_dir=""))  # the files belong to the running agent
     node = Node(census(settings), questions(settings, stage))
     chosen = sources(settings, stage)
-    # Everything is judged when the slowest has answered: what the quick ones read must not be stale by then.
+    # Checks run when the slowest source has answered; readings of the fast ones must not be stale by then.
     prepare(node, chosen, timeout=sum(sorted(source.deadline for source in chosen)[-3:]) + seconds)
     for reading in _readings(chosen, clock, seconds, notify):
         node.take(reading)
@@ -52,7 +52,7 @@ def check_node(
 
 
 def results_file(settings: Settings) -> str:
-    """Where results of active probes are kept; nowhere on a machine that no agent has a directory on."""
+    """The file for results of active probes; None if no agent has a state directory on this machine."""
     if settings.probes.history:
         return settings.probes.history
     directory = settings.agent.state_dir
@@ -94,7 +94,7 @@ def _read_costly(source: Source, clock: AgentClock, notify: Notify) -> list[Read
 
 
 def prepare(node: Node, chosen: Sequence[Source], timeout: float = 0.0) -> None:
-    """Tell the history what each source is there to bring and how long its values hold."""
+    """Register each source's signals and how long its values stay fresh."""
     for source in chosen:
         node.history.promise(source.name, source.carries)
         node.history.expect_freshness(source.name, fresh_seconds(source.every, source.deadline) + timeout)

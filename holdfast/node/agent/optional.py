@@ -18,7 +18,7 @@ NOT_REQUIRED = "and neither the configuration nor the manifest asks for it"
 @dataclass(frozen=True, slots=True)
 class Tool:
     command: Callable[[Settings], str]
-    expected_by: str  # the signal by which a manifest says that nodes of this kind have it
+    expected_by: str  # the signal in a manifest that shows that nodes of this kind have it
 
 
 TOOLS: Mapping[str, Tool] = {
@@ -28,7 +28,8 @@ TOOLS: Mapping[str, Tool] = {
 
 
 def left_out(settings: Settings, check: str, stage: str, census: Callable[[Settings], Census]) -> str:
-    """Why this check is not part of the stage here, or ''. One that was asked for is, and unknown without its tool."""
+    """Why this check is not part of the stage here, or ''. A requested check is always part of it, and unknown without
+    its tool."""
     asked = check in settings.checks or check in settings.stages.get(stage, ())
     if check.startswith(ACTIVE_PREFIX) and (why := _inactive(settings, asked)):
         return why
@@ -42,7 +43,7 @@ def left_out(settings: Settings, check: str, stage: str, census: Callable[[Setti
 
 
 def _inactive(settings: Settings, asked: bool) -> str:
-    """The active part as a whole: switched off, not meant for a simulated node, or without what it runs on."""
+    """Why the active part is off: disabled, a simulated node, or a missing dependency."""
     if settings.probes.active is False:
         return "active probes are switched off"
     if settings.probes.active or asked:
@@ -70,6 +71,6 @@ def torch_missing(settings: Settings) -> str:
 
 
 def _has_cuda_driver() -> bool:
-    """Where the loader would look, without loading it: it would stay in this process."""
+    """Search as the loader does, but do not load the library: it would stay in this process."""
     folders = filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     return any(Path(folder, "libcuda.so.1").exists() for folder in folders) or find_library("cuda") is not None

@@ -18,20 +18,20 @@ STREAM_WAIT_SECONDS = 10.0
 
 @runtime_checkable
 class Stream(Protocol):
-    """A source that can be waited on, so that an event is judged at once instead of at the next tick."""
+    """A source that can be waited on, so that an event is evaluated at once and not at the next interval."""
 
     def wait(self, seconds: float) -> bool: ...
 
 
 @runtime_checkable
 class Divisible(Protocol):
-    """A source that can leave a part behind whose driver hangs, and be read without it by another thread."""
+    """A source that can abandon a part whose driver hangs, so that another thread reads the rest."""
 
     def abandon(self) -> bool: ...
 
 
 def read_guarded(source: Source, now: float) -> Reading:
-    """A source never takes the agent down: what it did not foresee makes it blind, with the error as reason."""
+    """A source never ends the agent: an unexpected exception makes it blind, with the error as reason."""
     try:
         return source.read(now)
     except Exception as error:
@@ -42,7 +42,7 @@ def read_guarded(source: Source, now: float) -> Reading:
 
 
 def _waited(stream: Stream) -> bool:
-    """Whether the stream could be waited on; one that cannot is read at its cadence, and its read says why."""
+    """Whether the stream can be waited on. Otherwise it is read at its interval, and the read reports why."""
     try:
         stream.wait(STREAM_WAIT_SECONDS)
     except (OSError, ValueError) as error:
@@ -61,7 +61,7 @@ class _Watch:
 
 
 class Runner:
-    """Reads every source for ever; readings arrive in `readings`, also the silence of a source that hangs."""
+    """Reads every source until stopped. Readings go to `readings`, including one for a source that hangs."""
 
     def __init__(self, sources: list[Source], clock: AgentClock) -> None:
         self.readings: queue.SimpleQueue[Reading] = queue.SimpleQueue()
@@ -84,7 +84,7 @@ class Runner:
             watch.wake.set()
 
     def read_now(self, names: Collection[str]) -> set[str]:
-        """Read these at once instead of when they are due. Returns those that will be; a stream is never behind."""
+        """Read these sources at once. Returns those that will be read; a stream is always current."""
         asked = [
             watch for watch in self._watches if watch.source.name in names and not isinstance(watch.source, Stream)
         ]
@@ -95,7 +95,7 @@ class Runner:
     def _loop(self, watch: _Watch) -> None:
         due, thread = self._clock.now(), watch.thread
         while not self._stop.is_set():
-            watch.wake.clear()  # before the read: who asks during one wants another
+            watch.wake.clear()  # before the read: a request during a read needs another read
             watch.busy_since = self._clock.now()
             due = min(due, watch.busy_since)
             reading = read_guarded(watch.source, watch.busy_since)
@@ -108,7 +108,7 @@ class Runner:
                 watch.wake.wait(due - self._clock.now())
 
     def report_silence(self) -> None:
-        """Tell of every source whose read has been out longer than its deadline; again each time it doubles."""
+        """Report every source whose read exceeds its deadline, and again each time the delay doubles."""
         now = self._clock.now()
         for watch in self._watches:
             since = watch.busy_since

@@ -25,7 +25,7 @@ class StateError(RuntimeError):
 
 
 class Lock:
-    """One agent per node: held as long as the process lives, however it dies."""
+    """One agent per node. The lock is released when the process ends, for any reason."""
 
     def __init__(self, directory: Path) -> None:
         path = directory / "agent.lock"
@@ -40,14 +40,14 @@ class Lock:
             self._file.seek(0)
             holder = self._file.read().strip() or "unknown"
             raise StateError(f"another holdfast agent (pid {holder}) already runs on {directory}") from None
-        with suppress(OSError):  # on a full disk the lock holds all the same; only the name of its holder is missing
+        with suppress(OSError):  # on a full disk the lock still works; only the name of its owner is missing
             self._file.truncate(0)
             self._file.write(str(os.getpid()))
             self._file.flush()
 
 
 class ChangeLog:
-    """Verdict changes as JSON lines. A torn or corrupt line loses itself, never its neighbours."""
+    """Verdict changes as JSON lines. A corrupt line is skipped; its neighbours are read."""
 
     def __init__(self, path: Path, now: float) -> None:
         self._path = path
@@ -55,7 +55,7 @@ class ChangeLog:
         self.skipped_lines = 0
         self.changes: deque[CheckChange] = deque(maxlen=MAX_CHANGES)
         self._unwritten: list[CheckChange] = []
-        self._lines = 0  # in the file, so that it is rewritten before it grows far beyond what is kept
+        self._lines = 0  # lines in the file; it is rewritten before it grows far beyond the kept changes
         self._load(now)
 
     def _load(self, now: float) -> None:
@@ -90,11 +90,11 @@ class ChangeLog:
             self._forget(now)
 
     def last(self, check: str) -> CheckChange | None:
-        """What was last kept of a check, also from before a restart."""
+        """The last stored change of a check, also from before a restart."""
         return next((change for change in reversed(self.changes) if change.check == check), None)
 
     def _append(self) -> None:
-        """What could not be written is kept and tried again with the next change."""
+        """A change that could not be written is written again with the next one."""
         try:
             with self._path.open("ab") as file:
                 file.write(b"".join(b"\n" + msgspec.json.encode(asdict(change)) for change in self._unwritten))
@@ -122,7 +122,7 @@ class ChangeLog:
 
 
 def write_atomically(path: Path, body: bytes) -> str:
-    """Write beside and rename, so that a reader sees the old file or the new one. Returns '' or why it failed."""
+    """Write a temporary file and rename it, so that a reader sees the old or the new file. Returns '' or the error."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,5 @@
-"""The full suite as a process of its own: `python -m holdfast.node.agent.suite SETTINGS`, the settings as JSON.
-
-Apart from the agent, because a suite that hangs in a driver call must be ended without ending the agent.
+"""The full suite as a separate process: `python -m holdfast.node.agent.suite SETTINGS`, with the settings as JSON. A
+suite that hangs in a driver call can then be killed without the agent.
 """
 
 import os
@@ -34,6 +33,7 @@ class SuiteResult(msgspec.Struct, frozen=True):
     reason: str
     suite: str = ""  # what ran
     fingerprints: tuple[Fingerprint, ...] = ()
+    repair: str = ""
 
 
 def run(settings: Settings) -> SuiteResult:
@@ -41,11 +41,13 @@ def run(settings: Settings) -> SuiteResult:
     cause, _, reason = node.reason().partition(": ")
     if node.health is Health.PASS:
         cause, reason = "", coverage(node.verdicts.values())
-    return SuiteResult(node.health, cause, reason, settings.agent.suite, tuple(fingerprints(node)))
+    decided = node.verdicts.get(cause)
+    repair = decided.repair if decided is not None else ""
+    return SuiteResult(node.health, cause, reason, settings.agent.suite, tuple(fingerprints(node)), repair)
 
 
 def fingerprints(node: Node) -> Iterator[Fingerprint]:
-    """What devices got from fixed numbers, for the fleet to compare. One that is not of one mind has none."""
+    """Fingerprints of the devices, for comparison across the fleet. A device with differing results has none."""
     facts: dict[Subject, dict[str, Value]] = defaultdict(dict)
     for subject, name, value, _ in node.history.latest():
         facts[subject][name] = value
@@ -62,7 +64,7 @@ def coverage(verdicts: Collection[Verdict]) -> str:
 
 
 def _end_with_agent() -> None:
-    """A suite ends with its agent: its result has no reader, and the node is needed for others."""
+    """End with the agent: nobody would read the result, and jobs need the node."""
     agent = os.getppid()
     while os.getppid() == agent:
         time.sleep(POLL_SECONDS)

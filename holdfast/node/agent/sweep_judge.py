@@ -30,12 +30,12 @@ def judged(report: SweepReport, fabric: str, past: Mapping[int, Past] | None) ->
 
 
 def _asked(past: Mapping[int, Past] | None) -> list[str]:
-    """Who keeps no past is not reported that it is unknown."""
+    """Without a baseline file, the missing baseline is not reported as unknown."""
     return [name for name in checks.OF_A_SWEEP if past is not None or name != sweep_baseline.CHECK.name]
 
 
 def slow_band(report: SweepReport, fabric: str, past: Mapping[int, Past] | None) -> list[int]:
-    """The sizes that a failing check means; a few of them, for each is run again on every code path."""
+    """Some of the sizes that a check failed at; each is measured again on every code path."""
     window = _window(report, fabric, past)
     bad = {name for name in _asked(past) if checks.BY_NAME[name](window).health in (Health.FAIL, Health.DEGRADED)}
     rates, limits = by_size(window, RATE), checks.BY_NAME

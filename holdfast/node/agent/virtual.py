@@ -10,7 +10,7 @@ from holdfast.node.agent.runner import read_guarded
 
 
 class VirtualAgent:
-    """Hours of a node's life in seconds: for tests, benches and the simulated fleet."""
+    """Runs hours of a node in seconds, for tests, benches and the simulated fleet."""
 
     def __init__(self, settings: Settings, now: float, stage: str = "passive") -> None:
         self.now = now

@@ -1,4 +1,4 @@
-"""What a file looks like that no reader recognises, and what to run instead."""
+"""Advice for a file that no reader recognises: what it looks like, and what to run instead."""
 
 import re
 from collections.abc import Sequence

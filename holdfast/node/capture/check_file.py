@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from holdfast.formats.tool_output import ToolOutput
+from holdfast.formats.tool_output import NODE, ToolOutput
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import Settings
 from holdfast.node.capture import advice, bundle, files, plain_text, readers, sysfs_tree
@@ -25,7 +25,7 @@ def check_file(path: str, settings: Settings, stage: str = "passive") -> FileVer
     for file, text in texts:
         found_here = False
         for host, part in (plain_text.by_host(text) or {name: text}).items():
-            found = readers.read(part)
+            found = _read(part)
             found_here = found_here or bool(found)
             outputs.setdefault(host, []).extend(found)
         not_read += readers.unread_commands(text) if found_here else [file]
@@ -35,3 +35,13 @@ def check_file(path: str, settings: Settings, stage: str = "passive") -> FileVer
     answer = judged[0] if len(judged) == 1 else merged(judged)
     answer.not_read = [] if tree else not_read  # of a copy of /sys few files are meant to be read
     return answer
+
+
+def _read(text: str) -> list[ToolOutput]:
+    """A reader that a text makes fail is our fault; whoever gave the file learns that nothing is known of it."""
+    try:
+        return readers.read(text)
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        output = ToolOutput("a reader that failed")
+        output.doubt(NODE, f"a reader of this text failed ({type(error).__name__}: {error}): please report it")
+        return [output]

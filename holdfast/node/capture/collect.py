@@ -24,7 +24,8 @@ from holdfast.node.agent.assemble import census, node_name, sources
 from holdfast.node.agent.runner import read_guarded, silent
 from holdfast.node.capture import bundle
 from holdfast.node.capture.bundle import RecordedReading
-from holdfast.node.capture.redact import Redactor
+from holdfast.node.capture.redaction.redactor import Redactor
+from holdfast.runtime import process
 from holdfast.runtime.source import Source
 
 COMMAND_SECONDS = 30.0
@@ -209,9 +210,7 @@ def _everything(settings: Settings, progress: Progress, left_out: dict[str, str]
 
 def _run(command: tuple[str, ...]) -> tuple[str, str]:
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_SECONDS, check=False
-        )
+        done = process.capture(command, COMMAND_SECONDS)
     except FileNotFoundError:
         return "", f"{command[0]} is not installed"
     except subprocess.TimeoutExpired:

@@ -5,8 +5,8 @@ import re
 from holdfast.catalog.dcgm import fields as dcgm_fields
 from holdfast.formats.dcgm import diag as dcgm_diag
 from holdfast.formats.dcgm import exporter as dcgm_exporter
+from holdfast.formats.dcgm.dcgmi_listing import last_xid
 from holdfast.formats.dcgm.diag_result import CONFIGURATION_SEVERITY, FAIL, WARN
-from holdfast.formats.dcgmi.listing import last_xid
 from holdfast.formats.fabric import subnet
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.formats.nccl import tests as nccl_tests
@@ -55,6 +55,11 @@ _REMEDIES = {
         "pci",
         "the GPU hung and its driver reset it: the work on it was lost",
         "restart the program; if it happens with other programs too, test the GPU",
+    ),
+    ("amdgpu", "ring_timeout"): (
+        "pci",
+        "a queue of the GPU stopped: the work on it was lost",
+        "restart the program; if it happens with other programs too, reset and test the GPU",
     ),
     ("mlx5", "completion_error"): (
         "nic",

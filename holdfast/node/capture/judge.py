@@ -18,6 +18,7 @@ from holdfast.node import checks
 from holdfast.node.agent.assemble import questions
 from holdfast.node.agent.census import Census
 from holdfast.node.agent.node import Node, Question
+from holdfast.node.checks.gpu.temperature import NO_LIMIT
 
 REPORT = "file.report"
 HISTORY_SECONDS = 20 * 3600.0  # a file is judged as of its end: what is older counts as this old
@@ -95,7 +96,8 @@ def _is_answerable(question: Question, seen: set[str], kinds: set[str]) -> bool:
 
 def _is_not_there(row: Row, errors: set[str]) -> bool:
     """Not known because the file or the part does not have it; an error instead of a value is something else."""
-    return row.health is Health.UNKNOWN and not any(error in row.reason for error in errors)
+    is_warm = NO_LIMIT in row.reason  # the file shows heat, and not whether it is too much
+    return row.health is Health.UNKNOWN and not is_warm and not any(error in row.reason for error in errors)
 
 
 def _reading(output: ToolOutput, name: str, now: float) -> Reading:

@@ -8,6 +8,8 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterable
 
+from holdfast.node.capture.wrapping import spread_out, without_markup
+
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _EMPHASIS = re.compile(r"^[_*]{1,3}(?=\[ *\d+\.\d+\]|[A-Z][a-z]{2} +\d+ \d\d:)", re.MULTILINE)  # of Markdown
 _MARGIN = re.compile(
@@ -32,20 +34,52 @@ _HEADINGS = (
 _FENCED = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<inner>.*?)^[ \t]*(?P=fence)[ \t]*$", re.M | re.S)
 _INLINE = re.compile(r"`([^`\n]{20,})`")
 MOST_BLOCKS = 50
+MOST_EMPTY_LINES = 3  # in a row
+WIDEST_GAP = 255  # characters of white space
+_WIDE = re.compile(r"([^\S\n])\1{255,}")  # wider than any column; many patterns try each place of such a run
+LONGEST_LINE = 32_768  # characters; the kernel and the tools print shorter ones
 _NOISE = (
     re.compile(r"\[(?:pod/)?[\w./-]+\] ?"),  # kubectl logs --prefix
     re.compile(r"[\w.-]+ +\| ?"),  # docker compose
-    re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:Z+-]*\s+"),  # kubectl logs --timestamps, a CI
+    re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:Z+-]*[ \t]"),  # kubectl logs --timestamps, a CI
     re.compile(r"(?:\[?(?:INFO|DEBUG|WARN|WARNING|ERROR)\]?\s*[-:|]\s*)+"),
     re.compile(r"(?:\d{1,3}\.){3}\d{1,3}: "),  # talosctl, pdsh
-    re.compile(r"\s*\d+[:\t] ?"),  # grep -n, cat -n
+    re.compile(r"\s*\d+[:\t]"),  # grep -n, cat -n
     re.compile(r"\+(?![-=+]) ?"),  # a diff that adds the text
 )
 
 
+def with_bounded_lines(text: str) -> tuple[str, int]:
+    """The text without long lines and long gaps, and how many lines were cut: every reader then takes a time that grows
+    with the number of lines. A document on one line (JSON, XML) is spread over many, and only what is long in it is
+    cut."""
+    lines: list[str] = []
+    gap = 0
+    for line in _WIDE.sub(_narrowed, text.replace("\r\n", "\n").replace("\r", "\n")).split("\n"):
+        gap = 0 if line.strip() else gap + 1
+        if gap > MOST_EMPTY_LINES:
+            continue
+        if len(line) > LONGEST_LINE and _is_document(line):
+            lines += (spread_out(line) or line).split("\n")
+        else:
+            lines.append(line)
+    cut = sum(len(line) > LONGEST_LINE for line in lines)
+    return "\n".join(line[:LONGEST_LINE] for line in lines), cut
+
+
+def _narrowed(run: re.Match[str]) -> str:
+    return run[1] * WIDEST_GAP
+
+
+def _is_document(line: str) -> bool:
+    return (line[:64].lstrip()[:1] + line[-64:].rstrip()[-1:]) in ("{}", "[]", "<>")
+
+
 def plain(text: str) -> str:
+    """A text without colours, quotation marks and margins."""
     text = _MARGIN.sub("", text)
     text = _EMPHASIS.sub("", _COLOUR.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+    text = without_markup(text)
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and sum(line.startswith(">") for line in lines) >= MOSTLY * len(lines):
         text = _QUOTE.sub("", text)
@@ -94,7 +128,7 @@ def blocks(text: str) -> list[str]:
 
 def by_host(text: str) -> dict[str, str]:
     """The text of each host. Empty unless the file is of several hosts."""
-    text = plain(text)
+    text = plain(with_bounded_lines(text)[0])
     for heading in _HEADINGS:
         parts = heading.split(text)
         if len(parts) >= 5 and not parts[0].strip():  # two hosts at least, and nothing above the first

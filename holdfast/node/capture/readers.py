@@ -3,15 +3,15 @@
 A file may hold several (a bug report, a session log): every reader sees the whole text and takes what is its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from holdfast.formats import json_document
 from holdfast.formats.amd_smi import monitor
 from holdfast.formats.amd_smi import output as amd_smi
 from holdfast.formats.bmc import ipmi, redfish
-from holdfast.formats.dcgmi import listing as dcgmi_listing
-from holdfast.formats.dcgmi import tables as dcgmi
+from holdfast.formats.dcgm import dcgmi_listing
+from holdfast.formats.dcgm import dcgmi_tables as dcgmi
 from holdfast.formats.ethtool import module as transceiver
 from holdfast.formats.ethtool import statistics as ethtool
 from holdfast.formats.fabric import (
@@ -24,17 +24,23 @@ from holdfast.formats.fabric import (
     rdma_statistics,
     subnet_dumps,
 )
-from holdfast.formats.host import benchmarks, memory, services, sysfs_text
+from holdfast.formats.host import benchmarks, disks, memory, services, sysfs_text
 from holdfast.formats.kubernetes import kubectl
 from holdfast.formats.nvidia_smi import listing, query, query_csv, tables
 from holdfast.formats.pci import lspci
 from holdfast.formats.prometheus import amd_exporter, node_exporter
 from holdfast.formats.slurm import any_output as slurm
 from holdfast.formats.slurm import others as slurm_others
-from holdfast.formats.storage import disks
 from holdfast.formats.tool_output import NODE, ToolOutput
-from holdfast.node.capture import glue, sysfs_tree
-from holdfast.node.capture.plain_text import blocks, by_command, plain, without_prefixes
+from holdfast.node.capture import glue, sysfs_tree, wrapping
+from holdfast.node.capture.plain_text import (
+    LONGEST_LINE,
+    blocks,
+    by_command,
+    plain,
+    with_bounded_lines,
+    without_prefixes,
+)
 
 
 class FileFormat(NamedTuple):
@@ -92,6 +98,7 @@ FORMATS = (
     FileFormat("dcgmi nvlink", "-s and -e", "NVLink lanes and errors", dcgmi.read_nvlink),
     FileFormat("dcgmi discovery", "-l", "that GPUs are found", dcgmi_listing.read_discovery),
     FileFormat("dcgmi dmon", "short column names", "temperature, power", dcgmi_listing.read_dmon),
+    FileFormat("dcgmi failure", "no host engine", "that nothing is known", dcgmi.read_no_engine, alone=True),
     FileFormat("dcgm-exporter", "Prometheus text, 2.x to 4.x", "the GPU checks of its fields", glue.exporter),
     FileFormat(
         "amd-smi",
@@ -213,18 +220,41 @@ MOST_SESSION_CHARACTERS = 1 << 20
 
 def read(text: str) -> list[ToolOutput]:
     """What the readers find in a text; several where a file holds the output of several tools."""
+    inside = list(wrapping.carried(text)) if wrapping.is_escaped(text) else []
+    text, cut = with_bounded_lines(text)
     text = plain(text)
-    found = _read(text)
+    found = _all_of(inside) or _first_of([bare] if (bare := wrapping.without_host(text)) else ()) or _read(text)
     for _, part in by_command(text):
         _join(found, _read(part))
-    if not any(_says_something(one) for one in found.values()) and (bare := without_prefixes(text)) != text:
-        found = _read(plain(bare)) or found
-    if not any(_says_something(one) for one in found.values()) and len(text) <= MOST_SESSION_CHARACTERS:
+    if not _says(found) and len(text) <= MOST_SESSION_CHARACTERS:
+        found = _first_of(_without_carrier(text)) or _all_of(wrapping.carried(text)) or found
+    if not _says(found) and len(text) <= MOST_SESSION_CHARACTERS:
         for part in blocks(text):
             _join(found, _read(plain(part)))
     if len(found) > 1 and "kernel log" in found and not found["kernel log"].events:
         del found["kernel log"]  # lines with a time in brackets are in other texts too
+    if cut and found:
+        reason = f"{cut} lines are longer than {LONGEST_LINE} characters: what stands behind that is not judged"
+        next(iter(found.values())).doubt(NODE, reason)
     return list(found.values())
+
+
+def _without_carrier(text: str) -> Iterator[str]:
+    if (bare := without_prefixes(text)) != text:
+        yield bare
+    yield from wrapping.without_common_prefix(text)
+
+
+def _first_of(texts: Iterable[str]) -> dict[str, ToolOutput]:
+    """What the readers find in the first text in which they find something."""
+    return next((found for text in texts if _says(found := _read(plain(text)))), {})
+
+
+def _all_of(texts: Iterable[str]) -> dict[str, ToolOutput]:
+    found: dict[str, ToolOutput] = {}
+    for text in texts:
+        _join(found, _read(plain(with_bounded_lines(text)[0])))
+    return found if _says(found) else {}
 
 
 def _join(found: dict[str, ToolOutput], more: dict[str, ToolOutput]) -> None:
@@ -241,8 +271,13 @@ def _reports(output: ToolOutput) -> bool:
 
 def unread_commands(text: str) -> list[str]:
     """The commands of a terminal session whose output no reader recognises."""
+    text, _ = with_bounded_lines(text)
     parts = by_command(plain(text)) if len(text) <= MOST_SESSION_CHARACTERS else []
     return [command for command, part in parts if command and not _read(part)]
+
+
+def _says(found: dict[str, ToolOutput]) -> bool:
+    return any(_says_something(one) for one in found.values())
 
 
 def _says_something(output: ToolOutput) -> bool:

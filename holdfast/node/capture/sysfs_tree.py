@@ -50,6 +50,10 @@ def of_text(text: str) -> ToolOutput | None:
     _take_counters(files, output)
     _compare_rates(files, output)
     _compare_interfaces(files, output)
+    counters = [content for path, content in files.items() if "/infiniband/" in path and "/counters/" in path]
+    if counters and not output.present and all(content.startswith("N/A") for content in counters):
+        output.lines = len(counters)
+        output.doubt(NODE, f"the port has no counters: {counters[0]}")
     return output if output.present or output.lines else None
 
 

@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
+from holdfast.node.checks.remedies import for_this_node
 
 Limits = Mapping[str, float]
 
@@ -16,7 +18,7 @@ class Check:
     """One question, answered from a window alone: no I/O, no clock, no state."""
 
     name: str
-    asks: str  # the question, in an operator's words
+    asks: str  # the question, for operators
     about: str  # the kind of subject that gets a row: gpu, nic, pci, nvswitch, mount, node
     part: str  # the hardware part it needs; where catalog or manifest say a node lacks it: not_applicable
     reads: tuple[str, ...]  # signals a subject cannot pass without; node-level signals count for every subject
@@ -24,13 +26,14 @@ class Check:
     failure_class: FailureClass
     remedy: str = ""
     owner: str = ""
+    repair: Verb = Verb.REBOOT  # the first repair step that can help: a GPU reset repairs no port and no lost GPU
     scope: str = "node"
     span: float = 600.0  # seconds of history it looks at
     limits: Limits = field(default_factory=dict)
-    event_kinds: tuple[str, ...] = ()  # event kinds that make it worth asking again at once
+    event_kinds: tuple[str, ...] = ()  # event kinds after which it runs again at once
 
     def __call__(self, window: Window, overrides: Limits | None = None) -> Verdict:
-        """Judge what was seen; what was expected and not seen is UNKNOWN, what is known to lack is not asked."""
+        """Evaluate what was read. Expected subjects without data are UNKNOWN; parts that the node lacks are skipped."""
         if lacking := window.inventory.lacks.get(self.part):
             subjects = window.inventory.expected(self.about) or (window.node,)
             rows = tuple(Row(subject, Health.NOT_APPLICABLE, reason=lacking) for subject in subjects)
@@ -44,13 +47,16 @@ class Check:
             rows=rows,
             remedy=verdict.remedy or self.remedy,
             owner=verdict.owner or self.owner,
+            repair=verdict.repair or self.repair.value,
             failure_class=verdict.failure_class or self.failure_class,
         )
+        if full.health not in (Health.PASS, Health.NOT_APPLICABLE):
+            full = replace(full, runbook=self.name)
         if full.health in (Health.FAIL, Health.DEGRADED):
-            return replace(full, remedy=_with_the_tools_of(window, full))
-        if any(row.health is Health.DEGRADED for row in rows):  # beside what is not known: it still needs a remedy
+            return replace(full, remedy=for_this_node(window, full))
+        if any(row.health is Health.DEGRADED for row in rows):  # a fault next to unknown rows still needs a remedy
             return replace(full, failure_class=None)
-        return replace(full, failure_class=None, remedy=verdict.remedy, owner=verdict.owner)
+        return replace(full, failure_class=None, remedy=verdict.remedy, owner=verdict.owner, repair="")
 
     def _never_pass_blind(self, window: Window, row: Row) -> Row:
         if row.health is Health.PASS and (why := self._blindness(window, row.subject)):
@@ -65,7 +71,7 @@ class Check:
         return tuple(Row(s, Health.UNKNOWN, reason=self._blindness(window, s) or "not seen") for s in unseen)
 
     def _blindness(self, window: Window, subject: Subject) -> str:
-        """Why this subject could not be judged, or '' if everything it needs was read."""
+        """Why this subject could not be evaluated, or '' if all its data was read."""
         reasons = [
             window.why_absent(subject, name)
             for name in self.reads
@@ -74,28 +80,6 @@ class Check:
         return "; ".join(dict.fromkeys(reasons))
 
 
-AMD_TOOLS = {
-    "nvidia-smi --gpu-reset": "amd-smi reset --gpureset",
-    "nvidia-smi -rgc, -rac": "amd-smi reset --clocks",
-    "nvidia-smi -pl": "amd-smi set --power-cap",
-    "nvidia-bug-report.sh": "the kernel log and `amd-smi metric`",
-    "(nvidia-smi -e 1) ": "in the firmware's settings ",
-}  # one question, several vendors: a remedy names the tools of the GPU that it is about
-
-
-def _with_the_tools_of(window: Window, verdict: Verdict) -> str:
-    bad = (row.subject for row in verdict.rows if row.health is verdict.health)
-    if not any(str(window.value(subject, "gpu_model") or "").startswith("AMD") for subject in bad):
-        return verdict.remedy
-    return with_amd_tools(verdict.remedy)
-
-
-def with_amd_tools(remedy: str) -> str:
-    for nvidia, amd in AMD_TOOLS.items():
-        remedy = remedy.replace(nvidia, amd)
-    return remedy
-
-
 def disabled(check: Check, why: str) -> Verdict:
-    """The visible state of a check that is not asked here."""
+    """The verdict of a check that is switched off here."""
     return Verdict(check=check.name, rows=(), disabled=True, reason=why)

@@ -10,7 +10,7 @@ from holdfast.model.window import Window
 
 
 class Grade(NamedTuple):
-    """A health that holds when there are such events, and what to say of them."""
+    """The health that such events mean, and the text that describes them."""
 
     health: Health
     events: list[Event]
@@ -29,7 +29,7 @@ def node_verdict(window: Window, events: list[Event], *grades: Grade) -> Verdict
 
 
 def since(window: Window, seconds: float, *kinds: str) -> list[Event]:
-    """Events not older than this, oldest first. Counted repeats of a storm are reported late and must not look new."""
+    """Events up to this age, oldest first. Repeats of a storm are reported late and must not look new."""
     events = [event for event in window.events(*kinds) if window.now - event.at <= seconds]
     return sorted(events, key=lambda event: event.at)
 

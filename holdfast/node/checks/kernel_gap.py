@@ -7,7 +7,7 @@ GAP = "kmsg_gap"
 
 
 def lost_messages(window: Window, seconds: float, about: str) -> tuple[str, ...]:
-    """One sentence for the evidence, or none: the answer stands on what could be read."""
+    """One sentence of evidence, or none. The verdict uses the messages that could be read."""
     gaps = since(window, seconds, GAP)
     if not gaps:
         return ()

@@ -15,7 +15,7 @@ def seconds_seen(runs: Sequence[Run]) -> float:
 
 
 def not_judged(row: Row) -> Row:
-    """A pass that only means that nothing speaks against the subject yet."""
+    """A pass that only means that no fault is visible yet."""
     return replace(row, reason=row.reason or ONE_READING) if row.health is Health.PASS else row
 
 

@@ -8,11 +8,11 @@ from contextlib import suppress
 _IN_MODIFY, _IN_ATTRIB, _IN_MOVED_TO, _IN_CREATE, _IN_DELETE_SELF, _IN_MOVE_SELF = 0x2, 0x4, 0x80, 0x100, 0x400, 0x800
 _OF_THE_FILE = _IN_MODIFY | _IN_ATTRIB | _IN_DELETE_SELF | _IN_MOVE_SELF
 _OF_THE_FOLDER = _IN_CREATE | _IN_MOVED_TO
-_FALLBACK_SECONDS = 1.0  # where the kernel has no inotify left for us: look again this often
+_FALLBACK_SECONDS = 1.0  # polling interval if no inotify instance is available
 
 
 class FileWatch:
-    """Wakes when a file, there or not yet there, may have something new."""
+    """Wakes when a file may have new content, also if it does not exist yet."""
 
     def __init__(self, path: str) -> None:
         self._path = path

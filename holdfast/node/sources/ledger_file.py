@@ -11,7 +11,7 @@ _MAX_BYTES = 16 << 20  # a file larger than this is not one of ours; its end is 
 
 
 class LedgerFile:
-    """Never raises: when the disk is full or forbidden it says so in `trouble` and tries again with the next line."""
+    """Never raises: a disk error is in `trouble`, and the next line tries again."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -25,7 +25,7 @@ class LedgerFile:
 
     @property
     def wants_replacing(self) -> bool:
-        """Whether lines are missing from the file, or most of it is history that writing it anew would drop."""
+        """Whether to rewrite the file: lines are missing, or most of it is old."""
         return self._lost_lines or self._lines > 1000 + 2 * self._lines_when_replaced
 
     def load(self) -> list[dict[str, Any]]:
@@ -79,8 +79,8 @@ class LedgerFile:
             return os.open(self._path, flags, 0o600)
 
     def replace(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write the whole ledger anew beside the old one and put it in its place at once.
-        A file that could not be read is left as it is: it may hold what we do not know."""
+        """Rewrite the whole ledger into a temporary file and rename it. A file that could not be read is not replaced,
+        because it may contain other data."""
         if not self._readable:
             return
         lines = [json.dumps(record, separators=(",", ":")) + "\n" for record in records]

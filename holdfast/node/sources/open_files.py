@@ -39,7 +39,7 @@ class OpenFile:
             return error_text(error)
 
     def refresh(self) -> None:
-        """Let go of a file that was replaced by another of the same name."""
+        """Close a file that was replaced by another of the same name."""
         try:
             if self._fd >= 0 and os.fstat(self._fd).st_nlink == 0:
                 self.close()
@@ -56,8 +56,8 @@ class OpenFile:
 
 
 class CounterFile(OpenFile):
-    """A counter of an adapter. A restricted PCI function refuses it, and writes into the kernel log each time it is
-    asked; what was refused is left alone for an hour."""
+    """A counter of an adapter. A restricted PCI function refuses it and logs a kernel message each time, so a refused
+    counter is not read again for an hour."""
 
     __slots__ = ("_refused_at", "_refused_why")
 
@@ -67,7 +67,7 @@ class CounterFile(OpenFile):
         self._refused_why = ""
 
     def attempt_at(self, now: float) -> bytes | str:
-        """The bytes, or why there are none, now or when they were last asked for."""
+        """The bytes, or why there are none, now or at the last read."""
         if self._refused_why and now - self._refused_at < _REFUSED_SECONDS:
             return self._refused_why
         try:

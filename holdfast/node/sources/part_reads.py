@@ -1,8 +1,7 @@
-"""A source that reads its parts one after the other, and can leave behind the one whose driver hangs.
-
-It costs nothing while all answer. The runner calls `abandon` when a read passed the source's deadline, and reads on
-with another thread: the part that hangs costs its own answers and no other part's. The thread that was left behind ends
-when its call returns, and the part is read again.
+"""A source that reads its parts one after another, and can abandon a part whose driver hangs. This costs nothing while
+all parts answer. When a read exceeds the source's deadline, the runner calls `abandon` and continues with another
+thread, so only the part that hangs is missing. The abandoned thread ends when its call returns, and the part is read
+again.
 """
 
 import threading
@@ -18,7 +17,7 @@ class PartReads:
         self._stuck: dict[Hashable, float] = {}  # part -> since when
 
     def run(self, calls: Mapping[Hashable, Callable[[], None]]) -> bool:
-        """Whether this read may go on: not after it was left behind, with another thread in its place."""
+        """Whether this read may continue: not after it was abandoned."""
         generation = self._generation
         for part, call in calls.items():
             with self._lock:
@@ -34,7 +33,7 @@ class PartReads:
         return True
 
     def abandon(self) -> bool:
-        """Leave the part behind that is being read. False where there is none: the whole source hangs."""
+        """Abandon the part that is being read. False if there is none: the whole source hangs."""
         with self._lock:
             if self._under_way is None:
                 return False

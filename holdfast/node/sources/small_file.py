@@ -2,7 +2,7 @@
 
 import os
 
-_MOST_BYTES = 1 << 22  # a mount table with thousands of containers; nothing asked for is larger
+_MOST_BYTES = 1 << 22  # a mount table with thousands of containers, the largest file read
 _CHUNK = 1 << 16
 
 

@@ -1,4 +1,4 @@
-"""Questions to a file system that may never answer, such as a network share behind a job's files."""
+"""Calls to a file system that may never return, such as a network share with a job's files."""
 
 import threading
 from collections.abc import Callable
@@ -8,14 +8,14 @@ Answer = TypeVar("Answer")
 
 
 class Timeout:
-    """Asks on a thread of its own, which may hang without us. While one hangs, nothing more is asked."""
+    """Calls on a separate thread, which may hang. While one call hangs, no other is made."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._asked: threading.Thread | None = None
 
     def ask(self, question: Callable[[], Answer], otherwise: Answer) -> Answer:
-        """The answer, or `otherwise` where there is none in time. The question must not raise."""
+        """The result, or `otherwise` after the timeout. The call must not raise."""
         if self._asked is not None and self._asked.is_alive():
             return otherwise
         answers: list[Answer] = []

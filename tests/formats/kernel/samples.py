@@ -4,7 +4,7 @@
 SAMPLES = (
     "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
     "NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=p, Ch 00000010, intr 00000000",
-    "NVRM: Xid garbage 79",
+    "NVRM: Xid garbage 79 at 0000:3b:00.0",
     "NVRM: GPU 0000:9b:00.0: GPU has fallen off the bus.",
     "NVRM: GPU 0000:9b:00.0: RmInitAdapter failed! (0x62:0xffff:2477)",
     "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
@@ -57,6 +57,9 @@ SAMPLES = (
     "NMI watchdog: Watchdog detected hard LOCKUP on cpu 3",
     "EXT4-fs error (device loop3): ext4_lookup:1234: inode #2: comm bash: deleted inode referenced: 12",
     "Aborting journal on device loop3-8.",
+    "EXT4-fs error (device rbd0): ext4_lookup:1234: inode #2: comm bash: deleted inode referenced: 12",
+    "Aborting journal on device rbd0-8.",
+    "I/O error, dev nbd3, sector 2048 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
     "Oops: Oops: 0000 [#1] PREEMPT SMP NOPTI",
     "Kernel panic - not syncing: Fatal exception in interrupt",
     "amdgpu 0000:0b:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24 vmid:8 pasid:32774)",
@@ -112,6 +115,7 @@ SAMPLES = (
     "LustreError: 11-0: scratch-OST0001-osc-ffff: This client was evicted by scratch-OST0001; in progress operations fail",
     "Lustre: scratch-OST0001-osc-ffff: Connection to scratch-OST0001 (at 10.0.0.1@o2ib) was lost; in progress operations",
     "Lustre: scratch-OST0001-osc-ffff: Connection restored to scratch-OST0001 (at 10.0.0.1@o2ib)",
+    "NVRM: GPU0 _kgspRpcRecvPoll: GSP RM heartbeat timed out",
     "NVRM: nvidia: uvm encountered global fatal error 0x60, requiring os reboot to recover.",
     "python3[4711]: segfault at 7f79 ip 00007f7c sp 00007f7c error 4 in libnccl.so.2.19.3[7f7c+d3d3000]",
 )  # fmt: skip

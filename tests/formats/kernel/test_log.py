@@ -78,7 +78,8 @@ def test_what_else_stands_between_the_parentheses_does_not_hide_an_xid(inside: s
     ],
 )
 def test_an_xid_of_unknown_shape_is_never_dropped(line: str, code: int | None, device: str) -> None:
-    event = only(f"[   98.7] {line}")
+    log = KernelLog(shipped=True)
+    (event,) = log.feed(f"[   98.7] {line}\n".encode())
     assert (event.kind, event.code, event.device, event.action, event.text) == (
         "xid",
         code,
@@ -349,6 +350,14 @@ def test_aer_announcements_without_details_still_count() -> None:
         ("EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2: comm x: reading directory", "disk", "filesystem_error", "sda1", "fatal"),
         ("EXT4-fs (sda1): Remounting filesystem read-only", "disk", "read_only", "sda1", "fatal"),
         ("XFS (nvme0n1): Corruption of in-memory data detected.  Shutting down filesystem", "disk", "filesystem_error", "nvme0n1", "fatal"),
+        *((f"XFS (sda1): {text}", "disk", "filesystem_error", "sda1", "fatal") for text in (
+            "Metadata corruption detected at xfs_dir3_block_read_verify+0xbd", "Metadata CRC error detected at xfs_agf_read_verify+0x9f",
+            'metadata I/O error in "xfs_trans_read_buf_map" at daddr 0x7d0 len 8 error 5', "log I/O error -5", "I/O Error Detected. Shutting down filesystem",
+            "Metadata I/O Error (0x1) detected at xfs_buf_ioend+0x1. Shutting down filesystem.", "Log I/O Error (0x2) detected at xlog_ioend_work+0x1",
+            "xfs_do_force_shutdown(0x2) called from line 1234 of file fs/xfs/xfs_log.c", "Corruption of on-disk metadata (0x10) detected at xfs_x+0x1",
+            "Corruption detected. Unmount and run xfs_repair", "User initiated shutdown received. Shutting down filesystem",
+            "Filesystem has been shut down due to log error (0x2).", "Internal error XFS_WANT_CORRUPTED_GOTO at line 3305 of file fs/xfs/x.c",
+        )),
         ("blk_update_request: I/O error, dev fd0, sector 0", "disk", "removable", "fd0", "info"),
         ("python3[4711]: segfault at 7f79 ip 00007f7c sp 00007f7c error 4 in libnccl.so.2.19.3[7f7c+d3d3000]", "segfault", "libnccl", "", "warning"),
     ],

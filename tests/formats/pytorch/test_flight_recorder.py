@@ -81,7 +81,7 @@ def test_a_cut_off_dump_says_so():
 
 
 def test_nothing_that_reports_the_rank_is_reported():
-    with pytest.raises(NotADump, match="whose dump"):
+    with pytest.raises(NotADump, match="the rank of this dump is unknown"):
         parse(recorder.dump(2, [recorder.collective(1)]), "dump")
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.lab import twin
+from holdfast.lab.twin.answers import right as answers
+from holdfast.lab.twin.hardware import load_model
 from holdfast.model.health import Health
 from holdfast.node.agent.assemble import load_settings
 from holdfast.node.agent.virtual import VirtualAgent
@@ -59,8 +61,7 @@ def test_every_fault_turns_exactly_its_checks(agent: VirtualAgent, home: Path, n
     for subjects in found.values():
         assert subjects <= own, "the right part"
     for check in fault.expects:
-        assert agent.node.verdicts[check].remedy
-        assert agent.node.verdicts[check].failure_class
+        assert answers.differences(name, agent.node.verdicts[check], load_model("mi300x")) == []
     twin.clear(home, name, gpu=SICK, now=agent.now)
     for _ in range(3):  # a rate is forgotten when its window is over
         if agent.node.health is not Health.PASS:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.lab import twin
+from holdfast.lab.twin.answers import right as answers
 from holdfast.lab.twin.hardware import load_model
 from holdfast.model.health import Health
 from holdfast.node.agent.assemble import load_settings
@@ -35,6 +36,7 @@ def test_a_healthy_node_passes_and_its_faults_are_named(tmp_path: Path, model: s
         bad = [row for row in verdict.rows if row.health in (Health.FAIL, Health.DEGRADED)]
         assert [row.subject for row in bad] == [f"node/n01/nic/{port}/1"], name
         assert "grew by" in bad[0].reason
+        assert answers.differences(name, verdict, node.model) == []
         assert agent.node.reason().startswith("fabric.errors")
         twin.clear(home, name, port=port, now=agent.now)
         agent.advance(930)

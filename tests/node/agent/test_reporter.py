@@ -1,6 +1,8 @@
 """The reporter against a controller that speaks the contract: at least once, in order of need, and never in the way."""
 
+import socket
 import stat
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +16,7 @@ from holdfast.model.wire.report import OrderOutcome, Report
 from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.orders.handler import Order
 from holdfast.node.agent.reporting.backoff import LONGEST_SECONDS
-from holdfast.node.agent.reporting.connection import ControllerLink, LinkDown
+from holdfast.node.agent.reporting.connection import FAILED_SECONDS, ControllerLink, LinkDown
 from holdfast.node.agent.reporting.enrolment import Enrolment
 from holdfast.node.agent.reporting.reporter import HEARTBEAT_SECONDS, Reporter
 from holdfast.node.agent.reporting.spool import Spool
@@ -193,11 +195,28 @@ def test_a_dead_controller_is_left_for_the_next_that_is_configured(tmp_path: Pat
     with service() as gone:
         url = gone.url
     link = ControllerLink(url, standby_urls=(at.url,))
-    with pytest.raises(LinkDown):
-        link.post("/v1/reports", b"[]")
-    assert link.post("/v1/reports", b"[]").status == 401, "the other one answers"
+    assert link.post("/v1/reports", b"[]").status == 401, "the other one answers, without a pause"
     assert link.post("/v1/reports", b"[]").status == 401
     assert at.connections == 1, "and stays in use"
+
+
+def test_a_controller_that_listens_but_does_not_answer_is_left_only_for_the_next_report(at: FakeController) -> None:
+    """It may have taken the report and be slow: another that stores it at once would do all of it twice."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        link = ControllerLink(f"http://127.0.0.1:{listening.getsockname()[1]}", standby_urls=(at.url,))
+        hangs_up = threading.Thread(target=lambda: listening.accept()[0].close())
+        hangs_up.start()
+        with pytest.raises(LinkDown) as down:
+            link.post("/v1/reports", b"[]")
+        hangs_up.join()
+    assert not down.value.refused and at.requests == 0
+    assert link.post("/v1/reports", b"[]").status == 401, "the next one is asked from then on"
+
+
+@pytest.mark.parametrize("location", ["http://[", "http://leader:99999/", "http://leader:x/", "http://", "//", "\x00"])
+def test_a_redirect_to_no_address_is_an_answer_and_no_more(at: FakeController, location: str) -> None:
+    at.leader = location
+    assert ControllerLink(at.url).post("/v1/reports", b"[]").status == 307
 
 
 def test_a_leader_that_died_is_asked_for_again_where_it_was_named(at: FakeController) -> None:
@@ -205,10 +224,25 @@ def test_a_leader_that_died_is_asked_for_again_where_it_was_named(at: FakeContro
         dead = gone.url
     at.leader = dead
     link = ControllerLink(at.url, standby_urls=(dead,))
-    with pytest.raises(LinkDown):
-        link.post("/v1/reports", b"[]")
+    assert link.post("/v1/reports", b"[]").status == 307
     at.leader = ""
     assert link.post("/v1/reports", b"[]").status == 401
+
+
+def test_a_dead_leader_is_not_followed_while_its_standby_still_names_it(at: FakeController) -> None:
+    now = [0.0]
+    with service() as gone:
+        dead = gone.url
+    at.leader = dead
+    link = ControllerLink(dead, standby_urls=(at.url,), clock=lambda: now[0])
+    assert [link.post("/v1/reports", b"[]").status for _ in range(3)] == [307] * 3
+    assert at.connections == 1, "the connection to the standby is kept for the moment at which it leads"
+    at.leader = ""
+    assert link.post("/v1/reports", b"[]").status == 401
+    assert at.connections == 1
+    at.leader, now[0] = dead, FAILED_SECONDS
+    assert link.post("/v1/reports", b"[]").status == 307
+    assert at.connections == 2, "it may have been started again, so it was tried"
 
 
 def test_a_controller_that_takes_nothing_is_left_after_three_refusals(at: FakeController) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.model.refusal import Refusal
-from holdfast.node.capture import files
+from holdfast.node.capture import files, plain_text
 
 
 @pytest.fixture(autouse=True)
@@ -72,3 +72,11 @@ def test_names_that_lead_elsewhere_and_links_write_and_read_nothing(tmp_path: Pa
         archive.addfile(member, io.BytesIO(b"x"))
     assert list(files.texts(path)) == [("../../escape.log", "x")]
     assert sorted(tmp_path.iterdir()) == [path, outside]
+
+
+@pytest.mark.parametrize("empty", ["\n", "\r", "\r\n", " \t\n"])
+def test_a_page_of_empty_lines_is_shortened_before_any_reader_sees_it(empty: str) -> None:
+    text, _ = plain_text.with_bounded_lines("a" + "\n" + empty * 5_000 + "b\n")
+    assert "".join(text.split()) == "ab" and text.count("\n") == plain_text.MOST_EMPTY_LINES + 2
+    few = "a\n" + "\n" * plain_text.MOST_EMPTY_LINES + "b\n"
+    assert plain_text.with_bounded_lines(few) == (few, 0)

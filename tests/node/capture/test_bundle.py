@@ -9,6 +9,7 @@ import pytest
 from holdfast.lab import twin
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import Settings
+from holdfast.node.agent import assemble, once
 from holdfast.node.agent.assemble import load_settings
 from holdfast.node.agent.once import check_node
 from holdfast.node.capture import bundle, collect
@@ -18,6 +19,22 @@ from tests.counts import draws
 
 def states(verdicts):
     return {name: verdict.state for name, verdict in verdicts.items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_source_is_late():
+    """A node is read twice here, live and for its bundle: a source that misses its deadline once is unknown in one."""
+
+    def patient(settings, stage):
+        chosen = assemble.sources(settings, stage)
+        for one in chosen:
+            one.deadline = 300.0
+        return chosen
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collect, "sources", patient)
+        patch.setattr(once, "sources", patient)
+        yield
 
 
 @pytest.fixture

@@ -199,6 +199,7 @@ def test_every_format_has_a_case_here():
         "nvidia-smi failure",
         "lspci",
         "dcgmi diag",
+        "dcgmi failure",  # test_limits_and_units.py
         "ibqueryerrors",
         "perfquery",
         "ibnetdiscover",

@@ -162,3 +162,22 @@ def test_what_could_be_read_and_was_not_judged_is_reported_not_to_be_seen() -> N
     no_reader = replace(CHECK, judge=lambda window, limits: Verdict(rows=()))
     verdict = no_reader(seen(temp={0: 1, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600))
     assert {row.reason for row in verdict.rows} == {"not seen"}
+
+
+@pytest.mark.parametrize(
+    ("hot", "power", "health", "runbook", "remedy"),
+    [
+        (95, {0: 1, 1: 1, 2: 1}, "fail", "gpu.hot", "cool it"),
+        (50, {0: 1, 1: 1, 2: 1}, "pass", "", ""),
+        (50, {0: 1}, "unknown", "gpu.hot", ""),
+    ],
+)
+def test_what_is_not_well_names_its_runbook_in_json_too(
+    hot: float, power: dict[int, float], health: str, runbook: str, remedy: str
+) -> None:
+    shown = CHECK(seen(temp=dict.fromkeys(range(3), hot), power=power).window(0, 600)).as_json()
+    assert (shown["health"], shown["runbook"], shown["remedy"]) == (health, runbook, remedy)
+
+
+def test_the_runbook_of_every_check_is_there() -> None:
+    assert all((Path(__file__).parents[3] / "runbooks" / f"{check.name}.md").is_file() for check in ALL)

@@ -389,3 +389,54 @@ def test_a_try_is_over_when_it_is_over_at_both_ends():
     found = Pairs(None, {}, 1.0, {})._exchange_of("h1", "h2", "", answers)
     assert found.bytes_per_second == {60: 60 / 0.3}
     assert found.best_bytes_per_second == {60: 60 / 0.3}, "0.4, 0.5 and 0.3 seconds"
+
+
+def uneven(seed, *, between_hosts, noise, slow_host="", waited=0.3):
+    """Every pair twice on a busy machine: each host gets another share of the CPUs for the whole run, and each session
+    is better or worse than that. A slow host sends no faster than its limit."""
+    chance = random.Random(seed)
+    share = {host: chance.lognormvariate(0.0, between_hosts) for host in HOSTS}
+    found = []
+    for _ in range(2):
+        for one, other in combinations(HOSTS, 2):
+            usual = 1e9 * min(share[one], share[other]) * chance.lognormvariate(0.0, noise)
+            limit = 5e7 * chance.lognormvariate(0.0, 0.05) if slow_host in (one, other) else 1e12
+            latencies = tuple(2e-4 * chance.lognormvariate(0.0, noise) for _ in range(50))
+            found.append(
+                PairExchange(
+                    one=one,
+                    other=other,
+                    bytes_per_second={1 << 20: min(limit, usual)},
+                    best_bytes_per_second={1 << 20: min(limit, 1.3 * usual)},
+                    latencies=latencies,
+                    waits=tuple(waited * value for value in latencies),
+                )
+            )
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("waited", [0.02, 0.3])
+def test_a_host_that_gets_less_of_a_cpu_than_the_others_is_no_slow_link(waited):
+    runs = [names(judge(uneven(seed, between_hosts=0.4, noise=0.3, waited=waited), [], PARTS)) for seed in range(60)]
+    assert sum(bool(found) for found in runs) <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("waited", [0.02, 0.3])
+def test_and_a_slow_host_beside_it_is_named_alone(waited):
+    shape = {"between_hosts": 0.4, "noise": 0.3, "waited": waited}
+    runs = [names(judge(uneven(seed, slow_host="h3", **shape), [], PARTS)) for seed in range(60)]
+    assert sum([part for part, _ in found] == ["node/h3"] for found in runs) >= 58
+    assert not any(part.startswith("leaf/") for found in runs for part, _ in found)
+
+
+def test_a_node_far_slower_than_the_others_of_its_slow_leaf_is_named_first():
+    rate = {("h3",): 1e7, ("h1", "h2"): 3e8, (): 1e9}
+    measured = [
+        Measured(one, other, next(value for hosts, value in rate.items() if not hosts or {one, other} & set(hosts)))
+        for _ in range(2)
+        for one, other in combinations(HOSTS, 2)
+    ]
+    found = suspects(measured, PARTS, learn(measured))
+    assert found[0].part == "node/h3" and found[0].confirmed

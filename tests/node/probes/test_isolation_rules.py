@@ -365,3 +365,59 @@ def test_a_way_that_one_rail_alone_was_measured_over_is_not_put_down_to_a_node()
     leaves = {"h0#0": "x", "h1#0": "y", "h2#0": "y", "h3#0": "y"}
     first = judged(*rails(1, 4), leaves=leaves)[0]
     assert (first.part, first.same_as) == ("trunk/x+y", ())
+
+
+def over_a_trunk(own, rest):
+    """Hosts a to d and e to h are on two leaves; a meets some of the others, then b, c and d meet all of them."""
+    leaves = dict.fromkeys("abcd", "x") | dict.fromkeys("efgh", "y")
+    mine = [met("a", other, shift) for other, shift in zip("efgh", own, strict=False)]
+    crossing = [(one, other) for one in "bcd" for other in "efgh"]
+    others = [met(*both, rest[number % len(rest)]) for number, both in enumerate(crossing)]
+    good = [met(one, other) for one, other in combinations("efgh", 2)]
+    return judged(*mine, *others, *good, leaves=leaves)
+
+
+@pytest.mark.parametrize(
+    ("why", "own", "rest", "part"),
+    [
+        ("slower than all others by more than healthy ones lie apart", [-1.0, -1.0], [-0.5], "node/a"),
+        ("one of its measurements is like the others", [-1.0, -0.5], [-0.5], "trunk/x+y"),
+        ("the slowest of the others is what counts", [-0.75, -0.75], [-0.5, -0.6], "node/a"),
+        ("within what healthy ones lie apart of it", [-0.65, -0.65], [-0.5, -0.6], "trunk/x+y"),
+        ("its fastest is what counts", [-0.75, -0.69], [-0.5, -0.6], "trunk/x+y"),
+        ("not certain by itself", [-0.35], [-0.2], "trunk/x+y"),
+    ],
+)
+def test_who_is_slower_than_all_others_over_a_slow_way_is_slow_by_itself(why, own, rest, part):
+    first, *more = over_a_trunk(own, rest)
+    assert (first.part, first.confirmed) == (part, True), why
+    assert [one.part for one in more] == (["trunk/x+y"] if part == "node/a" else []), "the way is slow all the same"
+
+
+def test_a_slow_pair_over_a_slow_way_is_not_taken_for_the_way():
+    """All of a's and e's others are as slow as the way: only what a host shows with everybody is its own."""
+    (found,) = over_a_trunk([-1.0, -0.5, -0.5, -0.5], [-0.5])
+    assert found.part == "trunk/x+y"
+
+
+def test_what_was_measured_itself_is_not_put_down_to_another():
+    twice = judged(met("h1", "h2", -1.0), met("h1", "h2", -1.0), met("h2", "h3"))
+    assert [one.part for one in twice] == ["pair/h1+h2"], "h1 met no one else: the pair claims less"
+    with_all = [met("h2", other, -1.0) for other in ("h3", "h4", "h5")]
+    good = [met(one, other) for one, other in combinations(["h3", "h4", "h5"], 2)]
+    slowest = judged(*with_all, met("h1", "h2", -3.0), *good)
+    assert [one.part for one in slowest] == ["node/h2"], "h1 is slower still, but h2 explains it"
+
+
+def test_a_way_that_two_hosts_alone_were_measured_over_is_neither_of_them():
+    leaves = {"h1": "x", "h2": "x"}
+    (found,) = judged(met("h1", "h2", -1.0), met("h1", "h2", -1.0), leaves=leaves)
+    assert (found.part, found.same_as) == ("leaf/x", ())
+
+
+def test_a_larger_part_is_meant_as_well_only_where_nothing_else_was_measured_over_it():
+    leaves = {"h1": "x", "h2": "y", "h3": "y", "h4": "y"}
+    first = judged(*slow_node(-1.0), met("h3", "h4"), leaves=leaves)[0]
+    assert (first.part, first.same_as) == ("node/h1", ("leaf/x", "trunk/x+y", "uplinks/x", "uplinks/y"))
+    beside = judged(*slow_node(-1.0), met("h4", "h2"), leaves=leaves | {"h4": "x"})[0]
+    assert (beside.part, beside.same_as) == ("node/h1", ())

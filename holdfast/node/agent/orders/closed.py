@@ -1,6 +1,6 @@
 """File that closes this node for new work by order of the controller. The gate reads it.
 
-It lies beside the verdict file and stays when the controller is away: what was quarantined is not opened by silence.
+It is next to the verdict file and stays if the controller is unreachable: a lost connection must not reopen a node.
 """
 
 import logging

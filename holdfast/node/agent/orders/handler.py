@@ -19,13 +19,13 @@ from holdfast.runtime.threads import run_contained
 log = logging.getLogger("holdfast.node.agent")
 
 MOST_REMEMBERED = 256
-REPEAT_SECONDS = 30.0  # an answer that the controller seems to have missed is given again this often
-STALE_SECONDS = 3_600.0  # what can simply be done again is, when its outcome is older: a store may have been restored
+REPEAT_SECONDS = 30.0  # interval for sending again an answer that the controller missed
+STALE_SECONDS = 3_600.0  # a repeatable order with an older outcome runs again: the store may have been restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderAction:
-    """How a verb is carried out, and whether one that was interrupted may simply be done again."""
+    """How a verb is carried out, and whether it may be repeated after an interruption."""
 
     perform: Callable[[Order, float], OrderOutcome]
     repeatable: bool
@@ -42,7 +42,8 @@ class _Begun(msgspec.Struct):
 
 
 class OrderHandler:
-    """Takes orders from the reporter's thread, works them off one by one on its own, answers through `answer`."""
+    """Takes orders from the reporter's thread, carries them out one by one on its own thread, and answers through
+    `answer`."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class OrderHandler:
         self._waiting.put(None)
 
     def take(self, orders: Collection[Order]) -> None:
-        """An order seen again is answered with its first outcome, one under way is left alone."""
+        """An order that arrives again gets its first outcome; a running one is ignored."""
         now = self._clock()
         for order in orders:
             if done := self._outcome_of(order, now):
@@ -85,7 +86,7 @@ class OrderHandler:
                 self._waiting.put(order)
 
     def _outcome_of(self, order: Order, now: float) -> OrderOutcome | None:
-        """Of this very order: neither of another that had its number, nor one that says nothing of today."""
+        """The stored outcome of this order: not of another order with the same number, and not one that is too old."""
         done = self._done.get(order.id)
         if done is None or done.verb != order.verb[:LONGEST_NAME] or done.key != order.key:
             return None
@@ -102,7 +103,7 @@ class OrderHandler:
             try:
                 self.carry_out(order)
             finally:
-                self._accepted.discard(order.id)  # one that was not answered comes again
+                self._accepted.discard(order.id)  # the controller sends an unanswered order again
         return order is not None
 
     def carry_out(self, order: Order) -> None:
@@ -140,8 +141,8 @@ class OrderHandler:
             return refused(order, f"{order.verb} failed: {type(error).__name__}: {error}"[:LONGEST_TEXT])
 
     def _note(self, record: OrderOutcome | _Begun) -> bool:
-        """Kept before it is answered or begun, also if the machine goes down: the same order gets the same answer.
-        Whether it is on disk."""
+        """Store the record durably before the order begins or is answered, so that it always gets the same answer.
+        Returns whether it is on disk."""
         self._lines += 1
         try:
             with self._path.open("ab") as file:

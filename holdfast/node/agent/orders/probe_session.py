@@ -30,7 +30,7 @@ Notify = Callable[[str], None]
 
 
 class Trouble(Exception):
-    """Why a session came to nothing, and whose fault that is."""
+    """Why a session failed, and which node is at fault."""
 
     def __init__(self, node: str, why: str) -> None:
         super().__init__(why)
@@ -38,7 +38,7 @@ class Trouble(Exception):
 
 
 class AgentProbeSession:
-    """`stop` ends it from another thread, whatever it is at; `hold` returns or raises soon after."""
+    """`stop` ends it from another thread at any time; `hold` returns or raises soon after."""
 
     def __init__(self, node: str, order: Order, python: str, notify: Notify) -> None:
         assert order.probe is not None
@@ -72,7 +72,7 @@ class AgentProbeSession:
         return OrderOutcome(order=self._order.id, verb=self._order.verb, ok=True, reason=text, **more)
 
     def _come(self) -> OrderOutcome:
-        """The worker speaks with who leads; when that one hangs up it is over."""
+        """The worker talks to the leader. The session ends when the leader closes the connection."""
         ask = self._ask
         line = gathering.come(self._node, ask.master, ask.port, ask.key, ask.seconds, self._stopped.is_set)
         self._on_stop(lambda: gathering.hang_up(line))
@@ -96,7 +96,7 @@ class AgentProbeSession:
         leaf = next((member.leaf for member in asked if member.name == self._node), "")
         place = Gathering(participants, ask.address.partition(",")[0], ask.port, ask.key)
         self._on_stop(place.close)
-        own = SweepWorker(Host(self._node), self._python)  # it loads torch while the others are on their way
+        own = SweepWorker(Host(self._node), self._python)  # it loads torch while the others connect
         self._on_stop(own.stop)
         lines = place.wait(self._left(), self._notify, self._stopped.is_set)
         own.host = Host(self._node, ask.address or place.address, leaf)
@@ -105,7 +105,7 @@ class AgentProbeSession:
             return self._swept(crew, ask.sweep) if ask.sweep else self._paired(crew)
 
     def _paired(self, crew: Crew) -> OrderOutcome:
-        """All rails at once, as a collective would use them. The slowest counts: a job moves at its pace."""
+        """All rails at once, as in a collective. The slowest counts, because it limits a job."""
         crew.muster(self._left())
         for name, worker in crew.workers.items():
             if worker.trouble:
@@ -158,7 +158,7 @@ def _reported(rates: list[float]) -> str:
 
 
 def _document(report: SweepReport) -> str:
-    """As JSON; of very many pairs the last are left out, for it goes with a report of bounded size."""
+    """As JSON. If there are too many pairs for a report, the last are left out."""
     text = msgspec.json.encode(asdict(report)).decode()
     while len(text) > LONGEST_DOCUMENT and report.pairs:
         report.pairs = report.pairs[: len(report.pairs) // 2]

@@ -1,5 +1,5 @@
-"""Probe sessions with other nodes on the fabric: in processes of their own, let go of within a second when the node is
-wanted. Whatever keeps it from measuring is "set-up failed", and says nothing about the fabric.
+"""Probe sessions with other nodes on the fabric, in separate processes that end within a second when a job needs the
+node. A session that cannot measure ends as "set-up failed" and proves nothing about the fabric.
 """
 
 import logging
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from holdfast.node.agent.orders.probe_session import AgentProbeSession
 
 log = logging.getLogger("holdfast.node.agent")
-POLL_SECONDS = 0.2  # how often it is looked whether somebody wants the node
-REPORT_SECONDS = 3.0  # between two words on how far a run is
+POLL_SECONDS = 0.2  # interval for checking whether a job needs the node
+REPORT_SECONDS = 3.0  # between two progress reports of a run
 
 
 class Prober:
@@ -32,7 +32,7 @@ class Prober:
         notify: Callable[[OrderOutcome], None] = lambda outcome: None,
         python: str = sys.executable,
     ) -> None:
-        """`jobs`: who holds this node's GPUs. A prolog that removes the mark ends the probe, without any clock.
+        """`jobs`: the jobs on this node's GPUs. A prolog that removes the mark ends the probe; no clocks are compared.
         `notify`: receives the progress of a run."""
         self._node, self._jobs, self._notify, self._python = node, jobs, notify, python
         self._mark = Path(verdict_file).with_suffix(".probing")
@@ -51,7 +51,7 @@ class Prober:
             return refused(order, f"refused: work is here ({', '.join(jobs)[:200]})")
         from holdfast.node.agent.orders.probe_session import (
             AgentProbeSession,
-        )  # an agent that meets no one does not pay for it
+        )  # imported here: an agent without probe sessions does not need it
 
         marked = self._put_mark(order)
         session = AgentProbeSession(self._node, order, self._python, self._progress(order))

@@ -16,7 +16,7 @@ BOOT_ID = "sys/kernel/random/boot_id"
 
 
 def boot_id(proc: str) -> str:
-    """Another one after each boot; '' where it cannot be read."""
+    """The id of this boot; '' if it cannot be read."""
     try:
         return (Path(proc) / BOOT_ID).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -24,7 +24,7 @@ def boot_id(proc: str) -> str:
 
 
 def reboot(settings: Settings, goes_down_seconds: float = GOES_DOWN_SECONDS) -> OrderAction:
-    """The order is answered by the agent of the next boot: this one goes down with the machine."""
+    """The agent of the next boot answers the order, because this one ends with the machine."""
 
     def boot() -> str:
         return boot_id(settings.roots.proc)

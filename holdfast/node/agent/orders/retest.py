@@ -1,9 +1,9 @@
 """The order `retest`: run the full suite, and mark the node as tested if it passes.
 
 The mark is a file that a scheduler's prolog looks for: this node passed the full suite and has run nothing since.
-`verdict.testing` is renamed to `verdict.tested`. Whoever uses the node (deploy/slurm: the epilog, a start of slurmd)
-removes both, so a test that was running at that moment finds nothing to rename. No clocks are compared. The files lie
-beside the verdict file: a reboot empties /run, and the node is untested again.
+`verdict.testing` is renamed to `verdict.tested`. Every use of the node (deploy/slurm: the epilog, a start of slurmd)
+removes both files, so a test that runs at that moment finds nothing to rename. No clocks are compared. The files are
+next to the verdict file: a reboot empties /run, and the node is untested again.
 """
 
 import logging
@@ -73,6 +73,7 @@ def _run_suite(settings: Settings, order: Order, now: float, cancelled: Callable
         began=now,
         suite=found.suite,  # the suite that ran, which may differ from the one requested
         fingerprints=found.fingerprints,
+        repair=found.repair,
     )
 
 
@@ -107,7 +108,7 @@ class TestedMark:
     def passed(self) -> bool:
         """False if the node was used, or its scheduler's daemon started, while the suite ran."""
         if not self._begun:
-            return True  # no mark could be made, so none can be missing
+            return True  # the mark could not be created, so its absence means nothing
         try:
             os.rename(self._testing, self._tested)
         except FileNotFoundError:
@@ -117,7 +118,7 @@ class TestedMark:
         return True
 
     def withdraw(self) -> None:
-        """A failing check: the last test proves nothing any more, also when the check passes again."""
+        """After a failing check the last test no longer counts, even if the check passes again."""
         with suppress(OSError):
             self._tested.unlink()
 

@@ -22,7 +22,7 @@ LONGEST_MESSAGE = 4_096
 T = TypeVar("T")
 
 
-def worded(change: CheckChange) -> VerdictChange:
+def verdict_change(change: CheckChange) -> VerdictChange:
     return VerdictChange(
         at=change.at,
         check=change.check,
@@ -33,16 +33,17 @@ def worded(change: CheckChange) -> VerdictChange:
         evidence=tuple(_reportable(words) for words in change.evidence),
         remedy=_reportable(change.remedy),
         owner=_reportable(change.owner),
+        repair=change.repair,
     )
 
 
 def shortened(event: Event) -> Event:
-    """A kernel line may be as long and as odd as it likes; a report may not."""
+    """Shorten an event: kernel lines have any length and content, reports are bounded."""
     code = _reportable(event.code) if isinstance(event.code, str) else event.code
     detail = {
         _reportable(name): _reportable(value) if isinstance(value, str) else value
         for name, value in islice(event.detail.items(), MOST_EVIDENCE)
-        if isinstance(value, str) or abs(value) <= sys.float_info.max  # no NaN, and no integer beyond all floats
+        if isinstance(value, str) or abs(value) <= sys.float_info.max  # no NaN, and no integer that a float cannot hold
     }
     at = event.at if abs(event.at) <= LARGEST_TIME else 0.0
     count = min(max(event.count, 0), LARGEST_SEQUENCE)

@@ -18,7 +18,7 @@ LONGEST_SECRET = 4096
 
 
 class NotEnrolled(Exception):
-    """There is no credential and none was to be had; the message says why."""
+    """There is no credential and none could be obtained; the message says why."""
 
 
 class _Granted(msgspec.Struct):
@@ -39,7 +39,8 @@ class Enrolment:
         return self._kept() or self.enrol(link)
 
     def enrol(self, link: ControllerLink) -> str:
-        """Ask for a new credential and keep it. The token is read anew each time: it may have been replaced."""
+        """Request a new credential and store it. The token file is read each time, because it may have been
+        replaced."""
         if not self.join_token_file:
             raise NotEnrolled("this node has no valid credential and no join token is configured")
         try:
@@ -51,7 +52,7 @@ class Enrolment:
         return self._granted(answer, f"the controller did not enrol {self.node}")
 
     def renew(self, link: ControllerLink, credential: str) -> str:
-        """A new credential for an old one that still holds. Raises NotEnrolled or LinkDown."""
+        """Exchange a credential that is still valid for a new one. Raises NotEnrolled or LinkDown."""
         return self._granted(link.post("/v1/credential", b"", credential), "the credential was not renewed")
 
     def _granted(self, answer: HttpAnswer, otherwise: str) -> str:
@@ -76,7 +77,7 @@ class Enrolment:
         return secret if secret.isprintable() else ""
 
     def _keep(self, secret: str) -> None:
-        """Beside and renamed, and never readable by others, not even for a moment."""
+        """Write a temporary file and rename it. It is never readable by other users."""
         beside = self.credential_file.with_name(f".{self.credential_file.name}.{os.getpid()}")
         with suppress(OSError):
             beside.unlink()

@@ -1,8 +1,8 @@
 """Jobs that hold this node's GPUs, from the readings of the source `jobs`.
 
-Only what a scheduler or a container runtime named: a process of its own may be a daemon of the driver, and would keep
-the node busy for ever. While the suite runs, and until a reading that began after it, it is unknown: its own programs
-hold GPUs too.
+Only jobs of a scheduler or a container runtime count: any other process may be a driver daemon and would keep the node
+busy forever. While the suite runs, and until a reading that began after it, jobs are unknown, because the suite's own
+programs use GPUs too.
 """
 
 import threading
@@ -17,7 +17,8 @@ PLAIN_PROCESS = "pid-"
 
 
 class JobsHere:
-    """`receive` is called by the judging thread, `seen` by the reporter's, `testing` by the one that runs the suite."""
+    """The evaluation thread calls `receive`, the reporter's thread `seen`, and the thread that runs the suite
+    `testing`."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -30,7 +31,7 @@ class JobsHere:
         return self._seen
 
     def record(self, reading: Reading) -> bool:
-        """True when it is other jobs than before, which the controller should know at once."""
+        """True if the jobs changed; the controller should learn this at once."""
         if reading.source != JobsSource.name:
             return False
         with self._guard:

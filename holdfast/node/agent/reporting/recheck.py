@@ -1,7 +1,7 @@
 """Reads failing checks again before the result of a full test is sent.
 
-The suite reads everything afresh, the agent's own verdicts are as old as their last reading. After a repair the suite
-passes while a verdict still speaks of the time before: the controller would take the test for failed.
+The suite reads every source; the agent's own verdicts are as old as their last reading. After a repair the suite may
+pass while an old verdict still fails, and the controller would count the test as failed.
 """
 
 import threading
@@ -13,7 +13,7 @@ MOST_SECONDS = 30.0  # longer than a source's deadline, after which its silence 
 
 
 class Recheck:
-    """`take` is called by the thread of the orders, the others by the judging thread."""
+    """The order thread calls `take`, the evaluation thread the other methods."""
 
     def __init__(
         self,
@@ -21,15 +21,16 @@ class Recheck:
         read_now: Callable[[Collection[str]], set[str]],
         clock: Callable[[], float],
     ) -> None:
-        self._doubted = doubted  # the sources that failing verdicts were judged from
+        self._doubted = doubted  # the sources of failing verdicts
         self._read_now = read_now
         self._clock = clock
-        self._read_at: dict[str, float] = {}  # source -> when its last reading was made; not judged yet
+        self._read_at: dict[str, float] = {}  # source -> time of its last reading that is not evaluated yet
         self._evaluated_at: dict[str, float] = {}
         self._news = threading.Condition()
 
     def take(self, most_seconds: float = MOST_SECONDS) -> bool:
-        """Return when all that fails was read and judged again, and what changed was sent. False: given up."""
+        """Return when all failing checks were read and evaluated again and their changes were sent. False: timed
+        out."""
         if not (doubted := self._doubted()):
             return True
         asked_at = self._clock()

@@ -19,7 +19,7 @@ from holdfast.model.wire.report import MOST_PARTS, JobSeen, OrderOutcome, Report
 from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.orders.handler import Order
 from holdfast.node.agent.reporting.backoff import Backoff
-from holdfast.node.agent.reporting.bounds import chunks, loss, shortened, worded
+from holdfast.node.agent.reporting.bounds import chunks, loss, shortened, verdict_change
 from holdfast.node.agent.reporting.connection import ControllerLink, HttpAnswer, LinkDown
 from holdfast.node.agent.reporting.enrolment import Enrolment, NotEnrolled
 from holdfast.node.agent.reporting.spool import Spool, SpoolEntry
@@ -31,7 +31,7 @@ UNREPORTED = "reports"
 HEARTBEAT_SECONDS = 30.0
 DIGEST_SECONDS = 60.0
 PARTS_SECONDS = 3_600.0
-FOLLOW_UP_SECONDS = (2.0, 5.0, 10.0)  # orders come with an acknowledgement: after news, ask sooner
+FOLLOW_UP_SECONDS = (2.0, 5.0, 10.0)  # heartbeats after a change: the acknowledgement may carry orders
 MOST_REPORTS = 200  # in one request
 MOST_BYTES = 512 << 10  # in one request; a controller takes 1 MB
 TOGETHER = 100  # changes or events in one report, so that a report is never too large for a request
@@ -43,7 +43,7 @@ class Update:
     changes: Sequence[CheckChange] = ()
     events: Sequence[Event] = ()
     outcomes: Sequence[OrderOutcome] = ()
-    jobs: bool = False  # other jobs than before, or how they got on; every report says it
+    jobs: bool = False  # the jobs or their progress changed; every report contains them
 
 
 class _Acknowledged(msgspec.Struct):
@@ -53,6 +53,7 @@ class _Acknowledged(msgspec.Struct):
     renew: bool = False
     closed: str = ""
     cancel: list[int] = []
+    dropped: int = 0
     flush_seconds: float = 0.0
 
 
@@ -101,11 +102,12 @@ class Reporter:
         self._take_orders = take
 
     def on_closed(self, take: Callable[[str], None]) -> None:
-        """Reported with every answer why nothing may start here; '' if it may."""
+        """Called with every acknowledgement: why nothing may start here, or ''."""
         self._take_closed = take
 
     def on_flush(self, take: Callable[[float], None]) -> None:
-        """Reported with every answer while the node is to be released, and how long that waits for storage."""
+        """Called with every acknowledgement while the node is being released: how long the release waits for
+        storage."""
         self._take_flush = take
 
     def on_resend(self, verdicts: Callable[[], Sequence[CheckChange]]) -> None:
@@ -137,7 +139,7 @@ class Reporter:
         self._link.close()
 
     def step(self, wait: float) -> bool:
-        """Wait for news, spool what there is, send what can be sent; False when asked to stop."""
+        """Wait for changes, write them to the spool, send the spool; False when stopped."""
         going_on = self._spool_news(wait)
         now = self._clock()
         if now >= self._beats_due[0]:
@@ -167,8 +169,8 @@ class Reporter:
             self._spool_reports(waiting)
 
     def _spool_reports(self, waiting: Sequence[Update]) -> None:
-        """Everything that has come together in one report, in several where it is too much for one."""
-        changes = chunks([worded(change) for news in waiting for change in news.changes], TOGETHER)
+        """All pending changes in one report, or in several if they do not fit."""
+        changes = chunks([verdict_change(change) for news in waiting for change in news.changes], TOGETHER)
         events = chunks([shortened(event) for news in waiting for event in news.events], TOGETHER)
         outcomes = [outcome for news in waiting for outcome in news.outcomes]
         jobs = any(news.jobs for news in waiting)
@@ -184,7 +186,7 @@ class Reporter:
         events: Sequence[Event] = (),
         outcomes: Sequence[OrderOutcome] = (),
     ) -> None:
-        """One that cannot be reported is given up alone: the others are reported, each by itself."""
+        """Drop only the entry that cannot be encoded; send the others one by one."""
         try:
             report = replace(self._report(now), changes=tuple(changes), events=tuple(events), outcomes=tuple(outcomes))
             self._spool.add(report, now)
@@ -209,7 +211,7 @@ class Reporter:
         self._spool.add(replace(beat, parts=self._new_parts(now)) if digest else beat, now)
 
     def _new_parts(self, now: float) -> tuple[Part, ...]:
-        """All of them when one changed, and once an hour: a controller may have lost what we sent."""
+        """All parts when one changed, and once an hour, because a controller may have lost them."""
         parts = self._parts()[:MOST_PARTS]
         if parts == self._parts_sent and now < self._parts_due:
             return ()
@@ -217,8 +219,8 @@ class Reporter:
         return parts
 
     def _report(self, now: float) -> Report:
-        """With what is known of the jobs here. Users choose their names: what cannot be reported of them is left out,
-        and the node still reports."""
+        """Add the jobs of this node. Users choose job names: a name that cannot be encoded is left out, and the node
+        still reports."""
         self._seq += 1
         bare = Report(node=self._node, session=self._session, seq=self._seq, at=now, twin=self._twin)
         try:
@@ -253,7 +255,7 @@ class Reporter:
         elif answer.status == 401:
             self._enrol_again(answer)
         elif answer.status in BAD_REPORT and len(sent) > 1:
-            self._one_by_one = True  # one of them is at fault; the others must not wait behind it
+            self._one_by_one = True  # one report is invalid; the others must not wait for it
         elif answer.status in BAD_REPORT:
             log.error("report %d was refused and is given up: %s", sent[0].seq, answer.message)
             self._spool.give_up(sent)
@@ -261,7 +263,7 @@ class Reporter:
             self._wait(f"the controller refused our reports: {answer.message}")
 
     def _enrol_again(self, answer: HttpAnswer) -> None:
-        """Once; a credential that was never good is no reason to ask for another at once."""
+        """Once only: a credential that never worked is no reason to request another at once."""
         if self._newly_enrolled:
             self._newly_enrolled, self._credential = False, ""
             self._wait(f"the controller refuses the credential it gave us: {answer.message}")
@@ -293,6 +295,8 @@ class Reporter:
             self._take_flush(reported.flush_seconds)
         self._take_orders(reported.orders)
         self._take_cancelled(reported.cancel)
+        if reported.dropped:
+            log.warning("the controller dropped %d events or subjects that are not of this node", reported.dropped)
         if reported.resend_all:
             log.warning("the controller lacks earlier reports of ours; every verdict is reported anew")
             self.add(self._verdicts())
@@ -300,14 +304,15 @@ class Reporter:
             self._renew()
 
     def _renew(self) -> None:
-        """Before it expires. The old one still holds, so a failure is tried again with the next report."""
+        """Renew the credential before it expires. The old one is still valid, so a failed renewal is retried with the
+        next report."""
         try:
             self._credential = self._enrolment.renew(self._link, self._credential)
         except NotEnrolled as error:
             log.warning("%s", error)
 
     def _wait(self, why: str) -> None:
-        """Logged once, however often it is tried again."""
+        """Logged once, not at every retry."""
         if why != self._waits_for:
             log.warning("%s; reports wait on disk", why)
         self._waits_for = why

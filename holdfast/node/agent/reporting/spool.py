@@ -23,8 +23,8 @@ from holdfast.runtime import codec
 log = logging.getLogger("holdfast.node.agent")
 
 MOST_BYTES = 8 << 20
-MOST_UNWRITTEN = 1_000  # reports held in memory while the disk takes none
-HEARTBEAT_SECONDS = 3600.0  # older heartbeats tell no one anything
+MOST_UNWRITTEN = 1_000  # reports kept in memory while the disk cannot be written
+HEARTBEAT_SECONDS = 3600.0  # older heartbeats are useless
 NEWS_SECONDS = 7 * 86400.0
 COMPACT_BYTES = 1 << 20
 ROOM_SHARE = 0.9  # an overflow makes room for more than one report
@@ -32,7 +32,7 @@ ROOM_SHARE = 0.9  # an overflow makes room for more than one report
 
 @dataclass(slots=True)
 class Losses:
-    """What was given up, and of which time."""
+    """What was dropped, and from which time span."""
 
     heartbeats: int = 0
     reports: int = 0  # with changes, events or outcomes
@@ -48,7 +48,7 @@ class Losses:
 
 @dataclass(slots=True)
 class SpoolEntry:
-    """A report that waits. Its text lies in the file, or in memory while the disk takes none."""
+    """A waiting report. Its text is in the file, or in memory while the disk cannot be written."""
 
     session: str
     seq: int
@@ -60,7 +60,7 @@ class SpoolEntry:
 
 
 class _Header(msgspec.Struct):
-    """What is remembered beside the reports, as first line of the file."""
+    """State other than reports, in the first line of the file."""
 
     dropped: Losses
     events_until: float
@@ -74,7 +74,7 @@ def session_of(started_at: float, boot: str) -> str:
 
 
 def boot_mark(boot_id: str) -> str:
-    """A short name of a boot; '' where the node does not say which it is."""
+    """A short id of a boot; '' if it cannot be read."""
     return hashlib.sha256(boot_id.encode()).hexdigest()[:8] if boot_id else ""
 
 
@@ -88,7 +88,7 @@ def is_news(report: Report) -> bool:
 
 
 class Spool:
-    """Owned by one thread. Nothing here raises for what the disk does: `trouble` says it."""
+    """Owned by one thread. Disk errors are never raised; `trouble` has the message."""
 
     def __init__(self, path: Path, now: float, most_bytes: int = MOST_BYTES, boot: str = "") -> None:
         self._path, self._boot = path, boot
@@ -98,7 +98,7 @@ class Spool:
         self._held = 0  # bytes that still matter
         self.losses = Losses()
         # The latest events ever taken in, as a restarted agent reads old kernel lines again: by the wall clock, and by
-        # the seconds since this boot, which no one can set.
+        # the seconds since this boot, which cannot be set.
         self.events_until = self.kernel_until = 0.0
         self.skipped_lines = 0
         self.trouble = ""
@@ -120,7 +120,7 @@ class Spool:
             self._make_room()
 
     def batch(self, most_reports: int, most_bytes: int) -> list[tuple[SpoolEntry, bytes]]:
-        """The oldest reports, as they go on the wire; at least one if there is any that can be read."""
+        """The oldest reports as sent on the wire; at least one if any can be read."""
         chosen: list[tuple[SpoolEntry, bytes]] = []
         unreadable: list[SpoolEntry] = []
         size = 0
@@ -148,7 +148,7 @@ class Spool:
             self._remove({(entry.session, entry.seq) for entry in gone})
 
     def take_losses(self) -> Losses:
-        """What was lost since this was last asked; the caller makes a report of it."""
+        """What was lost since the last call; the caller reports it."""
         taken, self.losses = self.losses, Losses()
         return taken
 
@@ -212,7 +212,7 @@ class Spool:
         return body if len(body) == entry.length and body.startswith(b"{") and body.endswith(b"}") else None
 
     def _write(self) -> None:
-        """Append what is only in memory; what cannot be written waits there for the next time."""
+        """Append reports that are only in memory; those that cannot be written stay there until the next call."""
         waiting = [entry for entry in self._entries if entry.body is not None]
         lines = b"".join(b"\n" + entry.body for entry in waiting if entry.body is not None)
         try:
@@ -250,7 +250,7 @@ class Spool:
         )
 
     def _make_room(self) -> None:
-        """Heartbeats first, oldest first; then news, which `losses` tells of."""
+        """Drop the oldest heartbeats first, then other reports, which `losses` counts."""
         excess = self._held - int(ROOM_SHARE * self._most_bytes)
         gone = []
         for entry in sorted(self._entries, key=lambda entry: (entry.news, entry.at)):
@@ -263,13 +263,14 @@ class Spool:
         self._compact()
 
     def _compact(self) -> None:
-        """Write anew what still matters; rename, so that a crash leaves the one file or the other."""
+        """Rewrite the file with the remaining entries, and rename it, so that a crash leaves the old or the new
+        file."""
         parts = [msgspec.json.encode(_Header(self.losses, self.events_until, self._boot, self.kernel_until))]
         places, offset = [], len(parts[0]) + 1
         for entry in self._entries:
             body = self._body(entry)
             if body is None:
-                return  # the file is in trouble: better too long than too short
+                return  # the file cannot be rewritten: keep too much rather than too little
             parts.append(body)
             places.append(offset)
             offset += entry.length + 1

@@ -31,11 +31,11 @@ from holdfast.node.agent.reporting.reporter import Reporter
 from holdfast.node.agent.reporting.spool import Spool, boot_mark, session_of
 from holdfast.node.sources.jobs.socket import JobSocketSource
 
-SETTLED_SECONDS = 60.0  # by then a started agent has read the old kernel lines again
+SETTLED_SECONDS = 60.0  # after this time a restarted agent has read the old kernel lines
 
 
 class Reporting:
-    """Called from the judging thread, which it never holds up."""
+    """Called from the evaluation thread; never blocks it."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Reporting:
         self._reporter.stop()
 
     def record(self, reading: Reading) -> None:
-        """Keep its events until the inventory can say whose they are."""
+        """Keep events until the inventory can resolve their subject."""
         self._recheck.record(reading)
         self._events += [event for event in reading.events if not self._was_sent(event)]
         reported = reading.source == JobSocketSource.name and (reading.signals or self._kept() != self._kept_sent)
@@ -135,7 +135,7 @@ class Reporting:
         self._recheck.evaluated()
 
     def _without_jobs(self, action: OrderAction) -> OrderAction:
-        """What the suite runs on the GPUs is no job."""
+        """Programs of the suite on the GPUs are not a job."""
 
         def carry_out(order: Order, now: float) -> OrderOutcome:
             with self._jobs.testing():

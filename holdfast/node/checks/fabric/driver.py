@@ -9,7 +9,7 @@ from holdfast.node.checks.event_rows import Grade, code_and_text, node_verdict, 
 from holdfast.node.checks.fabric.rdma_ports import expected_ports
 
 _KINDS = ("mlx5", "nic")  # NVIDIA's adapters, and those of other makes
-_OF_A_CABLE = ("module_unplugged", "module_error")  # of no interest where no cable is meant to be
+_OF_A_CABLE = ("module_unplugged", "module_error")  # ignored for ports that have no cable by design
 _ONLY_EVIDENCE = ("access_register_failed", "insufficient_power", "completion_error")  # a sound adapter says so too
 
 
@@ -35,7 +35,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _adapters_with_expected_ports(window: Window) -> set[str]:
-    """By PCI address, as the driver names them: it also tells of the empty cage of a port that no one uses."""
+    """By PCI address, as in the driver's messages. The driver also reports empty cages of unused ports."""
     ports = expected_ports(window)
     reported = {str(window.value(port, "port_pci_address") or "") for port in ports}
     known = {address for address, subject in window.inventory.by_device.items() if subject in ports}

@@ -17,6 +17,11 @@ _SECOND, _MINUTE, _HOUR = 1.0, 60.0, 3600.0
 _LEAST_HISTORY_SECONDS = 60.0
 _READABLE = "port_counters_readable"
 _LINK_DOWNED = "port_link_downed_total"
+CABLE = "clean or replace cable and transceiver; compare the counters of the switch port at the other end of the cable"
+FLOW = "check PFC and ECN on this port and on its switch port: packets are lost on the way"
+MTU = "compare the MTU of this port with that of the other hosts and of its switch port"
+PEERS = "check whether the other end was up when its connections gave up, then the path to it"
+SLOT = "reseat the adapter: the PCIe link under it has errors"
 
 
 class _Rule(NamedTuple):
@@ -24,6 +29,7 @@ class _Rule(NamedTuple):
     limit: str
     unit: float  # seconds the limit is counted over
     physical: bool  # a fault of this link itself, so that a flood of it fails the port
+    remedy: str = CABLE
 
 
 _RULES = (
@@ -31,38 +37,38 @@ _RULES = (
     _Rule("port_link_error_recovery_total", "link_error_recovery_per_minute", _MINUTE, True),
     _Rule("port_rcv_errors_total", "rcv_errors_per_second", _SECOND, True),
     _Rule("port_local_link_integrity_errors_total", "local_link_integrity_errors_per_hour", _HOUR, False),
-    _Rule("port_excessive_buffer_overrun_errors_total", "excessive_buffer_overrun_errors_per_hour", _HOUR, False),
-    _Rule("port_xmit_discards_total", "xmit_discards_per_second", _SECOND, False),
-    _Rule("port_hw_rnr_nak_retry_err_total", "rnr_nak_retry_err_per_hour", _HOUR, False),
-    _Rule("port_hw_local_ack_timeout_err_total", "local_ack_timeout_err_per_second", _SECOND, False),
-    _Rule("port_hw_roce_slow_restart_total", "roce_slow_restart_per_second", _SECOND, False),
+    _Rule("port_excessive_buffer_overrun_errors_total", "excessive_buffer_overrun_errors_per_hour", _HOUR, False, FLOW),
+    _Rule("port_xmit_discards_total", "xmit_discards_per_second", _SECOND, False, FLOW),
+    _Rule("port_hw_rnr_nak_retry_err_total", "rnr_nak_retry_err_per_hour", _HOUR, False, PEERS),
+    _Rule("port_hw_local_ack_timeout_err_total", "local_ack_timeout_err_per_second", _SECOND, False, PEERS),
+    _Rule("port_hw_roce_slow_restart_total", "roce_slow_restart_per_second", _SECOND, False, FLOW),
     _Rule("port_hw_rx_icrc_encapsulated_total", "rx_icrc_encapsulated_per_hour", _HOUR, False),
-    _Rule("port_hw_roce_adp_retrans_to_total", "retransmission_timeouts_per_second", _SECOND, False),
-    _Rule("port_hw_req_transport_retries_exceeded_total", "retries_exceeded_per_hour", _HOUR, False),
+    _Rule("port_hw_roce_adp_retrans_to_total", "retransmission_timeouts_per_second", _SECOND, False, FLOW),
+    _Rule("port_hw_req_transport_retries_exceeded_total", "retries_exceeded_per_hour", _HOUR, False, PEERS),
     _Rule("port_net_rx_crc_errors_total", "rx_crc_errors_per_hour", _HOUR, True),
     # what the driver of an Ethernet adapter counts (ethtool)
     _Rule("port_phy_errors_total", "symbol_error_per_hour", _HOUR, True),
     _Rule("port_fec_uncorrectable_total", "symbol_error_per_hour", _HOUR, True),
-    _Rule("port_phy_discards_total", "roce_discards_per_second", _SECOND, False),
-    _Rule("port_pause_storms_total", "pause_storms_per_hour", _HOUR, False),
-    _Rule("port_pcie_signal_errors_total", "pcie_signal_errors_per_hour", _HOUR, False),
+    _Rule("port_phy_discards_total", "roce_discards_per_second", _SECOND, False, FLOW),
+    _Rule("port_pause_storms_total", "pause_storms_per_hour", _HOUR, False, FLOW),
+    _Rule("port_pcie_signal_errors_total", "pcie_signal_errors_per_hour", _HOUR, False, SLOT),
     # Broadcom (bnxt_re)
-    _Rule("port_hw_rx_roce_discards_total", "roce_discards_per_second", _SECOND, False),
-    _Rule("port_hw_tx_roce_discards_total", "roce_discards_per_second", _SECOND, False),
+    _Rule("port_hw_rx_roce_discards_total", "roce_discards_per_second", _SECOND, False, FLOW),
+    _Rule("port_hw_tx_roce_discards_total", "roce_discards_per_second", _SECOND, False, FLOW),
     _Rule("port_hw_rx_roce_errors_total", "roce_errors_per_second", _SECOND, True),
     _Rule("port_hw_tx_roce_errors_total", "roce_errors_per_second", _SECOND, True),
-    _Rule("port_hw_max_retry_exceeded_total", "retries_exceeded_per_hour", _HOUR, False),
-    _Rule("port_hw_to_retransmits_total", "retransmission_timeouts_per_second", _SECOND, False),
-    _Rule("port_hw_unrecoverable_err_total", "retries_exceeded_per_hour", _HOUR, False),
+    _Rule("port_hw_max_retry_exceeded_total", "retries_exceeded_per_hour", _HOUR, False, PEERS),
+    _Rule("port_hw_to_retransmits_total", "retransmission_timeouts_per_second", _SECOND, False, FLOW),
+    _Rule("port_hw_unrecoverable_err_total", "retries_exceeded_per_hour", _HOUR, False, PEERS),
     # AMD Pensando (ionic)
-    _Rule("port_hw_tx_rdma_retx_pkts_total", "retransmitted_packets_per_second", _SECOND, False),
-    _Rule("port_hw_req_tx_retry_excd_err_total", "retries_exceeded_per_hour", _HOUR, False),
-    _Rule("port_hw_rx_rdma_mtu_discard_pkts_total", "mtu_discards_per_hour", _HOUR, False),
+    _Rule("port_hw_tx_rdma_retx_pkts_total", "retransmitted_packets_per_second", _SECOND, False, FLOW),
+    _Rule("port_hw_req_tx_retry_excd_err_total", "retries_exceeded_per_hour", _HOUR, False, PEERS),
+    _Rule("port_hw_rx_rdma_mtu_discard_pkts_total", "mtu_discards_per_hour", _HOUR, False, MTU),
     # AWS (efa)
-    _Rule("port_hw_rx_drops_total", "roce_discards_per_second", _SECOND, False),
-    _Rule("port_hw_retrans_pkts_total", "retransmitted_packets_per_second", _SECOND, False),
-    _Rule("port_hw_retrans_timeout_events_total", "retransmission_timeouts_per_second", _SECOND, False),
-    _Rule("port_hw_impaired_remote_conn_events_total", "impaired_connections_per_hour", _HOUR, False),
+    _Rule("port_hw_rx_drops_total", "roce_discards_per_second", _SECOND, False, FLOW),
+    _Rule("port_hw_retrans_pkts_total", "retransmitted_packets_per_second", _SECOND, False, FLOW),
+    _Rule("port_hw_retrans_timeout_events_total", "retransmission_timeouts_per_second", _SECOND, False, FLOW),
+    _Rule("port_hw_impaired_remote_conn_events_total", "impaired_connections_per_hour", _HOUR, False, PEERS),
 )
 _REPORTED = (  # reported, and never a fault by themselves
     ("port_hw_out_of_sequence_total", "adaptive routing reorders too"),
@@ -81,13 +87,13 @@ _REPORTED = (  # reported, and never a fault by themselves
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    rows, evidence = [], []
+    rows, evidence, remedies = [], [], {}
     for port in expected_ports(window):
         seen = {rule: window.runs(port, rule.signal) for rule in _RULES if window.value(port, rule.signal) is not None}
         if not seen:
             rows.append(Row(port, Health.UNKNOWN, reason=_why_blind(window, port)))
             continue
-        row = _judge_port(window, port, seen, limits)
+        row, remedies[port] = _judge_port(window, port, seen, limits)
         young = max(map(single_reading.seconds_seen, seen.values())) < _LEAST_HISTORY_SECONDS
         rows.append(single_reading.not_judged(row) if young else row)
         full = _saturated(window, port)
@@ -95,11 +101,22 @@ def judge(window: Window, limits: Limits) -> Verdict:
         if full and rows[-1].health is Health.PASS:
             rows[-1] = replace(rows[-1], reason="; ".join(full))
         evidence += _reordering(window, port)
-    return Verdict(rows=tuple(rows), evidence=single_reading.evidence_of_one_reading(rows) + tuple(evidence))
+    return Verdict(
+        rows=tuple(rows),
+        evidence=single_reading.evidence_of_one_reading(rows) + tuple(evidence),
+        remedy=_remedy_of_the_worst(rows, remedies),
+    )
 
 
-def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]], limits: Limits) -> Row:
-    found = Row(port, Health.PASS)
+def _remedy_of_the_worst(rows: list[Row], remedies: dict[Subject, str]) -> str:
+    bad = [row for row in rows if row.health in (Health.FAIL, Health.DEGRADED)]
+    gravest = worst(row.health for row in bad)
+    return next((remedies[row.subject] for row in bad if row.health is gravest), "")
+
+
+def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]], limits: Limits) -> tuple[Row, str]:
+    """The row of a port, and what to do about its gravest counter."""
+    found, remedy = Row(port, Health.PASS), ""
     for rule, runs in seen.items():
         limit = limits[rule.limit]
         rate = increase(runs) * rule.unit / window.span  # over the whole span: a short burst is not extrapolated
@@ -110,12 +127,12 @@ def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]],
         per = {_SECOND: "a second", _MINUTE: "a minute", _HOUR: "an hour"}[rule.unit]
         reason = f"{_plain(rule.signal)} grew by {rate:.3g} {per}, limit {limit:g}"
         if worst((health, found.health)) is health and found.health is not health:
-            found = Row(port, health, round(rate, 3), limit, reason)
-    return found
+            found, remedy = Row(port, health, round(rate, 3), limit, reason), rule.remedy
+    return found, remedy
 
 
 def _saturated(window: Window, port: Subject) -> list[str]:
-    """Counters that reached their largest value and hide whatever happens now."""
+    """Counters that reached their maximum and no longer show new errors."""
     found = {name: window.number(port, name) for name in (_LINK_DOWNED, *(rule.signal for rule in _RULES))}
     return [
         f"{_plain(name)} stands at {value:.0f}, its maximum: it stops counting until it is cleared (perfquery -R)"
@@ -125,7 +142,7 @@ def _saturated(window: Window, port: Subject) -> list[str]:
 
 
 def _reordering(window: Window, port: Subject) -> list[str]:
-    """Reordering, congestion and what the other end did: reported with what it means."""
+    """Reordering, congestion and errors of the other end: reported with their meaning."""
     grown = ((name, increase(window.runs(port, name)), meaning) for name, meaning in _REPORTED)
     return [
         f"{local_name(port)}: {_plain(name)} grew by {count:.0f} in {window.span / _MINUTE:.0f} min: {meaning}"
@@ -139,7 +156,7 @@ def _plain(signal: str) -> str:
 
 
 def _why_blind(window: Window, port: Subject) -> str:
-    """Why a port has no counter to judge, in the words of whoever looked."""
+    """Why a port has no counters, as the source reported it."""
     if missing := why_not_seen(window, port):
         return missing
     if window.value(port, _READABLE) is None:
@@ -157,7 +174,7 @@ CHECK = Check(
     reads=(_READABLE,),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="clean or replace cable and transceiver; compare the counters of the switch port at the other end",
+    remedy=CABLE,
     owner="network",
     span=900.0,
     limits={

@@ -16,6 +16,8 @@ from holdfast.node.checks.fabric.port_users import Deadline, deadline, rdma_jobs
 from holdfast.node.checks.fabric.rdma_ports import expected_ports, for_seconds, why_not_seen
 
 _ONE_READING = "one reading: outages before it are not judged"
+CABLE = "check cable, transceiver and switch port"
+MISSING = "check the PCI bus and its driver; reboot the node, and if the device stays away, reseat the adapter"
 _WINDOWS = (("10m", "10 min"), ("1h", "1 h"), ("24h", "24 h"))
 
 
@@ -44,11 +46,11 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if not rows and not expected_ports(window) and (idle := window.values("port_up")):
         why = f"none of {len(idle)} ports was ever up: list those that should be in the manifest"
         rows.append(Row(window.node, Health.UNKNOWN, reason=why))
-    return Verdict(rows=tuple(rows), evidence=_evidence(window), remedy=_remedy(sorted(lost)) if lost else "")
+    return Verdict(rows=tuple(rows), evidence=_evidence(window), remedy=_remedy(window, rows, sorted(lost)))
 
 
 def _outages(window: Window, port: Subject, up: float) -> list[_Outage]:
-    """Those that a job may still wait for: the longest, the last, and the one that goes on, which is reported first."""
+    """Outages that may still affect a job: the ongoing one first, then the last and the longest."""
     found = []
     for which in ("longest", "last"):
         seconds = window.number(port, f"port_{which}_outage_seconds") or 0.0
@@ -71,8 +73,8 @@ def _judge_outage(window: Window, port: Subject, outage: _Outage, whose: Deadlin
 
 
 def _blame(outage: _Outage) -> Health:
-    """A user may set a timeout of microseconds. Then the job lost its connections, but a node fails only for an outage
-    that a job with NCCL's own settings would not survive."""
+    """A user may set a timeout of microseconds. The job then lost its connections, but the node fails only for an
+    outage that exceeds NCCL's default settings."""
     return Health.FAIL if outage.seconds >= nccl.transport_timeout().seconds else Health.DEGRADED
 
 
@@ -101,7 +103,7 @@ def _seen_once(window: Window, port: Subject) -> bool:
 
 
 def _how(window: Window, port: Subject) -> str:
-    """What is known of the way it is down, to begin a sentence with."""
+    """How the port is down, as the start of a sentence."""
     state = window.number(port, "port_state")
     if state is None:
         return f"{window.why_absent(port, 'port_state')}; "
@@ -112,7 +114,7 @@ def _how(window: Window, port: Subject) -> str:
 
 
 def _beyond(whose: Deadline, outage: _Outage) -> str:
-    """The sentence about an outage that outlasted the transport. Presumed is not confirmed."""
+    """The sentence about an outage longer than the transport timeout. The loss is presumed, not confirmed."""
     longer = f"longer than the {for_seconds(whose.seconds)} transport timeout {whose.whose}"
     if not whose.jobs:
         return f"{longer}: any connection over it is presumed lost; {whose.using}"
@@ -166,10 +168,15 @@ def _evidence(window: Window) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _remedy(jobs: list[str]) -> str:
+def _remedy(window: Window, rows: list[Row], jobs: list[str]) -> str:
+    """The jobs that lost their connections first, then the part."""
+    bad = [row.subject for row in rows if row.health in (Health.FAIL, Health.DEGRADED)]
+    gone = bool(bad) and all(window.value(port, "port_state") is None for port in bad)
+    if not jobs:
+        return MISSING if gone else ""
     return (
         f"check whether job {', '.join(jobs)} still makes progress; if it stopped, restart it now from its last "
-        "checkpoint instead of waiting for the watchdog; then check cable, transceiver and switch port"
+        f"checkpoint instead of waiting for the watchdog; then {MISSING if gone else CABLE}"
     )
 
 
@@ -181,7 +188,7 @@ CHECK = Check(
     reads=("port_up", "port_outage_seconds", "port_down_seconds_10m"),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="check cable, transceiver and switch port; compare with the other ports of the same switch",
+    remedy=f"{CABLE}; compare with the other ports of the same switch",
     owner="network",
     limits={
         "degraded_seconds_10m": 7.5,

@@ -32,7 +32,7 @@ def _judge_port(window: Window, port: Subject, rate: float, rates: dict[Subject,
 
 
 def _expected(window: Window, port: Subject, rates: dict[Subject, float]) -> tuple[float, str]:
-    """The manifest's word, else the fastest port of the same make on this node."""
+    """From the manifest, else the fastest port of the same make on this node."""
     reported = window.inventory.expect.get(port, {}).get(_RATE)
     if isinstance(reported, int | float):
         return float(reported), "the manifest says"

@@ -22,12 +22,12 @@ class PortUser:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """When the connections over a port are presumed lost, and who says so."""
+    """When the connections over a port are presumed lost, and the source of that limit."""
 
     seconds: float
     whose: str
-    jobs: tuple[PortUser, ...] = ()  # those that had connections, the most impatient first
-    known: bool = True  # whether anybody can tell which jobs there are
+    jobs: tuple[PortUser, ...] = ()  # jobs that had connections, the shortest timeout first
+    known: bool = True  # whether the jobs on the node are known
 
     @property
     def limit(self) -> float | None:
@@ -35,14 +35,14 @@ class Deadline:
 
     @property
     def using(self) -> str:
-        """What is known of the jobs on the port, to end a sentence with."""
+        """The jobs on the port, as the end of a sentence."""
         if self.jobs:
             return ""
         return "no job was using it" if self.known else "whether a job was using it is not known"
 
 
 def rdma_jobs(window: Window) -> list[PortUser]:
-    """Every job on the node, but for those that set NCCL to leave RDMA alone."""
+    """Every job on the node except those that set NCCL not to use RDMA."""
     return [job for subject in window.values("job_processes") if (job := rdma_job(window, subject))]
 
 
@@ -62,7 +62,7 @@ def rdma_job(window: Window, subject: Subject) -> PortUser | None:
 
 
 def deadline(window: Window, port: Subject, jobs: Sequence[PortUser], went_down: float) -> Deadline:
-    """The shortest one of the jobs that ran when the port went down: who came later lost nothing."""
+    """The shortest timeout of the jobs that ran when the port went down. Later jobs lost nothing."""
     device, number = device_and_number(port)
     users = [job for job in jobs if job.started <= went_down and may_use_port(job.hca, device, number)]
     users.sort(key=lambda job: job.timeout.seconds)

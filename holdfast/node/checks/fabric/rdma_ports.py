@@ -6,7 +6,7 @@ from holdfast.model.window import Window
 
 
 def expected_ports(window: Window) -> list[Subject]:
-    """Ports that should be up: seen up before, beside peers that are up, or in the manifest."""
+    """Ports that should be up: seen up before, with peers that are up, or in the manifest."""
     ports = window.values("port_expected")
     reported = {port for port, expected in ports.items() if expected or port in window.inventory.subjects}
     listed = {subject for subject in window.inventory.subjects if kind(subject) == "nic"}

@@ -1,6 +1,7 @@
 """Does a busy GPU run at its clocks? Low clocks that the driver explains are gpu.throttle's or the power cap's."""
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -63,8 +64,9 @@ CHECK = Check(
     reads=(SM,),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="clear clock settings (nvidia-smi -rgc, -rac); if clocks stay low, reset the GPU when the job has ended",
+    remedy="clear clock settings (nvidia-smi -rgc, -rac); if they stay low: when the job has ended, reset the GPU",
     owner="platform",
+    repair=Verb.RESET_GPU,
     span=600.0,
     limits={"sm_ratio": 0.6, "memory_ratio": 0.9, "busy_ratio": 0.9, "settle_seconds": 120.0},
 )

@@ -1,6 +1,7 @@
 """dcgm.diag: the vendor's own diagnostic. A skipped test established nothing and is no pass."""
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -43,7 +44,7 @@ def _judge_subject(window: Window, subject: Subject, limits: Limits) -> Row:
 
 
 def _untested(window: Window, tested: set[Subject]) -> list[Row]:
-    """GPUs without a result. DCGM 2 and 3 may speak of all GPUs at once: then the node's word is theirs."""
+    """GPUs without a result. DCGM 2 and 3 may report all GPUs at once; the node's result then counts for each."""
     gpus = [gpu for gpu in window.inventory.expected("gpu") if gpu not in tested]
     if tested == {window.node}:
         return [Row(gpu, Health.PASS, window.number(window.node, _PASSED)) for gpu in gpus]
@@ -60,5 +61,6 @@ CHECK = Check(
     failure_class=FailureClass.CRASH,
     remedy="follow the text that DCGM gives for the failed test; reset the GPU and run it again before an RMA",
     owner="hardware",
+    repair=Verb.RESET_GPU,
     limits={"max_skipped_tests": 0.0},
 )

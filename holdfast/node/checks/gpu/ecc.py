@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window, increase
@@ -13,8 +14,9 @@ MODE = "gpu_ecc_mode"
 UNCORRECTED = "gpu_ecc_volatile_uncorrected"
 CORRECTED = "gpu_ecc_volatile_corrected"
 AGGREGATE = "gpu_ecc_aggregate_uncorrected"
-RESET = "drain, reset the GPU and run the full test; replace it if the errors come back"
-REPLACE = "drain and replace the GPU: its SRAM error threshold for replacement is exceeded"
+RESET = "drain the node, reset the GPU and run the full test; replace it if the errors come back"
+REPLACE = "drain the node and replace the GPU: its SRAM error threshold for replacement is exceeded"
+WORN = "when its work has ended, reset the GPU and run the memory test; replace it if the errors come back"
 SWITCH_ON = "switch ECC on (nvidia-smi -e 1) and reset the GPU"
 
 
@@ -51,7 +53,7 @@ def _sram(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     limit = limits["sram_lifetime_errors"]
     if exceeded:
         text = f"SRAM error threshold exceeded ({life:.0f} uncorrected SRAM errors over its lifetime)"
-        return GpuFinding(Row(gpu, Health.FAIL, life, limit, text), REPLACE)
+        return GpuFinding(Row(gpu, Health.FAIL, life, limit, text), REPLACE, repair=Verb.INSPECT)
     if exceeded is None and life >= limit:
         text = f"{life:.0f} uncorrected SRAM errors over its lifetime"
         return GpuFinding(Row(gpu, Health.DEGRADED, life, limit, text), RESET)
@@ -59,23 +61,24 @@ def _sram(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
 
 
 def _corrected(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
+    """No data was lost: the memory wears out."""
     for place, words in (("sram", "SRAM"), ("dram", "DRAM")):
         count = window.number(gpu, f"{CORRECTED}_{place}_total") or 0.0
         limit = limits[f"{place}_corrected_errors"]
         if count > limit:
             text = f"{count:.0f} corrected {words} errors since the driver was loaded"
-            return GpuFinding(Row(gpu, Health.DEGRADED, count, limit, text), RESET)
+            return GpuFinding(Row(gpu, Health.DEGRADED, count, limit, text), WORN, FailureClass.SLOWDOWN)
     grown = increase(window.runs(gpu, f"{CORRECTED}_total"))
     rate = grown / (window.span / 60.0)
     limit = limits["corrected_per_minute"]
     if rate > limit:
         text = f"{rate:.0f} corrected memory errors a minute over the last {window.span / 60:.0f} minutes"
-        return GpuFinding(Row(gpu, Health.DEGRADED, rate, limit, text), RESET)
+        return GpuFinding(Row(gpu, Health.DEGRADED, rate, limit, text), WORN, FailureClass.SLOWDOWN)
     return None
 
 
 def _count(window: Window, gpu: Subject, name: str) -> float | None:
-    """Total or sum of the parts, whichever tells of more: not every GPU counts both ways."""
+    """The larger of the total and the sum of the parts: not every GPU provides both."""
     parts = [window.number(gpu, f"{name}_{place}_total") for place in ("sram", "dram")]
     summed = sum(part for part in parts if part is not None)
     total = window.number(gpu, f"{name}_total")
@@ -105,6 +108,7 @@ CHECK = Check(
     failure_class=FailureClass.CORRUPTION,
     remedy=RESET,
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=600.0,
     limits={
         "uncorrected_errors": 0.0,

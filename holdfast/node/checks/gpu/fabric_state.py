@@ -4,6 +4,7 @@ from collections import Counter
 
 from holdfast.catalog.gpus import is_virtual, lacking
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -36,12 +37,22 @@ _CONFIGURATION = {
 }
 
 
+RACK = "check the NVLink switch trays and IMEX, then reset the GPUs; reboot the node if that does not help"
+
+
 def judge(window: Window, limits: Limits) -> Verdict:
     everyone = gpus(window, STATE)
     common = _common_partition(window, everyone)
     findings = [_judge_gpu(window, gpu, limits) for gpu in everyone]
     joined = [_in_partition(window, gpu, common, finding) for gpu, finding in zip(everyone, findings, strict=True)]
+    joined = [_with_remedy(window, finding) for finding in joined]
     return conclude(joined, (f"NVLink cluster {common[0]}, clique {common[1]:.0f}",) if common else ())
+
+
+def _with_remedy(window: Window, finding: GpuFinding | None) -> GpuFinding | None:
+    """The nodes of a rack have no fabric manager of their own."""
+    model = model_of(window, finding.row.subject) if finding else None
+    return finding._replace(remedy=RACK) if finding and model and model.spans_trays else finding
 
 
 def _partition(window: Window, gpu: Subject) -> tuple[str, float] | None:
@@ -131,8 +142,9 @@ CHECK = Check(
     reads=(STATE,),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="check nvidia-fabricmanager (or the NVLink switch trays), then reset the GPUs; reboot if that does not help",
+    remedy="check nvidia-fabricmanager and its log, then reset the GPUs; reboot the node if that does not help",
     owner="platform",
+    repair=Verb.RESET_GPU,
     span=600.0,
     limits={"joining_seconds": 300.0},
 )

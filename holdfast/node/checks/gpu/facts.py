@@ -25,15 +25,16 @@ CLOCK_EVENTS = {
 
 
 class GpuFinding(NamedTuple):
-    """A row, and what to do about it where that differs from the check's own answer."""
+    """A row, with a remedy if it differs from the check's default."""
 
     row: Row
     remedy: str = ""
     failure_class: FailureClass | None = None
+    repair: str = ""  # the first repair step that can help
 
 
 def conclude(findings: Iterable[GpuFinding | None], evidence: Iterable[str] = ()) -> Verdict:
-    """Rows of all; remedy and class of the worst. None stands for a GPU that could not be seen."""
+    """All rows; remedy, class and repair step of the worst. None stands for a GPU that could not be read."""
     found = [finding for finding in findings if finding is not None]
     bad = [finding for finding in found if finding.row.health in (Health.FAIL, Health.DEGRADED)]
     worst_health = worst(finding.row.health for finding in bad)
@@ -42,12 +43,13 @@ def conclude(findings: Iterable[GpuFinding | None], evidence: Iterable[str] = ()
         rows=tuple(finding.row for finding in found),
         remedy=leading.remedy if leading else "",
         failure_class=leading.failure_class if leading else None,
+        repair=leading.repair if leading else "",
         evidence=tuple(evidence),
     )
 
 
 def gpus(window: Window, name: str) -> tuple[Subject, ...]:
-    """The GPUs that should be there, or without any such knowledge those that have this signal."""
+    """The expected GPUs, or if none are known, those that have this signal."""
     return window.inventory.expected("gpu") or tuple(window.values(name))
 
 
@@ -57,13 +59,13 @@ def model_of(window: Window, gpu: Subject) -> GpuModel | None:
 
 
 def unknown(window: Window, gpu: Subject, *names: str) -> GpuFinding:
-    """None of these signals is there, and the question needs one of them."""
+    """Whether all of these signals are missing, although the check needs one of them."""
     reasons = dict.fromkeys(window.why_absent(gpu, name) for name in names)
     return GpuFinding(Row(gpu, Health.UNKNOWN, reason="; ".join(reasons)))
 
 
 def expected_number(window: Window, gpu: Subject, name: str) -> float | None:
-    """What the node's manifest says this should read."""
+    """The value in the node's manifest."""
     value = window.inventory.expect.get(gpu, {}).get(name)
     return float(value) if isinstance(value, int | float) else None
 
@@ -75,8 +77,8 @@ def numbers(runs: Sequence[Run], since: float, until: float) -> list[tuple[float
 
 
 def average(window: Window, gpu: Subject, name: str, seconds: float, ago: float = 0.0) -> float | None:
-    """The mean over time of a signal that is fresh; a single sample is its own mean, as is one from a source that is
-    read more seldom than this."""
+    """The mean over time of a signal that is fresh; a single sample is its own mean, also if its source is read less
+    often than this."""
     if (latest := window.number(gpu, name)) is None:
         return None
     weighed = numbers(window.runs(gpu, name), window.now - ago - seconds, window.now - ago)

@@ -59,7 +59,7 @@ def _fallen(subject: Subject, event: Event) -> Row:
 
 
 def _missing(window: Window, gpu: Subject, everyone: tuple[Subject, ...]) -> GpuFinding | None:
-    """A GPU of the manifest that the driver does not number so: renumbered, or really not there."""
+    """A GPU of the manifest without this number in the driver: renumbered, or missing."""
     address = window.inventory.expect.get(gpu, {}).get(ADDRESS)
     listed = _listed(window, everyone)
     if not address or not listed:
@@ -74,7 +74,7 @@ def _missing(window: Window, gpu: Subject, everyone: tuple[Subject, ...]) -> Gpu
 def _only_on_the_bus(window: Window, everyone: tuple[Subject, ...]) -> Iterator[GpuFinding]:
     silent = [gpu for gpu in everyone if window.number(gpu, "gpu_responding") == 0.0]
     if any(window.value(gpu, ADDRESS) is None for gpu in silent):
-        return  # the driver lists it, and it does not even say where it is: gpu.responding tells
+        return  # the driver lists it without an address: gpu.responding reports it
     listed = _listed(window, everyone)
     excluded = str(window.value(window.node, "gpu_excluded") or "").split(",")
     for device in window.inventory.expected("pci") if listed else ():

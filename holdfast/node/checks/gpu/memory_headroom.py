@@ -1,6 +1,7 @@
 """Is all of a GPU's memory there and free before work starts?"""
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -43,6 +44,7 @@ CHECK = Check(
     failure_class=FailureClass.CRASH,
     remedy="reset the GPU; if memory stays missing, replace it",
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=60.0,
     limits={"total_ratio": 0.95, "left_over_gibibytes": 2.0},
 )

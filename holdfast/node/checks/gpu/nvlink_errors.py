@@ -1,8 +1,9 @@
-"""Do NVLink links have to retrain or to repeat? They still carry data then, but not for long or not fast."""
+"""Do NVLink links retrain or replay? They still carry data, but slower, and may soon fail."""
 
 import itertools
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window, increase
@@ -14,12 +15,25 @@ from holdfast.node.checks.gpu.nvlink_lanes import unreported
 RECOVERY = "gpu_nvlink_recovery_errors_total"
 CRC = "gpu_nvlink_crc_errors_total"
 REPLAY = "gpu_nvlink_replay_errors_total"
+DRAIN, LATER = "drain the node and ", "when the job has ended, "
+BOARD = "reset all GPUs together; if errors return, inspect baseboard, bridge and switch"
+RACK = "reset its GPUs; if errors return, check the NVLink switch trays and the cable cartridge"
 SOURCE_SECONDS = 60.0  # how often the counters are read: a jump after a quiet hour happened within this time
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
     findings = [_judge_gpu(window, gpu, limits) for gpu in gpus(window, "gpu_nvlink_active_lanes")]
+    findings = [_with_remedy(window, finding) for finding in findings]
     return conclude(findings, single_reading.evidence_of_one_reading(finding.row for finding in findings if finding))
+
+
+def _with_remedy(window: Window, finding: GpuFinding | None) -> GpuFinding | None:
+    """Links that fail now do not wait for the job to end, and the links of a rack go through its switch trays."""
+    if finding is None or finding.row.health not in (Health.FAIL, Health.DEGRADED):
+        return finding
+    model = model_of(window, finding.row.subject)
+    work = DRAIN if finding.row.health is Health.FAIL else LATER
+    return finding._replace(remedy=work + (RACK if model and model.spans_trays else BOARD))
 
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
@@ -79,8 +93,9 @@ CHECK = Check(
     reads=("gpu_nvlink_active_lanes",),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="re-test when the job ends: reset the tray's GPUs; if errors return, inspect baseboard, bridge and switch",
+    remedy=LATER + BOARD,
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=600.0,
     limits={
         "recoveries": 0.0,

@@ -1,7 +1,8 @@
-"""Are all NVLink lanes of a GPU up? One lane less and every collective runs at its pace."""
+"""Are all NVLink lanes of a GPU up? One missing lane slows every collective."""
 
 from holdfast.catalog.gpus import GpuModel, lacking
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -9,6 +10,7 @@ from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.gpu.facts import GpuFinding, conclude, expected_number, gpus, model_of
 
 ACTIVE = "gpu_nvlink_active_lanes"
+RACK = "drain the node and reset its GPUs; if a lane stays down, check the NVLink switch trays and the cable cartridge"
 POWER_CYCLE = "drain the node and power-cycle the board; if the C2C link stays down, replace it"
 
 
@@ -21,7 +23,7 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
         count = window.number(gpu, "gpu_c2c_links") or 0.0
         up = count - (str(down).count(",") + 1)
         text = f"{up:.0f} of {count:.0f} C2C links to the CPU are up; down: {down}"
-        return GpuFinding(Row(gpu, Health.FAIL, up, count, text), POWER_CYCLE)
+        return GpuFinding(Row(gpu, Health.FAIL, up, count, text), POWER_CYCLE, repair=Verb.REBOOT)
     model, active = model_of(window, gpu), window.number(gpu, ACTIVE)
     if model and (why := lacking(model, "nvlink")):
         return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=why))
@@ -42,12 +44,12 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
         down = window.value(gpu, "gpu_nvlink_down_links")
         links = model.link_name if model else "NVLink lanes"
         text = f"{active:.0f} of {lanes:.0f} {links} are up" + (f"; down: {down}" if down else "")
-        return GpuFinding(Row(gpu, Health.FAIL, active, lanes, text))
+        return GpuFinding(Row(gpu, Health.FAIL, active, lanes, text), RACK if model and model.spans_trays else "")
     return GpuFinding(Row(gpu, Health.PASS, active, lanes))
 
 
 def unreported(window: Window, gpu: Subject, model: GpuModel | None) -> GpuFinding | None:
-    """An AMD GPU whose driver does not report its links, as before gpu_metrics 1.7; they cannot be asked about."""
+    """An AMD GPU whose driver does not report its links, as before gpu_metrics 1.7."""
     if model is None or model.vendor != "AMD" or not _silent(window, gpu):
         return None
     text = "this amdgpu driver does not report the state of XGMI links (gpu_metrics 1.7 and later do)"
@@ -55,7 +57,7 @@ def unreported(window: Window, gpu: Subject, model: GpuModel | None) -> GpuFindi
 
 
 def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None:
-    """How many there should be. With bridges it is what the manifest says, or what the best sibling has."""
+    """The expected number of lanes. With bridges: from the manifest, or the most that a sibling has."""
     if (reported := expected_number(window, gpu, ACTIVE)) is not None:
         return reported
     if model is None:
@@ -66,7 +68,7 @@ def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None
 
 
 def _split(window: Window, gpu: Subject, model: GpuModel | None, active: float | None) -> GpuFinding | None:
-    """Programs on parts of a GPU cannot use NVLink, so lanes that are off then, or not reported of, are not missed."""
+    """Programs on MIG instances cannot use NVLink, so lanes that are off or not reported do not count as missing."""
     if active is None and _silent(window, gpu):
         text = "split by MIG: the driver does not report its NVLink lanes, and no program can use them"
     elif active == 0 and model and model.nvlink_off_under_mig:
@@ -85,7 +87,7 @@ def _without_lanes(window: Window, gpu: Subject, model: GpuModel | None) -> GpuF
 
 
 def _silent(window: Window, gpu: Subject) -> bool:
-    """The GPU answers, and what it says of NVLink is that it has none to speak of."""
+    """The GPU answers and reports no NVLink."""
     return window.number(gpu, "gpu_lost") == 0.0 and window.why_absent(gpu, ACTIVE).startswith("not supported")
 
 
@@ -104,7 +106,8 @@ CHECK = Check(
     reads=(ACTIVE,),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="drain, reset the GPUs of this tray together; if the lane stays down, inspect baseboard, bridge and switch",
+    remedy="drain the node and reset all GPUs together; if a link stays down, inspect baseboard, bridge and switch",
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=300.0,
 )

@@ -9,7 +9,7 @@ ADDRESS = "gpu_pci_address"
 
 
 def subject_of(window: Window, event: Event) -> Subject:
-    """The GPU that an event is about; the PCI device where no one knows it; the node where no device is named."""
+    """The GPU of an event; the PCI device if its GPU is not known; the node if no device is named."""
     if event.subject:
         return event.subject
     if not event.device:
@@ -19,7 +19,7 @@ def subject_of(window: Window, event: Event) -> Subject:
 
 
 def places(window: Window) -> dict[str, Subject]:
-    """PCI address -> GPU: as the driver says, did say, or the manifest does; and the last one by what is left over."""
+    """PCI address -> GPU: from the driver now or earlier, or from the manifest; the last one by elimination."""
     gpus = window.inventory.expected("gpu") or tuple(window.values(LOST))
     found = {str(address): gpu for gpu in gpus if (address := window.value(gpu, ADDRESS)) is not None}
     for address, gpu in window.inventory.by_device.items():
@@ -37,7 +37,7 @@ def places(window: Window) -> dict[str, Subject]:
 
 
 def _free(window: Window, taken: dict[str, Subject]) -> list[str]:
-    """Where there is a GPU on the bus that no one claims."""
+    """Addresses of GPUs on the bus that are not assigned yet."""
     known = {*taken, *str(window.value(window.node, "gpu_excluded") or "").split(",")}
     on_bus = [device for device in window.inventory.expected("pci") if window.value(device, "pci_role") == "gpu"]
     addresses = [device.rsplit("/", 1)[1] for device in on_bus]

@@ -1,6 +1,7 @@
 """Does a GPU get the power it should? Capped below its default, or far below its peers in the same job."""
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.subject import gpu as gpu_subject
 from holdfast.model.verdict import Row, Verdict
@@ -37,8 +38,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _peers(window: Window, busy: dict[Subject, float], span: float) -> dict[Subject, dict[Subject, float]]:
-    """Each busy GPU beside those of the same job. What different jobs draw cannot be compared, nor a GPU that jobs
-    share, nor anything while it is unknown which job holds which."""
+    """Compare each busy GPU with the others of its job. Different jobs, shared GPUs and GPUs whose job is unknown are
+    not compared."""
     holders: dict[Subject, list[Subject]] = {}
     for job in window.values("job_processes"):
         for gpu in _held_by(window, job):
@@ -57,7 +58,7 @@ def _held_by(window: Window, job: Subject) -> list[Subject]:
 
 
 def _holds_since(window: Window, job: Subject) -> float:
-    """For how many seconds the job is known to hold just the GPUs it holds now."""
+    """For how many seconds the job has held exactly its current GPUs."""
     runs = window.runs(job, JOB_GPUS)
     return window.now - runs[-1].start if runs else 0.0
 
@@ -87,6 +88,7 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy="check the power feed and power supplies of this tray; swap the GPU with a neighbour: does the fault move?",
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=600.0,
     limits={"cap_ratio": 0.98, "peer_ratio": 0.6, "busy_ratio": 0.9, "settle_seconds": 300.0, "least_peers": 3.0},
 )

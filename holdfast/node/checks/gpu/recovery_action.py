@@ -1,7 +1,10 @@
 """Does the driver itself ask for a GPU to be reset, or for the node to be rebooted?"""
 
+from dataclasses import replace
+
 from holdfast.catalog.gpus import recovery_action_since
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -20,10 +23,13 @@ _ACTIONS = {
     6: (Health.FAIL, "a reset of the GPU's PCIe bus", "drain the node and reset the GPU's PCIe bus, or reboot"),
     7: (Health.FAIL, "a reboot of the system", "drain and reboot the whole system"),
 }
+_REBOOTS = frozenset({2.0, 5.0, 6.0, 7.0})  # a reset of this GPU alone is not what the driver requests
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    return conclude(_judge_gpu(window, gpu) for gpu in gpus(window, ACTION))
+    verdict = conclude(_judge_gpu(window, gpu) for gpu in gpus(window, ACTION))
+    reboots = any(row.health is Health.FAIL and row.value in _REBOOTS for row in verdict.rows)
+    return replace(verdict, repair=Verb.REBOOT if reboots else "")
 
 
 def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
@@ -39,7 +45,7 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
 
 
 def _too_old(window: Window, gpu: Subject) -> GpuFinding | None:
-    """A driver without this field is known by its version; any other missing answer is unknown."""
+    """A driver that is too old for this field is recognised by its version; any other missing value is unknown."""
     version, since = window.value(window.node, "driver_version"), recovery_action_since()
     branch = str(version).split(".", 1)[0]
     if not branch.isdecimal() or int(branch) >= since or window.number(gpu, "gpu_lost") != 0.0:
@@ -58,5 +64,6 @@ CHECK = Check(
     failure_class=FailureClass.CRASH,
     remedy="drain the node and carry out the action that the driver requests",
     owner="platform",
+    repair=Verb.RESET_GPU,
     span=60.0,
 )

@@ -32,7 +32,7 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
 
 
 def _seconds_in_trouble(window: Window, gpu: Subject) -> float:
-    """For how long no read of this GPU was without an error."""
+    """For how long every read of this GPU has failed."""
     since = window.now
     for run in reversed(window.runs(gpu, TROUBLE)):
         if not run.value:
@@ -49,7 +49,7 @@ CHECK = Check(
     reads=(RESPONDING,),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="drain the node and reset the GPU; if it still does not answer, reboot the node, then replace the GPU",
+    remedy="drain the node and reboot it: a GPU that does not answer cannot be reset; if it happens again, replace it",
     owner="hardware",
     span=600.0,
     limits={"some_calls_seconds": 60.0},

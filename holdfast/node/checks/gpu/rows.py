@@ -1,6 +1,7 @@
 """Can a GPU still repair its memory? Rows waiting for a reset, repairs that failed, spares that are used up."""
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -8,9 +9,12 @@ from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus, unknown
 
 PENDING = "gpu_remapped_rows_pending"
+FAILURE = "gpu_remapped_rows_failure"
 RETIRED_PENDING = "gpu_retired_pages_pending"
-RESET = "reset the GPU when its work has ended, so that the spare row takes over"
-REPLACE = "drain and replace the GPU: its memory cannot be repaired any more"
+RESET = "when its work has ended, reset the GPU, so that the spare row takes over"
+RETIRE = "when its work has ended, reset the GPU, so that the driver takes the bad page out of use"
+RETIRE_AGAIN = "drain the node and reset the GPU, so that the driver can retire the page; if it fails again, replace it"
+REPLACE = "drain the node and replace the GPU: its memory cannot be repaired any more"
 WATCH = "run the memory test at the next free moment and plan a replacement"
 
 
@@ -19,7 +23,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
-    if window.number(gpu, PENDING) is not None:
+    if any(window.number(gpu, name) is not None for name in (PENDING, FAILURE)):
         return _remapped(window, gpu, limits)
     if window.number(gpu, RETIRED_PENDING) is not None:
         return _retired(window, gpu, limits)
@@ -29,8 +33,12 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
 def _remapped(window: Window, gpu: Subject, limits: Limits) -> GpuFinding:
     rows = window.number(gpu, "gpu_remapped_rows_uncorrectable") or 0.0
     limit = limits["uncorrectable_rows"]
-    if window.number(gpu, "gpu_remapped_rows_failure"):
-        return GpuFinding(Row(gpu, Health.FAIL, 1.0, 0.0, "a row could not be remapped: no spare was left"), REPLACE)
+    if window.number(gpu, FAILURE):
+        return GpuFinding(
+            Row(gpu, Health.FAIL, 1.0, 0.0, "a row could not be remapped: no spare was left"),
+            REPLACE,
+            repair=Verb.INSPECT,
+        )
     if window.number(gpu, PENDING):
         return GpuFinding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad row waits for a reset to be remapped"), RESET)
     exhausted = window.number(gpu, "gpu_remap_none_banks") or 0.0
@@ -40,6 +48,8 @@ def _remapped(window: Window, gpu: Subject, limits: Limits) -> GpuFinding:
     if rows >= limit:
         text = f"{rows:.0f} rows remapped because of uncorrectable errors"
         return GpuFinding(Row(gpu, Health.DEGRADED, rows, limit, text), WATCH)
+    if window.number(gpu, PENDING) is None:
+        return unknown(window, gpu, PENDING)
     return GpuFinding(Row(gpu, Health.PASS, rows, limit))
 
 
@@ -49,12 +59,12 @@ def _retired(window: Window, gpu: Subject, limits: Limits) -> GpuFinding:
     limit = limits["retired_pages"]
     if failed := window.number(gpu, "gpu_retired_pages_failed"):
         text = f"{failed:.0f} bad memory pages could not be retired"
-        return GpuFinding(Row(gpu, Health.FAIL, failed, 0.0, text), REPLACE)
+        return GpuFinding(Row(gpu, Health.FAIL, failed, 0.0, text), RETIRE_AGAIN)
     if pages >= limit:
         text = f"{pages:.0f} memory pages are retired"
-        return GpuFinding(Row(gpu, Health.FAIL, pages, limit, text), REPLACE)
+        return GpuFinding(Row(gpu, Health.FAIL, pages, limit, text), REPLACE, repair=Verb.INSPECT)
     if window.number(gpu, RETIRED_PENDING):
-        return GpuFinding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad page waits for a reset to be retired"), RESET)
+        return GpuFinding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad page waits for a reset to be retired"), RETIRE)
     return GpuFinding(Row(gpu, Health.PASS, pages, limit))
 
 
@@ -68,6 +78,7 @@ CHECK = Check(
     failure_class=FailureClass.CRASH,
     remedy=RESET,
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=60.0,
     limits={"uncorrectable_rows": 512.0, "exhausted_banks": 1.0, "retired_pages": 63.0},
 )

@@ -1,6 +1,9 @@
 """Is a GPU too hot? Judged by its margin to the slowdown point, or by the slowdown threshold where it has none."""
 
+from dataclasses import replace
+
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -11,11 +14,18 @@ CORE = "gpu_temperature_celsius"
 MARGIN = "gpu_thermal_margin_celsius"
 MEMORY = "gpu_memory_temperature_celsius"
 THRESHOLD = "gpu_slowdown_temperature_celsius"
+NO_LIMIT = "and nothing says at which temperature its hardware slows down"
 THERMAL_EVENTS = 0x08 | 0x20 | 0x40
 
 
+NODE = "drain the node; check the inlet temperature and the fans or the coolant flow of the node"
+
+
 def judge(window: Window, limits: Limits) -> Verdict:
-    return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, CORE))
+    verdict = conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, CORE))
+    hot = [row for row in verdict.rows if row.health in (Health.FAIL, Health.DEGRADED)]
+    together = len(hot) > 1 and len(hot) > len(verdict.rows) / 2  # not the heat sink of a single GPU
+    return replace(verdict, remedy=NODE, owner="facilities") if together else verdict
 
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
@@ -26,7 +36,15 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
     hot_memory = _memory(window, gpu, limits)
     if hot_memory and (finding is None or finding.row.health is Health.PASS):
         return hot_memory
-    return finding or unknown(window, gpu, MARGIN, THRESHOLD)
+    return finding or _without_limit(window, gpu, core, limits)
+
+
+def _without_limit(window: Window, gpu: Subject, core: float, limits: Limits) -> GpuFinding:
+    missing = unknown(window, gpu, MARGIN, THRESHOLD)
+    if core < limits["cool_core_celsius"]:
+        return missing
+    text = f"core at {core:.0f} C, {NO_LIMIT}: {missing.row.reason}"
+    return GpuFinding(Row(gpu, Health.UNKNOWN, core, reason=text))
 
 
 def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> GpuFinding | None:
@@ -38,7 +56,7 @@ def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> Gpu
     near = limit + limits["near_celsius"]
     lowest = min(_recent(window, gpu, MARGIN, limits), default=margin)
     hysteresis = limits["hysteresis_celsius"]
-    hot = margin < near + hysteresis and lowest < near  # the lowest is the margin of now or a lower one
+    hot = margin < near + hysteresis and lowest < near  # the lowest is at most the current margin
     if not hot:
         return GpuFinding(Row(gpu, Health.PASS, margin, limit))
     if core < limits["cool_core_celsius"] and not _heat_events(window, gpu):
@@ -68,10 +86,13 @@ def _heat_events(window: Window, gpu: Subject) -> int:
 
 
 def _by_threshold(window: Window, gpu: Subject, core: float, limits: Limits) -> GpuFinding | None:
-    threshold = window.number(gpu, THRESHOLD)
+    threshold, model = window.number(gpu, THRESHOLD), model_of(window, gpu)
+    by_catalog = not threshold and model is not None and model.slowdown_celsius is not None
+    threshold = model.slowdown_celsius if by_catalog and model else threshold
     if not threshold:
         return None
-    text = f"core at {core:.0f} C, hardware slows down at {threshold:.0f} C"
+    whose = f", says the catalog of the {model.name}" if by_catalog and model else ""
+    text = f"core at {core:.0f} C, hardware slows down at {threshold:.0f} C{whose}"
     highest = max(_recent(window, gpu, CORE, limits), default=core)
     hysteresis, near = limits["hysteresis_celsius"], threshold - limits["near_celsius"]
     if core >= threshold or (core > threshold - hysteresis and highest >= threshold):
@@ -101,8 +122,9 @@ CHECK = Check(
     reads=(CORE,),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="drain the node; check inlet temperature, fans or coolant flow, and the heat sink of this GPU",
-    owner="facilities",
+    remedy="drain the node; check the heat sink or cold plate of this GPU, then its coolant branch, fans and inlet",
+    owner="hardware",
+    repair=Verb.RESET_GPU,
     span=300.0,
     limits={
         "near_celsius": 5.0,

@@ -1,6 +1,7 @@
 """Does heat leave a GPU as it should? Core against its memory, a GPU against its tray, and against its own past."""
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -80,7 +81,7 @@ def _against_its_past(window: Window, gpu: Subject, limits: Limits) -> GpuFindin
 
 
 def _steady_power(window: Window, gpu: Subject, limits: Limits) -> float | None:
-    """What it draws, if that was the same all along; power jumps from second to second, so thirds are compared."""
+    """Its power, if it was constant. Power varies every second, so averages of thirds are compared."""
     whole = limits["slope_seconds"] + limits["settle_seconds"]
     if min(history_seconds(window, gpu, CORE), history_seconds(window, gpu, POWER)) < whole:
         return None
@@ -101,6 +102,7 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy="check this GPU's heat sink or cold plate and its coolant branch before it starts to throttle",
     owner="facilities",
+    repair=Verb.RESET_GPU,
     span=600.0,
     limits={
         "memory_above_core_celsius": 25.0,

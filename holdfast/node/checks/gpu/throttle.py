@@ -1,6 +1,10 @@
 """Is a GPU slowed down by its own protection? One sample is reported, not judged; most minutes of ten are a fault."""
 
+import functools
+import operator
+
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window, minutes_where
@@ -11,6 +15,9 @@ from holdfast.node.checks.gpu.facts import MEGAHERTZ, GpuFinding, conclude, even
 REASONS = "gpu_clock_event_reasons"
 HARDWARE = 0x08 | 0x40 | 0x80
 SOFTWARE_THERMAL = 0x20
+HEAT, BRAKE = 0x20 | 0x40, 0x80
+COOL = "drain the node; check airflow or coolant flow, and the heat sink of this GPU"
+FEED = "drain the node; check the power supplies and the power brake signal of the tray"
 MINUTE = 60.0
 
 
@@ -28,22 +35,28 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
     runs = window.runs(gpu, REASONS)
     hardware, seen = minutes_where(runs, HARDWARE)
     software, _ = minutes_where(runs, SOFTWARE_THERMAL)
-    which = 0
-    for run in runs:
-        which |= int(float(run.value))
+    masks = [int(float(run.value)) for run in runs]
+    which = functools.reduce(operator.or_, masks, 0)
+    last = next((mask for mask in reversed(masks) if mask & HARDWARE), 0)  # what slows it down now
     limit = limits["throttled_minutes"]
     text = f"{events_named(which & HARDWARE)} in {hardware} of {seen} minutes seen"
     early = f"{text}, too few to call it a fault"
     warm = f"{events_named(SOFTWARE_THERMAL)} in {software} of {seen} minutes seen"
     if hardware >= limit:
-        return GpuFinding(Row(gpu, Health.FAIL, float(hardware), limit, text))
+        return GpuFinding(Row(gpu, Health.FAIL, float(hardware), limit, text), _remedy(last))
     if hardware == seen >= limits["early_minutes"]:
-        return GpuFinding(Row(gpu, Health.DEGRADED, float(hardware), limit, early))
+        return GpuFinding(Row(gpu, Health.DEGRADED, float(hardware), limit, early), _remedy(last))
     if software >= limit:
-        return GpuFinding(Row(gpu, Health.DEGRADED, float(software), limit, warm))
+        return GpuFinding(Row(gpu, Health.DEGRADED, float(software), limit, warm), COOL)
     reason = early if hardware else f"{warm}, too few to call it a fault" if software else ""
     row = Row(gpu, Health.PASS, float(hardware), limit, reason)
     return GpuFinding(single_reading.not_judged(row) if single_reading.seconds_seen(runs) < MINUTE else row)
+
+
+def _remedy(which: int) -> str:
+    """What to check if the reasons name only heat or only power; "" if they are mixed."""
+    heat, brake = bool(which & HEAT), bool(which & BRAKE)
+    return "" if heat == brake else COOL if heat else FEED
 
 
 def _clocks(window: Window, gpu: Subject) -> str:
@@ -67,6 +80,7 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy="drain the node; check airflow or coolant flow, power supplies and the power brake signal of the tray",
     owner="facilities",
+    repair=Verb.RESET_GPU,
     span=600.0,
     limits={"throttled_minutes": 6.0, "early_minutes": 3.0},
 )

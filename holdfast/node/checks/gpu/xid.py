@@ -1,6 +1,6 @@
 """gpu.xid: has the driver reported an error of a GPU that needs more than a restart of the program?
 
-NVIDIA's driver numbers its errors (Xid); amdgpu prints them in words, which the catalog of kernel messages knows.
+NVIDIA's driver numbers its errors (Xid); amdgpu prints them as text, which the catalog of kernel messages lists.
 """
 
 from dataclasses import replace
@@ -8,24 +8,26 @@ from dataclasses import replace
 from holdfast.catalog import xid as catalog
 from holdfast.model.event_log import processes
 from holdfast.model.health import FailureClass, Health, worst
+from holdfast.model.lifecycle import Verb
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
-from holdfast.node.checks.check import Check, Limits, with_amd_tools
+from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.event_rows import describe_all, since
 from holdfast.node.checks.gpu.place import subject_of
 from holdfast.node.checks.kernel_gap import GAP, lost_messages
+from holdfast.node.checks.remedies import with_amd_tools
 
 REMEDIES = {
     "replace_gpu": "drain the node and replace the GPU: too many pages of its memory are bad",
-    "restart_node": "drain the node and reboot it; if the GPU is lost again, inspect the hardware",
+    "restart_node": "drain the node and reboot it; if the error returns, inspect the hardware",
     "drain_and_reset": "let running work end, then reset the GPU",
     "reset_gpu": "drain the node and reset the GPU (nvidia-smi --gpu-reset), then test it again",
     "contact_support": "drain the node, collect nvidia-bug-report.sh and open a case with the vendor",
     "check_hardware": "check the GPU's power cables and seating",
-    "check_cooling": "drain the node and check its cooling: fans, coolant flow and the heat sink of the GPU",
-    "check_gpu_links": "drain the node and check the links between its GPUs: baseboard, bridge and seating",
+    "check_cooling": "drain the node; check its fans or coolant flow, and the heat sink of the GPU",
+    "check_gpu_links": "drain the node and reset all GPUs together; if the error returns, inspect baseboard and bridge",
     "restart_vm": "restart the virtual machine",
     "drain_p2p": "move peer-to-peer work off this GPU, then reset it",
     "reset_gpu_when_idle": "reset the GPU when its work has ended; the replaced memory row is used from then on",
@@ -35,6 +37,14 @@ REMEDIES = {
     "restart_app": "restart the program; if it happens on this GPU with other programs too, test the GPU",
 }
 """What to do, gravest first."""
+REPAIRS = {
+    "replace_gpu": Verb.INSPECT,
+    "check_hardware": Verb.INSPECT,
+    "check_cooling": Verb.INSPECT,
+    "restart_node": Verb.REBOOT,
+    "restart_vm": Verb.REBOOT,
+}
+"""The first repair step that can help, gravest first; else a reset. A GPU that left the bus cannot be reset."""
 OWNERS = {"check_cooling": "facilities"}
 
 _FAILING = frozenset(
@@ -56,7 +66,7 @@ _MEMORY_MANAGER = "uvm"  # the part of the driver that all GPUs of a node share;
 _AMD = "amdgpu"
 _AMD_RESET_DONE = "reset_ok"
 _AMD_ENDED_BY_RESET = frozenset({"reset", "ring_timeout", "poison", "firmware_hang", "page_fault"})
-_PROGRAM_FAULTS = frozenset({13, 31})  # a program's fault, unless many programs have it on one GPU and on no other
+_PROGRAM_FAULTS = frozenset({13, 31})  # a program's fault, unless many programs have it on one GPU only
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -86,11 +96,13 @@ def judge(window: Window, limits: Limits) -> Verdict:
     action = next((action for action in REMEDIES if any(event.action == action for event in acted_on)), "")
     drivers = {event.kind for event in acted_on if event.action == action}
     remedy = with_amd_tools(REMEDIES.get(action, "")) if drivers == {_AMD} else REMEDIES.get(action, "")
-    return Verdict(rows=tuple(rows), evidence=tuple(evidence), remedy=remedy, owner=OWNERS.get(action, ""))
+    repair = next((verb for action, verb in REPAIRS.items() if any(event.action == action for event in acted_on)), "")
+    owner = OWNERS.get(action, "")
+    return Verdict(rows=tuple(rows), evidence=tuple(evidence), remedy=remedy, owner=owner, repair=repair)
 
 
 def _placed(events: list[Event]) -> list[Event]:
-    """Parts of amdgpu that serve every GPU name none: they mean the one that the driver names beside them."""
+    """Parts of amdgpu that serve every GPU name no device: they mean the one in the driver's neighbouring message."""
     named = {event.device for event in events if event.kind == _AMD and event.device}
     if len(named) != 1:
         return events
@@ -99,8 +111,8 @@ def _placed(events: list[Event]) -> list[Event]:
 
 
 def _current(events: list[Event]) -> list[Event]:
-    """The events that no later 154 has taken back, one that asks for nothing any more. They are in their order, which
-    tells before from after where their times do not."""
+    """The events that no later Xid 154 with "no action" has cleared, in their original order, because times may be
+    equal."""
     asks = [index for index, event in enumerate(events) if event.code == _RECOVERY and event.action == "ignore"]
     events = events[asks[-1] :] if asks else events
     resets = [index for index, event in enumerate(events) if event.code == _AMD_RESET_DONE]
@@ -109,7 +121,7 @@ def _current(events: list[Event]) -> list[Event]:
 
 
 def _named_cause(event: Event, events: list[Event]) -> Event:
-    """An Xid that names the Xid before it as its cause stands for that one where the kernel's log does not have it."""
+    """An Xid that names an earlier Xid as its cause replaces it if the kernel log does not contain that one."""
     cause = str(event.detail.get("caused_by", ""))
     if event.action != "ignore" or not cause.isdecimal() or any(str(other.code) == cause for other in events):
         return event
@@ -119,7 +131,7 @@ def _named_cause(event: Event, events: list[Event]) -> Event:
 
 
 def _health(event: Event) -> Health:
-    """What the line says of its severity comes before what the catalog says of its code."""
+    """The severity in the line takes precedence over the catalog."""
     if event.kind == _MEMORY_MANAGER:
         return Health.FAIL
     if event.kind == _AMD:
@@ -136,14 +148,14 @@ def _health(event: Event) -> Health:
 
 
 def _of_many_programs(faults: list[Event], least: float) -> Event | None:
-    """One program that faults is a bug in it, as is one that faults on several GPUs, however often it is started
-    again; several programs that fault on one GPU alone speak against the GPU."""
+    """A single program that faults, also on several GPUs or after restarts, has a bug. Several programs that fault on
+    one GPU only mean a faulty GPU."""
     pids = {pid for event in faults for pid in processes(event)}
     return faults[-1] if faults and len(pids) >= least else None
 
 
 def _reset_again_and_again(events: list[Event], most: float) -> Event | None:
-    """amdgpu resets a GPU that hangs, and that may end a fault. One that needs it time and again is not well."""
+    """amdgpu resets a GPU that hangs, which may clear a fault. A GPU that needs this repeatedly is degraded."""
     resets = [event for event in events if event.kind == _AMD and event.code == "reset"]
     count = sum(event.count for event in resets)
     return replace(resets[-1], code="reset_loop", count=count) if count >= most else None
@@ -182,6 +194,7 @@ CHECK = Check(
     failure_class=FailureClass.CRASH,
     remedy="follow the action of the Xid in the evidence",
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=86400.0,
     limits={"forget_seconds": 86400.0, "program_fault_processes": 3.0, "amd_resets": 3.0},
 )

@@ -9,6 +9,8 @@ from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
 
+STEP = "correct it at once (chronyc makestep), and check the time source: it is wrong, or too far away"
+
 
 def judge(window: Window, limits: Limits) -> Verdict:
     node = window.node
@@ -17,20 +19,21 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if synchronised is None or offset is None or error is None:
         return Verdict(rows=())
     evidence = (f"offset {offset:+.6f} s, largest possible error {error:.3f} s by the kernel's own estimate",)
+    remedy = ""
     if not synchronised:
         reason = "the kernel says that nothing synchronises its clock"
         row = Row(node, Health.DEGRADED, "not synchronised", "synchronised", reason)
     elif abs(offset) > limits["max_offset_seconds"]:
         limit = limits["max_offset_seconds"]
         reason = f"the clock is {offset:+.3f} s off, at most {limit:g} s allowed"
-        row = Row(node, Health.DEGRADED, abs(offset), limit, reason)
+        row, remedy = Row(node, Health.DEGRADED, abs(offset), limit, reason), STEP
     elif error > limits["max_error_seconds"]:
         limit = limits["max_error_seconds"]
         reason = f"the clock may be {error:.1f} s off, at most {limit:g} s allowed: it was not corrected for long"
         row = Row(node, Health.DEGRADED, error, limit, reason)
     else:
         row = Row(node, Health.PASS, abs(offset), limits["max_offset_seconds"])
-    return Verdict(rows=(row,), evidence=evidence)
+    return Verdict(rows=(row,), evidence=evidence, remedy=remedy)
 
 
 CHECK = Check(
@@ -40,7 +43,7 @@ CHECK = Check(
     part="clock",
     reads=("clock_synchronised",),
     judge=judge,
-    failure_class=FailureClass.SLOWDOWN,  # no job crashes of it: what it costs is the time of those who read the logs
+    failure_class=FailureClass.SLOWDOWN,  # no job crashes because of it; it costs the time of people who read logs
     remedy="start chronyd (with rtcsync), ntpd or phc2sys, and make sure that it reaches its time source",
     owner="platform",
     limits={"max_offset_seconds": 0.1, "max_error_seconds": 2.0},

@@ -22,7 +22,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         reason = f"ECC corrected {grown:.0f} memory errors within an hour, more than {limit:.0f}: a DIMM is wearing out"
         row = Row(node, Health.DEGRADED, grown, limit, reason)
         remedy = "plan to replace the DIMM that the kernel log names (EDAC, mcelog)"
-        return Verdict(rows=(row,), evidence=evidence, remedy=remedy)
+        return Verdict(rows=(row,), evidence=evidence, remedy=remedy, failure_class=FailureClass.SLOWDOWN)
     return Verdict(rows=(Row(node, Health.PASS, grown, limit),), evidence=evidence)
 
 
@@ -33,7 +33,7 @@ CHECK = Check(
     part="edac",
     reads=("host_edac_uncorrectable_total", "host_edac_correctable_total"),
     judge=judge,
-    failure_class=FailureClass.CRASH,
+    failure_class=FailureClass.CORRUPTION,
     remedy="drain the node and replace the DIMM that the kernel log names (EDAC, mcelog)",
     owner="hardware",
     span=3600.0,

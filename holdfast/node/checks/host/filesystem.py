@@ -6,6 +6,9 @@ from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
 
+READ_ONLY = "drain the node; read the kernel log for the error behind it, then repair or replace the disk"
+MOUNT = "mount it again before a job starts here; if that fails, the kernel log says why"
+
 
 def judge(window: Window, limits: Limits) -> Verdict:
     mounts = list(window.values("mount_mounted"))
@@ -15,7 +18,14 @@ def judge(window: Window, limits: Limits) -> Verdict:
         for mount in mounts
         if window.number(mount, "mount_read_only") and not _read_only_is_wrong(window, mount)
     ]
-    return Verdict(rows=tuple(row for row in rows if row), evidence=tuple(evidence))
+    found = tuple(row for row in rows if row)
+    return Verdict(rows=found, evidence=tuple(evidence), remedy=_remedy(found))
+
+
+def _remedy(rows: tuple[Row, ...]) -> str:
+    """A disk that went read-only comes first: it may be dying."""
+    wrong = {row.value for row in rows if row.health is Health.FAIL}
+    return READ_ONLY if "read-only" in wrong else MOUNT if "not mounted" in wrong else ""
 
 
 def _judge_mount(window: Window, mount: Subject, limits: Limits) -> Row | None:
@@ -24,7 +34,7 @@ def _judge_mount(window: Window, mount: Subject, limits: Limits) -> Row | None:
     if window.number(mount, "mount_read_only"):
         if why := _read_only_is_wrong(window, mount):
             return Row(mount, Health.FAIL, "read-only", "writable", f"is mounted read-only: {why}")
-        return Row(mount, Health.PASS, "read-only")  # an image has no room left by its nature
+        return Row(mount, Health.PASS, "read-only")  # a disk image is always full
     rooms = {
         "space": window.number(mount, "mount_free_ratio"),
         "inodes": window.number(mount, "mount_inodes_free_ratio"),
@@ -46,7 +56,7 @@ def _judge_mount(window: Window, mount: Subject, limits: Limits) -> Row | None:
 
 
 def _read_only_is_wrong(window: Window, mount: Subject) -> str:
-    """Why a read-only file system is a fault, or ''. The manifest's word comes first."""
+    """Why a read-only file system is a fault, or ''. The manifest takes precedence."""
     meant = window.inventory.expect.get(mount, {}).get("mount_read_only")
     if meant is not None:
         return "" if meant else "the manifest says that it is writable"
@@ -61,7 +71,7 @@ CHECK = Check(
     reads=("mount_free_ratio", "mount_read_only"),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="free space or inodes; if a disk became read-only, read its kernel messages before you mount it again",
+    remedy="free space or inodes: delete what ended jobs left there",
     owner="platform",
     limits={"min_free_ratio": 0.05, "fail_free_ratio": 0.01},
 )

@@ -1,5 +1,7 @@
 """host.lockup: do processors or tasks hang in the kernel, or did the kernel report an internal error?"""
 
+from dataclasses import replace
+
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.signal import Event
 from holdfast.model.verdict import Verdict
@@ -8,19 +10,23 @@ from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.event_rows import Grade, counted, node_verdict, since, total
 
 _PROCESSOR = ("soft_lockup", "hard_lockup")
-_KERNEL = "panic"  # it went on after an oops, with locks held that no one gives back
+_KERNEL = "panic"  # it continued after an oops, possibly with locks that are never released
 _TASK = ("hung_task", "rcu_stall")
+
+
+REBOOT = "drain the node and reboot it: the kernel may hold locks for ever; report the stack in the kernel log"
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
     events = since(window, limits["forget_seconds"], *_PROCESSOR, _KERNEL, *_TASK)
-    return node_verdict(
+    verdict = node_verdict(
         window,
         events,
         Grade(Health.FAIL, [event for event in events if event.kind == _KERNEL], _tripped),
         Grade(Health.FAIL, [event for event in events if event.kind in _PROCESSOR], _locked),
         Grade(Health.DEGRADED, events, _hung),
     )
+    return replace(verdict, remedy=REBOOT) if any(event.kind == _KERNEL for event in events) else verdict
 
 
 def _tripped(events: list[Event]) -> str:

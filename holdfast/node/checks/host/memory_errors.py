@@ -11,7 +11,7 @@ BURST_MESSAGES = 3  # a single one may count what gathered over a long time
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    """Corrected errors are host.edac's matter where memory controllers count them; elsewhere the messages must do."""
+    """host.edac evaluates corrected errors if memory controllers count them; otherwise this check uses the messages."""
     events = since(window, limits["forget_seconds"], "mce", "edac")
     uncorrected = [event for event in events if event.severity == "fatal"]
     deferred = [event for event in events if event.severity == "warning"]  # bad data that nothing has used yet
@@ -34,7 +34,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _burst(events: list[Event], seconds: float, least: float) -> list[Event]:
-    """Those that came within so short a time that the day's limit would be passed long before the day is over."""
+    """Bursts: errors so close together that the daily limit would be exceeded long before the end of the day."""
     for number, first in enumerate(events):
         near = [one for one in events[number:] if one.at - first.at <= seconds]
         if len(near) >= BURST_MESSAGES and total(near) >= least:

@@ -9,7 +9,7 @@ from holdfast.node.checks.event_rows import Grade, counted, node_verdict, since,
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    """A job over its own limit is the job's matter and only evidence; a host without memory is a matter of the node."""
+    """A job over its own limit is the job's problem and only evidence. A host without memory is the node's problem."""
     events = since(window, limits["forget_seconds"], "oom")
     return node_verdict(
         window, events, Grade(Health.DEGRADED, [event for event in events if event.code == "host"], _killed)

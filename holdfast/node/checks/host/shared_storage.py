@@ -26,8 +26,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _of_a_pod(row: Row) -> Row:
-    """Who writes a pod chooses the server of its volumes, and can stop it: that must not take the node out of service.
-    A file system that the node is no use without is listed under shared_mounts."""
+    """The author of a pod chooses the server of its volumes and can stop it: this must not take the node out of
+    service. List file systems that the node needs under shared_mounts."""
     if row.health is not Health.FAIL or _KUBELET not in f"{row.subject}/":
         return row
     return replace(row, health=Health.DEGRADED, reason=f"{row.reason}; it is a volume of a pod")

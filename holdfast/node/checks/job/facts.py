@@ -3,27 +3,28 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median, median_low
+from statistics import mean, median, median_low
 
 from holdfast.model.subject import Subject
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Limits
 
 OWN = "job_rank_own_seconds"
-MANY = 8  # values from which their middle is taken; of fewer the lower one, lest two slow ones become the measure
-SPREAD = 1.4826  # median deviations to a standard one
+MANY = 8  # fewest values for a median; with fewer the lower one counts, so that two slow ones are not the reference
+SPREAD, MEAN_SPREAD = 1.4826, 1.2533  # median and mean deviations to a standard one
 MOST_READINGS = 12  # how far evidence goes back
 FEWEST_READINGS = 3
 LATELY = 4
 MOST_OF_ONE_INTERVAL = 1.2
 MOST_OF_ONE_INTERVAL_TOGETHER = 1.5
 SEVERAL = 2
+OWN_NOISES = 3.0  # in the readings of a rank itself, until a difference counts
 ENOUGH_NODES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """How much longer a subject takes than its peers, and how long that has been more than chance."""
+    """How much longer a subject takes than its peers, and since when this is significant."""
 
     subject: Subject
     ratio: float  # lately, the middle
@@ -31,7 +32,7 @@ class Excess:
     usual: float
     unit: float  # what counts as slow among these peers
     score: float  # evidence, in such units
-    shared: float  # the evidence of all that stand on its node together, 0 where it stands alone
+    shared: float  # evidence of all subjects on its node together, 0 if it is alone
     since: float | None  # found slow before, since then
     limits: Limits
 
@@ -73,7 +74,7 @@ def _excesses(
     lately = {one: median(ratios[-LATELY:]) for one, ratios in above.items()}
     around = median(lately.values())
     noise = SPREAD * median(abs(ratio - around) for ratio in lately.values())
-    unit = max(limits["slow_ratio"], limits["noises"] * noise)
+    unit = max(limits["slow_ratio"], limits["noises"] * noise, OWN_NOISES * _swing(above))
     together = _together(above, nodes, unit)
     return {
         one: Excess(
@@ -91,8 +92,18 @@ def _excesses(
     }
 
 
+def _swing(above: dict[Subject, list[float]]) -> float:
+    """How far one reading of a rank lies from its others: with few steps in a reading, or batches of changing length,
+    ranks are unequal by turns. Among few ranks that does not show in how they differ lately."""
+    spreads = []
+    for ratios in above.values():
+        usual = median(ratios)
+        spreads.append(MEAN_SPREAD * mean(abs(ratio - usual) for ratio in ratios))  # a median would not see rare ones
+    return median(spreads)
+
+
 def _together(above: dict[Subject, list[float]], nodes: Mapping[Subject, str], unit: float) -> dict[str, float]:
-    """The evidence of each node: of its members the median counts at every reading, so that one cannot speak for all.
+    """The evidence of each node: the median of its members at every reading, so that one member cannot dominate.
     Among few nodes, one whose readings were cut at other moments would look slow."""
     members: dict[str, list[list[float]]] = defaultdict(list)
     for one, ratios in above.items():
@@ -108,7 +119,7 @@ def _together(above: dict[Subject, list[float]], nodes: Mapping[Subject, str], u
 
 
 def _evidence(ratios: Sequence[float], unit: float, most: float) -> float:
-    """A cumulative sum: what is above half a unit speaks for slow, what is below against it. One reading counts for
+    """A cumulative sum: a value above half a unit is evidence for slow, below it against. One reading counts for
     little, however slow it was: a stall is no slow rank."""
     score = 0.0
     for ratio in ratios:
@@ -126,7 +137,7 @@ def by_group(window: Window, subjects: Sequence[Subject]) -> dict[str, list[Subj
 
 def slow_ranks(window: Window, limits: Limits) -> tuple[list[Excess], dict[Subject, Excess]]:
     """Those whose own computing takes longer than their peers', the slowest first; and what was compared. A rank that
-    does not tell waiting apart from computing is not compared: its waiting would look like slowness."""
+    does not separate waiting from computing is not compared, because its waiting would look slow."""
     split = window.values("job_rank_split")
     ranks = [one for one in window.values(OWN) if split.get(one)]
     nodes = {one: str(window.value(one, "job_rank_node") or "") for one in ranks}
@@ -143,6 +154,6 @@ def rank_number(one: Subject) -> str:
 
 
 def place(window: Window, one: Subject) -> str:
-    """Where a rank is, in an operator's words."""
+    """Where a rank runs, as text for operators."""
     node, gpu = window.value(one, "job_rank_node"), window.number(one, "job_rank_gpu")
     return f"node {node or '?'}" + (f" GPU {gpu:.0f}" if gpu is not None else "")

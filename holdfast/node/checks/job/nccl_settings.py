@@ -1,8 +1,8 @@
 """job.nccl_settings: would a job survive the outages that this node's ports really have, and leave a trace if not?
 
-What a job sets is its owner's choice and no fault of the node: another job on the same node may set it right. So this
-check advises and never takes capacity away. It passes with the advice as its reason; where nothing can be said of a
-job it is not applicable. What an outage did to a job is judged by fabric.port_down.
+A job's settings are its owner's choice and not a fault of the node. So this check only advises: it passes with the
+advice as its reason, and is not applicable if nothing is known about a job. fabric.port_down evaluates what an outage
+did to a job.
 """
 
 import math
@@ -42,7 +42,7 @@ def _judge_job(window: Window, subject: Subject) -> Row:
 
 
 def _longest_outage(window: Window) -> float:
-    """Of any port of this node within a day, the one that goes on included."""
+    """The longest outage of any port of this node within a day, including an ongoing one."""
     ended = window.values("port_longest_outage_seconds_24h").values()
     return max([0.0, *ended, *window.values("port_outage_seconds").values()])
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Run, Window
@@ -14,7 +15,7 @@ CLOCK = "gpu_clock_sm_hertz"
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    """Who waits for a slow GPU spins at full clock: the slow one is the one that is busy and runs below its peers."""
+    """GPUs that wait for a slow one spin at full clock. The slow one is busy and runs below its peers."""
     job = f"job/{window.inventory.node}"
     clocks: dict[Subject, float] = {}
     for gpu in window.values(CLOCK):
@@ -33,7 +34,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _held_longest(runs: Sequence[Run]) -> float:
-    """The middle by time: half of it the clock was lower."""
+    """The median over time: for half of the time the clock was lower."""
     left = sum(run.end - run.start for run in runs) / 2
     for run in sorted(runs, key=lambda run: float(run.value)):
         left -= run.end - run.start
@@ -61,6 +62,7 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy="leave the node out at the next restart and test it; gpu.throttle and gpu.power say why",
     owner="training",
+    repair=Verb.RESET_GPU,
     span=600.0,
     limits={"slow_ratio": 0.06, "noises": 6.0, "seconds": 110.0, "busy_ratio": 0.5, "least_peers": 4.0},
 )

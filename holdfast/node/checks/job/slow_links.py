@@ -1,6 +1,6 @@
 """job.slow_links: no pair or group of ranks communicates slower than others of its kind.
 
-Of a communication the shortest time that any member spent in it counts: whoever came last waited for no one.
+The shortest time of any member counts for a communication: the last one to arrive waited for nobody.
 """
 
 from collections import defaultdict
@@ -50,7 +50,7 @@ def _sentence(window: Window, slow: list[Excess], found: dict[Subject, Excess]) 
 
 
 def _shared(window: Window, slow: set[Subject], found: dict[Subject, Excess]) -> str:
-    """The node over which every slow link goes and no other does; '' where there is none or several."""
+    """The node that all slow links share and no other link uses; '' if there is none or several."""
     over: dict[str, set[Subject]] = defaultdict(set)
     for link in found:
         for node in str(window.value(link, "job_link_nodes") or "").split(" and "):

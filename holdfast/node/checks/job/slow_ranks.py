@@ -1,11 +1,12 @@
 """job.slow_ranks: no rank computes longer than its peers.
 
-A rank's own time is compared, never the time it makes others wait: who waits is a victim.
+Only a rank's own compute time is compared. A rank that waits is a victim.
 """
 
 from collections import defaultdict
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
@@ -39,7 +40,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _incident(window: Window, one: Excess) -> str:
-    """What the open incident is about that reaches this rank's place."""
+    """The subject of the open incident that affects this rank's node or GPU."""
     return str(window.value(one.subject, "job_rank_incident") or "")
 
 
@@ -51,8 +52,8 @@ def _row(window: Window, one: Excess) -> Row:
 
 
 def sentence(window: Window, slow: list[Excess]) -> str:
-    """What the job loses by it, who it is, and what would be won without them; whoever suffers under an open incident
-    is not to be evicted for it."""
+    """What the job loses, which ranks are slow, and what an eviction would gain. A victim of an open incident is not
+    evicted."""
     worst = slow[0]
     job = f"job/{window.inventory.node}"
     step = max(window.number(job, "job_step_seconds") or 0.0, worst.own)
@@ -90,7 +91,7 @@ def _because(window: Window, one: Excess) -> str:
 
 
 def _known(window: Window, one: Excess) -> str:
-    """An open incident before what the node alone says."""
+    """An open incident takes precedence over the node's own verdicts."""
     if incident := _incident(window, one):
         return f"explained by the incident on {incident}"
     return str(window.value(one.subject, "job_rank_hardware") or "")
@@ -111,6 +112,7 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy="leave the node out at the next restart and test it; if a hardware check names the cause, fix it",
     owner="training",
+    repair=Verb.RESET_GPU,
     span=300.0,
     limits=LIMITS,
 )

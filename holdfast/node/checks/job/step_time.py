@@ -9,7 +9,7 @@ from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.job import slow_ranks as job_slow_ranks
 from holdfast.node.checks.job.facts import percent, slow_ranks
 
-STEADY_SECONDS = 20.0  # a pace that did not change at all for so long is known too
+STEADY_SECONDS = 20.0  # a step time that stayed constant for this long counts as usual
 LASTS_SECONDS = 25.0  # three readings in a row are slow before it is reported
 PARTS = {
     "data": ("all ranks wait for data", "check storage and the data loaders", "storage"),
@@ -39,7 +39,10 @@ def judge(window: Window, limits: Limits) -> Verdict:
     noise = limits["noises"] * (window.number(job, "job_usual_step_noise_ratio") or 0.0)
     limit = max(limits["slow_ratio"], noise) if since is None else max(limits["well_ratio"], noise / 2)
     recent = [float(run.value) for run in runs if run.end > window.now - LASTS_SECONDS]
-    lasts = since is not None or min(recent, default=0.0) / usual - 1 >= limit  # a quick one between slow ones: noise
+    # A quick one between slow ones is noise. No step ends during an evaluation, so only few readings may be recent.
+    several = len(runs) == readings and min(steps) / usual - 1 >= limit
+    steady = bool(runs) and runs[-1].end - runs[-1].start >= STEADY_SECONDS
+    lasts = since is not None or ((several or steady) and min(recent, default=0.0) / usual - 1 >= limit)
     if ratio < limit or not lasts:
         return Verdict(rows=(Row(job, Health.PASS, ratio, limit),))
     _, ranks = slow_ranks(window, job_slow_ranks.LIMITS)
@@ -58,7 +61,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _mixed(window: Window) -> bool:
-    """Does the computing of a rank hold its waiting for others too?"""
+    """Whether the compute time of a rank includes its waiting for others."""
     split = window.values("job_rank_split")
     return len(split) > 1 and not all(split.values())
 

@@ -1,5 +1,5 @@
-"""node.inventory: what the manifest lists against what is there. Parts are known by PCI address, not by index: when
-one GPU is gone, those behind it move up a number, and only the one that is gone should be named."""
+"""node.inventory: what the manifest lists against what is there. Parts are identified by PCI address, not by index:
+when a GPU disappears, later ones are renumbered, and only the missing one should be named."""
 
 from collections.abc import Mapping
 
@@ -62,22 +62,22 @@ def _judge_part(
 
 
 def _find(listed: Subject, address: Value | None, there: Mapping[Subject, str]) -> Subject | None:
-    """By address where it has one of its own, else by name."""
+    """By its own address if it has one, else by name."""
     if address and all(there.values()):
         return next((subject for subject, at in there.items() if at == address), None)
     return listed if listed in there else None
 
 
 def _alone_at(window: Window, part: str, address: Value | None) -> bool:
-    """Two ports of one network card share its address: it does not tell them apart."""
+    """Two ports of one network card share an address, so it does not identify them."""
     name = _ADDRESS.get(part, "")
     listed = [values.get(name) for subject, values in window.inventory.expect.items() if kind(subject) == part]
     return listed.count(address) == 1
 
 
 def _blind(window: Window, part: str, listed: Subject) -> str:
-    """Why nothing of this kind is seen, or '' when whoever would know answers and simply has none: the driver for
-    GPUs; for ports the kernel, whose PCI devices are read from the same tree."""
+    """Why no part of this kind was read, or '' if the source answers and has none: the driver for GPUs, the kernel for
+    ports."""
     if part == "gpu" and window.value(window.node, "driver_version") is not None:
         return ""
     if part == "nic" and _there(window, "pci"):
@@ -105,7 +105,7 @@ def _equal(value: Value, wanted: Value, tolerance: float) -> bool:
 
 
 def _extra(window: Window, part: str, listed: list[Subject], there: Mapping[Subject, str]) -> list[Row]:
-    """More than the manifest lists: found by address where parts have one, so that a shifted index is none."""
+    """Parts that the manifest does not list, by address if they have one, so that a shifted index does not count."""
     known = {str(window.inventory.expect[subject].get(_ADDRESS.get(part, ""), "")) for subject in listed} - {""}
     extra = [
         subject

@@ -26,7 +26,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _judge_place(window: Window, device: Subject, wanted: dict[str, Value]) -> Row:
-    if window.value(device, "pci_role") is None:  # that it is gone, node.inventory says
+    if window.value(device, "pci_role") is None:  # node.inventory reports that it is missing
         return Row(device, Health.UNKNOWN, reason=window.why_absent(device, "pci_role"))
     moved = []
     for name, place in wanted.items():
@@ -43,7 +43,7 @@ def _text(place: Value | None) -> str:
 
 
 def _pairs(window: Window) -> list[str]:
-    """Which NICs share a switch with which GPU, for whoever reads the verdict."""
+    """Which NICs share a switch with which GPU, as evidence."""
     by_switch: dict[str, dict[str, list[str]]] = {}
     for device in window.inventory.expected("pci"):
         role, switch = window.value(device, "pci_role"), window.value(device, "pci_switch")

@@ -1,7 +1,7 @@
 """pcie.aer: errors the PCI Express hardware reports about itself (Advanced Error Reporting).
 
-Two witnesses: the counters of sysfs, by their growth, and the kernel's own words, which also tell of devices whose
-counters no one can read, or that fell off the bus with them.
+Two data sources: the growth of sysfs counters, and kernel messages, which also cover devices without readable counters
+and devices that fell off the bus.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from holdfast.node.checks.event_rows import counted, describe_all, since, total
 
 _FATAL, _NONFATAL, _CORRECTABLE = (f"pci_aer_{kind}_total" for kind in ("fatal", "nonfatal", "correctable"))
 _MINUTE = 60.0
+_RESEAT = "reseat the card, the riser or the cable at the named address; replace it if the errors return"
 _GROWTH_SECONDS = 900.0
 _EVENT_SECONDS = 3600.0
 _LEAST_HISTORY_SECONDS = 60.0
@@ -38,6 +39,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         evidence=single_reading.evidence_of_one_reading(rows)
         + describe_all(since(window, _EVENT_SECONDS, "aer"), window.now)
         + _since_boot(totals),
+        remedy=f"drain the node; {_RESEAT}" if crash else "",
         failure_class=FailureClass.CRASH if crash else FailureClass.SLOWDOWN,
     )
 
@@ -50,7 +52,7 @@ def _events_by_device(window: Window) -> dict[Subject, list[Event]]:
 
 
 def _device(window: Window, event: Event) -> Subject:
-    """The function the text names; the node where a record of the firmware names none."""
+    """The PCI function in the message; the node if a firmware record names none."""
     if kind(event.subject) == "pci":
         return event.subject
     return subject.pci(window.inventory.node, event.device) if event.device else window.node
@@ -112,7 +114,7 @@ CHECK = Check(
     reads=(_FATAL, _NONFATAL, _CORRECTABLE),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="reseat the card, the riser or the cable at the named address; replace it if the errors return",
+    remedy=_RESEAT,
     owner="hardware",
     span=_EVENT_SECONDS,
     limits={"fail_nonfatal": 10.0, "correctable_per_minute": 10.0},

@@ -81,19 +81,19 @@ def _expected(window: Window, device: Subject, name: str) -> tuple[float | None,
     ends = [window.number(device, _MAX[name]), window.number(above, _MAX[name]) if parent else None]
     known = [end for end in ends if end is not None]
     if window.value(device, "pci_role") == "bridge" and len(known) < 2:
-        return None, ""  # half a link of a port: nothing tells what should be at its other end
+        return None, ""  # a port alone: the expected device at the other end is not known
     return min(known, default=None), "both ends support" if len(known) == 2 else "it supports"
 
 
 def _health(window: Window, device: Subject, ratio: float, limits: Limits) -> Health:
-    """Storage and plain Ethernet do not carry the collectives: slower is worth telling, no reason to stop."""
+    """Storage and plain Ethernet do not carry collectives: a slow link is a note, not a fault."""
     role = window.value(device, "pci_role")
     minor = role == "nvme" or (role == "nic" and not window.number(device, "pci_rdma"))
     return Health.FAIL if ratio <= limits["fail_ratio"] and not minor else Health.DEGRADED
 
 
 def _busy_since(window: Window, device: Subject, limits: Limits) -> float:
-    """Since when a GPU has had work without a pause; now, if it has none."""
+    """Since when a GPU has been busy without a pause; now if it is idle."""
     gpu = window.inventory.subject_of(device.rpartition("/")[2])
     busy_since = window.now
     for run in reversed(window.runs(gpu, "gpu_utilization_ratio")):
@@ -116,7 +116,7 @@ CHECK = Check(
     reads=(_WIDTH, _SPEED),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
-    remedy="reboot once so that the link trains again; if that does not help, reseat the card, the riser or the cable",
+    remedy="drain the node and reboot it once, to train the link again; if it stays, reseat the card, riser or cable",
     owner="hardware",
     span=EVENT_SECONDS,
     limits={

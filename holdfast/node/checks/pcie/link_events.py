@@ -18,7 +18,7 @@ def judge_events(window: Window, judged: list[Row]) -> tuple[list[Row], tuple[st
     """Rows for devices that sysfs did not judge, and every such event as evidence.
 
     The state of a link is what sysfs says now: a card in a slot narrower than itself makes the kernel complain at
-    each boot, and a link that trained again is well. Its going down is no state but a loss, reported at the port above.
+    each boot, and a link that trained again is well. A link that goes down is a loss and is reported at the port above.
     """
     events = [
         event

@@ -1,6 +1,7 @@
 """probe.burn_in: sustained products are right, and as fast as the model, its past and its peers say."""
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
@@ -43,6 +44,7 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy=RETRY,
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=SPAN,
     limits={**FALL, "min_share_of_peak": 0.45},
 )

@@ -10,7 +10,7 @@ from holdfast.model.window import Window
 from holdfast.node.checks.check import Limits
 from holdfast.node.checks.gpu.facts import GpuFinding
 
-SPAN = 14400.0  # a run may take hours; what it measured first still counts at its end
+SPAN = 14400.0  # a run may take hours; its first measurements still count at its end
 FALL = {"fall_ratio": 0.03, "least_peers": 3.0, "least_past_runs": 3.0}
 """Limits of every check of a speed: how far below its own past or its peers it may lie."""
 
@@ -33,15 +33,23 @@ def wrong(subject: Subject, count: float, text: str) -> GpuFinding:
 
 
 def speed(window: Window, subject: Subject, name: str, floor: float, limits: Limits) -> GpuFinding:
-    """The absolute floor first, then what the part itself and its neighbours say. A CPU is reported, not judged."""
-    value = window.number(subject, name) or 0.0
+    """First the absolute floor, then the part's own history and its peers. A CPU is reported, not evaluated."""
+    value = window.number(subject, name)
+    if value is None:
+        return GpuFinding(Row(subject, Health.UNKNOWN, reason=f"no result of {name}"))
     if not on_gpus(window):
         text = f"{amount(value, name)} on {window.value(window.node, 'probe_device')}: reported, not judged"
         return GpuFinding(Row(subject, Health.PASS, value, reason=text))
+    if value <= 0.0:
+        text = f"{amount(value, name)}: the test ran and nothing was done"
+        return GpuFinding(Row(subject, Health.FAIL, value, floor or None, text), RETRY, FailureClass.SLOWDOWN)
     if floor and value < floor:
         text = f"{amount(value, name)}, below the {amount(floor, name)} that this model must reach"
         return GpuFinding(Row(subject, Health.FAIL, value, floor, text), RETRY, FailureClass.SLOWDOWN)
-    for expected, allowed, text in (_past(window, subject, name, limits), _peers(window, subject, name, limits)):
+    for reference in (_past(window, subject, name, limits), _peers(window, subject, name, limits)):
+        if reference is None:
+            continue
+        expected, allowed, text = reference
         least = expected * (1.0 - allowed)
         if value <= least:
             message = (
@@ -52,32 +60,33 @@ def speed(window: Window, subject: Subject, name: str, floor: float, limits: Lim
     return GpuFinding(Row(subject, Health.PASS, value, floor or None, known))
 
 
-def _past(window: Window, subject: Subject, name: str, limits: Limits) -> tuple[float, float, str]:
-    """What it reached before. Past results that lie far apart allow as much again."""
+def _past(window: Window, subject: Subject, name: str, limits: Limits) -> tuple[float, float, str] | None:
+    """Compare with past results. If they vary a lot, the tolerance grows with the variation."""
     runs = window.number(subject, f"past_runs_{name}") or 0.0
-    if runs < limits["least_past_runs"]:
-        return 0.0, 0.0, ""
+    before = window.number(subject, f"past_{name}")
+    if not before or runs < limits["least_past_runs"]:
+        return None
     spread = window.number(subject, f"past_spread_{name}") or 0.0
     allowed = min(0.9, max(limits["fall_ratio"], 3.0 * spread))
-    return window.number(subject, f"past_{name}") or 0.0, allowed, f"its own past ({runs:.0f} runs)"
+    return before, allowed, f"its own past ({runs:.0f} runs)"
 
 
-def _peers(window: Window, subject: Subject, name: str, limits: Limits) -> tuple[float, float, str]:
+def _peers(window: Window, subject: Subject, name: str, limits: Limits) -> tuple[float, float, str] | None:
     model = window.value(subject, "gpu_model")
     others = [
         value
         for other, value in window.values(name).items()
         if other != subject and kind(other) == kind(subject) and window.value(other, "gpu_model") == model
     ]
-    if len(others) < limits["least_peers"]:
-        return 0.0, 0.0, ""
-    middle = median(others)
-    spread = 1.4826 * median(abs(one - middle) for one in others) / middle if middle else 0.0
+    middle = median(others) if others else 0.0
+    if not middle or len(others) < limits["least_peers"]:
+        return None
+    spread = 1.4826 * median(abs(one - middle) for one in others) / middle
     return middle, min(0.9, max(limits["fall_ratio"], 3.0 * spread)), f"its {len(others)} peers in this node"
 
 
 def worn(window: Window, subject: Subject) -> str:
-    """Growth of error counts and remapped rows since the last run, as evidence beside a fall."""
+    """Growth of error counts and remapped rows since the last run, as evidence for a slowdown."""
     grown = []
     for name, words in _WORN.items():
         now, before = window.number(subject, name), window.number(subject, f"past_{name}")

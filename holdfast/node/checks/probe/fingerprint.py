@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -63,6 +64,7 @@ CHECK = Check(
     failure_class=FailureClass.CORRUPTION,
     remedy=CORRUPT,
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=SPAN,
     limits={"least_peers": 3.0},
 )

@@ -2,6 +2,7 @@
 
 from holdfast.catalog.gpus import GpuModel
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
@@ -44,6 +45,7 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy=RETRY,
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=SPAN,
     limits={**FALL, "min_share_of_link": 0.6},
 )

@@ -1,6 +1,7 @@
 """probe.memory: memory returns what was written, at the speed of its model."""
 
 from holdfast.model.health import FailureClass
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
@@ -36,6 +37,7 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy=RETRY,
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=SPAN,
     limits={**FALL, "min_share_of_peak": 0.75},
 )

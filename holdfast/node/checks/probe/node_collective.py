@@ -1,6 +1,7 @@
 """probe.node_collective: an all-reduce over the devices of a node adds up, at the speed it had before."""
 
 from holdfast.model.health import FailureClass
+from holdfast.model.lifecycle import Verb
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
@@ -31,6 +32,7 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy="check peer copies and NVLink errors of this node to find the slow pair",
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=SPAN,
     limits=FALL,
 )

@@ -1,6 +1,7 @@
 """probe.peer_copy: every ordered pair of devices passes data on unchanged and as fast as the other pairs."""
 
 from holdfast.model.health import FailureClass
+from holdfast.model.lifecycle import Verb
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
@@ -32,6 +33,7 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy="check the NVLink lanes and the PCIe link of the two GPUs; reset them and test again",
     owner="hardware",
+    repair=Verb.RESET_GPU,
     span=SPAN,
     limits={**FALL, "fall_ratio": 0.1},
 )

@@ -10,7 +10,7 @@ PAST, SPREAD, RUNS = "sweep_past_busbw_bytes_per_second", "sweep_past_spread_rat
 
 
 def slow_sizes(window: Window, limits: Limits) -> dict[int, float]:
-    """Size -> how far below its past, as a share, where that is more than runs differ anyway."""
+    """Size -> relative drop against past sweeps, if it exceeds the usual variation."""
     rates, past, spread = by_size(window, RATE), by_size(window, PAST), by_size(window, SPREAD)
     runs = by_size(window, RUNS)
     known = [size for size in rates if runs.get(size, 0.0) >= limits["least_runs"] and past.get(size)]

@@ -20,7 +20,7 @@ def fabric(window: Window) -> FabricSpec | None:
 
 
 def not_meant(window: Window, known: FabricSpec) -> str:
-    """Why the fabric's limits say nothing about this sweep; '' where they do, or where no one reported what ran."""
+    """Why the fabric's limits do not apply to this sweep; '' if they do, or if the transport is not known."""
     operation = str(window.value(window.node, "sweep_operation") or "")
     ranks, hosts = (window.number(window.node, name) or 0.0 for name in ("sweep_ranks", "sweep_hosts"))
     if operation and operation != known.operation:

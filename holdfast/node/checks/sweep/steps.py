@@ -10,7 +10,8 @@ from holdfast.node.checks.sweep.facts import RATE, VARIATION, by_size, human, no
 
 
 def valley(rates: Mapping[int, float], variations: Mapping[int, float], limits: Limits) -> list[int]:
-    """Sizes slower than a smaller and a larger one both lead to expect, by more than their own runs lie apart. Needs no
+    """Sizes that are slower than both a smaller and a larger size predict, by more than the variation of their runs.
+    Needs no
     limit of the fabric."""
     sizes = sorted(rates)
     found = []

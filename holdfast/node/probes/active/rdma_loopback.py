@@ -7,6 +7,7 @@ import subprocess
 import time
 
 from holdfast.node.probes.active.bench import Bench, CannotMeasure, FoundDevices, Notify
+from holdfast.runtime import process
 
 TOOL = "ib_write_bw"
 ROOT = "/sys/class/infiniband"
@@ -60,11 +61,12 @@ def _loopback(tool: str, device: str, port: str, seconds: float) -> float:
     server = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(START_SECONDS)  # it says nothing when it listens
-        done = subprocess.run([*words, "127.0.0.1"], capture_output=True, text=True, timeout=seconds + 15, check=True)
+        done = process.capture([*words, "127.0.0.1"], seconds + 15)
+        done.check_returncode()
     finally:
         server.kill()
         server.wait()
-    return average(done.stdout)
+    return average(done.stdout.decode(errors="replace"))
 
 
 def average(output: str) -> float:

@@ -43,7 +43,7 @@ def main(text: str) -> int:
 
 
 def _private_stdout() -> IO[str]:
-    """Libraries print; the protocol's line stays clean."""
+    """Redirects stdout, because libraries print and the protocol must stay clean."""
     keep = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(keep, "w", buffering=1)

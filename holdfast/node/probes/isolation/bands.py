@@ -27,6 +27,7 @@ PACKET_LOSS, FRAME_SIZE, BANDWIDTH, LATENCY, TAIL = (
     "latency",
     "tail latency",
 )
+CPUS_DECIDE_APART = 2.0  # deviations: where hosts wait for CPUs, each gets another share for the whole run
 NOT_BUSY = 0.1  # of the time without a CPU
 MUCH_BUSIER = 3.0
 
@@ -107,6 +108,7 @@ class _Band:
     text: Callable[[float], str]  # of a measured value
     source: str
     least_slow: int = 2  # sessions that must show it
+    apart: float = 1.0  # by so many deviations what is named must lie below the others, where noise decides too
     by_rng: bool = False  # who got a CPU when decides too, or so few pairs were measured that a moment counts for much
 
     @property
@@ -137,19 +139,25 @@ def judge(
 def _confirmed(band: _Band, measured: Sequence[Measured], parts: Parts) -> list[SuspectPart]:
     found = isolation.suspects(measured, parts, band.baseline, band.limits)
     sure = [one for one in found if one.confirmed and one.slow >= band.least_slow]
-    return [one for one in sure if not band.by_rng or _stands_apart(one, sure, measured, parts)]
+    return [one for one in sure if not band.by_rng or _stands_apart(one, sure, measured, parts, band.apart)]
 
 
 def _stands_apart(
-    suspect: SuspectPart, others: Sequence[SuspectPart], measured: Sequence[Measured], parts: Parts
+    suspect: SuspectPart, others: Sequence[SuspectPart], measured: Sequence[Measured], parts: Parts, deviations: float
 ) -> bool:
     """Where noise decides too, it is not enough that the usual measurement over a part is slow: a busy moment slows a
-    few pairs in a row, and they may share a part. Each pair over it must be worse than nearly all that are not."""
+    few pairs in a row, and they may share a part. Each pair over it must be worse than nearly all that are not, and by
+    more than pairs of one kind lie apart: a host that gets less of a CPU than the others is no slow link."""
     named = {one.part for one in others}
-    used = [(one.bytes_per_second, isolation.uses(one, parts)) for one in measured]
-    over = [value for value, users in used if suspect.part in users]
-    peers = sorted(value for value, users in used if named.isdisjoint(users))
-    return bool(peers) and max(over) < peers[len(peers) // 10]
+    used = [(one, isolation.uses(one, parts)) for one in measured]
+    own = [one for one, users in used if named & users == {suspect.part}]
+    over = own or [one for one, users in used if suspect.part in users]
+    peers = sorted((one for one, users in used if named.isdisjoint(users)), key=lambda one: one.bytes_per_second)
+    if not peers:
+        return False
+    best, low = max(one.bytes_per_second for one in over), peers[len(peers) // 10].bytes_per_second
+    apart = max(isolation.deviation(_best_of_each(over)), isolation.deviation(_best_of_each(peers)))
+    return best * math.exp(deviations * apart) < low
 
 
 def _bands(exchanges: Sequence[PairExchange], datagrams: Sequence[Datagrams]) -> list[_Band]:
@@ -165,7 +173,7 @@ def _bands(exchanges: Sequence[PairExchange], datagrams: Sequence[Datagrams]) ->
         spread, limits = (0.05, Limits()) if size >= LARGE_BYTES else (0.4, Limits(least_loss=0.6))
         rates = rates if size >= LARGE_BYTES and not noisy else _best_of_each(rates)
         band = _learned(f"{BANDWIDTH} at {_size(size)}", rates, spread, limits, _rate, "bytes_per_second")
-        found.append(replace(band, by_rng=band.by_rng or noisy))
+        found.append(replace(band, by_rng=band.by_rng or noisy, apart=CPUS_DECIDE_APART if noisy else 1.0))
     usual = _best_of_each([Measured(one.one, one.other, 1.0 / median(one.latencies), one.rail) for one in timed])
     floor = median([tail(one.waits) for one in timed if one.waits] or [0.0])  # below it, CPUs decide and not the fabric
     tails = [Measured(one.one, one.other, 1.0 / max(floor, tail(one.without_waits)), one.rail) for one in timed]

@@ -168,7 +168,7 @@ class _Trial:
             part = max(self._scores, key=self._preference, default=None)
             if part is None or self._scores[part] < self._limits.doubt:
                 return found
-            part = self._least_claim(self._whole(part))
+            part = self._worst_within(self._least_claim(self._whole(part)))
             found.append(self._suspect(part, self._scores[part]))
             self._explain(set(self._users[part]))
 
@@ -189,6 +189,21 @@ class _Trial:
         users = self._left(part)
         nodes = [name for name in self._users if _is_node(name) and self._left(name) == users]
         return nodes[0] if len(nodes) == 1 else part
+
+    def _worst_within(self, part: str) -> str:
+        """The node, where all of its measurements are slower than all others over a shared part by more than healthy
+        ones lie apart: a leaf or trunk slows those who use it alike, so this one is slow by itself."""
+        if part.partition("/")[0] in OWN_KINDS:
+            return part
+        users = self._left(part)
+        certain = math.log(self._limits.odds)
+        for node in (one for one in self._users if _is_node(one) and self._scores[one] >= certain):
+            own = self._left(node)
+            rest = users - own
+            low = min((self._shift[index] for index in rest), default=-math.inf) - self._spread
+            if own <= users and max(self._shift[index] for index in own) < low:
+                return node
+        return part
 
     def _left(self, part: str) -> set[int]:
         return set(self._users[part]) - self._explained

@@ -9,6 +9,7 @@ from holdfast.client.client import connect
 from holdfast.formats.slurm import hostlist
 from holdfast.model.refusal import Refusal
 from holdfast.node.probes.isolation.hosts import Host, HostsError, parse
+from holdfast.runtime import process
 
 STATES = "RUNNING,CONFIGURING,COMPLETING,SUSPENDED,STOPPED"
 SQUEUE_SECONDS = 30.0
@@ -49,15 +50,13 @@ def _slurm_hosts(names_text: str) -> list[Host]:
 def _refuse_allocated_in_slurm(names: Sequence[str]) -> None:
     command = ["squeue", "--noheader", f"--nodelist={','.join(names)}", f"--states={STATES}", "--format=%A|%u|%N"]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=SQUEUE_SECONDS, check=False
-        )
+        done = process.capture(command, SQUEUE_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Refusal(f"--slurm: squeue cannot be run to see which jobs use these nodes: {error}") from None
     if done.returncode:
-        error_text = next(iter(done.stderr.strip().splitlines()), "no message")
+        error_text = next(iter(done.stderr.decode(errors="replace").strip().splitlines()), "no message")
         raise Refusal(f"--slurm: squeue refused {','.join(names)}: {error_text}")
-    for line in done.stdout.splitlines():
+    for line in done.stdout.decode(errors="replace").splitlines():
         job, user, where = (line.split("|", 2) + ["", ""])[:3]
         taken = sorted(set(names) & set(_expanded(where)))
         if taken and job != os.environ.get("SLURM_JOB_ID"):

@@ -18,7 +18,8 @@ SET_UP = "set-up failed"
 
 
 def no_answer(seconds: float, began: bool) -> str:
-    """Who waits for several hosts in turn has no time left for the last ones: none is negative."""
+    """The remaining time, never negative: a caller that waits for several hosts in turn may have none left for the
+    last."""
     within = f" within {seconds:.0f} s" if seconds >= 1 else " in time"
     return f"{'lost during the probe' if began else SET_UP}: no answer{within}"
 
@@ -57,8 +58,8 @@ class SweepChannel:
             self.trouble = self.trouble or f"{when}: the worker died: {self.last_output}"
 
     def answer(self, seconds: float, progress: Progress | None = None, slot: int = 0, to: int | None = None) -> Answer:
-        """The next answer that is not mere progress; a host that stays silent is in trouble from then on. `to` is what
-        was asked: an answer to something before it comes too late."""
+        """The next answer that is not a progress message. A host that stays silent is marked as failed. `to` is the
+        command: late answers to earlier commands are dropped."""
         while not self.trouble:
             try:
                 message = self._answers[slot].get(timeout=max(0.0, seconds))
@@ -82,4 +83,4 @@ class SweepChannel:
         return "its line ended"
 
     def stop(self) -> None:
-        """Whoever started the worker sees to its end."""
+        """Does nothing: whoever started the worker also ends it."""

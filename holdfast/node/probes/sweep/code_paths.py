@@ -33,7 +33,7 @@ def rates(rows: Sequence[SweepRow]) -> dict[int, float]:
 
 
 def named(chosen: Rates, pinned: Mapping[str, Rates]) -> list[str]:
-    """A sentence for each size: the path that NCCL's own choice looks like, and the one that is faster."""
+    """One sentence per size: the path that NCCL seems to choose, and the faster one."""
     sentences = []
     for size, rate in sorted(chosen.items()):
         found = {path: seen[size] for path, seen in pinned.items() if seen.get(size, 0.0) > 0.0}

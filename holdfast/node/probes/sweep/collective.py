@@ -70,7 +70,7 @@ def _all_to_all(sent: torch.Tensor, got: torch.Tensor) -> None:
 
 
 def _ring(sent: torch.Tensor, got: torch.Tensor) -> None:
-    """Everybody sends to the next and receives from the one before."""
+    """Every rank sends to the next and receives from the previous one."""
     rank, world = dist.get_rank(), dist.get_world_size()
     work = [dist.irecv(got, (rank - 1) % world), dist.isend(sent, (rank + 1) % world)]
     for one in work:
@@ -105,7 +105,7 @@ class Timing:
 
 
 def measure(operation: str, size: int, budget_seconds: float, device: str, spoil: Spoil) -> Timing:
-    """All ranks repeat equally often: as the slowest of them can within the budget."""
+    """All ranks repeat equally often: as often as the slowest can within the budget."""
     rank, world = dist.get_rank(), dist.get_world_size()
     exchange = EXCHANGES[operation]
     elements = max(world, size // 4 // world * world) if operation != "all_reduce" else max(1, size // 4)
@@ -123,10 +123,10 @@ def measure(operation: str, size: int, budget_seconds: float, device: str, spoil
 
 
 def latencies(operation: str, size: int, device: str) -> list[tuple[float, float]]:
-    """Many small exchanges in a row without a barrier between them: one lost packet makes one of them long.
+    """Many small exchanges in a row without a barrier, so that one lost packet makes one of them long.
 
-    Of each the seconds it took, and for how many of them this process had no CPU: a busy host is no slow fabric. All
-    ranks agree after each batch whether there is time for another.
+    Returns for each its duration and for how long this process had no CPU: a busy host is not a slow fabric. All ranks
+    agree after each batch whether there is time for another.
     """
     rank, world = dist.get_rank(), dist.get_world_size()
     exchange = EXCHANGES[operation]
@@ -164,7 +164,7 @@ def _greatest(value: float, device: str) -> float:
 
 
 def wrong_ranks(size: int, device: str, spoil: Spoil) -> list[int]:
-    """Who puts wrong numbers into a sum: each rank in turn sends its pattern while the others send nothing."""
+    """Finds ranks that contribute wrong numbers: each rank in turn sends its pattern while the others send zeros."""
     rank, world, elements = dist.get_rank(), dist.get_world_size(), max(1, size // 4)
     found = []
     for suspect in range(world):

@@ -21,7 +21,7 @@ GRACE_SECONDS = 10.0  # a rank that waits in vain reports that before it counts 
 
 
 class Hand(Protocol):
-    """What a crew asks of a host, however it got there."""
+    """Interface of a worker on a host, however it was started."""
 
     host: Host
     trouble: str
@@ -38,7 +38,7 @@ class Hand(Protocol):
 
 
 class SweepWorker(SweepChannel):
-    """A line to a process that we started ourselves, here or through the words that reach its host."""
+    """A connection to a worker that this process started, here or through the launch command of its host."""
 
     def __init__(self, host: Host, python: str) -> None:
         super().__init__(host)
@@ -84,12 +84,12 @@ class SweepWorker(SweepChannel):
 
 
 class Crew:
-    """Every host that can take part. `with` stops them all, also on Ctrl-C."""
+    """All hosts that can take part. `with` stops all workers, also on Ctrl-C."""
 
     def __init__(
         self, hosts: Sequence[Host], python: str = sys.executable, workers: Mapping[str, Hand] | None = None
     ) -> None:
-        """`workers`: those that somebody else started, by host."""
+        """`workers`: workers that were started elsewhere, by host."""
         self._ids = count(1)
         self._asked: dict[str, int] = {}  # by slot, what it was asked last
         self._vain: dict[str, str] = {}  # by slot, why its group could not begin
@@ -107,7 +107,8 @@ class Crew:
             worker.stop()
 
     def muster(self, seconds: float = START_SECONDS) -> list[str]:
-        """Who is there, with the same torch. Others keep their own trouble; it is not the fabric's."""
+        """The hosts that answer and have the same torch. Others are reported with their error, which is not a fault
+        of the fabric."""
         until = time.monotonic() + seconds
         for worker in self.workers.values():
             worker.facts = worker.answer(until - time.monotonic())
@@ -122,7 +123,7 @@ class Crew:
         return [name for name, worker in self.workers.items() if not worker.trouble]
 
     def begin(self, slots: Sequence[str], command: Answer) -> None:
-        """One process group over these. Several may run at the same time."""
+        """Starts one process group over these slots. Several may run at the same time."""
         first, place = self.workers[host_of(slots[0])], number_of(slots[0])
         address = self.address_of(slots[0])
         number = next(self._ids)
@@ -151,7 +152,7 @@ class Crew:
         return worker.host.address_of(number_of(slot)) or str(worker.facts.get("address", ""))
 
     def ask_each(self, names: Sequence[str], command: Callable[[int, str], Answer]) -> None:
-        """Something that each does for itself, at the same time; `finish` has the answers."""
+        """A command that each slot runs by itself, at the same time; `finish` returns the answers."""
         for rank, name in enumerate(names):
             self._asked[name] = next(self._ids)
             self.workers[name].ask({"id": self._asked[name], **command(rank, name)})

@@ -3,8 +3,13 @@
 One host echoes, the other sends. An echo is small whatever arrived, and carries what the echoing host has seen: so a
 loss has a direction, and a large frame is tested one way at a time. At most `BATCH` datagrams are under way, which no
 socket buffer drops.
+
+The leader of the probe gives both hosts a key for this one measurement. The echo answers one address, and only what
+carries the key's tag: nobody else learns that it is there, keeps it open or changes what it counts.
 """
 
+import hmac
+import secrets
 import socket
 import struct
 import threading
@@ -20,50 +25,70 @@ SMALL_BYTES = 64
 IP_AND_UDP_BYTES = 28
 BATCH_SECONDS = 0.05
 LAST_SECONDS = 0.3  # a busy host echoes late: that is not lost
-ECHO_SECONDS = 30.0
+ECHO_SECONDS = 30.0  # without a datagram of the sender's
+LONGEST_SECONDS = 120.0
+TAG_BYTES = 8
 _NUMBER = struct.Struct("!II")  # of a datagram: its number and its kind; of an echo also what was seen of each kind
 _ECHO = struct.Struct("!IIII")
 IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: set "do not fragment", and ignore what the kernel learned
 
 
 def mtu_of(interface: str) -> int:
-    """0 where the kernel does not tell."""
+    """The MTU; 0 if unknown."""
     try:
         return int(Path(f"/sys/class/net/{interface}/mtu").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return 0
 
 
-def echo(address: str) -> int:
-    """The port on which this host echoes for a while."""
+def new_key() -> str:
+    return secrets.token_hex(32)
+
+
+def _tagged(body: bytes, key: str) -> bytes:
+    return body + hmac.digest(key.encode(), body, "sha256")[:TAG_BYTES]
+
+
+def _untagged(data: bytes, size: int, key: str) -> bytes | None:
+    """The body of `size` bytes, if its tag matches the key. The rest is padding."""
+    body = data[:size]
+    return body if hmac.compare_digest(data[: size + TAG_BYTES], _tagged(body, key)) else None
+
+
+def echo(address: str, peer: str, key: str) -> int:
+    """Starts an echo server for one other host and returns its port."""
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind((address, 0))
-    server.settimeout(ECHO_SECONDS)
-    threading.Thread(target=_echo, args=(server,), daemon=True).start()
+    threading.Thread(target=_echo, args=(server, peer, key), daemon=True).start()
     return int(server.getsockname()[1])
 
 
-def _echo(server: socket.socket) -> None:
+def _echo(server: socket.socket, peer: str, key: str) -> None:
     seen: list[set[int]] = [set(), set()]
-    with server, suppress(TimeoutError):  # no one sends any more
-        while True:
+    began = last = time.monotonic()
+    with server, suppress(TimeoutError):  # it does not send any more
+        while (left := min(last + ECHO_SECONDS, began + LONGEST_SECONDS) - time.monotonic()) > 0:
+            server.settimeout(left)
             data, sender = server.recvfrom(65_536)
-            if len(data) < _NUMBER.size:
+            body = _untagged(data, _NUMBER.size, key) if sender[0] == peer else None
+            if body is None:
                 continue
-            number, full = _NUMBER.unpack_from(data)
+            last = time.monotonic()
+            number, full = _NUMBER.unpack(body)
             seen[full & 1].add(number)
             with suppress(OSError):  # a local packet filter dropped it: that is a lost datagram, not the end
-                server.sendto(_ECHO.pack(number, full & 1, len(seen[0]), len(seen[1])), sender)
+                answer = _ECHO.pack(number, full & 1, len(seen[0]), len(seen[1]))
+                server.sendto(_tagged(answer, key), sender)
 
 
-def send(address: str, to: tuple[str, int], mtu: int) -> dict[str, Any]:
-    """What was sent, arrived there and came back: of small datagrams and of those as large as `mtu` allows."""
+def send(address: str, to: tuple[str, int], mtu: int, key: str) -> dict[str, Any]:
+    """Counts of datagrams sent, received there and returned: small ones, and ones as large as `mtu` allows."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.bind((address, 0))
         with suppress(OSError):
             sender.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
         sender.connect(to)
-        client = _Client(sender)
+        client = _Client(sender, key)
         client.run(0, COUNT, SMALL_BYTES)
         full = min(mtu, 65_535) - IP_AND_UDP_BYTES
         if full > SMALL_BYTES and client.back[0]:
@@ -72,8 +97,8 @@ def send(address: str, to: tuple[str, int], mtu: int) -> dict[str, Any]:
 
 
 class _Client:
-    def __init__(self, sender: socket.socket) -> None:
-        self._sender = sender
+    def __init__(self, sender: socket.socket, key: str) -> None:
+        self._sender, self._key = sender, key
         self.sent = [0, 0]
         self.seen = [0, 0]
         self.back: list[set[int]] = [set(), set()]
@@ -83,7 +108,7 @@ class _Client:
             numbers = range(start, min(count, start + BATCH))
             for number in numbers:
                 with suppress(OSError):  # too large for the interface, or refused: it does not arrive
-                    self._sender.send(_NUMBER.pack(number, kind).ljust(size, b"\0"))
+                    self._sender.send(_tagged(_NUMBER.pack(number, kind), self._key).ljust(size, b"\0"))
                 self.sent[kind] += 1
             self._collect(set(numbers) - self.back[kind], kind, BATCH_SECONDS)
             if not self.back[kind]:  # nothing at all comes back: more would not either
@@ -100,8 +125,8 @@ class _Client:
                 return
             except OSError:  # the other end refuses
                 continue
-            if len(data) == _ECHO.size:
-                number, full, *seen = _ECHO.unpack(data)
+            if (body := _untagged(data, _ECHO.size, self._key)) is not None:
+                number, full, *seen = _ECHO.unpack(body)
                 self.back[full & 1].add(number)
                 self.seen = [max(old, new) for old, new in zip(self.seen, seen, strict=True)]
 

@@ -46,7 +46,7 @@ def join() -> tuple[Any, int, int]:
 
 
 def _post(store: Any, line: str) -> Iterator[Answer]:
-    """What was put under a line, in order. Looked for, not waited for: a store that waits serves no one else."""
+    """Messages under a key of the store, in order. It polls, because a store that blocks serves nobody else."""
     for number in count():
         while not store.check([f"{line}/{number}"]):
             time.sleep(POLL_SECONDS)
@@ -54,7 +54,7 @@ def _post(store: Any, line: str) -> Iterator[Answer]:
 
 
 class _Sender:
-    """Where a worker's answers go, as if it were a file."""
+    """A file-like object that sends the answers of a worker."""
 
     def __init__(self, store: Any, line: str) -> None:
         self._store, self._line, self._sent = store, line, count()

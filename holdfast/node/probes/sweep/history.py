@@ -19,12 +19,12 @@ class Past:
 
 
 def key(operation: str, backend: str, world: int) -> str:
-    """Only like is compared with like."""
+    """The key of comparable runs."""
     return f"{operation} {backend} {world}"
 
 
 def load(path: str, of: str) -> list[dict[int, float]]:
-    """The runs of this kind, oldest first; a torn or foreign line is passed over. No file: no past."""
+    """Past runs of this kind, oldest first. Damaged or foreign lines are skipped; a missing file means no history."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = file.readlines()
@@ -55,7 +55,7 @@ def learn(runs: Sequence[Mapping[int, float]]) -> dict[int, Past]:
 
 
 def _trimmed(rates: Sequence[float]) -> Past:
-    """Far ones are left out until none is far: a few bad days do not make a bad past."""
+    """Drops outliers until none is left, so that a few bad days do not lower the baseline."""
     kept = sorted(math.log(rate) for rate in rates)
     while len(kept) > 2:
         centre, spread = fmean(kept), pstdev(kept)

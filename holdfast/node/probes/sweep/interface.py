@@ -8,7 +8,7 @@ SIOCGIFADDR = 0x8915
 
 
 def interface_of(address: str) -> str:
-    """Raises ValueError in one sentence when no interface of this host has it."""
+    """The interface with this address. Raises ValueError if there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             try:

@@ -11,6 +11,7 @@ from holdfast.node.probes.isolation.bands import Datagrams, PairExchange, tail
 from holdfast.node.probes.isolation.hosts import slot_name
 from holdfast.node.probes.isolation.isolation import FEW_HOSTS, Measured
 from holdfast.node.probes.isolation.pairing import Pair, every_pair, next_round, pair
+from holdfast.node.probes.sweep import datagrams
 from holdfast.node.probes.sweep.crew import Crew
 
 ROUNDS = 3  # with more than a few hosts
@@ -21,7 +22,8 @@ Notify = Callable[[str], None]
 
 @dataclass(slots=True)
 class Pairs:
-    """`slots`: how many ranks each host has; the first of one meets the first of the other, and so on."""
+    """`slots`: number of ranks per host. The first rank of one host is paired with the first of the other, and so
+    on."""
 
     crew: Crew
     command: Mapping[str, Any]
@@ -43,7 +45,8 @@ class Pairs:
                 self._note_unable(names)
 
     def _batches(self, names: Sequence[str], number: int, leaves: Mapping[str, str]) -> list[list[Pair]]:
-        """What runs at the same time. Of a few hosts every pair is measured alone, so that none is another's load."""
+        """Pairs that run at the same time. With few hosts, each pair is measured alone, so that none disturbs
+        another."""
         if len(names) <= FEW_HOSTS:
             return [[one] for pairs in every_pair(names) for one in pairs]
         doubtful, good = isolation.doubts(self.measured, isolation.learn(self.measured))
@@ -83,7 +86,7 @@ class Pairs:
             self.wrong.append((one, other, tuple(ends[rank] for rank in sorted(ranks))))
 
     def _exchange_of(self, one: str, other: str, rail: str, answers: Sequence[Mapping[str, Any]]) -> PairExchange:
-        """The slower end counts: an exchange is over when it is over at both."""
+        """The result of the slower end: an exchange ends when both ends are done."""
         sizes = {
             int(lines[0]["bytes"]): [line["seconds"] for line in lines]
             for lines in zip(*(answer["rows"] for answer in answers), strict=False)
@@ -104,8 +107,8 @@ class Pairs:
         )
 
     def exchange_datagrams(self, names: Sequence[str], leaves: Mapping[str, str], notify: Notify) -> None:
-        """Before anything large: who loses datagrams, and who cannot pass full-size frames. Twice for every pair of a
-        few hosts, else each host with a partner in every round."""
+        """Runs before large transfers: which hosts lose datagrams or cannot pass full-size frames. With few hosts
+        twice for every pair, else each host with one partner per round."""
         for number in range(2 if len(names) <= FEW_HOSTS else ROUNDS):
             few = len(names) <= FEW_HOSTS
             batch = (
@@ -121,11 +124,11 @@ class Pairs:
             here, there = slot_name(sender, rail), slot_name(receiver, rail)
             if self.crew.workers[sender].trouble or self.crew.workers[receiver].trouble:
                 continue
-            to = self.crew.address_of(there)
-            opened = self.crew.request(there, {"do": "echo", "address": to}, self.timeout)
+            own, to, key = self.crew.address_of(here), self.crew.address_of(there), datagrams.new_key()
+            opened = self.crew.request(there, {"do": "echo", "address": to, "peer": own, "key": key}, self.timeout)
             if "port" not in opened:
                 continue  # it cannot echo: nothing is measured or reported
-            command = {"do": "datagrams", "address": self.crew.address_of(here), "to": to, "port": opened["port"]}
+            command = {"do": "datagrams", "address": own, "to": to, "port": opened["port"], "key": key}
             found = self.crew.request(here, command, self.timeout)
             if "small" in found:
                 small, full = found["small"], found["full"]
@@ -145,8 +148,8 @@ class Pairs:
                 )
 
     def _note_unable(self, names: Sequence[str]) -> None:
-        """A host that could meet no one, while those it was to meet could meet others, has its own trouble: it is not
-        waited for again, and its partners are not in doubt for it."""
+        """Marks a host that could exchange with nobody while its partners could exchange with others. It is not
+        waited for again, and its partners are not suspected."""
         able = {end for one in self.measured for end in (one.one, one.other)}
         for name in names:
             vain = {one: why for one, why in self.in_vain(name).items() if one in able}
@@ -155,7 +158,7 @@ class Pairs:
                 self.crew.workers[name].trouble = f"set-up failed: {why}"
 
     def in_vain(self, name: str) -> dict[str, str]:
-        """Hosts that a host could not measure with, and why."""
+        """Hosts with which a host could not be measured, and why."""
         failed = [row for row in self.rows if "error" in row and name in (row["one"], row["other"])]
         return {str(row["other"] if row["one"] == name else row["one"]): str(row["error"]) for row in failed}
 

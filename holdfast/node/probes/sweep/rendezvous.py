@@ -1,6 +1,7 @@
-"""Where the nodes of a probe come together without anybody's shell: one leads and listens, the others come, and the
-worker of each speaks over the line that it came on. Who does not know the key of the session is not let in, and no
-worker listens to somebody who does not.
+"""Rendezvous of the nodes of a probe without SSH: one leads and listens, the others connect, and each worker uses that
+connection.
+
+Both sides must prove that they know the key of the session.
 """
 
 import hashlib
@@ -28,11 +29,11 @@ MOST_STRANGERS = 256  # that have connected and not proved it yet
 
 
 class CannotMeet(Exception):
-    """One sentence: why no one can be met."""
+    """The rendezvous is not possible; the message says why."""
 
 
 class MemberLine(SweepChannel):
-    """To the worker of a node that came, or to no one if it did not."""
+    """A connection to the worker of a node that joined, or a failed one if it did not."""
 
     def __init__(self, host: Host, connection: socket.socket | None = None) -> None:
         super().__init__(host)
@@ -46,7 +47,7 @@ class MemberLine(SweepChannel):
 
 
 class Gathering:
-    """What the one who leads holds open until everybody who was asked has come."""
+    """The listener of the leader, open until all expected nodes have joined."""
 
     def __init__(self, participants: Sequence[Participant], address: str, port: int, key: str) -> None:
         self._members = {member.name: member for member in participants}
@@ -64,7 +65,7 @@ class Gathering:
     def wait(
         self, seconds: float, notify: Callable[[str], None], unwanted: Callable[[], bool]
     ) -> Mapping[str, SweepChannel]:
-        """A line to everybody who was asked; to who has not come by then with that as its trouble."""
+        """A connection for every expected node. A node that did not join in time has a connection with that error."""
         until, reported = time.monotonic() + seconds, -1
         with self._changed:
             while len(self._come) < len(self._members) and time.monotonic() < until and not unwanted():
@@ -103,7 +104,7 @@ class Gathering:
                 hang_up(connection)
 
     def _greet(self, connection: socket.socket) -> None:
-        """Slow, strange and unasked participants delay no one else."""
+        """Handles one new connection. Slow, unknown or unexpected clients delay nobody else."""
         try:
             line = GreetingLine(connection)
             name, theirs, mine = self._wanted(line.receive()), line.nonce_of_other, secrets.token_hex(NONCE_BYTES)
@@ -131,12 +132,12 @@ class Gathering:
     def _wanted(self, greeting: Mapping[str, object]) -> str:
         name = str(greeting.get("name"))
         if name not in self._members or name in self._come:
-            raise CannotMeet(f"{name} was not asked, or has come already")
+            raise CannotMeet(f"{name} is not expected, or has already joined")
         return name
 
 
 def come(name: str, master: str, port: int, key: str, seconds: float, unwanted: Callable[[], bool]) -> socket.socket:
-    """The line to who leads. It may not listen yet: the order of each comes with its own next report."""
+    """Connects to the leader. It may not listen yet, because each node gets its order with its own next report."""
     until, why = time.monotonic() + seconds, "no one listens"
     while time.monotonic() < until and not unwanted():
         try:
@@ -161,7 +162,7 @@ def come(name: str, master: str, port: int, key: str, seconds: float, unwanted: 
 
 
 def _keep_alive(connection: socket.socket) -> None:
-    """A host that loses its power says nothing: then the line ends after a minute."""
+    """Enables keep-alive, so that the connection to a host without power ends after a minute."""
     connection.settimeout(None)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3)):
@@ -169,7 +170,7 @@ def _keep_alive(connection: socket.socket) -> None:
 
 
 def serve(python: str, connection: socket.socket) -> "subprocess.Popen[str]":
-    """A worker that speaks over this line and ends with it."""
+    """Runs a worker over this connection. It ends with the connection."""
     words = (python, "-m", "holdfast.node.probes.sweep.worker")
     try:
         end = connection.fileno()
@@ -179,7 +180,7 @@ def serve(python: str, connection: socket.socket) -> "subprocess.Popen[str]":
 
 
 def hang_up(connection: socket.socket | None) -> None:
-    """Both ends notice, and so does a worker that uses the connection."""
+    """Closes the connection for both ends, and for a worker that uses it."""
     if connection is not None:
         with suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
@@ -187,7 +188,8 @@ def hang_up(connection: socket.socket | None) -> None:
 
 
 class GreetingLine:
-    """The first lines of a connection, within GREET_SECONDS in all, and not a byte more: what follows is for others."""
+    """Reads the first lines of a connection within GREET_SECONDS and not a byte more, because the rest belongs to
+    the worker."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection, self._until = connection, time.monotonic() + GREET_SECONDS
@@ -203,20 +205,20 @@ class GreetingLine:
             self._connection.settimeout(max(0.001, self._until - time.monotonic()))
             byte = self._connection.recv(1)
             if not byte or len(line) > LONGEST_GREETING or time.monotonic() > self._until:
-                raise CannotMeet("it sent nothing that can be understood")
+                raise CannotMeet("its message could not be parsed")
             line += byte
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict):
-            raise CannotMeet("it sent nothing that can be understood")
+            raise CannotMeet("its message could not be parsed")
         self.nonce_of_other = str(fields.get("nonce", ""))
         return fields
 
 
 def _proof(key: str, role: str, name: str, member_nonce: str, leader_nonce: str) -> str:
-    """Of who knows the key, in this role and on this connection alone: both ends chose a part of it."""
+    """Proof that a side knows the key, valid only for this role and connection: both sides contribute a random part."""
     about = json.dumps(["holdfast probe 2", role, name, member_nonce, leader_nonce])
     return hmac.new(key.encode(), about.encode(), hashlib.sha256).hexdigest()
 

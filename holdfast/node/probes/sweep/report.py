@@ -11,7 +11,7 @@ from holdfast.node.probes.sweep.sizes import bus_share
 
 
 def sweep_rows(answers: Sequence[dict[str, Any]], operation: str) -> list[SweepRow]:
-    """The slowest rank counts: a collective is over when it is over everywhere."""
+    """The rows of a sweep by its slowest rank: a collective ends when all ranks are done."""
     world = len(answers)
     rows = []
     for same_size in zip(*(answer.get("rows", []) for answer in answers), strict=False):
@@ -37,7 +37,7 @@ def _percentile(values: Sequence[float], share: float) -> float:
 
 
 def finding(named: Named, datagrams: Sequence[Datagrams], busy: Mapping[str, tuple[float, float]]) -> SweepFinding:
-    """One part at fault, with the cause that its evidence has: a loss has a direction, a busy CPU explains slowness."""
+    """One faulty part with its cause: packet loss has a direction, a busy CPU explains slowness."""
     part, evidence, cause = named.suspect.part, list(named.evidence), named.band
     kind, _, name = part.partition("/")
     if cause == bands.PACKET_LOSS and kind == "node":

@@ -37,7 +37,8 @@ class ProbeSweepOptions:
 
 
 def probe(crew: Crew, options: ProbeSweepOptions, known: FabricMap, slow_band: SlowBand, notify: Notify) -> SweepReport:
-    """`slow_band` judges a sweep and returns the sizes to measure again. The crew is let go at the end."""
+    """Runs the probe. `slow_band` evaluates a sweep and returns the sizes to measure again. The crew is stopped at
+    the end."""
     with crew:
         notify(f"waiting for the workers of {len(crew.workers)} hosts")
         run = _Run(crew, options, notify)
@@ -70,7 +71,7 @@ class _Run:
 
     @property
     def lost(self) -> bool:
-        """A host that took part in the first sweep and is not there any more."""
+        """Hosts that took part in the first sweep and do not answer any more."""
         return any(self._crew.workers[name].trouble for name in self.report.hosts)
 
     def sweep(self, hosts: Sequence[str]) -> None:
@@ -89,7 +90,7 @@ class _Run:
             self._blame_wrong([slots[rank] for rank in row.wrong_ranks], f"at {row.bytes} bytes")
 
     def code_paths(self, band: Sequence[int]) -> None:
-        """A slow band once more on every code path of NCCL, so that the slow one has a name."""
+        """Measures a slow band again on every NCCL code path, to name the slow one."""
         if not band or len(self.able) < 2:
             return
         if self._options.backend != "nccl":
@@ -107,7 +108,8 @@ class _Run:
         self.report.code_paths = code_paths.named(chosen, pinned)
 
     def exchange_datagrams(self, known: FabricMap) -> None:
-        """A host that passes no full-size frame is named now and left out: every exchange with it would hang."""
+        """A host that passes no full-size frames is reported and left out, because every exchange with it would
+        hang."""
         hosts = self.able
         self._pairs.slots = {name: self._slots_of(name) for name in hosts}
         self._pairs.exchange_datagrams(hosts, known.leaves, self._notify)
@@ -137,7 +139,7 @@ class _Run:
             self._blame_wrong(slots, f"at {self._options.pair_bytes} bytes between {one} and {other}")
 
     def _with_direction(self, found: SweepFinding) -> SweepFinding:
-        """A node that is slow in bandwidth: one way or both, measured with a host that is not suspected."""
+        """Measures a slow node in each direction with a host that is not suspected."""
         name = found.subject.removeprefix("node/")
         if found.kind != "node" or not found.cause.startswith(bands.BANDWIDTH) or name not in self.able:
             return found
@@ -176,12 +178,12 @@ class _Run:
         return [slot_name(name, number) for name in hosts for number in range(self._slots_of(name))]
 
     def _slots_of(self, name: str) -> int:
-        """A rank for every GPU; without GPUs one for every rail that is listed."""
+        """One rank per GPU; without GPUs one per listed rail."""
         worker = self._crew.workers[name]
         return max(1, int(worker.facts.get("gpus") or 0)) if self._options.backend == "nccl" else worker.host.rails
 
     def _memory(self, hosts: Sequence[str]) -> int:
-        """What one rank may count on, where there is least."""
+        """The memory that every rank can use: the minimum over the hosts."""
         workers = [self._crew.workers[name] for name in hosts]
         if self._options.backend == "nccl":
             return min(int(worker.facts.get("gpu_bytes") or 0) for worker in workers)
@@ -212,8 +214,8 @@ class _Run:
         return f"node/{name}/{'gpu' if self._options.backend == 'nccl' else 'rail'}/{number_of(slot)}"
 
     def _note_failures(self, slots: Sequence[str], answers: Sequence[dict[str, Any]]) -> None:
-        """A group that failed as a whole says nothing of one host; the pairs will. Nor do errors beside a host that
-        is gone: its partners fail because of it, those that were done already do not."""
+        """Records failures. A group that failed as a whole blames no host; the pairs show which one. Errors beside a
+        lost host do not count either: its partners fail because of it."""
         gone = any(self._crew.workers[host_of(slot)].trouble for slot in slots)
         if gone or all("error" in answer for answer in answers):
             return

@@ -1,4 +1,4 @@
-"""How long this process was ready to run and had no CPU: the kernel counts it for every thread."""
+"""Run delay: how long this process was runnable without a CPU. The kernel counts it per thread."""
 
 import glob
 import os
@@ -6,7 +6,7 @@ from contextlib import suppress
 
 
 class RunDelay:
-    """Reads kept-open files, because it is asked around every small exchange."""
+    """Keeps its files open, because it is read around every small exchange."""
 
     def __init__(self) -> None:
         self._files: list[int] = []
@@ -15,7 +15,7 @@ class RunDelay:
                 self._files.append(os.open(path, os.O_RDONLY))
 
     def seconds(self) -> float:
-        """Of all threads together, since each was started."""
+        """Total of all threads since they started."""
         total = 0
         for file in self._files:
             with suppress(OSError, ValueError, IndexError):

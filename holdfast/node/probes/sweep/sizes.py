@@ -22,7 +22,7 @@ def bus_share(operation: str, world: int) -> float:
 
 
 def fitting(wanted: list[int], free_bytes: int, copies: int) -> tuple[list[int], str]:
-    """The sizes of which `copies` fit into half of the free memory, and why it stops there if it does."""
+    """The sizes of which `copies` fit into half of the free memory, and the reason if some do not fit."""
     most = free_bytes // 2 // copies
     fit = [size for size in wanted if size <= most]
     if len(fit) == len(wanted):

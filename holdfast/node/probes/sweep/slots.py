@@ -10,7 +10,7 @@ from typing import Any
 
 
 class ExtraRanks:
-    """What a worker passes on. A child's greeting is not reported; what it answers carries its number."""
+    """Child ranks of a worker. Their greetings are dropped; their answers carry their number."""
 
     def __init__(self, send_document: Callable[[dict[str, Any]], None]) -> None:
         self._say = send_document

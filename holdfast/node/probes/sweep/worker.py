@@ -43,8 +43,8 @@ def perform(command: dict[str, Any], answers: IO[str]) -> None:
 
 
 def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> None:
-    """Also while an exchange runs. When the input ends no one waits for it any more: a node that is wanted is let go
-    of at once, behind ssh and srun too."""
+    """Reads commands, also while an exchange runs. When the input ends, nobody waits for the result: the node is
+    released at once, behind ssh and srun too."""
     slots = ExtraRanks(lambda document: send_document(answers, document))
     try:
         for line in sys.stdin:
@@ -59,7 +59,7 @@ def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> 
 
 
 def _private_stdout() -> IO[str]:
-    """Libraries print; the protocol's line stays clean."""
+    """Redirects stdout, because libraries print and the protocol must stay clean."""
     keep = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(keep, "w", buffering=1)
@@ -84,7 +84,7 @@ def hello() -> dict[str, Any]:
 
 
 def _own_address() -> str:
-    """As others resolve this host, for those whose address was not given."""
+    """The address to which other hosts resolve this one, if none was given."""
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
@@ -109,7 +109,7 @@ def _free_memory() -> int:
 
 
 def fingerprint(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
-    """The bits of every device here, from repeats; `flip` is a drill that turns one bit of an input."""
+    """The digest of every device here, from repeated runs. `flip` is a drill that flips one bit of an input."""
     from holdfast.node.probes.active import bench, fingerprint
 
     devices = []
@@ -134,7 +134,7 @@ def exchange(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
 
 @contextmanager
 def _cpu_wait() -> Iterator[Callable[[], float]]:
-    """The share of the time that a thread of this process was ready to run and had no CPU."""
+    """The share of the time in which a thread of this process was runnable without a CPU."""
     delay, start = RunDelay(), time.monotonic()
     before = delay.seconds()
     try:
@@ -151,8 +151,8 @@ def _choose_gpu(number: int) -> None:
 
 @contextmanager
 def pinned(environment: dict[str, str]) -> Iterator[None]:
-    """NCCL reads its algorithm and protocol anew for every communicator. Nothing else may be set from afar: some of its
-    variables name libraries that it loads."""
+    """Pins algorithm and protocol, which NCCL reads for every communicator. No other variable may be set remotely:
+    some name libraries that NCCL loads."""
     if strange := sorted(set(environment) - set(PINNED)):
         raise ValueError(f"expected nothing but {' and '.join(PINNED)} to pin, found {strange[0]!r}")
     before = {name: os.environ.get(name) for name in environment}
@@ -210,12 +210,13 @@ def _sweep(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
 
 
 def echo_datagrams(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
-    return {"port": datagrams.echo(command["address"])}
+    return {"port": datagrams.echo(command["address"], command["peer"], command["key"])}
 
 
 def send_datagrams(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
     address = command["address"]
-    return datagrams.send(address, (command["to"], command["port"]), datagrams.mtu_of(interface_of(address)))
+    mtu = datagrams.mtu_of(interface_of(address))
+    return datagrams.send(address, (command["to"], command["port"]), mtu, command["key"])
 
 
 _PERFORM = {

@@ -13,8 +13,8 @@ from holdfast.node.sources.open_files import CounterFile, close_all, error_text
 from holdfast.node.sources.part_reads import PartReads
 from holdfast.node.sources.small_file import text_or_nothing
 
-_READABLE = "port_counters_readable"  # absent, with the files named, where one exists and makes no sense
-_NOT_KEPT = "N/A"  # how a driver says that the device does not keep this counter
+_READABLE = "port_counters_readable"  # absent, with the names of files that exist and cannot be parsed
+_NOT_KEPT = "N/A"  # a driver's value for "this device has no such counter"
 _INTERFACE_COUNTERS = ("rx_crc_errors", "rx_errors", "rx_dropped", "tx_errors", "tx_dropped")
 _LEFT_OUT = ("lifespan",)  # how long the driver caches the others, in milliseconds: no counter
 
@@ -46,7 +46,7 @@ class InfinibandCountersSource:
         signals: list[Signal] = []
         absent: dict[tuple[Subject, str], str] = {}
         if not self._reads.run({place: partial(_sample, found, now) for place, found in self._counters.items()}):
-            return Reading(source=self.name, at=now)  # left behind: another thread reads in its place
+            return Reading(source=self.name, at=now)  # abandoned: another thread continues
         for place, counters in self._counters.items():
             where = subject.port(self._node, place.device, place.number)
             if (seconds := self._reads.hanging(place)) is not None:
@@ -64,7 +64,7 @@ class InfinibandCountersSource:
         return self._reads.abandon()
 
     def _follow(self, places: list[PortPlace]) -> None:
-        """Open what is new, close what is gone."""
+        """Open new ports, close ports that disappeared."""
         for place in self._counters.keys() - set(places):
             close_all(counter.file for counter in self._counters.pop(place))
         for place in places:
@@ -119,7 +119,7 @@ def _sample(counters: list[_Counter], now: float) -> None:
 
 
 def _trouble(counters: list[_Counter]) -> str:
-    """Why the counters of a port cannot be trusted to tell of its errors, or ''."""
+    """Why the counters of a port do not show its errors reliably, or ''."""
     if not counters:
         return "the port shows no counters: counters/ and hw_counters/ are empty or missing"
     return "; ".join(counter.why_absent for counter in counters if counter.senseless)

@@ -1,7 +1,7 @@
 """Statistics of the network interfaces over Ethernet RDMA ports, as `ethtool -S` reads them: one ioctl each.
 
-They count what sysfs does not: errors of the physical layer after correction, discards, pause storms. Asking needs no
-privilege. A driver that hangs costs its own port's answers: the runner leaves that read behind.
+They count what sysfs does not: errors of the physical layer after correction, discards, pause storms. Reading needs no
+privilege. A driver that hangs affects only its own port: the runner abandons that read.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ _SIOCETHTOOL = 0x8946
 _GSTRINGS, _GSTATS, _GSSET_INFO, _STATISTICS = 0x1B, 0x1D, 0x37, 1
 _NAME_BYTES = 16
 MOST = 16_384  # counters of one interface; a driver with a queue per core has a few thousand
-_ROOM = 2_048  # the kernel writes as many as there are now: queues may have been added since they were counted
+_ROOM = 2_048  # the kernel writes as many as exist now; queues may have been added since the count
 RUNNING_KERNEL = "/sys"
 
 Statistics = Callable[[str], Mapping[str, int]]
@@ -70,11 +70,11 @@ class EthtoolSource:
         try:
             places = find_ports(self._sys, self._exclude) if self._ask else []
         except OSError:
-            places = []  # no RDMA device: the sources of its ports say so
+            places = []  # no RDMA device: the port sources report this
         interfaces = {place: name for place in places if (name := _interface(place))}
         found: dict[PortPlace, dict[str, float] | str] = {}
         if not self._reads.run({place: partial(self._one, place, name, found) for place, name in interfaces.items()}):
-            return Reading(source=self.name, at=now)  # left behind: another thread reads in its place
+            return Reading(source=self.name, at=now)  # abandoned: another thread continues
         signals: list[Signal] = []
         absent: dict[tuple[Subject, str], str] = {}
         for place, name in interfaces.items():
@@ -98,7 +98,7 @@ class EthtoolSource:
 
 
 def _interface(place: PortPlace) -> str:
-    """Of an Ethernet port. Its name is looked up each time: an interface may be renamed."""
+    """The interface of an Ethernet port. Read each time, because an interface may be renamed."""
     if text_or_nothing(f"{place.path}/link_layer") != "Ethernet":
         return ""
     return os.path.basename(text_or_nothing(f"{place.path}/gid_attrs/ndevs/0"))

@@ -28,7 +28,7 @@ _TENSE_SECONDS = 150.0  # the longest deadline in common use (NCCL_IB_TIMEOUT=22
 
 
 class InfinibandSource:
-    """The eyes of the downtime ledger."""
+    """The source of the downtime ledger."""
 
     name = "infiniband"
     deadline = 5.0
@@ -44,7 +44,7 @@ class InfinibandSource:
         self._exclude = frozenset(exclude)
         self._ledger = PortLedger(ledger)
         self._ports: dict[str, RdmaPort] = {}
-        self._gone: dict[str, tuple[bool, str]] = {}  # port -> (surely down, why it is not seen)
+        self._gone: dict[str, tuple[bool, str]] = {}  # port -> (certainly down, why it cannot be read)
         self._scanned: float | None = None
         self._blind = ""
         self._reads = PartReads()
@@ -59,7 +59,7 @@ class InfinibandSource:
         if not self._ports and not self._gone:
             return Reading(source=self.name, at=now, blind=self._blind)
         if not self._reads.run({name: partial(port.sample, now) for name, port in self._ports.items()}):
-            return Reading(source=self.name, at=now)  # left behind: another thread reads in its place
+            return Reading(source=self.name, at=now)  # abandoned: another thread continues
         gathered = _Gathered()
         self._report_ports(now, gathered)
         self._report_gone(now, gathered)
@@ -109,7 +109,7 @@ class InfinibandSource:
                     track.repaired_at = max(track.repaired_at, mark.at)
 
     def _missed(self, name: str, track: Track, seated: set[tuple[str, str]]) -> bool:
-        """Whether a port that is not there should be: it was in use, is not excluded and has no new name."""
+        """Whether a missing port is expected: it was in use, is not excluded and was not renamed."""
         device, _, number = name.partition("/")
         excluded = device in self._exclude or track.pci_address in self._exclude
         in_use = track.ever_up or track.down_since is not None
@@ -152,11 +152,11 @@ class InfinibandSource:
             gathered.absent.update(port.absent)
             tense |= 0.0 < track.outage_seconds(now) <= _TENSE_SECONDS or (track.down_since == now)
             if port.unreadable:
-                self._scanned = None  # perhaps the device went away: look again before the usual time
+                self._scanned = None  # the device may be gone: list the devices again before the usual time
         self._set_interval(tense)
 
     def _report_hanging(self, name: str, port: RdmaPort, seconds: float, now: float, gathered: "_Gathered") -> None:
-        """The adapter does not answer its driver. The ports of the others are read all the same."""
+        """The adapter does not answer its driver. Ports of other adapters are still read."""
         why = f"reading its state has hung for {seconds:.0f} s: the adapter does not answer"
         gathered.present.append(port.subject)
         gathered.signals.append(Signal(port.subject, "port_expected", 1.0))
@@ -168,7 +168,7 @@ class InfinibandSource:
             gathered.events.append(Event(kind="nic", at=now, text=text, device=device, code="hang", severity="fatal"))
 
     def _set_interval(self, tense: bool) -> None:
-        """Look more often while an outage runs towards a deadline, so that it is reported on time."""
+        """Read more often while an outage approaches a transport timeout, so that it is reported on time."""
         if not self._tense:
             self._calm = self.every
         self._tense = tense

@@ -13,7 +13,7 @@ from holdfast.node.sources.open_files import CounterFile, OpenFile, close_all
 _Parser = Callable[[bytes], float | None]
 NEED_THE_STATE = ("port_up", "port_outage_seconds", "port_down_seconds_10m")  # not reported without it
 _QUICK = ("state", "phys_state", "rate")
-_LINK_DOWNED_SECONDS = 30.0  # a counter is asked of the adapter itself: no more often than all the others
+_LINK_DOWNED_SECONDS = 30.0  # the adapter itself must answer for a counter: read it no more often than the others
 
 
 class RdmaPort:
@@ -38,7 +38,7 @@ class RdmaPort:
         return bool(self._raws) and isinstance(self._raws[0], str)
 
     def refresh(self) -> None:
-        """Now and then: notice a new firmware, and files that were replaced."""
+        """Called from time to time, to notice new firmware and replaced files."""
         for file in (*self._files, self._link_downed):
             file.refresh()
         identity = identify(self.place)

@@ -22,10 +22,10 @@ from holdfast.node.sources.fabric.port_track import (
 from holdfast.node.sources.ledger_file import LedgerFile
 
 _GAP_SECONDS = 5.0  # after a longer gap between readings, the exact end of an outage is unknown
-_STILL_SECONDS = 10.0  # how often an ongoing outage is noted, so that a restart knows how long it lasted at least
+_STILL_SECONDS = 10.0  # how often an ongoing outage is written, so that its length survives a restart
 _COMPACT_SECONDS = 3600.0
 _COMPACT_AGAIN_SECONDS = 60.0
-_MAX_OUTAGES = 2000  # per port; beyond it the oldest are folded together and no downtime is lost
+_MAX_OUTAGES = 2000  # per port; beyond it the oldest are merged, without losing downtime
 
 
 class PortLedger:
@@ -141,8 +141,8 @@ class PortLedger:
             self._file.replace([record for port, track in self._tracks.items() for record in records_of(port, track)])
 
     def _load(self, now: float) -> None:
-        """All lines share the clock of the agent that wrote them. If that ran ahead of ours, because the clock was
-        set back in between, they are moved together, so that the newest has just happened and none is lost."""
+        """All lines share the clock of the agent that wrote them. If that clock was ahead of ours, because the clock
+        was set back in between, all lines are shifted so that the newest is now."""
         if not self._file:
             return
         records = self._file.load()

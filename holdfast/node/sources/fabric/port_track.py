@@ -85,7 +85,7 @@ def _is_time(value: object) -> bool:
 
 
 def newest(record: dict[str, Any]) -> float:
-    """The last moment that a record tells of."""
+    """The last time in a record."""
     return float(
         max(record.get("at", 0.0), record.get("seen", 0.0), record.get("start", 0.0) + record.get("seconds", 0.0))
     )

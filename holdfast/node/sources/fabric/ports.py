@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection
 from typing import NamedTuple
 
+from holdfast.catalog import nics
 from holdfast.formats.pci import sysfs as pcie
 from holdfast.node.sources.open_files import read_text
 
@@ -49,14 +50,21 @@ def find_ports(sys: str, exclude: Collection[str]) -> list[PortPlace]:
     return places
 
 
+_MAKES = {"0x1d0f": nics.EFA}  # PCI vendors whose driver has no hca_type
+
+
 def identify(place: PortPlace) -> Identity:
     device = os.path.dirname(os.path.dirname(place.path))
     return Identity(
         link_layer=_text(os.path.join(place.path, "link_layer")),
         firmware_version=_text(os.path.join(device, "fw_ver")),
         board_id=_text(os.path.join(device, "board_id")),
-        hca_type=_text(os.path.join(device, "hca_type")),
+        hca_type=_text(os.path.join(device, "hca_type")) or _make(device),
     )
+
+
+def _make(device: str) -> str:
+    return _MAKES.get(_text(os.path.join(device, "device", "vendor")), "")
 
 
 def _pci_address(device: str) -> str:

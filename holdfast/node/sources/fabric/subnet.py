@@ -1,7 +1,7 @@
 """The InfiniBand subnet through infiniband-diags: cables, routes, and the counters of every switch port.
 
-One node of a subnet is enough, and it must be allowed to ask (root, or access to /dev/infiniband/umad*). So the agent
-reads it only where the configuration names it: `[sources.ib_fabric]`.
+One node per subnet is enough, and it needs access (root, or /dev/infiniband/umad*). So the agent reads it only if it
+is configured: `[sources.ib_fabric]`.
 """
 
 import subprocess
@@ -14,10 +14,11 @@ from holdfast.formats.fabric.routes import Routes
 from holdfast.formats.fabric.subnet import SWITCH, IbFabric
 from holdfast.model.signal import Reading
 from holdfast.model.subject import Subject
+from holdfast.runtime import process
 from holdfast.runtime.source import ReadingBuilder
 
 TIMEOUT_SECONDS = 120.0
-TOPOLOGY_SECONDS = 3600.0  # cables move seldom, and asking for all of them costs more than asking for errors
+TOPOLOGY_SECONDS = 3600.0  # cables rarely move, and reading all of them costs more than reading errors
 LONGEST_MESSAGE = 200
 CARRIED = (
     "SymbolErrorCounter",
@@ -69,9 +70,7 @@ def port_subject(fabric: IbFabric, guid: str, port: int) -> Subject:
 
 def _ask(*command: str) -> str:
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS, check=False
-        )
+        done = process.capture(command, TIMEOUT_SECONDS)
     except FileNotFoundError:
         raise CannotAsk(f"{command[0]} (infiniband-diags) is not installed") from None
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -103,7 +102,7 @@ class IbFabricSource:
         return self._build(self._fabric, bad).build(self.name, now)
 
     def _build(self, fabric: IbFabric, bad: dict[tuple[str, int], dict[str, int]]) -> ReadingBuilder:
-        """A switch port that is not in the report has no errors: ibqueryerrors tells only of those that have."""
+        """A switch port that is not in the report has no errors: ibqueryerrors lists only ports with errors."""
         builder, labels = ReadingBuilder(), fabric.labels()
         for guid, port in fabric.cables:
             if fabric.nodes[guid].kind == SWITCH:

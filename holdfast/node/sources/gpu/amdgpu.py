@@ -23,7 +23,7 @@ _UMC = "umc"  # the memory controllers; errors of other blocks are in SRAM
 _MICROWATT, _MILLICELSIUS, _PERCENT = 1e-6, 1e-3, 1e-2
 _GONE = "the GPU is lost: it is no longer on the PCI bus"
 _LINK_DOWN, _LINK_UP = 0.0, 1.0  # 2 is a link that the board does not use
-_DEAD = 0xFFFFFFFF  # what a register of a device reads that is no longer there
+_DEAD = 0xFFFFFFFF  # the value that registers of a missing device return
 
 _HWMON_TEMPERATURES = {  # label -> what it is, of the GPU as a whole and of its memory
     "junction": ("gpu_temperature_celsius", "gpu_slowdown_temperature_celsius", "gpu_shutdown_temperature_celsius"),
@@ -66,7 +66,7 @@ class AmdGpuSource:
         self._sys = sys
         self._exclude = frozenset(address.lower() for address in exclude)
         self._known: dict[str, _Gpu] = {}
-        self._others: set[str] = set()  # devices that are no AMD GPU: looked at once
+        self._others: set[str] = set()  # devices that are not AMD GPUs: inspected once
         self._metrics: dict[str, gpu_metrics.Metrics] = {}
         self._isolation = Isolation()
 
@@ -130,7 +130,7 @@ class AmdGpuSource:
         _errors(builder, who, gpu.path)
         _links(builder, who, gpu.path, metrics)
         reasons = gpu_metrics.clock_reasons(metrics, self._metrics.get(gpu.address)) if metrics else None
-        if metrics and reasons is None:  # residencies need two readings; until then nothing is known to hold it back
+        if metrics and reasons is None:  # residencies need two readings; until then no throttling is known
             reasons = 0
         if reasons is not None:
             builder.add(who, "gpu_clock_event_reasons", float(reasons))
@@ -162,7 +162,7 @@ def _without(builder: ReadingBuilder, who: Subject, name: str, value: float, why
 
 
 def _optional(trouble: str) -> bool:
-    """A kernel or a virtual machine without the file, or with a newer one, says nothing against the GPU."""
+    """A missing or newer file, as in other kernels or virtual machines, is not a fault of the GPU."""
     return "not known" in trouble or "there is no" in trouble
 
 

@@ -8,6 +8,7 @@ from holdfast.formats.dcgm.diag_result import CONFIGURATION_SEVERITY, FAIL, PASS
 from holdfast.model import subject
 from holdfast.model.signal import Reading
 from holdfast.model.subject import Subject
+from holdfast.runtime import process
 from holdfast.runtime.source import ReadingBuilder
 
 _COUNTS = {
@@ -63,12 +64,10 @@ class DcgmDiagSource:
         return builder.build(self.name, now)
 
     def _run(self) -> tuple[str, str, int]:
-        """What dcgmi printed, what went wrong should that turn out to hold no result, and its exit code."""
+        """Output of dcgmi, the error to report if it contains no result, and its exit code."""
         command = [self._dcgmi, "diag", "-r", str(self._level), "-j"]
         try:
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=self.deadline - 10.0, check=False
-            )
+            done = process.capture(command, self.deadline - 10.0)
         except FileNotFoundError:
             return "", f"{self._dcgmi} is not installed", 0
         except subprocess.TimeoutExpired as error:
@@ -81,7 +80,7 @@ class DcgmDiagSource:
 
 
 def _without_a_result(code: int) -> DiagResult:
-    """dcgmi ends with another code than 0 and names no test: the code is the result, and it is no pass."""
+    """If dcgmi exits with an error and names no test, the exit code is the result, and it is not a pass."""
     if code == ISOLATE:
         return DiagResult(
             "exit code", FAIL, None, f"dcgmi ended with code {code}: a GPU has to be isolated and drained"
@@ -103,7 +102,7 @@ def _notify(builder: ReadingBuilder, about: Subject, results: list[DiagResult]) 
 
 
 def _effective(result: DiagResult) -> str:
-    """A pass that complains is a warning: DCGM has passed tests that could not get the memory they needed."""
+    """A pass with a complaint is a warning: DCGM passes tests that could not allocate their memory."""
     return WARN if result.status == PASS and result.text else result.status
 
 

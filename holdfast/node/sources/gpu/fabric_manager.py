@@ -20,7 +20,7 @@ class FabricManagerSource:
     def __init__(self, node: str, proc: str = "/proc") -> None:
         self._node = subject.node(node)
         self._proc = proc
-        self._pid = ""  # where it was last time, so that a healthy node costs one file
+        self._pid = ""  # its last process id, so that a healthy node needs one file read
 
     def read(self, now: float) -> Reading:
         try:

@@ -41,14 +41,14 @@ class Call(Generic[Answer]):
 
 
 class Isolation:
-    """One worker per key. A worker that hangs is asked nothing more until its call returns."""
+    """One worker per key. A worker that hangs gets no further calls until its call returns."""
 
     def __init__(self) -> None:
         self._queues: dict[Hashable, queue.SimpleQueue[Call[object]]] = {}
         self._running: dict[Hashable, Call[object]] = {}
 
     def run(self, calls: Mapping[Key, Callable[[], Answer]], seconds: float) -> dict[Key, Answer]:
-        """The answers that came within this time, all asked at once; a key without one hangs."""
+        """Call all keys at once and return the answers that arrive in time; a key without an answer hangs."""
         until = time.monotonic() + seconds
         asked: dict[Key, Call[Answer]] = {}
         for key, function in calls.items():
@@ -57,7 +57,7 @@ class Isolation:
         return {key: call.answer() for key, call in asked.items() if call.wait(until - time.monotonic())}
 
     def hanging(self, key: Hashable) -> float | None:
-        """For how many seconds a key's call has been out; None when there is none."""
+        """For how many seconds a key's call has been pending; None if there is none."""
         running = self._running.get(key)
         return None if running is None or running.wait(0.0) else time.monotonic() - running.started
 

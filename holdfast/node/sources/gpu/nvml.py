@@ -20,7 +20,7 @@ NodePart = tuple[list[Signal], dict[tuple[Subject, str], str]]
 
 
 class _Gpus:
-    """What both paces share: a lost GPU costs its own signals and no one else's."""
+    """Base of the fast and the slow source: a lost GPU affects only its own signals."""
 
     def __init__(self, session: Session, ask: Callable[[NvmlDevice, Answers, float], None], seconds: float) -> None:
         self._session = session
@@ -35,7 +35,7 @@ class _Gpus:
         if isinstance(devices, str):
             return Reading(source=source, at=now, blind=devices)
         signals, absent = about_node()
-        # A copy each, made now: a call that begins or returns late must not see its device given up.
+        # A copy for each call: a late call must not see that its device was dropped.
         asked = {
             device.number: partial(self._about, device, replace(device), now)
             for device in devices
@@ -75,14 +75,14 @@ def _processes(handle: Any) -> list[int] | None:
 
 
 def _nothing(device: NvmlDevice, carries: Iterable[str]) -> Answers:
-    """Of a GPU that cannot be asked."""
+    """Values for a GPU that cannot be queried."""
     answers = Answers(device.subject)
     answers.miss([name for name in carries if name.startswith("gpu_")], device.trouble)
     return answers
 
 
 class NvmlSource:
-    """What moves with the load: temperatures, power, clocks and what holds them back; and who is lost."""
+    """Values that change with the load: temperatures, power, clocks, throttle reasons; and lost GPUs."""
 
     name = "nvml"
     every = 10.0
@@ -106,7 +106,7 @@ class NvmlSource:
     def _interrogate(self, device: NvmlDevice, answers: Answers, now: float) -> None:
         self._interview.ask(device, FAST, answers, now)
         self._interview.ask_fields(device, FAST_FIELDS, answers, now)
-        if answers.failed and not answers.answered:  # it is listed, and that is all
+        if answers.failed and not answers.answered:  # it is listed and answers nothing else
             answers.put("gpu_responding", 0.0)
             answers.miss(("gpu_lost",), answers.failed[0])
         else:
@@ -129,7 +129,7 @@ class NvmlSource:
 
 
 class NvmlSlowSource:
-    """What changes seldom: memory, ECC, rows, NVLink, PCIe, fabric, limits; and who each GPU is."""
+    """Values that rarely change: memory, ECC, rows, NVLink, PCIe, fabric, limits; and the identity of each GPU."""
 
     name = "nvml_slow"
     every = 60.0
@@ -149,7 +149,8 @@ class NvmlSlowSource:
         return self._gpus.read_all(self.name, self._about_node, self._without_handle, now)
 
     def processes(self) -> dict[int, list[int]] | None:
-        """Compute process ids by GPU number, asked now; a GPU that does not tell has no entry. None: no one tells."""
+        """Compute process ids by GPU number, queried now. A GPU without an answer has no entry; None: no GPU
+        answers."""
         devices = self._for_processes.devices(0.0)
         if isinstance(devices, str):
             return None
@@ -172,7 +173,7 @@ class NvmlSlowSource:
         self._add_identity(device, answers, now)
 
     def _add_identity(self, device: NvmlDevice, answers: Answers, now: float) -> None:
-        """Who it is does not change from minute to minute: asked when it is new and then every few minutes."""
+        """The identity rarely changes: it is read for a new GPU and then every few minutes."""
         asked_at, identity = self._identity.get(device.subject, (0.0, Answers(device.subject)))
         if not identity.signals or not 0 <= now - asked_at < LIST_AGAIN_SECONDS:
             identity = Answers(device.subject)
@@ -183,7 +184,7 @@ class NvmlSlowSource:
         answers.absent |= identity.absent
 
     def _without_handle(self, device: NvmlDevice) -> Answers:
-        """A lost GPU still has a name, a serial number and a place: the person who replaces it needs them."""
+        """Keep the model, serial number and address of a lost GPU, because they are needed to replace it."""
         answers = _nothing(device, self.carries)
         _, identity = self._identity.get(device.subject, (0.0, Answers(device.subject)))
         answers.signals += identity.signals

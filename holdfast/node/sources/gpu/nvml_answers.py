@@ -8,7 +8,7 @@ from holdfast.model.signal import Signal, Value
 from holdfast.model.subject import Subject
 from holdfast.node.sources.gpu.nvml_session import NOT_THE_GPU, NVML_ERRORS, NvmlDevice, code_of, nvml
 
-ASK_AGAIN_SECONDS = 900.0  # a driver may be replaced under us; until then "not supported" stays true
+ASK_AGAIN_SECONDS = 900.0  # "not supported" stays true until the driver is replaced, which can happen at any time
 
 NEVER = {
     nvml.NVML_ERROR_NOT_SUPPORTED,
@@ -28,14 +28,14 @@ _MEMBER = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # by
 
 
 class Ask(NamedTuple):
-    """One call: the signals it brings, in the order in which it returns their values."""
+    """One call and the signals that it returns, in order."""
 
     names: tuple[str, ...]
     call: Callable[[Any], Sequence[Value]]
 
 
 class NvmlField(NamedTuple):
-    """A value that NVML gives by number; many of them cost one call."""
+    """A value that NVML provides by field number; one call reads many."""
 
     name: str
     number: int
@@ -49,7 +49,7 @@ class GpuLostError(Exception):
 
 @dataclass(slots=True)
 class Answers:
-    """What one read of one GPU brought."""
+    """The result of one read of one GPU."""
 
     subject: Subject
     signals: list[Signal] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Answers:
 
 
 class Interview:
-    """Asks GPUs, and remembers per GPU what it does not support so as to ask that again only rarely."""
+    """Queries GPUs, and remembers what each does not support, to query that only rarely."""
 
     def __init__(self) -> None:
         self._refused: dict[tuple[Subject, str], tuple[float, str]] = {}
@@ -117,7 +117,7 @@ class Interview:
         return reason if now < until <= now + ASK_AGAIN_SECONDS else ""
 
     def explain(self, device: NvmlDevice, name: str, code: int | None, answers: Answers, now: float) -> str:
-        """Why a call failed, in an operator's words. A lost GPU ends its interview."""
+        """Why a call failed, as text for operators. A lost GPU ends its read."""
         if code == nvml.NVML_ERROR_GPU_IS_LOST:
             raise GpuLostError
         if code in NEVER:
@@ -133,7 +133,7 @@ class Interview:
 
 
 def field_number(value: Any, signed: bool = False) -> float:
-    """A field's number by its type tag; some drivers hand out a negative margin as an unsigned int."""
+    """A field's value by its type tag. Some drivers return a negative margin as an unsigned int."""
     kind = value.valueType
     number = float(
         getattr(value.value, _MEMBER[kind if kind < len(_MEMBER) else nvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG])

@@ -50,7 +50,7 @@ def read_links(device: NvmlDevice, interview: Interview, answers: Answers, now: 
 
 
 def read_c2c(device: NvmlDevice, interview: Interview, answers: Answers, now: float) -> None:
-    """Links between a GPU and the CPU of its board. A GPU without them says so once and is not asked again."""
+    """Links between a GPU and the CPU of its board. A GPU without them is queried only once."""
     if refused := interview.refused(device, C2C[0], now):
         answers.miss(C2C, refused)
         return
@@ -67,7 +67,7 @@ def read_c2c(device: NvmlDevice, interview: Interview, answers: Answers, now: fl
 
 
 def _ask_all(device: NvmlDevice, count: int, interview: Interview, answers: Answers, now: float) -> Table:
-    """Each number costs the driver a trip per link, so what no link answered is left out next time."""
+    """Each field costs the driver one access per link, so fields without an answer are skipped next time."""
     asked = [number for number in (*_PER_LINK, *_TOTALS) if not interview.refused(device, _key(number), now)]
     places = {number: range(count) if number in _PER_LINK else range(1) for number in asked}
     table = _ask(device.handle, [(number, link) for number in asked for link in places[number]])

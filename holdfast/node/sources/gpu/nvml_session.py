@@ -1,7 +1,7 @@
 """NVML session: loads and initialises the library, lists GPUs, and notices when one is gone.
 
 GPUs keep their number for as long as this process lives. NVML renumbers them when the driver is restarted with one
-card missing; a verdict must not wander to the neighbour because of that, so numbers follow the PCI address.
+card missing; a verdict must not move to the neighbour, so numbers follow the PCI address.
 """
 
 import ctypes
@@ -22,7 +22,8 @@ NVML_ERRORS: tuple[type[Exception], ...] = (
     UnicodeDecodeError,  # a string the driver filled with something that is not text
 )
 LIST_AGAIN_SECONDS = 300.0
-LIST_SECONDS = 2.0  # a GPU that does not say who it is within this time is silent
+LIST_SECONDS = 2.0  # timeout for the identity of a GPU
+HANGS = "a call to this GPU has not returned"
 LOST = "the GPU is lost: the driver cannot reach it any more"
 
 NOT_THE_GPU = (None, nvml.NVML_ERROR_NO_PERMISSION, nvml.NVML_ERROR_RESET_REQUIRED, nvml.NVML_ERROR_UNINITIALIZED)
@@ -52,7 +53,7 @@ class NvmlDevice:
     mig: bool = False
     lost: bool = False
     trouble: str = ""  # why it has no handle
-    sick: bool = False  # it is there, and answers no call as a GPU should
+    sick: bool = False  # present, but no call succeeds
 
 
 class _Identity(NamedTuple):
@@ -62,7 +63,7 @@ class _Identity(NamedTuple):
 
 
 def code_of(error: Exception) -> int | None:
-    """NVML's number for an error, or None for trouble of the binding itself."""
+    """NVML's code of an error, or None for an error of the binding itself."""
     return getattr(error, "value", None)
 
 
@@ -71,8 +72,12 @@ def pci_address(info: Any) -> str:
     return f"{info.domain:04x}:{info.bus:02x}:{info.device:02x}.0"
 
 
+class _Hangs(nvml.NVMLError):  # type: ignore[misc]
+    """A call that did not return; NVML's own timeout error has the same code."""
+
+
 class Session:
-    """Used by one thread. Nothing here raises for what the driver does."""
+    """Used by one thread. Driver errors are never raised."""
 
     def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
         self._node = node
@@ -84,10 +89,10 @@ class Session:
         self._listed_at = 0.0
         self._known: dict[int, NvmlDevice] = {}
         self._isolation = Isolation()
-        self.excluded: frozenset[str] = frozenset()  # those of the exclude list that are really there
+        self.excluded: frozenset[str] = frozenset()  # devices of the exclude list that exist
 
     def devices(self, now: float) -> list[NvmlDevice] | str:
-        """Every GPU there is or was, by number; or why none can be seen, as one sentence."""
+        """Every GPU, present or lost, by number; or one sentence why none can be read."""
         if trouble := self._start():
             return trouble
         try:
@@ -104,7 +109,7 @@ class Session:
         return [self._known[number] for number in sorted(self._known)]
 
     def mark_lost(self, device: NvmlDevice) -> None:
-        """Remember that a call found it gone; it is looked for again at the next read."""
+        """Mark the GPU as gone; the next read searches for it again."""
         device.handle, device.lost, device.trouble = None, True, LOST
 
     def _start(self) -> str:
@@ -123,18 +128,18 @@ class Session:
         return ""
 
     def _stop(self) -> None:
-        """Forget the handles, so that a driver that was reloaded is met afresh at the next read."""
+        """Drop all handles, so that the next read starts a new session with a reloaded driver."""
         self._started, self._count = False, -1
         try:
             nvml.nvmlShutdown()
         except NVML_ERRORS:
-            return  # it was not running, which is why we are here
+            return  # it was not running, so the shutdown may fail
 
     def _list(self, count: int) -> None:
         answering, silent, excluded = [], [], set()
         found = self._isolation.run({index: partial(_identify, index) for index in range(count)}, LIST_SECONDS)
         for index in range(count):
-            identity = found.get(index) or nvml.NVMLError(nvml.NVML_ERROR_TIMEOUT)
+            identity = found.get(index) or _Hangs(nvml.NVML_ERROR_TIMEOUT)
             if isinstance(identity, Exception):
                 silent.append((index, identity))
             elif identity.address in self._exclude:
@@ -161,7 +166,7 @@ class Session:
         return number
 
     def _silent(self, index: int, error: Exception, seen: set[int]) -> int:
-        """A GPU that does not even say who it is: most likely the one that is missing at its old number."""
+        """A GPU without an identity: most likely the one that is missing at its old number."""
         missing = [number for number in self._known if number not in seen]
         number = index if index in missing or (not missing and index not in self._known) else -1
         if number < 0:
@@ -169,7 +174,7 @@ class Session:
         address = self._known[number].address if number in self._known else ""
         code = code_of(error)
         lost = code == nvml.NVML_ERROR_GPU_IS_LOST
-        trouble = LOST if lost else f"the driver cannot open this GPU: {error}"
+        trouble = LOST if lost else HANGS if isinstance(error, _Hangs) else f"the driver cannot open this GPU: {error}"
         sick = not lost and code not in NOT_THE_GPU
         self._known[number] = NvmlDevice(
             gpu(self._node, number), number, address, lost=lost, trouble=trouble, sick=sick, index=index
@@ -191,7 +196,7 @@ def _identify(index: int) -> _Identity | Exception:
 
 
 def _bind(path: str) -> None:
-    """Make the binding speak to this library: left alone it takes whatever libnvidia-ml.so.1 is loaded first."""
+    """Make the binding use this library; by default it uses the first libnvidia-ml.so.1 that is loaded."""
     if getattr(nvml.nvmlLib, "_name", None) != path:
         nvml.nvmlLib = ctypes.CDLL(path)
         nvml._nvmlGetFunctionPointer_cache.clear()

@@ -12,7 +12,7 @@ from holdfast.node.sources.host.processes import ProcessScan
 from holdfast.node.sources.small_file import text_or_nothing
 from holdfast.runtime.source import ReadingBuilder
 
-_COSTLY_EVERY_SECONDS = 60.0  # what reads a file per process or per CPU
+_COSTLY_EVERY_SECONDS = 60.0  # for values that need a file per process or per CPU
 _DMA_BUF_SINCE = (5, 12)  # the first kernel whose RDMA stack can map a GPU's memory without nvidia_peermem
 
 _PROCESSES = (
@@ -72,7 +72,7 @@ class HostSource:
         return builder.build(self.name, now, present)
 
     def _kept_for(self, seconds: float, now: float, key: str, ask: Callable[[], ReadingBuilder]) -> ReadingBuilder:
-        """Ask again only when the last answer is old; a clock set back asks too."""
+        """Read again only if the last answer is old, or if the clock was set back."""
         kept = self._kept.get(key)
         if kept is None or not 0.0 <= now - kept[0] < seconds:
             kept = self._kept[key] = (now, ask())
@@ -91,7 +91,7 @@ class HostSource:
         return builder
 
     def _governor(self) -> ReadingBuilder:
-        """The governor of the CPU that is worst off: one slow core holds up the rank that runs on it."""
+        """The worst governor of all CPUs: one slow core delays the rank that runs on it."""
         builder = ReadingBuilder()
         cpus = f"{self._sys}/devices/system/cpu"
         files = glob.glob(f"{cpus}/cpufreq/policy*/scaling_governor")
@@ -100,7 +100,7 @@ class HostSource:
         if not os.path.isdir(cpus):
             builder.miss(self._node, f"{cpus} is not there", "host_cpu_governor")
         elif not found:
-            builder.add(self._node, "host_cpu_governor", "none")  # firmware or hypervisor sets the pace, not the kernel
+            builder.add(self._node, "host_cpu_governor", "none")  # firmware or hypervisor sets the frequency
         else:
             builder.add(self._node, "host_cpu_governor", min(found - {"performance"}, default="performance"))
         return builder

@@ -18,11 +18,12 @@ from holdfast.node.sources.host.kmsg_reader import DeviceReader, FileReader, Kms
 
 log = logging.getLogger("holdfast.node.agent")
 
-_HOLD_SECONDS = 1.0  # an event reported is not reported again for so long; its repeats are, together, after that
+_HOLD_SECONDS = 1.0  # a reported event is not repeated for this long; its repeats follow together
 _MAX_REMEMBERED = 4096
 _RETRY_SECONDS = 1.0
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?")
 _VOLUME = re.compile(r"dm-\d{1,6}")
+_NOT_DISKS = ("loop", "rbd", "nbd", "drbd", "zd")  # images and network volumes of pods
 _BOOT_TIME = re.compile(rb"^btime (\d{1,12})$", re.MULTILINE)
 
 
@@ -61,7 +62,7 @@ class KmsgSource:
         self._release_at = 0.0
 
     def wait(self, seconds: float) -> bool:
-        """Until something may be readable or the time is up; whether it is worth reading now."""
+        """Wait until something may be readable or the time is up; return whether to read now."""
         if self._reader is None:
             time.sleep(min(seconds, _RETRY_SECONDS))
             return True
@@ -96,7 +97,7 @@ class KmsgSource:
         ]
 
     def _count(self, data: bytes) -> int:
-        """Counts records; says how many the sequence numbers show to be missing."""
+        """Count records; return how many are missing by their sequence numbers."""
         missing = 0
         for raw in data.split(b"\n"):
             if not raw or raw.startswith(b" "):  # a continuation line belongs to the record before
@@ -112,8 +113,8 @@ class KmsgSource:
         return missing
 
     def _boot_time(self, now: float) -> float:
-        """On the clock that gives `now`, which is never set. So records of the ring buffer are dated by their age. What
-        a /proc says moves with the wall clock: it is asked for a file alone, and once, at the first reading."""
+        """Times on the clock of `now`, which is never set: records of the ring buffer are dated by their age. The boot
+        time in /proc moves with the wall clock, so it is used only for a file, and read once."""
         if self._proc and self._file_booted is None and not isinstance(self._reader, DeviceReader):
             try:
                 with open(os.path.join(self._proc, "stat"), "rb") as file:
@@ -124,7 +125,7 @@ class KmsgSource:
         return now - self._monotonic() if self._file_booted is None else self._file_booted
 
     def _fold(self, events: list[Event], now: float) -> list[Event]:
-        """New things at once; what was reported a moment ago is counted and reported again when the moment is over."""
+        """Report new events at once. Count repeats of a recent event, and report them together later."""
         self._reported = {key: at for key, at in self._reported.items() if now - at < _HOLD_SECONDS}
         fresh = EventFolder(FOLD_SECONDS)
         for event in events:
@@ -145,7 +146,7 @@ class KmsgSource:
         return reported
 
     def _changes_state(self, event: Event) -> bool:
-        """Down after up is news, however often it was reported before."""
+        """Down after up is a new event, however often it was reported before."""
         if (state := state_of(event)) is None:
             return False
         what, now = state
@@ -156,8 +157,8 @@ class KmsgSource:
 
 
 class _Devices:
-    """Which devices are this node's. A PCI address that it does not have was not about its hardware; nor is a volume on
-    an image that a user's container mounts."""
+    """The devices of this node. A message about an unknown PCI address, a disk image or a network volume of a
+    container is not about this hardware."""
 
     def __init__(self, sys: str) -> None:
         self._sys = sys
@@ -177,7 +178,7 @@ class _Devices:
             below = os.listdir(f"{self._sys}/block/{volume}/slaves")
         except OSError:
             return False
-        return not below or not all(name.startswith("loop") for name in below)
+        return not below or not all(name.startswith(_NOT_DISKS) for name in below)
 
     def _has_address(self, device: str) -> bool:
         if not self._sys or not _ADDRESS.fullmatch(device) or device in self._known:

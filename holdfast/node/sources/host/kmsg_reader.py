@@ -10,7 +10,7 @@ from holdfast.node.sources.file_watch import FileWatch
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _RECORD_BYTES = 64 * 1024  # more than the kernel puts into one record
 _MAX_RECORDS_PER_READ = 4_000
-_MAX_BYTES_PER_READ = 512 * 1024  # a storm is read in pieces: its peak is what the process keeps
+_MAX_BYTES_PER_READ = 512 * 1024  # a storm is read in pieces, because the process keeps its peak memory
 
 
 class KmsgReader(Protocol):
@@ -24,8 +24,8 @@ class KmsgReader(Protocol):
 
 
 class DeviceReader:
-    """/dev/kmsg: one record per read, oldest first, so that what happened since boot is seen too; what an operator
-    cleared with `dmesg -C` is not."""
+    """/dev/kmsg: one record per read, oldest first, so messages since boot are included, except those cleared with
+    `dmesg -C`."""
 
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, _FLAGS)
@@ -39,7 +39,7 @@ class DeviceReader:
                 records.append(os.read(self._fd, _RECORD_BYTES))
             except BlockingIOError:
                 break
-            except BrokenPipeError:  # overwritten before we came: the jump of the next sequence number says how many
+            except BrokenPipeError:  # overwritten before the read: the gap in sequence numbers shows how many
                 continue
         return b"".join(records)
 

@@ -13,7 +13,7 @@ NAMES = ("mount_mounted", "mount_read_only", "mount_read_only_fault", *_ROOM)
 
 
 class MountWatch:
-    """Remembers which file systems it saw writable: one that is read-only from the first reading on may be meant so."""
+    """Remembers which file systems were writable: one that was read-only from the start may be intended."""
 
     def __init__(self, node: str, proc: str, paths: tuple[str, ...]) -> None:
         self._node = node

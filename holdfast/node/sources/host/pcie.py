@@ -100,7 +100,7 @@ class PcieSource:
 
 
 def _inspect(root: str, address: str, role: str = "") -> _Device | None:
-    """What a device is; None where no one asks about it, among them virtual functions, which have no link."""
+    """The kind of a device; None if no check needs it, such as virtual functions, which have no link."""
     path = os.path.join(root, address)
     try:
         vendor = pcie.hex_id(read_text(os.path.join(path, "vendor")))

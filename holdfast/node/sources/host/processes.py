@@ -1,5 +1,5 @@
-"""Processes that hang inside the kernel, found by scanning /proc/PID/stat. Threads other than the first are not
-looked at: that would cost a node with many ranks more than it tells."""
+"""Processes that hang inside the kernel, found by scanning /proc/PID/stat. Only the main thread is read; all threads
+would cost too much on a node with many ranks."""
 
 import os
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class ProcessScan:
         self._stuck: dict[int, _Stuck] = {}
 
     def scan(self, now: float) -> ProcessCount | str:
-        """The census, or why there is none."""
+        """The stuck processes, or why they cannot be read."""
         try:
             pids = [name for name in os.listdir(self._proc) if name.isdecimal()]
         except OSError as error:

@@ -43,7 +43,7 @@ class RepairsSource:
 
 
 def record_repair(state_dir: str, subject: Subject, at: float, reason: str) -> None:
-    """Append a mark; one write, so that two tellers never mix their lines. OSError when it cannot be kept."""
+    """Append a mark in one write, so that two writers never mix lines. OSError if it cannot be stored."""
     line = json.dumps({"at": at, "subject": subject, "reason": reason}) + "\n"
     handle = os.open(Path(state_dir) / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:

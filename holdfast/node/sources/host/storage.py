@@ -43,7 +43,7 @@ class SharedStorageSource:
     ) -> None:
         self.deadline = answer_within + 5.0
         self._node_name = node
-        self._listed = mounts  # these must be there; others are asked for as long as they are mounted
+        self._listed = mounts  # these must be mounted; others are tested while they are mounted
         self._found: set[str] = set()
         self._answer_within = answer_within
         self._proc = proc
@@ -58,8 +58,8 @@ class SharedStorageSource:
         found = [path for path in formats.shared(view.table) if path not in self._listed]
         refused = self._ask_all([*self._listed, *found], view)
         answered = self._gather()
-        table = host_view(self._proc).table if answered else view.table  # asking may have mounted it (autofs)
-        found = [path for path in found if path in table]  # a pod's volume may have gone while we asked
+        table = host_view(self._proc).table if answered else view.table  # the test may have mounted it (autofs)
+        found = [path for path in found if path in table]  # a pod's volume may have disappeared during the test
         self._report_gone(builder, self._found - set(found))
         self._found = set(found)
         paths = [*self._listed, *found]
@@ -84,7 +84,7 @@ class SharedStorageSource:
                 self._out[path].child.kill()
 
     def _ask_all(self, paths: list[str], view: HostView) -> dict[str, str]:
-        """Send a child to each that has none; path -> why that was not possible."""
+        """Start a child for each mount without one; path -> why that failed."""
         refused = {}
         for path in paths:
             way = view.way_to(path)
@@ -94,7 +94,7 @@ class SharedStorageSource:
         return refused
 
     def _ask(self, path: str, way: str) -> str:
-        """Send a child; '' or why that was not possible."""
+        """Start a child; '' or why that failed."""
         command = [*self._probe, way]
         try:
             child = subprocess.Popen(
@@ -106,7 +106,7 @@ class SharedStorageSource:
         return ""
 
     def _gather(self) -> dict[str, tuple[float, str]]:
-        """Wait for new asks within their time; path -> (seconds it took, error text). Old ones are only glanced at."""
+        """Wait for new children until their deadline; path -> (seconds, error text). Older children are only polled."""
         answered = {}
         while True:
             for path, ask in list(self._out.items()):
@@ -132,7 +132,7 @@ class SharedStorageSource:
     def _report_mounted(
         self, builder: ReadingBuilder, about: Subject, path: str, table: dict[str, formats.Mount]
     ) -> None:
-        """A directory below a mounted file system is as good as the mount itself; one on '/' is an empty stand-in."""
+        """A directory below a mounted file system counts as the mount; one on '/' is an empty mount point."""
         if not table:
             builder.miss(about, f"{self._proc}/mounts cannot be read", "storage_mounted")
             return
@@ -153,6 +153,6 @@ def _complaint(ask: _Ask) -> str:
 
 
 def _abandon(out: dict[str, _Ask]) -> None:
-    """Ask hung children to go; those stuck in the kernel go when their mount answers."""
+    """Terminate hung children; those stuck in the kernel end when their mount answers."""
     for ask in out.values():
         ask.child.kill()

@@ -15,7 +15,7 @@ Table = dict[str, formats.Mount]
 @dataclass(frozen=True, slots=True)
 class HostView:
     table: Table
-    fstab: str = ""  # '' means that no one knows it
+    fstab: str = ""  # '' means unknown
     _root: str = ""  # how the first process's root is reached; '' means that it is ours
     _refused: str = ""  # why that root cannot be entered
     _own: Table = field(default_factory=dict)
@@ -33,7 +33,7 @@ class HostView:
 
 
 def host_view(proc: str) -> HostView:
-    """Read it anew. Where the first process shows nothing, our own mounts have to do."""
+    """Read it again. If the first process's mounts cannot be read, use our own."""
     theirs, ours = text_or_nothing(f"{proc}/1/mounts"), text_or_nothing(f"{proc}/mounts")
     if not theirs:
         return HostView(formats.mounts(ours))

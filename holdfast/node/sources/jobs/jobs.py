@@ -20,7 +20,7 @@ from holdfast.node.sources.timeout import Timeout
 _MAX_BYTES = 16 << 20
 _MAX_CONF_BYTES = 1 << 16
 _MOST_ENTRIES = 10_000
-_LIBRARY_ATTEMPTS = 20  # a process maps NCCL some time after its start; then its version is not asked for again
+_LIBRARY_ATTEMPTS = 20  # a process maps NCCL some time after its start; after this its version is not read again
 _TIMEOUT_SECONDS = 2.0
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 GpuProcesses = Callable[[], Mapping[int, Sequence[int]] | None]
@@ -120,8 +120,8 @@ class JobsSource:
             return {}, f"environment of pid {pid} cannot be read: {error_text(error)}"
 
     def _nccl_conf(self, pid: int) -> str:
-        """The administrator's settings as the process sees them. A container may put anything there: only a plain
-        file is read, and nothing is waited for."""
+        """The administrator's settings as the process sees them. A container may put anything there: only a regular
+        file is read, without blocking."""
         path = os.path.join(self._proc, str(pid), "root", "etc", "nccl.conf")
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -164,7 +164,7 @@ class JobsSource:
         return fields[19] if len(fields) > 19 and fields[19].isdecimal() else ""
 
     def _booted(self, now: float) -> float | None:
-        """On the clock that gives `now`, which is never set; btime of /proc/stat moves with the one that is."""
+        """On the clock of `now`, which is never set; btime of /proc/stat moves with the wall clock."""
         try:
             with open(os.path.join(self._proc, "uptime"), encoding="ascii", errors="replace") as file:
                 uptime = first_number(file.read(_MAX_CONF_BYTES))
@@ -178,7 +178,7 @@ class JobsSource:
 
 
 def _entries(folder: str) -> list[str]:
-    """Of a folder that a job chose, which may hold millions."""
+    """The job chose the folder, which may contain millions of files."""
     with os.scandir(folder) as found:
         return [entry.name for entry in islice(found, _MOST_ENTRIES)]
 

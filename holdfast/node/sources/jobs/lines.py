@@ -19,12 +19,12 @@ MOST_KEEPERS = 64
 
 
 class ConnectionRefused(ValueError):
-    """Why a line is closed, in one sentence for whoever is at its other end."""
+    """Why a connection is closed, as one sentence for the peer."""
 
 
 @dataclass(slots=True)
 class JobConnection:
-    """Of a rank that tells its progress, or of a keeper that tells what it holds. `say` never waits."""
+    """The connection of a rank that reports progress, or of a keeper that reports its holdings. `say` never blocks."""
 
     peer: Peer
     say: Callable[[bytes], object]
@@ -35,12 +35,12 @@ class JobConnection:
 
 
 class Lines:
-    """Filled by one thread, cut by another."""
+    """One thread adds messages, another takes the sums."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._lines: list[JobConnection] = []
-        self._over: list[RankWindow] = []  # of lines that ended since the last cut
+        self._over: list[RankWindow] = []  # of connections that ended since the last read
 
     def open(self, peer: Peer, say: Callable[[bytes], object] = len) -> JobConnection:
         with self._guard:
@@ -53,7 +53,7 @@ class Lines:
             return line
 
     def receive(self, line: JobConnection, text: bytes) -> bool:
-        """True for the first message, which is answered. Raises Refused where the line is to be closed."""
+        """True for the first message, which gets an answer. Raises Refused if the connection must be closed."""
         with self._guard:
             line.messages += 1
             if line.messages > MOST_MESSAGES:
@@ -81,7 +81,7 @@ class Lines:
             return False
 
     def send(self, order: bytes, gpu: int | None, at: float) -> None:
-        """To every rank on this GPU that was there then, and to those that do not say which GPU they have."""
+        """Notify every rank that used this GPU at that time, and ranks whose GPU is not known."""
         with self._guard:
             for line in self._lines:
                 hello = line.tally.hello if line.tally is not None else None
@@ -89,7 +89,7 @@ class Lines:
                     line.say(order)
 
     def have_flushed(self, seconds: float, now: float) -> None:
-        """Keepers are asked, and after a while again, to put into storage what only they hold."""
+        """Ask keepers, repeatedly, to write to storage what only they hold."""
         with self._guard:
             for line in self._lines:
                 held = line.keeper is not None and line.keeper.unsaved_step >= 0
@@ -98,13 +98,13 @@ class Lines:
                     line.say(job_orders.flush(seconds))
 
     def unsaved(self) -> tuple[str, ...]:
-        """Jobs of which a keeper here holds what storage does not."""
+        """Jobs with state in a keeper here that is not in storage."""
         with self._guard:
             held = [line.keeper for line in self._lines if line.keeper is not None]
         return tuple(sorted({keeper.job for keeper in held if keeper.unsaved_step >= 0}))
 
     def kept(self) -> tuple[KeeperReport, ...]:
-        """What the keepers here hold, by their last report, in an order that does not depend on who came first."""
+        """The last reported holdings of the keepers here, in a stable order."""
         with self._guard:
             reported = [(line.keeper, line.peer.owner) for line in self._lines if line.keeper is not None]
         found = [
@@ -115,7 +115,7 @@ class Lines:
         return tuple(sorted(found, key=lambda one: (one.job, one.owner, one.holds.node)))[:MOST_KEEPERS]
 
     def _admit(self, line: JobConnection, hello: Hello) -> None:
-        """A name is its user's and its job's as long as somebody of it speaks; a rank is one process."""
+        """A job name belongs to its user while any of its processes is connected; a rank is one process."""
         for other in self._lines:
             if other.tally is None or other.tally.ended or other.tally.hello.job != hello.job:
                 continue

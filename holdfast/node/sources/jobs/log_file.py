@@ -52,8 +52,8 @@ class Growth:
 
 def files_below(path: Path) -> Iterator[Path]:
     """The path itself, or every regular file below it in a stable order. Files of the kernel are read only below a
-    path that is itself the kernel's: a link to /proc/kmsg among a job's logs would wait for ever, and take messages
-    from whoever else reads them."""
+    path that is itself the kernel's: a link to /proc/kmsg among a job's logs would block forever and take messages
+    from other readers."""
     if not path.is_dir():
         yield path
         return
@@ -76,7 +76,7 @@ def chunks(path: Path) -> Iterator[bytes]:
     try:
         with ExitStack() as stack:
             file, growth = _opened(path, stack), Growth(path)
-            read = getattr(file, "read1", file.read)  # read1 hands over what came before the place of a damage
+            read = getattr(file, "read1", file.read)  # read1 returns the data before a damaged block
             while chunk := read(CHUNK_BYTES):
                 growth.take(len(chunk))
                 yield chunk
@@ -98,7 +98,7 @@ def _opened(path: Path, stack: ExitStack) -> IO[bytes]:
 
 
 def _decompressed(raw: IO[bytes], path: Path, stack: ExitStack) -> IO[bytes]:
-    """By the file's first bytes, because rotated logs are called anything."""
+    """By the file's first bytes, because rotated logs have arbitrary names."""
     if not raw.seekable():
         return raw
     magic = raw.read(6)

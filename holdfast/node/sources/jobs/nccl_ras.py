@@ -18,7 +18,7 @@ def ask(host: str, port: int = PORT, timeout_seconds: float = _TIMEOUT_SECONDS) 
 
 
 def _without_replies(answer: str) -> str:
-    """Older services refuse to set a format, with a line of their own, and go on."""
+    """Older services refuse the format with one line and continue."""
     lines = answer.splitlines(keepends=True)
     while lines and lines[0].startswith(("OK", "ERROR", "SERVER PROTOCOL")):
         lines.pop(0)

@@ -1,6 +1,6 @@
 """Progress messages of training processes on this node, over a Unix socket that any user may open.
 
-The kernel says who they are; a job speaks only for itself, and nothing it says can take a node out of service.
+The kernel identifies the sender. A job reports only about itself, and no report takes a node out of service.
 """
 
 import contextlib
@@ -25,6 +25,7 @@ from holdfast.runtime.threads import run_contained
 
 log = logging.getLogger("holdfast.node.sources")
 FULL_SECONDS = 0.5
+FIRST_SECONDS = 10.0  # a new connection must identify itself within this time
 MOST_WINDOWS = 4_096  # that no one took yet
 
 
@@ -52,14 +53,14 @@ class JobSocketSource:
         return Reading(source=self.name, at=now, signals=[one for window in windows for one in _signals(window)])
 
     def send(self, order: bytes, gpu: int | None, at: float) -> None:
-        """To the ranks on this GPU, or on all, of what happened in their life."""
+        """Notify the ranks on this GPU, or on all GPUs, of an event during their run."""
         self._lines.send(order, gpu, at)
 
     def have_flushed(self, seconds: float) -> None:
         self._lines.have_flushed(seconds, self._now)
 
     def unsaved(self) -> tuple[str, ...]:
-        """Jobs whose keepers here hold what storage does not."""
+        """Jobs with state in keepers here that is not in storage."""
         return self._lines.unsaved()
 
     def kept(self) -> tuple[KeeperReport, ...]:
@@ -67,7 +68,7 @@ class JobSocketSource:
         return self._lines.kept()
 
     def take(self) -> tuple[RankWindow, ...]:
-        """What was counted since the last time, for the controller."""
+        """The sums since the last call, for the controller."""
         taken: list[RankWindow] = []
         with contextlib.suppress(IndexError):
             while len(taken) < MOST_WINDOWS:
@@ -102,7 +103,7 @@ class JobSocketSource:
 
     @property
     def now(self) -> float:
-        """Of the last read: near enough for when a line ended."""
+        """The time of the last read: accurate enough for the end of a connection."""
         return self._now
 
 
@@ -113,6 +114,7 @@ class _Hearing:
         self._listener, self._lines, self._proc, self._source = listener, lines, proc, source
         self._ready = selectors.DefaultSelector()
         self._ready.register(listener, selectors.EVENT_READ)
+        self._silent: dict[socket.socket, tuple[JobConnection, float]] = {}  # no message yet, with deadline
 
     def run(self) -> None:
         run_contained("job_socket", self._receive_once)
@@ -124,14 +126,22 @@ class _Hearing:
                 self._accept()
             elif isinstance(key.fileobj, socket.socket):
                 self._receive(key.fileobj, key.data)
+        self._end_silent(time.monotonic())
         return self._listener.fileno() >= 0
+
+    def _end_silent(self, now: float) -> None:
+        """Close connections that stay silent, to free their slots."""
+        for line, (known, until) in list(self._silent.items()):
+            if now >= until:
+                _answer(line, f"nothing was said within {FIRST_SECONDS:g} s")
+                self._end(line, known)
 
     def _accept(self) -> None:
         try:
             line, _ = self._listener.accept()
         except OSError as error:  # it went again, or we end
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
-                time.sleep(FULL_SECONDS)  # it stays in the queue: without a pause this thread would do nothing else
+                time.sleep(FULL_SECONDS)  # it stays in the queue: without a pause this thread would spin
             return
         line.setblocking(False)
         try:
@@ -141,6 +151,7 @@ class _Hearing:
             line.close()
             return
         self._ready.register(line, selectors.EVENT_READ, known)
+        self._silent[line] = known, time.monotonic() + FIRST_SECONDS
 
     def _receive(self, line: socket.socket, known: JobConnection) -> None:
         try:
@@ -148,6 +159,7 @@ class _Hearing:
             if not text:
                 self._end(line, known)
             elif self._lines.receive(known, text):
+                self._silent.pop(line, None)
                 _answer(line, "ok")
         except BlockingIOError:
             return
@@ -162,6 +174,7 @@ class _Hearing:
 
     def _end(self, line: socket.socket, known: JobConnection) -> None:
         self._ready.unregister(line)
+        self._silent.pop(line, None)
         line.close()
         self._lines.close(known, self._source.now)
 
@@ -171,7 +184,7 @@ def _answer(line: socket.socket, text: str) -> None:
 
 
 def _send(line: socket.socket, words: bytes) -> None:
-    with contextlib.suppress(OSError):  # who does not listen is not waited for
+    with contextlib.suppress(OSError):  # never wait for a peer that does not read
         line.send(words)
 
 
@@ -187,7 +200,7 @@ def _answers(path: str) -> bool:
 def _signals(window: RankWindow) -> list[Signal]:
     """For /metrics and for people; the controller gets the window itself."""
     about = f"{subject.job(window.job)}/rank/{window.rank}"
-    apart = window.split or window.world == 1  # else its computing holds its waiting, and neither is known
+    apart = window.split or window.world == 1  # otherwise compute time includes waiting, and neither is known
     found = {
         "job_rank_step": float(window.step),
         "job_rank_own_seconds": window.own_seconds if window.steps and apart else None,

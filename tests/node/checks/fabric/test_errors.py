@@ -46,6 +46,31 @@ def test_growth_in_fifteen_minutes(name: str, grown: float, health: Health) -> N
     assert ask(name, (0, 1000), (450, 1000), (900, 1000 + grown)).health is health
 
 
+@pytest.mark.parametrize(
+    ("name", "health"),
+    [
+        ("port_symbol_error_total", Health.FAIL),
+        ("port_link_error_recovery_total", Health.FAIL),
+        ("port_rcv_errors_total", Health.FAIL),
+        ("port_net_rx_crc_errors_total", Health.FAIL),
+        ("port_phy_errors_total", Health.FAIL),
+        ("port_fec_uncorrectable_total", Health.FAIL),
+        ("port_hw_rx_roce_errors_total", Health.FAIL),
+        ("port_hw_tx_roce_errors_total", Health.FAIL),
+        ("port_local_link_integrity_errors_total", Health.DEGRADED),
+        ("port_xmit_discards_total", Health.DEGRADED),
+        ("port_phy_discards_total", Health.DEGRADED),
+        ("port_pause_storms_total", Health.DEGRADED),
+        ("port_pcie_signal_errors_total", Health.DEGRADED),
+        ("port_hw_local_ack_timeout_err_total", Health.DEGRADED),
+        ("port_hw_rx_drops_total", Health.DEGRADED),
+        ("port_hw_retrans_pkts_total", Health.DEGRADED),
+    ],
+)
+def test_a_flood_fails_the_port_only_if_the_link_itself_is_at_fault(name: str, health: Health) -> None:
+    assert ask(name, (0, 0), (450, 0), (900, 10**9)).health is health
+
+
 @pytest.mark.parametrize("name", ["out_of_sequence", "packet_seq_err"])
 def test_packets_out_of_order_are_reported_and_no_fault_because_adaptive_routing_makes_them(name: str) -> None:
     samples = ((0, 1000), (450, 1000), (900, 1_001_000))
@@ -245,3 +270,38 @@ def test_a_link_downed_counter_at_its_maximum_is_reported() -> None:
     assert "link_downed" in at_rest.rows[0].reason
     below = ask("port_link_downed_total", (0, 254), (600, 254), beside="port_symbol_error_total")
     assert not any("link_downed" in line for line in below.evidence)
+
+
+@pytest.mark.parametrize(
+    ("name", "grown", "words"),
+    [
+        ("port_symbol_error_total", 5000, "cable"),
+        ("port_hw_roce_slow_restart_total", 20000, "PFC"),
+        ("port_hw_rx_roce_discards_total", 200000, "PFC"),
+        ("port_hw_max_retry_exceeded_total", 3, "other end"),
+        ("port_hw_rx_rdma_mtu_discard_pkts_total", 40, "MTU"),
+        ("port_pcie_signal_errors_total", 400, "reseat"),
+    ],
+)
+def test_the_counter_says_what_to_check(name: str, grown: float, words: str) -> None:
+    verdict = ask(name, (0, 0), (450, 0), (900, grown))
+    assert verdict.health in (Health.FAIL, Health.DEGRADED)
+    assert words in verdict.remedy
+    assert ("cable" in verdict.remedy) is (words == "cable")
+
+
+def test_the_gravest_counter_decides_what_to_do() -> None:
+    history = History("n1")
+    other = PORT.replace("mlx5_0", "mlx5_1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({PORT, other}))
+    for at, lost, symbols in ((0.0, 0.0, 0.0), (450.0, 0.0, 0.0), (900.0, 3.0, 50000.0)):
+        signals = [Signal(port, "port_expected", 1.0) for port in (PORT, other)]
+        signals += [Signal(port, "port_counters_readable", 1.0) for port in (PORT, other)]
+        signals += [
+            Signal(PORT, "port_hw_max_retry_exceeded_total", lost),
+            Signal(other, "port_symbol_error_total", symbols),
+        ]
+        history.add(Reading(source="infiniband_counters", at=at, signals=signals))
+    verdict = CHECK(history.window(900.0, CHECK.span))
+    assert {row.health for row in verdict.rows} == {Health.FAIL, Health.DEGRADED}
+    assert "cable" in verdict.remedy

@@ -467,3 +467,16 @@ def test_a_port_about_which_only_its_state_is_known_is_judged_by_that() -> None:
 )
 def test_a_job_that_names_the_port_sets_its_deadline(hca: str, health: Health) -> None:
     assert row(ask(down(8.0), {"job_nccl_ib_timeout": 14.0, "job_nccl_ib_hca": hca})).health is health
+
+
+def test_a_device_that_is_gone_is_looked_for_and_not_its_cable() -> None:
+    assert "cable" in ask(down(100.0)).remedy
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({PORT, PEER}))
+    gone = {**QUIET, **down(100.0)}
+    del gone["port_state"]
+    signals = [Signal(PORT, name, value) for name, value in gone.items()]
+    signals += [Signal(PEER, name, value) for name, value in QUIET.items()]  # a healthy port beside it changes nothing
+    history.add(Reading(source="infiniband", at=NOW, signals=signals))
+    verdict = CHECK(history.window(NOW, CHECK.span))
+    assert verdict.remedy.startswith("check the PCI bus") and "cable" not in verdict.remedy

@@ -136,3 +136,12 @@ def test_a_gpu_that_does_not_report_its_mode_is_unknown() -> None:
 def test_ecc_that_is_off_reports_the_mode_that_is_wanted() -> None:
     row = Tray().read(0.0, gpu_ecc_mode=0.0).row(CHECK)
     assert (row.value, row.limit) == (0.0, 1.0)
+
+
+def test_corrected_errors_are_wear_and_wait_for_the_work_to_end() -> None:
+    worn = counted(gpu_ecc_volatile_corrected_dram_total=25_000_000.0).ask(CHECK)
+    assert worn.failure_class is FailureClass.SLOWDOWN
+    assert worn.remedy.startswith("when its work has ended, reset the GPU")
+    lost = counted(gpu_ecc_volatile_uncorrected_dram_total=1.0).ask(CHECK)
+    assert lost.failure_class is FailureClass.CORRUPTION
+    assert lost.remedy.startswith("drain the node, reset the GPU")

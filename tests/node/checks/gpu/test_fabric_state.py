@@ -167,3 +167,9 @@ def test_a_gb200_in_no_cluster_fails_and_an_h100_may_be_in_none() -> None:
     alone = {"gpu_fabric_cluster": "0" * 32, "gpu_fabric_clique": 0.0}
     assert Tray(model="NVIDIA GB200").read(0.0, **fabric(3), **alone).row(CHECK).health is Health.FAIL
     assert Tray().read(0.0, **fabric(3), **alone).row(CHECK).health is Health.PASS
+
+
+def test_a_rack_has_no_fabric_manager_on_its_nodes() -> None:
+    rack = Tray(model="NVIDIA GB200").read(0.0, **fabric(1)).ask(CHECK)
+    assert "switch trays" in rack.remedy and "fabricmanager" not in rack.remedy
+    assert "fabricmanager" in Tray().read(0.0, **fabric(1)).ask(CHECK).remedy

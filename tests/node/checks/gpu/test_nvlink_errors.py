@@ -134,3 +134,12 @@ def test_one_counter_is_enough() -> None:
 def test_a_gpu_that_does_not_report_its_lanes_is_unknown() -> None:
     tray = Tray().read(0.0, **{**QUIET, "gpu_nvlink_active_lanes": {1: 18.0}})
     assert tray.healths(CHECK)[:2] == [Health.UNKNOWN, Health.PASS]
+
+
+def test_failing_links_do_not_wait_and_those_of_a_rack_go_through_its_switch_trays() -> None:
+    flood, some = 1000.0 + 60 * 150, 1000.0 + 60 * 5
+    assert grown(gpu_nvlink_crc_errors_total=flood).ask(CHECK).remedy.startswith("drain the node")
+    assert grown(gpu_nvlink_crc_errors_total=some).ask(CHECK).remedy.startswith("when the job has ended")
+    assert "baseboard" in grown(gpu_nvlink_crc_errors_total=some).ask(CHECK).remedy
+    rack = Tray(model="NVIDIA GB200").read(0.0, **QUIET).read(60.0, **{**QUIET, "gpu_nvlink_crc_errors_total": flood})
+    assert "NVLink switch trays" in rack.ask(CHECK).remedy

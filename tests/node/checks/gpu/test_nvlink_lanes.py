@@ -117,3 +117,8 @@ def test_a_manifest_that_expects_no_lane_of_a_bridge_is_named_and_not_the_catalo
     tray.history.inventory = replace(tray.history.inventory, expect={tray.gpus[0]: {LANES: 0.0}})
     assert "manifest expects no NVLink lane" in tray.row(CHECK, 0).reason
     assert "catalog" in tray.row(CHECK, 1).reason
+
+
+def test_a_lane_of_a_rack_goes_through_its_switch_trays() -> None:
+    assert "switch trays" in Tray(model="NVIDIA GB200").read(0.0, gpu_nvlink_active_lanes=17.0).ask(CHECK).remedy
+    assert "baseboard" in Tray().read(0.0, gpu_nvlink_active_lanes=17.0).ask(CHECK).remedy

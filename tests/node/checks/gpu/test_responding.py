@@ -17,7 +17,7 @@ def test_a_gpu_that_answers_nothing_fails_at_once_and_alone() -> None:
     assert tray.healths(CHECK) == [Health.PASS, Health.FAIL, Health.PASS, Health.PASS]
     assert "Unknown Error" in tray.row(CHECK, 1).reason
     verdict = tray.ask(CHECK)
-    assert (verdict.failure_class, "reset the GPU" in verdict.remedy) == (FailureClass.CRASH, True)
+    assert (verdict.failure_class, "reboot it" in verdict.remedy) == (FailureClass.CRASH, True)
 
 
 def test_some_calls_that_fail_for_a_minute_degrade() -> None:

@@ -119,3 +119,9 @@ def test_what_waits_or_failed_is_reported_as_one_of_none() -> None:
         assert (row.value, row.limit) == (1.0, 0.0)
     row = Tray().read(0.0, gpu_retired_pages_pending=1.0).row(CHECK)
     assert (row.value, row.limit) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(("failed", "health"), [(1.0, Health.FAIL), (0.0, Health.UNKNOWN)])
+def test_a_repair_that_failed_counts_though_pending_rows_are_not_reported(failed: float, health: Health) -> None:
+    """The exporter's default list of fields has the failure and not the pending rows."""
+    assert Tray().read(0.0, gpu_remapped_rows_failure=failed).row(CHECK).health is health

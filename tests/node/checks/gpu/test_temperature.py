@@ -58,7 +58,7 @@ def test_gddr_without_a_memory_sensor_passes() -> None:
 
 
 def test_neither_margin_nor_threshold_is_unknown_with_the_reason() -> None:
-    tray = Tray().read(0.0, gpu_temperature_celsius=60.0)
+    tray = Tray(model="NVIDIA H200").read(0.0, gpu_temperature_celsius=60.0)
     tray.missing(0, "gpu_thermal_margin_celsius", "gpu_slowdown_temperature_celsius")
     row = tray.row(CHECK)
     assert (row.health, row.reason) == (Health.UNKNOWN, "not supported by this GPU/driver")
@@ -164,9 +164,49 @@ def test_the_threshold_has_hysteresis_too() -> None:
     assert tray.row(CHECK).health is Health.DEGRADED
 
 
+@pytest.mark.parametrize(("later", "health"), [(93.0, Health.DEGRADED), (92.0, Health.PASS)])
+def test_memory_is_cool_three_degrees_below_its_limit(later: float, health: Health) -> None:
+    tray, core = Tray(), {"gpu_temperature_celsius": 60.0, "gpu_thermal_margin_celsius": 30.0}
+    for at, memory in ((0.0, 96.0), (10.0, later)):
+        tray.read(at, gpu_memory_temperature_celsius=memory, **core)
+    assert tray.row(CHECK).health is health
+
+
 def test_a_failing_margin_has_hysteresis_too() -> None:
     tray = with_margin(-3, 90)
     assert tray.row(CHECK).health is Health.FAIL
     values = {"gpu_temperature_celsius": 89.0, "gpu_slowdown_margin_celsius": -2.0}
     assert tray.read(10.0, gpu_thermal_margin_celsius=-1.0, **values).row(CHECK).health is Health.FAIL
     assert tray.read(20.0, gpu_thermal_margin_celsius=2.0, **values).row(CHECK).health is Health.DEGRADED
+
+
+@pytest.mark.parametrize(("hot", "owner"), [(1, "hardware"), (2, "hardware"), (3, "facilities"), (4, "facilities")])
+def test_one_hot_gpu_is_its_heat_sink_and_most_of_them_are_the_cooling_of_the_node(hot: int, owner: str) -> None:
+    margins = {index: -3.0 if index < hot else 26.0 for index in range(4)}
+    tray = Tray().read(0.0, gpu_temperature_celsius=90.0, gpu_thermal_margin_celsius=margins)
+    verdict = tray.ask(CHECK)
+    assert verdict.owner == owner
+    assert ("heat sink" in verdict.remedy) is (owner == "hardware")
+
+
+def test_the_only_gpu_of_a_node_is_not_most_of_them() -> None:
+    tray = Tray(gpus=1).read(0.0, gpu_temperature_celsius=90.0, gpu_thermal_margin_celsius=-3.0)
+    assert tray.ask(CHECK).owner == "hardware"
+
+
+@pytest.mark.parametrize(("core", "health"), [(84.0, Health.PASS), (85.0, Health.DEGRADED), (89.0, Health.FAIL)])
+def test_the_catalog_knows_the_threshold_of_some_models(core: float, health: Health) -> None:
+    row = Tray().read(0.0, gpu_temperature_celsius=core).row(CHECK)
+    assert row.health is health
+    assert ("catalog" in row.reason) is (health is not Health.PASS)
+
+
+def test_what_the_driver_reports_comes_before_the_catalog() -> None:
+    tray = Tray().read(0.0, gpu_temperature_celsius=90.0, gpu_slowdown_temperature_celsius=100.0)
+    assert tray.row(CHECK).health is Health.PASS
+
+
+def test_a_warm_gpu_of_which_no_limit_is_known_is_reported_with_its_temperature() -> None:
+    tray = Tray(model="NVIDIA H200").read(0.0, gpu_temperature_celsius=70.0)
+    assert (tray.row(CHECK).health, tray.row(CHECK).value) == (Health.UNKNOWN, 70.0)
+    assert "core at 70 C" in tray.row(CHECK).reason

@@ -125,3 +125,24 @@ def test_a_gpu_whose_clock_is_not_known_is_reported_so() -> None:
     tray = Tray().read(0.0, gpu_clock_event_reasons={0: 0, 1: BRAKE, 2: 0, 3: 0})
     assert tray.ask(CHECK).evidence[0].endswith("too few to call it a fault; SM clock not known")
     assert len(tray.ask(CHECK).evidence) == 2
+
+
+@pytest.mark.parametrize(
+    ("mask", "words", "absent"),
+    [
+        (HW_THERMAL | HW_SLOWDOWN, "heat sink", "power"),
+        (SW_THERMAL, "heat sink", "power"),
+        (BRAKE | HW_SLOWDOWN, "power supplies", "airflow"),
+    ],
+)
+def test_what_slows_it_down_says_what_to_check(mask: int, words: str, absent: str) -> None:
+    remedy = minutes(Tray(), 10, mask).ask(CHECK).remedy
+    assert words in remedy
+    assert absent not in remedy
+
+
+def test_a_slowdown_without_a_cause_leaves_both_to_check_and_the_last_cause_counts() -> None:
+    assert minutes(Tray(), 10, HW_SLOWDOWN).ask(CHECK).remedy == CHECK.remedy
+    assert minutes(Tray(), 10, HW_THERMAL | BRAKE).ask(CHECK).remedy == CHECK.remedy
+    later = minutes(minutes(Tray(), 4, HW_THERMAL), 6, BRAKE)
+    assert "power supplies" in later.ask(CHECK).remedy and "heat sink" not in later.ask(CHECK).remedy

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.catalog import xid as catalog
 from holdfast.formats.kernel.folding import EventFolder
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.health import Health
@@ -11,7 +12,7 @@ from holdfast.model.history import History
 from holdfast.model.inventory import Inventory, devices
 from holdfast.model.signal import Event, Reading, Signal
 from holdfast.model.verdict import Row, Verdict
-from holdfast.node.checks.gpu.xid import CHECK
+from holdfast.node.checks.gpu.xid import CHECK, REMEDIES, REPAIRS
 
 NOW = 1_700_000_000.0
 GPUS = ("node/n1/gpu/0", "node/n1/gpu/1")
@@ -316,8 +317,8 @@ def test_a_reset_of_an_amd_gpu_ends_what_a_reset_can_end(codes: tuple[str, ...],
         ("RAS records:257 exceed threshold:256", "replace the GPU", "hardware"),
         ("Saved bad pages(257) reaches threshold value(256).", "replace the GPU", "hardware"),
         ("This GPU is in BAD status. Please retire it.", "replace the GPU", "hardware"),
-        ("ERROR: GPU over temperature range(SW CTF) detected!", "check its cooling", "facilities"),
-        ("XGMI PCS DataLossErr", "links between its GPUs", "hardware"),
+        ("ERROR: GPU over temperature range(SW CTF) detected!", "coolant flow", "facilities"),
+        ("XGMI PCS DataLossErr", "reset all GPUs together", "hardware"),
         ("2 uncorrectable hardware errors detected in umc block", "amd-smi reset --gpureset", "hardware"),
     ],
 )
@@ -331,3 +332,30 @@ def test_a_remedy_for_an_amd_gpu_is_that_of_its_message(line: str, remedy: str, 
 def test_a_remedy_names_the_tools_of_the_driver_that_asks_for_it() -> None:
     amd = "amdgpu 0000:1b:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block"
     assert "nvidia-smi --gpu-reset" in judge(amd, xid("48, pid=1, name=a, DBE at 0x1")).remedy
+
+
+@pytest.mark.parametrize(
+    "fact", [one for one in catalog.all_codes() if one.action in REMEDIES], ids=lambda fact: fact.code
+)
+def test_every_xid_begins_with_a_repair_step_that_can_help(fact: catalog.Xid) -> None:
+    """A GPU that left the bus cannot be reset (79, 167), nor can a cable be plugged in by a reset (54)."""
+    verdict = judge(xid(f"{fact.code}, pid=41003, name=python, something happened"))
+    if verdict.health is not Health.FAIL:
+        return
+    expected = {"restart_node": "reboot", "restart_vm": "reboot", "check_hardware": "inspect"}
+    assert verdict.repair == expected.get(fact.action, "reset_gpu")
+
+
+def test_the_xids_that_only_a_reboot_or_a_technician_ends() -> None:
+    found = {code: judge(xid(f"{code}, pid=1, name=python, text")).repair for code in (54, 79, 119, 167)}
+    assert found == {54: "inspect", 79: "reboot", 119: "reset_gpu", 167: "reboot"}
+    assert judge().repair == ""
+
+
+@pytest.mark.parametrize("lines", [("119", "79"), ("79", "119")])
+def test_a_lost_gpu_beside_one_that_needs_a_reset_makes_it_a_reboot(lines: tuple[str, str]) -> None:
+    first, second = (
+        xid(f"{code}, pid=1, name=python, text", bus) for code, bus in zip(lines, ("1b", "9b"), strict=True)
+    )
+    assert judge(first, second).repair == "reboot"
+    assert set(REPAIRS) <= set(REMEDIES)

@@ -507,3 +507,22 @@ def test_listed_storage_is_judged_beside_what_was_found_and_only_once() -> None:
     assert [row.subject for row in host_shared_storage.CHECK(history.window(0, 600)).rows] == [LUSTRE, volume]
     none = ask(host_shared_storage.CHECK, inventory=Inventory(node="n1"), storage_mounts=0.0)
     assert (row_of(none).value, len(none.evidence)) == (0.0, 1)
+
+
+def test_what_is_wrong_with_a_disk_says_what_to_do() -> None:
+    assert "kernel log" in read_only("errors=remount-ro").remedy
+    room = {"mount_read_only": 0.0, "mount_inodes_free_ratio": 0.5}
+    assert ask(host_filesystem.CHECK, DISK, mount_mounted=1.0, mount_free_ratio=0.0, **room).remedy.startswith("free")
+    assert ask(host_filesystem.CHECK, DISK, mount_mounted=0.0, mount_free_ratio=0.5, **room).remedy.startswith("mount")
+
+
+def test_lost_data_of_main_memory_is_corruption_and_corrected_errors_are_wear() -> None:
+    lost = ask(host_edac.CHECK, host_edac_uncorrectable_total=1.0, host_edac_correctable_total=0.0)
+    assert (lost.failure_class, "drain" in lost.remedy) == (FailureClass.CORRUPTION, True)
+
+
+def test_a_clock_that_is_off_is_stepped_and_one_that_nothing_steers_needs_a_daemon() -> None:
+    off = ask(host_clock.CHECK, clock_synchronised=1.0, clock_offset_seconds=2.5, clock_max_error_seconds=0.1)
+    assert "makestep" in off.remedy
+    free = ask(host_clock.CHECK, clock_synchronised=0.0, clock_offset_seconds=2.5, clock_max_error_seconds=16.0)
+    assert "chronyd" in free.remedy

@@ -274,3 +274,10 @@ def test_a_failing_adapter_of_another_make_fails_as_well() -> None:
     (event,) = KernelLog().feed(b"bnxt_en 0000:5c:00.0 ens5np0: Detected firmware fatal condition, resetting\n")
     assert (event.kind, event.code, event.device, event.severity) == ("nic", "firmware_fatal", "0000:5c:00.0", "fatal")
     assert "nic" in CHECK.event_kinds
+
+
+def test_after_an_oops_a_node_is_rebooted_and_a_hang_is_looked_into_first() -> None:
+    oops, hang = "Oops: 0000 [#1] SMP NOPTI", "INFO: task python:41001 blocked for more than 120 seconds."
+    assert judged(host_lockup.CHECK, oops).remedy.startswith("drain the node and reboot")
+    assert judged(host_lockup.CHECK, hang, oops).remedy.startswith("drain the node and reboot")
+    assert judged(host_lockup.CHECK, hang).remedy.startswith("find what")

@@ -112,6 +112,12 @@ def test_a_fatal_error_reported_in_three_lines_fails_a_device_that_has_no_counte
     assert "1 fatal PCIe error in the last hour" in row.reason
 
 
+def test_an_event_about_a_pci_function_is_that_functions_whatever_device_it_names_besides() -> None:
+    other = "node/n1/pci/0000:15:01.0"
+    verdict = verdict_of(kernel_event("fatal", subject=other))
+    assert [row.subject for row in verdict.rows if row.health is Health.FAIL] == [other]
+
+
 def test_a_link_that_the_kernel_cut_is_fatal_and_reported_so() -> None:
     verdict = verdict_of(kernel_event("fatal", device="0000:15:01.0", code="contained"))
     (row,) = (row for row in verdict.rows if row.subject == "node/n1/pci/0000:15:01.0")
@@ -219,3 +225,8 @@ def test_counters_that_say_as_much_are_believed_before_the_kernels_words() -> No
 
 def test_a_harmless_word_about_a_device_no_one_counts_makes_no_row() -> None:
     assert [row.subject for row in verdict_of(kernel_event("correctable", device="0000:99:00.0")).rows] == [GPU]
+
+
+def test_a_node_is_drained_for_a_fatal_error_alone() -> None:
+    assert ask((0, 0, 0), (2, 0, 0)).remedy.startswith("drain the node; reseat")
+    assert ask((0, 0, 0), (0, 0, 50000)).remedy.startswith("reseat")

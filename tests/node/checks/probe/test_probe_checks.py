@@ -379,3 +379,17 @@ def test_a_direction_that_fell_is_reported_though_the_other_did_not() -> None:
     found = {TO: 60e9, FROM: 50e9, "probe_host_copy_wrong": 0.0, **past}
     row = one_row(probe_host_copy.CHECK(window({f"{NODE}/host_path/numa0-gpu0": found}, gpus=1)))
     assert (row.health, row.value) == (Health.DEGRADED, 50e9)
+
+
+@pytest.mark.parametrize("speeds", [[0.5], [0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
+def test_runs_without_a_result_and_peers_that_moved_nothing_are_no_reference(speeds: list[float]) -> None:
+    found = {"probe_memory_wrong_words": 0.0, f"past_runs_{MEMORY}": 5.0, "gpu_model": "some GPU"}
+    readings = {gpu(number): {**found, MEMORY: speed} for number, speed in enumerate(speeds)}
+    first = probe_memory.CHECK(window(readings, gpus=len(speeds))).rows[0]
+    assert (first.subject, first.health) == (gpu(0), Health.PASS)
+
+
+def test_a_part_that_moved_nothing_fails_though_no_minimum_is_known() -> None:
+    found = {MEMORY: 0.0, "probe_memory_wrong_words": 0.0, "gpu_model": "some GPU"}
+    row = one_row(probe_memory.CHECK(window({gpu(0): found}, gpus=1)))
+    assert row.health is Health.FAIL and "nothing was done" in row.reason

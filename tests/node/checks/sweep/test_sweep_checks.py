@@ -242,6 +242,15 @@ def test_slow_sizes_are_reported_with_their_ends_and_the_worst():
     assert (row.value, row.limit) == (0.5, 0.1)
 
 
+@pytest.mark.parametrize(
+    ("slow", "where"),
+    [((1024,), "at 1 KiB:"), ((1024, 2048), "at 1 KiB to 2 KiB, most at 1 KiB:")],
+)
+def test_one_slow_size_is_reported_alone_and_two_with_their_ends(slow: tuple[int, ...], where: str) -> None:
+    rates = {size: (200e9 if size in slow else 400e9, 5.0) for size in (1024, 2048)}
+    assert where in row_of(sweep_baseline.CHECK(past_of(rates))).reason
+
+
 def test_a_size_with_too_short_a_past_is_not_compared():
     assert sweep_baseline.CHECK(past_of({1024: (100e9, 4.0), 2048: (400e9, 5.0)})).health is Health.PASS
     unknown = sweep_baseline.CHECK(past_of({1024: (100e9, 4.0)}))

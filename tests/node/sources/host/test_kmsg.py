@@ -290,7 +290,17 @@ def test_what_a_user_writes_to_the_kernel_log_is_no_event(log: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("below", "counts"), [(["loop3"], False), (["sda1"], True), (["loop3", "sda1"], True), ([], True)]
+    ("below", "counts"),
+    [
+        (["loop3"], False),
+        (["rbd0"], False),
+        (["nbd1", "drbd2"], False),
+        (["zd16"], False),
+        (["sda1"], True),
+        (["loop3", "sda1"], True),
+        (["rbd0", "nvme0n1p2"], True),
+        ([], True),
+    ],
 )
 def test_a_volume_on_a_users_image_is_no_disk(log: Path, tmp_path: Path, below: list[str], counts: bool) -> None:
     for name in ("", *below):

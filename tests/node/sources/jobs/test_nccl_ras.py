@@ -34,7 +34,7 @@ def test_a_live_job_is_asked_who_is_behind(capsys: pytest.CaptureFixture[str]) -
 
 def test_something_else_on_the_port_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diagnose", "--ras", serve(b"HTTP/1.1 400 Bad Request\r\n")]) == 1
-    assert "expected the words of NCCL's RAS service" in capsys.readouterr().err
+    assert "expected the text output of NCCL's RAS service" in capsys.readouterr().err
 
 
 def test_nothing_given_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

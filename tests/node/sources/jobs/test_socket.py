@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import selectors
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from holdfast.formats.job import orders as job_orders
 from holdfast.formats.job.progress import LARGEST_MESSAGE, Ended, Hello, KeeperProgress, ProgressStep, Steps, encode
 from holdfast.model.wire.keeper import HeldStep, Holdings
 from holdfast.model.wire.progress import RankWindow
+from holdfast.node.sources.jobs import socket as module
 from holdfast.node.sources.jobs.lines import MOST_MESSAGES, MOST_OF_ONE_USER, ConnectionRefused, Lines
 from holdfast.node.sources.jobs.peer import Peer
 from holdfast.node.sources.jobs.socket import JobSocketSource
@@ -197,6 +199,35 @@ def test_a_user_cannot_take_all_places():
     with pytest.raises(ConnectionRefused, match="of this user"):
         lines.open(Peer(9, 1000, ""))
     lines.open(Peer(9, 1001, ""))
+
+
+def test_a_line_that_says_nothing_ends(source, monkeypatch):
+    """The attack: a user opens all the lines it may and says nothing, so that its other jobs cannot report."""
+    monkeypatch.setattr(module, "FIRST_SECONDS", 0.0)
+    silent = line_to(source)
+    assert silent.recv(4096).startswith(b"nothing was said within")
+    assert silent.recv(4096) == b""
+    until(lambda: not source._lines._lines, "its place is free")
+
+
+def test_a_line_that_spoke_in_time_stays_open():
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        hearing = module._Hearing(listener, Lines(), "/proc", JobSocketSource(""))
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2)]
+        for mine, _ in pairs:
+            known = hearing._lines.open(Peer(pid=1, uid=2, work="a"), len)
+            hearing._ready.register(mine, selectors.EVENT_READ, known)
+            hearing._silent[mine] = known, 100.0
+        (speaks, its_end), (silent, other_end) = pairs
+        its_end.send(hello())
+        hearing._receive(speaks, hearing._ready.get_key(speaks).data)
+        assert its_end.recv(4096) == b"ok"
+        hearing._end_silent(99.9)
+        assert set(hearing._ready.get_map()) >= {speaks.fileno(), silent.fileno()}
+        hearing._end_silent(100.0)
+        assert speaks.fileno() >= 0 > silent.fileno()
+        for one in (speaks, its_end, other_end):
+            one.close()
 
 
 def test_a_flood_ends_its_own_line():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.node.capture.redact import Redactor
+from holdfast.node.capture.redaction.redactor import Redactor
 from tests.counts import draws
 
 KEY = b"k" * 32

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from holdfast.node.capture.redact_secrets import SECRET, looks_random
+from holdfast.node.capture.redaction.secrets import SECRET, looks_random
 
 LEAST_RANDOM = 16  # characters of a part of a path
 _LOGIN = re.compile(r"(://)(?:[^/\s\"'@]+(?:@[^/\s\"'@]+)*|[^/\s:@\"']+:(?!\d+/)[^\s@\"']{0,256})(@)")
@@ -17,16 +17,25 @@ _PART = re.compile(r"[^/?&=#;:]+")
 
 
 def without_urls(text: str, host: Callable[[str], str], is_public: Callable[[str], bool]) -> str:
-    """`host` gives the pseudonym of a host. Paths of public sites stay as they are, unless they are a hook's."""
+    """`host` gives the pseudonym of a host. Paths of public sites stay as they are."""
+    if "://" not in text:
+        return text
     text = _LOGIN.sub(r"\1[login]\2", text)
     return _URL.sub(lambda found: _one(found, host, is_public), text)
 
 
 def _host(text: str, host: Callable[[str], str]) -> str:
     """A host and its port, which stays."""
-    first, *rest = text.split(":")
-    parts = [one if one.isdecimal() and len(one) <= MOST_PORT_DIGITS else host(one) for one in rest if one]
-    return ":".join([host(first) if first else "", *parts])
+    name, *ports = text.split(":")
+    return ":".join([_other(name, host), *(one if _is_port(one) else _other(one, host) for one in ports)])
+
+
+def _other(name: str, host: Callable[[str], str]) -> str:
+    return host(name) if name else ""
+
+
+def _is_port(text: str) -> bool:
+    return text.isdecimal() and len(text) <= MOST_PORT_DIGITS
 
 
 def _one(found: re.Match[str], host: Callable[[str], str], is_public: Callable[[str], bool]) -> str:

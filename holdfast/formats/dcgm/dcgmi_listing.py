@@ -5,11 +5,11 @@ import re
 from holdfast.catalog import xid
 from holdfast.formats.tool_output import NODE, ToolOutput
 
-_FOUND = re.compile(r"^\s*(\d+) GPUs? found(?: \(\w+\))?\.\s*$", re.MULTILINE)
-_ROW = re.compile(r"^\s*\|\s*(\d+)\s*\|\s*(?:Name:\s*)?(.*?)\s*\|(?:\s*(\w+)\s*\|)?\s*$", re.MULTILINE)
+_FOUND = re.compile(r"^[^\S\n]*(\d+) GPUs? found(?: \(\w+\))?\.\s*$", re.MULTILINE)
+_ROW = re.compile(r"^[^\S\n]*\|\s*(\d+)\s*\|\s*(?:Name:\s*)?(.*?)\s*\|(?:\s*(\w+)\s*\|)?\s*$", re.MULTILINE)
 _NO_NAME = "<<<NULL>>>"
-_HEAD = re.compile(r"^\s*#\s*Entity\s+(.+?)\s*$", re.MULTILINE)
-_VALUES = re.compile(r"^\s*GPU\s+(\d+)\s+(.+?)\s*$", re.MULTILINE)
+_HEAD = re.compile(r"^[^\S\n]*#\s*Entity\s+(.+?)\s*$", re.MULTILINE)
+_VALUES = re.compile(r"^[^\S\n]*GPU\s+(\d+)\s+(.+?)\s*$", re.MULTILINE)
 _SIGNALS = {
     "TMPTR": ("gpu_temperature_celsius", 1.0),
     "MMTMP": ("gpu_memory_temperature_celsius", 1.0),

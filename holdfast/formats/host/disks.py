@@ -8,9 +8,9 @@ from holdfast.formats import json_document
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _NVME_HEAD = re.compile(r"Smart Log for NVME device:\s*(\S+)", re.IGNORECASE)
-_LINE = re.compile(r"^\s*([A-Za-z][\w /()-]*?)\s*:\s+(.*?)\s*$", re.MULTILINE)
+_LINE = re.compile(r"^[^\S\n]*([A-Za-z][\w /()-]*?)\s*:\s+(.*?)\s*$", re.MULTILINE)
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|-?\d[\d,.]*")
-_ATTRIBUTE = re.compile(r"^\s*\d+\s+(\w+)\s+0x[0-9a-f]{4}(?:\s+\S+){6}\s+(\d+)\b", re.MULTILINE)
+_ATTRIBUTE = re.compile(r"^[^\S\n]*\d+\s+(\w+)\s+0x[0-9a-f]{4}(?:\s+\S+){6}\s+(\d+)\b", re.MULTILINE)
 _OVERALL = re.compile(r"SMART (?:overall-health self-assessment test result|Health Status):\s*(\S+)")
 _DEVICE = re.compile(r"(?:smartctl|nvme)\b[^\n]*\s/dev/(\S+)")
 _BAD_ATTRIBUTES = ("Reallocated_Sector_Ct", "Current_Pending_Sector", "Offline_Uncorrectable", "Reported_Uncorrect")

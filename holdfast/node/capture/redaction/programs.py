@@ -2,23 +2,31 @@
 
 import re
 
+from holdfast.node.capture.redaction.gated import Gated
+
 PROGRAMS = (  # what stands before a program's name, and the name
-    re.compile(r"(\bpid='?(?:\d{1,10}|<unknown>)'?,?\s{0,4}name=)([^\n]{0,15}(?=, )|[^,\n]{0,64})"),  # Xid
-    re.compile(
-        r"(\b(?:process|comm|task|name)=\"?(?!/))([^\s,\"]{1,64})(?=\"?,\s?pid=|\"? (?:exe|pid)=)"
+    Gated(re.compile(r"(\bpid='?(?:\d{1,10}|<unknown>)'?,?\s{0,4}name=)([^\n]{0,15}(?=, )|[^,\n]{0,64})")),  # Xid
+    Gated(
+        re.compile(r"(\b(?:process|comm|task|name)=\"?(?!/))([^\s,\"]{1,64})(?=\"?,\s?pid=|\"? (?:exe|pid)=)")
     ),  # oom-kill, audit
-    re.compile(r"((?:[Kk]ill(?:ed)?|reaped|Kill) process \d{1,10},? (?:UID \d{1,10},? )?\()([^\n)]{1,64})(?=\))"),
-    re.compile(r"(\bComm: )([^\n]{1,15}?)(?= (?:Not tainted|Tainted|Kdump|G |\())"),
-    re.compile(r"(\bComm: )([^\s,]{1,64})"),
-    re.compile(r"(\btask )([^\s:]{1,15}(?: [^\s:]{1,12})?)(?=:\d{1,10} blocked for)"),
-    re.compile(r"(^(?:\[[ \d.]{5,20}\] |.{0,80}?: )?)([^\s:\[\]]{1,64})(?= invoked oom-killer)", re.MULTILINE),
-    re.compile(r"(\[ *\d{1,10}\](?: +-?\d+){6,8} +)(\S[^\n]{0,63}?)(?=\s*$)", re.MULTILINE),  # rows of the OOM killer
-    re.compile(
-        r"(^|[\s(])([^\s\[\](){}<>,:]{1,64})(?=\[\d{1,10}\](?:: segfault at|: bad frame| general protection|"
-        r" trap | bad frame|:? unhandled signal))",
-        re.MULTILINE,
+    Gated(
+        re.compile(r"((?:[Kk]ill(?:ed)?|reaped|Kill) process \d{1,10},? (?:UID \d{1,10},? )?\()([^\n)]{1,64})(?=\))")
     ),
-    re.compile(r"(\b(?:process|program|command|executable) [`\"'])([^\n\"']{1,64})(?=[\"'])"),
+    Gated(re.compile(r"(\bComm: )([^\n]{1,15}?)(?= (?:Not tainted|Tainted|Kdump|G |\())")),
+    Gated(re.compile(r"(\bComm: )([^\s,]{1,64})")),
+    Gated(re.compile(r"(\btask )([^\s:]{1,15}(?: [^\s:]{1,12})?)(?=:\d{1,10} blocked for)")),
+    Gated(re.compile(r"(^(?:\[[ \d.]{5,20}\] |.{0,80}?: )?)([^\s:\[\]]{1,64})(?= invoked oom-killer)", re.MULTILINE)),
+    Gated(
+        re.compile(r"(\[ *\d{1,10}\](?: +-?\d+){6,8} +)(\S[^\n]{0,63}?)(?=\s*$)", re.MULTILINE)
+    ),  # rows of the OOM killer
+    Gated(
+        re.compile(
+            r"(^|[\s(])([^\s\[\](){}<>,:]{1,64})(?=\[\d{1,10}\](?:: segfault at|: bad frame| general protection|"
+            r" trap | bad frame|:? unhandled signal))",
+            re.MULTILINE,
+        )
+    ),
+    Gated(re.compile(r"(\b(?:process|program|command|executable) [`\"'])([^\n\"']{1,64})(?=[\"'])")),
 )
 _KNOWN = re.compile(
     r"(?i)python[\d.]*|pt_[\w-]*|nvidia-[\w-]*|nv[-_][\w-]*|dcgm[\w-]*|nccl[\w-]*|kworker.*|ksoftirqd.*|kswapd\d*|swapper.*"

@@ -130,3 +130,23 @@ def _with_overall(output: ToolOutput, overall: str) -> ToolOutput | None:
     if overall.lower() not in _GOOD and not output.complaints:
         output.complain(NODE, f"DCGM reports {overall}", fails="fail" in overall.lower(), remedy=_REMEDY)
     return output
+
+
+_NO_ENGINE = re.compile(
+    r"^\W{0,8}(?:Error: ?)?((?:unable to establish a connection to the specified host"
+    r"|unable to connect to (?:the )?host ?engine)[^\n]{0,200})",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def read_no_engine(text: str) -> ToolOutput | None:
+    """dcgmi without its host engine: nothing is known of the GPUs."""
+    found = _NO_ENGINE.findall(text)
+    if not found:
+        return None
+    output = ToolOutput("dcgmi")
+    output.lines = len(found)
+    output.doubt(
+        NODE, f"dcgmi could not ask: {found[-1].strip()}; start it (systemctl start nvidia-dcgm) and run it again"
+    )
+    return output

@@ -4,49 +4,72 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
+from holdfast.node.capture.redaction.gated import Gated
+
 SECRET = "[secret]"
 LONGEST_COMMAND = 160  # characters of a command before its option -p
 _NAME = (
     r"(?:token|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|credential|auth(?:orization)?"
     r"|(?:access|private|account|encryption|signing|storage|shared|master)[_-]?key|(?<![A-Za-z])pass(?==|[\"']\s?:))"
 )
+_NAME_WORDS = tuple(["token", "secret", "passw", "passphrase", "pwd", "api", "credential", "auth", "key", "pass"])
 _QUOTED = r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?|\\{1,8}[\"'](?:(?!\\{1,8}[\"'])[^\n])*"
 _BARE = r"(?:[^\s\"',;&]|[,;](?![\s\"']|$|[\w.-]{1,64}[=:]))+"
-_NAMED = re.compile(
-    rf"(?i)({_NAME}[\w.-]{{0,64}}\\{{0,4}}[\"']?\s{{0,16}}[=:]\s{{0,16}}(?:bearer\s+|basic\s+)?)({_QUOTED}|{_BARE})"
+_NAMED = Gated(
+    re.compile(
+        rf"(?i)({_NAME}[\w.-]{{0,64}}\\{{0,4}}[\"']?\s{{0,16}}[=:]\s{{0,16}}(?:bearer\s+|basic\s+)?)({_QUOTED}|{_BARE})"
+    )
 )
-_SPOKEN = re.compile(
-    rf"(?i)((?<![A-Za-z]){_NAME}s?\s{{1,4}}(?:(?:is|was)\s)?)({_QUOTED})"
-    r"|((?<![A-Za-z])(?:passw(?:or)?d|passphrase|pwd)\s{1,4}(?:(?:is|was)\s)?)((?=\S{0,64}\d)\S{4,})"
+_SPOKEN = Gated(
+    re.compile(
+        rf"(?i)((?<![A-Za-z]){_NAME}s?\s{{1,4}}(?:(?:is|was)\s)?)({_QUOTED})"
+        r"|((?<![A-Za-z])(?:passw(?:or)?d|passphrase|pwd)\s{1,4}(?:(?:is|was)\s)?)((?=\S{0,64}\d)\S{4,})"
+    ),
+    *_NAME_WORDS,
 )
-_OPTION = re.compile(
-    rf"(?i)((?:^|\s)(?:--[\w.-]{{0,64}}?{_NAME}[\w.-]{{0,64}}[ =]|sshpass\s+-p\s*"
-    rf"|(?:mysql|mariadb)\w*\s[^\n]{{0,80}}?-p|(?:-u|--user)\s+[\w.@-]+:))({_QUOTED}|[^\s\"']+)",
-    re.MULTILINE,
+_OPTION = Gated(
+    re.compile(
+        rf"(?i)((?:^|\s)(?:--[\w.-]{{0,64}}?{_NAME}[\w.-]{{0,64}}[ =]|sshpass\s+-p\s*"
+        rf"|(?:mysql|mariadb)\w*\s[^\n]{{0,80}}?-p|(?:-u|--user)\s+[\w.@-]+:))({_QUOTED}|[^\s\"']+)",
+        re.MULTILINE,
+    ),
+    *_NAME_WORDS,
+    "sshpass",
+    "mysql",
+    "mariadb",
+    "-u ",
+    "--user",
 )
-_OPTION_P = re.compile(
-    rf"((?:^|\s)-p\s{{1,4}})(?!\d+(?::\d+){{0,2}}(?:/\w+)?(?!\S)|[-/~.$])({_QUOTED}|\S+)", re.MULTILINE
+_OPTION_P = Gated(
+    re.compile(rf"((?:^|\s)-p\s{{1,4}})(?!\d+(?::\d+){{0,2}}(?:/\w+)?(?!\S)|[-/~.$])({_QUOTED}|\S+)", re.MULTILINE),
+    "-p",
 )
 _NOT_A_PASSWORD = re.compile(r"\b(?:srun|sbatch|salloc|sinfo|squeue|sacct|scontrol|mkdir|install|perf)\b")
-_SIGNATURE = re.compile(r"(?i)([?&](?:sig|signature|x-amz-\w+|token|key|code)=)([^&\s\"']+)")
-_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})")
+_SIGNATURE = Gated(re.compile(r"(?i)([?&](?:sig|signature|x-amz-\w+|token|key|code)=)([^&\s\"']+)"))
+_BEARER = Gated(re.compile(r"(?i)\b(bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})"), "bearer", "basic")
 _KNOWN = re.compile(
     r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{16,}|A[KS]IA[0-9A-Z]{16}|"
     r"glpat-[\w-]{16,}|AIza[\w-]{30,}|dckr_pat_[\w-]{16,}|npm_[A-Za-z0-9]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|"
     r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*|nvapi-[A-Za-z0-9_-]{16,}"
     r"|(?=[a-z0-9.]{0,22}\d)(?=[a-z0-9.]{0,22}[a-z])[a-z0-9]{6}\.[a-z0-9]{16}\b)"  # kubeadm
 )
-_BESIDE_AN_ID = re.compile(  # AWS: the id, and its key within the same line or the next
-    r"(\bA[KS]IA[0-9A-Z]{16}\b[^\n]{0,80}?\n?[^\n]{0,80}?(?<![A-Za-z0-9/+]))([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])"
+_BESIDE_AN_ID = Gated(
+    re.compile(  # AWS: the id, and its key within the same line or the next
+        r"(\bA[KS]IA[0-9A-Z]{16}\b[^\n]{0,80}?\n?[^\n]{0,80}?(?<![A-Za-z0-9/+]))([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])"
+    ),
+    "akia",
+    "asia",
 )
-_FINGERPRINT = re.compile(r"\b(SHA256:)([A-Za-z0-9+/]{43})(?![A-Za-z0-9+/])")  # of an SSH key
+_FINGERPRINT = Gated(re.compile(r"\b(SHA256:)([A-Za-z0-9+/]{43})(?![A-Za-z0-9+/])"))  # of an SSH key
 _BREAK = r"(?:[ \t]{0,64}+(?:\r?\n|\\{1,4}[rn])){1,4}+[ \t]{0,64}+"  # JSON has a line's end as two characters
-_KEY_BLOCK = re.compile(  # without an end, only what looks like base64 belongs to it
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:"
-    rf"(?:{_BREAK}(?:(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{{0,100}}+|[A-Za-z0-9+/=]{{1,128}}+)"
-    r"(?=[ \t]{0,64}(?:\r?\n|\\)|-----END)|[ \t]{1,64}+[A-Za-z0-9+/=]{16,}+(?=\s)){0,800}+"
-    rf"(?:{_BREAK}|[ \t]{{0,64}}+)-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
-    rf"|(?:(?:{_BREAK}|[ \t]{{1,64}}+)[A-Za-z0-9+/]{{16,128}}+={{0,2}}(?=\s|\\|\"|$)){{0,800}}+)"
+_KEY_BLOCK = Gated(
+    re.compile(  # without an end, only what looks like base64 belongs to it
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:"
+        rf"(?:{_BREAK}(?:(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{{0,100}}+|[A-Za-z0-9+/=]{{1,128}}+)"
+        r"(?=[ \t]{0,64}(?:\r?\n|\\)|-----END)|[ \t]{1,64}+[A-Za-z0-9+/=]{16,}+(?=\s)){0,800}+"
+        rf"(?:{_BREAK}|[ \t]{{0,64}}+)-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
+        rf"|(?:(?:{_BREAK}|[ \t]{{1,64}}+)[A-Za-z0-9+/]{{16,128}}+={{0,2}}(?=\s|\\|\"|$)){{0,800}}+)"
+    )
 )
 _LONG = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{32,}={0,2}")
 _HAS_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -59,9 +82,14 @@ LEAST_DISTINCT = 6  # fewer different characters make a mask, not a key
 Hex = Callable[[str], str]
 
 
+def without_long_secrets(text: str) -> str:
+    """Without secrets of several lines: the whole text is needed to see them."""
+    text = _KEY_BLOCK.sub("[private key]", text)
+    return _BESIDE_AN_ID.sub(rf"\1{SECRET}", text)
+
+
 def without_secrets(text: str, hexadecimal: Hex) -> str:
     """`hexadecimal` gives the pseudonym of a long number in hex: a key and a container's id look the same."""
-    text = _KEY_BLOCK.sub("[private key]", text)
     text = _FINGERPRINT.sub(rf"\1{SECRET}", text)
     text = _NAMED.sub(_hidden, text)
     text = _SPOKEN.sub(lambda found: (found[1] or found[3]) + SECRET, text)
@@ -69,7 +97,6 @@ def without_secrets(text: str, hexadecimal: Hex) -> str:
     text = _OPTION_P.sub(_option_p, text)
     text = _SIGNATURE.sub(rf"\1{SECRET}", text)
     text = _BEARER.sub(rf"\1 {SECRET}", text)
-    text = _BESIDE_AN_ID.sub(rf"\1{SECRET}", text)
     text = _KNOWN.sub(SECRET, text)
     return _LONG.sub(lambda found: _long(found, hexadecimal), text)
 

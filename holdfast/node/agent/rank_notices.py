@@ -26,7 +26,7 @@ def _counts(event: Event) -> bool:
 
 
 def _gpu(subject: str) -> int | None:
-    """None where it may be any: then all ranks of the node are reported."""
+    """None if it may be any GPU; all ranks of the node are then notified."""
     number = subject.rpartition("/")[2]
     return int(number) if kind(subject) == "gpu" and number.isdecimal() else None
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from holdfast.node.capture.redact import KEPT_ADDRESSES, LEAST_LETTERS, UNNAMED_USERS, Redactor
+from holdfast.node.capture.redaction.patterns import KEPT_ADDRESSES, LEAST_LETTERS, UNNAMED_USERS
+from holdfast.node.capture.redaction.redactor import Redactor
 from tests.counts import draws
 
 KEY = b"k" * 32
@@ -210,3 +211,30 @@ def test_no_number_of_a_user_survives_and_a_number_stays_a_number(number, around
 )
 def test_numbers_of_the_system_and_other_names_stay(text):
     assert Redactor(KEY, ["gpu17", "node", "beef"], ["zoe1"]).text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("host: mercury\nstate: up\n", "mercury"),
+        ("- node: gpu17\n", "gpu17"),
+        ("unhealthy node: dgx-h100-04 since noon", "dgx-h100-04"),
+        ('{"nodes": ["mercury", "venus"], "count": 2}', "mercury"),
+        ('{"nodes": ["mercury", "venus"], "count": 2}', "venus"),
+        ('{"allocated_nodes": [\n  "rack3n17",\n  "rack3n18"\n]}', "rack3n18"),
+        ('{"hosts": [], "hostlist": ["a1b"]}', "a1b"),
+        ("Lustre: scratch7-OST0004-osc-ffff8a: Connection to scratch7-OST0004 was lost", "scratch7"),
+        ("Lustre: Mounted scratch7-client", "scratch7"),
+        ("mgs@o2ib:/scratch7 on /mnt type lustre", "scratch7"),
+    ],
+)
+def test_hosts_without_quotes_in_lists_and_file_systems_do_not_survive(text: str, name: str) -> None:
+    assert name not in Redactor(b"k" * 32).text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["NUMA node: none", "node: not found here", "host: the peer went away", '{"nodes": [1, 2]}', "GPU-0 OST"],
+)
+def test_words_that_are_no_names_stay(text: str) -> None:
+    assert Redactor(b"k" * 32).text(text) == text

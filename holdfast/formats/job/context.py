@@ -1,0 +1,61 @@
+"""What stands around a line of a job's log, read only when a reader asks."""
+
+from holdfast.catalog import job_problems
+from holdfast.formats.job.line import JobLine, decode, near_stamp
+from holdfast.formats.lines.keywords import line_end
+
+CONTEXT_BYTES = 8192
+_CONTEXT_LINES = 60
+_MESSAGE_LINES = 4
+_MOST_OF_A_LINE = 300
+_ADVICE_BYTES = 800
+_ADVICE_WORDS = (b"try using", b"Try ", b"Please ", b"Solution:", b"Hint:", b"hint:", b"onsider ")
+
+
+class LineContext:
+    """What stands above a line, read only when somebody asks."""
+
+    def __init__(self, above: bytes, block: bytes, start: int) -> None:
+        self._above, self._block, self._start = above, block, start
+        self._lines: list[JobLine] | None = None
+        self.rows: list[job_problems.JobProblem] = []  # known problems with a keyword in the line
+
+    def text(self) -> bytes:
+        text = self._block[max(0, self._start - CONTEXT_BYTES) : self._start]
+        return text if len(text) == CONTEXT_BYTES else self._above[-(CONTEXT_BYTES - len(text)) :] + text
+
+    def near_stamp(self) -> float:
+        return near_stamp(self.text())
+
+    def lines(self) -> list[JobLine]:
+        if self._lines is None:
+            self._lines = [decode(raw) for raw in self.text().split(b"\n")[-_CONTEXT_LINES - 1 : -1]]
+        return self._lines
+
+    def below(self, stream: str) -> str:
+        """The first words under a line: a message that begins, or goes on, on a line of its own."""
+        end = line_end(self._block, self._start)
+        for raw in self._block[end + 1 : end + 1 + CONTEXT_BYTES].split(b"\n")[:_MESSAGE_LINES]:
+            found = decode(raw[:_MOST_OF_A_LINE])
+            if found.text.strip(" =-*") and found.stream == stream:
+                return found.text.strip()
+        return ""
+
+    def advice_below(self) -> str:
+        """A line shortly under an error that tells what to do about it."""
+        end = line_end(self._block, self._start)
+        below = self._block[end + 1 : end + 1 + _ADVICE_BYTES]
+        if not any(word in below for word in _ADVICE_WORDS):
+            return ""
+        lines = [raw for raw in below.split(b"\n")[:_MESSAGE_LINES] if any(word in raw for word in _ADVICE_WORDS)]
+        return decode(lines[0]).text.strip() if lines else ""
+
+    def after(self) -> str:
+        """What follows the line, as far as it is read yet."""
+        end = line_end(self._block, self._start)
+        return self._block[end + 1 : end + 1 + CONTEXT_BYTES].decode("utf-8", "replace")
+
+    def next_line(self) -> bytes:
+        """What follows the line, for messages that were wrapped."""
+        end = line_end(self._block, self._start)
+        return self._block[end + 1 : line_end(self._block, end + 1)][:400]

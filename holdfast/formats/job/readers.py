@@ -1,0 +1,186 @@
+"""The readers of a line of a job's log, found by its keywords, and which of their answers counts."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+from holdfast.catalog import failed_calls, job_errors, job_messages, job_problems, translations
+from holdfast.formats.job import message as job_message
+from holdfast.formats.job import mpi_banner, python_exceptions, training_steps
+from holdfast.formats.job.context import LineContext
+from holdfast.formats.job.line import JobLine, decode
+from holdfast.formats.kernel.line import printable
+from holdfast.formats.kernel.log import KernelLog
+from holdfast.formats.lines.keywords import Keywords
+from holdfast.formats.pytorch import elastic_summary
+from holdfast.model.evidence import Evidence
+
+QUOTED = b"\n> ["
+QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")  # of a report; other readers know the mark themselves
+_GOES_ON_BELOW = re.compile(r"(?:[:=]|\.\.\.)\s*$")  # a message whose text, value or list stands on the next line
+_CONTINUES = re.compile(
+    r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b"
+)  # what the line above began
+Reader = Callable[[JobLine, LineContext], Evidence | None]
+_LAST_ERROR = "Last error:"
+_LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line
+_SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # which name ranks, hosts and codes
+_BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
+_CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")  # of several readers' one line
+
+
+def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: Callable[[], float]) -> list[Evidence]:
+    """What a line means: its clearest meaning, and what stands beside it. `words`: its keywords."""
+    if _is_no_message(line, context):
+        return []
+    said_otherwise = bool(_other_language().intersection(words))
+    context.rows = _rows_of(line.text) if said_otherwise else job_problems.with_keywords(words)
+    if _CONTINUES.match(line.text) and (above := context.lines()):
+        line = line._replace(text=f"{above[-1].text.rstrip()} {line.text.strip()}")
+        context.rows = _rows_of(line.text)
+    if python_exceptions.looks_like_one(line):
+        if python_exceptions.is_ignored(line, context.lines()):
+            return []
+        if _GOES_ON_BELOW.search(line.text) and (more := context.below(line.stream)):
+            line = line._replace(text=f"{line.text.rstrip()} {more}")
+            context.rows = _rows_of(line.text)
+    if not line.at:
+        line = line._replace(at=stamp_above())
+    asked = dict.fromkeys(reader for word in words for reader in by_keyword()[word])
+    reported = [evidence for reader in asked if (evidence := reader(line, context))]
+    clearest = min(reported, key=lambda one: (one.event.kind in _BESIDE, *_clearness(one)), default=None)
+    if clearest and clearest.role in ("strong", "likely") and (advice := context.advice_below()):
+        reported[reported.index(clearest)] = clearest = job_message.with_detail(
+            clearest, {**clearest.event.detail, "advice": printable(advice)}
+        )
+    return [
+        _with_problem(evidence, reported)
+        for evidence in reported
+        if evidence is clearest or evidence.event.kind in _BESIDE
+    ]
+
+
+def read_alone(line: JobLine) -> Evidence | None:
+    """What a line means without those around it."""
+    words = _words_of(line.text)
+    context = LineContext(b"", line.text.encode(), 0)
+    context.rows = job_problems.with_keywords(words)
+    readers = dict.fromkeys(reader for word, all_of in by_keyword().items() if word in words for reader in all_of)
+    return min((found for reader in readers if (found := reader(line, context))), key=_clearness, default=None)
+
+
+def _words_of(text: str) -> set[bytes]:
+    """The keywords of a line that differs from what stands in the file: joined, or said in another language."""
+    hits, _ = finder().find(text.encode() + b"\n")  # some keywords end a line
+    return {word for words in hits.values() for word in words}
+
+
+def _rows_of(text: str) -> list[job_problems.JobProblem]:
+    return job_problems.with_keywords(_words_of(text))
+
+
+def _is_no_message(line: JobLine, context: LineContext) -> bool:
+    if failed_calls.is_calm(job_message.with_place(line)):
+        return True
+    return line.text.startswith("    ") and python_exceptions.is_source(line, context.lines())
+
+
+def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
+    """A known problem before what only names a class, its exception before the bare line, a call's error last."""
+    kind = one.event.kind
+    vague = one.role == "hint" or (not one.word("problem") and kind not in _SAY_MORE)
+    return kind == "call", vague, _CLEAREST.index(one.role), kind == "problem"
+
+
+def _with_problem(one: Evidence, beside: list[Evidence]) -> Evidence:
+    """What names the host or the code takes the fix from the reader that knows the problem on the same line."""
+    known = next((other.word("problem") for other in beside if other.cause == one.cause and other.word("problem")), "")
+    if not known or one.word("problem") or not one.cause:
+        return one
+    return job_message.with_detail(one, {**one.event.detail, "problem": known})
+
+
+def _exception(line: JobLine, context: LineContext) -> Evidence | None:
+    raised = None if line.nccl else python_exceptions.find(line, context.lines())
+    if raised is None:
+        return None
+    return job_message.of_exception(raised, line, job_errors.of_exception(raised.text), context.rows)
+
+
+def _problem(line: JobLine, context: LineContext) -> Evidence | None:
+    return job_message.of_problem(line, context.rows)
+
+
+def _failed_call(line: JobLine, _context: LineContext) -> Evidence | None:
+    return job_message.of_failed_call(line)
+
+
+def _last_error(line: JobLine, context: LineContext) -> Evidence | None:
+    """PyTorch prints the last warning of NCCL on the line below."""
+    if line.text.strip() != _LAST_ERROR:
+        return None
+    below = decode(context.next_line(), line.number + 1)
+    reported = below._replace(nccl=True, level="E", host=below.host or line.host, at=below.at or line.at)
+    return job_message.of_nccl(reported)
+
+
+def _of_group(group: job_messages.JobMessageGroup) -> Reader:
+    def read(line: JobLine, context: LineContext) -> Evidence | None:
+        if line.text.endswith(_LISTED_BELOW):
+            line = line._replace(text=f"{line.text} {decode(context.next_line()).text}")
+        evidence = job_message.find(group, line)
+        if evidence and group.kind == "watchdog" and evidence.event.code == "timeout" and not evidence.word("ran_ms"):
+            whole = line._replace(text=line.text + context.next_line().decode("utf-8", "replace"))
+            evidence = job_message.find(group, whole) or evidence
+        if evidence and evidence.event.code == "summary":
+            return elastic_summary.completed(evidence, context.lines())
+        if evidence and evidence.event.code == "python" and (place := python_exceptions.fatal_place(context.after())):
+            return job_message.with_detail(evidence, {**evidence.event.detail, "where": printable(place)})
+        if evidence and evidence.event.code == "hydra":
+            return mpi_banner.completed(evidence, context.lines())
+        return evidence
+
+    return read
+
+
+@cache
+def by_keyword() -> dict[bytes, tuple[Reader, ...]]:
+    readers: dict[bytes, tuple[Reader, ...]] = dict.fromkeys(python_exceptions.KEYWORDS, (_exception,))
+    for group in job_messages.groups():
+        reader = _of_group(group)
+        for keyword in group.keywords:
+            word = keyword.encode()
+            readers[word] = (*readers.get(word, ()), reader)
+    readers[_LAST_ERROR.encode()] = (_last_error,)
+    for words in failed_calls.keywords():
+        readers[words.encode()] = (*readers.get(words.encode(), ()), _failed_call)
+    for problem in job_problems.problems():
+        for keyword in problem.keywords:
+            word = keyword.encode()
+            readers[word] = tuple(dict.fromkeys((*readers.get(word, ()), _problem)))
+    for other, english in translations.said_as().items():
+        theirs = [readers[word] for word in list(readers) if word in english.encode() or english.encode() in word]
+        readers[other.encode()] = tuple(dict.fromkeys(reader for one in theirs for reader in one))
+    return {word: all_of for word, all_of in readers.items() if all_of}
+
+
+@cache
+def _other_language() -> frozenset[bytes]:
+    return frozenset(other.encode() for other in translations.said_as())
+
+
+@cache
+def kernel_words() -> frozenset[bytes]:
+    return frozenset(KernelLog().keywords)
+
+
+def keywords() -> tuple[bytes, ...]:
+    """A line without any of these is never looked at."""
+    return tuple(dict.fromkeys([*by_keyword(), *KernelLog().keywords, *training_steps.COMMON]))
+
+
+@cache
+def finder() -> Keywords:
+    return Keywords(
+        [*by_keyword(), *KernelLog().keywords, *training_steps.NOT_A_NUMBER], (*training_steps.COMMON, QUOTED)
+    )

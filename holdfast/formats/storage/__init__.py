@@ -1,1 +1,0 @@
-"""What local disks report about themselves."""

@@ -1,0 +1,126 @@
+"""Whether a file is a log, a document or a program, and that only a log says what happened."""
+
+import pytest
+
+from holdfast.formats.job.log import JobLog
+from holdfast.formats.job.text_kind import SAMPLE_BYTES, TextKind, is_prose, is_report, kind_of
+
+PAGE = """# When a rank is lost
+
+A job waits for its slowest rank, so that one lost GPU ends all of it. The log of such a job may hold a line
+such as the following, and the watchdog speaks ten minutes later:
+
+```
+RuntimeError: NCCL error: unhandled system error
+```
+
+- Restart the job on other nodes, and keep the broken one out of the next run.
+- Look at the kernel log of the node that was named, and at `nvidia-smi -q` there.
+"""
+REPORT = PAGE.replace("The log of such a job may hold", "My job was lost so, and the log holds")
+SCRIPT = """#!/usr/bin/env python
+import torch
+from torch.distributed import DistNetworkError
+
+
+def main() -> None:
+    try:
+        torch.distributed.init_process_group("nccl")
+    except DistNetworkError as error:
+        raise RuntimeError("RuntimeError: Address already in use") from error
+
+
+if __name__ == "__main__":
+    main()
+"""
+LOG = """2026-01-02 10:11:12 INFO the run begins with the weights of the last step
+2026-01-02 10:11:13 ERROR RuntimeError: Address already in use
+"""
+BANNER = "-" * 74
+LAUNCHER = f"""{BANNER}
+An error was found by the launcher while it was about to start the daemon on a node of the job.
+* the daemon is not in the path that is set for shells which are not interactive on the node
+* a firewall between the nodes does not let the daemon call back to the one that started it
+{BANNER}
+"""
+EXAMPLE = """## Reading
+
+The reader refuses what it does not know, and names the place, so that the input can be mended:
+
+>>> reader.read(b"1")
+Traceback (most recent call last):
+ValueError: expected a name
+
+It is used by `the agent` and by the page, and neither of them looks at the text a second time.
+The names are those of the file, and a name that is not there is an error of its own kind.
+"""
+
+
+@pytest.mark.parametrize(
+    ("why", "text", "kind"),
+    [
+        ("headings, lists and sentences", PAGE, TextKind.DOCUMENT),
+        ("a report is one too", REPORT, TextKind.DOCUMENT),
+        ("source", SCRIPT, TextKind.PROGRAM),
+        ("few lines of source, as a traceback shows them", SCRIPT[:60], TextKind.LOG),
+        ("lines with a time", LOG, TextKind.LOG),
+        ("a page with a line of a log in it", PAGE + LOG[:60], TextKind.DOCUMENT),
+        ("a page with half a log in it", PAGE + LOG * 3, TextKind.LOG),
+        ("what a launcher has to say", LAUNCHER, TextKind.LOG),
+        ("the same without its frame", LAUNCHER.replace(BANNER, "") * 2, TextKind.DOCUMENT),
+        ("an example of an interpreter", EXAMPLE, TextKind.DOCUMENT),
+        ("a traceback", EXAMPLE.replace(">>> reader", "reader"), TextKind.LOG),
+        ("the description of a package", "Metadata-Version: 2.1\nName: x\n" + LOG, TextKind.DOCUMENT),
+        ("nothing", "", TextKind.LOG),
+        ("one sentence", "the job was ended by the system, and the rest of it is not in the log\n", TextKind.LOG),
+    ],
+)
+def test_what_a_file_is(why: str, text: str, kind: TextKind) -> None:
+    assert kind_of(text.encode()) == kind, why
+
+
+@pytest.mark.parametrize(
+    ("why", "text", "found"),
+    [
+        ("a document in which nobody reports", PAGE, 0),
+        ("somebody to whom it happened", REPORT, 1),
+        ("a program", SCRIPT, 0),
+        ("a log", LOG, 1),
+    ],
+)
+def test_only_what_happened_is_evidence(why: str, text: str, found: int) -> None:
+    log = JobLog()
+    log.feed(text.encode())
+    assert len([one for one in log.finish() if one.role != "note"]) == found, why
+
+
+def test_a_log_that_begins_with_its_own_script_is_a_log() -> None:
+    log = JobLog()
+    log.feed(SCRIPT.encode() * 100 + LOG.encode() * 200)
+    assert {one.cause for one in log.finish()} == {"launcher.setup"}
+
+
+def test_a_long_document_ends_as_one() -> None:
+    log = JobLog()
+    log.feed(PAGE.encode() * 100)
+    assert log.finish() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "prose"),
+    [
+        ("It is the program, unless memory was in use before it started.", True),
+        ("RuntimeError: it is the program that was not found in the path", False),
+        ("slurmstepd: error: the step was not started on the node that it is for", False),
+        ("the job is on it", False),
+        ("loss 2.1 lr 1e-4 grad_norm 0.3 tokens 812 time 0.4 mem 12", False),
+    ],
+)
+def test_sentences(text: str, prose: bool) -> None:
+    assert is_prose(text) is prose
+
+
+def test_a_whole_book_is_no_report() -> None:
+    assert is_report(b"I lost a node")
+    assert not is_report(b"I lost a node".ljust(SAMPLE_BYTES))
+    assert not is_report(b"Metadata-Version: 2.1\nI wrote this")
