@@ -1,1 +1,1 @@
-"""Back ends that carry out actions, one per file. Each is idempotent and supports dry run."""
+"""Back ends that carry out actions, one per file. Each says whether it is idempotent, and supports dry run."""

@@ -2,6 +2,9 @@
 
 A scheduler (Slurm, Kubernetes) is a back end whose state can also be read. A caller claims an action's key in its store
 before it performs it, and performs it again only when the outcome says that this may help.
+
+An unknown outcome (no answer in time, a broken connection) is not an ordinary failure: unless the back end is
+idempotent, the caller first finds out whether the action ran.
 """
 
 from dataclasses import dataclass
@@ -10,12 +13,13 @@ from typing import Protocol
 
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.node_status import NodeStatus
+from holdfast.runtime.errors import NoAnswer
 
 
 class ActionResult(StrEnum):
     DONE = "done"
     NOTHING_TO_DO = "nothing_to_do"  # it was so already
-    REFUSED = "refused"  # it is not ours to do, or not now; nothing was changed
+    REFUSED = "refused"  # refused by the back end; nothing was changed
     FAILED = "failed"
 
 
@@ -30,6 +34,10 @@ class ActionOutcome:
     """Nothing was changed: the result is what would have happened."""
     uncertain: bool = False
     """Whether it ran is not known, and it is not repeated."""
+    not_begun: bool = False
+    """Only of a failure: nothing was carried out, for certain. Without this, the action may have run."""
+    may_have_run: bool = False
+    """Set by the actor, not by back ends: before it is performed again, somebody must find out whether it ran."""
     not_now: bool = False
     """Only of a failure: nothing was begun, and it waits for as long as it takes."""
 
@@ -50,12 +58,16 @@ def refused(message: str) -> ActionOutcome:
     return ActionOutcome(result=ActionResult.REFUSED, message=message)
 
 
-def failed(message: str, *, retryable: bool) -> ActionOutcome:
-    return ActionOutcome(result=ActionResult.FAILED, message=message, retryable=retryable)
+def failed(message: str, *, retryable: bool, not_begun: bool = False) -> ActionOutcome:
+    return ActionOutcome(result=ActionResult.FAILED, message=message, retryable=retryable, not_begun=not_begun)
+
+
+def unanswered(error: NoAnswer) -> ActionOutcome:
+    return failed(str(error), retryable=error.retryable, not_begun=error.not_begun)
 
 
 def not_now(message: str) -> ActionOutcome:
-    return ActionOutcome(result=ActionResult.FAILED, message=message, retryable=True, not_now=True)
+    return ActionOutcome(result=ActionResult.FAILED, message=message, retryable=True, not_begun=True, not_now=True)
 
 
 class Backend(Protocol):
@@ -64,34 +76,35 @@ class Backend(Protocol):
 
     @property
     def verbs(self) -> frozenset[Verb]:
-        """What it can do; anything else it refuses."""
+        """The verbs that it supports; it refuses others."""
         ...
 
     def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
-        """Blocks until done or given up; never raises for what the world does."""
+        """Blocks until the action is done or given up. External errors are outcomes, never exceptions."""
         ...
 
     @property
-    def reads_state_first(self) -> bool:
-        """`perform` reads the node's state and does only what is missing, so that a second call changes nothing.
+    def idempotent(self) -> bool:
+        """A second `perform` changes nothing: it reads the node's state and does only what is missing, or the receiver
+        carries out each key once.
 
         Where this is False, an action that may have run is performed again only if `did_run` says that it did not.
         """
         ...
 
     def did_run(self, action: Action) -> bool | None:
-        """Asks the world whether an action was carried out; None where that cannot be known."""
+        """Reads whether an action was carried out; None if that cannot be determined."""
         ...
 
 
 class Scheduler(Backend, Protocol):
-    """A back end that holds nodes and jobs, and whose own view of them matters."""
+    """A back end with its own state of nodes and jobs."""
 
     def observe(self) -> list[NodeStatus]:
-        """Every node it knows. Raises NoAnswer: an empty list would say that the fleet is gone."""
+        """Every node that it has. Raises NoAnswer on an error, because an empty list would mean an empty fleet."""
         ...
 
     def close_for_repair(self, action: Action) -> str:
-        """Closes a node so that nothing starts there during the step, even if an administrator resumes it. Then looks:
-        why the step must not begin, or '' if the node is drained and empty. Raises NoAnswer."""
+        """Closes a node so that nothing starts there during the step, even if an administrator resumes it. Then reads
+        the node: why the step must not begin, or '' if the node is drained and empty. Raises NoAnswer."""
         ...

@@ -1,6 +1,6 @@
 """Site command for a verb: a reset, a reboot, a ticket. An argument list with placeholders.
 
-The command sees a bare environment: nothing of the controller's own (passwords, database) reaches it unless named.
+The command gets a minimal environment: none of the controller's variables (passwords, database) unless configured.
 """
 
 import os
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.fleet.actions import template
-from holdfast.fleet.actions.backend import ActionOutcome, done, failed, refused, would
+from holdfast.fleet.actions.backend import ActionOutcome, done, failed, refused, unanswered, would
 from holdfast.formats.slurm import fields as slurm
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.runtime import process
@@ -26,13 +26,15 @@ class CommandSettings:
     """Seconds; then the command and all its children are ended."""
     keep: tuple[str, ...] = ()
     """Names of environment variables that the commands need besides PATH, HOME, LANG and TZ."""
-    retry_codes: frozenset[int] = frozenset({75})
-    """Exit codes that mean 'try again later'. 75 is the convention (EX_TEMPFAIL); ssh has 255 for a lost connection."""
+    retry_codes: frozenset[int] = frozenset({os.EX_TEMPFAIL})
+    """Exit codes that mean 'try again later'. 75 (EX_TEMPFAIL) says that nothing was done. After any other, like ssh's
+    255 for a lost connection, it may have run: it is repeated with `checks` or `idempotent` only."""
     checks: Mapping[Verb, Sequence[str]] = field(default_factory=dict)
     """The argument list that says whether an action that may have run did: exit code 0 is yes, 1 is no. Without one,
     such an action is not repeated."""
     idempotent: bool = False
-    """The commands know an action by its {key} and do it once: an action that may have run is run again."""
+    """The commands know an action by its {key} and do it once: an action that may have run is run again, without
+    `checks`."""
 
     def __post_init__(self) -> None:
         for verb, command in (*self.commands.items(), *self.checks.items()):
@@ -47,13 +49,12 @@ class Command:
     def __init__(self, settings: CommandSettings) -> None:
         self._settings = settings
         self.verbs = frozenset(settings.commands)
-
-    reads_state_first = False
+        self.idempotent = settings.idempotent
 
     def did_run(self, action: Action) -> bool | None:
         check = self._settings.checks.get(action.verb)
         if check is None:
-            return False if self._settings.idempotent else None
+            return None
         try:
             code = self._call([template.fill(argument, action) for argument in check]).code
         except NoAnswer:
@@ -71,7 +72,7 @@ class Command:
         try:
             return self._run(command)
         except NoAnswer as error:
-            return failed(str(error), retryable=error.retryable)
+            return unanswered(error)
 
     def _call(self, command: Sequence[str]) -> process.CommandResult:
         kept = (*_ALWAYS_KEPT, *self._settings.keep)
@@ -85,4 +86,5 @@ class Command:
         if answer.code == 0:
             return done(f"{command[0]} succeeded{message}")
         retryable = answer.code in self._settings.retry_codes
-        return failed(f"{command[0]} ended with exit code {answer.code}{message}", retryable=retryable)
+        why = f"{command[0]} ended with exit code {answer.code}{message}"
+        return failed(why, retryable=retryable, not_begun=answer.code == os.EX_TEMPFAIL)

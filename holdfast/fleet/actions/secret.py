@@ -25,10 +25,10 @@ class Secret:
             text = self._file() if self.file else os.environ.get(self.env, "")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise NoAnswer(f"a secret cannot be read from {where}: {why}", retryable=False) from None
+            raise NoAnswer(f"a secret cannot be read from {where}: {why}", retryable=False, not_begun=True) from None
         secret = text.strip()
         if not secret.isprintable() or not secret:
-            raise NoAnswer(f"{where} does not hold a secret of one line", retryable=False)
+            raise NoAnswer(f"{where} does not hold a secret of one line", retryable=False, not_begun=True)
         return secret
 
     def _file(self) -> str:

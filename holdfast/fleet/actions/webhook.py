@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.fleet.actions import template
-from holdfast.fleet.actions.backend import ActionOutcome, done, failed, refused, would
+from holdfast.fleet.actions.backend import ActionOutcome, done, failed, refused, unanswered, would
 from holdfast.fleet.actions.secret import Secret
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.runtime import http
@@ -41,17 +41,16 @@ class WebhookSettings:
 
 class Webhook:
     def __init__(self, settings: WebhookSettings, name: str = "webhook") -> None:
-        """Under a name of its own, so that one that hangs holds up no other."""
+        """Each has its own name and threads, so that one that hangs does not block others."""
         self.name = name
         self._settings = settings
         self._where = http.shown(settings.url)
         self._tls = http.tls_for(settings.url, settings.ca_file)
         self.verbs = settings.verbs
-
-    reads_state_first = False
+        self.idempotent = settings.idempotent
 
     def did_run(self, action: Action) -> bool | None:
-        return False if self._settings.idempotent else None
+        return None
 
     def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         if action.verb not in self.verbs:
@@ -63,7 +62,7 @@ class Webhook:
             headers = self._headers(action, body)
             reply = http.send("POST", self._settings.url, headers, body, self._settings.timeout, self._tls)
         except NoAnswer as error:
-            return failed(str(error), retryable=error.retryable)
+            return unanswered(error)
         return self._judge(reply)
 
     def _headers(self, action: Action, body: bytes) -> dict[str, str]:
@@ -85,4 +84,4 @@ class Webhook:
             return done(message)
         if 300 <= reply.status < 400:
             return failed(f"{message}; redirects are not followed", retryable=False)
-        return failed(message, retryable=reply.retryable)
+        return failed(message, retryable=reply.retryable, not_begun=reply.not_begun)

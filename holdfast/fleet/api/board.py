@@ -46,11 +46,12 @@ class Board:
         self.demo = demo
         self.time_factor = time_factor
         self.clock_began = clock.now()
-        self.leading = False
         self.read = False  # before the store was read, no one can say which nodes there are
-        self.leader = ""
+        self.leading, self.leader = False, ""
+        self.led = asyncio.Event()  # while someone is known to lead, here or elsewhere
         self.views: dict[str, NodeView] = {}
         self.watchers: set[Watcher] = set()
+        self.streams: Counter[str] = Counter()  # open ones, by caller
         self.components = Components()
         self.counts: Counter[str] = Counter()  # what /metrics tells of the controller itself
         self.steps: Counter[tuple[str, ...]] = Counter()  # and of its nodes: from which stage to which
@@ -62,6 +63,14 @@ class Board:
         self._fleet_sent = b""
 
     # Written by the controller
+
+    def lead(self, leading: bool, leader: str) -> None:
+        """`leader`: the address of another controller that leads; '' if none is known."""
+        self.leading, self.leader = leading, leader
+        if leading or leader:
+            self.led.set()
+        else:
+            self.led.clear()
 
     def replace_all(
         self, lives: Iterable[NodeState], healths: Mapping[str, str], reported: Mapping[str, float]
@@ -157,6 +166,7 @@ class Board:
             pool=pool,
             nodes=len(members),
             out=guard.out,
+            testing=sum(life.stage is Stage.TESTING and not life.out for life in members),
             cap=guard.cap,
             breaker_open=guard.open,
             reason=guard.reason,

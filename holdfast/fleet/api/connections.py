@@ -7,7 +7,12 @@ could take all memory.
 
 import asyncio
 import resource
+import socket
+import ssl
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from ipaddress import IPv4Address, ip_address, ip_network
 from typing import Any
 
 import uvloop
@@ -18,22 +23,31 @@ BODY_SECONDS = 30.0
 UNREAD_SECONDS = 30.0
 LEAST_READ = 32 << 10  # bytes of an answer that a client takes in that time
 LARGEST_HEAD = 64 << 10  # bytes of request line, headers, chunk sizes and trailers of one request
+MOST_HANDSHAKES = 256  # at a time; each takes about a millisecond of CPU
+PLACE_SECONDS = 2.0  # that a handshake which does not end keeps others out
+NO_DESCRIPTOR_SECONDS = 0.1
+SHARES = 64  # a client that holds less than this part of all connections has few
 RESERVED = 512  # descriptors for the store, the log, back ends and devices
 
 
 class Connections:
-    """Which are open, by address. Belongs to the event loop."""
+    """Which are open, by client. Belongs to the event loop."""
 
     def __init__(self, per_address: int = 0, total: int = 0) -> None:
-        """0 is derived from what this process may open: all but a reserve, and half of that for one address."""
+        """0 is derived from what this process may open: all but a reserve, and half of that for one client."""
         self.total = total or max(64, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED)
         self.per_address = per_address or max(32, self.total // 2)
+        self.few = max(1, self.total // SHARES)
+        self.reserve = min(self.total // 8, self.total - self.per_address)
         self.open: Counter[str] = Counter()
         self.count = 0
         self.refused = 0
 
     def take(self, address: str) -> bool:
-        if self.count >= self.total or self.open[address] >= self.per_address:
+        """The last connections are for clients that have few: several greedy ones leave them to all others."""
+        own = self.open[address]
+        free = self.total - self.count
+        if free <= 0 or own >= self.per_address or (own >= self.few and free <= self.reserve):
             self.refused += 1
             return False
         self.open[address] += 1
@@ -47,6 +61,16 @@ class Connections:
             del self.open[address]
 
 
+def client_of(peer: object) -> str:
+    """Who counts as one: an IPv4 address, or the /64 of an IPv6 address, because one machine owns all of it."""
+    if not isinstance(peer, tuple):
+        return "local"
+    address = ip_address(str(peer[0]).partition("%")[0])
+    if isinstance(address, IPv4Address):
+        return str(address)
+    return str(address.ipv4_mapped or ip_network((address, 64), strict=False))
+
+
 class LimitedProtocol(HttpToolsProtocol):
     limits = Connections()
 
@@ -58,8 +82,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._reading: asyncio.TimerHandle | None = None  # while a part of an answer waits for the client
 
     def connection_made(self, transport: Any) -> None:
-        peer = transport.get_extra_info("peername")
-        address = str(peer[0]) if isinstance(peer, tuple) else "local"
+        address = client_of(transport.get_extra_info("peername"))
         super().connection_made(transport)
         if not self.limits.take(address):
             transport.abort()
@@ -140,9 +163,68 @@ def limited(connections: Connections) -> type[LimitedProtocol]:
 
 
 class HandshakeLoop(uvloop.Loop):
-    """A TLS handshake that does not end holds a descriptor too, and no protocol knows of it before it ends."""
+    """Paces TLS handshakes. One that does not end holds a descriptor, and no protocol knows of it before it ends."""
 
     async def create_server(self, *arguments: Any, **named: Any) -> Any:
-        if named.get("ssl"):
-            named["ssl_handshake_timeout"] = HEADER_SECONDS
-        return await super().create_server(*arguments, **named)
+        context, listener = named.get("ssl"), named.get("sock")
+        if context is None or listener is None:
+            return await super().create_server(*arguments, **named)
+        listener.setblocking(False)
+        return PacedServer(self, listener, arguments[0], context)
+
+
+class PacedServer:
+    """Begins so many handshakes at a time; the other clients wait in the backlog of the listening socket.
+
+    Begun all at once, the handshakes of a fleet that lost its leader would all outlast their timeout on a busy machine,
+    and every agent would come again: no connection would ever be made."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        listener: socket.socket,
+        protocol: Callable[[], asyncio.Protocol],
+        context: ssl.SSLContext,
+        most: int = MOST_HANDSHAKES,
+    ) -> None:
+        self._loop, self._listener, self._protocol, self._context = loop, listener, protocol, context
+        self._room = asyncio.Semaphore(most)
+        self._handshakes: set[asyncio.Task[None]] = set()
+        self._accepting = loop.create_task(self._accept())
+        self.sockets = (listener,)
+
+    async def _accept(self) -> None:
+        """Never ends by what one client does: everything about a single connection happens in a task of its own."""
+        while True:
+            await self._room.acquire()
+            try:
+                connection, _ = await self._loop.sock_accept(self._listener)
+            except OSError:  # no descriptor is free
+                self._room.release()
+                await asyncio.sleep(NO_DESCRIPTOR_SECONDS)
+                continue
+            task = self._loop.create_task(self._shake_hands(connection))
+            self._handshakes.add(task)
+            task.add_done_callback(self._handshakes.discard)
+            self._loop.create_task(self._leave_room(task))
+
+    async def _leave_room(self, handshake: "asyncio.Task[None]") -> None:
+        """A client that stops in the middle holds its place for a moment, not until its timeout."""
+        await asyncio.wait([handshake], timeout=PLACE_SECONDS)
+        self._room.release()
+
+    async def _shake_hands(self, connection: socket.socket) -> None:
+        with suppress(OSError, TimeoutError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._loop.connect_accepted_socket(
+                self._protocol, connection, ssl=self._context, ssl_handshake_timeout=HEADER_SECONDS
+            )
+
+    def close(self) -> None:
+        self._accepting.cancel()
+        for handshake in self._handshakes:
+            handshake.cancel()
+        self._listener.close()
+
+    async def wait_closed(self) -> None:
+        await asyncio.gather(self._accepting, *self._handshakes, return_exceptions=True)

@@ -30,17 +30,22 @@ async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
     right = handler.opt.get("right", "")
     if not right:
         return
+    connection.state.caller = await authorize(connection, right)
+
+
+async def authorize(connection: Connection, right: str) -> Caller:
+    """Who sent this request, if that gives the right now. Raises Problem."""
     service: Service = connection.app.state.service
     token = bearer(connection.headers.get("authorization", ""))
     session = "" if token else cookie_token(connection)
     if session and connection.scope["method"] not in SAFE_METHODS:  # type: ignore[typeddict-item]
         refuse_cross_site(connection)
     try:
-        connection.state.caller = await service.access.caller(token or session, right)
+        return await service.access.caller(token or session, right)
     except Problem as problem:
         if not session or problem.status != 401:
             raise
-        connection.state.caller = await service.access.caller("", right)  # a session that ended: as without one
+        return await service.access.caller("", right)  # a session that ended: as without one
 
 
 def cookie_token(connection: Connection) -> str:

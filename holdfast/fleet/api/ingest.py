@@ -1,7 +1,9 @@
 """POST /v1/reports: the hot path of every agent, handled outside the framework."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -21,6 +23,8 @@ log = logging.getLogger("holdfast.fleet.api")
 PATH = "/v1/reports"
 LARGEST_BODY = 1 << 20
 MOST_REPORTS = 500
+TAKEOVER_SECONDS = 8.0  # a report waits so long for a leader; its agent waits 15 s for the answer
+MOST_HELD = 4_000
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -34,14 +38,15 @@ class Ingest:
         self._service = service
         self._clocks = Clocks()
         self._quota = ReportQuota()
+        self._held = 0  # reports that wait for a leader
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Caller | None = None
         try:
             caller = await self._service.access.caller(_token(scope), "report")
-            if not self._service.board.leading:
-                raise elsewhere(self._service.board.leader)
             with self._quota.request(caller.name):
+                if not self._service.board.leading:
+                    await self._takeover()
                 body = await _body(scope, receive)
                 if not self._service.board.demo:  # simulated nodes live faster
                     self._quota.spend(caller.name, len(body))
@@ -59,6 +64,22 @@ class Ingest:
             await _answer(send, 500, ProblemBody("internal error; the controller's log has the details"), {})
         else:
             await _answer(send, 200, ack, {})
+
+    async def _takeover(self) -> None:
+        """While no one leads, a report waits here: this controller may lead in a moment. Refused, every agent of the
+        fleet would come again, most over a new connection, just when a new leader has the most to do."""
+        board = self._service.board
+        store_fails = any(one.name == "store" for one in board.components.failing)
+        if not (board.leader or store_fails or self._held >= MOST_HELD):
+            self._held += 1
+            try:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(TAKEOVER_SECONDS):
+                        await board.led.wait()
+            finally:
+                self._held -= 1
+        if not board.leading:
+            raise elsewhere(board.leader)
 
     def _note(self, problem: Problem, caller: Caller | None, scope: Scope) -> None:
         if problem.status in (307, 503):

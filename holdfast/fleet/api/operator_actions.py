@@ -26,8 +26,8 @@ class OperatorActionView:
     stage: Stage
     """Where the node would be."""
     actions: tuple[Verb, ...]
-    words: str
-    """What it means, or why it changes nothing."""
+    description: str
+    """What the action does, or why it has no effect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class CallerView:
 
 @get("/v1/nodes/{name:str}/operator-actions", opt={"right": "read"}, tags=["nodes"])
 async def show_operator_actions(service: ServiceDep, name: FromPath[str]) -> OperatorActionsView:
-    """What quarantine, release, retest and remove would do to this node now. Nothing is done."""
+    """What quarantine, release, retest and remove would do to this node now. Changes nothing."""
     life = service.board.life(name)
     if life is None:
         raise Problem(404, f"no node is called {name[:80]!r}")
@@ -60,19 +60,19 @@ async def show_operator_actions(service: ServiceDep, name: FromPath[str]) -> Ope
 
 def _preview(life: NodeState, request: EventKind, now: float, policy: Policy) -> OperatorActionView:
     event = NodeEvent(kind=request, cause="operator", reason="")
-    after, actions, words = step(life, event, now, policy)
+    after, actions, description = step(life, event, now, policy)
     return OperatorActionView(
         request=request,
         possible=after.stage is not life.stage or bool(actions),
         stage=after.stage,
         actions=tuple(action.verb for action in actions),
-        words=words,
+        description=description,
     )
 
 
 @get("/v1/me", opt={"right": "read"}, tags=["access"])
 async def show_caller(request: Request[Any, Any, Any]) -> CallerView:
-    """Whose token this is and what it gives the right to."""
+    """The owner and the rights of the caller's token."""
     caller = caller_of(request)
     return CallerView(
         name=caller.name, role=caller.role, may=tuple(right for right, roles in MAY.items() if caller.role in roles)

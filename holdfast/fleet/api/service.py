@@ -15,6 +15,7 @@ from holdfast.fleet.api.views.common import (
     NodeView,
     OperatorRequest,
     OrdersView,
+    RevokeRequest,
     TicketRequest,
     TokenMade,
     TokenRequest,
@@ -24,7 +25,7 @@ from holdfast.fleet.api.views.common import (
 from holdfast.fleet.api.views.drills import DrillPlayback
 from holdfast.fleet.api.views.series import SignalWindow
 from holdfast.fleet.facility.promql_range import PromqlRange
-from holdfast.fleet.inbox.figures import FigureWindow
+from holdfast.fleet.inbox.figures import Figures, FigureWindow
 from holdfast.fleet.inbox.incident_figures import IncidentFigures
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
 from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
@@ -110,7 +111,7 @@ class Service(Protocol):
 
     def make_token(self, ask: TokenRequest, caller: Caller) -> Awaitable[TokenMade]: ...
 
-    def revoke(self, target: str, caller: Caller) -> Awaitable[int]: ...
+    def revoke(self, ask: RevokeRequest, caller: Caller) -> Awaitable[int]: ...
 
     def seams_view(self) -> SeamsView: ...
 
@@ -137,6 +138,8 @@ class Service(Protocol):
     @property
     def figures(self) -> FigureWindow: ...
 
+    async def figures_now(self) -> Figures: ...
+
     @property
     def seams(self) -> SignalWindow | None:
         """What the seams read; None where the configuration has no [seams]."""
@@ -153,6 +156,12 @@ class Service(Protocol):
     def incident_figures(self, incident: Incident) -> IncidentFigures:
         """How long it has lasted, whose it is and what it costs."""
         ...
+
+    def past_items(self, hours: float) -> Awaitable[list[ItemView]]:
+        """Of the inbox, those that ended in the last hours."""
+        ...
+
+    def past_item(self, key: str) -> Awaitable[ItemView | None]: ...
 
     def inbox(self) -> Awaitable[list[ItemView]]:
         """What waits for a person, worst first, with what operators did about it."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from holdfast.fleet.actions.backend import ActionOutcome, Backend, Scheduler, done, failed, not_now
+from holdfast.fleet.actions.backend import ActionOutcome, ActionResult, Backend, Scheduler, done, failed, not_now
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller import claims
 from holdfast.fleet.controller.backends import Backends
@@ -109,8 +109,8 @@ class Actor:
             log.warning("the outcome of action %d was not stored: %s", stored.id, problem)
 
     async def _close(self, stored: StoredAction) -> ActionOutcome | None:
-        """Before a repair step, in the last moment: an administrator may have resumed the node since it was confirmed
-        as drained. What speaks against the step, or None."""
+        """Checks the node once more right before a repair step, because an administrator may have resumed it since the
+        drain was confirmed. Returns why the step must not run, or None."""
         scheduler, action = self._backends.scheduler, stored.action
         if action.verb not in RESETS or scheduler is None or self._writer.dry_run(action.node):
             return None
@@ -125,12 +125,13 @@ class Actor:
         backend = self._backends.of(stored.action.verb)
         dry_run = self._writer.dry_run(stored.action.node)
         loop = asyncio.get_running_loop()
-        if not backend.reads_state_first and not dry_run and not await self._begin(stored):
+        if not backend.idempotent and not dry_run and not await self._begin(stored):
             return None
         return await loop.run_in_executor(self._threads_of(backend), self._if_leading, backend, stored, dry_run)
 
     async def _begin(self, stored: StoredAction) -> bool:
-        """Committed before it is performed: after a crash it is known that it may have run."""
+        """Commits the mark "begun" before the action runs. After a crash the next leader then knows that it may have
+        run."""
         try:
             begun: bool = await self._writer.ask(ReportWork(partial(claims.begin, stored)))
         except Problem as problem:
@@ -139,13 +140,15 @@ class Actor:
         return begun
 
     def _if_leading(self, backend: Backend, stored: StoredAction, dry_run: bool) -> ActionOutcome | None:
-        """Looked at in the last moment: a controller that was stopped for a while wakes in the middle of its work.
+        """Checks the lease right before the action runs, because a process that was paused continues in the middle of
+        its work.
 
-        If it renews its lease in time, the action is due again soon: a drain must not wait for the end of its claim.
-        One that an earlier leader began keeps that mark, so it is left alone until then."""
+        If the lease is renewed in time, the action is due again soon: a drain must not wait until its claim expires. An
+        action that an earlier leader began keeps its mark and waits until then.
+        """
         if not self._writer.leads_surely:
             return None if stored.may_have_run else not_now("waits: the lease of this controller is about to expire")
-        if stored.may_have_run and not backend.reads_state_first and not dry_run:
+        if stored.may_have_run and not backend.idempotent and not dry_run:
             resolved = resolve(backend, stored.action)
             if resolved is not None:
                 return resolved
@@ -166,7 +169,7 @@ def close_for_repair(scheduler: Scheduler, action: Action) -> str:
 
 
 def resolve(backend: Backend, action: Action) -> ActionOutcome | None:
-    """What became of an action that may have run; None where it did not, so that it is performed now."""
+    """The outcome of an action that may have run already; None if it did not run, so that it is performed now."""
     try:
         did_run = backend.did_run(action)
     except Exception:
@@ -175,16 +178,19 @@ def resolve(backend: Backend, action: Action) -> ActionOutcome | None:
     if did_run is False:
         return None
     if did_run:
-        return done(f"{action.verb.value} of {action.node} was carried out before the controller stopped")
-    why = f"{action.verb.value} of {action.node} may have run when the controller stopped; it is not repeated"
+        return done(f"{action.verb.value} of {action.node} was carried out, although there was no answer")
+    why = f"{action.verb.value} of {action.node} may have run, but there was no answer; it is not repeated"
     if action.verb in TESTED_AFTERWARDS:
         return replace(done(f"{why}: the test of the node decides"), uncertain=True)
     return replace(failed(f"{why}: look at the node, and ask again", retryable=False), uncertain=True)
 
 
 def _perform(backend: Backend, stored: StoredAction, dry_run: bool) -> ActionOutcome:
+    """A failed action of a back end that is not idempotent may have run, unless its outcome says that it did not."""
     try:
-        return backend.perform(stored.action, dry_run)
+        outcome = backend.perform(stored.action, dry_run)
     except Exception as error:
         log.exception("the back end %s raised an unexpected error", backend.name)
-        return failed(f"the back end {backend.name} raised an unexpected error: {error}", retryable=False)
+        outcome = failed(f"the back end {backend.name} raised an unexpected error: {error}", retryable=False)
+    known = backend.idempotent or outcome.not_begun or outcome.result is not ActionResult.FAILED
+    return replace(outcome, may_have_run=not known)

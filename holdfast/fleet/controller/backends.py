@@ -24,14 +24,14 @@ _NEEDS_A_DOER = frozenset({Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.INSPEC
 
 
 class Record:
-    """Stands where no back end is set up: the gate and people read the stage, so a cordon is done by being recorded.
+    """Used where no back end is configured. The gate and operators read the stage, so recording a cordon is enough.
 
-    A reset that no one can carry out did not happen, and is reported as failed.
+    A reset that nothing can carry out is reported as failed.
     """
 
     name = RECORD
     verbs = frozenset(Verb)
-    reads_state_first = True
+    idempotent = True
 
     def did_run(self, action: Action) -> bool | None:
         return False
@@ -44,11 +44,11 @@ class Record:
 
 
 class Simulated:
-    """The demo's scheduler and hardware: whatever is asked succeeds at once."""
+    """Scheduler and hardware of the demo: every action succeeds at once."""
 
     name = SIMULATED
     verbs = frozenset(Verb)
-    reads_state_first = True
+    idempotent = True
 
     def did_run(self, action: Action) -> bool | None:
         return False
@@ -77,7 +77,7 @@ class Backends:
 
     @property
     def agent_verbs(self) -> frozenset[Verb]:
-        """What is not done from here but by the node's own agent."""
+        """Verbs that the agent of the node carries out, not the controller."""
         return frozenset(verb for verb, name in self._by_verb.items() if name == AGENT)
 
     @property
@@ -85,7 +85,8 @@ class Backends:
         return self.slurm or self.kubernetes
 
     def of(self, verb: Verb) -> Backend:
-        """With a scheduler set up, what it can do is the scheduler's unless configured otherwise."""
+        """A configured scheduler carries out every verb that it supports, unless the configuration names another back
+        end."""
         name = self._by_verb.get(verb)
         if name is None:
             name = self.scheduler.name if self.scheduler is not None and verb in self.scheduler.verbs else RECORD

@@ -18,7 +18,7 @@ def admin_token(store: Store, path: Path) -> str:
 
 
 def kept_token(store: Store, path: Path, role: Role) -> str:
-    """The token kept in a file of 0600; made if it is not there or the store does not know it (any more)."""
+    """The token in a file with mode 0600. It is created if the file is missing or the store does not know the token."""
     now = clock.now()
     try:
         held = path.read_text(encoding="utf-8").strip()
@@ -57,7 +57,7 @@ def join_token(store: Store, uses: int) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Readable by its owner alone, from the first byte on."""
+    """Writes a file that only its owner can read, from the first byte on."""
     beside = path.with_name(f".{path.name}.new")
     try:
         beside.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ MOST_CLAIMED = 200
 MOST_ATTEMPTS = 5
 LONGEST_PAUSE = 60.0
 REPAIR_WAIT_SECONDS = 5.0  # a repair step that waits for the scheduler's confirmation is looked at again so soon
+UNKNOWN_SECONDS = 30.0  # what gave no answer may still be at work: whether it ran is asked after this pause
 STALE_SECONDS = 3_600.0  # an uncordon that is older is not believed
 # A test changes nothing, so it is asked for in a dry run too: without one no node would ever be seen to be ready.
 ALWAYS_DONE = frozenset({Verb.RETEST})
@@ -25,7 +26,8 @@ TESTED = frozenset({Stage.READY, Stage.SPARE, Stage.ALLOCATED})
 
 
 def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequence[bool]) -> list[StoredAction]:
-    """What is to be performed from here now. Orders for agents are laid ready; what makes no sense any more ends."""
+    """The actions that the controller must run now. Orders for agents are queued; actions that no longer fit the node
+    end here."""
     leases = dict.fromkeys(agent_verbs, AGENT_LEASE_SECONDS)
     due = []
     for stored in transaction.store.claim(transaction.epoch, MOST_CLAIMED, transaction.now, leases=leases):
@@ -70,26 +72,38 @@ def admission(node: str, transaction: Transaction, fresh: Sequence[bool]) -> Adm
 
 
 def _superseded(action: Action, life: NodeState) -> bool:
-    """A cordon that waited for the scheduler, of a node that has left service since: its note would hide the cause."""
+    """Whether a cordon waited for the scheduler while its node left service. Its note would now hide the real cause."""
     left = max(life.since if life.stage is Stage.DRAINING else 0.0, *(one.at for one in life.offences[-1:]), 0.0)
     return action.verb is Verb.CORDON and life.stage in OUT_OF_SERVICE and action.at < left
 
 
 def _put_off(transaction: Transaction, stored: StoredAction, why: str) -> None:
-    """As often as it takes: it was not begun."""
-    again = transaction.now + REPAIR_WAIT_SECONDS
-    transaction.store.finish(stored.id, Outcome.FAILED, why, transaction.epoch, transaction.now, retry_at=again)
+    """Postpones an action that was not begun. It may be postponed any number of times."""
+    _try_again(transaction, stored, why, REPAIR_WAIT_SECONDS, stored.may_have_run)
+
+
+def _try_again(transaction: Transaction, stored: StoredAction, why: str, pause: float, may_have_run: bool) -> None:
+    transaction.store.finish(
+        stored.id,
+        Outcome.FAILED,
+        why,
+        transaction.epoch,
+        transaction.now,
+        retry_at=transaction.now + pause,
+        may_have_run=may_have_run,
+    )
 
 
 def _resting_on_its_test(stored: StoredAction, life: NodeState | None) -> StoredAction:
-    """What a passed test allows is allowed as of when that test began."""
+    """The action with the time of the test that it relies on, if the node is in a stage that follows a passed test."""
     if life is None or life.stage not in TESTED:
         return stored
     return replace(stored, action=replace(stored.action, tested_at=life.tested_at))
 
 
 def _test_instead(transaction: Transaction, stored: StoredAction) -> None:
-    """After a long absence, or a restore from a backup, what we knew then is no reason to let work in now."""
+    """Tests a node again instead of running an old request that admits work: after a long absence or a restored backup,
+    the result that it relied on is out of date."""
     why = f"asked for {transaction.now - stored.action.at:.0f} s ago and never done"
     _finish(transaction, stored, Outcome.ABANDONED, f"{why}: the node is tested again first")
     transaction.decide(
@@ -98,7 +112,8 @@ def _test_instead(transaction: Transaction, stored: StoredAction) -> None:
 
 
 def end(stored: StoredAction, performed: ActionOutcome, transaction: Transaction, fresh: Sequence[bool]) -> None:
-    """How it ended, into history and into the node's life. In a dry run the life goes on as if it had been done."""
+    """Records the outcome in the history and in the state of the node. In a dry run the state continues as if the
+    action had run."""
     if performed.not_now:
         _put_off(transaction, stored, performed.message)
         return
@@ -107,13 +122,14 @@ def end(stored: StoredAction, performed: ActionOutcome, transaction: Transaction
     if not ok and performed.retryable and (patient or stored.attempts < MOST_ATTEMPTS):
         if stored.attempts >= MOST_ATTEMPTS:
             transaction.fleet.acted(stored.action.node, stored.action.verb, ok, performed.message, transaction.now)
-        again = transaction.now + min(2.0 ** min(stored.attempts, 10), LONGEST_PAUSE)
-        transaction.store.finish(
-            stored.id, Outcome.FAILED, performed.message, transaction.epoch, transaction.now, retry_at=again
+        pause = max(
+            min(2.0 ** min(stored.attempts, 10), LONGEST_PAUSE), UNKNOWN_SECONDS if performed.may_have_run else 0.0
         )
+        _try_again(transaction, stored, performed.message, pause, performed.may_have_run)
         return
     outcome = Outcome.DRY_RUN if performed.dry_run else Outcome.DONE if ok else Outcome.FAILED
-    outcome = Outcome.ABANDONED if performed.uncertain else outcome
+    unknown = performed.uncertain or (performed.may_have_run and performed.retryable)
+    outcome = Outcome.ABANDONED if unknown else outcome
     if _finish(transaction, stored, outcome, performed.message):
         if stored.action.verb in AUDITED and performed.result is not ActionResult.NOTHING_TO_DO:
             transaction.audit.append(_audited(stored, outcome, performed.message, transaction.now))

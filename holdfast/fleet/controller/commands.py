@@ -10,7 +10,14 @@ import msgspec
 
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.views.common import EnrolRequest, OperatorRequest, TicketRequest, TokenMade, TokenRequest
+from holdfast.fleet.api.views.common import (
+    EnrolRequest,
+    OperatorRequest,
+    RevokeRequest,
+    TicketRequest,
+    TokenMade,
+    TokenRequest,
+)
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions import assets
 from holdfast.fleet.decisions.fleet import RESETS
@@ -23,7 +30,16 @@ from holdfast.fleet.store.credentials import bound_hash, new_token, token_hash
 from holdfast.formats.slurm import hostlist
 from holdfast.model.assets import TICKET_STATES, AssetRecord, PartTicket
 from holdfast.model.lifecycle import EventKind, NodeEvent, Stage
-from holdfast.model.records import AuditEntry, Credential, JoinToken, LifecycleStep, Outcome, Role, Transition
+from holdfast.model.records import (
+    AuditEntry,
+    Credential,
+    CredentialKind,
+    JoinToken,
+    LifecycleStep,
+    Outcome,
+    Role,
+    Transition,
+)
 from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import OrderOutcome, Report
 
@@ -50,7 +66,8 @@ def take(
     transaction: Transaction,
     fresh: Sequence[bool],
 ) -> Ack:
-    """Of one node, at least one. Only what is new is judged: a report sent twice must not count twice."""
+    """Takes one or more reports of one node. Only new ones are evaluated, because a report that was sent twice must not
+    count twice."""
     for report, is_new in zip(reports, fresh, strict=True):
         transaction.reported.add(report.node)
         if not is_new:
@@ -131,7 +148,7 @@ def show_training(trainings: JobService, name: str, transaction: Transaction, fr
 
 
 def _answers_alone(transaction: Transaction, report: Report) -> Report:
-    """Outcomes that answer an open order of ours; late, repeated and invented ones move no one."""
+    """Outcomes that answer an open order. Late, repeated and invented ones have no effect."""
     if not report.outcomes:
         return report
     ended = (_end_order(transaction, report.node, outcome) for outcome in report.outcomes)
@@ -139,9 +156,9 @@ def _answers_alone(transaction: Transaction, report: Report) -> Report:
 
 
 def _end_order(transaction: Transaction, node: str, outcome: OrderOutcome) -> OrderOutcome | None:
-    """Only a node's own order can be answered by it, and once. What it did began no earlier than we handed the order
-    over: that is by our clock, as is the end of the last workload, while the agent's own may be an hour ahead. A probe
-    has no stored action: its session knows whether it is still waited for."""
+    """A node can answer only its own order, and only once. The work began no earlier than the order was handed over.
+    This moment and the end of the last workload are on the controller's clock; the clock of the agent may be an hour
+    ahead. A probe has no stored action: its session knows whether the answer is still expected."""
     if outcome.verb == probe_sessions.VERB:
         return outcome
     if transaction.orders.is_of_another(node, outcome.order, outcome.key):
@@ -183,11 +200,15 @@ def operator_request(
     transaction: Transaction,
     fresh: Sequence[bool],
 ) -> None:
-    """An operator's word. What the node's stage does not allow is refused with the stage, and what would take more of
-    a pool out of service than its policy allows unless it is insisted on: a list of names is soon mistyped."""
+    """A request of an operator. It is refused if the stage of the node does not allow it. It is also refused if more of
+    a pool would leave service than the policy allows, unless the operator forces it: a list of names is easily
+    mistyped."""
     life = transaction.fleet.nodes.get(node)
     if life is None:
         raise Problem(404, f"no node is called {node[:80]!r}")
+    if caller.role is Role.JOB:
+        _retest_for_job(node, request, caller, transaction)
+        return
     brake = transaction.fleet.brake(node) if kind in TAKING_OUT else ""
     if brake and not request.force:
         words = f"{kind.value} of {node} is refused: {brake}; if it is meant so, ask again with force"
@@ -200,10 +221,18 @@ def operator_request(
     transaction.audit.append(_entry(transaction, caller.name, caller.role, kind.value, node, "done", words))
 
 
+def _retest_for_job(node: str, request: OperatorRequest, caller: Caller, transaction: Transaction) -> None:
+    """The only request that the token of a job may make. It cannot be forced."""
+    if why := transaction.fleet.refuses_job(node, transaction.now):
+        raise Problem(409, f"retest of {node} is refused: {why}", code="job_limit")
+    transaction.decide(transaction.fleet.retest_for_job(node, request.reason, caller.name, transaction.now))
+    transaction.audit.append(_entry(transaction, caller.name, caller.role, "retest", node, "done", request.reason))
+
+
 def forget_node(
     node: str, request: OperatorRequest, caller: Caller, transaction: Transaction, fresh: Sequence[bool]
 ) -> None:
-    """A node that is gone for good. Only one that was removed: the rest of the fleet must have let go of it first."""
+    """Deletes a node. It must be in the stage `removed`, so that nothing else in the fleet refers to it."""
     life = transaction.fleet.nodes.get(node)
     if life is None:
         raise Problem(404, f"no node is called {node[:80]!r}")
@@ -283,10 +312,10 @@ def _check_bounds(ask: TokenRequest, demo: bool) -> None:
 
 
 def open_session(caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> tuple[str, float]:
-    """A browser's own credential, with the role of who signed in. It ends with the token that opened it, and it opens
-    no other: a stolen cookie must not live longer than its sign-in. Revoking the person's name ends it too."""
+    """A credential for a browser, with the role of the user who signed in. It ends with the token that opened it or
+    when the user is revoked. It opens no other session, so that a stolen cookie does not outlive its sign-in."""
     if caller.is_session:
-        raise Problem(403, "a session opens no other session: sign in with a token", code="session")
+        raise Problem(403, "a session cannot open another session: sign in with a token", code="session")
     token, now = new_token(), transaction.now
     expires = min(now + SESSION_SECONDS, caller.expires)
     opened = Credential(token_hash=token_hash(token), name=caller.name, role=caller.role, created=now, expires=expires)
@@ -308,11 +337,15 @@ def close_session(token: str, transaction: Transaction, fresh: Sequence[bool]) -
     )
 
 
-def revoke(target: str, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> int:
-    """All tokens of a name, or the one with this hash, join tokens too."""
-    ended = transaction.store.revoke(target, transaction.now) + int(
-        transaction.store.revoke_join_token(target, transaction.now)
-    )
+def revoke(ask: RevokeRequest, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> int:
+    """Revokes the token with this hash, also a join token, or all tokens of a node or user."""
+    store, target, now = transaction.store, ask.target, transaction.now
+    ended = 0 if ask.kind else store.revoke(target, now) + int(store.revoke_join_token(target, now))
+    if not ended:
+        kinds = {CredentialKind(ask.kind)} if ask.kind else store.credential_kinds(target, now)
+        if len(kinds) > 1:
+            raise Problem(409, f"a node and a user are called {target[:80]!r}; say which: node or user", code="both")
+        ended = sum(store.revoke_all(kind, target, now) for kind in kinds)
     transaction.audit.append(
         _entry(transaction, caller.name, caller.role, "token revoke", target, "done", f"{ended} ended")
     )
@@ -324,7 +357,7 @@ def note(entry: AuditEntry, transaction: Transaction, fresh: Sequence[bool]) -> 
 
 
 def policy_changed(difference: str, transaction: Transaction, fresh: Sequence[bool]) -> None:
-    """By a signal, so by whoever may send one to this process."""
+    """Records that a signal reloaded the policy. The caller is whoever may signal this process."""
     transaction.audit.append(_entry(transaction, "SIGHUP", Role.ADMIN, "policy reload", "policy", "done", difference))
 
 

@@ -35,7 +35,7 @@ NOT_HELD = "this join token is unknown, expired, revoked or used up"
 
 
 class NewNodes:
-    """How many names that were never seen enrolled in the last hour. Belongs to the writer's thread."""
+    """Counts new node names that enrolled in the last hour. Used only in the writer's thread."""
 
     def __init__(self, most: int) -> None:
         """`most` 0 is without limit."""
@@ -55,9 +55,9 @@ class NewNodes:
 def enrol(
     ask: EnrolRequest, address: str, demo: bool, new_nodes: NewNodes, transaction: Transaction, fresh: Sequence[bool]
 ) -> Enrolled:
-    """A credential for one node. One that an agent reports for already is not given away for any join token."""
+    """Issues a credential for one node. If an agent already reports for this name, no join token is enough."""
     if ask.twin and not demo:
-        raise Problem(403, "simulated nodes are taken only by a controller in demo mode")
+        raise Problem(403, "simulated nodes are accepted only by a controller in demo mode")
     token, now = new_token(), transaction.now
     credential = Credential(
         token_hash=token_hash(token), name=ask.node, role=Role.AGENT, created=now, expires=now + CREDENTIAL_SECONDS
@@ -78,7 +78,8 @@ def enrol(
 
 
 def _usable(ask: EnrolRequest, address: str, transaction: Transaction) -> JoinToken:
-    """The token that this node may use, or a Problem. A wrong name or network uses nothing up."""
+    """The join token, if this node may use it; raises Problem otherwise. A wrong name or network does not use the token
+    up."""
     store, now = transaction.store, transaction.now
     if not TOKEN.fullmatch(ask.join_token):  # "gpu-1:..." has the hash of a token that is bound to gpu-1
         raise Problem(403, NOT_HELD)
@@ -122,14 +123,15 @@ def address_fits(network: str, address: str) -> bool:
 
 
 def _wait(ask: EnrolRequest, address: str, credential: Credential, transaction: Transaction) -> None:
-    """One per name, or an operator could vouch for the wrong one. The same machine may ask again."""
+    """Registers a pending node. Only one may wait per name, so that an operator cannot vouch for the wrong one. The
+    same machine may ask again."""
     for known in transaction.store.pending_now(ask.node, MOST_PENDING):
         if known.address != address:
             why = f"{known.address} enrolled as {ask.node} already and waits to be vouched for"
             raise Problem(403, f"{why}; vouch for it or revoke it: holdfast token pending")
         transaction.store.revoke(known.token_hash, transaction.now)
     if len(transaction.store.pending_now(None, MOST_PENDING)) >= MOST_PENDING:
-        raise Problem(429, f"{MOST_PENDING} nodes wait to be vouched for already", {"Retry-After": "600"})
+        raise Problem(429, f"{MOST_PENDING} nodes already wait to be vouched for", {"Retry-After": "600"})
     transaction.store.add_pending(
         PendingNode(
             token_hash=credential.token_hash,
@@ -149,13 +151,13 @@ def _admit(name: str, pool: str, place: Mapping[str, str], transaction: Transact
 
 
 def vouch(ask: VouchRequest, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> PendingNode:
-    """An operator's word that the node is what it says."""
+    """An operator vouches for a pending node."""
     found = transaction.store.pending_now(ask.name, MOST_PENDING)
     chosen = [one for one in found if ask.hash in ("", one.token_hash)]
     if not chosen:
         raise Problem(404, f"no node called {ask.name[:80]!r} waits to be vouched for")
     if len(chosen) > 1:
-        raise Problem(409, f"several wait as {ask.name}; name one by its hash", code="several_pending")
+        raise Problem(409, f"several nodes wait as {ask.name}; name one by its hash", code="several_pending")
     _vouched(chosen[0], transaction, caller.name, caller.role.value)
     return chosen[0]
 
@@ -167,7 +169,8 @@ def _vouched(one: PendingNode, transaction: Transaction, who: str, role: str) ->
 
 
 def renew(caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> Enrolled:
-    """A new credential for one that will expire; the old one lasts until then, for the new one may not arrive."""
+    """Issues a new credential before the old one expires. The old one stays valid until then, because the new one may
+    get lost."""
     token, now, node = new_token(), transaction.now, caller.name
     expires = now + CREDENTIAL_SECONDS
     transaction.store.add_credential(
@@ -205,7 +208,7 @@ def _at_their_address(pending: Sequence[PendingNode], known: Mapping[str, Sequen
 
 
 def addresses_of(shown: str) -> frozenset[str]:
-    """An address as it is; a name as this machine resolves it."""
+    """The addresses of a host: an address as it is, a name as this machine resolves it."""
     try:
         return frozenset({str(ipaddress.ip_address(shown))})
     except ValueError:

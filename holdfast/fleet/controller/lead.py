@@ -17,7 +17,7 @@ WITHOUT_LEASE_SECONDS, YIELD_SECONDS = 60.0, 5.0
 
 
 class Lease(Protocol):
-    """A lock outside of the store that a controller must hold to act."""
+    """A lock outside the store. A controller must hold it to run actions."""
 
     @property
     def held(self) -> bool: ...
@@ -43,7 +43,7 @@ class Lead:
         self.leader = ""
 
     def keep(self, store: Store) -> bool:
-        """Renew, or try to take it; True when who leads has changed for us."""
+        """Renews the lease or tries to take it. Returns True if this controller gained or lost the lead."""
         if self._clock() < self._next:
             return False
         before, asked, may_lead = self.epoch, self._clock(), self._may_lead()
@@ -60,8 +60,8 @@ class Lead:
         return self.epoch != before or self.leader != known
 
     def _other(self, store: Store) -> str:
-        """The address of who leads. None is named that has probably died: who is sent there would connect in vain, and
-        then again here, at the moment at which this controller takes over."""
+        """The address of the leader. A leader that has probably died is not named: clients would first connect in vain
+        and then all return here, just when this controller takes over."""
         found, now = store.current_leader(), self._clock()
         if found != self._renewed[0]:
             self._renewed = (found, now)
@@ -69,8 +69,8 @@ class Lead:
         return "" if found is None or silent else found.holder.partition("#")[0]
 
     def _may_lead(self) -> bool:
-        """With the Lease. While its server does not answer, also without it, so that reports are stored: but we yield
-        now and then to a controller that holds it."""
+        """A controller may lead if it holds the Lease. While the lease server does not answer, it may lead without, so
+        that reports are stored; now and then it yields to a controller that holds the Lease."""
         if self._lease is None:
             return True
         if self._lease.held:
@@ -81,8 +81,8 @@ class Lead:
 
     @contextmanager
     def renewed(self, store: Store) -> Iterator[None]:
-        """Renews the lease in a thread of its own while the block runs: reading a large fleet takes longer than a
-        lease. The block must not write. Raises StaleEpoch after it if the lead was lost meanwhile."""
+        """Renews the lease in its own thread while the block runs, because reading a large fleet takes longer than a
+        lease. The block must not write. Raises StaleEpoch after the block if the lead was lost meanwhile."""
         epoch, over = self.epoch, threading.Event()
         if epoch is None:
             yield
@@ -110,8 +110,8 @@ class Lead:
 
     @property
     def sure(self) -> bool:
-        """Whether no one else can lead at this moment. Asked from any thread before something is done in the world: a
-        process that was stopped wakes in the middle of its work, and must not go on with it."""
+        """Whether no other controller can lead at this moment. Any thread asks this before an action, because a process
+        that was paused continues in the middle of its work and must stop there."""
         held = self._lease is None or self._lease.held
         return held and self.epoch is not None and self._clock() < self._until
 
@@ -126,5 +126,5 @@ class Lead:
 
 
 def _awake_or_not() -> float:
-    """Goes on while this machine is suspended, unlike the monotonic clock."""
+    """A clock that continues while the machine is suspended, unlike the monotonic clock."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

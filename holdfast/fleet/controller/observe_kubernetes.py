@@ -35,9 +35,9 @@ async def observe_kubernetes(
     components: Components | None = None,
     store: Store | None = None,
 ) -> None:
-    """For ever: at every change, and at least every so many seconds.
+    """Runs until cancelled: reads after every change, and at least once per interval.
 
-    A server that does not answer is no empty cluster: nothing is concluded from silence.
+    A server that does not answer is not an empty cluster: nothing is concluded from silence.
     """
     seen, changed, loop = KubernetesMemory(), asyncio.Event(), asyncio.get_running_loop()
     watched = kubernetes.keep_looking(partial(_wake, loop, changed))
@@ -101,9 +101,9 @@ class KubernetesMemory:
     def take(
         self, snapshot: Snapshot, began: float, transaction: Transaction, fresh: Sequence[bool]
     ) -> tuple["KubernetesMemory", list[Action]]:
-        """What is remembered after it, and what is to be done at once, without a stage having changed.
+        """Returns the new memory, and actions to take at once although no stage changed.
 
-        Another is remembered, for a batch that cannot be committed is tried again from this one.
+        This object stays unchanged, because a batch that cannot be committed is tried again with it.
         """
         after = KubernetesMemory(self.reconciler.copy(), self.jobs)
         return after, after._take(snapshot, began, transaction)
@@ -126,7 +126,7 @@ class KubernetesMemory:
         return ahead
 
     def _changed_jobs(self, snapshot: Snapshot, now: float) -> list[Job]:
-        """Pods that ask for GPUs, where they changed; one that is gone was deleted, and ended by now at the latest."""
+        """Changed pods that request GPUs. A pod that is gone was deleted; it ended by now at the latest."""
         current = {pod.uid: pod.job for pod in snapshot.pods if pod.is_gpu_work}
         gone = [job for uid, job in self.jobs.items() if uid not in current and job.state.holds_nodes]
         changed = [job for uid, job in current.items() if self.jobs.get(uid) != job]

@@ -30,7 +30,7 @@ UNUSED = frozenset({Stage.READY, Stage.SPARE})
 async def observe_slurm(
     slurm: Slurm, writer: Writer, seconds: float, components: Components | None = None, store: Store | None = None
 ) -> None:
-    """For ever. A scheduler that does not answer is not an empty one: nothing is concluded from silence."""
+    """Runs until cancelled. A scheduler that does not answer is not an empty one: nothing is concluded from silence."""
     seen, components = ObserverMemory(), components or Components()
     accounting = Accounting(slurm)
     while True:
@@ -54,7 +54,7 @@ async def observe_slurm(
 
 @dataclass(slots=True)
 class Accounting:
-    """Jobs that ended before Slurm's own memory begins: from sacct, where a site runs it."""
+    """Jobs that ended so long ago that slurmctld forgot them, read from sacct where a site runs it."""
 
     slurm: Slurm
     caught_up_at: float | None = None
@@ -84,13 +84,14 @@ class ObserverMemory:
     def take(
         self, snapshot: SlurmSnapshot, missed: Sequence[Job], transaction: Transaction, fresh: Sequence[bool]
     ) -> "ObserverMemory":
-        """What is remembered after it: another, for a batch that cannot be committed is tried again from this one."""
+        """Returns the new memory. This object stays unchanged, because a batch that cannot be committed is tried again
+        with it."""
         after = ObserverMemory(self.reconciler.copy(), self.jobs, self.waiting)
         after._take(snapshot, missed, transaction)
         return after
 
     def _take(self, snapshot: SlurmSnapshot, missed: Sequence[Job], transaction: Transaction) -> None:
-        """Into lives and history. A node whose stage changed since the read began is left for the next one."""
+        """Updates node states and history. A node whose stage changed since the read began waits for the next read."""
         lives = transaction.fleet.nodes
         self.over = tuple(ended_repairs(snapshot.reserved, lives, snapshot.began))
         current = [s for s in snapshot.statuses if s.node in lives and lives[s.node].since < snapshot.began]
@@ -123,7 +124,7 @@ class ObserverMemory:
         )
 
     def _known_jobs(self, transaction: Transaction) -> dict[str, Job]:
-        """Only what is new is passed on: the same thousand jobs are not written every few seconds."""
+        """Passes on only changed jobs, so that the same thousand jobs are not written every few seconds."""
         if self.jobs is None:
             known = transaction.store.jobs(None, transaction.now - FIRST_HISTORY_SECONDS, MOST_REMEMBERED)
             self.jobs = {job.id: job for job in known if job.source == "slurm" and not job.step}
@@ -142,14 +143,14 @@ def _over(job: Job) -> bool:
 
 
 def _known_before(job: Job, known: Job | None) -> bool:
-    """That this run of it ended is known; what is new is only how it is reported."""
+    """Whether the end of this run is already known and only its description changed."""
     return known is not None and _over(known) and known.start == job.start
 
 
 def _unseen(changed: Sequence[Job], lives: Mapping[str, NodeState]) -> dict[str, frozenset[str]]:
-    """Jobs that came and went between two reads, by node: shorter than our interval, but they did use the node.
+    """Jobs that started and ended between two reads, by node: shorter than the interval, but they used the node.
 
-    One that ended before a node on trial came to its stage says nothing new about it.
+    A job that ended before a node on trial entered its stage says nothing new about it.
     """
     found: dict[str, frozenset[str]] = {}
     for job in changed:

@@ -18,7 +18,7 @@ Finish = Callable[[int, Outcome, str], bool]
 
 
 def fits(verb: Verb, node: NodeState) -> bool:
-    """Whether an action still makes sense for a node as it is now: nothing stale is done."""
+    """Whether an action still fits the current state of the node. Stale actions are not run."""
     if verb is Verb.UNCORDON:
         return node.takes_work
     if verb in (Verb.CORDON, Verb.DRAIN):
@@ -34,7 +34,7 @@ class OpenOrder:
 
 
 class PendingOrders:
-    """Belongs to the writer's thread: what agents are asked, by node and number, until they answer."""
+    """Orders that agents have not answered yet, by node and number. Used only in the writer's thread."""
 
     def __init__(self) -> None:
         self.continuity = Continuity()
@@ -51,9 +51,10 @@ class PendingOrders:
         finish: Finish,
         waits: Callable[[Verb], bool] = lambda verb: False,
     ) -> tuple[Order, ...]:
-        """Again after a while, for an acknowledgement can get lost; agents know an order by its number.
+        """The orders for the next answer to this node. An order is sent again after a while, because an acknowledgement
+        can get lost; agents recognise it by its number.
 
-        `waits`: a repair step is not handed over before the node is confirmed to be drained and empty.
+        `waits`: a repair step is held back until the node is confirmed to be drained and empty.
         """
         waiting = self._open.get(node.name)
         if not waiting:
@@ -72,18 +73,18 @@ class PendingOrders:
         return tuple(orders)
 
     def open(self, node: str = "") -> list[OpenOrder]:
-        """Of one node or of all, the oldest first."""
+        """Open orders of one node or of all, oldest first."""
         nodes = [self._open.get(node, {})] if node else list(self._open.values())
         found = [given for waiting in nodes for given in waiting.values()]
         return sorted(found, key=lambda given: (given.stored.action.at, given.stored.id))
 
     def is_of_another(self, node: str, number: int, key: str) -> bool:
-        """Whether an answer is to an order of the same number from a store that was lost. Old agents tell no key."""
+        """Whether an answer belongs to an order with the same number from a lost store. Old agents send no key."""
         given = self._open.get(node, {}).get(number)
         return bool(key) and given is not None and given.stored.action.key != key
 
     def answered(self, node: str, number: int) -> OpenOrder | None:
-        """Forget an order that this node was given; None when it was not."""
+        """Removes and returns an open order of this node; None if it has no such order."""
         waiting = self._open.get(node, {})
         given = waiting.pop(number, None)
         if given is not None and not waiting:

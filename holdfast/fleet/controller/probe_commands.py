@@ -40,7 +40,7 @@ def stop(number: int, caller: Caller, transaction: Transaction, fresh: Sequence[
 def _known(number: int, transaction: Transaction) -> ProbeRun:
     run = transaction.fleet.probing.runs.get(number)
     if run is None:
-        raise Problem(404, f"no run of a probe has the number {number}; a controller that restarts forgets them")
+        raise Problem(404, f"no probe run has the number {number}; a controller forgets runs when it restarts")
     return run
 
 

@@ -10,7 +10,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import partial
@@ -26,15 +26,16 @@ from holdfast.fleet.api.connections import Connections, HandshakeLoop, limited
 from holdfast.fleet.api.oidc import OidcClient
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.console import static_directory
-from holdfast.fleet.controller import bootstrap, commands, seam_settings, standby
+from holdfast.fleet.controller import bootstrap, commands, standby
 from holdfast.fleet.controller.actor import Actor
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.contained import keep_running, report_components
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
 from holdfast.fleet.controller.observer import observe_slurm
-from holdfast.fleet.controller.operators.loops import follow_inbox, sample_figures
-from holdfast.fleet.controller.seam_settings import SeamFiles
+from holdfast.fleet.controller.operators.loops import follow_inbox
+from holdfast.fleet.controller.seams import settings as seam_settings
+from holdfast.fleet.controller.seams.settings import SeamFiles
 from holdfast.fleet.controller.service import ControllerService
 from holdfast.fleet.controller.settings import Controlling, Listening, clear_text
 from holdfast.fleet.controller.transaction import ReportWork
@@ -49,7 +50,7 @@ from holdfast.fleet.policy import file as policy_file
 from holdfast.fleet.store import Store, StoreError
 from holdfast.model.settings import SettingsError
 from holdfast.runtime import clock
-from holdfast.runtime.free_memory import return_free_memory, trimmer
+from holdfast.runtime.free_memory import return_free_memory, trimmer, use_one_arena
 
 log = logging.getLogger("holdfast.fleet.controller")
 BACKLOG = 4_096
@@ -62,19 +63,25 @@ Loop = Callable[[], Awaitable[None]]
 
 
 class Taken(StoreError):
-    """Another controller of this machine has the file."""
+    """Another controller on this machine uses the file."""
 
 
 class WildClock(StoreError):
     """The machine's clock is far ahead of everything stored."""
 
 
-def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> None:
-    """Blocks until SIGINT or SIGTERM. `ready` is called with the address when it listens."""
+def serve(
+    settings: Controlling,
+    ready: Callable[[str], None] | None = None,
+    ending: Callable[[], Coroutine[None, None, None]] | None = None,
+) -> None:
+    """Blocks until SIGINT or SIGTERM. `ready` is called with the address when it listens. `ending` is awaited before it
+    stops answering, so that clients can end first."""
     policy = policy_file.load(settings.base.policy) if settings.base.policy else Policy()
     files = seam_settings.read(settings.seams) if settings.seams is not None else None
     backends = Backends(settings)
     _allow_many_connections()
+    use_one_arena()
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(*GARBAGE)
     with _listening(settings.base.listen) as listener:
@@ -87,7 +94,7 @@ def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> 
             if settings.base.admin_token_file:
                 bootstrap.admin_token(store, Path(settings.base.admin_token_file))
             with asyncio.Runner(loop_factory=HandshakeLoop) as runner:
-                runner.run(_Process(settings, policy, backends, store, listener, files).run(ready))
+                runner.run(_Process(settings, policy, backends, store, listener, files).run(ready, ending))
         finally:
             store.close()
             if lock is not None:
@@ -95,8 +102,9 @@ def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> 
 
 
 def _refuse_wild_clock(store: Store, base: Listening) -> None:
-    """A controller that starts in another year finds every credential expired, forgets history and people's tokens, and
-    stores times that it must then continue from. Nothing is harmed while it waits: agents keep their reports."""
+    """Refuses to start with a clock that is far ahead. Such a controller would find every credential expired, delete
+    history and user tokens, and store times that it must continue from. Waiting does no harm: agents keep their
+    reports."""
     ahead = clock.now() - max(store.heartbeats().values(), default=clock.now())
     if not base.demo and ahead > base.longest_stop_days * 86_400:
         raise WildClock(
@@ -106,7 +114,7 @@ def _refuse_wild_clock(store: Store, base: Listening) -> None:
 
 
 def reads_without_token(base: Listening, host: str) -> bool:
-    """Only in a demo on the machine of whoever started it, never on a network."""
+    """Whether reading needs no token: only in a demo that listens on the loopback address."""
     return base.demo and ipaddress.ip_address(host).is_loopback
 
 
@@ -130,7 +138,9 @@ class _Process:
         self._lease = kubernetes.lease(f"{socket.gethostname()}_{uuid4().hex}") if kubernetes is not None else None
         self._lead = Lead(holder, "" if holder == "sqlite" else self.address, lease=self._lease)
 
-    async def run(self, ready: Callable[[str], None] | None) -> None:
+    async def run(
+        self, ready: Callable[[str], None] | None, ending: Callable[[], Coroutine[None, None, None]] | None = None
+    ) -> None:
         base = self._settings.base
         console = base.console or str(static_directory() or "")
         anonymous = reads_without_token(base, self._listener.getsockname()[0])
@@ -154,18 +164,15 @@ class _Process:
         if self._settings.history is not None:
             service.prometheus = PromqlRange(self._settings.history)
         service.agent_jobs = None if scheduled else AgentJobs()
-        server = _Quiet(_config(Front(service), base), self._board.let_go)
+        server = _Quiet(_config(Front(service), base), self._board.let_go, ending)
         if self._lease is not None:
             self._lease.start()
         writer.start()
-        starts = self._loops(actor, writer) | self._seams(service, writer)
-        starts["home"] = partial(sample_figures, service, service.figures)
-        starts |= self._notifications(service)
-        if (trim := trimmer()) is not None:
-            starts["memory"] = partial(return_free_memory, trim)
+        starts = self._loops(service, actor, writer) | self._seams(service, writer) | self._notifications(service)
         components = self._board.components
         loops = [asyncio.create_task(keep_running(components, name, start)) for name, start in starts.items()]
         self._on_hangup(writer)
+        server.watch_signals()
         if ready is not None:
             ready(self.address)
         log.info("listening on %s", self.address)
@@ -181,8 +188,8 @@ class _Process:
             if self._lease is not None:
                 await asyncio.to_thread(self._lease.stop)
 
-    def _loops(self, actor: Actor, writer: Writer) -> dict[str, Loop]:
-        """Every loop by the name under which its failures are reported."""
+    def _loops(self, service: ControllerService, actor: Actor, writer: Writer) -> dict[str, Loop]:
+        """The loops, by the component name under which failures are reported."""
         board, store, base = self._board, self._store, self._settings.base
         loops: dict[str, Loop] = {
             "actor": actor.run,
@@ -190,7 +197,11 @@ class _Process:
             "standby": partial(standby.read_while_another_leads, board, store),
             "retention": partial(standby.forget_the_old, writer, base.retain_days),
             "own-health": partial(report_components, board.components, writer),
+            "home": service.home.run,
+            "inbox history": service.inbox_history().run,
         }
+        if (trim := trimmer()) is not None:
+            loops["memory"] = partial(return_free_memory, trim)
         if self._backends.slurm is not None:
             loops["slurm"] = partial(
                 observe_slurm, self._backends.slurm, writer, base.observe_seconds, board.components, store
@@ -202,11 +213,11 @@ class _Process:
         return loops
 
     def _seams(self, service: ControllerService, writer: Writer) -> dict[str, Loop]:
-        """The loops that watch what lies between the domains, where the configuration asks for it."""
+        """The loops of the seams: rules, facility devices and alerts. None if the configuration has no [seams]."""
         settings, base = self._settings, self._settings.base
         if settings.seams is None or self._files is None:
             return {}
-        from holdfast.fleet.controller.seam_loop import SeamWatch  # NumPy: only those pay for it who watch seams
+        from holdfast.fleet.controller.seams.loop import SeamWatch  # NumPy: only those pay for it who watch seams
 
         alerts = Alerts(settings.alerts, self._board.components)
         factor = base.time_factor if base.demo else 1.0
@@ -219,7 +230,7 @@ class _Process:
         }
 
     def _notifications(self, service: ControllerService) -> dict[str, Loop]:
-        """The loops that tell people what is in the inbox, where a channel is set up."""
+        """The loops that send notifications about the inbox, if a channel is configured."""
         settings = self._settings.notifications
         if not settings.channels:
             return {}
@@ -247,7 +258,7 @@ class _Process:
 
 
 def _difference(before: Policy, after: Policy) -> str:
-    """The names and values that are others now."""
+    """The settings that changed, by name and value."""
     changed = [
         f"{one.name} {getattr(before, one.name)!r} -> {getattr(after, one.name)!r}"
         for one in fields(Policy)
@@ -257,29 +268,46 @@ def _difference(before: Policy, after: Policy) -> str:
 
 
 class _Quiet(uvicorn.Server):
-    """Ends when asked, and lets us end after it: uvicorn itself would raise the signal again, past our own clean-up.
+    """A uvicorn server that leaves the signal to us; uvicorn would raise it again and skip our clean-up.
 
-    Streams never end by themselves; who watches is let go first.
+    Event streams never end by themselves, so their clients are disconnected first.
     """
 
-    def __init__(self, config: uvicorn.Config, let_go: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        let_go: Callable[[], None],
+        ending: Callable[[], Coroutine[None, None, None]] | None = None,
+    ) -> None:
         super().__init__(config)
-        self._let_go = let_go
+        self._let_go, self._ending = let_go, ending
+        self._waits: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A second signal does not wait any longer."""
+        if self._ending is None or self._waits is not None:
+            self._exit(sig, frame)
+            return
+        self._waits = asyncio.get_running_loop().create_task(self._ending())
+        self._waits.add_done_callback(lambda _: self._exit(sig, frame))
+
+    def _exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
         self._let_go()
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def watch_signals(self) -> None:
+        """Called before `ready`: whoever reads that it listens may stop it at once."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.handle_exit, number, None)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
         yield
 
 
 def _config(front: Front, base: Listening) -> uvicorn.Config:
-    return uvicorn.Config(
+    config = uvicorn.Config(
         front,
         http=limited(Connections(base.connections_per_address)),
         ws="none",
@@ -294,10 +322,15 @@ def _config(front: Front, base: Listening) -> uvicorn.Config:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=2,
     )
+    config.load()
+    if config.ssl is not None:
+        config.ssl.num_tickets = 0  # no agent resumes a session: each keeps its connection
+    return config
 
 
 def _allow_many_connections() -> None:
-    """Each agent keeps one open; what a shell allows by default is a thousand."""
+    """Raises the limit of open files: each agent keeps one connection, and the default of a shell is about a
+    thousand."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -325,7 +358,7 @@ def _address(listener: socket.socket, tls: bool) -> str:
 
 
 def _only_one(url: str) -> int | None:
-    """SQLite is one controller's; two would each believe that they write alone."""
+    """Locks the SQLite store for one controller. Two would each believe that they are the only writer."""
     if not url.startswith("sqlite:///"):
         return None
     path = url.removeprefix("sqlite:///") + ".lock"

@@ -19,6 +19,7 @@ from holdfast.fleet.api.views.common import (
     NodeView,
     OperatorRequest,
     OrdersView,
+    RevokeRequest,
     TicketRequest,
     TokenMade,
     TokenRequest,
@@ -26,14 +27,16 @@ from holdfast.fleet.api.views.common import (
     VouchRequest,
 )
 from holdfast.fleet.api.views.show import transition_view, verdict_view
-from holdfast.fleet.controller import claims, commands, enrolment, probe_commands
-from holdfast.fleet.controller.drill_player import DrillPlayer
+from holdfast.fleet.controller import claims, commands, enrolment, own_subjects, probe_commands
 from holdfast.fleet.controller.operators.digests import DigestHistory
+from holdfast.fleet.controller.operators.drill_player import DrillPlayer
+from holdfast.fleet.controller.operators.home_figures import HomeFigures
 from holdfast.fleet.controller.operators.inbox import InboxService
+from holdfast.fleet.controller.operators.inbox_history import InboxHistory
 from holdfast.fleet.controller.transaction import News, ReportWork
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.facility.promql_range import PromqlRange
-from holdfast.fleet.inbox.figures import FigureWindow
+from holdfast.fleet.inbox.figures import Figures, FigureWindow
 from holdfast.fleet.inbox.incident_figures import IncidentFigures
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
 from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
@@ -50,7 +53,7 @@ from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
 if TYPE_CHECKING:
-    from holdfast.fleet.controller.seam_loop import SeamWatch  # NumPy: only those pay for it who watch seams
+    from holdfast.fleet.controller.seams.loop import SeamWatch  # NumPy: only those pay for it who watch seams
 
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_NOTES_A_MINUTE = 60  # of one caller's or address's refused requests; what is beyond is counted, not written
@@ -73,7 +76,7 @@ class ControllerService:
         self.oidc: OidcClient | None = None  # None where the configuration has no [oidc]
         self.drills = DrillPlayer()
         self.items = InboxService(self)
-        self.figures = FigureWindow(board.time_factor)
+        self.home = HomeFigures(self, board.time_factor)
         self._digests = DigestHistory()
         self._trainings = JobService(board.time_factor)
         self._new_nodes = enrolment.NewNodes(0 if board.demo else new_nodes_per_hour)
@@ -92,15 +95,17 @@ class ControllerService:
             if report.node != caller.name:
                 raise Problem(403, f"the credential of {caller.name} cannot report for {report.node[:80]!r}")
             if report.twin and not self.board.demo:
-                raise Problem(403, "readings of simulated hardware are taken only in demo mode")
+                raise Problem(403, "readings of simulated hardware are accepted only in demo mode")
+        reports, dropped = own_subjects.only(reports)
         ack: Ack = await self._ask(partial(commands.take, reports, self.agent_jobs, self._trainings), reports)
         self.board.counts["reports"] += len(reports)
+        self.board.counts["foreign_subjects"] += dropped
         for report, new in zip(reports, ack.accepted, strict=True):
             if new and report.digest:
                 self._digests.add(report.node, report.at, report.digest)
             if new and self.seams is not None:
-                self.seams.take_report(report)
-        return replace(ack, renew=True) if caller.expires_soon else ack
+                self.seams.intake.take_report(report)
+        return replace(ack, renew=caller.expires_soon, dropped=dropped)
 
     async def enrol(self, ask: EnrolRequest, address: str) -> Enrolled:
         commands.check_enrolment(ask)
@@ -151,7 +156,8 @@ class ControllerService:
         return self.store.asset_record(node)
 
     def _require_own(self, node: str, kind: EventKind, caller: Caller) -> None:
-        """A job may have its own nodes tested. It takes none out of service: a user's word is no fault of a node."""
+        """The token of a job may request a retest of its own nodes. It cannot take a node out of service, because a
+        user's claim is not a fault."""
         life = self.board.life(node)
         if not caller.may_see(node, life.jobs if life else ()):
             raise Problem(
@@ -176,7 +182,7 @@ class ControllerService:
         return tuple(verdict_view(change) for change in found.get(node, ()))
 
     async def probes(self) -> ProbesView:
-        """Known to whoever leads: probe sessions under way are nowhere else."""
+        """Only the leader knows this, because running probe sessions are not stored."""
         shown: ProbesView = await self._ask(probe_commands.show_all)
         return shown
 
@@ -194,7 +200,7 @@ class ControllerService:
         return stopped
 
     async def trainings(self) -> TrainingsView:
-        """Known to whoever leads: agents tell it to no one else."""
+        """Only the leader knows this, because agents report only to it."""
         shown: TrainingsView = await self._ask(self._trainings.list)
         return shown
 
@@ -207,8 +213,8 @@ class ControllerService:
         made: TokenMade = await self._ask(partial(commands.make_token, ask, caller))
         return made
 
-    async def revoke(self, target: str, caller: Caller) -> int:
-        ended: int = await self._ask(partial(commands.revoke, target, caller))
+    async def revoke(self, ask: RevokeRequest, caller: Caller) -> int:
+        ended: int = await self._ask(partial(commands.revoke, ask, caller))
         self.access.forget()
         return ended
 
@@ -242,7 +248,7 @@ class ControllerService:
             raise Problem(409, text, code="no_seams")
         if not self.board.leading:
             raise elsewhere(self.board.leader)
-        return self.seams.reported(caller, ask)
+        return self.seams.intake.reported(caller, ask)
 
     async def open_session(self, caller: Caller) -> tuple[str, float]:
         opened: tuple[str, float] = await self._ask(partial(commands.open_session, caller))
@@ -252,17 +258,34 @@ class ControllerService:
         await self._ask(partial(commands.close_session, token))
         self.access.forget()
 
+    @property
+    def figures(self) -> FigureWindow:
+        return self.home.window
+
+    async def figures_now(self) -> Figures:
+        return await self.home.now()
+
     def incident_figures(self, incident: Incident) -> IncidentFigures:
         return self.items.figures(incident)
 
     async def inbox(self) -> list[ItemView]:
         return await self.items.views()
 
+    async def past_items(self, hours: float) -> list[ItemView]:
+        return await self.items.past(hours)
+
+    async def past_item(self, key: str) -> ItemView | None:
+        return await self.items.past_item(key)
+
+    def inbox_history(self) -> InboxHistory:
+        return InboxHistory(self, self._ask)
+
     async def act_on_item(self, command: ItemCommand, caller: Caller) -> ItemView:
         return await self.items.act(command, caller, self._ask)
 
     def note(self, entry: AuditEntry) -> None:
-        """A flood of one's bad requests must neither become a flood of rows nor hide what another tried."""
+        """Records a refused request. One caller's flood of bad requests must neither fill the audit log nor hide
+        another caller's."""
         self.board.counts["refused"] += 1
         if not self._is_written(entry) or self.writer is None or not self.board.leading:
             return
@@ -290,11 +313,11 @@ class ControllerService:
     # Called by the writer
 
     def publish(self, news: News) -> None:
-        """Called in the writer's thread; once per batch, so that many answers cost one wake-up."""
+        """Called in the writer's thread once per batch, so that many answers cost one wake-up of the event loop."""
         self._loop.call_soon_threadsafe(self._show, news)
 
     def _show(self, news: News) -> None:
-        """Whatever goes wrong with what is shown, whoever waits for a commit is answered."""
+        """Updates the board. An error here must not keep callers from the answer to their commit."""
         try:
             self._show_changes(news)
             self.board.components.succeeded("board")
@@ -308,7 +331,7 @@ class ControllerService:
 
     def _show_changes(self, news: News) -> None:
         board = self.board
-        board.leading, board.leader = news.leading, news.leader
+        board.lead(news.leading, news.leader)
         if news.everything:
             board.replace_all([life for life, _ in news.lives], {life.name: health for life, health in news.lives}, {})
         else:
@@ -337,7 +360,7 @@ def _left_service(moved: Transition) -> bool:
 
 
 def not_vouched(caller: Caller) -> Problem:
-    """503, so that the agent stores its reports and sends them when it is vouched for."""
+    """Answers 503, so that the agent keeps its reports and sends them once somebody vouched for the node."""
     ways = f"a scheduler that knows it at its address does so, or an operator: holdfast token vouch {caller.name}"
     return Problem(503, f"{caller.name} waits to be vouched for; {ways}", {"Retry-After": "60"}, code="not_vouched")
 

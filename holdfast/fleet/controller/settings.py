@@ -14,7 +14,7 @@ from holdfast.fleet.actions.redfish.backend import RedfishSettings
 from holdfast.fleet.actions.slurm.backend import SlurmSettings
 from holdfast.fleet.actions.webhook import WebhookSettings
 from holdfast.fleet.api.oidc import OidcSettings
-from holdfast.fleet.controller.seam_settings import SeamSettings
+from holdfast.fleet.controller.seams.settings import SeamSettings
 from holdfast.fleet.facility.promql_range import HistorySettings
 from holdfast.fleet.notifications.alertmanager import AlertHook, AlertSettings
 from holdfast.fleet.notifications.settings import NotificationSettings
@@ -80,7 +80,7 @@ class Controlling:
 
 
 def clear_text(base: Listening, host: str) -> str:
-    """What is wrong with listening on this address as it is set up; '' where tokens are safe on their way."""
+    """Why tokens would travel unencrypted on this address; '' if they do not."""
     if base.certificate or ipaddress.ip_address(host).is_loopback:
         return ""
     ways = "name certificate and key, or listen on 127.0.0.1 behind a proxy that speaks TLS"

@@ -32,7 +32,7 @@ async def show_fleet(board: Board) -> None:
 
 
 async def read_while_another_leads(board: Board, store: Store) -> None:
-    """A standby answers questions too, from the store, a little late."""
+    """A standby also answers reads, from the store and with a small delay."""
     copy = FleetCopy(store)
     while True:
         if board.leading:
@@ -50,7 +50,7 @@ async def read_while_another_leads(board: Board, store: Store) -> None:
 
 
 class FleetCopy:
-    """The fleet as the leader stored it: read whole once, and then only the nodes that changed."""
+    """A copy of the fleet for a standby: read completely once, then only the changed nodes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -94,7 +94,7 @@ class FleetCopy:
 
 
 async def forget_the_old(writer: Writer, days: float) -> None:
-    """A little at a time, between the batches that matter."""
+    """Deletes old history in small parts, between other batches."""
     while True:
         await asyncio.sleep(FORGET_SECONDS)
         forgotten = FORGOTTEN_AT_ONCE

@@ -17,7 +17,7 @@ from holdfast.model.wire.report import Report
 
 @dataclass(slots=True)
 class Transaction:
-    """What a piece of work may use. It runs in the writer's thread, inside the batch's transaction."""
+    """What a command may use. Commands run in the writer's thread, inside the transaction of the batch."""
 
     store: Store
     fleet: Fleet
@@ -55,7 +55,8 @@ class ReportWork:
 
     @property
     def urgent(self) -> bool:
-        """Commands, actions and failures. Heartbeats, passes and test results can wait for a commit more."""
+        """Whether it must go into the next commit: commands, actions and failures. Heartbeats, passes and test results
+        can wait for another one."""
         failures = (one.after == Health.FAIL.value for report in self.reports for one in report.changes)
         return not self.reports or any(failures)
 

@@ -1,5 +1,5 @@
-"""Work that waits for the writer: what changes a node's service goes first, so that a whole fleet's first reports
-do not delay a drain."""
+"""Queue of the writer. Work that changes the service of a node goes first, so that first reports of a whole fleet do
+not delay a drain."""
 
 import queue
 from collections import deque
@@ -26,7 +26,7 @@ class WorkQueue:
         self._arrived.put(work)
 
     def wait(self, seconds: float) -> bool:
-        """Until there is work; False if none came."""
+        """Waits for work; False if none came."""
         if self._urgent or self._ordinary:
             return True
         try:
@@ -36,7 +36,7 @@ class WorkQueue:
         return True
 
     def batch(self) -> list[ReportWork]:
-        """All that is urgent, then what else fits into one short commit; each kind in the order of arrival."""
+        """All urgent work, then other work that fits into one short commit; each in the order of arrival."""
         for _ in range(self._arrived.qsize()):
             self._sort(self._arrived.get_nowait())
         batch = [self._urgent.popleft() for _ in range(min(len(self._urgent), MOST_IN_BATCH))]

@@ -28,11 +28,12 @@ from holdfast.fleet.store.errors import public
 from holdfast.model.incident import IncidentState
 from holdfast.runtime import clock
 from holdfast.runtime.clock import SteadyClock
-from holdfast.runtime.components import Components
+from holdfast.runtime.components import Components, described
 
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_WAITING = 4_000
 ENOUGH_FAILURES = 3
+DECISIONS = "decisions"  # about single nodes, as a component of the controller
 TICK_SECONDS = 1.0
 COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commit, which costs more than a report
 JOB_HISTORY_SECONDS = 365 * 86_400.0  # deaths of jobs fade by half in this time
@@ -43,7 +44,7 @@ SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
 
 
 class ComponentError(Exception):
-    """Work that could not be done for a reason of its own: (component, what was raised)."""
+    """An error that belongs to one component, not to the batch: (component, exception)."""
 
 
 class Writer:
@@ -83,7 +84,8 @@ class Writer:
         return self._lead.sure
 
     def dry_run(self, node: str) -> bool:
-        """Whether what is done to this node is only reported. While its pool is not known, the most careful holds."""
+        """Whether actions on this node are only reported, not run. While its pool is unknown, the most careful setting
+        applies."""
         if (fleet := self._fleet) is not None:
             return fleet.dry_run(node)
         return self.policy.dry_run or any(pool.dry_run for pool in self.policy.pools.values())
@@ -97,9 +99,11 @@ class Writer:
         self._thread.join(timeout=10)
 
     def put(self, work: ReportWork) -> None:
-        """Raises Problem 503 when too much waits: the agent's spool is the better place."""
-        if self.waiting >= MOST_WAITING:
-            raise busy(f"{MOST_WAITING} requests wait for the store already; try again")
+        """Raises Problem 503 when too much work waits; the agent's spool is the better place for it. Failures, commands
+        and outcomes of actions have a reserve: without its outcome an action stays claimed for a minute."""
+        most = 2 * MOST_WAITING if work.urgent else MOST_WAITING
+        if self.waiting >= most:
+            raise busy(f"{most} requests wait for the store already; try again")
         self._queue.put(work)
 
     async def ask(self, work: ReportWork) -> Any:
@@ -163,8 +167,8 @@ class Writer:
         return self._queue.batch()
 
     def _write(self, batch: list[ReportWork], fleet: Fleet, epoch: int, *, again: bool = True) -> None:
-        """A batch that a store refuses is tried again: most fail for a moment only, and a commit for each piece of work
-        would outlast the lease."""
+        """Retries a batch that the store refuses. Most failures are short, and one commit per command would take longer
+        than the lease."""
         began = time.monotonic()
         try:
             transaction, results = self._attempt(batch, fleet, epoch)
@@ -192,9 +196,19 @@ class Writer:
         self._publish(transaction, batch, results, time.monotonic() - began)
         for component in {"store", "writer", *(work.component for work in batch)}:
             self._components.succeeded(component)
+        self._note_decisions(fleet)
+
+    def _note_decisions(self, fleet: Fleet) -> None:
+        """Reports decisions about single nodes that raised an exception. The rest of the batch is stored."""
+        for name, error in fleet.timers.take_raised().items():
+            log.error("a decision about %s failed; the other nodes are decided as usual", name, exc_info=error)
+            self._components.failed(DECISIONS, f"{name}: {described(error)}")
+        if not fleet.timers.failing:
+            self._components.succeeded(DECISIONS)
 
     def _alone(self, batch: list[ReportWork], epoch: int) -> None:
-        """One that cannot be stored must not keep the others out; several in a row mean that the store itself fails."""
+        """Stores each command on its own, so that one bad command does not block the others. Several failures in a row
+        mean that the store itself fails."""
         self._fleet = None  # what the failed batch decided is forgotten
         failed = 0
         for number, work in enumerate(batch):
@@ -219,12 +233,13 @@ class Writer:
                     return
 
     def _loaded(self) -> Fleet:
-        """The fleet as it is stored. The lease is renewed meanwhile: that may take longer than a lease."""
+        """The stored fleet. Reading it may take longer than a lease, so the lease is renewed meanwhile."""
         with self._lead.renewed(self._store):
             return self._load()
 
     def _loaded_for(self, batch: Sequence[ReportWork]) -> Fleet:
-        """What an attempt decided and could not store is forgotten. Whoever waits is answered, also if that fails."""
+        """Drops decisions that could not be stored by reading the fleet again. Callers get an answer even if that
+        fails."""
         self._fleet = None
         try:
             self._fleet = self._loaded()
@@ -297,7 +312,7 @@ class Writer:
         )
 
     def _load(self) -> Fleet:
-        """The fleet as it was last committed. Reads alone: the lease is renewed meanwhile."""
+        """The fleet as last committed. It only reads, because the lease is renewed meanwhile."""
         fleet = Fleet(
             self.policy,
             self._store.nodes(),
@@ -315,7 +330,7 @@ class Writer:
         return fleet
 
     def _continue_from(self, newest: float) -> None:
-        """A machine whose clock was set back while no controller ran must not wait until its clock catches up."""
+        """Continues from the newest stored time, so that a clock that was set back need not catch up first."""
         ahead = self._clock.at_least(newest)
         if ahead > CLOCK_TOLERATED_SECONDS:
             why = f"the machine's clock is {ahead:.0f} s behind the newest stored time; timers continue from that"
@@ -324,7 +339,7 @@ class Writer:
 
 
 def _do(work: ReportWork, transaction: Transaction, fresh: Sequence[bool]) -> Any:
-    """A refused request is an answer, not a failure of the batch: it wrote nothing."""
+    """Runs one command. A refused request is an answer, not a failure of the batch, because it wrote nothing."""
     try:
         return work.do(transaction, fresh)
     except Problem as problem:

@@ -21,8 +21,8 @@ class Swap(msgspec.Struct, frozen=True):
 
 
 def take_parts(record: AssetRecord, seen: Sequence[Part], now: float) -> tuple[AssetRecord, list[Swap]]:
-    """A part that is not seen stays in the record: a lost GPU shows no serial number. A part that only moved to another
-    place of the same node is no replacement: GPUs are numbered anew when one is lost."""
+    """A part that is not seen stays in the record: a lost GPU shows no serial number. A part that only moved within
+    the node is not a replacement: GPUs are renumbered when one is lost."""
     known = {one.part.place: one for one in record.parts}
     serials = {one.part.serial for one in record.parts}
     arrived = {part.place: part for part in seen if part.serial}
@@ -40,7 +40,7 @@ def take_parts(record: AssetRecord, seen: Sequence[Part], now: float) -> tuple[A
     }
     seen_now = {part.serial for part in arrived.values()}
     here = {place: one for place, one in here.items() if place in arrived or one.part.serial not in seen_now}
-    # A node that invents places forgets its own: what was seen now stays.
+    # Too many parts in a report: keep the ones that were seen now.
     kept = sorted(here, key=lambda place: place not in arrived)[:MOST_HERE]
     after = AssetRecord(
         parts=tuple(here[place] for place in sorted(kept)),
@@ -57,7 +57,7 @@ def _replaced(ticket: PartTicket, gone: set[str], now: float) -> PartTicket:
 
 
 def note_ticket(record: AssetRecord, ticket: PartTicket) -> AssetRecord:
-    """A ticket known by its id is updated; what is left empty stays as it was."""
+    """Update the ticket with this id; empty fields keep their value."""
     serials = {one.part.place: one.part.serial for one in record.parts}
     before = next((one for one in record.tickets if one.id == ticket.id), ticket)
     place = ticket.place or before.place

@@ -9,10 +9,11 @@ from holdfast.model.lifecycle import NodeState, Stage
 
 @dataclass(slots=True)
 class Tally:
-    """The nodes of one pool, counted; kept up to date node by node, for counting 12,500 at every failure is slow."""
+    """Node counts of one pool, updated incrementally, because counting 12,500 nodes at every failure is slow."""
 
     here: int = 0  # without the removed ones
     out: int = 0  # of these
+    doubted: int = 0  # of these, in service except for a test that a job requested
     spares: set[str] = field(default_factory=set)
 
     def count(self, node: NodeState, change: int) -> None:
@@ -21,6 +22,7 @@ class Tally:
             return
         self.here += change
         self.out += change * node.out
+        self.doubted += change * (node.doubted and not node.out)
         if node.stage is Stage.SPARE:
             (self.spares.add if change > 0 else self.spares.discard)(node.name)
 
@@ -37,7 +39,7 @@ def tally(nodes: Iterable[NodeState], pool: str) -> Tally:
 class Breaker:
     """Whether another node of a pool may be taken out of service now, and why."""
 
-    open: bool  # open as in tripped: nothing more is taken out; it observes and says so
+    open: bool  # open means tripped: no further node is taken out
     out: int
     cap: int
     text: str
@@ -52,7 +54,7 @@ def breaker(nodes: Iterable[NodeState], pool: str, policy: Policy) -> Breaker:
 
 
 def breaker_of(counted: Tally, pool: str, policy: Policy) -> Breaker:
-    """A share of the pool and an absolute cap; the smaller holds, and one node may always leave."""
+    """A share of the pool and an absolute cap; the smaller applies, and one node may always leave."""
     own = policy.of(pool)
     cap = max(1, min(own.breaker_nodes, int(own.breaker_share * counted.here)))
     tripped = counted.out >= cap
@@ -61,11 +63,10 @@ def breaker_of(counted: Tally, pool: str, policy: Policy) -> Breaker:
 
 
 def spares_wanted(counted: Tally, pool: str, policy: Policy, returning: int = 0) -> int:
-    """One spare stands in for every node that is out, so fewer are held back the more are out. A removed node is gone
-    for good and uses none."""
+    """Each node that is out uses one spare, so the number of spares held back decreases. A removed node uses none."""
     return max(0, policy.of(pool).spares - (counted.out - returning))
 
 
 def spares_short(nodes: Iterable[NodeState], pool: str, policy: Policy) -> int:
-    """How many tested nodes the pool lacks of the spares that its operator asked for."""
+    """How many of the configured spares the pool lacks."""
     return max(0, policy.of(pool).spares - len(tally(nodes, pool).spares))

@@ -4,7 +4,7 @@ A device that gets other bits than most nodes of its kind computes wrong, even i
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from holdfast.model.health import Health
@@ -20,12 +20,13 @@ class Fingerprints:
     def __init__(self) -> None:
         self._of: dict[str, tuple[Fingerprint, ...]] = {}  # by node
 
-    def compare(self, node: str, outcome: OrderOutcome) -> OrderOutcome:
-        """The outcome of a test; a failure where a device's bits differ from the fleet's."""
+    def compare(self, node: str, outcome: OrderOutcome, votes: Callable[[str], bool]) -> OrderOutcome:
+        """The outcome of a test; a failure where a device's bits differ from the fleet's. `votes`: whether a node's
+        result counts; a removed node's does not."""
         if not outcome.fingerprints:
             return outcome
         self._of[node] = outcome.fingerprints
-        golden = majorities(self._votes(), LEAST_NODES)
+        golden = majorities(self._votes(votes), LEAST_NODES)
         wrong = [one for one in outcome.fingerprints if golden.get(one.kind, one.bits) != one.bits]
         if not wrong or outcome.health == Health.FAIL.value:
             return outcome
@@ -38,8 +39,12 @@ class Fingerprints:
             reason += f"; and {len(wrong) - 1} more of its devices"
         return replace(outcome, health=Health.FAIL.value, cause=CHECK.name, reason=reason)
 
-    def _votes(self) -> Iterator[tuple[str, str]]:
+    def forget(self, node: str) -> None:
+        """Results of a removed node do not count."""
+        self._of.pop(node, None)
+
+    def _votes(self, votes: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
         """One vote per node and kind: the bits of most of its devices of that kind."""
-        for prints in self._of.values():
+        for prints in (prints for node, prints in self._of.items() if votes(node)):
             for kind in {one.kind for one in prints}:
                 yield kind, Counter(one.bits for one in prints if one.kind == kind).most_common(1)[0][0]

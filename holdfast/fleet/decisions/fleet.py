@@ -5,10 +5,12 @@ The controller stores every step before it acts on it. The demo and the policy p
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from holdfast.fleet.decisions import job_requests
 from holdfast.fleet.decisions.breaker import breaker_of
 from holdfast.fleet.decisions.current_verdicts import MOST_CHECKS
 from holdfast.fleet.decisions.fingerprints import Fingerprints
 from holdfast.fleet.decisions.guards import SILENT, planned
+from holdfast.fleet.decisions.lifecycle.memory import JOB
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.decisions.timers import Timers
 from holdfast.fleet.decisions.unsaved_state import Unsaved
@@ -26,7 +28,7 @@ from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.probe import Proof
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
-EXPECTED_UP = (Stage.READY, Stage.SPARE, Stage.ALLOCATED, Stage.TESTING)  # a node that is repaired may be down
+EXPECTED_UP = (Stage.READY, Stage.SPARE, Stage.ALLOCATED, Stage.TESTING)  # a node under repair may be down
 RESETS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
 SCHEDULING = (Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)  # they decide whether new work starts on the node
 
@@ -49,7 +51,7 @@ class Fleet:
     ) -> None:
         self._state = VerdictState(policy, nodes, verdicts, incidents=incidents, scheduled=scheduled)
         self.unsaved = Unsaved()
-        self._timers = Timers(self._state, self.unsaved)
+        self.timers = Timers(self._state, self.unsaved)
         self.nodes = self._state.nodes
         self.last_report_at = self._state.last_report_at
         self.incidents = self._state.incidents
@@ -70,7 +72,7 @@ class Fleet:
         return self.policy.of(known.pool if known else "").dry_run
 
     def too_many_checks(self, reports: Sequence[Report]) -> str:
-        """Why these reports of one node cannot be taken; '' where they can."""
+        """Why these reports of one node are refused; '' if they are accepted."""
         checks = {change.check for report in reports for change in report.changes}
         if not checks or self._state.current.has_room(reports[0].node, checks):
             return ""
@@ -110,7 +112,7 @@ class Fleet:
         name = report.node
         if name not in self.nodes:
             return []
-        self._timers.begin(now)
+        self.timers.begin(now)
         self.last_report_at[name] = max(now, self.last_report_at.get(name, 0.0))
         self.unsaved.take(report)
         self.incidents.close(f"node/{name}", now, "the agent reports again")
@@ -126,7 +128,7 @@ class Fleet:
         """The scheduler's view, from a read that began at `began`: jobs that started or ended, empty nodes.
 
         On a node that takes no work a prolog refuses every job, so one in its prolog or epilog has not used the node.
-        If it did run all the same, it is noticed while it runs or when it is over.
+        If the job ran anyway, this is noticed while it runs or when it ends.
         """
         steps: list[LifecycleStep] = []
         for status in statuses:
@@ -141,14 +143,14 @@ class Fleet:
             self._note_down(self.nodes[node.name], status, now)
             self._state.views[node.name] = SchedulerView(now if began is None else began, status)
             if self.nodes[node.name].stage is Stage.DRAINING and self._is_empty(self.nodes[node.name], status, now):
-                steps += self._timers.released(self.nodes[node.name], EventKind.EMPTIED, now)
+                steps += self.timers.released(self.nodes[node.name], EventKind.EMPTIED, now)
             if self._state.scheduled and node.stage is Stage.CLEANING is self.nodes[node.name].stage:
                 # One observation later than the end of its job: by now the mark that the epilog left is visible.
-                steps += self._timers.cleaned(self.nodes[node.name], now)
+                steps += self.timers.cleaned(self.nodes[node.name], now)
         return steps
 
     def _note_down(self, node: NodeState, status: NodeStatus, now: float) -> None:
-        """A node that its scheduler has lost is no healthy node, whatever its own checks say."""
+        """A node that its scheduler lost is not healthy, even if its own checks pass."""
         subject = f"node/{node.name}/down"
         if status.down and node.stage in EXPECTED_UP and planned(node, now, self.policy) is None:
             note = f": {status.note}" if status.note else ""
@@ -170,9 +172,16 @@ class Fleet:
         state.current.forget(name)
         state.last_report_at.pop(name, None)
         state.views.pop(name, None)
+        self._fingerprints.forget(name)
+        self.unsaved.forget(name)
+        self.probing.forget(name)
+        state.repeat_offenders.forget(name)
         subject = f"node/{name}"
         for one in [one for one in self.incidents.open if one == subject or one.startswith(f"{subject}/")]:
             self.incidents.close(one, now, "the node was forgotten")
+
+    def _votes(self, name: str) -> bool:
+        return name in self.nodes and self.nodes[name].stage is not Stage.REMOVED
 
     def note_jobs(self, jobs: Iterable[Job]) -> None:
         """Failed jobs count against the nodes they ran on."""
@@ -181,12 +190,20 @@ class Fleet:
     def operator(self, node: str, kind: EventKind, reason: str, by: str, now: float) -> list[LifecycleStep]:
         return self._state.step(node, NodeEvent(kind=kind, cause="operator", reason=reason, by=by), now)
 
+    def refuses_job(self, node: str, now: float) -> str:
+        """Why a job may not have this node tested now; '' where it may."""
+        state = self.nodes[node]
+        return job_requests.refusal(state, self._state.guards.tallies[state.pool], self.policy, now)
+
+    def retest_for_job(self, node: str, reason: str, by: str, now: float) -> list[LifecycleStep]:
+        return self._state.step(node, NodeEvent(kind=EventKind.RETEST, cause=JOB, reason=reason, by=by), now)
+
     def may_reset(self, node: str, now: float) -> bool:
         """Whether a repair step may touch the hardware now: nothing runs on the node and nothing can start."""
         return self._state.confirmed_empty(self.nodes[node], now)
 
     def brake(self, node: str) -> str:
-        """Why the breaker speaks against taking a node out of service; '' where the pool can spare it."""
+        """Why the breaker does not allow taking a node out of service; '' if it does."""
         state = self.nodes[node]
         guard = breaker_of(self._state.guards.tallies[state.pool], state.pool, self.policy)
         return guard.text if guard.open and not state.out and state.stage is not Stage.REMOVED else ""
@@ -228,8 +245,8 @@ class Fleet:
         return steps
 
     def tick(self, now: float) -> list[LifecycleStep]:
-        """What follows from the time alone."""
-        return self._timers.tick(now) + self.probing.tick(now)
+        """Steps that depend only on the time."""
+        return self.timers.tick(now) + self.probing.tick(now)
 
     def _take_change(self, report: Report, change: VerdictChange, now: float) -> list[LifecycleStep]:
         name = report.node
@@ -248,7 +265,7 @@ class Fleet:
 
     def _take_outcome(self, name: str, outcome: OrderOutcome, now: float) -> list[LifecycleStep]:
         if outcome.verb == Verb.RETEST.value:
-            return self._state.tested(name, self._fingerprints.compare(name, outcome), now)
+            return self._state.tested(name, self._fingerprints.compare(name, outcome, self._votes), now)
         if outcome.verb == sessions.VERB:
             self.probing.answered(name, outcome, now)
             return []

@@ -19,7 +19,7 @@ class Hold:
 
     holder: str  # 'maintenance/winter', 'loop/c2', 'loop/c2?' while it is only suspected, 'pool/train'
     reason: str
-    victim: bool = False  # an incident on something else accounts for it: not even chosen last for it
+    victim: bool = False  # explained by an incident on another subject: not chosen last either
 
 
 def planned(node: NodeState, now: float, policy: Policy) -> Hold | None:
@@ -35,15 +35,15 @@ class Guards:
         self.tallies: defaultdict[str, Tally] = defaultdict(Tally)  # by pool
         self.incidents = incidents
         self._failing: dict[str, tuple[float, str]] = {}  # failing node -> since when, by what
-        self._degraded: dict[str, float] = {}  # node that does not fail but degraded -> when
-        self._waning: dict[str, float] = {}  # shared cause -> since when too few of its nodes fail to go on
-        self._recent: tuple[float, set[str]] = (0.0, set())  # nodes that began to fail or degrade lately, as of when
+        self._degraded: dict[str, float] = {}  # degraded node that does not fail -> since when
+        self._waning: dict[str, float] = {}  # shared cause -> since when too few of its nodes fail
+        self._recent: tuple[float, set[str]] = (0.0, set())  # nodes that recently began to fail
         self._explain_again = True
         for node in nodes:
             self.moved(None, node)
 
     def moved(self, before: NodeState | None, after: NodeState) -> None:
-        """Keeps count of a node that is another than it was."""
+        """Update the counts after a change of a node."""
         if before is not None:
             self.tallies[before.pool].count(before, -1)
         self.tallies[after.pool].count(after, 1)
@@ -51,7 +51,8 @@ class Guards:
             self.places.put(after)
 
     def failed_by(self, name: str, cause: str, now: float, policy: Policy) -> None:
-        """A node began to fail. It joins the open incident of a parent, or all failures are explained again."""
+        """A node began to fail. It joins the open incident of a parent; otherwise the shared causes are computed
+        again."""
         self.failed_together((name,), cause, now, policy)
 
     def failed_together(self, names: Iterable[str], cause: str, now: float, policy: Policy) -> None:
@@ -66,7 +67,7 @@ class Guards:
             self.explain_failures(now, policy)
 
     def degraded(self, name: str, now: float) -> None:
-        """A node degraded. That adds to the failures of its neighbours and names no parent by itself."""
+        """A node degraded. This is evidence together with failing neighbours, but names no parent alone."""
         if name not in self._failing and name not in self._degraded:
             self._degraded[name] = now
             self._recent[1].add(name)
@@ -107,7 +108,7 @@ class Guards:
         self._recent[1].discard(node.name)
 
     def failing_by(self, name: str) -> str | None:
-        """The check it fails by; None if it is well."""
+        """The check that the node fails; None if it is healthy."""
         return self._failing[name][1] if name in self._failing else None
 
     def _may_explain(self, parent: str, policy: Policy) -> bool:
@@ -142,7 +143,7 @@ class Guards:
         return self._recent[1]
 
     def _main_cause(self, cause: SharedCause) -> str:
-        """What most of its nodes fail by."""
+        """The check that most of its nodes fail."""
         causes = [self._failing[name][1] for name in cause.nodes if name in self._failing]
         return max(sorted(set(causes)), key=causes.count, default="")
 
@@ -161,7 +162,7 @@ class Guards:
                 self._close(parent, now, f"{still} nodes still fail and are handled one by one")
 
     def _close(self, parent: str, now: float, why: str, *, absorbed: bool = False) -> None:
-        """Those that still fail are no evidence for another shared cause: they had their part in this one."""
+        """Nodes that still fail are no evidence for another shared cause, because this one explained them."""
         self._waning.pop(parent, None)
         if not absorbed:
             for name in self.incidents.members(parent):
@@ -177,7 +178,7 @@ class Guards:
     def hold(
         self, node: NodeState, now: float, policy: Policy, *, out: bool, checks: Collection[str] = ()
     ) -> Hold | None:
-        """Why nothing may be done about a failure of this node by these checks; `out`: it would leave service."""
+        """Why a failure of this node by these checks has no effect now; `out`: the node would leave service."""
         if (work := planned(node, now, policy)) is not None:
             return work
         if root := self.incidents.root_of(node.name, checks):
@@ -193,9 +194,8 @@ class Guards:
         return Hold(f"pool/{node.pool}", guard.reason) if guard.open else None
 
     def pattern(self, node: NodeState, now: float, policy: Policy) -> Hold | None:
-        """A failure waits a moment for its neighbours: longer if others behind the same parent fail too.
-
-        The node takes no new work meanwhile, so the wait costs a later repair and nothing else.
+        """A failure waits a short time for failures of its neighbours, longer if others behind the same parent fail.
+        The node takes no new work during the wait, so the only cost is a later repair.
         """
         waited = now - self._failing.get(node.name, (node.since, ""))[0]
         if waited >= max(policy.shared_wait_seconds, policy.shared_first_seconds):
@@ -204,7 +204,7 @@ class Guards:
         if not parent or waited >= (policy.shared_wait_seconds if others else policy.shared_first_seconds):
             return None
         if node.held.endswith("?"):
-            return Hold(node.held, node.reason)  # the first suspect stays: the history need not follow every guess
+            return Hold(node.held, node.reason)  # the first suspected parent stays, to keep the history short
         if not others:
             return Hold(f"{parent}?", f"takes no new work; waiting to see whether others behind {parent} fail too")
         return Hold(f"{parent}?", f"{others} more behind {parent} fail: waiting to see whether it is the cause")

@@ -1,4 +1,4 @@
-"""Reconciles Kubernetes with the stage of each node. What is missing is requested again until it is there.
+"""Reconciles Kubernetes with the stage of each node. Missing marks and evictions are requested again until they exist.
 
 A disruption budget can hold a pod for hours, and an operator can remove a taint. So every snapshot is compared with the
 admission of the nodes.
@@ -17,12 +17,12 @@ from holdfast.model.lifecycle import Action, NodeState, Stage, Verb
 UNUSED = frozenset({Stage.READY, Stage.SPARE})
 AGAIN_SECONDS = 20.0
 DEFAULT = Policy()
-ACTOR_SECONDS = 3.0  # after a new stage the actor is about to do what it asks for
+ACTOR_SECONDS = 3.0  # after a change of stage, the actor's own actions come first
 
 
 @dataclass(slots=True)
 class KubernetesReconciler:
-    """Remembers what it asked for, so that it neither hurries those who are at it nor floods the history."""
+    """Remembers its requests, so that it neither repeats running ones nor floods the history."""
 
     _asked: dict[tuple[str, Verb, float], float] = field(default_factory=dict)
     _registered: dict[str, str] = field(default_factory=dict)
@@ -33,7 +33,8 @@ class KubernetesReconciler:
     def due(
         self, snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float, policy: Policy = DEFAULT
     ) -> list[Action]:
-        """At once for the taint; the rest only if it was missing for a while, for the actor may be at it."""
+        """The taint at once; anything else only if it was missing for a while, because the actor may be working on
+        it."""
         before, self._asked = self._asked, {}
         due = []
         for action in [*_missing(snapshot, nodes, now, policy), *_taken_whole(snapshot, nodes, now)]:
@@ -47,7 +48,7 @@ class KubernetesReconciler:
         return due
 
     def registered_anew(self, snapshot: Snapshot, nodes: Mapping[str, NodeState]) -> list[str]:
-        """Nodes that count as tested, but not as this Node object: another machine may bear the name."""
+        """Nodes that passed a test as another Node object: the name may belong to another machine now."""
         found = []
         for node in snapshot.nodes:
             state = nodes.get(node.name)
@@ -61,13 +62,13 @@ class KubernetesReconciler:
 
 
 def _younger(created: float | None, tested: float | None) -> bool:
-    """Where only times can tell: we have just started, or it registered while it was tested."""
+    """Decided by times: after a restart of the controller, or if the node registered during its test."""
     return created is not None and tested is not None and created > tested
 
 
 def _taken_whole(snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float) -> list[Action]:
-    """Nodes whose GPUs one workload holds all: nothing else can start there, so the taint costs nothing now,
-    and when the workload ends there is no moment in which the scheduler could be faster than we are."""
+    """Nodes on which one workload uses all GPUs. Nothing else can start there, so the taint is harmless now, and when
+    the workload ends the scheduler cannot place a pod before us."""
     held: dict[tuple[str, str], list[KubernetesPod]] = {}
     for pod in snapshot.pods:
         if pod.is_gpu_work and pod.holds_node:

@@ -149,6 +149,9 @@ class RepeatOffenders:
             for name in job.nodes:
                 self._deaths[name].append(JobDeath(at=job.end, nodes=len(job.nodes)))
 
+    def forget(self, node: str) -> None:
+        self._deaths.pop(node, None)
+
     def why(self, node: NodeState, now: float, policy: Policy) -> str:
         """Why this node counts as a repeat offender; '' if it does not."""
         if policy.repeat_offender_score <= 0:
@@ -166,15 +169,14 @@ class RepeatOffenders:
         return f"a repeat offender, score {found.score:.1f} where {usual:.1f} is usual: {'; '.join(found.reasons[:2])}"
 
     def _reckon(self, now: float) -> None:
-        members: dict[str, list[NodeState]] = defaultdict(list)
+        members: dict[str, list[NodeState]] = defaultdict(list, {"": list(self._nodes.values())})
         for node in self._nodes.values():
-            for parent in ("", *_parents(node)):
+            for parent in _parents(node):
                 members[parent].append(node)
         self._groups = {
             name: Group(name=name, nodes=len(nodes), burden=burden([n.offences for n in nodes], now))
             for name, nodes in members.items()
         }
-        self._groups.setdefault("", Group(name="", nodes=0, burden=0.0))
         self._reckoned_at = now
 
 

@@ -12,6 +12,7 @@ _H, _S = EventKind, Stage
 SCHEDULER_WAIT_SECONDS = (
     30.0  # after its work a node is tested when its scheduler was looked at again, or after so long
 )
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0  # of a node whose decision raised, before it is tried again
 HELD_RETEST_SECONDS = 600.0  # a node held on trial is tried again so often, or it would wait for the world to change
 IDLE = (_S.READY, _S.SPARE)
 SETTLED = (*IDLE, _S.ALLOCATED, _S.REMOVED)
@@ -22,6 +23,8 @@ class Timers:
         self._state, self._unsaved = state, unsaved
         self._began: float | None = None  # silence counts from here: before, this controller did not run
         self._alarmed: set[str] = set()  # nodes whose blindness was reported
+        self._failures: dict[str, tuple[float, float]] = {}  # nodes whose decision raised: next pause, next try
+        self._raised: dict[str, Exception] = {}
 
     def begin(self, now: float) -> None:
         self._began = now if self._began is None else self._began
@@ -31,11 +34,37 @@ class Timers:
         state = self._state
         self._note_silence(now)
         state.guards.end_what_is_over(now, state.policy, lambda name: self._fails(name, now))
-        steps = [step for node in self._stirring(now) for step in self._next_for(node, now)]
+        steps = [step for node in self._stirring(now) for step in self._contained(node, now)]
         self._note_limits(now)
         steps += self._promote(now)
         self._close_breakers(now)
         return steps
+
+    def _contained(self, node: NodeState, now: float) -> list[LifecycleStep]:
+        """What comes next for one node. If that raises, it stays as it was and waits a while; the others go on."""
+        pause, until = self._failures.get(node.name, (FIRST_PAUSE_SECONDS, now))
+        if now < until:
+            return []
+        try:
+            steps = self._next_for(node, now)
+        except Exception as error:  # noqa: BLE001  reported by who calls
+            self._state.put(node)
+            self._failures[node.name] = min(2 * pause, LONGEST_PAUSE_SECONDS), now + pause
+            self._raised[node.name] = error
+            return []
+        self._failures.pop(node.name, None)
+        return steps
+
+    def take_raised(self) -> dict[str, Exception]:
+        """By node, since the last time."""
+        raised, self._raised = self._raised, {}
+        return raised
+
+    @property
+    def failing(self) -> bool:
+        """Whether a node of the fleet has raised and not been decided since."""
+        self._failures = {name: one for name, one in self._failures.items() if name in self._state.nodes}
+        return bool(self._failures)
 
     def _fails(self, name: str, now: float) -> bool:
         """A held node under test counts as failing until a test, or the check it failed by, passes."""
@@ -96,7 +125,7 @@ class Timers:
         waits = waits and not (node.stage is _S.QUARANTINED and needs_operator(node, state.policy))
         if hold is not None and waits and node.held != hold.holder and node.stage is not _S.REMOVED:
             return state.held(node.name, hold, node.cause, now)
-        return self._next_of_stage(node, waits, now) + self._note_blindness(node, now)
+        return self._next_of_stage(node, now) + self._note_blindness(node, now)
 
     def _complaints(self, node: NodeState) -> list[str]:
         """What it may be held for: in service whatever its checks say, out of it what took it out."""
@@ -105,7 +134,7 @@ class Timers:
         checks = [one.check for one in self._state.current.complaints(node.name)]
         return [*checks, self._state.guards.failing_by(node.name) or ""]
 
-    def _next_of_stage(self, node: NodeState, held: bool, now: float) -> list[LifecycleStep]:
+    def _next_of_stage(self, node: NodeState, now: float) -> list[LifecycleStep]:
         state, name = self._state, node.name
         if node.stage is _S.CLEANING and state.scheduled and now - node.since < SCHEDULER_WAIT_SECONDS:
             return []
@@ -113,8 +142,8 @@ class Timers:
             return self.cleaned(node, now)
         if node.stage is _S.DRAINING and not state.scheduled and not node.jobs:
             return self.released(node, _H.EMPTIED, now)
-        if node.stage is _S.QUARANTINED and not held and may_repair(node, state.policy):
-            return state.step(name, NodeEvent(kind=_H.NEXT_REPAIR, cause=node.cause), now)
+        if node.stage is _S.QUARANTINED and may_repair(node, state.policy):
+            return state.step(name, NodeEvent(kind=_H.NEXT_REPAIR, cause=node.cause), now)  # unless it is held
         if node.stage is _S.TESTING:
             return self._on_trial(node, now)
         if node.stage is _S.RESETTING:

@@ -19,6 +19,10 @@ class Unsaved:
         else:
             self._jobs.pop(report.node, None)
 
+    def forget(self, node: str) -> None:
+        self._jobs.pop(node, None)
+        self._waits_since.pop(node, None)
+
     def flush_seconds(self, node: NodeState, now: float, policy: Policy) -> float:
         """How long its keepers are given; 0 where nothing asks for it: an empty node on its way out, or planned work
         that begins before long."""

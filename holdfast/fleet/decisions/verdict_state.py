@@ -16,6 +16,7 @@ from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import LifecycleStep, Transition
 from holdfast.model.wire.report import OrderOutcome, VerdictChange
+from holdfast.node.checks import BY_NAME
 
 _H = EventKind
 IDLE = (Stage.READY, Stage.SPARE)
@@ -82,7 +83,7 @@ class VerdictState:
         """A degradation that counts as a failure does so until it ends or the node has left service."""
         check, reason = self._repeated.get(node.name, ("", ""))
         now = self.current.verdict(node.name, check)
-        if check and node.stage in EVALUATED_STAGES and now is not None and now.after == Health.DEGRADED.value:
+        if node.stage in EVALUATED_STAGES and now is not None and now.after == Health.DEGRADED.value:
             return replace(now, reason=reason)
         self._repeated.pop(node.name, None)
         return None
@@ -212,18 +213,20 @@ class VerdictState:
         kind = TEST_RESULTS.get(outcome.health, _H.TEST_UNKNOWN)
         if degraded and own.bootstrap_degraded is OnDegraded.FAIL:
             kind = _H.TEST_FAILED
-        cause, reason = outcome.cause, outcome.reason
+        cause, reason, repair = outcome.cause, outcome.reason, outcome.repair
         if kind is _H.TEST_PASSED and outcome.suite not in ("", own.suite):
             kind, cause = _H.TEST_UNKNOWN, "suite"
             reason = f"suite {outcome.suite} ran, suite {own.suite} is required; [agent] suite names what a node runs"
         if kind is _H.TEST_PASSED and (failing := self.failing(name)) is not None:
-            kind, cause, reason = _H.TEST_FAILED, failing.check, f"passed, but {failing.check} fails: {failing.reason}"
+            kind, cause, repair = _H.TEST_FAILED, failing.check, failing.repair
+            reason = f"passed, but {failing.check} fails: {failing.reason}"
         event = NodeEvent(
             kind=kind,
             cause=cause,
             reason=reason,
             suite=outcome.suite,
             began=outcome.began,
+            repair=first_repair(cause, repair),
             spare=kind is _H.TEST_PASSED and self._wants_spare(node),
         )
         if kind is _H.TEST_PASSED:
@@ -247,4 +250,11 @@ class VerdictState:
 
 
 def event_of(kind: EventKind, change: VerdictChange) -> NodeEvent:
-    return NodeEvent(kind=kind, cause=change.check, reason=change.reason, evidence=change.evidence)
+    repair = first_repair(change.check, change.repair)
+    return NodeEvent(kind=kind, cause=change.check, reason=change.reason, evidence=change.evidence, repair=repair)
+
+
+def first_repair(cause: str, reported: str) -> str:
+    """The first repair step that can help, as the agent says; of an older agent, by the check."""
+    check = BY_NAME.get(cause)
+    return reported or (check.repair.value if check is not None else "")

@@ -1,13 +1,15 @@
 """Figures of the home page: productive and lost GPUs, losses of the day, goodput of the last 24 h."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median_low
 
+from holdfast.fleet.inbox.incident_figures import runbook_of
+from holdfast.fleet.inbox.next_step import SHARED
 from holdfast.model.incident import Incident
-from holdfast.model.lifecycle import OUT_OF_SERVICE, NodeState, Stage
+from holdfast.model.lifecycle import NodeState, Stage
 
 DAY_SECONDS = 86_400.0
 MOST_SAMPLES = 2_880  # a day at one each 30 s
@@ -44,13 +46,13 @@ class Figures:
 def sample(
     at: float,
     nodes: Sequence[NodeState],
-    incidents: Iterable[Incident],
+    incidents: Sequence[Incident],
     gpus_of: Callable[[str], int | None],
     gpu_hour: float,
 ) -> FigureSample:
     known = [count for node in nodes if (count := gpus_of(node.name)) is not None]
     usual = median_low(known) if known else None
-    in_service = sum(node.stage not in OUT_OF_SERVICE for node in nodes)
+    in_service = sum(not node.out for node in nodes)
     if usual is None:
         return FigureSample(
             at=at, nodes=len(nodes), in_service=in_service, gpus=None, productive=None, lost=None, cost_per_hour=None
@@ -60,8 +62,9 @@ def sample(
         return float(sum(gpus_of(node.name) or usual for node in chosen))
 
     taken = sum(one.account.bill.gpu_hours_per_hour for one in incidents if one.account is not None)
+    together = failing_together(incidents)
     busy = gpus(node for node in nodes if node.stage is Stage.ALLOCATED and not is_lost(node))
-    out = gpus(node for node in nodes if is_lost(node))
+    out = gpus(node for node in nodes if is_lost(node, together))
     lost = out + min(taken, busy)
     return FigureSample(
         at=at,
@@ -74,9 +77,16 @@ def sample(
     )
 
 
-def is_lost(node: NodeState) -> bool:
-    """Its GPUs do no work: it is out of service, or it fails and an incident holds it there."""
-    return node.out or (node.held != "" and node.tested_at is None)
+def is_lost(node: NodeState, together: Container[str] = ()) -> bool:
+    """Its GPUs do no work: it is out of service, or it fails and an incident holds it there. `together`: nodes that
+    fail together; one that was in a test cannot pass it before what they share is repaired."""
+    under_test = node.stage in (Stage.CLEANING, Stage.TESTING) and node.name in together
+    return node.out or under_test or (node.held != "" and node.tested_at is None)
+
+
+def failing_together(incidents: Iterable[Incident]) -> frozenset[str]:
+    """Members of the incidents on what nodes share."""
+    return frozenset(name for one in incidents if runbook_of(one) == SHARED for name in one.evidence)
 
 
 @dataclass(slots=True)
@@ -91,10 +101,12 @@ class FigureWindow:
         while self.samples and (one.at - self.samples[0].at) * self.time_factor > DAY_SECONDS:
             self.samples.popleft()
 
-    def figures(self) -> Figures:
-        """Each sample holds until the next one."""
+    def figures(self, now: FigureSample | None = None) -> Figures:
+        """Each sample holds until the next one; `now` is the last one, if it is the newest."""
         lost = cost = productive = paid = 0.0
         held = list(self.samples)
+        if now is not None and (not held or now.at > held[-1].at):
+            held.append(now)
         for one, following in pairwise(held):
             hours = (following.at - one.at) * self.time_factor / HOUR
             lost += (one.lost or 0.0) * hours

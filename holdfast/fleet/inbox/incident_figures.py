@@ -25,6 +25,8 @@ class IncidentFigures:
     gpu_hours: float | None
     """None: not known."""
     cost: float | None
+    labour: float
+    """The part of the cost that people's time is: all of it, where no GPU-hour is lost."""
     currency: str
 
 
@@ -38,8 +40,9 @@ def incident_figures(
             began=account.since,
             lasted_seconds=account.lasted_seconds,
             owner=account.owners[0] if account.owners else of_cause(runbook_of(incident)).owner,
-            gpu_hours=account.bill.gpu_hours,
-            cost=account.bill.total_so_far,
+            gpu_hours=account.bill.gpu_hours if account.bill.measured else None,
+            cost=account.bill.total_so_far if account.bill.measured else None,
+            labour=account.bill.labour,
             currency=account.bill.currency,
         )
     lasted = time_factor * max(0.0, (now if incident.closed is None else incident.closed) - incident.opened)
@@ -53,6 +56,7 @@ def incident_figures(
         owner=owner_of_place(incident.subject) if shared else of_cause(runbook_of(incident)).owner,
         gpu_hours=lost,
         cost=lost * prices.gpu_hour if lost is not None else None,
+        labour=0.0,
         currency=prices.currency,
     )
 

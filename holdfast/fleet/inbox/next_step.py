@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.catalog import runbooks
+from holdfast.catalog import runbooks, seam_kinds
 from holdfast.fleet.decisions.lifecycle.machine import needs_operator
 from holdfast.fleet.decisions.lifecycle.memory import OPERATOR
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -65,21 +65,23 @@ def of_verdict(change: VerdictChange, node: str = "") -> Remedy:
     if change.after not in BAD:
         return Remedy(text="", owner="", runbook=name)
     check = BY_NAME.get(change.check)
+    owner = change.owner or (check.owner if check else "") or (runbook.owner if runbook else "")
     return Remedy(
-        text=change.remedy or (check.remedy if check else "") or _first_act(runbook, node, change.subjects),
-        owner=change.owner or (check.owner if check else "") or (runbook.owner if runbook else ""),
+        text=change.remedy or (check.remedy if check else "") or _first_act(runbook, node, change.subjects, owner),
+        owner=owner,
         runbook=name,
         commands=_commands(runbook, node, change.subjects),
     )
 
 
-def of_cause(cause: str, node: str = "", subjects: Sequence[str] = ()) -> Remedy:
-    """Of a check or of a cause that `holdfast diagnose` names."""
+def of_cause(cause: str, node: str = "", subjects: Sequence[str] = (), owner: str = "") -> Remedy:
+    """Of a check or of a cause that `holdfast diagnose` names. `owner`: who has it, if not who usually has."""
     runbook = runbooks.find(cause)
     check = BY_NAME.get(cause)
+    owner = owner or (check.owner if check else "") or (runbook.owner if runbook else "")
     return Remedy(
-        text=(check.remedy if check else "") or _first_act(runbook, node, subjects),
-        owner=(check.owner if check else "") or (runbook.owner if runbook else ""),
+        text=(check.remedy if check else "") or _first_act(runbook, node, subjects, owner),
+        owner=owner,
         runbook=runbook.name if runbook else "",
         commands=_commands(runbook, node, subjects),
     )
@@ -111,9 +113,9 @@ def of_node(
         return _step(node, worst, WaitsFor.HOLDFAST, "The full test runs. If it passes, the node returns to service.")
     if worst is None or worst.after not in BAD:
         return None
-    explains = next((one for one in incidents if _reaches(one, node.name)), None)
-    if explains is not None and worst.after == "degraded":  # what fails is the node's own until it is held
-        return _of_affected(worst, explains)
+    root = next((one for one in incidents if _reaches(one, node.name) and explains(one, node.name, worst.check)), None)
+    if root is not None and worst.after == "degraded":  # what fails is the node's own until it is held
+        return _of_affected(worst, root)
     return _step(node, worst, WaitsFor.OPERATOR, "")
 
 
@@ -129,6 +131,12 @@ def _of_held(node: NodeState, worst: VerdictChange | None) -> NextStep:
         runbook=SHARED if known else "",
         commands=(f"holdfast incident show {operand(node.held)}",) if known else (),
     )
+
+
+def explains(incident: Incident, node: str, check: str) -> bool:
+    """Whether a verdict of this check on the node is a symptom, or the same trouble."""
+    concerned = node in incident.evidence or f"{incident.subject}/".startswith(f"node/{node}/")
+    return concerned and (incident.cause == check or seam_kinds.absorbs(incident.cause, (check,)))
 
 
 def _reaches(incident: Incident, node: str) -> bool:
@@ -158,10 +166,8 @@ def _of_quarantined(node: NodeState, worst: VerdictChange | None, policy: Policy
     if node.cause == OPERATOR:
         return _step(node, worst, WaitsFor.OPERATOR, "An operator took it out. Release it when the work on it is done.")
     if needs_operator(node, policy):
-        tried = (
-            f"{node.repair_step} automatic repair steps did not help" if node.repair_step else "No repair step is left"
-        )
-        return _step(node, worst, WaitsFor.OPERATOR, f"{tried}; the node waits for an operator.")
+        text = "No automatic repair step is left; the node waits for an operator."
+        return _step(node, worst, WaitsFor.OPERATOR, text)
     following = policy.of(node.pool).repair_steps[node.repair_step].value.replace("_", " ")
     return _step(node, worst, WaitsFor.HOLDFAST, f"Holdfast runs the next repair step by itself: {following}.")
 
@@ -191,10 +197,14 @@ def _worst(node: NodeState, verdicts: Sequence[VerdictChange]) -> VerdictChange 
     return min(bad, key=lambda one: (one.check != node.cause, _WORST[one.after], -one.at, one.check), default=None)
 
 
-def _first_act(runbook: runbooks.Runbook | None, node: str, subjects: Sequence[str]) -> str:
+def _first_act(runbook: runbooks.Runbook | None, node: str, subjects: Sequence[str], owner: str) -> str:
+    """The first step of the owner, or the first of all. "fleet:" is left out, because the reader operates the fleet;
+    the name of another team stays."""
     if runbook is None or not runbook.act:
         return ""
-    return runbooks.fill(runbook, values(node, subjects, runbook.name)).act[0].replace("`", "")
+    acts = [one.replace("`", "") for one in runbooks.fill(runbook, values(node, subjects, runbook.name)).act]
+    own = next((one for one in acts if one.startswith(f"{owner}: ")), acts[0])
+    return own.removeprefix(f"{owner}: ").removeprefix("fleet: ")
 
 
 def _commands(runbook: runbooks.Runbook | None, node: str, subjects: Sequence[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
-from holdfast.fleet.inbox.items import Item
+from holdfast.fleet.inbox.item import Item
 from holdfast.model.inbox import ItemAction, ItemNote, ItemRecord
 
 LONGEST_MUTE_HOURS = 24 * 30
@@ -45,6 +45,8 @@ class ItemView(Item):
     muted_until: float | None = None
     resolved_by: str = ""
     resolved_at: float | None = None
+    comment: str = ""
+    """The last one of its history."""
 
 
 def check(command: ItemCommand) -> None:
@@ -62,9 +64,10 @@ def check(command: ItemCommand) -> None:
 
 def apply(record: ItemRecord | None, command: ItemCommand, who: str, now: float) -> tuple[ItemRecord, ItemNote]:
     """The record afterwards and the line of history. Doing a thing twice changes only its time."""
-    known = replace(record or ItemRecord(key=command.item, at=now), at=now)
-    action = command.action
     text = command.comment.strip()
+    known = replace(record or ItemRecord(key=command.item, at=now), at=now)
+    known = replace(known, comment=text or known.comment)
+    action = command.action
     if action is ItemAction.ACKNOWLEDGE:
         known = replace(known, acknowledged_by=who, acknowledged_at=now)
     elif action is ItemAction.ASSIGN:
@@ -111,4 +114,5 @@ def _view(item: Item, record: ItemRecord | None, now: float) -> ItemView:
         muted_until=held.muted_until,
         resolved_by=held.resolved_by,
         resolved_at=held.resolved_at,
+        comment=held.comment,
     )

@@ -31,7 +31,7 @@ T = TypeVar("T")
 def account(
     finding: Finding, panel: Panel, topology: Topology, context: BusinessContext, before: Account | None = None
 ) -> Account:
-    """`before`: the last account of the same incident; its timeline is continued."""
+    """Builds the account. `before`: the last account of the same incident, whose timeline continues."""
     since = min(finding.since, before.since) if before is not None else finding.since
     lasted = max(0.0, panel.now - since)
     found = losses(finding, panel, topology, context, before.losses if before is not None else ())
@@ -61,14 +61,14 @@ def account(
 
 
 def continued(before: Account, now: float, context: BusinessContext) -> Account:
-    """The account of an incident that this evaluation did not find and that is not over: its bill goes on as it was."""
+    """The account of an open incident that this evaluation did not find. Its bill continues at the same rate."""
     lasted = max(before.lasted_seconds, now - before.since)
     priced = bill(before.losses, context.prices, lasted / 3600, context.horizon_hours)
     return replace(before, lasted_seconds=lasted, bill=priced)
 
 
 def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> tuple[Moment, ...]:
-    """Who moved when, across the domains. The first moment of a subject's signal stays."""
+    """Which signals moved when, across the domains. The first moment of each signal of a subject stays."""
     known = {_key(moment.text): moment for moment in before}
     concerned = (
         finding.victims | {finding.cause} | {place.strip() for line in finding.path for place in line.split(">")}
@@ -86,8 +86,8 @@ def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> t
 
 
 def _in_turns(items: Sequence[T], group: Callable[[T], str], most: int) -> list[T]:
-    """At most so many, in the order they have. The groups take turns: a thousand GPUs that grow hot do not hide the
-    job that slows a minute later."""
+    """At most `most` entries, in order. Groups take turns, so that a thousand hot GPUs do not hide the job that slows
+    down a minute later."""
     turns = Counter[str]()
     ranked: list[tuple[int, int]] = []
     for place, item in enumerate(items):
@@ -118,7 +118,8 @@ def charts(finding: Finding, panel: Panel, since: float) -> tuple[Chart, ...]:
 
 
 def _with_the_past(made: tuple[Chart, ...], before: Account | None, since: float) -> tuple[Chart, ...]:
-    """A chart that no longer reaches back to how things were before keeps the one that did: it proves recovery."""
+    """Keeps the earlier chart if the new one no longer shows the time before the incident, which recovery is compared
+    with."""
     known = {(one.subject, one.signal): one for one in (before.charts if before is not None else ())}
     return tuple(
         known[one.subject, one.signal] if one.start >= since - one.step and (one.subject, one.signal) in known else one

@@ -1,53 +1,70 @@
 """Attributes the losses of jobs to open incidents and prices them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 
 import numpy as np
-import numpy.typing as npt
 
 from holdfast.economics.costs.finding import bill
-from holdfast.economics.costs.ledger import HOUR, LossClaim, LossLedger, LossSeries, LostHours
+from holdfast.economics.costs.ledger import HOUR, Float, LossClaim, LossLedger, LossSeries, LostHours
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.past import sentence
+from holdfast.fleet.incidents.stops import JobStops
 from holdfast.model.account import Account, Loss
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel, Values
 
-Mask = npt.NDArray[np.bool_]
-PAUSE_SECONDS = 300.0  # a job that reports no step for longer stands still; a checkpoint is over by then
+RECENT_SECONDS = 120.0
 STANDS = 0.01  # of its usual throughput
 
 
-def losses_of(subject: str, loss: Loss, since: float, panel: Panel) -> LossSeries | None:
-    """What one job or path lost, column by column; None where nothing of it is measured."""
-    ratio, stall = panel.row("job_throughput_ratio", subject), panel.row("pool_stall_ratio", subject)
-    count = len(panel.times)
-    down: Mask
-    if ratio is not None and np.isfinite(ratio).any():
-        down = np.nan_to_num(ratio, nan=1.0) <= STANDS
-        slow = np.where(down, 0.0, np.clip(1.0 - np.nan_to_num(ratio, nan=1.0), 0.0, 1.0))
-    elif stall is not None:
-        usual = loss.usual if loss.usual is not None else _before(stall, since, panel)
-        slow = np.clip(np.nan_to_num(stall, nan=usual or 0.0) - (usual or 0.0), 0.0, 1.0)
-        down = np.zeros(count, np.bool_)
-    else:
-        row = panel.row("job_step_seconds", subject)
-        usual = loss.usual if loss.usual is not None else _before(row, since, panel) if row is not None else None
-        if row is None or not usual:
-            return None
-        down = _stopped(row, panel, subject)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slow = np.where(np.isfinite(row), np.clip(1.0 - usual / row, 0.0, 1.0), 0.0)
-        slow = np.where(down, 0.0, slow)
+def losses_of(subject: str, loss: Loss, since: float, panel: Panel, stops: JobStops | None = None) -> LossSeries | None:
+    """Losses of one job or path, per column and per stop; None if it is not measured."""
+    measured = _columns(subject, loss, since, panel)
+    if measured is None and (stops is None or not (stops.spans or stops.redone)):
+        return None
+    nothing = np.zeros(len(panel.times))
+    slow, down = measured if measured is not None else (nothing, nothing)
+    spans = stops.spans if stops is not None else ()
+    works = 1.0 - _stood(panel, spans)  # a stop is counted by itself, to the second
     return LossSeries(
-        times=panel.times.tolist(), step=panel.step, slow=np.asarray(slow, float).tolist(),
-        down=np.asarray(down, float).tolist(), redone=_redone(subject, panel),
+        times=panel.times.tolist(), step=panel.step, slow=(slow * works).tolist(), down=(down * works).tolist(),
+        redone=_redone(subject, panel, stops), stops=spans, settled=stops.settled if stops is not None else None,
     )  # fmt: skip
 
 
+def _columns(subject: str, loss: Loss, since: float, panel: Panel) -> tuple[Values, Values] | None:
+    """The shares of each column in which it was slow and in which it stood still, from throughput, stall or step
+    time."""
+    ratio, stall = panel.row("job_throughput_ratio", subject), panel.row("pool_stall_ratio", subject)
+    nothing = np.zeros(len(panel.times), np.float32)
+    if ratio is not None and np.isfinite(ratio).any():
+        made = np.nan_to_num(ratio, nan=1.0)
+        down = made <= STANDS
+        return np.where(down, 0.0, np.clip(1.0 - made, 0.0, 1.0)), down.astype(np.float32)
+    if stall is not None:
+        usual = loss.usual if loss.usual is not None else _before(stall, since, panel)
+        return np.clip(np.nan_to_num(stall, nan=usual or 0.0) - (usual or 0.0), 0.0, 1.0), nothing
+    row = panel.row("job_step_seconds", subject)
+    usual = loss.usual if loss.usual is not None else _before(row, since, panel) if row is not None else None
+    if row is None or not usual:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.isfinite(row), np.clip(1.0 - usual / row, 0.0, 1.0), 0.0), nothing
+
+
+def _stood(panel: Panel, spans: Sequence[tuple[float, float]]) -> Values:
+    """The share of each column that is part of a stop."""
+    share = np.zeros(len(panel.times))
+    for begin, end in spans:
+        inside = np.minimum(panel.times, end) - np.maximum(panel.times - panel.step, begin)
+        share += np.clip(inside, 0.0, None) / (panel.step or 1.0)
+    return np.clip(share, 0.0, 1.0).astype(np.float32)
+
+
 def usual_of(subject: str, since: float, panel: Panel) -> float | None:
-    """What is usual for its step or its stall, in the window before the incident began."""
+    """The baseline of its step time or stall, from the window before the incident began."""
     for name in ("pool_stall_ratio", "job_step_seconds"):
         row = panel.row(name, subject)
         if row is not None and (found := _before(row, since, panel)) is not None:
@@ -61,28 +78,36 @@ def attributed(
     panel: Panel,
     context: BusinessContext,
     worked: Mapping[str, float] | None = None,
+    stops: Mapping[str, JobStops] | None = None,
 ) -> dict[str, Account]:
-    """The accounts with what each incident is to be billed for. Two on one job share its hours. `worked`: hours since
-    an operator acknowledged it, where one did."""
+    """The accounts with the cost of each incident. Two incidents on one job share its hours. `worked`: hours since an
+    operator acknowledged the incident. `stops`: stops of jobs, from their reported steps."""
+    stood = stops or {}
     claims = {
         root: LossClaim(one.since, frozenset(loss.subject for loss in one.losses)) for root, one in accounts.items()
     }
     losses_by_job: dict[str, LossSeries] = {}
     for one in accounts.values():
         for loss in one.losses:
-            series = losses_of(loss.subject, loss, one.since, panel) if loss.subject not in losses_by_job else None
+            if loss.subject in losses_by_job:
+                continue
+            series = losses_of(loss.subject, loss, one.since, panel, stood.get(loss.subject))
             if series is not None:
                 losses_by_job[loss.subject] = series
-    ledger.attribute(losses_by_job, claims)
-    late = _late(ledger, accounts)
+    floats = {
+        job: Float(milestone.name, 24 * milestone.float_days)
+        for job in context.jobs
+        if (milestone := context.milestone_of(job)) is not None
+    }
+    ledger.attribute(losses_by_job, claims, floats)
     found = {}
     for root, one in accounts.items():
         hours = max(one.lasted_seconds / HOUR, 1e-9)
         losses = tuple(
-            _shared(loss, ledger.of(root, loss.subject), hours, claims, late)
+            _shared(loss, root, ledger, hours, claims, floats)
             if loss.subject in losses_by_job or ledger.of(root, loss.subject).hours
             else loss
-            for loss in one.losses
+            for loss in (_now(loss, losses_by_job.get(loss.subject), stood.get(loss.subject)) for loss in one.losses)
         )
         labour = (worked or {}).get(root)
         priced = bill(losses, context.prices, one.lasted_seconds / HOUR, context.horizon_hours, labour)
@@ -93,35 +118,54 @@ def attributed(
 
 
 def restored(ledger: LossLedger, root: str, account: Account) -> None:
-    """What is stored of an open incident goes on from where it was."""
+    """Continues the ledger of an open incident from its stored account."""
     hours = account.lasted_seconds / HOUR
     for loss in account.losses:
-        lost = LostHours((loss.share_so_far or 0.0) * hours, loss.down_hours, loss.rework_hours)
-        ledger.restore(root, loss.subject, lost, account.since + account.lasted_seconds)
+        slow = (loss.share_so_far or 0.0) * hours
+        lost = LostHours(slow, loss.down_hours, loss.rework_hours, loss.slip_hours or 0.0)
+        until = account.since + account.lasted_seconds if loss.counted_until is None else loss.counted_until
+        ledger.restore(root, loss.subject, lost, until)
+
+
+def _now(loss: Loss, series: LossSeries | None, stops: JobStops | None) -> Loss:
+    """The current loss: everything while the job stands still, else as its steps show."""
+    if stops is None:
+        return loss
+    usual = loss.usual if loss.usual is not None else stops.usual
+    if stops.goes_on:
+        return replace(loss, share_now=1.0, stopped_since=stops.since, last_step=stops.step, usual=usual)
+    share = loss.share_now
+    if series is not None and (share is None or loss.stopped_since is not None):
+        recent = [
+            slow + down
+            for at, slow, down in zip(series.times, series.slow, series.down, strict=True)
+            if at > series.times[-1] - RECENT_SECONDS
+        ]
+        share = median(recent) if recent else None
+    return replace(loss, share_now=share, stopped_since=None, last_step=-1, usual=usual)
 
 
 def _shared(
-    loss: Loss, lost: LostHours, hours: float, claims: Mapping[str, LossClaim], late: Mapping[str, float]
+    loss: Loss,
+    root: str,
+    ledger: LossLedger,
+    hours: float,
+    claims: Mapping[str, LossClaim],
+    floats: Mapping[str, Float],
 ) -> Loss:
     several = sum(loss.subject in claim.jobs for claim in claims.values())
+    lost = ledger.of(root, loss.subject)
+    late = loss.subject in floats
     return replace(
         loss,
         share_so_far=min(1.0, lost.slow / hours),
         share_now=None if loss.share_now is None else loss.share_now / max(1, several),
         down_hours=lost.down,
         rework_hours=lost.redone,
-        milestone_hours=late.get(loss.milestone, 0.0) if loss.milestone else 0.0,
+        slip_hours=lost.slip if late else None,
+        slack_hours=ledger.slack(loss.subject, floats) if late else 0.0,
+        counted_until=ledger.until(loss.subject),
     )
-
-
-def _late(ledger: LossLedger, accounts: Mapping[str, Account]) -> dict[str, float]:
-    """By milestone: hours by which all open incidents together delay it."""
-    jobs: dict[str, set[str]] = {}
-    for one in accounts.values():
-        for loss in one.losses:
-            if loss.milestone:
-                jobs.setdefault(loss.milestone, set()).add(loss.subject)
-    return {milestone: ledger.delay(mine) for milestone, mine in jobs.items()}
 
 
 def _before(row: Values, since: float, panel: Panel) -> float | None:
@@ -129,25 +173,10 @@ def _before(row: Values, since: float, panel: Panel) -> float | None:
     return float(np.median(seen)) if len(seen) else None
 
 
-def _stopped(row: Values, panel: Panel, subject: str) -> Mask:
-    """Columns without a step for longer than a pause explains, while the job is there."""
-    down = np.zeros(len(row), np.bool_)
-    running = {f"job/{job.id}" for job in panel.jobs}
-    if running and subject not in running:
-        return down
-    begun: int | None = None
-    for column, silent in enumerate(np.append(np.isnan(row), False)):
-        if silent and begun is None:
-            begun = column
-        elif not silent and begun is not None:
-            if begun > 0 and (column - begun) * panel.step > PAUSE_SECONDS:
-                down[begun:column] = True
-            begun = None
-    return down
-
-
-def _redone(subject: str, panel: Panel) -> list[tuple[float, float]]:
-    """Work that a restart repeats: as the job says, or half of its checkpoint interval."""
+def _redone(subject: str, panel: Panel, stops: JobStops | None) -> list[tuple[float, float]]:
+    """Work that a restart repeats: from its steps, from the job's own report, or half of its checkpoint interval."""
+    if stops is not None and stops.step >= 0:
+        return list(stops.redone)
     found = []
     row = panel.row("job_checkpoint_interval_seconds", subject)
     seen = row[np.isfinite(row)] if row is not None else np.empty(0)

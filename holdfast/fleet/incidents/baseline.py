@@ -14,12 +14,13 @@ ENOUGH = 1 / 3  # of the window, since the last incident: then its own beginning
 class Baseline:
     def __init__(self) -> None:
         self.panel: Panel | None = None
-        """How things were before what is open now began; None while the window's own beginning will do."""
+        """The baseline from before the open incidents began; None while the beginning of the window is calm enough."""
         self._begins = 0.0  # of the window, while the panel above stands
         self._past: list[tuple[float, float]] = []  # when something was open that is over
 
     def window(self, panel: Panel) -> Panel:
-        """Without a beginning in which something was open: a fault that comes again would be nothing new."""
+        """The panel without an initial part in which an incident was open. A recurring fault would otherwise look
+        normal."""
         begins = self._calm_beginning(panel) if self.panel is None else self._begins
         return panel.last(panel.now - begins)
 
@@ -27,9 +28,9 @@ class Baseline:
         self._past.append((since - BEFORE_SECONDS, now))
 
     def keep(self, panel: Panel, open_since: Sequence[float], learned: Panel | None = None) -> None:
-        """While something is open, what was before stands still: or what lasts for hours would become what is usual,
-        and seem to have ended. It stands until the window has a calm beginning of its own again. `learned`: what is
-        stored as usual, for a window that began within a fault, as that of a restarted controller does."""
+        """Freezes the baseline while an incident is open. Otherwise a fault of hours would become normal and seem to
+        have ended. It stays frozen until the window has a calm beginning again. `learned`: the stored baseline, for
+        a window that began during a fault, as after a restart of the controller."""
         self._past = [(since, until) for since, until in self._past if until > panel.times[0]]
         if open_since and self.panel is None:
             self._begins = self._calm_beginning(panel)
@@ -46,8 +47,8 @@ class Baseline:
         begins = float(panel.times[0])
         for since, until in sorted(self._past):
             usual = baseline_columns(panel.last(panel.now - begins).times) * panel.step
-            if since < begins + usual and until > begins:
-                begins = min(until, panel.now)
+            if since < begins + usual:
+                begins = max(begins, min(until, panel.now))
         return begins
 
     def _undisturbed(self, panel: Panel) -> Panel:

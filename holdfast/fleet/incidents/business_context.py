@@ -64,7 +64,7 @@ class BusinessContext:
 
 
 def parse(text: str, origin: str) -> BusinessContext:
-    """All mistakes at once, each with its line."""
+    """Parses the file. All mistakes are reported at once, each with its line."""
     document = Document(text, origin)
     mistakes: list[str] = []
     raw = document.raw
@@ -108,7 +108,7 @@ def _on_call(document: Document) -> dict[str, str]:
         raise document.refuse("", "on_call", f"expected a table, found {table!r}")
     for team, who in table.items():
         if not isinstance(who, str) or not who.strip():
-            raise document.refuse("on_call", team, f"expected who to call and how, found {who!r}")
+            raise document.refuse("on_call", team, f"expected whom to call and how, found {who!r}")
     return table
 
 
@@ -120,7 +120,7 @@ def _horizon(document: Document) -> float:
 
 
 def _loose_ends(document: Document, context: BusinessContext) -> list[str]:
-    """What is well written but points nowhere, or twice at the same."""
+    """References to something that does not exist, or that is named twice."""
     found = []
     for number, table in enumerate(_tables(document, "job")):
         wanted = table.get("milestone", "")
@@ -152,6 +152,6 @@ def _share(of: object, name: str) -> None:
 
 
 def _called(of: Any) -> str:
-    """Which of several it is, in a refusal."""
+    """The name of the entry, for an error message."""
     named = next((getattr(of, one.name) for one in fields(of) if one.name == "name"), "")
     return f"{named}: " if named else ""

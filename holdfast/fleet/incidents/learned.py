@@ -44,11 +44,11 @@ class LearnedBaseline:
 
     @property
     def known(self) -> int:
-        """Instruments of which something is known."""
+        """Number of instruments with a learned baseline."""
         return sum(len(one.places) for one in self._signals.values())
 
     def learn(self, panel: Panel) -> bool:
-        """One lesson, at most every ten minutes. Only for calm times: the caller knows that nothing is open."""
+        """Learns from the panel, at most every ten minutes. The caller ensures that no incident is open."""
         if self._learned_at is not None and panel.now - self._learned_at < LEARN_SECONDS:
             return False
         if panel.now - float(panel.times[0]) < LEARN_SECONDS:
@@ -76,7 +76,7 @@ class LearnedBaseline:
             stored[rows[seen], slot] = np.where(np.isnan(before), lesson, before + RATE * (lesson - before))
 
     def panel(self, like: Panel) -> Panel | None:
-        """What is usual at this time of day, as a calm past for the rows of a window; None where nothing is known."""
+        """The learned values for this time of day, as a baseline for the rows of a window; None if nothing is known."""
         slot = _slot(like.now)
         tables = {}
         for name, table in like.tables.items():
@@ -92,7 +92,7 @@ class LearnedBaseline:
         return Panel(like.now + 10.0 * np.arange(len(SAMPLES), dtype=np.float64), tables) if tables else None
 
     def documents(self) -> dict[str, str]:
-        """By signal, as JSON text to store."""
+        """The learned baseline as JSON texts to store, by signal."""
         return {
             name: json.dumps(
                 {"subjects": list(one.places), "center": _packed(one.center), "spread": _packed(one.spread)}
@@ -101,7 +101,7 @@ class LearnedBaseline:
         }
 
     def load(self, documents: Mapping[str, str]) -> None:
-        """What was stored; a document that cannot be read is as if it were not there."""
+        """Loads stored documents. A document that cannot be read counts as missing."""
         for name, text in documents.items():
             try:
                 body = json.loads(text)
@@ -116,7 +116,7 @@ def _slot(at: float) -> int:
 
 
 def _at(values: Values, slot: int) -> Values:
-    """Of this time of day; where nothing was learned then, of the nearest before."""
+    """The values of this time of day, or of the nearest earlier one with data."""
     found = values[:, slot].copy()
     for back in range(1, SLOTS):
         found = np.where(np.isnan(found), values[:, (slot - back) % SLOTS], found)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.fleet.incidents.attribution import usual_of
+from holdfast.fleet.incidents.attribution import RECENT_SECONDS, usual_of
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.model.account import Loss
 from holdfast.model.finding import Finding
@@ -14,7 +14,6 @@ from holdfast.model.inbox import ItemRecord
 from holdfast.model.panel import Panel, Values
 from holdfast.model.topology import Topology
 
-RECENT_SECONDS = 120.0
 BASELINE_SECONDS = 1_800.0
 HOUR = 3600.0
 SLOWER_IS_LONGER = ("job_step_seconds", "request_latency_seconds", "pool_transfer_seconds")
@@ -23,8 +22,8 @@ SLOWER_IS_LONGER = ("job_step_seconds", "request_latency_seconds", "pool_transfe
 def losses(
     finding: Finding, panel: Panel, topology: Topology, context: BusinessContext, before: Sequence[Loss] = ()
 ) -> tuple[Loss, ...]:
-    """Of every job and path of pools that the finding reaches or has reached. What is not measured any more is taken
-    to be as it was: silence repairs nothing."""
+    """Losses of every job and path that the finding affects or affected. A signal that fell silent keeps its last
+    value: silence is not recovery."""
     known = {one.subject: one for one in before}
     found = [_loss(subject, finding, panel, topology, context) for subject in dict.fromkeys([*_hurt(finding), *known])]
     return tuple(
@@ -34,7 +33,7 @@ def losses(
 
 
 def _with_the_past(now: Loss, before: Loss | None) -> Loss:
-    """What is usual stays what it was when the incident began: the window forgets it."""
+    """Keeps the baseline from the start of the incident, because the window forgets it."""
     return now if before is None or before.usual is None else replace(now, usual=before.usual)
 
 
@@ -58,11 +57,22 @@ def _loss(subject: str, finding: Finding, panel: Panel, topology: Topology, cont
         day_value=milestone.value_per_day if milestone else None,
         float_days=milestone.float_days if milestone else 0.0,
         critical_chance=milestone.critical_chance if milestone else 1.0,
+        scheduled_as=_scheduled_as(subject, panel, topology),
     )
 
 
+def _scheduled_as(subject: str, panel: Panel, topology: Topology) -> str:
+    """The scheduler's job on the same nodes. A training job reports under the name of its run, the scheduler under an
+    id."""
+    if not subject.startswith("job/") or any(subject == f"job/{job.id}" for job in panel.jobs):
+        return ""
+    nodes = {one.removeprefix("node/") for one in topology.up(subject, ("runs_on",)) if one.count("/") == 1}
+    held = (job for job in panel.jobs if not job.step and nodes & {*job.nodes})
+    return next((job.shown_as or job.id for job in held), "")
+
+
 def _shares(subject: str, since: float, panel: Panel) -> tuple[float | None, float | None]:
-    """Of its throughput: lost on average since it began, and lost now; None where it is not measured."""
+    """Lost share of the throughput: average since the incident began, and now; None if not measured."""
     lost = _lost_over_time(subject, since, panel)
     if lost is None:
         return None, None
@@ -94,7 +104,7 @@ def _middle(values: Values, of: Callable[[Values], np.floating[Any]]) -> float |
 
 
 def _gpus(subject: str, panel: Panel, topology: Topology) -> float | None:
-    """As many as its nodes show; what the scheduler says of the job otherwise."""
+    """Number of GPUs: from its nodes if known, else from the scheduler."""
     parts = subject.removeprefix("path/").split("-") if subject.startswith("path/") else ()
     places = [f"pool/{one}" for one in parts] or [subject]
     nodes = {one for place in places for one in topology.up(place, ("runs_on",)) if one.startswith("node/")}

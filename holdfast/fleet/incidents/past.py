@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.catalog import seam_kinds
+from holdfast.config.quantities import lasting
 from holdfast.model.account import Account, Bill, Loss
 from holdfast.model.finding import Finding
 
@@ -45,32 +46,37 @@ def sentence(
             parts[-1] += f" and {'delays' if len(measured) == 1 else 'delay'} {late.milestone}"
             parts[-1] += f" by {24 * late.share_now:.2g} h per day{money}"
     elif found:
-        parts.append(f"it reaches {_together([one.subject for one in found])}, whose loss is not measured")
+        none = all(one.gpu_hours_per_hour == 0.0 for one in found)  # measured: not the same as not known
+        lose = "loses" if len(found) == 1 else "lose"
+        which = f"which {lose} no work by it" if none else "whose loss is not measured"
+        parts.append(f"it reaches {_together([one.subject for one in found])}, {which}")
     else:
         parts.append("no job has slowed yet")
     parts += [f"{team} on call: {who}" for team, who in on_call.items()]
     return "; ".join(parts)
 
 
+def _labour(bill: Bill) -> str:
+    """What it cost although no work was lost."""
+    return f"; {bill.labour:,.0f} {bill.currency} of labour" if bill.labour else ""
+
+
 def past(subject: str, account: Account) -> str:
     """'cdu/c2: coolant flow is low; in 12 min it cost job llama 41 GPU-hours, 96 USD in all; facilities on call: x'"""
     title = seam_kinds.kind(account.kind).title
-    lasted = _lasting(account.lasted_seconds)
-    slowed = [one.subject for one in account.losses if one.share_so_far]
+    lasted = lasting(account.lasted_seconds)
+    hours = account.lasted_seconds / 3600
+    slowed = [one.subject for one in account.losses if one.lost_hours(hours)]
     if slowed and account.bill.gpu_hours:
         price = f", {account.bill.total_so_far:,.0f} {account.bill.currency} in all" if account.bill.layers else ""
         cost = f"in {lasted} it cost {_together(slowed)} {account.bill.gpu_hours:.3g} GPU-hours{price}"
     elif account.losses:
         reached = _together([one.subject for one in account.losses])
-        cost = f"it lasted {lasted} and reached {reached}, whose loss was not measured"
+        none = all(one.gpus is not None and one.share_so_far == 0.0 for one in account.losses)
+        which = "which lost no work by it" if none else "whose loss was not measured"
+        cost = f"it lasted {lasted} and reached {reached}, {which}{_labour(account.bill)}"
     else:
-        cost = f"it lasted {lasted} and no job had slowed"
+        cost = f"it lasted {lasted} and no job had slowed{_labour(account.bill)}"
     return "; ".join(
         [f"{subject}: {title}", cost, *(f"{team} on call: {who}" for team, who in account.on_call.items())]
     )
-
-
-def _lasting(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.3g} h"

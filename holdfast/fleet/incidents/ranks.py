@@ -1,10 +1,11 @@
 """Step times of training ranks as signals for the seams, with the location of each rank."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from math import inf
 
+from holdfast.fleet.incidents.stops import StopWatch
 from holdfast.model import subject
 from holdfast.model.topology import Edge
 from holdfast.model.wire.progress import RankWindow
@@ -19,7 +20,8 @@ Signal = tuple[str, str, float]  # subject, name, value
 class SeamRanks:
     """Where ranks run, as their agents last reported. `version` changes with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, stops: StopWatch | None = None) -> None:
+        self._stops = stops or StopWatch()
         self._places: dict[str, tuple[str, str]] = {}  # rank -> its job and the GPU or node it runs on
         self._owners: dict[str, tuple[str, float]] = {}  # job -> who reported it first, and when last
         self._counts: Counter[str] = Counter()  # ranks by user
@@ -35,6 +37,7 @@ class SeamRanks:
             if not self._is_owner(job, window):
                 continue
             if window.ended:
+                self._stops.take_window(job, node, window, now)
                 self._forget(rank, window.owner)
                 continue
             place = subject.node(node) if window.gpu is None else subject.gpu(node, window.gpu)
@@ -46,6 +49,7 @@ class SeamRanks:
                 self._on_node[node] += 1
                 self._places[rank] = (job, place)
                 self.version += 1
+            self._stops.take_window(job, node, window, now)
             yield from _signals(job, rank, window)
 
     def _is_owner(self, job: str, window: RankWindow) -> bool:
@@ -71,6 +75,14 @@ class SeamRanks:
         moves = rank in self._places
         free = moves or (len(self._places) < MOST_RANKS and self._counts[owner] < MOST_RANKS_OF_USER)
         return free and self._on_node[node] < MOST_RANKS_OF_NODE
+
+    def nodes_of(self, jobs: Collection[str]) -> dict[str, set[str]]:
+        """The nodes on which ranks of these jobs live."""
+        found: dict[str, set[str]] = {}
+        for job, place in self._places.values() if jobs else ():
+            if job in jobs:
+                found.setdefault(job, set()).add(_node_of(place))
+        return found
 
     def edges(self) -> list[Edge]:
         found = [Edge("runs_on", place, rank) for rank, (_, place) in self._places.items()]

@@ -5,7 +5,6 @@ so that values of every minute and of every ten seconds share one axis; after th
 """
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.catalog import seam_signals
+from holdfast.fleet.incidents.events import MOST_EVENTS, MOST_OF_NODE, SeamEvents
 from holdfast.model import subject
 from holdfast.model.job import Job
 from holdfast.model.panel import Panel, SignalTable, Values
@@ -33,7 +33,6 @@ DIGEST_SECONDS = 60.0
 HELD_CADENCES = 2.5  # a value is taken to hold so many of its source's intervals
 MOST_SUBJECTS = 200_000  # of one signal: 12,500 nodes of eight GPUs, and room
 MOST_ROWS = 750_000  # of all signals together: five signals of so many GPUs, and as much again for all else
-MOST_EVENTS = 20_000
 MOST_AHEAD_SECONDS = 5.0
 
 
@@ -64,7 +63,7 @@ class SeamWindow:
         self._clock = clock
         self._width = max(2, math.ceil(minutes * 60 / step_seconds))
         self._rows: dict[str, _Rows] = {}
-        self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
+        self._events = SeamEvents()
         self._slot: int | None = None  # the newest column
         self._first: int | None = None  # the oldest in which anything was seen
         self.refused = 0  # values for which there was no room
@@ -97,7 +96,7 @@ class SeamWindow:
         for signal in reading.signals:
             if isinstance(signal.value, int | float):
                 self.put(at, signal.subject, signal.name, float(signal.value), cadence)
-        self.add_events(reading.events)
+        self.add_events(reading.events, reading.source)
 
     def take_report(self, report: Report, at: float) -> None:
         """A node's digest and events, at the time on our clock."""
@@ -105,10 +104,11 @@ class SeamWindow:
             for (index, name), value in digest.unpack(report.digest).items():
                 if name in DIGEST_SIGNALS:
                     self.put(at, subject.gpu(report.node, index), name, value, DIGEST_SECONDS)
-        self.add_events(report.events)
+        self.add_events(report.events, subject.node(report.node))
 
-    def add_events(self, events: Iterable[Event]) -> None:
-        self._events.extend(events)
+    def add_events(self, events: Iterable[Event], source: str) -> None:
+        """`source` has a share of its own: what one node reports pushes out nothing of another."""
+        self._events.add(source, events, MOST_OF_NODE if source.startswith("node/") else MOST_EVENTS)
 
     def signals(self, about: str) -> list[str]:
         """What is measured of a subject."""
@@ -144,7 +144,8 @@ class SeamWindow:
         slots = np.arange(first, self._slot + 1)
         times = slots * self.step
         tables = {name: self._table(rows, slots) for name, rows in self._rows.items() if rows.places}
-        events = tuple(event for event in self._events if times[0] <= event.at <= now + MOST_AHEAD_SECONDS)
+        self._events.forget(float((self._slot - self._width + 1) * self.step))
+        events = self._events.between(float(times[0]), now + MOST_AHEAD_SECONDS)
         return Panel(times.astype(np.float64), tables, events, jobs)
 
     def _table(self, rows: _Rows, slots: npt.NDArray[np.int64]) -> SignalTable:

@@ -79,8 +79,8 @@ class Accounts:
         )
 
     def _charge_steps(self, window: RankWindow) -> None:
-        share = min(1.0, (window.at - self.at) / window.seconds) if window.seconds else 0.0
-        seconds = window.at - self.at
+        seconds = window.at - self.at  # above 0, so the window has seconds too
+        share = min(1.0, seconds / window.seconds)
         again = min(window.steps, max(0, self.made_before - (window.step - window.steps)))
         rework = seconds * again / window.steps
         checkpoint = min(seconds - rework, window.checkpoint_seconds * share * (1 - again / window.steps))

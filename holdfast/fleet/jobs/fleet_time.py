@@ -17,6 +17,15 @@ def in_fleet_time(view: View, factor: float) -> View:
         step_seconds=_times(view.step_seconds, factor),
         tokens_per_second=_times(view.tokens_per_second, 1 / factor),
         exposure_gpu_hours=_times(view.exposure_gpu_hours, factor),
+        restarts=tuple(
+            replace(
+                one,
+                down_seconds=one.down_seconds * factor,
+                rework_seconds=one.rework_seconds * factor,
+                gpu_hours=one.gpu_hours * factor,
+            )
+            for one in view.restarts
+        ),
     )
     return cast(View, _detail(shown, factor)) if isinstance(shown, TrainingDetail) else shown
 
@@ -30,15 +39,6 @@ def _detail(view: TrainingDetail, factor: float) -> TrainingDetail:
         cluster_days=view.cluster_days * factor,
         gpu_hours={name: hours * factor for name, hours in view.gpu_hours.items()},
         exposure=lost and replace(lost, seconds=lost.seconds * factor, gpu_hours=lost.gpu_hours * factor),
-        restarts=tuple(
-            replace(
-                one,
-                down_seconds=one.down_seconds * factor,
-                rework_seconds=one.rework_seconds * factor,
-                gpu_hours=one.gpu_hours * factor,
-            )
-            for one in view.restarts
-        ),
         ranks=tuple(
             replace(
                 one,

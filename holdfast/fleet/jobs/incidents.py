@@ -1,4 +1,4 @@
-"""Open incident that explains a slow job, so that one cause has one explanation everywhere."""
+"""The open incident that explains a slow job, so that one cause has one explanation everywhere."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -49,8 +49,8 @@ def with_incidents(view: View, open_: Iterable[Incident]) -> View:
     )
     if not root:
         return view
-    text = f"explained by the incident on {root}"
-    reason = view.reason if text in view.reason else f"{view.reason}; {text}"
+    named = f"incident on {root}" in view.reason
+    reason = view.reason if named else f"{view.reason}; the incident on {root} slows it"
     return replace(view, incident=root, reason=reason)
 
 

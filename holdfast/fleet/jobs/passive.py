@@ -86,7 +86,6 @@ class PassiveJobs:
             checkpoints=CheckpointsView(
                 unknown="its ranks do not use holdfast.training: its checkpoints are not known"
             ),
-            restarts=(),
             slow=tuple(
                 SlowView(
                     subject=row.subject,

@@ -16,9 +16,11 @@ from holdfast.fleet.jobs.views import (
 )
 from holdfast.model.health import Health
 from holdfast.model.verdict import Verdict, overall
+from holdfast.model.wire.progress import RankWindow
 
 HOUR = 3_600.0
 MOST_RANKS = 512
+LISTED_RESTARTS = 16
 MOST_ROWS = 32  # of a verdict; a job has thousands of ranks that are well
 
 
@@ -32,7 +34,9 @@ def counted_until(record: JobRecord, now: float) -> float:
 
 
 def summary(job: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingView:
-    return TrainingView(**_common(job, now, kept))
+    """In a list, with its last restarts only."""
+    common = _common(job, now, kept)
+    return TrainingView(**{**common, "restarts": common["restarts"][-LISTED_RESTARTS:]})
 
 
 def detail(job: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingDetail:
@@ -53,18 +57,6 @@ def detail(job: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingDetai
         gpu_hours={name: seconds * gpus / HOUR for name, seconds in ledger.parts().items()},
         exposure=exposure(record, until, kept),
         checkpoints=kept,
-        restarts=tuple(
-            RestartView(
-                at=one.at,
-                down_seconds=one.down_seconds,
-                from_step=one.from_step,
-                lost_steps=one.lost_steps,
-                rework_seconds=one.rework_seconds,
-                nodes=one.nodes,
-                gpu_hours=(one.down_seconds + one.rework_seconds) * gpus / HOUR,
-            )
-            for one in accounts.restarts
-        ),
         slow=tuple(_slow(job)),
         verdicts=tuple(_shortened(verdict) for verdict in job.verdicts),
         trouble=record.trouble,
@@ -126,7 +118,7 @@ def _common(job: JobVerdicts, now: float, kept: CheckpointsView) -> dict[str, An
     ranks = record.current
     fresh = record.fresh(now)
     made = [rank for rank in fresh if rank.window.steps]
-    step_seconds = max((rank.window.seconds / rank.window.steps for rank in made), default=None)
+    step_seconds = max((_step_seconds(rank.window) for rank in made), default=None)
     tokens = sum(rank.tokens_per_step for rank in made)
     until = counted_until(record, now)
     ledger = accounts.ledger_until(until)
@@ -144,14 +136,36 @@ def _common(job: JobVerdicts, now: float, kept: CheckpointsView) -> dict[str, An
         "ranks_reporting": len(ranks),
         "attempt": record.attempt + 1,
         "last_report_at": record.last_report_at,
-        "step": accounts.step,
+        "step": max(accounts.step, lost.saved_step if lost else -1),  # a safe step was made, reported or not
         "step_seconds": step_seconds,
         "tokens_per_second": tokens / step_seconds if step_seconds and tokens else None,
         "loss": first.loss if first else None,
         "gradient_norm": first.gradient_norm if first else None,
         "goodput": _share(ledger.productive, ledger.total),
         "exposure_gpu_hours": lost.gpu_hours if lost else None,
+        "restarts": _restarts(record),
     }
+
+
+def _step_seconds(window: RankWindow) -> float:
+    """Without checkpoints, as the usual step time: a window that holds one is not slow."""
+    return max(0.0, window.seconds - window.checkpoint_seconds) / window.steps
+
+
+def _restarts(record: JobRecord) -> tuple[RestartView, ...]:
+    gpus = max(record.world, 1)
+    return tuple(
+        RestartView(
+            at=one.at,
+            down_seconds=one.down_seconds,
+            from_step=one.from_step,
+            lost_steps=one.lost_steps,
+            rework_seconds=one.rework_seconds,
+            nodes=one.nodes,
+            gpu_hours=(one.down_seconds + one.rework_seconds) * gpus / HOUR,
+        )
+        for one in record.accounts.restarts
+    )
 
 
 def health_of(verdicts: Sequence[Verdict]) -> Health:

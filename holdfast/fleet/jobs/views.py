@@ -8,6 +8,20 @@ from holdfast.model.health import Health
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RestartView:
+    at: float
+    down_seconds: float
+    from_step: int
+    lost_steps: int
+    rework_seconds: float
+    gpu_hours: float
+    nodes: tuple[str, ...] = ()
+    """Of the attempt that died."""
+    notes: tuple[str, ...] = ()
+    """What happened to its nodes shortly before: the nearest to a diagnosis without its logs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingView:
     """One job in a list."""
 
@@ -27,11 +41,15 @@ class TrainingView:
     last_report_at: float
     step: int
     step_seconds: float | None
+    """Without checkpoints, like the usual step time."""
     tokens_per_second: float | None
+    """While it makes steps, without checkpoints."""
     loss: float | None
     gradient_norm: float | None
     goodput: float | None
     exposure_gpu_hours: float | None
+    restarts: tuple[RestartView, ...] = ()
+    """Oldest first; a job keeps the last ones."""
     incident: str = ""
     """What the open incident is about that explains why it is slow; '': none does."""
 
@@ -97,20 +115,6 @@ class CheckpointsView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestartView:
-    at: float
-    down_seconds: float
-    from_step: int
-    lost_steps: int
-    rework_seconds: float
-    gpu_hours: float
-    nodes: tuple[str, ...] = ()
-    """Of the attempt that died."""
-    notes: tuple[str, ...] = ()
-    """What happened to its nodes shortly before: the nearest to a diagnosis without its logs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SlowView:
     """A rank, link or GPU that is slower than its peers."""
 
@@ -156,7 +160,6 @@ class TrainingDetail(TrainingView):
     """The ledger: every GPU-hour has one name, and they add up to the elapsed time of all GPUs."""
     exposure: ExposureView | None
     checkpoints: CheckpointsView
-    restarts: tuple[RestartView, ...]
     slow: tuple[SlowView, ...]
     verdicts: tuple[Mapping[str, Any], ...]
     trouble: str

@@ -205,6 +205,7 @@ def alert(incident: Incident, severity: str, ends: float, runbooks: str) -> dict
 
 def message(happened: str, incident: Incident, runbooks: str) -> dict[str, Any]:
     account = incident.account or Account(kind=incident.cause, confidence=0.0, since=incident.opened, lasted_seconds=0)
+    bill = account.bill
     state = IncidentState.CLOSED.value if happened == "closed" else IncidentState.OPEN.value
     return {
         "happened": happened,
@@ -215,10 +216,10 @@ def message(happened: str, incident: Incident, runbooks: str) -> dict[str, Any]:
         "confidence": round(account.confidence, 3),
         "since": account.since,
         "sentence": account.sentence or incident.reason,
-        "gpu_hours_per_hour": account.bill.gpu_hours_per_hour,
-        "gpu_hours_so_far": account.bill.gpu_hours,
-        "cost_so_far": account.bill.total_so_far,
-        "cost_if_it_goes_on": account.bill.total_if_it_goes_on,
+        "gpu_hours_per_hour": bill.gpu_hours_per_hour if bill.measured else None,
+        "gpu_hours_so_far": bill.gpu_hours if bill.measured else None,
+        "cost_so_far": bill.total_so_far if bill.measured else None,
+        "cost_if_it_goes_on": bill.total_if_it_goes_on if bill.measured else None,
         "currency": account.bill.currency,
         "owners": list(account.owners),
         "on_call": dict(account.on_call),

@@ -10,7 +10,7 @@ from string import Template
 from urllib.parse import quote
 
 from holdfast.fleet.actions.secret import Secret
-from holdfast.fleet.inbox.items import Severity
+from holdfast.fleet.inbox.item import Severity
 from holdfast.fleet.notifications.message import Notification, NotifiedEvent
 from holdfast.runtime.http import check_url
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import quote
 
-from holdfast.fleet.inbox.items import Item, Severity
+from holdfast.fleet.inbox.item import Item, Severity
 
 MOST_LISTED = 10
 

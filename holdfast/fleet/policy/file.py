@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.config.tables import Document
-from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.decisions.lifecycle.policy import REPAIR_STRENGTH, Policy
 from holdfast.fleet.policy import maintenance_file
 from holdfast.model.lifecycle import Verb
 from holdfast.model.settings import SettingsError
@@ -28,7 +28,6 @@ _POSITIVE = (
 )
 _WAITS = ("shared_first_seconds", "shared_wait_seconds", "flush_seconds")
 _NOT_NEGATIVE = ("repeat_offences", "repeat_offender_score", "spares", *_WAITS)
-_REPAIRS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
 _TABLES = ("pool", "maintenance", "probes")
 _KEYS = frozenset(field.name for field in fields(Policy)) - {"pools", "maintenance", "probes"}
 _PROBE_BOUNDS = (
@@ -140,7 +139,7 @@ def _nearest(name: str, known: Collection[str]) -> str:
 
 def _senseless(steps: tuple[Verb, ...]) -> str:
     """Each step must be able to repair a node, and no step follows a harsher one."""
-    in_order = [step for step in _REPAIRS if step in steps]
+    in_order = [step for step in REPAIR_STRENGTH if step in steps]
     if steps and list(steps) == in_order:
         return ""
-    return f"expected some of {', '.join(step.value for step in _REPAIRS)}, each once and in this order"
+    return f"expected some of {', '.join(step.value for step in REPAIR_STRENGTH)}, each once and in this order"

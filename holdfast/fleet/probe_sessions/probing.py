@@ -64,6 +64,12 @@ class Probing:
         for known in proofs:
             self._learn(known)
 
+    def forget(self, node: str) -> None:
+        """What was found of parts that include it fades with its proofs."""
+        for known in (self.troubles, self._blamed_after, self._rechecked):
+            known.pop(node, None)
+        self._failing.discard(node)
+
     @property
     def policy(self) -> ProbePolicy:
         return self._state.policy.probes

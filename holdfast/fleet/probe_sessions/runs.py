@@ -1,6 +1,6 @@
 """Probe runs that an operator requested: several nodes, one of which leads and reports for all. Pure.
 
-Runs are in memory only, like sessions: a controller that restarts forgets them, and agents end at their deadline.
+Runs are in memory only, like sessions: a controller forgets runs when it restarts, and agents end at their deadline.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -11,10 +11,18 @@ from typing import Protocol
 
 from holdfast.client.client import client_file, state_directory
 from holdfast.fleet.controller import bootstrap
-from holdfast.fleet.controller.seam_settings import SeamSettings
+from holdfast.fleet.controller.seams.settings import SeamSettings
 from holdfast.fleet.controller.server import serve
 from holdfast.fleet.controller.settings import AGENT, SIMULATED, Controlling, Listening
-from holdfast.fleet.standalone.processes import Children, agent_config, lock, make_private, start, stopped_afterwards
+from holdfast.fleet.standalone.processes import (
+    TIMEOUT_SECONDS,
+    Children,
+    agent_config,
+    lock,
+    make_private,
+    start,
+    stopped_afterwards,
+)
 from holdfast.fleet.standalone.summary import Summary, summarize
 from holdfast.fleet.store import Store, StoreError
 from holdfast.model.lifecycle import Verb
@@ -23,6 +31,7 @@ from holdfast.model.refusal import Refusal
 from holdfast.node.agent import launch
 
 ADMIN_FILE = "admin.token"
+END_SECONDS = 0.05
 POLL_SECONDS = 1.0
 GATED = (Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)
 BY_AGENTS = (Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT, *GATED)  # the simulated agents have a technician
@@ -82,7 +91,7 @@ def _serve(settings: Controlling, state: Path, options: UpOptions, output: Outpu
     tokens = _tokens(url, state, options.simulation)
     with stopped_afterwards() as children:
         watch = ProcessWatch(children)
-        serve(settings, lambda address: _ready(address, tokens, state, options, watch, output))
+        serve(settings, lambda address: _ready(address, tokens, state, options, watch, output), watch.end)
         if watch.failure:
             raise Refusal(f"{watch.failure}, so everything was stopped; its own messages are above", 1)
 
@@ -153,7 +162,7 @@ def _ready(
         watch.children.append(start("this machine's agent", launch.MODULE, "--config", str(config)))
     output.ready(address, "" if fleet else tokens.viewer, state / ADMIN_FILE)  # a demo is read without a token
     if options.seconds:
-        asyncio.get_running_loop().call_later(options.seconds, watch.end)
+        asyncio.get_running_loop().call_later(options.seconds, signal.raise_signal, signal.SIGTERM)
     watch.poll()
 
 
@@ -173,12 +182,14 @@ class ProcessWatch:
         else:
             asyncio.get_running_loop().call_later(POLL_SECONDS, self.poll)
 
-    def end(self) -> None:
+    async def end(self) -> None:
         """The fleet ends first, so that it does not complain about a controller that is gone."""
         self._ending = True
         for child in self.children:
             child.process.terminate()
-        signal.raise_signal(signal.SIGTERM)
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while time.monotonic() < deadline and any(child.process.poll() is None for child in self.children):
+            await asyncio.sleep(END_SECONDS)
 
 
 def _policy(state: Path) -> str:

@@ -1,6 +1,6 @@
 """The controller's store: SQLite by default, PostgreSQL by URL, with one schema and one interface."""
 
-from holdfast.fleet.store.errors import StaleEpoch, StoreError
+from holdfast.fleet.store.errors import BadCursor, StaleEpoch, StoreError
 from holdfast.fleet.store.store import Store
 
-__all__ = ["StaleEpoch", "Store", "StoreError"]
+__all__ = ["BadCursor", "StaleEpoch", "Store", "StoreError"]

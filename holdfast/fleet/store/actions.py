@@ -42,7 +42,7 @@ _take_many = text(
 
 
 def open_by_verb(connection: Connection) -> dict[tuple[str, ...], float]:
-    """How many are proposed or claimed, by (verb, state)."""
+    """Number of proposed or claimed actions by (verb, state)."""
     asked = select(actions.c.verb, actions.c.state, func.count()).where(actions.c.state.in_(_OPEN))
     return {
         (verb, state): count
@@ -72,7 +72,8 @@ def claim(
     lease_seconds: float,
     leases: Mapping[Verb, float],
 ) -> list[StoredAction]:
-    """The oldest actions that are due, for this leader alone until the lease runs out. In order of proposal."""
+    """Claims the oldest due actions for this leader until the lease expires, in the order in which they were
+    proposed."""
     fence(connection, epoch)
     moment = clock(connection) if now is None else now
     due = (
@@ -98,7 +99,7 @@ def claim(
 
 
 def begin(connection: Connection, action_id: int, epoch: int) -> bool:
-    """Mark it as begun, in a commit of its own before it is performed; False when it is not this leader's any more."""
+    """Marks an action as begun, in its own commit before it runs. False if this leader no longer owns it."""
     fence(connection, epoch)
     mine = (
         actions.c.id == action_id,
@@ -109,7 +110,8 @@ def begin(connection: Connection, action_id: int, epoch: int) -> bool:
 
 
 def adopt(connection: Connection, epoch: int) -> int:
-    """A new leader need not wait for the leases of the one before: fenced out, that one cannot end what it began."""
+    """Lets a new leader claim the actions of its predecessor at once. The predecessor is fenced and cannot finish
+    them."""
     fence(connection, epoch)
     left = update(actions).where(actions.c.state == Outcome.CLAIMED.value).values(due_at=0.0)
     adopted = connection.execute(left).rowcount
@@ -119,7 +121,8 @@ def adopt(connection: Connection, epoch: int) -> int:
 
 
 def take_over(connection: Connection, action_id: int, node: str, epoch: int) -> StoredAction | None:
-    """An order that an earlier leader gave and its node answers now; None when it is not open, or another node's."""
+    """Takes over an order of an earlier leader that its node answers now; None if it is not open or belongs to another
+    node."""
     fence(connection, epoch)
     mine = (actions.c.id == action_id, actions.c.node == clean(node), actions.c.state == Outcome.CLAIMED.value)
     row = connection.execute(select(actions).where(*mine).with_for_update()).mappings().one_or_none()
@@ -137,15 +140,16 @@ def finish(
     epoch: int,
     now: float,
     retry_at: float | None,
+    may_have_run: bool,
 ) -> Rows:
-    """Keep how it ended; the step to note, none when it had ended before. A failure with `retry_at` is claimable again
-    from then on."""
+    """Stores the outcome and returns the step to record; none if the action had already ended. A failure with
+    `retry_at` can be claimed again from then on. If it may have run, the next claimant is informed."""
     if outcome not in FINAL:
         raise StoreError(f"action {action_id}: {outcome.value} is no outcome; expected one of {sorted(FINAL)}")
     fence(connection, epoch)
     ended: dict[str, Any] = {"state": outcome.value, "detail": clean(detail)}
     if outcome is Outcome.FAILED and retry_at is not None:
-        ended |= {"state": Outcome.PROPOSED.value, "due_at": retry_at, "begun": False}
+        ended |= {"state": Outcome.PROPOSED.value, "due_at": retry_at, "begun": may_have_run}
     mine = [actions.c.id == action_id, actions.c.state.in_(_OPEN)]
     if outcome is not Outcome.ABANDONED:
         mine.append(actions.c.claimed_epoch == epoch)
@@ -160,7 +164,7 @@ def finish(
 def _refuse_if_open(connection: Connection, action_id: int, epoch: int) -> None:
     state = connection.execute(select(actions.c.state).where(actions.c.id == action_id)).scalar_one_or_none()
     if state is None:
-        raise StoreError(f"action {action_id}: there is none of this number")
+        raise StoreError(f"action {action_id}: no action has this number")
     if state in _OPEN:
         raise StoreError(f"action {action_id}: epoch {epoch} did not claim it, so it cannot know how it ended")
 

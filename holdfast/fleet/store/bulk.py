@@ -26,7 +26,7 @@ def insert_many(connection: Connection, table: Table, rows: Rows, on_conflict: s
 
 
 def as_document(rows: Rows) -> dict[str, str]:
-    """The rows as one parameter. Arrays would do too, but psycopg spends more on them than the server on the rest."""
+    """The rows as one JSON parameter. psycopg needs more time for arrays than the server needs for the rest."""
     return {"rows": encode(rows)}
 
 
@@ -39,7 +39,7 @@ def given(table: Table, names: tuple[str, ...], alias: str) -> str:
 
 @cache
 def _insert_one(table: Table, names: tuple[str, ...], on_conflict: str) -> str:
-    """For the driver itself: on the parameters of many rows SQLAlchemy would spend more than SQLite on the rest."""
+    """Calls the driver directly: for many rows SQLAlchemy needs more time than SQLite."""
     values = ", ".join(f":{name}" for name in names)
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({values}) {on_conflict}"
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, not_, or_, select, update
 
 from holdfast.fleet.store.schema import credentials, join_tokens, pending, sessions
 from holdfast.fleet.store.text import clean, decode, encode
-from holdfast.model.records import Credential, JoinToken, PendingNode, Role
+from holdfast.model.records import Credential, CredentialKind, JoinToken, PendingNode, Role
 
 _with_pending = select(credentials, pending.c.token_hash.is_(None).label("vouched")).outerjoin(
     pending, pending.c.token_hash == credentials.c.token_hash
@@ -19,12 +19,13 @@ _find = _with_pending.where(credentials.c.token_hash.in_(bindparam("hashes", exp
 
 
 def new_token() -> str:
-    """A secret scanner knows it, and no command line takes it for an option, as it does with a leading dash."""
+    """A new token with a prefix that secret scanners recognise. It never begins with a dash, which a command line would
+    take for an option."""
     return f"hf_{secrets.token_urlsafe(32)}"
 
 
 def token_hash(token: str) -> str:
-    """Tokens are long and random, so a plain SHA-256 cannot be searched back."""
+    """The stored hash. Tokens are long and random, so a plain SHA-256 cannot be reversed by search."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -35,7 +36,7 @@ def add(connection: Connection, credential: Credential) -> None:
 
 
 def find(connection: Connection, hashes: Sequence[str]) -> dict[str, Credential]:
-    """Those that are known, by their hash."""
+    """Known credentials, by hash."""
     found = connection.execute(_find, {"hashes": [clean(hashed) for hashed in hashes]})
     return {row.token_hash: _credential(row) for row in found}
 
@@ -49,15 +50,37 @@ def every_join_token(connection: Connection) -> list[JoinToken]:
     return [JoinToken(**row) for row in connection.execute(select(join_tokens).order_by("created")).mappings()]
 
 
-def revoke(connection: Connection, name_or_hash: str, now: float) -> int:
-    """All credentials of a node or user, or the one with this hash and the sessions it opened; how many ended."""
-    wanted = clean(name_or_hash)
+def revoke(connection: Connection, hashed: str, now: float) -> int:
+    """Revokes the credential with this hash and the sessions it opened. Returns how many ended."""
+    wanted = clean(hashed)
     opened = and_(credentials.c.opened_with != "", credentials.c.opened_with == wanted)
-    meant = or_(credentials.c.name == wanted, credentials.c.token_hash == wanted, opened)
+    connection.execute(delete(pending).where(pending.c.token_hash == wanted))
+    return _revoke(connection, or_(credentials.c.token_hash == wanted, opened), now)
+
+
+def revoke_all(connection: Connection, kind: CredentialKind, name: str, now: float) -> int:
+    """Revokes all credentials of a node or of a user; returns how many ended. Nodes and users may share a name, because
+    whoever enrols a node chooses it."""
+    wanted = clean(name)
+    if kind is CredentialKind.NODE:
+        connection.execute(delete(pending).where(pending.c.name == wanted))
+    return _revoke(connection, and_(credentials.c.name == wanted, _is_a(kind)), now)
+
+
+def kinds_of(connection: Connection, name: str, now: float) -> set[CredentialKind]:
+    """The kinds of valid credentials with this name: node, user or both."""
+    valid = (credentials.c.name == clean(name), credentials.c.revoked.is_(None), credentials.c.expires > now)
+    roles = connection.execute(select(credentials.c.role).where(*valid).distinct()).scalars()
+    return {CredentialKind.of(Role(role)) for role in roles}
+
+
+def _is_a(kind: CredentialKind) -> ColumnElement[bool]:
+    agents = credentials.c.role == Role.AGENT.value
+    return agents if kind is CredentialKind.NODE else not_(agents)
+
+
+def _revoke(connection: Connection, meant: ColumnElement[bool], now: float) -> int:
     ended = update(credentials).where(meant, credentials.c.revoked.is_(None)).values(revoked=now)
-    connection.execute(
-        delete(pending).where(or_(pending.c.name == clean(name_or_hash), pending.c.token_hash == clean(name_or_hash)))
-    )
     return connection.execute(ended).rowcount
 
 
@@ -71,12 +94,13 @@ def revoke_join_token(connection: Connection, hashed: str, now: float) -> bool:
 
 
 def bound_hash(node: str, token: str) -> str:
-    """A join token that is kept under this hash is one node's alone."""
+    """The hash under which a join token for a single node is stored."""
     return token_hash(f"{node}:{token}")
 
 
 def is_held(connection: Connection, node: str, now: float) -> bool:
-    """Whether an agent reports with a valid credential of this node; one that never arrived holds nothing."""
+    """Whether an agent reports with a valid credential of this node. A credential that was never used does not
+    count."""
     mine = (credentials.c.name == clean(node), credentials.c.role == Role.AGENT.value)
     valid = (credentials.c.revoked.is_(None), credentials.c.expires > now)
     reported = select(sessions.c.node).where(sessions.c.node == clean(node)).exists()
@@ -89,12 +113,12 @@ def join_token(connection: Connection, hashed: str) -> JoinToken | None:
 
 
 def limit(connection: Connection, node: str, most: int, now: float) -> int:
-    """Revoke all but the newest credentials of a node; how many ended."""
+    """Revokes all but the newest credentials of a node; returns how many ended."""
     return _keep_newest(connection, node, credentials.c.role == Role.AGENT.value, most, now)
 
 
 def limit_sessions(connection: Connection, name: str, most: int, now: float) -> int:
-    """End all but the newest sessions of a user; how many ended."""
+    """Ends all but the newest sessions of a user; returns how many ended."""
     return _keep_newest(connection, name, credentials.c.opened_with != "", most, now)
 
 
@@ -121,7 +145,7 @@ def end_pending(connection: Connection, hashed: str) -> bool:
 
 
 def enrol(connection: Connection, join_hash: str, credential: Credential, now: float) -> bool:
-    """One use of a join token for one credential, both or neither; False when the token does not hold (any more)."""
+    """Uses a join token once and stores the credential, both or neither. False if the token is not valid."""
     holds = (
         join_tokens.c.token_hash == clean(join_hash),
         join_tokens.c.revoked.is_(None),

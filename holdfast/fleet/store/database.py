@@ -16,7 +16,8 @@ log = logging.getLogger("holdfast.fleet.store")
 
 
 class Kept:
-    """One connection that writes, some that read. What it cannot do is a StoreError, and then nothing was written."""
+    """One connection for writing, several for reading. An operation that fails raises StoreError, and nothing was
+    written."""
 
     def __init__(self, writer: Engine, reader: Engine) -> None:
         self._writer, self._reader = writer, reader
@@ -44,7 +45,7 @@ class Kept:
 
     @classmethod
     def open_read_only(cls, url: str) -> Self:
-        """For questions alone: nothing is made or brought up to date. Raises StoreError where the schema is another."""
+        """Opens for reading only: nothing is created or migrated. Raises StoreError if the schema differs."""
         with one_sentence(url.rpartition("@")[2]):
             parsed = engine.parse(url)
             engine.must_be_there(parsed)
@@ -63,10 +64,11 @@ class Kept:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All that is written inside is one commit, or nothing of it is written. For the one writing thread.
+        """Everything written inside the block is one commit, or nothing is written. Only for the writer's thread.
 
-        Both engines may undo the whole transaction when a statement fails, and their COMMIT then says nothing: whoever
-        inside went on after an error would have what came before acknowledged and lost."""
+        Both engines may roll back the whole transaction when a statement fails, and COMMIT then reports no error. So
+        code inside the block must not continue after an error: earlier writes would be acknowledged and lost.
+        """
         with self._writing() as connection:
             self._joined, self._steps, self._spoiled = connection, [], None
             try:
@@ -79,7 +81,7 @@ class Kept:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        """Committed when the block is left, and only then; inside `together`, with all the rest."""
+        """Commits at the end of the block, or together with the rest inside `together`."""
         if self._joined is not None:
             try:
                 with one_sentence(self._where):
@@ -98,8 +100,8 @@ class Kept:
             yield connection
 
     def prepare(self, now: float) -> None:
-        """Prepare the coming weeks when it is time to, outside any batch. They are prepared well before they begin,
-        and there is a default partition: failing here loses nothing."""
+        """Creates the partitions of the coming weeks when they are due, outside any batch. A failure loses nothing:
+        they are created well ahead, and there is a default partition."""
         if now < self._make_partitions_at:
             return
         try:
@@ -110,6 +112,6 @@ class Kept:
             log.warning("partitions for the coming weeks could not be created; next attempt in an hour: %s", error)
 
     def retain(self, before: float, most: int = 10_000) -> int:
-        """Forget a bounded part of what is older; ask again until 0."""
+        """Deletes a bounded number of old rows. Call it again until it returns 0."""
         with self._writing() as connection:
             return retention.retain(connection, before, most)

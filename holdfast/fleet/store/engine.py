@@ -30,7 +30,7 @@ def parse(url: str) -> URL:
 
 
 def writer(url: URL) -> Engine:
-    """One connection: there is one writer."""
+    """The engine with one connection, for the only writer."""
     return _engine(url, read_only=False, pool_size=1, max_overflow=0)
 
 
@@ -39,7 +39,7 @@ def reader(url: URL) -> Engine:
 
 
 def clock(connection: Connection) -> float:
-    """The time that all controllers of this store share: leases are judged by it, not by anybody's own clock."""
+    """The clock that all controllers of this store share. Leases use it, not the clock of a machine."""
     if connection.dialect.name == "sqlite":
         return now()
     return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
@@ -80,17 +80,17 @@ def _sqlite(url: URL, *, read_only: bool, **pool: int) -> Engine:
 
 
 def must_be_there(url: URL) -> None:
-    """For readers: SQLite would make an empty file of any name."""
+    """Raises if the file is missing. SQLite would create an empty one."""
     if url.get_backend_name() == "sqlite" and not os.path.exists(url.database or ""):
         raise StoreError(f"store {url.database}: there is no such file")
 
 
 def make_private(url: URL) -> None:
-    """The file holds token hashes: only its owner reads it.
+    """Makes the file readable only by its owner, because it holds token hashes.
 
-    A file that is there is not opened, not even to look: closing it would drop the locks that SQLite holds on it for
-    this whole process. Another process that ends would then delete the log of a store in use, and what is committed
-    and acknowledged afterwards would be lost."""
+    An existing file is not opened: closing it would drop the locks that SQLite holds on it for this process. Another
+    process that ends would then delete the log of a store in use, and later commits would be lost.
+    """
     if url.get_backend_name() != "sqlite" or url.database is None:
         return
     try:

@@ -9,11 +9,15 @@ _FULL = ("disk is full", "No space left", "disk quota", "could not extend")
 
 
 class StoreError(Exception):
-    """The store could not do it. Nothing of it was written; the writer may try again."""
+    """The operation failed and nothing was written. The writer may try again."""
+
+
+class BadCursor(StoreError):
+    """The caller's cursor names no page of a history: the store is well."""
 
 
 class StaleEpoch(StoreError):
-    """Another controller leads now: whatever was asked for was refused whole."""
+    """Another controller leads now. The whole operation was refused."""
 
     def __init__(self, mine: int, current: int | None) -> None:
         super().__init__(f"epoch {mine} does not lead any more (the leader's epoch is {current or 'not set'})")
@@ -21,7 +25,8 @@ class StaleEpoch(StoreError):
 
 
 def public(error: StoreError) -> str:
-    """What a client is shown: the engine's own words name the database's host and user, and are for the log."""
+    """The message for clients. The engine's own message names host and user of the database and goes to the log
+    only."""
     words = str(error)
     if not words.startswith("store "):
         return words
@@ -31,7 +36,7 @@ def public(error: StoreError) -> str:
 
 @contextmanager
 def one_sentence(where: str) -> Iterator[None]:
-    """Whatever the engine says becomes a StoreError that names the store."""
+    """Turns errors of the engine into a StoreError that names the store."""
     try:
         yield
     except DBAPIError as error:

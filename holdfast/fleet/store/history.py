@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, select, tuple_
 
-from holdfast.fleet.store.errors import StoreError
+from holdfast.fleet.store.errors import BadCursor
 from holdfast.fleet.store.schema import action_steps, actions, events, transitions, verdict_changes
 from holdfast.fleet.store.text import clean, decode
 from holdfast.model.records import HistoryLine, HistoryPage
@@ -20,14 +20,15 @@ Place = tuple[float, int, int]  # time, chapter, id: the order of the history, a
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One table's part. Of things at the same moment, the consequence comes after (in time) what led to it."""
+    """The entries of one table. At equal times, a cause is older than its consequence."""
 
     table: Table
     to_line: Callable[[Any], HistoryLine]
 
 
 def node_history(connection: Connection, node: str, limit: int, before: str) -> HistoryPage:
-    """One page. Each table gives at most a page from its own index, so the cost does not grow with the history."""
+    """One page of the history. Each table returns at most one page by index, so the cost does not grow with the
+    history."""
     most = max(1, min(limit, MOST_LINES))
     place = _parse(before) if before else None
     parts = [_read(connection, number, node, most + 1, place) for number in range(len(CHAPTERS))]
@@ -75,7 +76,7 @@ def _parse(cursor: str) -> Place:
     except ValueError:
         place = (nan, 0, 0)
     if not (isfinite(place[0]) and 0 <= place[1] < len(CHAPTERS) and 0 <= place[2] < LARGEST_ID):
-        raise StoreError(f"{cursor[:100]!r} is no place in a history; expected what an earlier page gave")
+        raise BadCursor(f"{cursor[:100]!r} is not a cursor of a history; expected one from an earlier page")
     return place
 
 

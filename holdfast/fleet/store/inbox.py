@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 
 from holdfast.fleet.store.bulk import insert_many
 from holdfast.fleet.store.schema import inbox, inbox_notes
@@ -18,6 +18,23 @@ def save(connection: Connection, record: ItemRecord, note: ItemNote) -> None:
     insert_many(connection, inbox, [row], _REPLACE)
     values = {"item": clean(note.key), "at": note.at, "who": clean(note.who), "action": note.action.value}
     connection.execute(insert(inbox_notes).values(**values, text=clean(note.text)))
+
+
+def keep(connection: Connection, replaced: Sequence[str], kept: Sequence[ItemRecord]) -> None:
+    """Records of items that appeared or ended. Notes follow an item to its new key."""
+    for before, record in zip(replaced, kept, strict=True):
+        if before != record.key:
+            connection.execute(delete(inbox).where(inbox.c.key == clean(before)))
+            moved = inbox_notes.c.item == clean(before)
+            connection.execute(update(inbox_notes).where(moved).values(item=clean(record.key)))
+    rows = [{"key": clean(one.key), "at": one.at, "body": encode(one)} for one in kept]
+    insert_many(connection, inbox, rows, _REPLACE)
+
+
+def newest(connection: Connection, since: float, most: int) -> list[ItemRecord]:
+    """Items that changed since then, newest first."""
+    asked = select(inbox.c.body).where(inbox.c.at >= since).order_by(inbox.c.at.desc()).limit(most)
+    return [decode(body, ItemRecord) for (body,) in connection.execute(asked)]
 
 
 def records(connection: Connection, keys: Sequence[str]) -> dict[str, ItemRecord]:

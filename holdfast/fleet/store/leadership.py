@@ -12,7 +12,8 @@ FENCED = "holdfast.fenced"  # the epoch that was found to lead, in the transacti
 
 
 def lead(connection: Connection, holder: str, now: float | None, lease_seconds: float) -> int | None:
-    """Take the lead if no one holds it; the new epoch, or None while another's lease runs. A holder is one process."""
+    """Takes the lead if it is free and returns the new epoch; None while another lease is valid. A holder is one
+    process."""
     moment = clock(connection) if now is None else now
     vacant = {"id": 1, "holder": "", "epoch": 0, "until": 0.0}
     connection.execute(insert_into(connection, leader).on_conflict_do_nothing(), vacant)
@@ -28,14 +29,14 @@ def lead(connection: Connection, holder: str, now: float | None, lease_seconds: 
 
 
 def renew(connection: Connection, epoch: int, now: float | None, lease_seconds: float) -> bool:
-    """Lengthen the lease; False when another leads, and then this controller must stop at once."""
+    """Extends the lease. False if another controller leads; this one must then stop at once."""
     moment = clock(connection) if now is None else now
     changed = update(leader).where(leader.c.epoch == epoch).values(until=moment + lease_seconds)
     return connection.execute(changed).rowcount == 1
 
 
 def resign(connection: Connection, epoch: int) -> None:
-    """Leave the lead to whoever asks next, rather than let the lease run out."""
+    """Gives up the lead at once, so that another controller need not wait for the lease to expire."""
     connection.execute(update(leader).where(leader.c.epoch == epoch).values(holder="", until=0.0))
 
 
@@ -45,8 +46,8 @@ def current(connection: Connection) -> Leader | None:
 
 
 def fence(connection: Connection, epoch: int) -> None:
-    """Refuse all that is not the leader's. Until this transaction ends no one else can take the lead, so that once is
-    enough for it."""
+    """Raises unless this epoch leads. Nobody else can take the lead until the transaction ends, so one check is
+    enough."""
     if connection.info.get(FENCED) == epoch:
         return
     found = connection.execute(select(leader.c.epoch).with_for_update(read=True)).scalar_one_or_none()

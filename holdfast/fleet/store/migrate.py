@@ -22,7 +22,7 @@ def config(connection: Connection) -> Config:
 
 
 def migrate(connection: Connection) -> None:
-    """In the caller's transaction: a migration that fails, or is killed, leaves the schema as it was."""
+    """Migrates in the caller's transaction, so that a failed or killed migration leaves the schema unchanged."""
     alone(connection)
     made = config(connection)
     known = ScriptDirectory.from_config(made)
@@ -34,7 +34,7 @@ def migrate(connection: Connection) -> None:
 
 
 def must_be_current(connection: Connection) -> None:
-    """For readers: nothing is changed. Raises StoreError where the schema is another."""
+    """For readers: changes nothing, raises StoreError if the schema differs."""
     known = ScriptDirectory.from_config(config(connection))
     found = MigrationContext.configure(connection).get_current_revision()
     _refuse_newer(connection, known, found)

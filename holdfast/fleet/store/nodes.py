@@ -11,7 +11,7 @@ from holdfast.fleet.store.leadership import fence
 from holdfast.fleet.store.schema import asset_records, nodes, sessions, transitions, verdicts
 from holdfast.fleet.store.text import clean, decode, encode
 from holdfast.model.lifecycle import NodeEvent, NodeState, Stage
-from holdfast.model.records import LifecycleStep, Transition
+from holdfast.model.records import CredentialKind, LifecycleStep, Transition
 
 NAMES_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
 _REPLACED = (
@@ -49,7 +49,7 @@ def forget(connection: Connection, names: Sequence[str], now: float) -> None:
         connection.execute(delete(sessions).where(sessions.c.node.in_(some)))
         connection.execute(delete(asset_records).where(asset_records.c.node.in_(some)))
         for name in some:
-            credentials.revoke(connection, name, now)
+            credentials.revoke_all(connection, CredentialKind.NODE, name, now)
 
 
 def since(connection: Connection, at: float, most: int) -> list[Transition]:

@@ -25,7 +25,7 @@ def save(connection: Connection, reported: Sequence[Proof]) -> None:
 
 
 def since(connection: Connection, at: float, most: int) -> list[Proof]:
-    """The newest of those since then, oldest first."""
+    """The newest entries since then, oldest first."""
     asked = select(proofs).where(proofs.c.at >= at).order_by(proofs.c.at.desc(), proofs.c.id.desc()).limit(most)
     found = [
         Proof(one=row.one, other=row.other, at=row.at, bytes_per_second=row.bytes_per_second, note=row.note)

@@ -27,7 +27,7 @@ _forget_nodes = delete(job_nodes).where(
 
 
 def save_jobs(connection: Connection, reported: Sequence[Job]) -> None:
-    """A job as its source tells it now, in place of what it reported before."""
+    """Stores jobs as their source reports them now, replacing the earlier state."""
     latest = {(clean(job.source), clean(job.id), clean(job.step)): job for job in reported}
     if not latest:
         return

@@ -47,10 +47,10 @@ def key_of(node: str, session: str) -> Key:
 def record(
     connection: Connection, reports: Sequence[Report], now: float, known: set[Key]
 ) -> tuple[list[bool], dict[Key, StoredSequence]]:
-    """Store what is new; True for each report that was, and the numbers each session has now. The caller's commit makes
-    it so.
+    """Stores new reports. Returns for each whether it was new, and the stored numbers of each session. The caller
+    commits.
 
-    `known` are sessions that should have a row already; it is kept up to date.
+    `known` holds sessions that should already have a row; it is updated.
     """
     keys = [key_of(report.node, report.session) for report in reports]
     held = _lock_sessions(connection, sorted(set(keys)), now, known)
@@ -67,8 +67,8 @@ def record(
 
 
 def _lock_sessions(connection: Connection, keys: list[Key], now: float, known: set[Key]) -> dict[Key, Held]:
-    """What was seen of each session, locked until commit. All rows are there before the first is locked, and both
-    steps go in the order of the keys: two controllers cannot wait for each other."""
+    """The stored numbers of each session, locked until the commit. All rows are created before the first is locked, and
+    both steps follow the order of the keys, so two controllers cannot deadlock."""
     if len(known) > MOST_KNOWN:
         known.clear()
     _insert_missing(connection, [key for key in keys if key not in known], now)
@@ -153,7 +153,7 @@ def _verdict(report: Report, change: VerdictChange, now: float) -> dict[str, Any
 
 
 def _keep_latest(connection: Connection, rows: Rows) -> None:
-    """The current verdict of each check: a late report changes history, not the present."""
+    """Updates the current verdict of each check. A late report changes the history, not the current verdict."""
     latest: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         key = (row["node"], row["check_name"])
@@ -199,7 +199,7 @@ def _decoded(connection: Connection, asked: Select[Any]) -> dict[str, list[Verdi
 
 
 class NewestRows(NamedTuple):
-    """The newest rows of what tells of change: a reader asks for what came after them."""
+    """Ids of the newest rows of the tables that record changes. A reader asks for rows after them."""
 
     change: int
     transition: int
@@ -211,7 +211,7 @@ def marks(connection: Connection) -> NewestRows:
 
 
 def changed_after(connection: Connection, marks: NewestRows, most: int) -> tuple[set[str], NewestRows]:
-    """Nodes with new verdicts or steps, and where to continue; at most so many rows of each."""
+    """Nodes with new verdicts or transitions, and where to continue. Reads a bounded number of rows of each."""
     names: set[str] = set()
     ids = []
     for table, after in ((verdict_changes, marks.change), (transitions, marks.transition)):
@@ -257,6 +257,6 @@ def _seen(connection: Connection, node: str, session: str) -> StoredSequence:
 
 
 def missing(connection: Connection, node: str) -> dict[str, list[tuple[int, int]]]:
-    """By session, the report numbers that never came: a spool that overflowed, or a store restored from a backup."""
+    """Report numbers that never arrived, by session: a spool overflowed, or the store was restored from a backup."""
     asked = select(sessions.c.session, sessions.c.seen).where(sessions.c.node == clean(node))
     return {session: gaps for session, seen in connection.execute(asked) if (gaps := StoredSequence(seen).gaps())}

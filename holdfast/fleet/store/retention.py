@@ -31,7 +31,7 @@ _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 
 
 def partitions_ahead(connection: Connection, now: float) -> float:
-    """Make this week's partitions and the coming ones; the time at which to ask again (never, on SQLite)."""
+    """Creates the partitions of this week and the coming ones. Returns when to call it again (never on SQLite)."""
     if connection.dialect.name != "postgresql":
         return float("inf")
     alone(connection)
@@ -45,7 +45,7 @@ def partitions_ahead(connection: Connection, now: float) -> float:
 
 
 def retain(connection: Connection, before: float, most: int) -> int:
-    """Forget what is older, at most `most` rows of each table at once; how much went, 0 when nothing is left to do."""
+    """Deletes old rows, at most `most` of each table. Returns how many; 0 when none are left."""
     alone(connection)
     final = actions.c.state.in_([state.value for state in FINAL])
     gone = sum(_forget_reports(connection, table, before, most) for table in PARTITIONED)
@@ -80,7 +80,7 @@ def _forget_reports(connection: Connection, table: Table, before: float, most: i
 
 
 def _delete_counted(connection: Connection, table: Table, old: ColumnElement[bool], most: int) -> int:
-    """Ids rise with time, so the oldest rows come first: no index on time is kept for this alone."""
+    """Deletes by id. Ids grow with time, so the oldest rows go first without an index on time."""
     first = select(table.c.id).order_by(table.c.id).limit(most)
     return connection.execute(delete(table).where(table.c.id.in_(first), old)).rowcount
 
@@ -91,7 +91,8 @@ def _delete_keyed(connection: Connection, table: Table, old: ColumnElement[bool]
 
 
 def _make(connection: Connection, table: Table, monday: datetime) -> None:
-    """A week's partition. Rows that waited in the default one move over, else it could not be attached."""
+    """Creates the partition of a week. Rows of that week move over from the default partition first; otherwise it could
+    not be attached."""
     name, spare = _name(table, monday), f"{table.name}_default"
     low, high = monday.timestamp(), (monday + WEEK).timestamp()
     within = f"stored_at >= {low!r} AND stored_at < {high!r}"

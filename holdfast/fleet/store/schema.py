@@ -29,7 +29,7 @@ def _text(name: str, *, key: bool = False) -> Column[str]:
 
 
 def _added(name: str) -> Column[str]:
-    """A text that rows from before a migration have as ''."""
+    """A text column that a migration added; older rows hold ''."""
     return Column(name, Text, nullable=False, server_default="")
 
 

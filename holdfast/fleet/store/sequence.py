@@ -11,7 +11,7 @@ class StoredSequence:
         self._ranges = [(int(low), int(high)) for low, high in pairs]
 
     def add(self, number: int) -> bool:
-        """Take a number; False when it was there. In-order numbers, nearly all, touch the last range alone."""
+        """Adds a number; False if it was known. Numbers in order, nearly all, change only the last range."""
         ranges = self._ranges
         if ranges and number == ranges[-1][1] + 1:
             ranges[-1] = (ranges[-1][0], number)
@@ -48,7 +48,8 @@ def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _bounded(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """An agent with a thousand gaps does not resend them: the oldest is given up, so that the row stays small."""
+    """Drops the oldest gap when there are too many, so that the row stays small. An agent does not resend a thousand
+    gaps."""
     if len(ranges) <= MOST_RANGES:
         return ranges
     return [(ranges[0][0], ranges[1][1]), *ranges[2:]]

@@ -26,6 +26,7 @@ from holdfast.model.lifecycle import NodeState, Verb
 from holdfast.model.records import (
     AuditEntry,
     Credential,
+    CredentialKind,
     HistoryPage,
     JoinToken,
     Leader,
@@ -43,7 +44,7 @@ LEASE_SECONDS = 60.0  # how long a claimed action is its claimer's, longer than 
 
 
 class Store(Kept):
-    """Open with `Store.open(url)`. What it cannot do it says in a StoreError, and then nothing was written."""
+    """Open it with `Store.open(url)`. A failed operation raises StoreError, and nothing was written."""
 
     def __init__(self, writer: Engine, reader: Engine) -> None:
         super().__init__(writer, reader)
@@ -53,7 +54,8 @@ class Store(Kept):
     # Reports
 
     def record(self, reports_: Sequence[Report], now: float) -> list[bool]:
-        """Store many reports in one commit; for each whether it was new. When this returns they are safe."""
+        """Stores many reports in one commit and returns for each whether it was new. They are durable when it
+        returns."""
         if self._joined is None:
             self.prepare(now)
         with self._writing() as connection:
@@ -90,8 +92,8 @@ class Store(Kept):
             return lives.nodes_of(connection, names)
 
     def has_all_before(self, node: str, session: str, seq: int) -> bool:
-        """Asked by the writer, inside its batch, of what that batch has recorded: after a fail-over it asks for every
-        node of the fleet."""
+        """For the writer, inside its batch: includes reports of this batch. After a fail-over it is called for every
+        node."""
         held = self._recorded.get(reports.key_of(node, session)) if self._joined is not None else None
         if held is not None:
             return held.has_all_before(seq)
@@ -120,7 +122,7 @@ class Store(Kept):
             self._sessions = {key for key in self._sessions if key[0] not in names}
 
     def transit_all(self, steps: Sequence[LifecycleStep], epoch: int) -> None:
-        """Many steps in one commit: all of them, or none when the epoch does not lead."""
+        """Stores many transitions in one commit: all, or none if the epoch does not lead."""
         with self._writing() as connection:
             lives.transit(connection, steps, epoch)
 
@@ -142,7 +144,7 @@ class Store(Kept):
         lease_seconds: float = LEASE_SECONDS,
         leases: Mapping[Verb, float] | None = None,
     ) -> list[StoredAction]:
-        """`leases` is for verbs whose doer takes longer than most."""
+        """`leases`: longer claims for verbs that take longer."""
         with self._writing() as connection:
             return actions.claim(connection, epoch, limit, now, lease_seconds, leases or {})
 
@@ -151,20 +153,27 @@ class Store(Kept):
             return actions.begin(connection, action_id, epoch)
 
     def adopt(self, epoch: int) -> int:
-        """Make claimable what an earlier leader claimed and did not end; how many."""
+        """Makes actions claimable that an earlier leader claimed and did not finish; returns how many."""
         with self._writing() as connection:
             return actions.adopt(connection, epoch)
 
     def take_over(self, action_id: int, node: str, epoch: int) -> StoredAction | None:
-        """For an order whose answer comes before the new leader has claimed it again."""
+        """Takes over an order whose answer arrives before the new leader has claimed it."""
         with self._writing() as connection:
             return actions.take_over(connection, action_id, node, epoch)
 
     def finish(
-        self, action_id: int, outcome: Outcome, detail: str, epoch: int, now: float, retry_at: float | None = None
+        self,
+        action_id: int,
+        outcome: Outcome,
+        detail: str,
+        epoch: int,
+        now: float,
+        retry_at: float | None = None,
+        may_have_run: bool = False,
     ) -> bool:
         with self._writing() as connection:
-            steps = actions.finish(connection, action_id, outcome, detail, epoch, now, retry_at)
+            steps = actions.finish(connection, action_id, outcome, detail, epoch, now, retry_at, may_have_run)
             if self._joined is None:
                 actions.note(connection, steps)
             else:
@@ -172,7 +181,7 @@ class Store(Kept):
             return bool(steps)
 
     def open_actions(self) -> dict[tuple[str, ...], float]:
-        """How many are proposed or claimed, by (verb, state)."""
+        """Number of proposed or claimed actions by (verb, state)."""
         with self._reading() as connection:
             return actions.open_by_verb(connection)
 
@@ -245,7 +254,7 @@ class Store(Kept):
             return documents.assets_of(connection, node)
 
     def asset_record_in_batch(self, node: str) -> AssetRecord:
-        """Asked by the writer: with what its batch has saved so far."""
+        """For the writer: includes records that its batch has saved."""
         with self._writing() as connection:
             return documents.assets_of(connection, node)
 
@@ -269,6 +278,15 @@ class Store(Kept):
     def save_item(self, record: ItemRecord, note: ItemNote) -> None:
         with self._writing() as connection:
             inbox.save(connection, record, note)
+
+    def keep_items(self, replaced: Sequence[str], kept: Sequence[ItemRecord]) -> None:
+        """`replaced`: the keys under which they were stored before."""
+        with self._writing() as connection:
+            inbox.keep(connection, replaced, kept)
+
+    def newest_items(self, since: float, most: int) -> list[ItemRecord]:
+        with self._reading() as connection:
+            return inbox.newest(connection, since, most)
 
     def item_records(self, keys: Sequence[str]) -> dict[str, ItemRecord]:
         with self._reading() as connection:
@@ -306,9 +324,17 @@ class Store(Kept):
         with self._reading() as connection:
             return credentials.every_join_token(connection)
 
-    def revoke(self, name_or_hash: str, now: float) -> int:
+    def revoke(self, token_hash: str, now: float) -> int:
         with self._writing() as connection:
-            return credentials.revoke(connection, name_or_hash, now)
+            return credentials.revoke(connection, token_hash, now)
+
+    def revoke_all(self, kind: CredentialKind, name: str, now: float) -> int:
+        with self._writing() as connection:
+            return credentials.revoke_all(connection, kind, name, now)
+
+    def credential_kinds(self, name: str, now: float) -> set[CredentialKind]:
+        with self._writing() as connection:
+            return credentials.kinds_of(connection, name, now)
 
     def add_join_token(self, token: JoinToken) -> None:
         with self._writing() as connection:
@@ -323,7 +349,7 @@ class Store(Kept):
             return credentials.enrol(connection, join_hash, credential, now)
 
     def join_token(self, token_hash: str) -> JoinToken | None:
-        """Asked by the writer, inside its batch."""
+        """For the writer, inside its batch."""
         with self._writing() as connection:
             return credentials.join_token(connection, token_hash)
 
@@ -340,7 +366,8 @@ class Store(Kept):
             credentials.add_pending(connection, one)
 
     def end_pending(self, token_hash: str) -> bool:
-        """True if it was pending: from now on its credential is vouched for, unless it is revoked as well."""
+        """Ends the waiting of a node; True if it was pending. Its credential is vouched for from now on, unless it
+        is also revoked."""
         with self._writing() as connection:
             return credentials.end_pending(connection, token_hash)
 
@@ -349,7 +376,7 @@ class Store(Kept):
             return credentials.find_pending(connection, name, most)
 
     def pending_now(self, name: str | None, most: int) -> list[PendingNode]:
-        """Asked by the writer, inside its batch."""
+        """For the writer, inside its batch."""
         with self._writing() as connection:
             return credentials.find_pending(connection, name, most)
 

@@ -10,7 +10,8 @@ T = TypeVar("T")
 
 
 def clean(text: str) -> str:
-    """PostgreSQL holds no NUL, and neither engine half a surrogate pair; a kernel line may carry both."""
+    """Replaces characters that the engines cannot store: NUL (PostgreSQL) and single surrogates. A kernel line may hold
+    both."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

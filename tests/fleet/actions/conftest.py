@@ -31,7 +31,7 @@ Answer = tuple[int, dict[str, str], bytes]
 @dataclass
 class Peer:
     url: str
-    answer: Callable[[Request], Answer] = lambda request: (204, {}, b"")
+    answer: Callable[[Request], Answer | None] = lambda request: (204, {}, b"")
     seen: list[Request] = field(default_factory=list)
 
 
@@ -43,7 +43,11 @@ def peer() -> Iterator[Peer]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Request(self.command, self.path, headers, self.rfile.read(length))
             one.seen.append(request)
-            status, result, body = one.answer(request)
+            answer = one.answer(request)
+            if answer is None:  # the connection ends without a word
+                self.close_connection = True
+                return
+            status, result, body = answer
             self.send_response(status)
             for name, value in {"Content-Length": str(len(body)), **result}.items():
                 self.send_header(name, value)

@@ -129,6 +129,25 @@ def test_a_restart_since_it_was_asked_for_is_not_done_twice(bmc: Bmc) -> None:
     assert bmc.restart().result is ActionResult.DONE
 
 
+def test_a_node_that_stays_off_after_its_restart_is_switched_on(bmc: Bmc) -> None:
+    bmc.system["LastResetTime"] = "2023-11-14T22:13:21Z"  # a second after the action
+    one = Redfish(settings(bmc.peer.url, bmc.tmp_path), sleep=lambda seconds: None)
+    assert one.did_run(ACTION) is True
+    bmc.states = ["Off"]
+    assert one.did_run(ACTION) is False
+    bmc.states = ["Off", "On"]
+    assert bmc.restart().result is ActionResult.DONE
+    assert bmc.resets == [{"ResetType": "On"}]
+
+
+def test_only_a_reset_that_was_posted_may_have_run(bmc: Bmc) -> None:
+    known = bmc.answer
+    for silent in ("/redfish/v1/SessionService/Sessions", "/redfish/v1/Systems", SYSTEM, RESET):
+        bmc.peer.answer = lambda request, silent=silent: None if request.path == silent else known(request)
+        outcome = bmc.restart()
+        assert (outcome.result, outcome.not_begun) == (ActionResult.FAILED, silent != RESET)
+
+
 def test_power_that_does_not_come_back_is_a_failure_worth_another_try(bmc: Bmc) -> None:
     bmc.states = ["On", "Off"]
     outcome = bmc.restart(settle_seconds=30.0, poll_seconds=3.0)

@@ -1,9 +1,13 @@
 """Roles, tokens that end, and what of all this is written down."""
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
+
+from holdfast.fleet.controller import own_subjects
+from holdfast.model.wire.report import Report, VerdictChange
 
 from .conftest import until
 
@@ -121,3 +125,61 @@ def test_who_enrols_does_not_choose_its_address(controller: "Controller", header
     ask = {"node": "elsewhere", "join_token": token}
     reply = controller.http.post(f"{controller.url}/v1/enrol", json=ask, headers=forged)
     assert (reply.status_code, "not for 127.0.0.1" in reply.text) == (403, True)
+
+
+def test_a_report_speaks_for_its_own_node_alone(controller: "Controller") -> None:
+    """The attack: a stolen node reports events of a switch and of other nodes, and names them in a verdict."""
+    agent = controller.enrol("speaks")
+    before = metric(controller, "holdfast_report_subjects_dropped_total")
+    named = [
+        "",
+        "node/speaks",
+        "node/speaks/gpu/0",
+        "node/speaks2",
+        "node/victim/gpu/0",
+        "switch/leaf3",
+        "job/llama",
+        "x",
+    ]
+    reported = [{"kind": "xid", "at": time.time(), "text": one, "subject": one} for one in named]
+    subjects = ["node/speaks/gpu/1", "node/victim/gpu/1", "switch/leaf3", "job/llama"]
+    change = {"at": time.time(), "check": "gpu.xid", "before": "", "after": "degraded", "subjects": subjects}
+    ack = agent.send(agent.next(events=reported, changes=[change]))
+    assert (ack["accepted"], ack["dropped"]) == ([True], 7)
+    stored = [one["title"] for one in controller.node_history("speaks") if one["kind"] == "event"]
+    assert sorted(stored) and not [one for one in stored if "victim" in one or "leaf3" in one]
+    assert metric(controller, "holdfast_report_subjects_dropped_total") == before + 7
+    assert agent.send(agent.next(events=reported[:3]))["dropped"] == 0
+
+
+def test_what_a_verdict_says_of_others_is_left_out() -> None:
+    change = VerdictChange(at=1.0, check="a", before="", after="fail", subjects=("node/n1/gpu/0", "node/n2", "job/x"))
+    report = Report(node="n1", session="s", seq=1, at=1.0, changes=(change,))
+    [kept], dropped = own_subjects.only([report])
+    assert (kept.changes[0].subjects, dropped) == (("node/n1/gpu/0", "job/x"), 1)
+    assert own_subjects.only([kept]) == ([kept], 0)
+
+
+def test_a_node_with_the_name_of_a_user_does_not_share_its_fate(controller: "Controller") -> None:
+    """The attack: a node enrols as 'carol', an operator forgets it, and the admin carol is locked out."""
+    carol = controller.token(role="admin", name="carol")
+    agent = controller.enrol("carol")
+    both = controller.post("/v1/tokens/revoke", {"target": "carol"})
+    assert (both.status_code, both.json()["code"]) == (409, "both")
+    assert controller.post("/v1/tokens/revoke", {"target": "carol", "kind": "rank"}).status_code == 400
+    operator = controller.token(role="operator", name="oscar")
+    assert controller.post("/v1/nodes/carol/remove", {"reason": "x", "force": True}, operator).status_code == 200
+    until(lambda: controller.stage("carol") == "removed", "it is removed")
+    assert controller.post("/v1/nodes/carol/forget", {"reason": "x"}, operator).status_code in (200, 204)
+    assert controller.report([agent.next(heartbeat=True)], agent.credential).status_code == 401
+    assert controller.ask("GET", "/v1/tokens", carol).status_code == 200, "the user's token holds"
+    again = controller.enrol("carol")
+    assert controller.post("/v1/tokens/revoke", {"target": "carol", "kind": "user"}).json() == {"revoked": 1}
+    assert controller.ask("GET", "/v1/tokens", carol).status_code == 401
+    assert again.beat()["accepted"] == [True], "and the node's credential holds when the user's end"
+    assert controller.post("/v1/tokens/revoke", {"target": "carol"}).json()["revoked"] >= 1, "one kind is left"
+
+
+def metric(controller: "Controller", name: str) -> float:
+    text = controller.ask("GET", "/metrics").text
+    return next(float(line.split()[-1]) for line in text.splitlines() if line.startswith(f"{name} "))

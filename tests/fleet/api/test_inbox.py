@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.waiting import until
+
 if TYPE_CHECKING:
     from .conftest import Controller
 
@@ -74,3 +76,27 @@ def test_runbooks_are_read_by_name_with_the_node_filled_in(controller: "Controll
     assert "nvidia-smi --gpu-reset -i 2" in book["commands"] and book["teams"] == ["hardware"]
     missing = controller.ask("GET", "/v1/runbook/gpu.ecx")
     assert missing.status_code == 404 and "gpu.ecc" in missing.json()["error"]
+
+
+def test_what_is_over_stays_in_the_history_with_who_resolved_it_and_why(controller: "Controller") -> None:
+    controller.ready_node("over-box")
+    controller.post("/v1/nodes/over-box/quarantine", {"reason": "a fan is loud"})
+    controller.reaches("over-box", "quarantined")
+    key = item_of(controller, "over-box")["key"]
+    resolve = {"item": key, "action": "resolve", "comment": "changed the fan"}
+    assert controller.post("/v1/inbox", resolve).status_code == 200
+    controller.post("/v1/nodes/over-box/release", {"reason": "repaired"})
+
+    def past() -> dict[str, Any] | None:
+        found = controller.get("/v1/inbox", past_hours=1)["past"]
+        return next((one for one in found if one["key"] == key), None)
+
+    until(past, "the item is in the history")
+    over = past() or {}
+    assert (over["state"], over["resolved_by"], over["comment"]) == ("resolved", "admin", "changed the fan")
+    assert over["outcome"] == "the node needs no operator any more" and over["ended_at"] >= over["resolved_at"]
+    shown = controller.get(f"/v1/inbox/{key}")
+    assert shown["item"]["title"] == over["title"] and shown["notes"][0]["text"] == "changed the fan"
+    assert controller.get("/v1/inbox")["past"] == []
+    again = controller.post("/v1/inbox", {"item": key, "action": "acknowledge"})
+    assert again.status_code == 404 and "it is over" in again.json()["error"]

@@ -3,6 +3,9 @@
 import asyncio
 import json
 import threading
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +13,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.fleet.api.routes.live import readyz
+from holdfast.fleet.api.streams import MOST_OF_CALLER, _while_allowed
 from holdfast.fleet.store import StoreError
 from holdfast.runtime.components import Components
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from .conftest import Controller
@@ -36,6 +41,65 @@ def test_the_stream_opens_with_the_fleet_and_reports_what_happens(controller: "C
                 break
     assert (result["node"]["name"], result["node"]["stage"]) == ("watched", "testing")
     assert (result["transition"]["before"], result["transition"]["after"]) == ("provisioning", "testing")
+
+
+def test_a_stream_ends_with_its_token(controller: "Controller") -> None:
+    """The attack: a thief opens a stream, its token is revoked, and it reads what happens for days."""
+    token = controller.token(role="viewer", name="thief")
+    headers = {"Authorization": f"Bearer {token}"}
+    with controller.http.stream("GET", f"{controller.url}/v1/stream", headers=headers) as reply:
+        lines = reply.iter_lines()
+        assert next(lines) == "event: fleet"
+        assert controller.post("/v1/tokens/revoke", {"target": "thief"}).json() == {"revoked": 1}
+        controller.enrol("unseen-by-thieves")
+        for line in lines:  # until the stream ends
+            assert "unseen-by-thieves" not in line
+
+
+def test_one_caller_cannot_take_all_streams(controller: "Controller") -> None:
+    greedy = {"Authorization": f"Bearer {controller.token(role='viewer', name='greedy')}"}
+    url = f"{controller.url}/v1/stream"
+    reading = []  # an iterator that is let go closes its stream
+    with ExitStack() as held:
+        for _ in range(MOST_OF_CALLER):
+            reading.append(held.enter_context(controller.http.stream("GET", url, headers=greedy)).iter_lines())
+            assert next(reading[-1]) == "event: fleet"
+        refused = held.enter_context(controller.http.stream("GET", url, headers=greedy))
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
+        other = {"Authorization": f"Bearer {controller.token(role='viewer', name='modest')}"}
+        assert held.enter_context(controller.http.stream("GET", url, headers=other)).status_code == 200
+    until(lambda: opens(controller, url, greedy), "its places are free again")
+
+
+def opens(controller: "Controller", url: str, headers: dict[str, str]) -> bool:
+    with controller.http.stream("GET", url, headers=headers) as reply:
+        return bool(reply.status_code == 200)
+
+
+def test_requests_at_the_same_time_do_not_pass_the_limit_together() -> None:
+    """All of them are let in before the first one has begun to send."""
+    opened: Counter[str] = Counter()
+
+    async def allowed(token: str, right: str) -> None:
+        return None
+
+    async def events() -> AsyncGenerator[bytes, None]:
+        while True:
+            yield b"x"
+
+    async def run() -> int:
+        state = SimpleNamespace(service=SimpleNamespace(access=SimpleNamespace(caller=allowed)))
+        app = SimpleNamespace(state=state)
+        request: Any = SimpleNamespace(app=app, headers={}, cookies={}, scope={"method": "GET"})
+        made = [_while_allowed(opened, "user/a", request, events()) for _ in range(3 * MOST_OF_CALLER)]
+        began = [await anext(one, None) for one in made]
+        assert opened["user/a"] == MOST_OF_CALLER
+        for one in made:
+            await one.aclose()
+        return sum(one is not None for one in began)
+
+    assert asyncio.run(run()) == MOST_OF_CALLER
+    assert not opened
 
 
 def test_metrics_count_nodes_by_pool_stage_and_health(controller: "Controller") -> None:

@@ -14,7 +14,7 @@ def test_what_a_request_would_do_is_shown_and_not_done(controller: "Controller")
     assert requests["quarantine"]["possible"]
     assert requests["quarantine"]["stage"] in ("draining", "quarantined")
     assert not requests["release"]["possible"]
-    assert "release changes nothing while ready" in requests["release"]["words"]
+    assert "release changes nothing while ready" in requests["release"]["description"]
     assert controller.stage("previewed") == "ready"
 
 
@@ -39,6 +39,6 @@ def test_a_token_reports_what_it_may(controller: "Controller") -> None:
     }
 
 
-def test_nobodys_requests_are_a_404(controller: "Controller") -> None:
+def test_requests_of_an_unknown_node_are_a_404(controller: "Controller") -> None:
     reply = controller.ask("GET", "/v1/nodes/nobody/operator-actions")
     assert (reply.status_code, reply.json()["error"]) == (404, "no node is called 'nobody'")

@@ -41,7 +41,7 @@ def test_a_join_token_that_is_not_one(controller: Controller) -> None:
     assert controller.ask("GET", "/v1/nodes/guesser").status_code == 404
 
 
-def test_a_persons_token_does_not_report_and_an_agents_does_not_operate(controller: Controller) -> None:
+def test_an_operator_token_does_not_report_and_an_agent_token_does_not_operate(controller: Controller) -> None:
     agent = controller.enrol("overreacher")
     assert controller.post("/v1/nodes/overreacher/release", {"reason": "x"}, agent.credential).status_code == 403
     noted(controller, who="overreacher", role="agent", outcome="refused 403")

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -127,6 +128,41 @@ def test_one_address_leaves_connections_for_the_others() -> None:
     asyncio.run(served(limits, use))
 
 
+def test_greedy_clients_leave_the_last_connections_to_those_that_have_few() -> None:
+    """Two addresses with half of all each once took every connection."""
+    limits = Connections(total=640)
+    for greedy in ("192.0.2.1", "192.0.2.2"):
+        while limits.take(greedy):
+            pass
+    assert (limits.few, limits.reserve, limits.count) == (10, 80, 640 - 80)
+    taken = [sum(limits.take("192.0.2.9") for _ in range(30)), sum(limits.take("192.0.2.8") for _ in range(30))]
+    assert taken == [10, 10]
+    limits.release("192.0.2.9")
+    assert limits.take("192.0.2.9")
+
+
+def test_one_address_may_have_all_where_the_site_says_so() -> None:
+    limits = Connections(per_address=64, total=64)
+    assert sum(limits.take("192.0.2.1") for _ in range(100)) == 64
+
+
+@pytest.mark.parametrize(
+    ("peer", "client"),
+    [
+        (("192.0.2.1", 5), "192.0.2.1"),
+        (("2001:db8:1:2:3::4", 5, 0, 0), "2001:db8:1:2::/64"),
+        (("2001:db8:1:2:ffff:ffff:ffff:ffff", 6, 0, 0), "2001:db8:1:2::/64"),
+        (("2001:db8:1:3::1", 5, 0, 0), "2001:db8:1:3::/64"),
+        (("::ffff:192.0.2.1", 5, 0, 0), "192.0.2.1"),
+        (("fe80::1%eth0", 5, 0, 2), "fe80::/64"),
+        ("", "local"),
+        (None, "local"),
+    ],
+)
+def test_a_network_of_ipv6_is_one_client(peer: object, client: str) -> None:
+    assert connections.client_of(peer) == client
+
+
 def test_limits_follow_what_the_process_may_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (20_512, 20_512))
     assert (Connections().total, Connections().per_address) == (20_000, 10_000)
@@ -236,3 +272,39 @@ def test_a_tls_handshake_has_as_long_as_headers(monkeypatch: pytest.MonkeyPatch,
 
     with asyncio.Runner(loop_factory=connections.HandshakeLoop) as runner:
         runner.run(served(limits, use, ssl_certfile=certificate, ssl_keyfile=key))
+
+
+def test_handshakes_begin_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two clients that say nothing keep a third waiting in the backlog, but not until they time out."""
+    context, trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_cert_chain(*make_certificate(tmp_path))
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    begun: list[int] = []
+
+    class Counted(connections.PacedServer):
+        async def _shake_hands(self, connection: socket.socket) -> None:
+            begun.append(len(begun))
+            await super()._shake_hands(connection)
+
+    async def run() -> int:
+        loop = asyncio.get_running_loop()
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.setblocking(False)
+        server = Counted(loop, listener, asyncio.Protocol, context, most=2)
+        silent = [socket.create_connection(listener.getsockname()) for _ in range(2)]
+        third = loop.create_task(loop.create_connection(asyncio.Protocol, *listener.getsockname(), ssl=trusting))
+        while len(begun) < 2:
+            await asyncio.sleep(0)
+        before = len(begun)
+        transport, _ = await third  # as soon as the silent ones have lost their places
+        transport.close()
+        for one in silent:
+            one.close()
+        server.close()
+        await server.wait_closed()
+        return before
+
+    monkeypatch.setattr(connections, "PLACE_SECONDS", 0.02)
+    with asyncio.Runner(loop_factory=connections.HandshakeLoop) as runner:
+        assert runner.run(run()) == 2
+    assert len(begun) == 3

@@ -12,7 +12,7 @@ from holdfast.lab.twin.node import make_node
 from .slurm_site import Site, slurm_site
 
 HOLDFAST = Path(sys.executable).with_name("holdfast")
-# Stands for the hardware: what resets a GPU mends the twin, and of other nodes there is nothing to mend.
+# Stands for the hardware: what reboots a node mends the twin, and of other nodes there is nothing to mend.
 RESET = """\
 #!/bin/sh
 test -e {root}/$1/holdfast.toml || exit 0
@@ -24,8 +24,10 @@ CONFIG = """\
 demo = true
 [actions]
 reset_gpu = "command"
+reboot = "command"
 [command.commands]
 reset_gpu = ["{root}/reset", "{{node}}"]
+reboot = ["{root}/reset", "{{node}}"]
 """
 
 

@@ -45,7 +45,7 @@ def test_a_mistake_does_not_stop_the_work_of_a_node_for_good(caplog: pytest.LogC
 class Unseen:
     """A back end that cannot be looked at: a command or a web hook."""
 
-    name, verbs, reads_state_first = "unseen", frozenset(Verb), False
+    name, verbs, idempotent = "unseen", frozenset(Verb), False
 
     def __init__(self, did_run: bool | Exception | None) -> None:
         self.answer, self.performed = did_run, 0

@@ -19,18 +19,21 @@ from holdfast.fleet.api.board import Board
 from holdfast.fleet.controller import server
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.contained import keep_running, report_components
-from holdfast.fleet.controller.facility import Facility
 from holdfast.fleet.controller.lead import Lead
+from holdfast.fleet.controller.seams.facility import Facility
 from holdfast.fleet.controller.service import ControllerService
 from holdfast.fleet.controller.settings import Controlling, Listening
 from holdfast.fleet.controller.transaction import ReportWork
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.decisions.timers import Timers
 from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.fleet.notifications import alertmanager as alerts_module
 from holdfast.fleet.notifications.alertmanager import AlertHook, Alerts, AlertSettings
 from holdfast.fleet.store import Store
 from holdfast.model.incident import Incident, IncidentState
+from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage
+from holdfast.model.records import LifecycleStep, Transition
 from holdfast.model.signal import Reading, Signal
 from holdfast.runtime import http
 from holdfast.runtime.components import LONGEST_PAUSE_SECONDS, Components, pause_after
@@ -243,9 +246,11 @@ def test_the_controller_answers_while_all_its_loops_raise(
         raise raised
 
     known = server._Process._loops
+    names: set[str] = set()
 
     def all_broken(self: Any, *arguments: Any) -> dict[str, Callable[[], Awaitable[None]]]:
-        return dict.fromkeys(known(self, *arguments), broken)
+        names.update(known(self, *arguments))
+        return dict.fromkeys(names, broken)
 
     monkeypatch.setattr(server._Process, "_loops", all_broken)
     store = Store.open(new_store(tmp_path / "holdfast.db"))
@@ -260,7 +265,7 @@ def test_the_controller_answers_while_all_its_loops_raise(
                 assert not task.done()
                 with suppress(httpx.TransportError):
                     answer = (await client.get(f"{process.address}/healthz")).json()
-                    if len(answer["failing"]) >= 5 and answer["leading"]:
+                    if len(answer["failing"]) >= len(names) and answer["leading"]:
                         break
                 await asyncio.sleep(0.02)  # or asking takes the time from the loops
         task.cancel()
@@ -268,7 +273,8 @@ def test_the_controller_answers_while_all_its_loops_raise(
         return dict(answer)
 
     try:
-        assert set(asyncio.run(run())["failing"]) == {"actor", "stream", "standby", "retention", "own-health"}
+        assert set(asyncio.run(run())["failing"]) == names
+        assert names >= {"actor", "stream", "standby", "retention", "own-health", "home", "inbox history"}
     finally:
         store.close()
 
@@ -324,6 +330,44 @@ def test_timers_that_raise_are_reported_and_reports_are_still_taken(
         until(lambda: any(one.name == "timers" for one in board.components.failing), "the timers fail")
         assert await writer.ask(ReportWork(lambda transaction, fresh: 7)) == 7
         assert any(one.name == "timers" for one in board.components.failing), "another's success is not theirs"
+        await asyncio.to_thread(writer.stop)
+
+    asyncio.run(run())
+    store.close()
+
+
+def test_a_decision_that_raises_is_reported_and_the_others_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.open(new_store(tmp_path / "holdfast.db"))
+    epoch = store.lead("before", 0.0) or 0
+    event = NodeEvent(kind=EventKind.JOB_ENDED)
+    for name in ("odd", "well"):
+        node = NodeState(name=name, stage=Stage.CLEANING)
+        moved = Transition(node=name, at=0.0, before=node.stage, after=node.stage, event=event, reason="")
+        store.transit_all([LifecycleStep(node=node, transition=moved)], epoch)
+    known = Timers._next_for
+
+    def next_for(timers: Timers, node: NodeState, now: float) -> list[LifecycleStep]:
+        steps = known(timers, node, now)
+        return steps if node.name != "odd" else steps[: 1 // 0]
+
+    monkeypatch.setattr(Timers, "_next_for", next_for)
+
+    async def run() -> None:
+        board = Board(Policy())
+        service = ControllerService(store, board)
+        writer = Writer(store, Policy(), Lead("test", ""), service.publish, components=board.components)
+        writer.start()
+
+        def stages() -> dict[str, Stage]:
+            return {one.name: one.stage for one in store.nodes()}
+
+        until(lambda: stages()["well"] is Stage.TESTING, "the other node is tested")
+        until(lambda: any(one.name == "decisions" for one in board.components.failing), "the mistake is reported")
+        [failing] = board.components.failing
+        assert failing.error.startswith("odd: ")
+        assert stages()["odd"] is Stage.CLEANING
         await asyncio.to_thread(writer.stop)
 
     asyncio.run(run())

@@ -46,7 +46,7 @@ def test_a_drill_is_listed_played_and_reported_to_its_end(controller: Controller
     outcome = next(data for name, data in events if name == "outcome")
     assert outcome["truth"][0]["kind"] == outcome["findings"][0]["kind"] == "gpu.slow"
     assert outcome["score"]["top1"] and outcome["cost"]["total"] > 0
-    assert len(outcome["moments"]) == outcome["lasts_seconds"] / 60 and outcome["paces"][0]["points"]
+    assert len(outcome["moments"]) == outcome["lasts_seconds"] / 60 and outcome["speeds"][0]["points"]
     assert state(controller) == "done"
 
 

@@ -182,7 +182,7 @@ def test_only_a_job_is_held_to_its_nodes(role: Role, named: bool, holds: bool) -
 
 
 def test_a_job_reads_and_retests_its_own_nodes_and_nothing_else(controller: Controller) -> None:
-    controller.ready_node("own-1")
+    agent = controller.ready_node("own-1")
     controller.ready_node("other-1")
     token = controller.token(role="job", name="llama", nodes="own-[1-2]")
     assert [one["name"] for one in controller.get("/v1/nodes", token)["nodes"]] == ["own-1"]
@@ -190,6 +190,10 @@ def test_a_job_reads_and_retests_its_own_nodes_and_nothing_else(controller: Cont
     assert controller.ask("GET", "/v1/nodes/own-1/history", token).status_code == 200
     reason = {"reason": "my job died there"}
     assert controller.post("/v1/nodes/own-1/quarantine", reason, token).json()["code"] == "job_role"
+    assert controller.post("/v1/nodes/own-1/retest", reason, token).json()["code"] == "job_limit", (
+        "it ran nothing there"
+    )
+    work_there(agent, "7")
     assert controller.post("/v1/nodes/own-1/retest", reason, token).status_code == 200
     for path in ("/v1/nodes/other-1", "/v1/nodes/other-1/history", "/v1/fleet", "/v1/jobs", "/v1/audit", "/v1/tokens",
                  "/v1/incidents", "/metrics", "/v1/pending", "/v1/trainings", "/v1/components"):  # fmt: skip
@@ -200,6 +204,33 @@ def test_a_job_reads_and_retests_its_own_nodes_and_nothing_else(controller: Cont
         assert controller.post(f"/v1/nodes/own-1/{verb}", reason, token).status_code == 403
     assert controller.post("/v1/tokens", {"role": "viewer", "name": "x"}, token).status_code == 403
     assert controller.stage("other-1") == "ready"
+
+
+def work_there(agent: Agent, job: str) -> None:
+    """A workload begins and ends, and the node is tested after it."""
+    agent.send(agent.next(jobs=[{"id": job, "start": time.time(), "gpus": 1}]))
+    agent.controller.reaches(agent.name, "allocated")
+    agent.send(agent.next(jobs=[]))
+    agent.pass_test()
+    agent.controller.reaches(agent.name, "ready")
+
+
+def test_a_job_cannot_keep_its_nodes_from_others(controller: Controller) -> None:
+    """The attack: a token of six nodes has all of them tested, again and again, also when its job is long over."""
+    agent = controller.ready_node("again-1")
+    token = controller.token(role="job", name="llama2", nodes="again-1")
+    ask = {"reason": "again", "force": True}
+    work_there(agent, "8")
+    assert controller.post("/v1/nodes/again-1/retest", ask, token).status_code == 200
+    assert controller.post("/v1/nodes/again-1/retest", ask, token).status_code == 409, "one at a time"
+    agent.pass_test()
+    controller.reaches("again-1", "ready")
+    again = controller.post("/v1/nodes/again-1/retest", ask, token)
+    assert (again.status_code, again.json()["code"]) == (409, "job_limit"), "once for each workload"
+    controller.post("/v1/nodes/again-1/quarantine", {"reason": "an operator's"})
+    controller.reaches("again-1", "quarantined")
+    assert controller.post("/v1/nodes/again-1/retest", ask, token).json()["code"] == "job_limit"
+    assert controller.post("/v1/nodes/again-1/release", {"reason": "over"}).status_code == 200
 
 
 def test_a_jobs_token_names_nodes_or_a_job(controller: Controller) -> None:

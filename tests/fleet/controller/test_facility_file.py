@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fleet.controller.facility_file import parse
+from holdfast.fleet.controller.seams.facility_file import parse
 from holdfast.model.settings import SettingsError
 
 GOOD = """

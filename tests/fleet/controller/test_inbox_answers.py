@@ -15,6 +15,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Each time an answer is made, its number; nothing is in it."""
     numbers: list[int] = []
     monkeypatch.setattr(inbox_module, "items", lambda sources: numbers.append(len(numbers)) or [])
+    monkeypatch.setattr(inbox_module, "restarted", lambda sources: [])
     return numbers
 
 

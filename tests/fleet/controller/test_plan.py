@@ -26,10 +26,10 @@ def test_the_fleets_own_failures_service_and_repairs_are_reported(
         assert "no node in service yet" in capsys.readouterr().err
         controller.ready_node("n1")
         failing = controller.ready_node("n2")
-        failing.verdict("gpu.lost", "fail", "GPU 3 fell off the bus")
+        failing.verdict("gpu.ecc", "fail", "2 uncorrectable errors")
         controller.reaches("n2", "resetting")
         failing.answer(failing.ordered("reset_gpu"))
-        failing.verdict("gpu.lost", "pass", "8 of 8 answer")
+        failing.verdict("gpu.ecc", "pass", "8 of 8 pass")
         failing.pass_test()
         controller.reaches("n2", "ready")
         history, days = plan_history._history(Client(controller.url, controller.admin))

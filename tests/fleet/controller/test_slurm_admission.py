@@ -32,8 +32,10 @@ while test -e {root}/slow; do sleep 0.1; done
 CONTROLLER = """\
 [actions]
 reset_gpu = "command"
+reboot = "command"
 [command.commands]
 reset_gpu = ["{root}/reset", "{{node}}"]
+reboot = ["{root}/reset", "{{node}}"]
 """
 
 

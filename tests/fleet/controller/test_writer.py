@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.service import ControllerService
 from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import MOST_WAITING, Writer
-from holdfast.fleet.decisions.current_verdicts import MOST_CHECKS, CurrentVerdicts
+from holdfast.fleet.decisions.current_verdicts import MOST_CHECKS
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.jobs.service import JobService
 from holdfast.fleet.store import Store, StoreError
@@ -133,14 +134,31 @@ def test_a_refused_request_leaves_the_rest_of_its_batch_alone(store: Store) -> N
 
 
 def test_when_too_much_waits_more_is_refused_with_a_time_to_come_back(store: Store) -> None:
+    """Heartbeats leave room for failures, commands and the outcomes of actions; that room has an end too."""
+    beat = Report(node="n1", session="s1", seq=1, at=1.0, heartbeat=True)
+    failure = replace(beat, changes=(VerdictChange(at=1.0, check="gpu.xid", before="pass", after="fail"),))
+    command = partial(commands.note, entry("waits"))
+
+    def nothing(transaction: Transaction, fresh: Sequence[bool]) -> None: ...
+
+    def refused(writer: Writer, work: ReportWork) -> bool:
+        try:
+            writer.put(work)
+        except Problem as problem:
+            assert (problem.status, bool(problem.headers["Retry-After"])) == (503, True)
+            return True
+        return False
+
     async def scenario() -> None:
         writer = wired(store)
         for _ in range(MOST_WAITING):
-            writer.put(ReportWork(partial(commands.note, entry("waits"))))
-        with pytest.raises(Problem) as refused:
-            writer.put(ReportWork(partial(commands.note, entry("too much"))))
-        assert refused.value.status == 503
-        assert refused.value.headers["Retry-After"]
+            writer.put(ReportWork(nothing, [beat]))
+        assert refused(writer, ReportWork(nothing, [beat]))
+        assert not refused(writer, ReportWork(nothing, [failure]))
+        assert not refused(writer, ReportWork(command))
+        for _ in range(MOST_WAITING - 2):
+            writer.put(ReportWork(command))
+        assert refused(writer, ReportWork(command))
 
     asyncio.run(scenario())
 
@@ -178,11 +196,3 @@ def test_a_node_cannot_have_verdicts_without_end(store: Store) -> None:
     assert taken.accepted == honest.accepted == (True,)
     kept = {node: len(found) for node, found in store.verdicts().items()}
     assert kept == {"stolen": 9, "honest": MOST_CHECKS}
-
-
-def test_a_check_that_is_known_needs_no_room() -> None:
-    full = [passing(f"c{number}") for number in range(MOST_CHECKS)]
-    current = CurrentVerdicts({"full": full})
-    assert current.has_room("full", {"c0", "c999"})
-    assert not current.has_room("full", {"c0", "another"})
-    assert current.has_room("empty", {"another"})

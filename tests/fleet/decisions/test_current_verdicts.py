@@ -3,8 +3,10 @@
 import pytest
 
 from holdfast.fleet.decisions.current_verdicts import CurrentVerdicts
+from holdfast.fleet.decisions.fleet import Fleet
+from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.health import Health
-from holdfast.model.wire.report import VerdictChange
+from holdfast.model.wire.report import Report, VerdictChange
 
 
 def change(at: float, after: str, check: str = "gpu.xid") -> VerdictChange:
@@ -68,3 +70,29 @@ def test_what_fails_first_counts_but_for_checks_that_are_only_watched() -> None:
     assert made.complaints("stranger") == []
     assert (made.knows("n1", "c"), made.knows("n1", "d"), made.knows("n9", "c")) == (True, False, False)
     assert len(made.verdicts("n1")) == 3
+
+
+@pytest.mark.parametrize(
+    ("known", "reported", "room"),
+    [
+        (1000, {"c0", "c999"}, True),  # a check that is known needs no room
+        (1000, {"c0", "another"}, False),
+        (1000, set(), True),  # a heartbeat
+        (999, {"another"}, True),
+        (999, {"another", "one more"}, False),
+        (1001, {"c0"}, False),  # stored by a version that allowed more
+        (1001, set(), True),  # a heartbeat of such a node
+        (0, {"another"}, True),
+    ],
+)
+def test_a_node_has_room_for_so_many_checks(known: int, reported: set[str], room: bool) -> None:
+    stored = {"n1": [change(1.0, "pass", f"c{number}") for number in range(known)]}
+    fleet = Fleet(Policy(), verdicts=stored)
+    halves = [{one for one in reported if one == "c0"}, {one for one in reported if one != "c0"}]
+    reports = [
+        Report(node="n1", session="s", seq=seq, at=2.0, changes=tuple(change(2.0, "pass", one) for one in checks))
+        for seq, checks in enumerate(halves)
+    ]
+    assert (fleet.too_many_checks(reports) == "") is room
+    if reported:
+        assert CurrentVerdicts(stored).has_room("n1", reported) is room

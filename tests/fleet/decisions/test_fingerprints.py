@@ -72,7 +72,9 @@ def compared(
     prints = tuple(
         Fingerprint(f"node/{node}/gpu/{gpu}", (kinds or (KIND,) * len(bits))[gpu], one) for gpu, one in enumerate(bits)
     )
-    return made.compare(node, OrderOutcome(order=1, verb="retest", ok=True, health=health, fingerprints=prints))
+    return made.compare(
+        node, OrderOutcome(order=1, verb="retest", ok=True, health=health, fingerprints=prints), lambda name: True
+    )
 
 
 def fleet_of(count: int, *bits: str) -> Fingerprints:
@@ -116,3 +118,21 @@ def test_a_node_has_one_voice_that_of_most_of_its_devices() -> None:
     made = fleet_of(2, "bb", "aa", "aa")
     compared(made, "m2", "aa", "aa", "bb")
     assert compared(made, "n", "bb").health == "fail"
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_nodes_that_are_gone_have_no_vote(forgotten: bool) -> None:
+    """The attack: nodes that lied are found and removed, and their votes fail honest ones until a restart."""
+    site = Site()
+    for name in ("n0", "n1", "n2"):
+        assert site.tells(name, "bb") is Stage.READY
+    assert site.tells("n3", "aa") is not Stage.READY, "three to one"
+    for name in ("n0", "n1", "n2"):
+        site.steps += site.fleet.operator(name, EventKind.REMOVE, "stolen", "ann", site.now)
+        site.now += 1
+        site.steps += site.fleet.tick(site.now)
+        assert site.fleet.nodes[name].stage is Stage.REMOVED
+        if forgotten:
+            site.fleet.forget(name, site.now)
+            assert name not in site.fleet._fingerprints._of
+    assert site.tells("n4", "aa") is Stage.READY

@@ -7,10 +7,11 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from holdfast.fleet.decisions.fleet import Fleet
+from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.decisions.verdict_state import SchedulerView
 from holdfast.model.account import Account
-from holdfast.model.lifecycle import EventKind, NodeState, Stage, Verb
+from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 from tests.fleet.decisions.simulated_fleet import POLICY, SimulatedFleet
@@ -110,7 +111,7 @@ def test_the_scheduler_s_word_moves_a_node_through_a_workload() -> None:
     assert site.fleet.nodes["n2"].freshly_tested
 
 
-def test_a_pass_of_another_suite_than_the_one_asked_for_is_none_and_soon_a_persons_case() -> None:
+def test_a_pass_of_another_suite_does_not_count_and_soon_an_operator_decides() -> None:
     """What an agent runs is its own configuration's, whatever the policy asks of it."""
     site = SimulatedFleet()
     site.fleet.policy = replace(site.fleet.policy, suite="2026-11")
@@ -150,7 +151,7 @@ def test_a_drain_that_fails_for_good_is_an_incident_until_one_succeeds() -> None
     assert not site.fleet.incidents.open
 
 
-def test_without_a_scheduler_agents_are_reported_that_a_node_is_closed() -> None:
+def test_without_a_scheduler_the_agent_receives_that_its_node_is_closed() -> None:
     site = SimulatedFleet()
     assert site.fleet.closed("n3") == ""
     site.says("n3", "gpu.xid", "fail")
@@ -297,7 +298,7 @@ def test_a_node_without_a_verdict_is_unknown_though_its_agent_reports() -> None:
     assert fleet.health("n0", 1000.0) == "unknown"
 
 
-def test_a_late_report_does_not_make_a_node_unreceived() -> None:
+def test_a_late_report_does_not_make_a_node_silent() -> None:
     fleet = alone()
     fleet.last_report_at["n0"] = 1000.0
     fleet.take(Report(node="n0", session="s", seq=1, at=900.0), 900.0)
@@ -323,7 +324,7 @@ def test_why_nothing_may_start_on_a_node(stage: Stage, policy: Policy, why: str)
     assert by_cause.closed("n0") == "quarantined: gpu.xid"
 
 
-def test_a_dry_run_is_the_pools_own_and_a_others_is_the_fleets() -> None:
+def test_a_pool_may_have_its_own_dry_run_and_others_follow_the_fleet() -> None:
     policy = Policy(dry_run=True, pools={"train": Policy(dry_run=False)})
     fleet = Fleet(policy, [NodeState(name="n0", pool="train"), NodeState(name="n1")])
     assert [fleet.dry_run(name) for name in ("n0", "n1", "stranger")] == [False, True, True]
@@ -418,7 +419,7 @@ def sees(*jobs: str, node: str = "n0", busy: bool | None = None) -> NodeStatus:
     return NodeStatus(node=node, accepts_work=True, cordoned=False, down=False, busy=used, jobs=frozenset(jobs))
 
 
-def test_a_scheduler_that_names_a_other_is_not_believed() -> None:
+def test_a_scheduler_that_names_an_unknown_node_is_ignored() -> None:
     assert alone().observe([sees("7", node="stranger")], 5.0) == []
 
 
@@ -505,7 +506,7 @@ def test_a_removed_node_that_enrols_again_stays_removed() -> None:
     assert fleet.nodes["n0"].stage is Stage.TESTING
 
 
-def test_a_node_was_received_when_it_last_reported() -> None:
+def test_a_node_was_last_seen_when_it_last_reported() -> None:
     fleet = Fleet(POLICY, new_key=lambda: "key")
     fleet.enrol("n1", "default", {}, 0.0)
     for seq, (now, last_report_at) in enumerate(((0.25, 0.25), (9.0, 9.0), (5.0, 9.0)), 1):
@@ -553,3 +554,17 @@ def test_a_node_that_its_scheduler_lost_is_an_incident_with_the_schedulers_note(
     lost = NodeStatus(node="n0", accepts_work=False, cordoned=False, down=True, busy=False, state="DOWN", note=note)
     site.steps += site.fleet.observe([lost], site.now)
     assert site.incidents()["node/n0/down"].reason.endswith(ends)
+
+
+WORK = Maintenance(name="pump", nodes=frozenset({"n0"}), start=0.0, end=1e9)
+
+
+def test_during_maintenance_a_late_result_of_a_test_changes_nothing() -> None:
+    fleet = Fleet(replace(POLICY, maintenance=(WORK,)), [NodeState(name="n0", stage=Stage.READY, tested_suite="1")])
+    assert fleet._state.step("n0", NodeEvent(kind=EventKind.TEST_FAILED, cause="gpu.xid", reason=""), 5.0) == []
+
+
+def test_during_maintenance_an_inconclusive_test_is_run_again_and_the_node_is_not_held() -> None:
+    fleet = Fleet(replace(POLICY, maintenance=(WORK,)), [NodeState(name="n0", stage=Stage.TESTING, asked_at=1.0)])
+    (step,) = fleet._state.step("n0", NodeEvent(kind=EventKind.TEST_UNKNOWN, reason=""), 5.0)
+    assert not step.node.held and [one.verb for one in step.actions] == [Verb.RETEST]

@@ -375,9 +375,9 @@ def test_the_verb_of_each_repair_step(repair_step: int, automatic: int, verb: Ve
     ticket = verb is Verb.TICKET
     assert after.stage is (S.QUARANTINED if ticket else S.RESETTING)
     assert reason == (
-        f"{repair_step} repair steps tried for gpu.xid; an operator decides"
+        "no automatic repair step is left for gpu.xid; an operator decides"
         if ticket
-        else f"repair step {repair_step + 1}"
+        else f"repair: {verb.value.replace('_', ' ')}"
     )
 
 

@@ -173,7 +173,7 @@ def test_a_node_is_freed_of_what_held_it_only() -> None:
         ("gpu.xid", Stage.QUARANTINED, "theirs"),
     ],
 )
-def test_a_persons_words_stay_while_the_node_is_theirs(cause: str, stage: Stage, words: str) -> None:
+def test_an_operators_reason_stays_while_the_operator_holds_the_node(cause: str, stage: Stage, words: str) -> None:
     node = NodeState(name="n1", stage=stage, cause=cause, reason="mine", held="pool/a")
     assert noted(node, H.HELD, holder="loop/c2", reason="theirs").reason == words
     assert noted(node, H.FREED, reason="theirs").reason == words

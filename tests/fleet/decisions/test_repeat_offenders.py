@@ -144,3 +144,12 @@ def test_a_bad_rack_counts_for_those_in_it():
     inside = made.why(replace(ready("new", many), place={"rack": "r1"}), NOW, Policy(repeat_offender_score=0.1))
     assert "rack/r1 has" in inside
     assert nodes
+
+
+def test_a_node_of_no_fleet_is_measured_by_itself():
+    made = RepeatOffenders({})
+    lone = ready("bad", [Offence(at=NOW - DAY, cause="gpu.ecc")])
+    assert made.why(lone, NOW, Policy(repeat_offender_score=0.9)).startswith(
+        "a repeat offender, score 1.0 where 0.0 is"
+    )
+    assert made.why(lone, NOW, Policy(repeat_offender_score=1.1)) == ""

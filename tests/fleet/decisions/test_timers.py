@@ -1,9 +1,11 @@
 """What time alone brings, each deadline on both sides."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.decisions.timers import Timers
@@ -11,8 +13,9 @@ from holdfast.fleet.decisions.unsaved_state import Unsaved
 from holdfast.fleet.decisions.verdict_state import SchedulerView, VerdictState
 from holdfast.model.account import Account
 from holdfast.model.incident import Incident
-from holdfast.model.lifecycle import NodeState, Stage, Verb
+from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
+from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.report import VerdictChange
 
 NOW = 100_000.0
@@ -108,7 +111,7 @@ def test_the_silence_of_a_seams_victim_is_its_symptom() -> None:
     assert list(clock.state.incidents.open) == ["pdu/p1"]
 
 
-def test_the_next_repair_step_is_climbed_and_a_persons_case_is_not() -> None:
+def test_the_next_repair_step_is_taken_unless_an_operator_decides() -> None:
     assert Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True)).tick() == {"n0": [Verb.RESET_GPU]}
     assert Clock(node(stage=Stage.QUARANTINED, cause="operator")).tick() == {}
     assert Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", repair_step=3)).tick() == {}
@@ -485,3 +488,87 @@ def test_a_node_under_test_counts_as_failing_only_while_it_is_held(held: str, fa
     clock = Clock(node(stage=Stage.TESTING, held=held))
     clock.state.guards.remember("n0", "gpu.xid", NOW)
     assert clock.pace._fails("n0", NOW) is fails
+
+
+def test_a_decision_that_raises_costs_one_node_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One node in a state that nobody thought of, and no node would be tested, repaired or released any more."""
+    nodes = [NodeState(name=name, stage=Stage.CLEANING, since=0.0) for name in ("n0", "odd", "n2")]
+    fleet = Fleet(Policy(), nodes)
+    known = type(fleet.timers)._next_for
+    broken = True
+
+    def next_for(timers: Any, node: NodeState, now: float) -> list[LifecycleStep]:
+        steps = known(timers, node, now)  # its state has changed when it raises
+        if node.name == "odd" and broken:
+            raise ZeroDivisionError("a mistake")
+        return steps
+
+    monkeypatch.setattr(type(fleet.timers), "_next_for", next_for)
+    moved = {step.node.name for now in (100.0, 101.0, 102.0) for step in fleet.tick(now)}
+    assert moved == {"n0", "n2"}
+    assert {fleet.nodes[name].stage for name in moved} == {Stage.TESTING}
+    assert fleet.nodes["odd"] == nodes[1], "as it is stored"
+    assert list(fleet.timers.take_raised()) == ["odd"] and fleet.timers.take_raised() == {}
+    assert fleet.timers.failing
+    assert fleet.tick(102.5) == [] and not fleet.timers.take_raised(), "it waits 1, 2, 4 and then up to 60 s"
+    broken = False
+    assert [step.node.name for step in fleet.tick(200.0)] == ["odd"]
+    assert not fleet.timers.failing
+
+
+def test_a_node_whose_decision_raises_is_tried_after_1_2_4_and_at_most_60_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(node(stage=Stage.CLEANING))
+    tried = []
+
+    def next_for(timers: Any, node: NodeState, now: float) -> list[LifecycleStep]:
+        tried.append(now - NOW)
+        raise ZeroDivisionError("a mistake")
+
+    monkeypatch.setattr(Timers, "_next_for", next_for)
+    for second in range(250):
+        clock.tick(NOW + second)
+    assert tried == [0, 1, 3, 7, 15, 31, 63, 123, 183, 243]
+
+
+def test_a_drain_that_ended_is_no_overdue_test_and_the_other_way_round() -> None:
+    """Each incident ends with its own stage, also where the next stage is overdue by then."""
+    clock = Clock(node(stage=Stage.DRAINING, cause="gpu.xid", jobs=frozenset({"7"}), since=NOW), scheduled=True)
+    day = NOW + 25 * 3600
+    clock.tick(day)
+    for stage, overdue in ((Stage.TESTING, "test"), (Stage.DRAINING, "drain")):
+        clock.state.put(node(stage=stage, since=NOW, asked_at=NOW, jobs=frozenset({"7"})))
+        clock.tick(day)
+        assert list(clock.state.incidents.open) == [f"node/n0/{overdue}"]
+
+
+def test_no_repair_step_begins_while_neighbours_begin_to_fail() -> None:
+    clock = Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True))
+    failed = clock.state.nodes["n0"]
+    assert clock.state.repair_waits(failed, NOW) == ""
+    for name in ("n0", "n1"):
+        clock.state.guards.remember(name, "gpu.xid", NOW - 10)
+    assert "waiting to see whether it is the cause" in clock.state.repair_waits(failed, NOW)
+    step = NodeEvent(kind=EventKind.NEXT_REPAIR, cause="gpu.xid")
+    assert clock.state.step("n0", step, NOW) == []
+    later = NOW + AT_ONCE.shared_wait_seconds
+    assert [one.node.stage for one in clock.state.step("n0", step, later)] == [Stage.RESETTING]
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "dry_run", "jobs", "empty"),
+    [
+        (True, True, frozenset(), True),  # in a dry run no drain is asked for, so none is confirmed
+        (True, True, frozenset({"7"}), False),
+        (True, False, frozenset(), False),  # the scheduler has confirmed nothing
+        (False, False, frozenset(), True),
+        (False, False, frozenset({"7"}), False),
+    ],
+)
+def test_who_confirms_that_a_node_is_empty(scheduled: bool, dry_run: bool, jobs: frozenset[str], empty: bool) -> None:
+    left = node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True, jobs=jobs)
+    clock = Clock(left, policy=replace(AT_ONCE, dry_run=dry_run), scheduled=scheduled)
+    assert clock.state.confirmed_empty(left, NOW) is empty
+    fleet = Fleet(clock.state.policy, [left], scheduled=scheduled)
+    assert fleet.may_reset("n0", NOW) is empty

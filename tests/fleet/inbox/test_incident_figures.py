@@ -6,7 +6,10 @@ import pytest
 
 from holdfast.economics.costs.finding import Prices
 from holdfast.fleet.inbox.incident_figures import IncidentFigures, incident_figures
-from holdfast.fleet.inbox.items import Sources, items
+from holdfast.fleet.inbox.item import Sources
+from holdfast.fleet.inbox.items import items
+from holdfast.fleet.incidents.past import past
+from holdfast.model.account import Account, Bill, Layer
 from holdfast.model.incident import Incident, IncidentState
 from tests.fleet.inbox.test_items import NOW, incident
 
@@ -48,3 +51,18 @@ def test_the_inbox_says_the_same(factor: float) -> None:
     (item,) = items(Sources(incidents=[LEAF], now=NOW, gpus=gpus, prices=PRICES, time_factor=factor))
     found = figures(LEAF, factor)
     assert (item.since, item.cost_so_far, item.owner) == (found.began, found.cost, found.owner)
+
+
+def test_a_price_without_a_lost_gpu_hour_is_labour() -> None:
+    layers = [
+        Layer(name=name, so_far=cost, if_it_goes_on=cost, formula="", inputs="")
+        for name, cost in (("direct compute", 0.0), ("labour", 255.0))
+    ]
+    account = Account(
+        kind="storage.metadata", confidence=0.9, since=1.0, lasted_seconds=9.0, bill=Bill(layers=tuple(layers))
+    )
+    found = figures(incident("storage/scratch", "storage.metadata", account=account))
+    assert (found.gpu_hours, found.cost, found.labour) == (0.0, 255.0, 255.0)
+    assert past("storage/scratch", account).endswith("no job had slowed; 255 USD of labour")
+    unmeasured = replace(account, bill=Bill(layers=tuple(layers), measured=False))
+    assert "labour" not in past("storage/scratch", unmeasured)

@@ -8,7 +8,8 @@ from holdfast.economics.costs.finding import Prices
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.inbox.figures import sample
-from holdfast.fleet.inbox.items import ItemKind, Severity, Sources, items
+from holdfast.fleet.inbox.item import ItemKind, Severity, Sources
+from holdfast.fleet.inbox.items import items
 from holdfast.fleet.incidents.views import PlannedWorkView
 from holdfast.model.account import Account, Bill, Layer
 from holdfast.model.incident import Incident
@@ -41,7 +42,7 @@ def test_a_waiting_node_is_an_item_with_remedy_owner_runbook_price_and_age() -> 
     )
     (item,) = items(sources)
     assert (item.kind, item.owner, item.runbook, item.since) == (ItemKind.NODE, "hardware", "gpu.ecc", 6_400.0)
-    assert item.remedy.startswith("drain, reset the GPU") and any("-i 5" in one for one in item.commands)
+    assert "reset the GPU" in item.remedy and any("-i 5" in one for one in item.commands)
     assert item.cost_per_hour == 16.0 and item.cost_so_far == pytest.approx(16.0)
 
 
@@ -200,3 +201,42 @@ def test_the_home_page_counts_the_same_nodes_as_lost() -> None:
     busy = NodeState(name="n2", stage=Stage.ALLOCATED, held="leaf/l3", tested_at=NOW)
     found = sample(NOW, [held, busy], [], lambda node: 8, 2.0)
     assert (found.lost, found.productive, found.cost_per_hour) == (8.0, 8.0, 16.0)
+
+
+def test_a_node_that_is_tested_after_a_failure_is_out_of_service_on_the_home_page_too() -> None:
+    tested = NodeState(name="n1", stage=Stage.TESTING, failed=True)
+    new = NodeState(name="n2", stage=Stage.TESTING)
+    assert sample(NOW, [tested, new], [], lambda node: None, 2.0).in_service == 1
+
+
+def test_a_member_whose_test_cannot_pass_is_lost_like_the_others() -> None:
+    """The inbox and the home page count alike: a node in a test is lost only while what it shares is broken."""
+    nodes = [
+        NodeState(name="n1", stage=Stage.READY, held="leaf/l3", tested_at=None),
+        NodeState(name="n2", stage=Stage.TESTING, tested_at=NOW - 60),
+        NodeState(name="n3", stage=Stage.CLEANING, tested_at=NOW - 60),
+        NodeState(name="n4", stage=Stage.ALLOCATED, tested_at=NOW - 60),
+        NodeState(name="n5", stage=Stage.TESTING, tested_at=NOW - 60),
+    ]
+    shared = Incident(
+        id="leaf/l3@1", opened=NOW, subject="leaf/l3", cause="fabric.port_down", evidence=("n1", "n2", "n3", "n4")
+    )
+    (item,) = items(Sources(nodes=nodes, incidents=[shared], now=NOW, gpus=lambda node: 8))
+    assert item.gpus_lost == 24.0
+    assert sample(NOW, nodes, [shared], lambda node: 8, 2.0).lost == 24.0
+    assert sample(NOW, nodes, [], lambda node: 8, 2.0).lost == 8.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "begins"),
+    [
+        ("gpu.slow", "hardware", "take its node out"),  # its runbook has no step of hardware: the fleet's comes first
+        ("cooling.flow_low", "facilities", "switch to the standby pump"),
+        ("cooling.rack_blocked", "facilities", "balance the"),  # the first step is the technicians'
+        ("schedule.cadence_long", "training", "job owner of"),  # somebody else's is named
+    ],
+)
+def test_a_next_step_is_the_owners_own_and_never_begins_with_the_fleet(kind: str, owner: str, begins: str) -> None:
+    account = Account(kind=kind, confidence=0.9, since=8_500.0, lasted_seconds=9.0, owners=(owner,))
+    (item,) = items(Sources(incidents=[incident("cdu/c1", kind, account=account)], now=NOW))
+    assert (item.owner, item.remedy[: len(begins)]) == (owner, begins)

@@ -1,19 +1,21 @@
 """What is compared with, and who takes over: a fault is never learned as usual, and an aftermath is no new cause."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.controller.seam_loop import AFTERMATH_SECONDS, TAKE_OVER_SECONDS, SeamWatch
-from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
+from holdfast.fleet.controller.seams.loop import SeamWatch
+from holdfast.fleet.controller.seams.settings import SeamFiles, SeamSettings
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.incidents.baseline import Baseline
 from holdfast.fleet.incidents.business_context import BusinessContext
+from holdfast.fleet.incidents.open_incidents import AFTERMATH_SECONDS, TAKE_OVER_SECONDS
 from holdfast.fleet.notifications.alertmanager import Alerts, AlertSettings
 from holdfast.fleet.store import Store
-from holdfast.model.account import Account
+from holdfast.model.account import Account, Chart
 from holdfast.model.panel import Panel, table
 from holdfast.model.topology import Topology
 from tests.stores import new_store
@@ -101,6 +103,46 @@ def test_a_slowdown_without_a_cause_displaces_no_cause_however_long_it_lasts(tmp
         assert not {"job/gemma", "node/n1/gpu/0"} <= set(watch.open), "one root, one incident"
         assert "job/other" in watch.open
     assert "job/gemma" in watch.open, "the GPU is well, and the job is still slow"
+
+
+STEP = "job_step_seconds"
+
+
+def _slow_job(since: float) -> Account:
+    values = (4.6,) * 10 + (6.2,) * 20
+    chart = Chart(subject="job/gemma", signal=STEP, start=since - 100.0, step=10.0, values=values)
+    return replace(_account("job.slowdown"), since=since, path=("job/gemma",), charts=(chart,))
+
+
+@pytest.mark.parametrize(
+    ("why", "after", "since", "step", "opens"),
+    [
+        ("the window still holds what the GPU did to it", 60.0, 200.0, 6.2, False),
+        ("it is well, however long the window holds it", AFTERMATH_SECONDS + 60.0, 200.0, 4.6, False),
+        ("it had time to recover and is slow", AFTERMATH_SECONDS, 200.0, 6.2, True),
+        ("it began when the GPU was well", 60.0, 400.0, 6.2, True),
+    ],
+)
+def test_the_aftermath_of_an_incident_is_no_incident(
+    tmp_path: Path, why: str, after: float, since: float, step: float, opens: bool
+) -> None:
+    watch, panel = _watch(tmp_path), _panel(0.0, 400.0)
+    watch.take({"node/n1/gpu/0": _account("gpu.slow", "job/gemma")}, panel, 0.0)
+    watch.forget(watch.take({}, panel, 400.0), panel)
+    assert not watch.open
+    times = np.arange(0.0, 401.0, 10.0)
+    now = Panel(times, {STEP: table({"job/gemma": [step] * len(times), "job/other": [step] * len(times)})})
+    watch.take({"job/gemma": _slow_job(since), "job/other": _account("job.slowdown")}, now, 400.0 + after)
+    assert ("job/gemma" in watch.open) is opens, why
+    assert "job/other" in watch.open, "it suffered from nothing"
+
+
+def test_a_job_that_stands_still_after_an_incident_is_reported_at_once(tmp_path: Path) -> None:
+    watch, panel = _watch(tmp_path), _panel(0.0, 400.0)
+    watch.take({"node/n1/gpu/0": _account("gpu.slow", "job/gemma")}, panel, 0.0)
+    watch.forget(watch.take({}, panel, 400.0), panel)
+    watch.take({"job/gemma": _account("job.stopped")}, panel, 410.0)
+    assert "job/gemma" in watch.open
 
 
 def test_a_gpu_of_a_victim_is_not_blamed_beside_the_open_cause(tmp_path: Path) -> None:

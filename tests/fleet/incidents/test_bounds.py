@@ -4,13 +4,16 @@ import pytest
 
 from holdfast.fleet.api.caller_quota import MOST_EVENTS_A_MINUTE, SHARE_SECONDS, CallerQuota
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.controller.seam_loop import AGENT_SHARE
+from holdfast.fleet.controller.seams.intake import AGENT_SHARE
 from holdfast.fleet.incidents import window as window_module
+from holdfast.fleet.incidents.events import MOST_EVENTS, MOST_OF_NODE, SLACK, SeamEvents
 from holdfast.fleet.incidents.ranks import HELD_SECONDS, SeamRanks
 from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.fleet.jobs import service as jobs_module
 from holdfast.fleet.jobs.service import JobService
+from holdfast.model.signal import Event
 from holdfast.model.wire.progress import RankWindow
+from holdfast.model.wire.report import Report
 
 
 def window(job: str, owner: str = "uid-1", rank: int = 0, at: float = 100.0, **more: object) -> RankWindow:
@@ -142,3 +145,51 @@ def test_one_node_has_no_more_ranks_in_the_seams_than_it_can_run(monkeypatch: py
     assert len([edge for edge in ranks.edges() if "/rank/" in str(edge)]) == 8
     list(ranks.ingest("stolen", [window("flood", "uid-0", 0, ended="closed"), window("flood", "uid-0", 9)], 200.0))
     assert len([edge for edge in ranks.edges() if "/rank/" in str(edge)]) == 8, "one that ended makes room for another"
+
+
+def events(number: int, kind: str = "xid", about: str = "node/stolen/gpu/0", at: float = 990.0) -> tuple[Event, ...]:
+    return tuple(Event(kind=kind, at=at, text=str(one), subject=about) for one in range(number))
+
+
+def test_one_nodes_events_push_out_no_others() -> None:
+    """The attack: 20,000 events of one node, after which the honest change of a route was gone."""
+    held = SeamWindow(lambda: 1_000.0)
+    held.put(900.0, "node/a/gpu/0", "gpu_temperature_celsius", 40.0, 60.0)
+    held.add_events(events(1, "route_change", "switch/s1"), "user/site")
+    held.take_report(
+        Report(node="honest", session="s", seq=1, at=1_000.0, events=events(3, about="node/honest")), 999.0
+    )
+    for seq in range(1, 40):
+        held.take_report(Report(node="stolen", session="s", seq=seq, at=1_000.0, events=events(1_000)), 999.0)
+    found = held.panel()
+    assert len(found.events_of("route_change")) == 1
+    assert len([one for one in found.events if one.subject == "node/honest"]) == 3
+    assert len([one for one in found.events if one.subject.startswith("node/stolen")]) == MOST_OF_NODE
+
+
+def test_many_that_flood_take_their_share_and_no_more() -> None:
+    window = SeamEvents()
+    window.add("honest", events(10, "honest"))
+    for number in range(50):
+        window.add(f"node/{number}", events(1_000), MOST_OF_NODE)
+        assert len(window) <= MOST_EVENTS + SLACK
+    window._trim()
+    assert len(window) <= MOST_EVENTS
+    kept = window.between(0.0, 2_000.0)
+    assert len([one for one in kept if one.kind == "honest"]) == 10
+    assert len(kept) == len(window) > MOST_EVENTS - 60, "and the window is used"
+    newest = {one.text for one in kept if one.kind == "xid"}
+    assert "999" in newest and "0" not in newest
+
+
+def test_events_leave_the_window_with_time() -> None:
+    now = [1_000.0]
+    held = SeamWindow(lambda: now[0], minutes=10.0)
+    held.put(900.0, "node/a/gpu/0", "gpu_temperature_celsius", 40.0, 60.0)
+    held.add_events([*events(1, at=995.0), *events(2, at=980.0)], "node/a")
+    assert [one.at for one in held.panel().events] == [980.0, 980.0, 995.0]
+    now[0] = 1_585.0
+    assert [one.at for one in held.panel().events] == [995.0], "the oldest column begins at 990"
+    now[0] = 5_000.0
+    held.panel()
+    assert len(held._events) == 0

@@ -174,3 +174,25 @@ def test_a_milestone_says_what_a_day_is_worth() -> None:
     assert (found.milestone, found.day_value, found.float_days, found.critical_chance) == ("v1", 5e4, 2.0, 0.5)
     bare = one()
     assert (bare.milestone, bare.day_value, bare.float_days, bare.critical_chance) == ("", None, 0.0, 1.0)
+
+
+def test_the_schedulers_name_of_a_job_that_reports_under_another() -> None:
+    on_n1 = Job(id="4711", source="slurm", shown_as="4711_2", nodes=("n1",), state=JobState.RUNNING)
+    elsewhere = Job(id="12", source="slurm", nodes=("n9",), state=JobState.RUNNING)
+    assert one(topology=RUNS_ON, jobs=(elsewhere, on_n1)).scheduled_as == "4711_2"
+    assert one(topology=RUNS_ON, jobs=(elsewhere,)).scheduled_as == ""
+    own = Job(id="llama", source="slurm", nodes=("n1",), state=JobState.RUNNING)
+    assert one(topology=RUNS_ON, jobs=(on_n1, own)).scheduled_as == "", "it reports under its own id"
+
+
+@pytest.mark.parametrize(("ago", "known"), [(1800.0, True), (1810.0, False)])
+def test_what_was_measured_within_half_an_hour_before_is_usual(ago: float, known: bool) -> None:
+    row = changing(np.nan, 2.5)
+    row[SINCE - ago == TIMES] = 2.0
+    assert one(job_step_seconds={"job/llama": row}).share_now == (pytest.approx(0.2) if known else None)
+
+
+@pytest.mark.parametrize(("before", "usual"), [(None, 2.0), (1.5, 1.5)])
+def test_what_was_usual_at_the_beginning_stays_so_where_it_was_known(before: float | None, usual: float) -> None:
+    known = Loss(subject="job/llama", gpus=8.0, share_so_far=0.1, share_now=0.1, usual=before)
+    assert one(before=(known,), job_step_seconds={"job/llama": changing(2.0, 2.5)}).usual == pytest.approx(usual)

@@ -1,5 +1,7 @@
 """What a seam found, told once it is over."""
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.fleet.incidents.past import called, past
@@ -47,13 +49,21 @@ def test_at_most_three_jobs_are_named(many: int, named: str) -> None:
     assert f"and reached {named}, whose loss" in past("cdu/c2", account(*losses))
 
 
+def test_a_loss_of_nothing_is_not_an_unknown_loss() -> None:
+    nothing = replace(loss("job/a"), share_so_far=0.0)
+    assert "reached job a, which lost no work by it" in past("cdu/c2", account(nothing))
+    assert "reached jobs a and b, whose loss was not measured" in past(
+        "cdu/c2", account(nothing, replace(loss("job/b"), share_so_far=None))
+    )
+
+
 def test_who_was_on_call_is_reported() -> None:
     assert past("cdu/c2", account(facilities="ann")).endswith("; facilities on call: ann")
 
 
 @pytest.mark.parametrize(
     ("seconds", "expected"),
-    [(89.0, "89 s"), (90.0, "2 min"), (5399.0, "90 min"), (5400.0, "1.5 h"), (36_000.0, "10 h")],
+    [(59.0, "59 s"), (119.0, "1 min"), (3599.0, "59 min"), (5400.0, "1 h 30 min"), (36_000.0, "10 h")],
 )
 def test_how_long_it_lasted(seconds: float, expected: str) -> None:
     assert f"it lasted {expected} and" in past("cdu/c2", account(lasted=seconds))

@@ -45,7 +45,9 @@ def test_the_sentence_of_a_measured_loss() -> None:
 
 def test_the_sentence_of_what_no_one_measured_and_of_no_one_hurt() -> None:
     assert summary(loss(share=None)).endswith("; it reaches job llama, whose loss is not measured")
-    assert summary(loss(share=0.0)).endswith("; it reaches job llama, whose loss is not measured")
+    assert summary(loss(share=0.0)).endswith("; it reaches job llama, which loses no work by it")
+    assert summary(loss(share=0.0), loss("job/b", 0.0)).endswith("jobs llama and b, which lose no work by it")
+    assert summary(loss(share=0.0), loss("job/b", None)).endswith("jobs llama and b, whose loss is not measured")
     assert summary().endswith("; no job has slowed yet")
     assert summary(facilities="ann").endswith("; facilities on call: ann")
 

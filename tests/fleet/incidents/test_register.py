@@ -130,6 +130,6 @@ def test_one_that_is_over_says_what_it_cost_and_projects_nothing() -> None:
     simulated.fleet.found("cdu/c2", account, simulated.now)
     simulated.fleet.incidents.over("cdu/c2", simulated.now, "it is not found any more")
     [over] = [one for one in simulated.fleet.incidents.take_changed() if one.state is IncidentState.CLOSED]
-    assert "in 60 s it cost job llama 41 GPU-hours, 305 USD in all" in over.reason
+    assert "in 1 min it cost job llama 41 GPU-hours, 305 USD in all" in over.reason
     assert over.reason.endswith("; it is not found any more") and "goes on" not in over.reason
     assert over.account is not None and over.reason.startswith(over.account.sentence)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.controller.seam_loop import SeamWatch
-from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
+from holdfast.fleet.controller.seams.loop import SeamWatch
+from holdfast.fleet.controller.seams.settings import SeamFiles, SeamSettings
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.learned import SLOTS, LearnedBaseline
@@ -104,16 +104,16 @@ def test_an_open_fault_outlives_a_restart_and_ends_when_it_is_over(tmp_path: Pat
     make(world)
     store = Store.open(new_store(tmp_path / "store.db"))
     first = _watch(store)
-    first._learned.learn(calm.panel)
-    store.save_seam_documents("baseline", first._learned.documents(), 0.0)
+    first.evaluation.learned.learn(calm.panel)
+    store.save_seam_documents("baseline", first.evaluation.learned.documents(), 0.0)
     _looks(first, world, world.panel, 1500.0, world.panel.now)
     assert cause in first.open, (fault, first.open.keys())
     before = first.open[cause]
 
     second = _watch(store)
-    second._learned.load(store.seam_documents("baseline"))
+    second.evaluation.learned.load(store.seam_documents("baseline"))
     after = _longer(world.panel)
-    second._remember([Incident(id="x", opened=before.since, subject=cause, account=before)], float(after.times[0]))
+    second.restore([Incident(id="x", opened=before.since, subject=cause, account=before)], float(after.times[0]))
     assert not _looks(second, world, after, float(after.times[0]) + 60, after.now)
     assert list(second.open) == [cause]
     assert second.open[cause].lasted_seconds > before.lasted_seconds + 3600
@@ -121,8 +121,8 @@ def test_an_open_fault_outlives_a_restart_and_ends_when_it_is_over(tmp_path: Pat
 
     well = _longer(world.panel, 180, calm.panel)
     third = _watch(store)
-    third._learned.load(store.seam_documents("baseline"))
-    third._remember([Incident(id="x", opened=before.since, subject=cause, account=before)], float(well.times[0]))
+    third.evaluation.learned.load(store.seam_documents("baseline"))
+    third.restore([Incident(id="x", opened=before.since, subject=cause, account=before)], float(well.times[0]))
     assert list(_looks(third, world, well, float(well.times[0]) + 60, well.now)) == [cause]
     assert not third.open
 

@@ -183,9 +183,9 @@ def test_only_the_last_restart_bears_what_is_made_again():
     accounts = Accounts()
     at, _ = run(accounts, 0.0, 0, 10)
     at, _ = run(accounts, at + 30, 80, 1, attempt=1)
-    run(accounts, at + 30, 80, 2, attempt=2)
-    assert [one.rework_seconds for one in accounts.restarts] == [approx(10.0), approx(20.0)]
-    assert [one.lost_steps for one in accounts.restarts] == [20, 20]
+    run(accounts, at + 40, 70, 3, attempt=2)
+    assert [one.rework_seconds for one in accounts.restarts] == [approx(10.0), approx(30.0)]
+    assert [(one.lost_steps, one.down_seconds) for one in accounts.restarts] == [(20, 30.0), (30, 40.0)]
 
 
 def test_a_restart_that_lost_nothing_is_reported_as_one():

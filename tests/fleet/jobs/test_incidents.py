@@ -69,7 +69,7 @@ def test_a_job_that_an_incident_names_among_its_losses_says_so(site: Site):
     site.fleet.incidents.found("storage/s1", account(loss), "storage is slow", site.now, ())
     assert site.show().incident == ""  # it is not slow
     site.run(12, seconds=15.0, data_seconds=40.0)
-    assert site.show().reason.endswith("; explained by the incident on storage/s1")
+    assert site.show().reason.endswith("; the incident on storage/s1 slows it")
 
 
 def test_a_clock_below_its_peers_is_reported():
@@ -136,4 +136,4 @@ def test_what_the_reason_names_already_is_not_reported_twice():
     result = with_incidents(named, [hurting("pdu/p1", LLAMA), hurting("cdu/c2", opened=3.0)])
     assert (result.incident, result.reason) == ("cdu/c2", named.reason)
     fresh = with_incidents(view(), [hurting("cdu/c2", LLAMA)])
-    assert fresh.reason == "slow; explained by the incident on cdu/c2"
+    assert fresh.reason == "slow; the incident on cdu/c2 slows it"

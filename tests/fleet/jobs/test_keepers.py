@@ -226,3 +226,12 @@ def printed(kept: CheckpointsView) -> str:
     out = StringIO()
     show_places(msgspec.to_builtins(kept), Console(file=out, width=200))
     return out.getvalue()
+
+
+def test_a_job_is_never_shown_at_a_step_below_the_safe_one(site: Site):
+    """Keepers tell of a commit before the ranks tell of the step."""
+    site.report(0, keeping(0, HeldStep(step=12, own=(0, 1), partners=(2, 3)), committed_step=12), step=11)
+    site.report(1, keeping(1, HeldStep(step=12, own=(2, 3), partners=(0, 1)), committed_step=12), step=11)
+    shown = site.show()
+    assert shown.exposure is not None and shown.exposure.saved_step == 12
+    assert (shown.step, shown.exposure.steps) == (12, 0)

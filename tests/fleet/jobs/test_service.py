@@ -80,6 +80,15 @@ def test_a_job_is_put_together_from_its_nodes(site: Site):
     assert shown.goodput == pytest.approx(1.0) and shown.restarts == ()
 
 
+def test_a_window_that_holds_a_checkpoint_is_not_slow(site: Site):
+    site.run(12)
+    usual = site.show()
+    site.run(1, seconds=15.0, checkpoint_seconds=5.0)
+    saving = site.show()
+    assert saving.step_seconds == pytest.approx(10 / 8) == saving.usual_step_seconds
+    assert saving.tokens_per_second == pytest.approx(usual.tokens_per_second)
+
+
 def test_what_a_failure_now_would_cost_is_in_gpu_hours_and_tokens(site: Site):
     site.run(30)  # step 240, step 200 is safe
     exposure = site.show().exposure

@@ -44,6 +44,7 @@ PATHS = {
     "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
     "DaemonSet": "/apis/apps/v1/namespaces/{namespace}/daemonsets",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies",
     "PodDisruptionBudget": "/apis/policy/v1beta1/namespaces/{namespace}/poddisruptionbudgets",
 }
 

@@ -17,16 +17,16 @@ from .conftest import Cluster
 pytestmark = pytest.mark.slow
 HOLDFAST = Path(sys.executable).with_name("holdfast")
 NOT_ON_A_TWIN = ("dcgm.diag", "node.inventory", "node.topology")  # no DCGM, and no manifest was learnt
-# What resets a GPU of the twin mends it.
+# What reboots the twin mends it: a GPU that left the bus cannot be reset.
 CONFIG = """\
 demo = true
 observe_seconds = 1
 [kubernetes]
 kubeconfig = "{kubeconfig}"
 [actions]
-reset_gpu = "command"
+reboot = "command"
 [command.commands]
-reset_gpu = ["{holdfast}", "twin", "inject", "{home}", "gpu_off_bus", "--gpu", "3", "--clear"]
+reboot = ["{holdfast}", "twin", "inject", "{home}", "gpu_off_bus", "--gpu", "3", "--clear"]
 """
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.fleet.actions.secret import Secret
-from holdfast.fleet.inbox.items import Item, ItemKind, Severity
+from holdfast.fleet.inbox.item import Item, ItemKind, Severity
 from holdfast.fleet.notifications.channels import Channel, Email, Opsgenie, PagerDuty, Slack, Teams, WebHook
 from holdfast.fleet.notifications.message import Notification, NotifiedEvent, of_item
 from holdfast.fleet.notifications.outbox import deliver

@@ -5,7 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fleet.inbox.items import Item, Sources, items
+from holdfast.fleet.inbox.item import Item, Sources
+from holdfast.fleet.inbox.items import items
 from holdfast.fleet.inbox.states import ItemState, ItemView, joined
 from holdfast.fleet.notifications.message import NotifiedEvent
 from holdfast.fleet.notifications.notifier import Notifier, NotifierSettings

@@ -66,6 +66,7 @@ class Slurm:
         return done.stdout.strip()
 
     def state(self, node: str) -> str:
+        """As sinfo abbreviates it; with a star where slurmd does not answer, and no job starts there."""
         return self.run("sinfo", "-h", "-n", node, "-o", "%t")
 
     def reason(self, node: str) -> str:

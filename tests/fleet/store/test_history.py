@@ -99,5 +99,5 @@ _serial = iter(range(10**9))
 
 @pytest.mark.parametrize("cursor", ["x", "1:2", "a:b:c", "1.0:1:1:1", "1.0:1:", "nan:1:1", "1.0:9:1", f"1.0:1:{2**63}"])
 def test_a_place_that_no_page_gave_is_refused_in_one_sentence(store: Store, cursor: str) -> None:
-    with pytest.raises(StoreError, match="no place in a history"):
+    with pytest.raises(StoreError, match="not a cursor of a history"):
         store.node_history("n1", before=cursor)

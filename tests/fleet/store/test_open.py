@@ -85,4 +85,4 @@ def test_a_client_does_not_learn_the_databases_host_or_user() -> None:
     engine = StoreError('store postgresql+psycopg://holdfast@10.0.0.5/fleet: connection to server at "10.0.0.5" failed')
     assert "10.0.0.5" not in public(engine)
     assert "holdfast@" not in public(engine)
-    assert public(StoreError("action 7: there is none of this number")) == "action 7: there is none of this number"
+    assert public(StoreError("action 7: no action has this number")) == "action 7: no action has this number"

@@ -12,7 +12,7 @@ from holdfast.fleet.store import Store, StoreError
 from holdfast.fleet.store.credentials import token_hash
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job, JobState
-from holdfast.model.records import AuditEntry, Credential, JoinToken, Role
+from holdfast.model.records import AuditEntry, Credential, CredentialKind, JoinToken, Role
 
 JOB = Job(id="17", source="slurm", account="llm", nodes=("n1", "n2"), gpus=16, start=10.0, state=JobState.RUNNING)
 
@@ -58,7 +58,11 @@ def test_a_job_that_has_not_started_is_reported_last(store: Store) -> None:
 @pytest.mark.parametrize("name", ["a\0b", "half \udc80 pair", "'", "x" * 10_000, ""])
 def test_asking_for_a_name_that_cannot_be_is_answered_with_nothing(store: Store, name: str) -> None:
     assert (store.jobs(node=name), store.actions(name), store.verdicts(name), store.missing(name)) == ([], [], {}, {})
-    assert (store.credential(name), store.revoke(name, 1.0), store.enrol(name, CREDENTIAL, 1.0)) == (None, 0, False)
+    assert (
+        store.credential(name),
+        store.revoke_all(CredentialKind.USER, name, 1.0),
+        store.enrol(name, CREDENTIAL, 1.0),
+    ) == (None, 0, False)
     assert store.node_history(name).lines == ()
 
 
@@ -92,8 +96,9 @@ def test_a_credential_is_found_by_the_hash_of_its_token_and_ends_by_time_or_word
     assert found == CREDENTIAL
     assert found is not None
     assert (found.valid(50.0), found.valid(100.0)) == (True, False)
-    assert store.revoke("n1", now=60.0) == 1
-    assert store.revoke("n1", now=61.0) == 0
+    assert store.revoke_all(CredentialKind.USER, "n1", now=59.0) == 0
+    assert store.revoke_all(CredentialKind.NODE, "n1", now=60.0) == 1
+    assert store.revoke_all(CredentialKind.NODE, "n1", now=61.0) == 0
     assert [one.valid(50.0) for one in store.credentials()] == [False]
 
 

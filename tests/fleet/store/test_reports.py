@@ -107,7 +107,7 @@ def test_two_controllers_recording_at_the_same_time_neither_deadlock_nor_store_t
     assert set(stored(one, *(f"n{i}" for i in range(25))).values()) == {1}
 
 
-def test_only_heartbeats_that_are_new_move_the_time_a_node_was_received(store: Store) -> None:
+def test_only_new_heartbeats_move_the_time_a_node_was_last_seen(store: Store) -> None:
     store.record([report(seq=1), report(node="n2", heartbeat=True)], NOW)
     assert store.heartbeats() == {"n2": NOW}
     store.record([report(node="n2", heartbeat=True)], NOW + 60)  # replayed

@@ -65,7 +65,7 @@ def test_half_a_success_is_asked_for_again_and_done_once(
     home: Path, again: dict[str, str], for_good: dict[str, str], timeout: int
 ) -> None:
     commands = f'{{ cordon = ["{home}/cordon", "{{node}}", "{{key}}"] }}'
-    more = f'[actions]\ncordon = "command"\n[command]\ntimeout = {timeout}\ncommands = {commands}\n'
+    more = f'[actions]\ncordon = "command"\n[command]\nidempotent = true\ntimeout = {timeout}\ncommands = {commands}\n'
     with running(home / "c", more=more) as controller:
         for node in (*again, *for_good):
             controller.enrol(node)

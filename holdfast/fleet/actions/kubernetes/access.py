@@ -1,7 +1,7 @@
 """Access to the API server: the current context of a kubeconfig, or the pod's service account.
 
 Of a kubeconfig we read server, certificate authority, token and client certificate. Programs that fetch credentials
-(exec, auth-provider) are not run: give the controller a service account of its own.
+(exec, auth-provider) are not run: give the controller its own service account.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Requests to a Kubernetes API server: JSON, paged lists, watches, and its refusals in its own words."""
+"""Requests to a Kubernetes API server: JSON, paged lists, watches, and its error messages."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ _WORTH_ANOTHER_TRY = frozenset({408, CONFLICT, TOO_MANY, 500, 502, 503, 504})
 
 
 class ApiRefused(NoAnswer):
-    """The server answered, and not with what was asked for."""
+    """The server answered with an error."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why, retryable=status in _WORTH_ANOTHER_TRY)
@@ -28,7 +28,8 @@ class ApiRefused(NoAnswer):
 
 
 class KubernetesApi:
-    """May be used from several threads. It is opened at the first request, so that a late secret is no failed start."""
+    """May be used from several threads. It connects at the first request, so that a secret that is mounted late does
+    not fail the start."""
 
     def __init__(self, settings: KubernetesSettings) -> None:
         self._settings = settings
@@ -61,7 +62,7 @@ class KubernetesApi:
                 return found, k8s.text(meta, "resourceVersion")
 
     def watch(self, path: str, version: str, seconds: int, **query: str) -> Iterator[Mapping[str, Any]]:
-        """What changes from a version on, as it happens, until the server ends it after so many seconds."""
+        """Changes after a resource version, as they happen, until the server ends the watch."""
         access, client = self._open()
         asked = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(seconds), **query}
         asked["allowWatchBookmarks"] = "true"

@@ -1,7 +1,7 @@
 """Kubernetes back end: our taint and cordon, eviction within disruption budgets, node conditions and events.
 
-The API server refuses a change made for an older version of the node (409), so we read again and never overwrite what
-somebody did meanwhile.
+The API server refuses a change made for an older version of the node (409), so we read it again and never overwrite a
+change that somebody made in between.
 """
 
 import hashlib
@@ -35,13 +35,13 @@ from holdfast.runtime.errors import NoAnswer
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _NODES, _PODS = "/api/v1/nodes", "/api/v1/pods"
 _BOUND = {"fieldSelector": "spec.nodeName!="}
-_ATTEMPTS = 5  # at a change that others' changes keep overtaking
+_ATTEMPTS = 5  # for a change that conflicts with changes of others
 Plan = Callable[[KubernetesNode], marks.Change | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """How an action shows on the node: its condition, and the kind of its event."""
+    """How an action appears on the node: the condition and the event type."""
 
     status: str
     reason: str
@@ -76,7 +76,7 @@ class Kubernetes:
         }
         self.verbs = frozenset(self._handlers)
 
-    reads_state_first = True
+    idempotent = True
 
     def did_run(self, action: Action) -> bool | None:
         return False
@@ -126,7 +126,7 @@ class Kubernetes:
         return statuses(self.snapshot())
 
     def close_for_repair(self, action: Action) -> str:
-        """Our taint and cordon, made anew where somebody lifted them. `kubectl uncordon` leaves the taint, which lets
+        """Set our taint and cordon again if somebody removed them. `kubectl uncordon` leaves the taint, which lets
         in only pods that tolerate it. Then read the node: the read shows what the scheduler placed before."""
         try:
             node = self._node(action.node)
@@ -227,7 +227,8 @@ class Kubernetes:
         return done(f"{node.name} is chosen {how}: taint and label {k8s.DEGRADED} {'set' if last else 'removed'}")
 
     def _change(self, node: KubernetesNode, plan: Plan) -> bool:
-        """Was there anything to change? What others do at the same time is looked at again, never overwritten."""
+        """Whether anything had to change. After a conflict the node is read again; others' changes are never
+        overwritten."""
         for _ in range(_ATTEMPTS):
             change = plan(node)
             if change is None:
@@ -242,7 +243,7 @@ class Kubernetes:
         raise NoAnswer(f"{node.name} was changed by others {_ATTEMPTS} times while we tried", retryable=True)
 
     def _notify(self, action: Action, notice: Notice, message: str) -> NoticeResult:
-        """The condition and an event. A server that forbids them has still done what matters."""
+        """Write the condition and an event. If the server forbids this, the action still counts as done."""
         node = self._node(action.node)
         change = marks.condition(node, notice.status, notice.reason, message, action.at)
         if change is None:
@@ -257,7 +258,7 @@ class Kubernetes:
         return NoticeResult(True)
 
     def _event(self, node: KubernetesNode, action: Action, kind: str, reason: str, message: str) -> None:
-        """Named after the action, so that a second try does not tell it twice."""
+        """Named after the action, so that a retry does not create a second event."""
         name = f"{node.name[:200]}.{hashlib.sha256(action.key.encode()).hexdigest()[:16]}"
         body = marks.event(node, name, kind, reason, message, action.at)
         try:

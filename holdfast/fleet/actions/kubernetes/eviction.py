@@ -29,7 +29,7 @@ class Eviction:
         self._version = ""
 
     def send_away(self, pods: Sequence[KubernetesPod]) -> SentAway:
-        """Every pod is asked for; one that may not leave now does not keep the others."""
+        """Request the eviction of every pod; one that is refused now does not block the others."""
         evicted, held = [], []
         for pod in pods:
             if pod.state is JobState.ENDING:
@@ -44,7 +44,7 @@ class Eviction:
         return SentAway(tuple(evicted), tuple(held))
 
     def _evict(self, pod: KubernetesPod) -> bool:
-        """False if it is gone already. The uid keeps us from a namesake that a StatefulSet started meanwhile."""
+        """False if it is already gone. The uid protects a new pod of the same name from a StatefulSet."""
         body = {
             "apiVersion": f"policy/{self._api_version()}",
             "kind": "Eviction",

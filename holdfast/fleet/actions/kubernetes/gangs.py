@@ -55,7 +55,7 @@ class Gangs:
         return SuspendedJobs(tuple(names), frozenset(ending))
 
     def _suspend(self, kind: str, namespace: str, name: str) -> bool:
-        """False where the job is gone: its pods are evicted. One that another suspended stays theirs to start."""
+        """False if the job is gone; its pods are then evicted. We do not resume a job that somebody else suspended."""
         one = KINDS[kind]
         try:
             path = self._path(kind, namespace, name)
@@ -98,7 +98,7 @@ class Gangs:
 
 
 def _job(pod: KubernetesPod) -> tuple[str, str, str] | None:
-    """Kind, namespace and name. What Kueue admitted is Kueue's to suspend, whatever made it."""
+    """Kind, namespace and name. A job that Kueue admitted is suspended through Kueue."""
     if pod.workload:
         return (WORKLOAD, pod.namespace, pod.workload)
     kind, _, name = pod.gang.partition(" ")

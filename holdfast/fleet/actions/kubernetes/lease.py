@@ -24,7 +24,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 
 
 class KubernetesLease:
-    """Renewed by a thread of its own: an API server that hangs must not hold up those who ask."""
+    """Renewed on a separate thread, so that an API server that hangs does not block callers."""
 
     def __init__(
         self, api: KubernetesApi, name: str, holder: str, monotonic: Callable[[], float] = time.monotonic
@@ -64,7 +64,7 @@ class KubernetesLease:
         self._release()
 
     def keep(self) -> None:
-        """Renew it, or take it if no one holds it."""
+        """Renew the Lease, or take it if it is free."""
         asked = self._clock()
         try:
             if self._keep():
@@ -102,7 +102,7 @@ class KubernetesLease:
         except ApiRefused as error:
             if error.status != CONFLICT:
                 raise
-            return False  # another was faster; its word is read at the next renewal
+            return False  # another controller was faster; the next renewal reads its Lease
         return True
 
     def _body(self, meta: k8s.Object, spec: k8s.Object) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class KubernetesLease:
         }
 
     def _release(self) -> None:
-        """So that the next controller need not wait until it is over."""
+        """Release it, so that the next controller does not wait until it expires."""
         if not self.held:
             return
         self._until = 0.0

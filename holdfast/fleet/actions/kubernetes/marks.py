@@ -1,7 +1,7 @@
 """Changes to a Kubernetes node, given its current marks. Pure; None when nothing has to change.
 
-Each change names the version of the node that it was made for, so the server refuses it if somebody was faster.
-Taints are ours by their key. A cordon has no owner, so our note stands beside ours.
+Each change names the version of the node that it was made for, so the server refuses it after a concurrent change. We
+recognise our taints by their key, and our cordon by our annotation next to it.
 """
 
 import re
@@ -16,7 +16,7 @@ _NOT_IN_A_VALUE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def hold(node: KubernetesNode, cause: str, note: str, *, cordon: bool) -> Change | None:
-    """Nothing new starts here. With `cordon` also for pods that tolerate every taint of ours."""
+    """Close the node for new pods; with `cordon`, also for pods that tolerate our taints."""
     annotations: dict[str, str | None] = {}
     spec: dict[str, Any] = {}
     if not node.untested:
@@ -110,5 +110,5 @@ def _without(taints: Sequence[Mapping[str, Any]], key: str) -> list[Mapping[str,
 
 
 def _value(cause: str) -> str:
-    """A taint's value may hold few kinds of letters, and must begin and end with the plainest."""
+    """A valid taint value: a limited character set, alphanumeric at both ends."""
     return _NOT_IN_A_VALUE.sub("-", cause)[:63].strip("._-")

@@ -1,6 +1,6 @@
 """Local copy of nodes and pods, kept current by two watches, so that reads do not load the API server.
 
-A mirror that has lost its watch says so and shows nothing: what it held may be old by now.
+A mirror that has lost its watch raises NoAnswer and shows nothing, because its data may be old.
 """
 
 import logging
@@ -20,9 +20,9 @@ from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.actions")
 T = TypeVar("T")
-WATCH_SECONDS = 50  # after so long the server ends a watch, and we go on where it ended: a dead connection is noticed
+WATCH_SECONDS = 50  # the server ends a watch after this time and we continue it, to notice dead connections
 PAUSE_SECONDS = 1.0
-ABSENT_SECONDS = 60.0  # how often it is asked whether the server offers an optional kind by now
+ABSENT_SECONDS = 60.0  # interval for checking whether the server offers an optional kind
 
 
 class Mirror(Generic[T]):
@@ -98,7 +98,7 @@ class Mirror(Generic[T]):
         return version
 
     def _follow(self, path: str, version: str) -> None:
-        """Until asked to stop, or until the server no longer knows the version: then everything is read again."""
+        """Runs until stopped, or until the server no longer has the version. Then everything is read again."""
         while not self._stopping.is_set():
             for news in self._api.watch(path, version, WATCH_SECONDS, **self._query):
                 item = k8s.table(news, "object")

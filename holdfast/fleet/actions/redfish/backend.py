@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from holdfast.fleet.actions import template
-from holdfast.fleet.actions.backend import ActionOutcome, done, failed, nothing_to_do, refused, would
+from holdfast.fleet.actions.backend import ActionOutcome, done, failed, nothing_to_do, refused, unanswered, would
 from holdfast.fleet.actions.redfish.session import RedfishSession
 from holdfast.fleet.actions.secret import Secret
 from holdfast.formats.slurm import fields as slurm
@@ -51,6 +51,13 @@ class RedfishSettings:
             raise ValueError("redfish.reset_types: expected at least one kind of reset")
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedReset:
+    system: str
+    target: str
+    kind: str
+
+
 class Redfish:
     name = "redfish"
     verbs = frozenset({Verb.REBOOT})
@@ -60,15 +67,19 @@ class Redfish:
         self._sleep = sleep
         self._tls = http.tls(settings.ca_file, settings.verify_tls)
 
-    reads_state_first = False
+    idempotent = False
 
     def did_run(self, action: Action) -> bool | None:
-        """By the BMC's own record of its last reset, where it has one."""
+        """By the BMC's own record of its last reset, where it has one. If the node is off, it has not come back;
+        switching it on restarts nothing."""
         try:
             with self._connect(action) as bmc:
-                since = _time(bmc.get(self._system(bmc)).get("LastResetTime"))
+                system = bmc.get(self._system(bmc))
         except NoAnswer:
             return None
+        if system.get("PowerState") == "Off":
+            return False
+        since = _time(system.get("LastResetTime"))
         return None if since is None or not action.at else since > action.at
 
     def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
@@ -78,9 +89,10 @@ class Redfish:
             return refused(f"{action.node!r} is not the name of one node")
         try:
             with self._connect(action) as bmc:
-                return self._restart(bmc, action, dry_run)
+                planned = self._plan(bmc, action, dry_run)
+                return planned if isinstance(planned, ActionOutcome) else self._restart(bmc, action.node, planned)
         except NoAnswer as error:
-            return failed(str(error), retryable=error.retryable)
+            return failed(str(error), retryable=error.retryable, not_begun=True)  # no reset was posted
 
     def _connect(self, action: Action) -> RedfishSession:
         one = self._settings
@@ -93,14 +105,14 @@ class Redfish:
             tls=self._tls,
         )
 
-    def _restart(self, bmc: RedfishSession, action: Action, dry_run: bool) -> ActionOutcome:
+    def _plan(self, bmc: RedfishSession, action: Action, dry_run: bool) -> ActionOutcome | PlannedReset:
         path = self._system(bmc)
         system = bmc.get(path)
+        off = system.get("PowerState") == "Off"
         since = _time(system.get("LastResetTime"))
-        if since is not None and action.at and since > action.at:
+        if since is not None and action.at and since > action.at and not off:
             return nothing_to_do(f"{action.node} was restarted since this was requested")
         target, allowed = _reset(bmc, system)
-        off = system.get("PowerState") == "Off"
         kind = next((one for one in (_FROM_OFF if off else self._settings.reset_types) if one in allowed), "")
         if not kind:
             return refused(
@@ -108,8 +120,14 @@ class Redfish:
             )
         if dry_run:
             return would(f"post {kind} to {target} on the BMC of {action.node}, which is {system.get('PowerState')}")
-        bmc.post(target, {"ResetType": kind})
-        return self._settle(bmc, path, action.node, kind)
+        return PlannedReset(path, target, kind)
+
+    def _restart(self, bmc: RedfishSession, node: str, planned: PlannedReset) -> ActionOutcome:
+        try:
+            bmc.post(planned.target, {"ResetType": planned.kind})
+        except NoAnswer as error:
+            return unanswered(error)
+        return self._settle(bmc, planned.system, node, planned.kind)
 
     def _system(self, bmc: RedfishSession) -> str:
         paths = [path for one in _list(bmc.get("/redfish/v1/Systems"), "Members") if (path := _path(one))]
@@ -121,7 +139,7 @@ class Redfish:
         return fitting[0]
 
     def _settle(self, bmc: RedfishSession, path: str, node: str, kind: str) -> ActionOutcome:
-        """On twice running: right after the reset a BMC still tells the state from before."""
+        """The state "On" must be read twice: right after a reset a BMC still reports the old state."""
         state: object = "unknown"
         times_on = 0
         for _ in range(max(2, math.ceil(self._settings.settle_seconds / self._settings.poll_seconds))):

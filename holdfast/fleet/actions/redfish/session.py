@@ -69,7 +69,8 @@ class RedfishSession:
         reply = http.send(method, self._base + path, headers, body, self._timeout, self._tls)
         if not 200 <= reply.status < 300:
             message = f": {_message(reply)}" if _message(reply) else ""
-            raise NoAnswer(f"{self._base}{path} answered {reply.status}{message}", retryable=reply.retryable)
+            why = f"{self._base}{path} answered {reply.status}{message}"
+            raise NoAnswer(why, retryable=reply.retryable, not_begun=reply.not_begun)
         return reply
 
 

@@ -1,6 +1,6 @@
 """Slurm back end: drains with our own reason, lifts only our own drains, sets node weight, requeues a job.
 
-Manners: a note without our prefix is somebody else's, and so is the drain that carries it. Slurm has no
+A note without our prefix, and the drain that it explains, belong to somebody else. Slurm has no
 compare-and-set, so we read the node right before each change and once more after it.
 """
 
@@ -39,7 +39,7 @@ class SlurmSettings:
 
 @dataclass(frozen=True, slots=True)
 class SlurmSnapshot:
-    """What Slurm showed. Begun before the first question was asked: what changed since then is not in it."""
+    """State of Slurm. `began` is before the first request; later changes are not included."""
 
     began: float
     statuses: Sequence[NodeStatus]
@@ -65,7 +65,7 @@ class Slurm:
         }
         self.verbs = frozenset(self._handlers)
 
-    reads_state_first = True
+    idempotent = True
 
     def did_run(self, action: Action) -> bool | None:
         return False
@@ -141,7 +141,7 @@ class Slurm:
         reservations.end(self._commands, names)
 
     def accounted(self, since: float) -> list[Job]:
-        """What ran since then, where the site keeps an accounting. Raises NoAnswer where it does not."""
+        """Jobs since a time, from Slurm's accounting. Raises NoAnswer if the site has none."""
         return self._commands.accounted(since)
 
     # ------------------------------------------------------------ nodes
@@ -152,7 +152,7 @@ class Slurm:
         if node.drained and not node.ours:
             return nothing_to_do(f"{node.name} is already drained by {_whose(node)}, whose note stays: {node.reason}")
         if node.drained and (node.reason == note or (untested and node.untested)):
-            # A script on the node was first; its note stays, for it tells what a test must be newer than.
+            # A script on the node was first. Its note stays, because a test must be newer than the note.
             return nothing_to_do(f"{node.name} is already drained with the note: {node.reason}")
         if action.tested_at is not None and self._marked_since(node, action):
             return nothing_to_do(f"{node.name} was marked after its test began, and that stays: {node.reason}")
@@ -193,7 +193,7 @@ class Slurm:
         return done(f"lifted our drain of {node.name}: it is {_words(after)}")
 
     def _marked_since(self, node: SlurmNode, action: Action) -> bool:
-        """Whether a script on the node says untested, and that was not seen before the test began."""
+        """Whether a script marked the node as untested, and we saw the mark only after the test began."""
         marked_at = self._marks.seen(node, clock.now())
         began = action.at if action.tested_at is None else action.tested_at
         return marked_at is not None and marked_at > began

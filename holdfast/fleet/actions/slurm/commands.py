@@ -11,7 +11,7 @@ from holdfast.model.job import Job
 from holdfast.runtime import process
 from holdfast.runtime.errors import NoAnswer
 
-# Asking again does not help against these, unless slurmctld or munge is what refuses: an operator repairs that.
+# Errors that a retry does not fix, unless slurmctld or munge refuses, which an operator repairs.
 _PASSING = ("auth", "munge", "credential", "contact slurm controller", "protocol")
 _FINAL = ("invalid", "denied", "not permitted", "not found", "unrecognized", "no longer", "disabled")
 _UNKNOWN_NODE = ("not found", "invalid node name")
@@ -76,14 +76,14 @@ class SlurmCommands:
         raise NoAnswer(f"scontrol show node {name} did not tell its state", retryable=True)
 
     def nodes(self) -> list[SlurmNode]:
-        """All nodes, by the first way that this version of Slurm understands; it is remembered."""
+        """All nodes, by the first command that this version of Slurm supports; the choice is cached."""
         trouble = NoAnswer("Slurm reported no nodes", retryable=True)
         for reader in list(self._readers):
             try:
                 nodes = reader()
             except NoAnswer as error:
                 if error.retryable:
-                    raise  # Slurm is away; another way of asking would only wait as long again
+                    raise  # Slurm is down; another command would wait just as long
                 trouble = error
                 nodes = None
             if nodes:
@@ -94,7 +94,7 @@ class SlurmCommands:
     def jobs(self, node: str = "", *, ended: bool = False) -> list[Job]:
         """What holds nodes now, and if asked what ended lately (Slurm remembers it for MinJobAge, 300 s).
 
-        As a table, for the JSON of some versions carries the whole queue whatever is asked.
+        As a table, because the JSON of some versions always contains the whole queue.
         """
         where = ("-w", node) if node else ()
         states = f"{_HOLDING},{_ENDED}" if ended else _HOLDING
@@ -115,7 +115,7 @@ class SlurmCommands:
         return [job for job in jobs if job.state.holds_nodes or (ended and job.end is not None)]
 
     def accounted(self, since: float) -> list[Job]:
-        """What ran since then, by the accounting. Raises NoAnswer where the site keeps none."""
+        """Jobs since a time, from the accounting. Raises NoAnswer if the site has none."""
         begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(since))
         text = self.ask("sacct", "-a", "-X", "-P", "-n", "-S", begin, "-o", ",".join(_ACCOUNTED))
         return slurm_jobs.from_table(text, _ACCOUNTED, delimiter="|").whole

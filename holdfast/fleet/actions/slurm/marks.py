@@ -1,8 +1,8 @@
 """When a script's mark on a node was first seen, by our own clock. A test covers marks seen before it began.
 
-Slurm tells the time of a note in whole seconds and by its own clock. So two marks differ by what they say, and
-each counts from the moment in which we first saw it: later than it was made, never earlier. Only what stood there
-before this controller's first read has nothing but Slurm's time.
+Slurm gives the time of a note in whole seconds of its own clock. So marks are distinguished by their text, and each
+counts from when we first saw it, which is never too early. Only marks from before this controller's first read use
+Slurm's time.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class SlurmMarks:
         self._synced = True
 
     def seen(self, node: SlurmNode, now: float) -> float | None:
-        """Since when at the latest the mark stands that the node was shown with by `now`; None without one."""
+        """When the node's current mark was first seen; None without a mark."""
         if not node.marked:
             self._since.pop(node.name, None)
             return None

@@ -1,7 +1,7 @@
 """Scheduling preference: a degraded node is chosen last, and later gets its own weight back. Pure.
 
-The weight it had is kept in the node's Comment, which Slurm saves: it outlives us, and any controller can read it.
-What else stands in the Comment stays. A weight that somebody changed meanwhile is theirs, and stays too.
+The weight it had is kept in the node's Comment, which Slurm saves: it survives the controller, and any controller can
+read it. Other text in the Comment stays. A weight that somebody changed in between stays too.
 """
 
 import re
@@ -12,7 +12,7 @@ _MEMORY = re.compile(r"\s*\[holdfast: weight was ([0-9]{1,10})\]")
 
 
 def choose_last(node: SlurmNode, weight: int | None, feature: str) -> dict[str, str]:
-    """What to change on the node, by scontrol's names; empty if it is so already."""
+    """The changes for scontrol; empty if nothing must change."""
     changes: dict[str, str] = {}
     if weight is not None and node.weight is not None and node.weight != weight:
         changes["weight"] = str(weight)

@@ -14,7 +14,7 @@ from holdfast.model.lifecycle import Action
 from holdfast.runtime.errors import NoAnswer
 
 PREFIX = "holdfast_"
-MINUTES = 7 * 24 * 60  # it ends by itself if no controller is left to delete it; the drain stays
+MINUTES = 7 * 24 * 60  # expires by itself if no controller deletes it; the drain stays
 _SHOWN_AS = frozenset({"MAINTENANCE", "RESERVED"})
 _EXISTS = "duplicate"
 _GONE = ("invalid", "not found")
@@ -26,7 +26,7 @@ def name_of(action: Action) -> str:
 
 
 def reserve(commands: SlurmCommands, action: Action) -> None:
-    """Nothing starts on the node from now on. Once is enough; raises NoAnswer if Slurm does not take it."""
+    """Reserve the node, so that nothing starts there. Idempotent; raises NoAnswer if Slurm refuses."""
     try:
         commands.ask(
             *("scontrol", "create", "reservation", f"reservationname={name_of(action)}", f"nodes={action.node}"),

@@ -96,6 +96,8 @@ def _controller(service: Service) -> Iterable[Metric]:
     yield histogram("holdfast_test_seconds", "How long full tests took, from their start to the answer.", board.tests)
     yield counter("holdfast_actions", "Actions that ended.", ("verb", "outcome"), board.outcomes)
     yield counter("holdfast_reports", "Reports taken from agents.", (), {(): board.counts["reports"]})
+    text = "Events and subjects in reports that named another node or a part of none; they are dropped."
+    yield counter("holdfast_report_subjects_dropped", text, (), {(): board.counts["foreign_subjects"]})
     yield counter("holdfast_requests_refused", "Requests that were refused.", (), {(): board.counts["refused"]})
 
 

@@ -38,7 +38,8 @@ def incidents(found: Sequence[Incident]) -> Iterable[Metric]:
     )
     billed = [(one, one.account.bill) for one in found if one.account is not None]
     for name, words, value in _PROGRESS:
-        yield gauge(f"holdfast_incident_{name}", words, INCIDENT, {_named(one): value(bill) for one, bill in billed})
+        known: dict[tuple[str, ...], float] = {_named(one): value(bill) for one, bill in billed if bill.measured}
+        yield gauge(f"holdfast_incident_{name}", words, INCIDENT, known)
     for name, words, money in _MONEY:
         reported: dict[tuple[str, ...], float | None] = {
             (*_named(one), layer.name, bill.currency): money(layer) for one, bill in billed for layer in bill.layers

@@ -1,6 +1,5 @@
 """Routes of drills: list, play and watch."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 from litestar import Request, delete, get, post
@@ -11,6 +10,7 @@ from holdfast.fleet.api.access import MAY
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Service, ServiceDep
+from holdfast.fleet.api.streams import Events, event, streamed
 from holdfast.fleet.api.views.drills import DrillPlayback, DrillRequest, DrillRunView, DrillsView
 from holdfast.lab.drills.shipped import shipped
 
@@ -20,13 +20,13 @@ DrillHttpRequest = Request[Any, Any, Any]
 
 @get("/v1/drills", opt=READ, tags=["drills"])
 async def list_drills(service: ServiceDep, request: DrillHttpRequest) -> DrillsView:
-    """The drills that come along, and the one that is played."""
+    """The shipped drills, and the one that is playing."""
     return DrillsView(drills=tuple(shipped().values()), run=service.drills.run, may_play=_may_play(service, request))
 
 
 @post("/v1/drills/run", opt=READ, status_code=202, tags=["drills"])
 async def play_drill(service: ServiceDep, request: DrillHttpRequest, data: JSONBody[DrillRequest]) -> DrillRunView:
-    """Plays a drill in a process of its own; nothing of the fleet is touched. One at a time."""
+    """Play a drill in a separate process, one at a time. The fleet is not affected."""
     _refuse_viewer(service, request)
     if data.drill not in shipped():
         raise Problem(404, f"no drill that comes along is called {data.drill[:80]!r}; /v1/drills lists them")
@@ -35,23 +35,22 @@ async def play_drill(service: ServiceDep, request: DrillHttpRequest, data: JSONB
 
 @delete("/v1/drills/run", opt=READ, status_code=200, tags=["drills"])
 async def cancel_drill(service: ServiceDep, request: DrillHttpRequest) -> DrillRunView:
-    """Ends the drill that is played."""
+    """Stop the running drill."""
     _refuse_viewer(service, request)
     return await service.drills.cancel()
 
 
 @get("/v1/drills/stream", opt={**READ, "stream": True}, tags=["drills"], media_type="text/event-stream")
-async def watch_drill(service: ServiceDep) -> Stream:
-    """Server-sent events of the run: `run` as it changes, then `outcome`; from its beginning, and ends with it."""
+async def watch_drill(service: ServiceDep, request: DrillHttpRequest) -> Stream:
+    """Server-sent events of the run from its beginning to its end: `run` at each change, then `outcome`."""
     if service.drills.run is None:
         raise Problem(404, "no drill was played yet: POST /v1/drills/run plays one")
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return Stream(_events(service.drills), media_type="text/event-stream", headers=headers)
+    return streamed(service.board.streams, request, _events(service.drills))
 
 
-async def _events(room: DrillPlayback) -> AsyncIterator[bytes]:
+async def _events(room: DrillPlayback) -> Events:
     async for name, data in room.watch():
-        yield b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+        yield event(name, data)
 
 
 def _may_play(service: Service, request: DrillHttpRequest) -> bool:

@@ -30,7 +30,7 @@ from holdfast.fleet.api.views.common import (
 )
 from holdfast.fleet.api.views.show import action_view, incident_view, transition_view
 from holdfast.model.incident import IncidentState
-from holdfast.model.records import PendingNode
+from holdfast.model.records import CredentialKind, PendingNode
 from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
@@ -64,7 +64,7 @@ async def list_actions(service: ServiceDep, node: FromQuery[str] = "", limit: Mo
 
 @get("/v1/orders", opt=READ, tags=["fleet"])
 async def list_orders(service: ServiceDep, node: FromQuery[str] = "", limit: Most = 1_000) -> OrdersView:
-    """What agents are asked to do and have not answered, oldest first. Only the leader knows."""
+    """Orders that agents have not answered, oldest first. Only the leader has them."""
     return await service.orders(node, limit)
 
 
@@ -79,13 +79,14 @@ async def list_transitions(service: ServiceDep, since: Since = 0.0, limit: Most 
 async def list_jobs(
     service: ServiceDep, node: FromQuery[str] = "", since: Since = 0.0, until: Until = None, limit: Most = 1_000
 ) -> JobsView:
-    """Latest start first: those that run or ended since. The next page: until the start of the last one reported."""
+    """Jobs that run or ended since a time, latest start first. For the next page, set `until` to the start of the last
+    one."""
     return JobsView(jobs=tuple(await asyncio.to_thread(service.store.jobs, node or None, since, limit, until)))
 
 
 @get("/v1/audit", opt={"right": "administer"}, tags=["access"])
 async def read_audit(service: ServiceDep, since: Since = 0.0, limit: Most = 1_000) -> AuditView:
-    """Who asked for what, and what came of it. Newest first."""
+    """Requests with caller and outcome, newest first."""
     return AuditView(entries=tuple(await asyncio.to_thread(service.store.audit, since, limit)))
 
 
@@ -97,7 +98,7 @@ async def enrol(service: ServiceDep, request: Request[Any, Any, Any], data: JSON
 
 @get("/v1/pending", opt={"right": "read"}, tags=["agents"])
 async def list_pending(service: ServiceDep) -> PendingView:
-    """Nodes that enrolled and wait to be vouched for. Their reports are not taken, and nothing is done to them."""
+    """Nodes that enrolled and wait for approval. Their reports are refused, and no action is taken on them."""
     return PendingView(pending=tuple(await asyncio.to_thread(service.store.pending)))
 
 
@@ -105,40 +106,43 @@ async def list_pending(service: ServiceDep) -> PendingView:
 async def vouch_for_node(
     service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[VouchRequest]
 ) -> PendingNode:
-    """The node is what it says: it joins the fleet, and is tested before anything runs there."""
+    """Approve a node: it joins the fleet and is tested before work starts there."""
     return await service.vouch(data, caller_of(request))
 
 
 @post("/v1/credential", opt={"right": "report"}, status_code=200, tags=["agents"])
 async def renew_credential(service: ServiceDep, request: Request[Any, Any, Any]) -> Enrolled:
-    """A new credential for the node that asks with its old one, before that expires."""
+    """A new credential for a node, in exchange for its old one before that expires."""
     return await service.renew(caller_of(request))
 
 
 @get("/v1/admission", opt={"right": "report"}, tags=["agents"])
 async def admission(service: ServiceDep, request: Request[Any, Any, Any]) -> Admission:
-    """Whether work may start now on the node whose agent's credential this is. Asked by its prolog."""
+    """Whether work may start now on the caller's node. The node's prolog sends this request."""
     return await service.admission(caller_of(request))
 
 
 @post(PATH, opt={"right": "report"}, status_code=200, tags=["agents"])
 async def report(data: JSONBody[list[Report]]) -> Ack:
-    """What agents saw. Answered after it is committed. (Served by api/ingest.py; here for the document.)"""
+    """Reports of agents, acknowledged after the commit. (Served by api/ingest.py; listed here for the OpenAPI
+    document.)"""
     raise Problem(404, f"reports are sent to {PATH}")
 
 
 @post("/v1/tokens", opt={"right": "administer"}, status_code=200, tags=["access"])
 async def make_token(service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[TokenRequest]) -> TokenMade:
-    """A token for a person or program, or a join token with which agents enrol. Shown this once."""
+    """Create a token for a person or program, or a join token for agents. It is shown only once."""
     return await service.make_token(data, caller_of(request))
 
 
 @post("/v1/tokens/revoke", opt={"right": "administer"}, status_code=200, tags=["access"])
 async def revoke_token(service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[RevokeRequest]) -> Revoked:
-    """End all tokens of a name, or the one with this hash."""
+    """Revoke all tokens of a node or a user, or the one with this hash."""
     if not 0 < len(data.target) <= 255:
         raise Problem(400, "target: expected a name or the hash of a token")
-    return Revoked(revoked=await service.revoke(data.target, caller_of(request)))
+    if data.kind not in ("", *CredentialKind):
+        raise Problem(400, "kind: expected node or user, or nothing where the name is only one of them")
+    return Revoked(revoked=await service.revoke(data, caller_of(request)))
 
 
 ROUTES = [

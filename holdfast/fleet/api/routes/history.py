@@ -38,7 +38,7 @@ Most = Annotated[int, QueryParameter(ge=1, le=500)]
 
 @get("/v1/series/subjects", opt={"right": "read"}, tags=["history"])
 async def list_subjects(service: ServiceDep, find: Name = "", limit: Most = 50) -> SubjectsView:
-    """Subjects whose name has this text, with what is measured of them."""
+    """Subjects whose name contains a text, with their signals."""
     watched = service.seams
     if watched is None:
         return SubjectsView(subjects=(), more=0)
@@ -56,7 +56,7 @@ async def show_series(
     points: Points = 300,
     ago: Ago = 0.0,
 ) -> SeriesView:
-    """One signal of a subject beside its siblings: from Prometheus where it is set up, else from the window."""
+    """One signal of a subject with its siblings: from Prometheus if configured, else from the window."""
     watched, until = service.seams, clock.now() - ago
     signals = watched.window.signals(subject) if watched is not None else []
     chosen = signal or (signals[0] if signals else "")

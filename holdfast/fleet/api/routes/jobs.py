@@ -28,7 +28,7 @@ async def list_trainings(service: ServiceDep) -> TrainingsView:
 
 @get("/v1/trainings/{name:str}", opt=READ, tags=["jobs"])
 async def show_training(service: ServiceDep, name: FromPath[str]) -> TrainingDetail:
-    """One of them: its ledger, what a failure now would cost, its restarts and why, its ranks and what is slow."""
+    """One job: ledger, exposure, restarts with causes, ranks, and what is slow."""
     job = await service.training(name)
     deaths = job.restarts[-MOST_DEATHS:]
     if not deaths:

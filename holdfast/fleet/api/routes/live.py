@@ -1,26 +1,25 @@
 """The live event stream and the health endpoints."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
 from litestar import Response, get
 from litestar.response import Stream
 
-from holdfast.fleet.api.board import Board, Watcher
-from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.service import ServiceDep
+from holdfast.fleet.api.streams import Events, HttpRequest, event, streamed
 from holdfast.fleet.store import StoreError
 from holdfast.fleet.store.errors import public
 from holdfast.model.records import Leader
 from holdfast.runtime.components import ComponentView
 
-MOST_WATCHERS = 200
-STORE_SECONDS = 5.0  # shorter than the time-out of a readiness probe should be
+STORE_SECONDS = 5.0  # shorter than the usual timeout of a readiness probe
 NEEDED = ("store", "slurm", "kubernetes")  # components without which nothing is decided or done
 _asking: dict[int, "asyncio.Task[Leader | None]"] = {}
-QUIET_SECONDS = 15.0  # a comment now and then, so that a dead connection is noticed
+QUIET_SECONDS = 15.0  # interval of comments, to notice dead connections and expired tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ class ComponentsView:
 
 @get("/healthz", tags=["live"])
 async def healthz(service: ServiceDep) -> Alive:
-    """This process answers. Whether it leads, and which of its components fail, is for load balancers and operators."""
+    """Liveness: this process answers. The body says whether it leads and which components fail."""
     failing = tuple(one.name for one in service.board.components.failing)
     return Alive(leading=service.board.leading, waiting=service.waiting, failing=failing)
 
@@ -85,17 +84,15 @@ async def list_components(service: ServiceDep) -> ComponentsView:
 
 
 @get("/v1/stream", opt={"right": "read", "stream": True}, tags=["live"], media_type="text/event-stream")
-async def stream(service: ServiceDep) -> Stream:
-    """Server-sent events: `node`, `transition`, `incident`, `fleet`. Opens with the fleet as it is."""
-    if len(service.board.watchers) >= MOST_WATCHERS:
-        raise Problem(503, f"{MOST_WATCHERS} streams are open already", {"Retry-After": "10"})
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return Stream(_events(service.board, service.board.watch()), media_type="text/event-stream", headers=headers)
+async def stream(service: ServiceDep, request: HttpRequest) -> Stream:
+    """Server-sent events: `node`, `transition`, `incident`, `fleet`. The first event is the current fleet."""
+    return streamed(service.board.streams, request, _events(service.board))
 
 
-async def _events(board: Board, watcher: Watcher) -> AsyncIterator[bytes]:
+async def _events(board: Board) -> Events:
+    watcher = board.watch()
     try:
-        yield _event("fleet", msgspec.json.encode(board.fleet()))
+        yield event("fleet", msgspec.json.encode(board.fleet()))
         while True:
             try:
                 async with asyncio.timeout(QUIET_SECONDS):  # wait_for can swallow a cancellation in 3.11
@@ -105,13 +102,9 @@ async def _events(board: Board, watcher: Watcher) -> AsyncIterator[bytes]:
                 continue
             if message is None:
                 return
-            yield _event(*message)
+            yield event(*message)
     finally:
         board.watchers.discard(watcher)
-
-
-def _event(name: str, data: bytes) -> bytes:
-    return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
 
 
 ROUTES = [healthz, readyz, list_components, stream]

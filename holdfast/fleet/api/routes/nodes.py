@@ -16,7 +16,7 @@ from holdfast.fleet.api.service import Service, ServiceDep
 from holdfast.fleet.api.views.common import Forgotten, HistoryView, NodeDetail, NodesView, NodeView, OperatorRequest
 from holdfast.fleet.api.views.show import history_view
 from holdfast.fleet.inbox.next_step import NextStep, of_node
-from holdfast.fleet.store import StoreError
+from holdfast.fleet.store import BadCursor
 from holdfast.fleet.store.history import MOST_LINES
 from holdfast.model.health import Health
 from holdfast.model.incident import IncidentState
@@ -45,7 +45,7 @@ async def list_nodes(
     limit: MostNodes = 0,
     after: After = "",
 ) -> NodesView:
-    """Every node, by name; only those of a pool, stage or health if asked. A job's token shows its own."""
+    """All nodes by name, optionally of one pool, stage or health. A job's token shows only the job's nodes."""
     caller = caller_of(request)
     found = service.board.nodes(pool, stage, health, after)
     shown = [one for one in found if caller.may_see(one.name, one.jobs)]
@@ -79,14 +79,12 @@ async def _next_step(service: Service, name: str) -> NextStep | None:
 async def node_history(
     service: ServiceDep, request: Request[Any, Any, Any], name: FromPath[str], limit: Limit = 50, before: Before = ""
 ) -> HistoryView:
-    """How a node came where it is: transitions, verdicts, events and actions, newest first."""
+    """History of a node: transitions, verdicts, events and actions, newest first."""
     _known(service, name, caller_of(request))
     try:
         return history_view(await asyncio.to_thread(service.store.node_history, name, limit, before))
-    except StoreError as error:
-        if before and "is no place in a history" in str(error):
-            raise Problem(400, f"before: {error}") from None
-        raise
+    except BadCursor as error:
+        raise Problem(400, f"before: {error}") from None
 
 
 @post("/v1/nodes/{name:str}/forget", opt={"right": "operate"}, status_code=200, tags=["nodes"])

@@ -21,7 +21,7 @@ MOST_OUTAGES = 100
 
 @get("/v1/nodes/{name:str}/parts", opt={"right": "read"}, tags=["nodes"])
 async def show_parts(service: ServiceDep, name: FromPath[str]) -> PartsView:
-    """Its GPUs over the last hour, the outages of its ports and its past tests, as far as they are remembered."""
+    """GPUs over the last hour, port outages and past tests, as far as they are in memory."""
     if service.board.node(name) is None:
         raise Problem(404, f"no node is called {name[:80]!r}")
     reported = service.digests(name)
@@ -39,7 +39,7 @@ async def show_parts(service: ServiceDep, name: FromPath[str]) -> PartsView:
 
 @get("/v1/nodes/{name:str}/assets", opt={"right": "read"}, tags=["nodes"])
 async def show_assets(service: ServiceDep, name: FromPath[str]) -> AssetRecord:
-    """Its parts with their serial numbers, those it had before, and the tickets about them."""
+    """Parts with serial numbers, earlier parts, and tickets."""
     if service.board.node(name) is None:
         raise Problem(404, f"no node is called {name[:80]!r}")
     return await asyncio.to_thread(service.asset_record, name)
@@ -49,7 +49,7 @@ async def show_assets(service: ServiceDep, name: FromPath[str]) -> AssetRecord:
 async def note_ticket(
     service: ServiceDep, request: Request[Any, Any, Any], name: FromPath[str], data: JSONBody[TicketRequest]
 ) -> AssetRecord:
-    """Note a ticket of another system about a node or one of its parts, or a new state of it."""
+    """Record a ticket about a node or one of its parts, or its new state."""
     return await service.note_ticket(name, data, caller_of(request))
 
 

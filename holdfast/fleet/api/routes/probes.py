@@ -28,13 +28,14 @@ async def begin_probe_run(
 
 @get(PATH + "/{number:int}", opt={"right": "read"}, tags=["fleet"])
 async def show_probe_run(service: ServiceDep, number: FromPath[int]) -> ProbeRunView:
-    """How far a run is; its report, once it is over. Known to the controller that was asked, until it restarts."""
+    """Progress of a run, and its report when it is over. Only the controller that started it has it, until it
+    restarts."""
     return await service.show_run(number)
 
 
 @post(PATH + "/{number:int}/stop", opt={"right": "operate"}, status_code=200, tags=["fleet"])
 async def stop_probe_run(service: ServiceDep, request: Request[Any, Any, Any], number: FromPath[int]) -> ProbeRunView:
-    """End a run. Its nodes are told with their next acknowledgement."""
+    """Cancel a run. Its nodes learn of it with their next acknowledgement."""
     return await service.stop_run(number, caller_of(request))
 
 

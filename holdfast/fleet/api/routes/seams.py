@@ -19,14 +19,14 @@ from holdfast.model.incident import Incident
 
 @get("/v1/incidents/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
 async def show_incident(service: ServiceDep, wanted: FromPath[str]) -> IncidentView:
-    """One incident, by its id or as the newest of a subject; one that a seam found has an account."""
+    """One incident by id, or the newest one of a subject. An incident of a seam has an account."""
     found = await _incident(service, wanted)
     return incident_view(found, service.incident_figures(found))
 
 
 @get("/v1/runbooks/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
 async def show_runbook(service: ServiceDep, wanted: FromPath[str]) -> RunbookView:
-    """What to look at, do and leave in one incident, with its names filled in; without steps where no one wrote any."""
+    """The runbook of an incident with its names filled in; no steps if its kind has no runbook."""
     return runbook.of(await _incident(service, wanted))
 
 
@@ -40,7 +40,7 @@ async def _incident(service: ServiceDep, wanted: str) -> Incident:
 
 @get("/v1/seams", opt={"right": "read"}, tags=["fleet"])
 async def list_seams(service: ServiceDep) -> SeamsView:
-    """The questions that are asked across domains, and how the sources of the other domains stand."""
+    """The seam rules, and the state of the facility sources."""
     return service.seams_view()
 
 
@@ -48,13 +48,13 @@ async def list_seams(service: ServiceDep) -> SeamsView:
 async def receive_signals(
     service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[SignalsRequest]
 ) -> SignalsTaken:
-    """A job's step times, a service's transfers, a route that changed. Kept in memory for a while, never stored."""
+    """Send signals and events, such as step times or a route change. They are kept in memory, not stored."""
     return service.receive_signals(caller_of(request), data)
 
 
 @get("/v1/planned", opt={"right": "read"}, tags=["fleet"])
 async def list_planned(service: ServiceDep) -> PlannedWorksView:
-    """Announced work that is not long over."""
+    """Announced work, including work that ended within the last day."""
     return await service.planned()
 
 
@@ -62,13 +62,13 @@ async def list_planned(service: ServiceDep) -> PlannedWorksView:
 async def announce(
     service: ServiceDep, request: Request[Any, Any, Any], data: JSONBody[PlannedWorkView]
 ) -> PlannedWorksView:
-    """Announces work, or changes what was announced under the same name. What it explains opens no incident."""
+    """Announce work, or change the announcement of the same name. Findings that it explains open no incident."""
     return await service.announce(data, caller_of(request))
 
 
 @post("/v1/planned/{name:str}/withdraw", opt={"right": "operate"}, status_code=200, tags=["fleet"])
 async def withdraw(service: ServiceDep, request: Request[Any, Any, Any], name: FromPath[str]) -> PlannedWorksView:
-    """Withdraws announced work: findings count again."""
+    """Withdraw announced work: its findings open incidents again."""
     return await service.withdraw(name, caller_of(request))
 
 

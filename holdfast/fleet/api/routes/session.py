@@ -56,7 +56,7 @@ class SessionView:
 
 @get("/v1/session", tags=["access"])
 async def show_session(service: ServiceDep, request: Asker) -> SessionView:
-    """Who is signed in with this browser, and how one can sign in. Open to all."""
+    """The signed-in user of this browser, and the ways to sign in. Needs no token."""
     caller: Caller | None = None
     if token := cookie_token(request):
         try:
@@ -68,7 +68,7 @@ async def show_session(service: ServiceDep, request: Asker) -> SessionView:
 
 @post("/v1/session", status_code=200, tags=["access"])
 async def open_session(service: ServiceDep, request: Asker, data: JSONBody[SessionRequest]) -> Response[SessionView]:
-    """A session for who holds a token. The cookie holds a secret of its own, not the token."""
+    """Open a session with a token. The cookie contains its own secret, not the token."""
     refuse_cross_site(request)
     if not (token := data.token.strip()):
         raise Problem(400, "token: expected the token to sign in with")
@@ -78,7 +78,7 @@ async def open_session(service: ServiceDep, request: Asker, data: JSONBody[Sessi
 
 @delete("/v1/session", status_code=200, tags=["access"])
 async def close_session(service: ServiceDep, request: Asker) -> Response[SessionView]:
-    """Ends the session here and in the store."""
+    """End the session here and in the store."""
     refuse_cross_site(request)
     if token := cookie_token(request):
         await service.close_session(token)
@@ -87,7 +87,7 @@ async def close_session(service: ServiceDep, request: Asker) -> Response[Session
 
 @get("/v1/session/oidc", tags=["access"], status_code=302)
 async def begin_oidc(service: ServiceDep, request: Asker, back: FromQuery[str] = "") -> Redirect:
-    """Sends the browser to the identity provider."""
+    """Redirect the browser to the identity provider."""
     client = service.oidc
     if client is None:
         raise Problem(404, "[oidc] is not in this controller's configuration")
@@ -114,7 +114,7 @@ async def begin_oidc(service: ServiceDep, request: Asker, back: FromQuery[str] =
 
 @get("/v1/session/oidc/callback", tags=["access"], status_code=302)
 async def finish_oidc(service: ServiceDep, request: Asker) -> Redirect:
-    """Where the identity provider sends the browser back to."""
+    """The redirect address for the identity provider."""
     client = service.oidc
     code, state, error = (request.query_params.get(name, "") for name in ("code", "state", "error"))
     attempt = _attempt(request.cookies.get(ATTEMPT_COOKIE, ""))

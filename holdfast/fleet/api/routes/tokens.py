@@ -36,7 +36,7 @@ class TokensView:
 
 @get("/v1/tokens", opt={"right": "administer"}, tags=["access"])
 async def list_tokens(service: ServiceDep, role: FromQuery[str] = "", ended: FromQuery[bool] = False) -> TokensView:
-    """By role and name, of one role if asked; `ended` adds those that expired, were revoked or are used up."""
+    """Tokens by role and name, optionally of one role. `ended` adds expired, revoked and used-up tokens."""
     now = clock.now()
     holders = await asyncio.to_thread(service.store.credentials)
     joining = await asyncio.to_thread(service.store.join_tokens)

@@ -94,6 +94,8 @@ class PoolView:
     pool: str
     nodes: int
     out: int
+    testing: int
+    """In a test without having failed: they take no work, but do not count against the cap."""
     cap: int
     breaker_open: bool
     reason: str
@@ -280,6 +282,8 @@ class TokenMade:
 class RevokeRequest:
     target: str
     """A name, or the hash of one token."""
+    kind: str = ""
+    """Whose name it is: node or user. '' where only one of them has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,12 +19,13 @@ class DigestHistory:
         self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS)).append((at, digest))
 
     def last(self, node: str) -> tuple[float, bytes] | None:
-        """Does not count as a request for the node."""
+        """The newest digest. Reading it does not count as a request for the node."""
         found = self._kept.get(node)
         return found[-1] if found else None
 
     def of(self, node: str) -> tuple[tuple[float, bytes], ...]:
-        """Oldest first. A requested node is kept from now on; the least recently requested one makes room."""
+        """Digests of a node, oldest first. A requested node is kept from now on and replaces the least recently
+        requested one."""
         if node not in self._kept and len(self._kept) >= self._most:
             self._kept.popitem(last=False)
         found = self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS))

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,15 @@ from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.views.parts import gpus_of
 from holdfast.fleet.controller.transaction import Transaction
-from holdfast.fleet.inbox import states
+from holdfast.fleet.inbox import history, states
 from holdfast.fleet.inbox.incident_figures import IncidentFigures, incident_figures
-from holdfast.fleet.inbox.items import Sources, items, waits
+from holdfast.fleet.inbox.item import Item, Sources
+from holdfast.fleet.inbox.items import items
+from holdfast.fleet.inbox.job_items import KEPT_SECONDS as JOBS_KEPT_SECONDS
+from holdfast.fleet.inbox.job_items import restarted
+from holdfast.fleet.inbox.node_items import may_be_degraded, waits
 from holdfast.fleet.inbox.states import BadCommand, ItemCommand, ItemView
+from holdfast.model.inbox import ItemSnapshot
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.records import AuditEntry
 from holdfast.runtime import clock
@@ -22,9 +28,10 @@ from holdfast.runtime import clock
 if TYPE_CHECKING:
     from holdfast.fleet.controller.service import ControllerService
 
-MOST_WAITING = 500  # nodes whose verdicts are read for one answer
+MOST_READ = 500  # nodes whose verdicts are read for one answer
+MOST_PAST = 1_000
 MOST_JOBS = 1_000
-JOB_DIED_SECONDS = 86_400.0  # a dead job that no one resolves leaves the inbox after this
+HOUR = 3600.0
 KEPT_SECONDS = 2.0  # several who look at once share one answer
 
 
@@ -33,10 +40,17 @@ class InboxService:
         self._service = service
         self.prices = Prices()
         self._made: tuple[float, list[ItemView]] = (float("-inf"), [])
+        self.over: list[Item] = []
+        """Deaths of jobs that went on, as of the last answer."""
+        self.acted: dict[str, ItemSnapshot] = {}
+        """Items that operators did something with, until the history has taken them."""
+        self.complete = False
+        """Whether everything that items are made of could be read for the last answer."""
         self._changes = 0
 
     def forget(self) -> None:
-        """An incident or a node changed: who asks from now on gets a new answer, not one that is being made."""
+        """Drops the cached answer because an incident or a node changed. An answer that is being computed is dropped
+        too."""
         self._changes += 1
         self._made = (float("-inf"), [])
 
@@ -47,6 +61,7 @@ class InboxService:
             return made
         sources = await self._sources()
         found = await asyncio.to_thread(items, sources)
+        self.over = restarted(sources)
         records = await asyncio.to_thread(self._service.store.item_records, [one.key for one in found])
         made = states.joined(found, records, clock.now())
         if changes == self._changes:
@@ -54,13 +69,14 @@ class InboxService:
         return made
 
     async def act(self, command: ItemCommand, caller: Caller, ask: Callable[[Any], Awaitable[Any]]) -> ItemView:
-        """Only on an item that is there: a mistyped key must not look as if something was done."""
+        """Acts only on an existing item, so that a mistyped key is an error."""
         try:
             states.check(command)
         except BadCommand as error:
             raise Problem(400, str(error)) from None
-        await self._known(command.item)
-        await ask(partial(_act, command, caller))
+        snapshot = history.snapshot_of(await self._known(command.item))
+        await ask(partial(_act, command, caller, snapshot))
+        self.acted[command.item] = snapshot
         self.forget()
         changed = await self._known(command.item)
         self._service.board.publish("inbox", changed)
@@ -69,28 +85,40 @@ class InboxService:
     async def _known(self, key: str) -> ItemView:
         found = next((one for one in await self.views() if one.key == key), None)
         if found is None:
-            raise Problem(
-                404, f"no item of the inbox is {key[:120]!r}; it may be over: GET /v1/inbox lists what is open"
-            )
+            over = await self.past_item(key)
+            what = "it is over" if over is not None else "GET /v1/inbox lists what is open"
+            raise Problem(404, f"no item of the inbox is {key[:120]!r}: {what}")
         return found
+
+    async def past(self, hours: float) -> list[ItemView]:
+        """Items that ended since then, newest first."""
+        records = await asyncio.to_thread(self._service.store.newest_items, clock.now() - hours * HOUR, MOST_PAST)
+        return history.past(records)
+
+    async def past_item(self, key: str) -> ItemView | None:
+        records = await asyncio.to_thread(self._service.store.item_records, [key])
+        return history.past_item(records[key]) if key in records else None
 
     async def _sources(self) -> Sources:
         service, board, now = self._service, self._service.board, clock.now()
         nodes = [life for name in board.views if (life := board.life(name)) is not None]
-        waiting = [node.name for node in nodes if waits(node, board.policy)][:MOST_WAITING]
-        verdicts = {name: (await asyncio.to_thread(service.store.verdicts, name)).get(name, ()) for name in waiting}
+        degraded = [node.name for node in nodes if may_be_degraded(node, board.views[node.name].health)]
+        read = [*(node.name for node in nodes if waits(node, board.policy)), *degraded][:MOST_READ]
+        verdicts = await asyncio.to_thread(service.store.verdicts_of, read)
         incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, None)
-        jobs = await asyncio.to_thread(service.store.jobs, None, now - JOB_DIED_SECONDS, MOST_JOBS)
+        jobs = await asyncio.to_thread(service.store.jobs, None, now - JOBS_KEPT_SECONDS, MOST_JOBS)
+        self.complete = board.read and board.leading
         try:
             trainings = (await service.trainings()).jobs if board.leading else ()
         except Problem:  # the lead went between two questions
-            trainings = ()
+            trainings, self.complete = (), False
         planned = (await service.planned()).planned if service.seams is not None else ()
         return Sources(
             nodes=nodes,
             verdicts=verdicts,
+            degraded=degraded,
             incidents=incidents,
-            trainings=[one for one in trainings if one.last_report_at >= now - JOB_DIED_SECONDS],
+            trainings=[one for one in trainings if one.last_report_at >= now - JOBS_KEPT_SECONDS],
             jobs=jobs,
             planned=planned,
             policy=board.policy,
@@ -104,16 +132,18 @@ class InboxService:
         return incident_figures(incident, self.gpus, self.prices, clock.now(), self._service.board.time_factor)
 
     def gpus(self, node: str) -> int | None:
-        """How many GPUs the node's agent last reported; None where it has not."""
+        """Number of GPUs in the last report of the agent; None if there is none."""
         if (last := self._service.last_digest(node)) is None:
             return None
         return len(gpus_of([last])) or None
 
 
-def _act(command: ItemCommand, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> None:
+def _act(
+    command: ItemCommand, caller: Caller, snapshot: ItemSnapshot, transaction: Transaction, fresh: Sequence[bool]
+) -> None:
     known = transaction.store.item_records([command.item]).get(command.item)
     record, note = states.apply(known, command, caller.name, transaction.now)
-    transaction.store.save_item(record, note)
+    transaction.store.save_item(replace(record, snapshot=snapshot), note)
     transaction.audit.append(
         AuditEntry(
             at=transaction.now,

@@ -1,6 +1,7 @@
 """One step of a node's lifecycle: the table gives the next stage, the policy refines the cells that need it.
 
-`step` returns the node, the actions and the reason. A pair that is not in the table changes nothing and says so.
+`step` returns the node, the actions and the reason. A pair that is not in the table changes nothing, and the reason
+says so.
 """
 
 from collections.abc import Callable
@@ -62,8 +63,8 @@ def _reason(node: NodeState, event: NodeEvent, move: Move) -> str:
 
 
 def as_failure(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeEvent:
-    """Degraded too often, or at all under `service_degraded = "fail"`, is a failure. Not of what the agent says of
-    itself: whoever can fill its disk three times would take a healthy node out."""
+    """Degraded too often, or at all under `service_degraded = "fail"`, is a failure. Checks of the agent itself do not
+    count: a user who fills its disk three times must not take a healthy node out."""
     if event.kind is not _H.DEGRADED or node.stage not in IN_SERVICE or node.degraded_by == event.cause:
         return event
     if event.cause in OF_THE_AGENT:
@@ -78,7 +79,7 @@ def as_failure(node: NodeState, event: NodeEvent, now: float, policy: Policy) ->
 
 
 def takes_out(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> bool:
-    """Whether this would make the breaker count one more."""
+    """Whether the event takes the node out of service."""
     return not node.out and step(node, event, now, policy)[0].out
 
 
@@ -88,7 +89,7 @@ def needs_operator(node: NodeState, policy: Policy) -> bool:
 
 
 def may_repair(node: NodeState, policy: Policy) -> bool:
-    """Not out of an operator's quarantine. After the last automatic step a ticket is written, once."""
+    """Never in an operator's quarantine. After the last automatic step one ticket is opened."""
     return node.cause not in ("", OPERATOR) and node.repair_step <= _automatic(policy.of(node.pool))
 
 
@@ -114,7 +115,7 @@ def _too_often_unknown(node: NodeState, event: NodeEvent, policy: Policy, move: 
 
 
 def _unexpected(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
-    """A job on a node in service whose last test was withdrawn: whoever started it did not ask."""
+    """A job started on a node in service whose last test no longer counts: the gate was not asked."""
     if node.tested_at is not None:
         return move
     return Move(move.to, (_V.CORDON, _V.TICKET), "a workload started on a node that takes none: check the gate")
@@ -133,12 +134,12 @@ def _removed_at_once(node: NodeState, event: NodeEvent, policy: Policy, move: Mo
 
 
 def _operators_own(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
-    """A re-test releases no quarantine that an operator asked for."""
+    """A re-test does not end an operator's quarantine."""
     return Move(None, (), "quarantined by an operator: release it") if node.cause == OPERATOR else move
 
 
 def _goes_on(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
-    """What runs here ends in its own time; the test comes after it, as after any workload."""
+    """Running work finishes; the test follows, as after any workload."""
     return Move(_S.ALLOCATED, (), "released by an operator; tested when its work has ended") if node.jobs else move
 
 
@@ -146,10 +147,10 @@ def _next_repair(node: NodeState, event: NodeEvent, policy: Policy, move: Move) 
     """The action of this repair step; after the last automatic one a ticket for an operator, once."""
     number = node.repair_step
     if number > _automatic(policy):
-        return Move(
-            None, (_V.TICKET,), f"{number - 1} repair steps tried for {node.cause or 'this cause'}; an operator decides"
-        )
-    return Move(_S.RESETTING, (policy.repair_steps[number - 1],), f"repair step {number}")
+        text = f"no automatic repair step is left for {node.cause or 'this cause'}; an operator decides"
+        return Move(None, (_V.TICKET,), text)
+    verb = policy.repair_steps[number - 1]
+    return Move(_S.RESETTING, (verb,), f"repair: {verb.value.replace('_', ' ')}")
 
 
 def _promoted(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:

@@ -1,4 +1,4 @@
-"""Planned work on nodes: verdicts are recorded meanwhile, and no action follows."""
+"""Planned work on nodes: verdicts are recorded, and no action follows."""
 
 from dataclasses import dataclass
 

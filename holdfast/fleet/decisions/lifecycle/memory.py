@@ -10,6 +10,7 @@ from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind, NodeEvent, NodeS
 _H = EventKind
 MOST_OFFENCES = 32
 OPERATOR = "operator"
+JOB = "job"
 
 
 def note(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
@@ -43,7 +44,7 @@ def _passed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> No
 
 
 def _started(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """A job that came to a node that takes none must not open it: its own prolog may be asking at this moment."""
+    """A job on a closed node must not open the node: its prolog may be asking for admission now."""
     node = node if node.takes_work else _untested(node)
     return changed(node, jobs=node.jobs | {event.job}, used_until=now)
 
@@ -53,7 +54,8 @@ def _ended(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> Nod
 
 
 def _failed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """A new cause starts at the first repair step, a repeat offender at the second; the same cause continues."""
+    """A new cause starts at the first repair step that can help, a repeat offender not before the second; the same
+    cause continues."""
     if (node.stage, event.kind) not in TABLE:
         return node
     offences = _with(node.offences, event, now)
@@ -61,13 +63,12 @@ def _failed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> No
     known = [one.cause for one in recent[-2:]] == [event.cause] * 2
     after = changed(node, offences=offences, cause=event.cause, tests=0, failed=True, asked_at=None, held="")
     after = _untested(after)
-    if known:
-        return after
-    return changed(after, repair_step=1 if event.repeat_offender or len(recent) > policy.repeat_offences else 0)
+    done = node.repair_step if known else int(bool(event.repeat_offender) or len(recent) > policy.repeat_offences)
+    return changed(after, repair_step=max(done, policy.steps_before(event.repair)))
 
 
 def _untested(node: NodeState) -> NodeState:
-    """Withdraws the last test: whatever the node does from now on, it is tested before it takes new work."""
+    """Invalidate the last test: the node is tested before it takes new work."""
     return changed(node, tested_at=None, tested_suite="")
 
 
@@ -115,7 +116,7 @@ def _freed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> Nod
 
 
 def _part_replaced(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """Counters restart with the part: what the old one did is no mark of the new one. A new chassis starts them all."""
+    """Counters restart with a new part. A new chassis restarts all of them."""
     offences, degradations = (
         tuple(one for one in known if event.cause != NODE and not one.cause.startswith(f"{event.cause}."))
         for known in (node.offences, node.degradations)
@@ -129,7 +130,7 @@ def _is_an_operators(node: NodeState) -> bool:
 
 
 def _by_an_operator(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """An operator's quarantine ends all automatic repair, whatever the node failed by before."""
+    """An operator's quarantine ends all automatic repair."""
     if (node.stage, event.kind) not in TABLE:
         return node
     leaving = event.kind is _H.REMOVE
@@ -139,12 +140,16 @@ def _by_an_operator(node: NodeState, event: NodeEvent, now: float, policy: Polic
 
 
 def _brought_back(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """Out of an operator's hands it is tested, whatever held it meanwhile: its test finds what still fails."""
+    """A released node is tested in any case: the test finds what still fails."""
     if (node.stage, event.kind) not in TABLE:
         return node
     if node.held and _is_an_operators(node):
         node = changed(node, held="", held_since=0.0)
     return changed(node, leaving=False) if node.leaving else node
+
+
+def _retested(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    return changed(node, doubted_at=now) if event.cause == JOB and (node.stage, event.kind) in TABLE else node
 
 
 _NOTES: dict[EventKind, Callable[[NodeState, NodeEvent, float, Policy], NodeState]] = {
@@ -163,4 +168,5 @@ _NOTES: dict[EventKind, Callable[[NodeState, NodeEvent, float, Policy], NodeStat
     _H.QUARANTINE: _by_an_operator,
     _H.REMOVE: _by_an_operator,
     _H.RELEASE: _brought_back,
+    _H.RETEST: _retested,
 }

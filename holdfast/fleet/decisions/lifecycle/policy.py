@@ -8,6 +8,8 @@ from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.model.lifecycle import Verb
 from holdfast.model.wire.probe import ProbePolicy
 
+REPAIR_STRENGTH: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
+
 
 class OnUnknownTest(StrEnum):
     """What follows an unknown full test. The node is never admitted."""
@@ -17,7 +19,7 @@ class OnUnknownTest(StrEnum):
 
 
 class OnUnknown(StrEnum):
-    """What a check that is unknown for too long in service leads to. Never a drain."""
+    """What happens if a check is unknown for too long in service. Never a drain."""
 
     TICKET = "ticket"
     NOTHING = "nothing"
@@ -30,7 +32,7 @@ class OnDegraded(StrEnum):
 
 
 class OnDrain(StrEnum):
-    """What becomes of running work on a node that is drained, where the scheduler can send it away (Kubernetes)."""
+    """What happens to running work on a drained node, if the scheduler can evict it (Kubernetes)."""
 
     FINISH = "finish"  # it may finish until `drain_seconds`, then it is evicted
     CHECKPOINT = "checkpoint"  # it is notified, has `checkpoint_seconds` to write a checkpoint, then it is evicted
@@ -111,6 +113,15 @@ class Policy:
         """When running work leaves a node that is drained since then."""
         waits = {OnDrain.FINISH: self.drain_seconds, OnDrain.CHECKPOINT: self.checkpoint_seconds}
         return since + waits.get(self.drain, 0.0)
+
+    def steps_before(self, repair: str) -> int:
+        """How many repair steps are skipped because they cannot help: a GPU reset if only a reboot can."""
+        if repair not in REPAIR_STRENGTH:
+            return 0
+        weaker = REPAIR_STRENGTH[: REPAIR_STRENGTH.index(Verb(repair))]
+        return next(
+            (number for number, step in enumerate(self.repair_steps) if step not in weaker), len(self.repair_steps)
+        )
 
     def of(self, pool: str) -> "Policy":
         return self.pools.get(pool, self)

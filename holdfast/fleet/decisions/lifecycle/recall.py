@@ -57,11 +57,14 @@ class Recall:
         self._policy = policy
         self._offence_seconds = policy.of(POOL).offence_seconds
         self._states: dict[object, TimelessState] = {}
+        self._first: dict[Stage, TimelessState] = {}
 
     def begin(self, stage: Stage) -> OffenceHistory:
         """A node that has just been tested and never failed."""
-        tested = NodeState(name="", pool=POOL, stage=stage, tested_at=FRESH, tested_suite=self._policy.suite)
-        return OffenceHistory(self._state_of(tested))
+        if stage not in self._first:
+            tested = NodeState(name="", pool=POOL, stage=stage, tested_at=FRESH, tested_suite=self._policy.suite)
+            self._first[stage] = self._state_of(tested)
+        return OffenceHistory(self._first[stage])
 
     def step(self, history: OffenceHistory, event: EventKey, now: float) -> CachedStep:
         """The result of machine.step. The history continues from there; `now` never decreases."""
@@ -93,6 +96,8 @@ class Recall:
 
     def _forget(self, history: OffenceHistory, now: float) -> None:
         """Offences that are too old to count."""
+        if not history.offences and not history.degradations:
+            return
         since = now - self._offence_seconds
         history.offences = [at for at in history.offences if at >= since]
         history.degradations = [at for at in history.degradations if at >= since]

@@ -1,4 +1,4 @@
-"""The first schema: reports, lives, actions, the leader, jobs, incidents, people."""
+"""The first schema: reports, node states, actions, leader, jobs, incidents, users."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def _reports() -> None:
 
 
 def _by_time(name: str, *columns: sa.Column[Any]) -> None:
-    """On PostgreSQL in partitions by `stored_at`; the default one is the safety for rows that no other takes."""
+    """Partitioned by `stored_at` on PostgreSQL. The default partition takes rows that fit no other."""
     if op.get_bind().dialect.name == "postgresql":
         op.execute(f"CREATE SEQUENCE {name}_id_seq")
         counted = sa.Column("id", sa.BigInteger, server_default=sa.text(f"nextval('{name}_id_seq')"), nullable=False)

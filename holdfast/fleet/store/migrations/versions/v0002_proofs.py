@@ -1,4 +1,4 @@
-"""What probe sessions of two nodes proved of the fabric between them."""
+"""Results of probe sessions between two nodes."""
 
 import sqlalchemy as sa
 from alembic import op

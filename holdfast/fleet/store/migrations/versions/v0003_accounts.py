@@ -1,4 +1,4 @@
-"""What a seam's incident rests on and what it costs."""
+"""Accounts of seam incidents: evidence and cost."""
 
 import sqlalchemy as sa
 from alembic import op

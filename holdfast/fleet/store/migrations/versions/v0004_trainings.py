@@ -1,4 +1,4 @@
-"""What training jobs reported about themselves and what was counted of it, so that it outlives the controller."""
+"""Progress reports and counters of training jobs, so that they survive a restart of the controller."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What operators did with items of the inbox."""
+"""Updates of inbox items by operators."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What the seams must not forget: the learned baseline of each signal, and announced work."""
+"""Documents of the seams: the learned baseline of each signal, and announced work."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -36,7 +36,7 @@ def load(path: str) -> list[Source]:
 
 
 def parse(text: str, origin: str) -> list[Source]:
-    """All mistakes at once, each with its line."""
+    """Parses the file. All mistakes are reported at once, each with its line."""
     document = Document(text, origin)
     mistakes: list[str] = []
     found: list[Source] = []
@@ -76,6 +76,7 @@ def _source(document: Document, name: str, place: str, table: Any) -> Source:
 
 
 def _inner(document: Document, kind: type[Any], row: Any, place: str) -> dict[str, Any]:
-    """Checked here, where a mistake can be found with its place; made again with the whole."""
+    """Validates the inner tables here, where the position of a mistake is known. They are built again with the outer
+    table."""
     document.fill(kind, row, place)
     return dict(row)

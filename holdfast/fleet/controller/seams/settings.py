@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from holdfast.fleet.controller import facility_file
+from holdfast.fleet.controller.seams import facility_file
 from holdfast.fleet.incidents.business_context import BusinessContext, parse
 from holdfast.formats.topology.file import read as read_topology
 from holdfast.model.settings import SettingsError
@@ -37,7 +37,7 @@ class SeamSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeamFiles:
-    """What the files say, read and checked before anything starts."""
+    """Content of the files, read and validated before anything starts."""
 
     topology: Topology
     sources: list[Source]

@@ -62,8 +62,8 @@ class Facility:
             await asyncio.sleep(max(0.05, pause, source.every / factor - (time.monotonic() - began)))
 
     def _end_of(self, source: Source, read: "asyncio.Future[Reading]") -> float:
-        """Take what was read. Whatever a source raises, or returns that cannot be taken, ends here; how long to wait
-        before it is read again."""
+        """Takes a finished reading and returns the seconds until the next one. Exceptions and bad values of a source
+        end here."""
         try:
             self._take(source, read.result())
         except Exception as error:

@@ -50,7 +50,7 @@ class DrillPlayer:
 
     async def cancel(self) -> DrillRunView:
         if self.run is None or self.run.state != "playing":
-            raise Problem(409, "no drill is played at this moment", code="no_drill")
+            raise Problem(409, "no drill is running", code="no_drill")
         cancelled = replace(self.run, state="cancelled")
         self._publish(cancelled)
         if self._process is not None:
@@ -59,7 +59,7 @@ class DrillPlayer:
 
     async def watch(self) -> AsyncIterator[ServerEvent]:
         if self._watchers >= MOST_WATCHERS:
-            raise Problem(503, f"{MOST_WATCHERS} watch already", {"Retry-After": "10"})
+            raise Problem(503, f"{MOST_WATCHERS} clients already watch this drill", {"Retry-After": "10"})
         self._watchers += 1
         try:
             mine, seen = self._reported, 0
@@ -116,11 +116,11 @@ class DrillPlayer:
             _end(process)
 
     def _is_played(self, number: int) -> bool:
-        """Not cancelled, not over, and not another one in the meantime."""
+        """Whether this drill is still the one that runs."""
         return self.run is not None and self.run.id == number and self.run.state == "playing"
 
     def _take_line(self, number: int, line: bytes) -> None:
-        """A share of the way, or the outcome."""
+        """Takes one line of the player: progress, or the outcome."""
         if self.run is None or not self._is_played(number):
             return
         message = codec.decode(line, dict[str, msgspec.Raw])

@@ -1,0 +1,1 @@
+"""The controller's seam loop: reads the facility, evaluates the rules, opens and closes incidents."""

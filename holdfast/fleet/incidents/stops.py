@@ -1,0 +1,210 @@
+"""Stops of jobs: from the last step that was reported to the next one, as far as the job is known to be there.
+
+A window of signals forgets; this remembers the last step of every job, so that a hang of hours is counted in full, and
+a restart of minutes too. It belongs to the event loop; `look` answers what another thread may read.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+from statistics import median
+
+from holdfast.model.job import Job
+from holdfast.model.wire.progress import RankWindow
+
+PAUSE_SECONDS = 300.0  # longer without a step is a stop; a checkpoint or an evaluation is over by then
+PAUSE_STEPS = 3.0  # and so many usual steps: a step may take minutes
+RESTART_SECONDS = 1800.0  # a job whose processes ended and that begins anew within this kept its nodes
+HEARD_SECONDS = 120.0  # an agent that reported within this says that its ranks' processes live
+REPORT_SECONDS = 60.0  # and a usual step: one may have been made that is not reported yet
+SPEAKER_SECONDS = 60.0
+STEP_TIMES = 31
+MOST_STOPS = 64
+MOST_JOBS = 20_000
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobStops:
+    """One job, at one look. `since`: the last step before a stop that goes on or has just ended; None: no stop."""
+
+    since: float | None = None
+    goes_on: bool = False
+    spans: tuple[tuple[float, float], ...] = ()  # from the last step to the next; one that goes on ends now
+    redone: tuple[tuple[float, float], ...] = ()  # when it began anew, and hours of steps that it makes again
+    settled: float | None = None  # up to here it is known whether it stood still
+    known: bool = False  # that it is there is reported, by the scheduler or by its nodes' agents
+    ended: bool = False
+    step: int = -1
+    usual: float | None = None
+
+
+@dataclass(slots=True)
+class _Progress:
+    at: float  # its last step
+    step: int = -1
+    rank: int = -1
+    cadence: float = 0.0
+    restored: bool = False  # from the store, where it stood still
+    session: str = ""
+    node: str = ""
+    ended: str = ""
+    ended_at: float = 0.0
+    times: deque[float] = field(default_factory=lambda: deque(maxlen=STEP_TIMES))
+    spans: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_STOPS))
+    redone: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_STOPS))
+
+    @property
+    def usual(self) -> float | None:
+        return median(self.times) if self.times else None
+
+    @property
+    def hung(self) -> bool:
+        """Did it stand still before it ended?"""
+        return bool(self.ended) and self.ended_at - self.at > self.pause
+
+    @property
+    def pause(self) -> float:
+        return max(PAUSE_SECONDS, PAUSE_STEPS * max(self.cadence, self.usual or 0.0))
+
+
+class StopWatch:
+    """`lived`: the fleet's time of a moment on the clock; it runs `factor` times as fast."""
+
+    def __init__(self, lived: Callable[[float], float] = float, factor: float = 1.0) -> None:
+        self._lived, self._factor = lived, factor
+        self._jobs: dict[str, _Progress] = {}
+
+    def take_window(self, job: str, node: str, window: RankWindow, now: float = inf) -> None:
+        """One rank speaks for the job: ranks step together. `now`, on the clock, is when an end was heard of."""
+        at, seconds = self._lived(window.at), window.seconds * self._factor
+        known = self._jobs.get(job)
+        if known is not None and known.rank not in (-1, window.rank) and at - known.at < SPEAKER_SECONDS:
+            return
+        if known is not None and window.ended and known.session in ("", window.session):
+            known.ended, known.ended_at = window.ended, at if now == inf else max(at, self._lived(now))
+        if not window.steps:
+            return
+        work = max(0.0, seconds - window.checkpoint_seconds * self._factor)
+        if known is None:
+            known = self._first(job, at)
+        elif self._is_anew(known, window):
+            if known.ended != "closed":
+                self._restarted(known, window, at - seconds)
+        else:
+            self._stepped(known, at, seconds - work + window.steps * (known.usual or work / window.steps))
+        known.times.append(work / window.steps)
+        known.at, known.step, known.restored = max(known.at, at), window.step, False
+        known.rank, known.session, known.node, known.ended = window.rank, window.session, node, window.ended
+
+    def take_signal(self, job: str, at: float, step_seconds: float, cadence: float) -> None:
+        """The step time of a job that no rank reports, at a time of the fleet."""
+        known = self._jobs.get(job)
+        if known is None:
+            known = self._first(job, at)
+        elif known.rank >= 0:
+            return
+        known.cadence, known.restored = cadence, False
+        self._stepped(known, at, max(cadence, min(step_seconds, known.usual or step_seconds)))
+        known.times.append(step_seconds)
+        known.at = max(known.at, at)
+
+    def restore(self, job: str, since: float, step: int, usual: float | None) -> None:
+        """A stop that was stored with its incident: it goes on until a step or an end of the job is reported."""
+        if job not in self._jobs:
+            self._jobs[job] = _Progress(since, step, restored=True)
+            self._jobs[job].times.extend([] if usual is None else [usual])
+
+    def _first(self, job: str, at: float) -> _Progress:
+        if len(self._jobs) >= MOST_JOBS:
+            del self._jobs[min(self._jobs, key=lambda one: self._jobs[one].at)]
+        self._jobs[job] = known = _Progress(at)
+        return known
+
+    def _is_anew(self, known: _Progress, window: RankWindow) -> bool:
+        """Another life of its processes."""
+        other = known.rank == window.rank and known.session != window.session
+        return other or self._lived(window.began) > known.at or window.step < known.step
+
+    @staticmethod
+    def _stepped(known: _Progress, at: float, worked: float) -> None:
+        if at - worked - known.at > known.pause:
+            known.spans.append((known.at, at - worked))
+
+    @staticmethod
+    def _restarted(known: _Progress, window: RankWindow, begin: float) -> None:
+        """However short: its processes began anew. A night between two runs is no stop."""
+        on_its_way = not known.ended or begin - known.ended_at <= RESTART_SECONDS
+        if on_its_way and begin > known.at:
+            known.spans.append((known.at, begin))
+        elif not on_its_way and known.hung:
+            known.spans.append((known.at, known.ended_at))
+        again = known.step - (window.step - window.steps)
+        if known.step >= 0 and again > 0 and known.usual:
+            known.redone.append((max(begin, known.at), again * known.usual / HOUR))
+
+    def silent(self, now: float) -> set[str]:
+        """Jobs that have made no step for longer than a pause explains."""
+        return {job for job, known in self._jobs.items() if now - known.at > known.pause}
+
+    def look(
+        self, now: float, running: Iterable[Job], heard: Mapping[str, float], places: Mapping[str, Collection[str]]
+    ) -> dict[str, JobStops]:
+        """`heard`: when each node's agent last reported; `places`: the nodes of each job's living ranks."""
+        jobs = list(running)
+        names = {f"job/{name}" for job in jobs for name in (job.id, job.shown_as) if name}
+        holds: dict[str, float] = {}  # by node: since when the scheduler has a job there
+        for one in jobs:
+            for node in one.nodes:
+                holds[node] = min(one.start or 0.0, holds.get(node, now))
+        return {
+            job: self._look(known, now, *_there(job, known, now, names, holds, heard, places.get(job, ())))
+            for job, known in self._jobs.items()
+        }
+
+    @staticmethod
+    def _look(known: _Progress, now: float, until: float, sure: bool) -> JobStops:
+        spans, redone = tuple(known.spans), tuple(known.redone)
+        stops = JobStops(spans=spans, redone=redone, settled=known.at, known=sure, step=known.step, usual=known.usual)
+        if now - known.at <= known.pause:
+            return replace(stops, since=_just_over(known, now))
+        if until <= known.at:  # not there; its processes may be on their way back
+            last = known.ended_at if known.hung else known.at
+            over = now - max(last, known.ended_at) > RESTART_SECONDS or known.ended == "closed"
+            spans = (*spans, (known.at, last)) if known.hung else spans
+            return replace(stops, spans=spans, settled=now if over else last, ended=over or bool(known.ended))
+        late = REPORT_SECONDS + max(known.cadence, known.usual or 0.0)
+        return replace(
+            stops, since=known.at, goes_on=True, spans=(*spans, (known.at, until)), settled=max(known.at, until - late)
+        )
+
+
+def _just_over(known: _Progress, now: float) -> float | None:
+    """Where the last stop began, if it ended within a pause and cost more than one: a short one with its work lost."""
+    if not known.spans or now - known.spans[-1][1] > PAUSE_SECONDS:
+        return None
+    begin, end = known.spans[-1]
+    again = sum(hours for at, hours in known.redone if at == end)
+    return begin if end - begin + again * HOUR > PAUSE_SECONDS else None
+
+
+def _there(
+    job: str,
+    known: _Progress,
+    now: float,
+    names: Collection[str],
+    holds: Mapping[str, float],
+    heard: Mapping[str, float],
+    nodes: Collection[str],
+) -> tuple[float, bool]:
+    """Until when it is there, and whether someone says so now."""
+    since = min(known.at, known.spans[-1][0]) if known.spans else known.at
+    if job in names or holds.get(known.node, now) <= since or (known.restored and not known.ended):
+        return now, True
+    if nodes:
+        last = min(now, max(heard.get(node, 0.0) for node in nodes))
+        return last, now - last <= HEARD_SECONDS
+    if known.rank >= 0 or known.ended or names:
+        return known.at, False
+    return now, False  # neither a scheduler nor an agent speaks of it: what no one ended goes on
