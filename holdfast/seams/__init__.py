@@ -3,11 +3,12 @@
 To add one: its file, one line here, one test.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel
 from holdfast.model.topology import Topology
+from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.intermittent import as_intermittent, folded
 from holdfast.seams.persistence import SLOWDOWN
 from holdfast.seams.root import roots
@@ -40,24 +41,42 @@ ALL: tuple[Seam, ...] = tuple(found for found in list(globals().values()) if isi
 """The seams imported above: the import is the one line that adds a seam."""
 
 
+OnError = Callable[[Seam, Exception], None]
+
+
+def _raise(seam: Seam, error: Exception) -> None:
+    raise error
+
+
 def explain(
-    panel: Panel, topology: Topology, seams: Sequence[Seam] = ALL, baseline: Panel | None = None
+    panel: Panel,
+    topology: Topology,
+    seams: Sequence[Seam] = ALL,
+    baseline: Panel | None = None,
+    on_error: OnError = _raise,
 ) -> tuple[Finding, ...]:
-    """What is wrong, one finding per root, the surest first. `baseline` is a known good past, if there is one."""
+    """What is wrong, one finding per root, the surest first. `baseline` is a known good past, if there is one. With
+    `on_error`, a seam that raises finds nothing and the others go on."""
     if len(panel.times) < 2:
         return ()  # a window that has only begun has no step, and nothing in it can have moved
-    found = _of(Scene(panel, topology, baseline), seams)
+    found = _of(Scene(panel, topology, baseline), seams, on_error)
     fold = folded(panel)
     if fold is None:
         return found
     named, causes = {(one.cause, one.kind) for one in found}, {one.cause for one in found}
-    returning = (as_intermittent(one, fold, panel.now) for one in _of(Scene(fold.panel, topology), seams))
+    returning = (as_intermittent(one, fold, panel.now) for one in _of(Scene(fold.panel, topology), seams, on_error))
     more = [one for one in returning if one and (one.cause, one.kind) not in named and one.cause not in causes]
     victims = {victim for one in more for victim in one.victims}
     found = tuple(one for one in found if one.kind != SLOWDOWN or one.cause not in victims)
     return tuple(sorted((*found, *more), key=lambda one: -one.raw))
 
 
-def _of(scene: Scene, seams: Sequence[Seam]) -> tuple[Finding, ...]:
+def _of(scene: Scene, seams: Sequence[Seam], on_error: OnError) -> tuple[Finding, ...]:
     ordered = sorted(seams, key=lambda seam: not seam.asked_first)
-    return roots(scene, [candidate for seam in ordered for candidate in seam.explain(scene)])
+    candidates: list[CauseCandidate] = []
+    for seam in ordered:
+        try:
+            candidates += list(seam.explain(scene))
+        except Exception as error:  # noqa: BLE001  the caller decides: the controller goes on, a test does not
+            on_error(seam, error)
+    return roots(scene, candidates)

@@ -36,11 +36,11 @@ class CauseCandidate:
     def since(self) -> float:
         return min((one.since for one in self.signs), default=self.began) if self.signs else self.began
 
-    def speaks(self, weight: float, why: str) -> None:
+    def supported_by(self, weight: float, why: str) -> None:
         self.score += weight
         self.reasons.append(why)
 
-    def doubt(self, weight: float, why: str) -> None:
+    def doubted_by(self, weight: float, why: str) -> None:
         self.score -= weight
         self.doubts.append(why)
 

@@ -1,4 +1,4 @@
-"""Faulty instruments: stuck, absurd, silent, or against everything that should move with them. Vectorised."""
+"""Faulty instruments: stuck, absurd, silent, or unlike everything that should move with them. Vectorised."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -21,6 +21,10 @@ LONGER = 4.0  # times its longest rest
 SPREADS = 4.0  # of its last readings
 NEARLY_ALL = 0.8
 SPANS = 2.9
+LEAST_CROSSINGS, CROSSINGS_ALONE = 3, 5  # fewer may be the drift of a level
+FEW_INSTRUMENTS = 32  # of hundreds that report whole degrees, one rests for an hour by chance
+LEFT_BY_NOW = 15.0  # times it should have left its level: chance explains none in e^15
+AS_LIVELY = 0.5  # of the changes that its kind made before: where all calm down, it may too
 LEAST_PEERS = 3
 PEERS_MOVE = 8.0  # of its own steps
 LOST_SECONDS = 330.0  # a gateway that restarts is silent for five minutes
@@ -29,11 +33,11 @@ LONGER_GAP = 3.0  # times as long as any of its kind was silent and came back: o
 MOST_ROWS = 128
 ABSURD_COLUMNS = 2
 ABSURD_SECONDS = 60.0
-ROUNDED = 1e-6  # below nothing: a difference of two floats, no lie
+ROUNDED = 1e-6  # below nothing: a difference of two floats
 INSTRUMENTS = ("cooling", "power", "accelerators", "fabric", "storage", "serving")  # that never fall silent by design
 
 
-class Lie(NamedTuple):
+class BadReading(NamedTuple):
     kind: str  # stuck, absurd, lost
     subject: Subject
     signal: str
@@ -42,7 +46,7 @@ class Lie(NamedTuple):
     doubtful: bool = False  # others of its kind were silent too, and came back
 
 
-def lies(tables: dict[str, SignalTable], times: Times) -> Iterator[Lie]:
+def bad_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[BadReading]:
     if len(times) < 2:
         return
     step = float(times[1] - times[0])
@@ -57,15 +61,15 @@ def lies(tables: dict[str, SignalTable], times: Times) -> Iterator[Lie]:
                 yield from _stuck(fact, table, times, step)
 
 
-def silences(tables: dict[str, SignalTable], times: Times) -> Iterator[Lie]:
-    """Of signals that may fall silent by design: who did. Whether it is a lie, others must say."""
+def silent_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[BadReading]:
+    """Signals that may fall silent by design and did. The caller decides whether that is a fault."""
     step = float(times[1] - times[0]) if len(times) > 1 else 0.0
     for name, table in tables.items():
         if step and name in signals() and table.subjects and not signals()[name].sparse:
             yield from _lost(signals()[name], table, times, step)
 
 
-def _absurd(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[Lie]:
+def _absurd(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[BadReading]:
     last = table.values[:, -max(2 * ABSURD_COLUMNS, round(ABSURD_SECONDS / step)) :]
     beyond = (last < fact.lowest - ROUNDED) | (last > fact.highest)
     for row in np.flatnonzero(beyond.sum(axis=1) >= ABSURD_COLUMNS):
@@ -73,10 +77,10 @@ def _absurd(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> 
         bad = (whole < fact.lowest - ROUNDED) | (whole > fact.highest)
         value = float(whole[np.flatnonzero(bad)[-1]])
         since = float(times[int(np.argmax(bad))])
-        yield Lie("absurd", table.subjects[row], fact.name, since, f"{value:.4g}, which it cannot mean")
+        yield BadReading("absurd", table.subjects[row], fact.name, since, f"{value:.4g}, which it cannot mean")
 
 
-def _lost(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[Lie]:
+def _lost(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[BadReading]:
     columns = max(3, round(LOST_SECONDS / step))
     first = baseline_columns(times)
     if len(times) < first + columns:
@@ -92,7 +96,7 @@ def _lost(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> It
         gap = max(usual, _usual_gap(table.values[[row], : seen[-1]]))
         if len(times) - seen[-1] > max(LONGER_GAP * gap, MISSED_SECONDS / step if gap else 0.0):
             since = float(times[seen[-1]]) + step
-            yield Lie("lost", table.subjects[row], fact.name, since, "nothing any more", usual > 0)
+            yield BadReading("lost", table.subjects[row], fact.name, since, "nothing any more", usual > 0)
 
 
 def _usual_gap(values: Values) -> float:
@@ -110,7 +114,7 @@ def _usual_gap(values: Values) -> float:
     return float(longest.max(initial=0.0))
 
 
-def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[Lie]:
+def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[BadReading]:
     """Still for far longer than it ever was, though it is fine enough never to rest, or though all beside it moved.
 
     A sensor of whole degrees rests by right while nothing happens: it is stuck only where its peers moved by several
@@ -136,10 +140,15 @@ def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> I
         fine = _changes_near(values, float(values[-1]), rest) >= LEAST_CHANGES and (
             rest.usual_change >= FINE * rest.resolution or _restless(lively[::every], rest.resolution)
         )
-        if fine or _peers_moved(table, int(row), still, rest.resolution):
+        before = values[: len(values) - still - 1]
+        if (
+            fine
+            or _peers_moved(table, int(row), still, rest.resolution)
+            or _would_have_left(table, before[~np.isnan(before)][::every], float(values[-1]), still, every)
+        ):
             since = float(times[len(times) - 1 - still])
             says = f"exactly {float(values[-1]):.4g} for {still * step:.0f} s"
-            yield Lie("stuck", table.subjects[row], fact.name, since, says)
+            yield BadReading("stuck", table.subjects[row], fact.name, since, says)
 
 
 def _where_it_was(lively: Values, value: float, step: float) -> bool:
@@ -167,6 +176,33 @@ def _restless(lively: Values, step: float) -> bool:
         return False
     spans = np.ptp(lively[-runs * STILL_READINGS :].reshape(runs, STILL_READINGS), axis=1)
     return bool((spans >= SPANS * step).mean() >= NEARLY_ALL)
+
+
+def _would_have_left(table: SignalTable, before: Values, value: float, still: int, every: int) -> bool:
+    """Was it seen to pass through its level within a few readings, up and down? Then its noise is as large as its
+    resolution, and it leaves that level wherever in it the true value lies.
+
+    A value near the edge of its level leaves on one side only, and rests once it has drifted to the middle.
+    """
+    if len(table.subjects) > FEW_INSTRUMENTS:
+        return False
+    sides = np.sign(before - value)
+    away = np.flatnonzero(sides)
+    passed = (sides[away[1:]] != sides[away[:-1]]) & (np.diff(away) <= STILL_READINGS)
+    crossings, visits = int(passed.sum()), len(before) - len(away)
+    alone = len(table.subjects) < LEAST_PEERS
+    if crossings < (CROSSINGS_ALONE if alone else LEAST_CROSSINGS) or not visits:
+        return False
+    left = min(1.0, 2 * crossings / visits) * still / every
+    return left >= LEFT_BY_NOW and (alone or _as_lively(table, still))
+
+
+def _as_lively(table: SignalTable, still: int) -> bool:
+    """Do instruments of its kind change as often as before?"""
+    changed = np.abs(np.diff(table.values, axis=1)) > 0
+    before, late = changed[:, :-still].mean(axis=1), changed[:, -still:].mean(axis=1)
+    moved = before > 0
+    return bool(moved.any()) and float(np.median(late[moved] / before[moved])) >= AS_LIVELY
 
 
 class _Rest(NamedTuple):

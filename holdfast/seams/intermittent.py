@@ -1,7 +1,7 @@
-"""Faults that come and go: the panel as it looks while they are there.
+"""Intermittent faults: the panel reduced to the times at which they are present.
 
-A fault of one minute in five is over before three readings show it. So the columns in which one row was off, several
-times since its calm beginning, are put side by side: rules then see the fault as if it had stayed.
+A fault of one minute in five is over before three readings show it. If a row deviated several times since its calm
+beginning, the columns of those times are put side by side. Rules then see the fault as if it were permanent.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Changes: every row of a table against its own calm beginning. Vectorised.
 
 First a cheap pass over every row (the last minute against the median of the beginning), then a careful one over the
-few that are left: is it more than the row's own noise and its usual excursions, and since when?
+rows that are left: does the change exceed the row's own noise and usual excursions, and since when?
 """
 
 from dataclasses import dataclass, replace

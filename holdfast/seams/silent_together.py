@@ -1,7 +1,7 @@
-"""Silences with nothing near in common that begin together: one finding on what they all share, not one for each.
+"""Instruments all over a site that fall silent together: one finding on what they share, not one for each.
 
-Readings of many nodes all over a site stop in the same minutes when what reads or carries them is late: the network of
-the site, a gateway, or the controller itself.
+Readings of many nodes all over a site stop in the same minutes when the system that reads or carries them is late:
+the network of the site, a gateway, or the controller itself.
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.model.subject import Subject, kind
 from holdfast.model.topology import whole_of
-from holdfast.seams.instruments import Lie
+from holdfast.seams.instruments import BadReading
 from holdfast.seams.scene import Scene
 
 MANY = 5  # places that fall silent by themselves in one minute are no coincidence
@@ -18,7 +18,7 @@ SHARED = ("cools", "powers", "connects")
 PARENTS = ("rack", "cdu", "loop", "room", "switch", "psu", "feed")  # the likelier first
 
 
-def merged(scene: Scene, groups: Mapping[Subject, list[Lie]]) -> dict[Subject, list[Lie]]:
+def merged(scene: Scene, groups: Mapping[Subject, list[BadReading]]) -> dict[Subject, list[BadReading]]:
     """The same groups; many of one kind that fell silent one right after the other are a single one."""
     found = dict(groups)
     by_kind: dict[str, list[Subject]] = defaultdict(list)
@@ -27,14 +27,14 @@ def merged(scene: Scene, groups: Mapping[Subject, list[Lie]]) -> dict[Subject, l
     for of, places in by_kind.items():
         for run in _runs(places, groups):
             if len(run) >= MANY:
-                lost = [lie for place in run for lie in found.pop(place)]
+                lost = [bad for place in run for bad in found.pop(place)]
                 found.setdefault(_above(scene, run) or of, []).extend(lost)
     return found
 
 
-def _runs(places: Sequence[Subject], groups: Mapping[Subject, Sequence[Lie]]) -> list[list[Subject]]:
+def _runs(places: Sequence[Subject], groups: Mapping[Subject, Sequence[BadReading]]) -> list[list[Subject]]:
     """Places in the order in which they fell silent, cut where none did for a while."""
-    began = {place: min(lie.since for lie in groups[place]) for place in places}
+    began = {place: min(bad.since for bad in groups[place]) for place in places}
     runs: list[list[Subject]] = []
     last = float("-inf")
     for place in sorted(places, key=lambda one: (began[one], one)):

@@ -87,7 +87,7 @@ def _steady(scene: Scene) -> Iterator[Symptom]:
 
 
 def _finding(scene: Scene, sign: Symptom, how: str = "") -> Finding:
-    well = _ruled_out(scene)
+    well = ruled_out(scene)
     evidence = (
         f"{sign.subject} takes {100 * (sign.now / sign.before - 1):.0f} % longer for a step"
         f" ({sign.before:.3g} s before, {sign.now:.3g} s now), for {(scene.now - sign.since) / 60:.0f} min{how}",
@@ -108,7 +108,7 @@ def _finding(scene: Scene, sign: Symptom, how: str = "") -> Finding:
     )
 
 
-def _ruled_out(scene: Scene) -> list[str]:
+def ruled_out(scene: Scene) -> list[str]:
     """Domains with instruments of which none moved."""
     moved: dict[str, bool] = {}
     for name in scene.panel.tables:

@@ -43,11 +43,11 @@ def companions(
         return False
     count = sum(1 for one in seen if one in moved)
     if part > 0.5:
-        candidate.speaks(FOR_COMPANIONS, f"{what}: moved in {count} of {len(seen)}")
+        candidate.supported_by(FOR_COMPANIONS, f"{what}: moved in {count} of {len(seen)}")
     elif count == 0:
-        candidate.doubt(AGAINST_STILL, f"{what}: unmoved in all {len(seen)}")
+        candidate.doubted_by(AGAINST_STILL, f"{what}: unmoved in all {len(seen)}")
     else:
-        candidate.doubt(AGAINST_STILL, f"{what}: moved in only {count} of {len(seen)}")
+        candidate.doubted_by(AGAINST_STILL, f"{what}: moved in only {count} of {len(seen)}")
     return part > 0.5
 
 
@@ -64,14 +64,16 @@ def warms(scene: Scene, candidate: CauseCandidate, nodes: Collection[Subject], e
         return 0.0
     hot = sum(1 for node in seen if node in hotter)
     if part > 0:
-        candidate.speaks(FOR_COMPANIONS * part, f"GPUs are hotter in {hot} of {len(seen)} working nodes that it cools")
+        candidate.supported_by(
+            FOR_COMPANIONS * part, f"GPUs are hotter in {hot} of {len(seen)} working nodes that it cools"
+        )
     if not expected or part >= 0.5 or scene.now - candidate.since < HEAT_NEEDS_SECONDS:
         return part
     # Who draws less than before need not get hot, and who was hot until a checkpoint let it rest was hot.
     still = [node for node in seen - scene.drawing_less - hotter if not _warmed(scene, node, candidate)]
     if still:
         weight = AGAINST_STILL * len(still) / len(seen)
-        candidate.doubt(weight, f"{len(still)} of {len(seen)} working nodes that it cools are normal")
+        candidate.doubted_by(weight, f"{len(still)} of {len(seen)} working nodes that it cools are normal")
     return part
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 from holdfast.fleet.decisions.fleet import Fleet
-from holdfast.fleet.inbox.items import waits
+from holdfast.fleet.inbox.node_items import waits
 from holdfast.fleet.policy import file as policy_file
 from holdfast.fleet.standalone.up import BY_AGENTS
 from holdfast.lab.demo.files import POLICY

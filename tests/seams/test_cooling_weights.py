@@ -154,11 +154,10 @@ SLOWER = change(SPEED, "node/n4", times=0.6)
     ("why", "make", "score"),
     [
         ("the coolant of its rack is as ever", SLOWER, 2 + 1),
-        ("half of its speed is gone: broken", change(SPEED, "node/n4", times=0.5), 3 - 2.5 + 1),
         ("not quite half", change(SPEED, "node/n4", times=0.51), 2 + 1),
         ("its GPUs are hot", of(SLOWER, hot(nodes(4, 4))), 2 + 2 + 1),
         ("its rack lost flow", of(SLOWER, change(RACK_FLOW, "rack/r2", times=0.5)), 2 - 2),
-        ("its rack lost flow, but the fan is broken", of(change(SPEED, "node/n4", times=0.3), change(RACK_FLOW, "rack/r2", times=0.5)), 3 - 2.5 - 0.5),
+        ("half of its speed is gone, and that of another node", change(SPEED, "node/n4", "node/n9", times=0.5), 3 - 2.5 + 1),
         ("another rack lost flow", of(SLOWER, change(RACK_FLOW, "rack/r3", times=0.5)), 2 + 1),
         ("nobody measures the flow", of(SLOWER, UNMEASURED), 2),
         ("its GPUs are cooler", of(SLOWER, gpus(HEAT, nodes(4, 4), by=-3.0)), 2 - 3 + 1),
@@ -174,6 +173,31 @@ def test_how_sure_a_failing_fan_is(quiet: Any, why: str, make: Make, score: floa
     make(quiet)
     found = quiet.candidates(FAN)["node/n4", "cooling.fan"]
     assert (found.score, found.most) == (pytest.approx(START + score, abs=1e-3), 4.0), why
+
+
+HALF_SPEED = change(SPEED, "node/n4", times=0.5)
+
+
+@pytest.mark.parametrize(
+    ("why", "make", "score", "most"),
+    [
+        ("no other fan is slower, and its GPUs are as cool as before", HALF_SPEED, 3 + 1, 1.0),
+        (
+            "its rack lost flow, but the fan is broken",
+            of(HALF_SPEED, change(RACK_FLOW, "rack/r2", times=0.5)),
+            3 - 0.5,
+            1.0,
+        ),
+        ("its GPUs are hot", of(HALF_SPEED, hot(nodes(4, 4))), 3 + 2 + 1, 4.0),
+        ("it has nothing to do", of(HALF_SPEED, gpus(USE, nodes(4, 4), times=0.1)), 3 - 3 + 1, 4.0),
+    ],
+)
+def test_a_fan_that_slows_down_alone_is_broken_though_its_gpus_stay_cool(
+    quiet: Any, why: str, make: Make, score: float, most: float
+) -> None:
+    make(quiet)
+    found = quiet.candidates(FAN)["node/n4", "cooling.fan"]
+    assert (found.score, found.most) == (pytest.approx(START + score, abs=1e-3), most), why
 
 
 @pytest.mark.parametrize(

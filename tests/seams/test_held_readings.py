@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.panel import SignalTable
-from holdfast.seams.instruments import lies, silences
+from holdfast.seams.instruments import bad_readings, silent_readings
 from holdfast.seams.moved import moves
 
 FLOW, STEP, SAVED = "cdu_flow_litres_per_minute", "job_step_seconds", "job_checkpoint_seconds"
@@ -70,26 +70,26 @@ def _silent(subject: str = "job/a") -> SignalTable:
     ],
 )
 def test_who_fell_silent(why: str, name: str, table: Any, times: Any, found: list[tuple[str, float]]) -> None:
-    assert [(lie.subject, lie.since) for lie in silences({name: table}, times)] == found, why
+    assert [(bad.subject, bad.since) for bad in silent_readings({name: table}, times)] == found, why
 
 
 @pytest.mark.parametrize("name", ["no_signal", SAVED])
 def test_of_what_is_no_instrument_nothing_is_absurd(name: str) -> None:
     table = SignalTable(("x",), np.full((1, 240), -5.0, np.float32))
-    assert list(lies({name: table}, TIMES)) == []
-    assert [lie.kind for lie in lies({STEP: table}, TIMES)] == ["absurd"]
-    assert list(lies({STEP: table}, TIMES[:1])) == []
+    assert list(bad_readings({name: table}, TIMES)) == []
+    assert [bad.kind for bad in bad_readings({STEP: table}, TIMES)] == ["absurd"]
+    assert list(bad_readings({STEP: table}, TIMES[:1])) == []
 
 
 def test_an_absurd_instrument_is_quoted_with_what_it_reported_last() -> None:
     values = np.full((1, 240), 200.0, np.float32)
     values[0, 100:110] = -1.0
     values[0, 236:239] = -2.0
-    (lie,) = lies({FLOW: SignalTable(("cdu/x",), values)}, TIMES)
-    assert (lie.since, lie.says) == (1000.0, "-2, which it cannot mean")
+    (bad,) = bad_readings({FLOW: SignalTable(("cdu/x",), values)}, TIMES)
+    assert (bad.since, bad.says) == (1000.0, "-2, which it cannot mean")
 
 
 @pytest.mark.parametrize(("value", "absurd"), [(-1e-7, False), (-1e-5, True)])
 def test_a_hair_below_nothing_is_rounding(value: float, absurd: bool) -> None:
     values = np.full((1, 240), value, np.float32)
-    assert bool(list(lies({FLOW: SignalTable(("cdu/x",), values)}, TIMES))) is absurd
+    assert bool(list(bad_readings({FLOW: SignalTable(("cdu/x",), values)}, TIMES))) is absurd

@@ -1,12 +1,13 @@
-"""Instruments that lie: how long still, how long gone, how far beyond what can be; and who wanders alone."""
+"""Instruments that read wrong: how long still, how long gone, how far beyond what can be; and who wanders alone."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
+from holdfast.model.panel import SignalTable
 from holdfast.model.topology import Edge, Topology
-from holdfast.seams.instruments import lies
+from holdfast.seams.instruments import _would_have_left, bad_readings
 from holdfast.seams.rules.sensor_broken import SEAM as BROKEN
 from holdfast.seams.rules.sensor_drift import SEAM as DRIFT
 from tests.seams.making import START, Make, change, gpus, measured, nodes, of
@@ -23,9 +24,9 @@ HEAT, WATTS, CLOCK, USE, FAN = (
 NAN = float("nan")
 
 
-def _lies(world: Any, kind: str) -> list[tuple[str, str, float]]:
-    found = lies(world.tables, world.times)
-    return [(lie.subject, lie.signal, lie.since) for lie in found if lie.kind == kind]
+def _bad(world: Any, kind: str) -> list[tuple[str, str, float]]:
+    found = bad_readings(world.tables, world.times)
+    return [(bad.subject, bad.signal, bad.since) for bad in found if bad.kind == kind]
 
 
 def _restless(world: Any, signal: str, every: int, until: int) -> Any:
@@ -50,16 +51,16 @@ def test_how_long_an_instrument_must_be_still(
     quiet: Any, why: str, every: int, until: int, since: float | None
 ) -> None:
     _restless(quiet, FLOW, every, until)
-    found = [lie for lie in _lies(quiet, "stuck") if lie[:2] == ("cdu/c1", FLOW)]
+    found = [bad for bad in _bad(quiet, "stuck") if bad[:2] == ("cdu/c1", FLOW)]
     assert found == ([("cdu/c1", FLOW, since)] if since else []), why
 
 
 def test_a_sensor_sticks_where_it_was_and_falls_to_nothing_otherwise(quiet: Any) -> None:
     row = _restless(quiet, FLOW, 1, 200)
-    assert _lies(quiet, "stuck") != []
+    assert _bad(quiet, "stuck") != []
     for other in (0.0, 300.0):
         row[200:] = other
-        assert [lie for lie in _lies(quiet, "stuck") if lie[1] == FLOW] == []
+        assert [bad for bad in _bad(quiet, "stuck") if bad[1] == FLOW] == []
 
 
 @pytest.mark.parametrize("signal", [CLOCK, "job_step_seconds", "storage_latency_seconds"])
@@ -67,7 +68,7 @@ def test_what_may_rest_never_sticks(quiet: Any, signal: str) -> None:
     row = quiet.tables[signal].values[0]
     row[:200] = row[0] * (1 + 0.01 * (np.arange(200) % 2))
     row[200:] = row[199]
-    assert [lie for lie in _lies(quiet, "stuck") if lie[1] == signal] == []
+    assert [bad for bad in _bad(quiet, "stuck") if bad[1] == signal] == []
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_what_may_rest_never_sticks(quiet: Any, signal: str) -> None:
 )
 def test_what_an_instrument_cannot_mean(quiet: Any, why: str, columns: slice, value: float, absurd: bool) -> None:
     quiet.tables[FLOW].values[0, columns] = value
-    assert _lies(quiet, "absurd") == ([("cdu/c1", FLOW, 10.0 * columns.start)] if absurd else []), why
+    assert _bad(quiet, "absurd") == ([("cdu/c1", FLOW, 10.0 * columns.start)] if absurd else []), why
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_when_an_instrument_is_gone(quiet: Any, why: str, signal: str, first: in
         quiet.add(signal, {"storage/s1": 1.0})
     quiet.tables[signal].values[0, first:] = NAN
     subject = quiet.tables[signal].subjects[0]
-    assert _lies(quiet, "lost") == ([(subject, signal, 10.0 * first)] if lost else []), why
+    assert _bad(quiet, "lost") == ([(subject, signal, 10.0 * first)] if lost else []), why
 
 
 def _broken(world: Any) -> set[tuple[str, str]]:
@@ -151,7 +152,7 @@ def test_whole_degrees_that_rest_are_not_stuck_and_gaps_are_no_movement(quiet: A
     row[:60] = 200.0 + np.arange(60) % 2
     row[60:] = 200.0
     row[10:30] = NAN
-    assert [lie for lie in _lies(quiet, "stuck") if lie[1] == FLOW] == []
+    assert [bad for bad in _bad(quiet, "stuck") if bad[1] == FLOW] == []
 
 
 @pytest.mark.parametrize(("moves", "stuck"), [(12.0, True), (4.0, False)])
@@ -162,7 +163,7 @@ def test_a_coarse_instrument_is_stuck_where_all_beside_it_moved(quiet: Any, move
     values[:] = 60.0 + np.arange(240) % 2
     values[0, 100:] = 60.0
     values[1:, 170:] += moves
-    assert (("node/n1/gpu/0", HEAT) in {lie[:2] for lie in _lies(quiet, "stuck")}) is stuck
+    assert (("node/n1/gpu/0", HEAT) in {bad[:2] for bad in _bad(quiet, "stuck")}) is stuck
 
 
 @pytest.mark.parametrize(
@@ -286,7 +287,13 @@ def test_a_witness_that_moved_and_came_back_agrees(quiet: Any) -> None:
     ("why", "levels", "rests_at", "stuck"),
     [
         ("every run of ten readings spans four levels", (0.0, 1.0, -1.0, 0.0, 2.0, 0.0, -1.0), 62.0, True),
-        ("three levels: rounded twice, it rests at the next one", (0.0, 1.0, -1.0, 0.0, 1.0, 0.0, -1.0), 62.0, False),
+        ("it passed through this level again and again", (0.0, 1.0, -1.0, 0.0, 1.0, 0.0, -1.0), 62.0, True),
+        (
+            "it came to this level and went back: rounded twice, it rests there",
+            (-1.0, 0.0, -2.0, -1.0, 0.0),
+            62.0,
+            False,
+        ),
         ("two levels: it may have left the edge between them", (0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0), 62.0, False),
         ("at a level at which it never moved", (0.0, 1.0, -1.0, 0.0, 2.0, 0.0, -1.0), 40.0, False),
     ],
@@ -298,5 +305,45 @@ def test_whole_degrees_that_never_rest_are_stuck_when_they_do(
     table.values[0] = 62.0 + np.resize(levels, table.values.shape[1])
     table.values[0, 20:26] = rests_at
     table.values[0, 150:] = rests_at
-    found = {lie.subject for lie in lies(quiet.tables, quiet.times) if lie.kind == "stuck"}
+    found = {bad.subject for bad in bad_readings(quiet.tables, quiet.times) if bad.kind == "stuck"}
     assert (table.subjects[0] in found) is stuck, why
+
+
+def _passing(quiet: Any, *, others_rest: bool) -> set[str]:
+    """Every instrument moves between three levels, and the first rests from column 150 on."""
+    table = quiet.tables["rack_inlet_celsius"]
+    levels = np.resize((0.0, 1.0, -1.0, 0.0, 1.0, 0.0, -1.0), table.values.shape[1])
+    table.values[:] = 30.0 + levels
+    table.values[0, 150:] = 30.0
+    if others_rest:
+        table.values[1:, 150:] = 30.0
+        table.values[1:, -1] = 31.0  # they are not stuck: they moved just now
+    return {bad.subject for bad in bad_readings(quiet.tables, quiet.times) if bad.kind == "stuck"}
+
+
+def test_an_instrument_may_rest_where_all_of_its_kind_calmed_down(quiet: Any) -> None:
+    first = quiet.tables["rack_inlet_celsius"].subjects[0]
+    assert _passing(quiet, others_rest=False) == {first}
+    assert _passing(quiet, others_rest=True) == set()
+
+
+@pytest.mark.parametrize(("instruments", "stuck"), [(32, True), (33, False)])
+def test_of_many_coarse_instruments_one_rests_by_chance(quiet: Any, instruments: int, stuck: bool) -> None:
+    columns = len(quiet.times)
+    values = np.tile(30.0 + np.resize((0.0, 1.0, -1.0, 0.0, 1.0, 0.0, -1.0), columns), (instruments, 1))
+    values[0, 150:] = 30.0
+    table = SignalTable(tuple(f"rack/r{number}" for number in range(instruments)), values.astype(np.float32))
+    found = {bad.subject for bad in bad_readings({"rack_inlet_celsius": table}, quiet.times) if bad.kind == "stuck"}
+    assert found == ({"rack/r0"} if stuck else set())
+
+
+@pytest.mark.parametrize(
+    ("instruments", "crossings", "still", "left"),
+    [(4, 3, 15, True), (4, 2, 60, False), (4, 3, 14, False), (2, 5, 15, True), (2, 4, 60, False)],
+)
+def test_how_often_and_how_long(instruments: int, crossings: int, still: int, left: bool) -> None:
+    """Three passes through a level are enough, five where no other instrument of its kind is there."""
+    before = np.array([side for turn in range(crossings + 1) for side in ((-1.0) ** turn, 0.0)][:-1])
+    lively = np.tile(np.arange(100) % 2, (instruments, 1)).astype(np.float32)
+    table = SignalTable(tuple(f"rack/r{number}" for number in range(instruments)), lively)
+    assert _would_have_left(table, before, 0.0, still, 1) is left

@@ -1,4 +1,4 @@
-"""Bad input: sensors that lie, domains that fall silent, clocks apart, holes."""
+"""Bad input: sensors that read wrong, domains that fall silent, clocks apart, holes."""
 
 from typing import Any
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from holdfast.model.panel import SignalTable
-from holdfast.seams.instruments import lies
+from holdfast.seams.instruments import bad_readings
 from holdfast.seams.intermittent import folded
 
 BANDWIDTH = "link_bandwidth_bytes_per_second"
@@ -53,7 +53,7 @@ def test_silence_is_measured_by_the_gaps_that_are_usual(gap: int, silent: int, l
         values[:, begin : begin + gap] = np.nan
     values[0, -silent:] = np.nan
     table = SignalTable(("cdu/a", "cdu/b", "cdu/c", "cdu/d"), values)
-    found = [lie for lie in lies({"cdu_flow_litres_per_minute": table}, times) if lie.kind == "lost"]
+    found = [bad for bad in bad_readings({"cdu_flow_litres_per_minute": table}, times) if bad.kind == "lost"]
     assert bool(found) is lost
 
 

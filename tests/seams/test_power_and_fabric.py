@@ -95,7 +95,7 @@ def test_a_slow_gpu_beside_well_ones(world: Any) -> None:
     assert world.named() == [("node/n3/gpu/1", "gpu.slow")]
 
 
-def test_a_job_that_ended_is_nobodys_fault(world: Any) -> None:
+def test_a_job_that_ended_blames_no_node(world: Any) -> None:
     world.change("gpu_utilization_ratio", times=0.0)
     world.change("gpu_clock_sm_hertz", times=0.2)
     world.change("gpu_power_watts", times=0.15)

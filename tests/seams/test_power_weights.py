@@ -57,6 +57,7 @@ LOWERED = of(
         ("a rack that tells is named beside others of its feed", of(_capped(1, 12), _ordered("rack/r2")), {f"rack/r{n}": 3.5 + NOT_HOT + (2 if n == 2 else 0) for n in range(1, 5)}),
         ("the drivers say whose limit was lowered", of(LOWERED, gpus(CLOCK, nodes(4, 6), times=0.9)), {"rack/r2": 3.5 + NOT_HOT}),
         ("a lower limit that slows no clock holds nothing back", LOWERED, {}),
+        ("a lower limit on nodes without work", of(LOWERED, without(CLOCK), gpus(USE, nodes(4, 6), times=0.0)), {}),
         ("a lower limit, and no clock is read", of(LOWERED, without(CLOCK)), {"rack/r2": 3.5 + NOT_HOT}),
     ],
 )  # fmt: skip

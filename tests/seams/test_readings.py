@@ -10,7 +10,7 @@ from holdfast import seams
 from holdfast.model.panel import Panel
 from holdfast.model.signal import Event
 from holdfast.model.topology import Edge, Topology
-from holdfast.seams.instruments import _rest, lies
+from holdfast.seams.instruments import _rest, bad_readings
 from holdfast.seams.moved import cadence_columns, resolution
 from holdfast.seams.rules.sensor_broken import SEAM as BROKEN
 from holdfast.seams.rules.sensor_drift import SEAM as DRIFT
@@ -102,7 +102,9 @@ COARSE = [3, -3] * 5 + [1, -1]
 )
 def test_when_an_instrument_is_stuck(quiet: Any, why: str, steps: list[float], until: int, stuck: bool) -> None:
     _walks(quiet, steps, until)
-    found = [(lie.subject, lie.since) for lie in lies({FLOW: quiet.tables[FLOW]}, quiet.times) if lie.kind == "stuck"]
+    found = [
+        (bad.subject, bad.since) for bad in bad_readings({FLOW: quiet.tables[FLOW]}, quiet.times) if bad.kind == "stuck"
+    ]
     assert found == ([("cdu/c1", 10.0 * until)] if stuck else []), why
 
 
@@ -125,7 +127,7 @@ def test_a_coarse_instrument_beside_its_mates(
     values[:] = 60.0 + np.arange(240) % 2
     values[0, 100:] = 60.0
     values[1 : 1 + moved, 170:] += by
-    found = {lie.subject for lie in lies({HEAT: quiet.tables[HEAT]}, quiet.times) if lie.kind == "stuck"}
+    found = {bad.subject for bad in bad_readings({HEAT: quiet.tables[HEAT]}, quiet.times) if bad.kind == "stuck"}
     assert found == ({"node/n1/gpu/0"} if stuck else set()), why
 
 

@@ -1,4 +1,4 @@
-"""The price of an incident, live or of a drill: the losses of its jobs in five layers, so far and if it goes on."""
+"""The price of an incident, live or of a drill: the losses of its jobs in five layers, so far and if it continues."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ def bill(
     acknowledgement on; where none is known, `people_hours` are assumed, or as long as it lasts.
     """
     priced = [one for one in losses if one.gpus and one.share_now is not None and one.share_so_far is not None]
-    priced = _one_slip_each(priced)
+    priced = _one_slip_each(priced, hours)
     so_far = [_incident(one, prices, hours, one.share_so_far or 0.0) for one in priced]
     going_on = [
         _incident(_later(one, horizon_hours), prices, hours + horizon_hours, _mean(one, hours, horizon_hours))
@@ -52,8 +52,11 @@ def bill(
     ]
     worked = min(prices.people_hours, hours) if worked_hours is None else worked_hours
     by_job_now, by_job_then = [layers(one) for one in so_far], [layers(one) for one in going_on]
+    measured = bool(priced) or not losses
+    made = [_layer(place, name, by_job_now, by_job_then, prices, worked) for place, name in enumerate(LAYERS)]
     return Bill(
-        layers=tuple(_layer(place, name, by_job_now, by_job_then, prices, worked) for place, name in enumerate(LAYERS)),
+        layers=tuple(one if measured or one.name == LABOUR else _not_known(one) for one in made),
+        measured=measured,
         hours=hours,
         horizon_hours=horizon_hours,
         gpu_hours=sum(one.lost_gpu_hours for one in so_far),
@@ -70,32 +73,36 @@ def bill(
 LAYERS = ("direct compute", "reserved capacity", "rollback", LABOUR, "schedule slip")
 
 
-def _one_slip_each(losses: Sequence[Loss]) -> list[Loss]:
-    """Jobs of one milestone delay it together, not each by itself: the one that loses most carries the slip."""
+def _one_slip_each(losses: Sequence[Loss], hours: float) -> list[Loss]:
+    """Without a ledger of loss: jobs of one milestone delay it together; the one that loses most carries the slip."""
     late: dict[str, Loss] = {}
     for one in losses:
-        if one.milestone and (one.milestone not in late or _hours(one) > _hours(late[one.milestone])):
+        known = late.get(one.milestone)
+        if one.milestone and (known is None or one.lost_hours(hours) > known.lost_hours(hours)):
             late[one.milestone] = one
     return [
-        one if not one.milestone or late[one.milestone] is one else replace(one, critical_chance=0.0) for one in losses
+        one
+        if not one.milestone or one.slip_hours is not None or late[one.milestone] is one
+        else replace(one, critical_chance=0.0)
+        for one in losses
     ]
 
 
-def _hours(loss: Loss) -> float:
-    return (loss.share_so_far or 0.0) + loss.down_hours + loss.rework_hours
-
-
 def _later(loss: Loss, horizon: float) -> Loss:
-    """What the others delay its milestone by stays as it is."""
-    if not loss.milestone_hours:
-        return loss
-    return replace(loss, milestone_hours=loss.milestone_hours + (loss.share_now or 0.0) * horizon)
+    """A job that stands still goes on to stand still; a milestone is later by what is beyond the slack."""
+    more = (loss.share_now or 0.0) * horizon
+    if loss.stopped_since is not None:
+        loss = replace(loss, down_hours=loss.down_hours + more)
+    if loss.slip_hours is not None:
+        loss = replace(loss, slip_hours=loss.slip_hours + max(0.0, more - loss.slack_hours))
+    return loss
 
 
 def _mean(loss: Loss, hours: float, horizon: float) -> float:
-    """Of the whole span, if from now on it stays as it is."""
+    """The share that is slow, of the whole span, if from now on it stays as it is."""
     whole = hours + horizon
-    lost = (loss.share_so_far or 0.0) * hours + (loss.share_now or 0.0) * horizon
+    slow_now = 0.0 if loss.stopped_since is not None else loss.share_now or 0.0
+    lost = (loss.share_so_far or 0.0) * hours + slow_now * horizon
     return lost / whole if whole > NOTHING_SLOWED else 0.0
 
 
@@ -112,7 +119,7 @@ def _incident(loss: Loss, prices: Prices, hours: float, slow_share: float) -> In
         day_value=loss.day_value,
         float_days=loss.float_days,
         critical_chance=loss.critical_chance,
-        milestone_hours=loss.milestone_hours,
+        slip_hours=loss.slip_hours,
     )
 
 
@@ -143,6 +150,10 @@ def _layer(
     )
 
 
+def _not_known(layer: Layer) -> Layer:
+    return replace(layer, so_far=None, if_it_goes_on=None)
+
+
 def _sum(of: Sequence[Layer]) -> float | None:
     """None where no job's value was given; with some given, the sum of those."""
     known = [layer.so_far for layer in of if layer.so_far is not None]
@@ -151,11 +162,7 @@ def _sum(of: Sequence[Layer]) -> float | None:
 
 def _tokens(losses: Sequence[Loss], hours: float) -> float | None:
     known = [one for one in losses if one.tokens_per_second is not None]
-    return (
-        sum((one.tokens_per_second or 0.0) * (one.share_so_far or 0.0) * hours * 3600 for one in known)
-        if known
-        else None
-    )
+    return sum((one.tokens_per_second or 0.0) * one.lost_hours(hours) * 3600 for one in known) if known else None
 
 
 def _unpriced(losses: Sequence[Loss]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The incomplete gamma function and what follows from it: Poisson and Gamma probabilities and their quantiles.
+"""The incomplete gamma function, and the Poisson and Gamma probabilities and quantiles based on it.
 
 Series and continued fraction as in Abramowitz & Stegun 6.5.29 and 6.5.31, good to 1e-10; for shapes above 100,000
 Wilson and Hilferty's cube root, good to 1e-6 there. The tests compare both with known values and with each other.

@@ -1,5 +1,4 @@
-"""What a fleet's own transitions say: how often nodes failed in service, over how much service, and how long repairs
-took."""
+"""Failures in service, time in service and repair times of a fleet, from its own transitions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ class IncidentLoss:
     day_value: float | None = None  # of the schedule; no one publishes one
     float_days: float = 0.0
     critical_chance: float = 1.0
-    milestone_hours: float = 0.0  # that other incidents delay the same milestone together with this one
+    slip_hours: float | None = None  # as the ledger of loss says; None: what is beyond the float
 
     @property
     def down_hours(self) -> float:
@@ -50,9 +50,7 @@ def layers(incident: IncidentLoss) -> tuple[Layer, ...]:
     i = incident
     idle = i.blast_gpus * i.repair_hours
     alternative = max(0.0, i.alternative_price - i.price)
-    # A milestone has one float: what all incidents delay it beyond that is shared by how much each of them does.
-    whole = max(i.delay_hours, i.milestone_hours)
-    slip_days = max(0.0, whole / 24 - i.float_days) * (i.delay_hours / whole if whole else 0.0)
+    slip_days = max(0.0, i.delay_hours / 24 - i.float_days) if i.slip_hours is None else i.slip_hours / 24
     slow_hours = i.slow_share * i.slow_hours
     return (
         _layer(
@@ -107,5 +105,6 @@ def _checked(incident: IncidentLoss) -> None:
         share(name.replace("_", " "), getattr(incident, name))
     for name in ("people", "wage", "float_days", "blast_gpus", "alternative_price"):
         not_negative(name.replace("_", " "), getattr(incident, name))
-    if incident.day_value is not None:
-        not_negative("day value", incident.day_value)
+    for name in ("day_value", "slip_hours"):
+        if (value := getattr(incident, name)) is not None:
+            not_negative(name.replace("_", " "), value)

@@ -1,28 +1,34 @@
 """The ledger of loss: every lost hour of a job is attributed once, to the incidents that hold it up at that time.
 
 A job loses time by running slowly, by stopping, or by repeating work. An hour that two incidents claim is shared
-equally. What was attributed is never attributed again, whoever claims the job later.
+equally. What was attributed is never attributed again, whoever claims the job later. A milestone has one float for all
+jobs and all incidents, open or over: the hour that makes it late is billed when it is lost, to whoever held up the job.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from operator import itemgetter
 
 HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class LostHours:
-    """Hours of one job; times its GPUs they are GPU-hours."""
+    """Hours of one job; times its GPUs they are GPU-hours. `slip`: by which its milestone is later, in the others."""
 
     slow: float = 0.0
     down: float = 0.0
     redone: float = 0.0
+    slip: float = 0.0
 
     def __add__(self, other: "LostHours") -> "LostHours":
-        return LostHours(self.slow + other.slow, self.down + other.down, self.redone + other.redone)
+        return LostHours(
+            self.slow + other.slow, self.down + other.down, self.redone + other.redone, self.slip + other.slip
+        )
 
     def times(self, share: float) -> "LostHours":
-        return LostHours(self.slow * share, self.down * share, self.redone * share)
+        return LostHours(self.slow * share, self.down * share, self.redone * share, self.slip * share)
 
     @property
     def hours(self) -> float:
@@ -38,6 +44,8 @@ class LossSeries:
     slow: Sequence[float]
     down: Sequence[float]
     redone: Sequence[tuple[float, float]] = ()  # when work began again, and how many hours of it
+    stops: Sequence[tuple[float, float]] = ()  # from the last step to the next one, beside the spans and exact
+    settled: float | None = None  # what is later waits: whether it was a stop is not known yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,31 +54,72 @@ class LossClaim:
     jobs: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Float:
+    """Of a milestone: hours that its jobs may lose before it is late."""
+
+    milestone: str
+    hours: float
+
+
 @dataclass(slots=True)
 class LossLedger:
     _until: dict[str, float] = field(default_factory=dict)  # of a job: attributed up to then
+    _repeated: dict[str, float] = field(default_factory=dict)  # of a job: its last restart that was attributed
     _lost: dict[tuple[str, str], LostHours] = field(default_factory=dict)  # of an incident and a job
+    delays: dict[str, float] = field(default_factory=dict)
+    """Hours that a job of a milestone lost to incidents, those that are over too: this is stored."""
 
-    def attribute(self, losses_by_job: Mapping[str, LossSeries], claims: Mapping[str, LossClaim]) -> None:
+    def attribute(
+        self,
+        losses_by_job: Mapping[str, LossSeries],
+        claims: Mapping[str, LossClaim],
+        floats: Mapping[str, Float] | None = None,
+    ) -> None:
         """What was lost since the last time, to whoever claims the job. Without a claim it waits for one."""
-        for job, losses in losses_by_job.items():
+        lost: list[tuple[float, str, list[str], LostHours]] = []
+        for job, losses in sorted(losses_by_job.items()):
             mine = {name: claim for name, claim in claims.items() if job in claim.jobs}
             if mine:
-                self._share_out(job, losses, mine)
+                lost += [(at, job, holding, hours) for at, holding, hours in self._new(job, losses, mine)]
+        for _, job, holding, hours in sorted(lost, key=itemgetter(0)):
+            whole = self._late(job, hours, floats) if floats and job in floats else hours
+            for name in holding:
+                self._lost[name, job] = self.of(name, job) + whole.times(1 / len(holding))
 
-    def _share_out(self, job: str, losses: LossSeries, claims: Mapping[str, LossClaim]) -> None:
+    def _new(
+        self, job: str, losses: LossSeries, claims: Mapping[str, LossClaim]
+    ) -> list[tuple[float, list[str], LostHours]]:
         begin = self._until.get(job, min(claim.since for claim in claims.values()))
+        settled = losses.settled if losses.settled is not None else max([begin, *losses.times])
+        until = max(begin, settled)
         spans = zip(losses.times, losses.slow, losses.down, strict=True)
         entries = [(at, LostHours(slow * losses.step / HOUR, down * losses.step / HOUR)) for at, slow, down in spans]
-        entries += [(at, LostHours(redone=hours)) for at, hours in losses.redone]
-        for at, lost in entries:
-            if at <= begin or not lost.hours:
-                continue
-            holding = [name for name, claim in claims.items() if claim.since < at]
-            for name in holding:
-                key = (name, job)
-                self._lost[key] = self._lost.get(key, LostHours()) + lost.times(1 / len(holding))
-        self._until[job] = max([begin, *losses.times])
+        entries = [(at, lost) for at, lost in entries if begin < at <= until]
+        entries += [
+            (last, LostHours(down=(last - first) / HOUR))
+            for stop in losses.stops
+            for first, last in _pieces(max(stop[0], begin), min(stop[1], until), claims)
+        ]
+        repeated = self._repeated.get(job, begin)
+        entries += [(at, LostHours(redone=hours)) for at, hours in losses.redone if repeated < at]
+        self._repeated[job] = max([repeated, *(at for at, _ in losses.redone)])
+        self._until[job] = until
+        held = [(at, [name for name, claim in claims.items() if claim.since < at], lost) for at, lost in entries]
+        return [(at, names, lost) for at, names, lost in held if names and lost.hours]
+
+    def _late(self, job: str, lost: LostHours, floats: Mapping[str, Float]) -> LostHours:
+        """With the hours by which its milestone is later than before: what this job lost beyond the float and beyond
+        what any other job of the milestone lost."""
+        slack = self.slack(job, floats)
+        self.delays[job] = self.delays.get(job, 0.0) + lost.hours
+        return LostHours(lost.slow, lost.down, lost.redone, max(0.0, lost.hours - slack))
+
+    def slack(self, job: str, floats: Mapping[str, Float]) -> float:
+        """Hours that a job can still lose before its milestone is later."""
+        own = floats[job]
+        others = [self.delays.get(other, 0.0) for other, one in floats.items() if one.milestone == own.milestone]
+        return max([own.hours, *others]) - self.delays.get(job, 0.0)
 
     def restore(self, incident: str, job: str, lost: LostHours, until: float) -> None:
         """What is stored of an open incident: it is not lost with the process, nor attributed twice after it."""
@@ -78,20 +127,26 @@ class LossLedger:
         self._until[job] = max(until, self._until.get(job, until))
 
     def close(self, incident: str) -> None:
-        """Over: what it held up from now on is another's."""
+        """Over: what it held up from now on is another's. The float that it used stays used."""
         for key in [key for key in self._lost if key[0] == incident]:
             del self._lost[key]
 
     def of(self, incident: str, job: str) -> LostHours:
         return self._lost.get((incident, job), LostHours())
 
+    def until(self, job: str) -> float | None:
+        """Up to when its losses are attributed; None: nothing of it yet."""
+        return self._until.get(job)
+
     def job(self, job: str) -> LostHours:
         """Of all open incidents together."""
         return _sum(lost for (_, name), lost in self._lost.items() if name == job)
 
-    def delay(self, jobs: Iterable[str]) -> float:
-        """Hours by which what waits for all of these jobs is late: the slowest of them decides."""
-        return max((self.job(job).hours for job in jobs), default=0.0)
+
+def _pieces(begin: float, end: float, claims: Mapping[str, LossClaim]) -> list[tuple[float, float]]:
+    """A span, cut where another incident begins to claim the job."""
+    cuts = sorted({begin, end, *(claim.since for claim in claims.values() if begin < claim.since < end)})
+    return list(pairwise(cuts)) if end > begin else []
 
 
 def _sum(of: Iterable[LostHours]) -> LostHours:

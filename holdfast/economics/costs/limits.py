@@ -1,7 +1,7 @@
 """How large a run can grow before failures stop it.
 
 m is the mean time between failures of one GPU, S the state to write. The wall is where a write takes as long as the
-time between failures: goodput has gone to nothing there, so sizes at 90 % and 50 % are reported too. Derived here from
+time between failures: goodput is zero there, so sizes at 90 % and 50 % are reported too. Derived here from
 first principles; it matches what Epoch AI published in 2024 for storage. Their network model for memory was not seen.
 """
 

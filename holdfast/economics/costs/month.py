@@ -1,7 +1,7 @@
-"""A month of a fleet, from what its controller stored: which paid node-seconds were productive, and what took the rest.
+"""A month of a fleet, from the controller's store: productive node-seconds, and the causes of the unproductive ones.
 
-An allocated node counts as productive unless it was known to be degraded: what its job did there only the job knows. Of
-a job that died with a node, half a checkpoint interval is rework, if somebody says how long those are.
+An allocated node counts as productive unless it was known to be degraded; the controller does not know
+what its job did. If a job died with a node and its checkpoint interval is known, half an interval is rework.
 """
 
 from collections.abc import Iterable, Sequence

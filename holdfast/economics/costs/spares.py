@@ -50,7 +50,7 @@ class Crews:
     def __post_init__(self) -> None:
         if self.load >= self.crews:
             raise NoProgress(
-                f"no number of spares is enough: nodes fail as fast as {self.load:.3g} crews can mend them, and there"
+                f"no number of spares is enough: nodes fail as fast as {self.load:.3g} crews can repair them, and there"
                 f" are {self.crews}"
             )
 

@@ -1,6 +1,6 @@
 """Failure probability: compounding over a fleet, infant mortality and ageing, and intervals from counts.
 
-Rates are per GPU-year of 365 days. An annual failure probability a and a rate r are two ways to say it: r = -ln(1-a).
+Rates are per GPU-year of 365 days. An annual failure probability a corresponds to a rate r = -ln(1-a).
 """
 
 from dataclasses import dataclass

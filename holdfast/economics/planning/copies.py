@@ -1,5 +1,5 @@
-"""Whether copies in memory are still there after a failure: how many there are, how fast a lost one is made again, and
-what takes several nodes down at once."""
+"""Probability that in-memory copies survive a failure: number of copies, time to replace a lost one, and failures that
+take several nodes down at once."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a productive GPU-hour costs at each supplier, and what failures cost under three ways of recovering."""
+"""What a productive GPU-hour costs at each supplier, and what failures cost under three recovery strategies."""
 
 import re
 from collections.abc import Mapping, Sequence

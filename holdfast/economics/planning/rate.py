@@ -1,4 +1,4 @@
-"""The failure rate of a plan: a public one by name, a number, or counts of one's own."""
+"""The failure rate of a plan: a public one by name, a number, or your own counts."""
 
 from dataclasses import dataclass
 from math import isfinite

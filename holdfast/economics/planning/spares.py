@@ -114,7 +114,7 @@ def _uncertainty(fleet: SpareFleet, crews: int, wanted: float, chosen: Rate) -> 
 
 
 def _or_none(fleet: SpareFleet, wanted: float, crews: int) -> int | None:
-    """None: nodes fail faster than the crews mend them."""
+    """None: nodes fail faster than the crews repair them."""
     try:
         return fleet.spares(wanted, crews)
     except NoProgress:

@@ -10,6 +10,16 @@ DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobPart:
+    """What an incident cost one job; the parts of an incident add up to it."""
+
+    job: str  # '': no job lost anything
+    held_back: float
+    redone: float
+    cost: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
     """One incident, by the part of it that lies in the month."""
 
@@ -29,6 +39,7 @@ class Priced:
     labour: float
     slip: float | None
     delay_hours: float
+    jobs: tuple[JobPart, ...] = ()
 
     @property
     def total(self) -> float:
@@ -75,7 +86,51 @@ def _priced(row: dict[str, Any], account: dict[str, Any], first: float, last: fl
         labour=share * (layers.get("labour") or 0.0),
         slip=None if slip is None else share * slip,
         delay_hours=share * bill["finish_shift_hours"],
+        jobs=_parts(account["losses"], layers, hours, share),
     )
+
+
+def _parts(
+    losses: list[dict[str, Any]], layers: dict[str, float | None], hours: float, share: float
+) -> tuple[JobPart, ...]:
+    """Every layer by what makes it: compute by hours slow and down, reserved capacity by hours down, rollback by hours
+    repeated, slip by its days' value. Labour, and what has no measure, by all hours lost."""
+    if not losses:
+        return (JobPart(job="", held_back=0.0, redone=0.0, cost=share * sum(one or 0.0 for one in layers.values())),)
+    gpus = [float(one.get("gpus") or 0.0) for one in losses]
+    held = [_held_back(one, hours) if one.get("gpus") else 0.0 for one in losses]
+    down = [n * float(one.get("down_hours", 0.0)) for n, one in zip(gpus, losses, strict=True)]
+    redone = [n * float(one.get("rework_hours", 0.0)) for n, one in zip(gpus, losses, strict=True)]
+    whole = [a + b for a, b in zip(held, redone, strict=True)]
+    slip = [_slip(one, hours) for one in losses]
+    weights = {"direct compute": held, "reserved capacity": down, "rollback": redone, "schedule slip": slip}
+    costs = [0.0] * len(losses)
+    for name, cost in layers.items():
+        for place, part in enumerate(_shares(weights.get(name, whole), whole)):
+            costs[place] += part * (cost or 0.0)
+    return tuple(
+        JobPart(
+            job=str(one.get("scheduled_as") or one["subject"].partition("/")[2]),
+            held_back=share * held[place],
+            redone=share * redone[place],
+            cost=share * costs[place],
+        )
+        for place, one in enumerate(losses)
+    )
+
+
+def _shares(weights: Sequence[float], otherwise: Sequence[float]) -> list[float]:
+    for chosen in (weights, otherwise):
+        if (whole := sum(chosen)) > 0:
+            return [one / whole for one in chosen]
+    return [1 / len(weights)] * len(weights)
+
+
+def _slip(loss: dict[str, Any], hours: float) -> float:
+    late, slow = loss.get("slip_hours"), float(loss.get("share_so_far") or 0.0) * hours
+    lost = slow + float(loss.get("down_hours", 0.0)) + float(loss.get("rework_hours", 0.0))
+    value = float(loss.get("day_value") or 0.0) * float(loss.get("critical_chance", 1.0))
+    return value * (lost if late is None else float(late))
 
 
 def _held_back(loss: dict[str, Any], hours: float) -> float:

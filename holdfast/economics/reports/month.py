@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from holdfast.economics.costs.claims import CreditClaim, claims
-from holdfast.economics.costs.month import Slice, outages
+from holdfast.economics.costs.month import NO_JOB, Slice, outages
 from holdfast.economics.planning.formatting import money, percent
 from holdfast.economics.reports.incident_costs import Priced, forecast, weeks
 from holdfast.economics.reports.price_sheet import Sheet
@@ -26,27 +26,7 @@ class Sum:
 
     gpu_hours: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
     dollars: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
-
-    def move(self, source: str, target: str, hours: float) -> float:
-        """Counts hours of one part as another, at what they cost; no more than there are."""
-        have = self.gpu_hours[source]
-        moved = min(hours, have)
-        if moved > 0:
-            dollars = self.dollars[source] * moved / have
-            self.gpu_hours[source] -= moved
-            self.gpu_hours[target] += moved
-            self.dollars[source] -= dollars
-            self.dollars[target] += dollars
-        return moved
-
-    def give(self, other: "Sum", target: str, hours: float) -> None:
-        """Productive hours that were something else, and are another group's; at the mean price of those here."""
-        moved = min(hours, self.gpu_hours["productive"])
-        if moved <= 0:
-            return
-        price = self.dollars["productive"] / self.gpu_hours["productive"]
-        self.add("productive", -moved, price)
-        other.add(target, moved, price)
+    incident_cost: float = 0.0  # in all five layers, which are more than what was paid for the lost hours
 
     def add(self, part: str, hours: float, price: float) -> None:
         self.gpu_hours[part] += hours
@@ -90,7 +70,19 @@ class Sum:
             "lost": self.lost,
             "productive": self.productive,
             "price_per_productive_gpu_hour": self.effective_price,
+            "incident_cost": self.incident_cost,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """Productive time of a job on a node, and the row that it is in."""
+
+    group: str
+    begin: float
+    end: float
+    gpus: int
+    price: float
 
 
 @dataclass(slots=True)
@@ -105,20 +97,58 @@ class Month:
     notes: list[str]
     incidents: list[Priced] = field(default_factory=list)
     month_end: float = 0.0
+    worked: dict[str, list[Worked]] = field(default_factory=dict)  # by job
 
     def charge(self, incidents: Sequence[Priced], month_end: float) -> None:
-        """What incidents took from jobs was not productive, though the nodes were allocated."""
+        """What incidents took from jobs was not productive, though the nodes were allocated. It is taken from the rows
+        of the job, its team or the suppliers of its nodes, so that rows add up to the whole."""
         self.incidents, self.month_end = list(incidents), month_end
-        held = self.whole.move("productive", "degraded", sum(one.held_back for one in incidents))
-        self.whole.move("productive", "rework", sum(one.redone for one in incidents))
-        if self.by == "cause" and (worked := self.groups.get("productive")) is not None:
-            for one in incidents:
-                mine = self.groups.setdefault(one.kind, Sum())
-                worked.give(mine, "degraded", one.held_back)
-                worked.give(mine, "rework", one.redone)
-        if held:
+        before = self.whole.gpu_hours["degraded"]
+        for one in incidents:
+            for part in one.jobs:
+                rows = self._rows_of(part.job, one)
+                for name, share, price in rows:
+                    self._take(name, one.kind, "degraded", share * part.held_back, price)
+                    self._take(name, one.kind, "rework", share * part.redone, price)
+                    row = one.kind if self.by == "cause" else name
+                    self.groups.setdefault(row, Sum()).incident_cost += share * part.cost
+                self.whole.incident_cost += part.cost
+        if self.whole.gpu_hours["degraded"] > before:
             note = "Jobs that incidents slowed or stopped: that part of their time counts as degraded."
             self.notes = [note, *(one for one in self.notes if not one.startswith("Degraded time counts as lost"))]
+
+    def _rows_of(self, job: str, incident: Priced) -> list[tuple[str, float, float]]:
+        """Rows that bear a loss: name, share and price per GPU-hour. Those in which the job worked at that time; of a
+        job that no scheduler lists, all rows by their productive hours."""
+        found: dict[str, tuple[float, float]] = {}
+        for one in self.worked.get(job, ()):
+            hours = one.gpus * max(0.0, min(one.end, incident.end) - max(one.begin, incident.begin))
+            if hours > 0:
+                known = found.get(one.group, (0.0, 0.0))
+                found[one.group] = (known[0] + hours, known[1] + hours * one.price)
+        if not found and job:
+            rows = {name: row for name, row in self.groups.items() if row.gpu_hours["productive"] > 0}
+            found = {
+                name: (row.gpu_hours["productive"], row.dollars["productive"])
+                for name, row in (rows or {"productive": self.whole}).items()
+            }
+        whole = sum(hours for hours, _ in found.values())
+        if whole <= 0:
+            return [(NO_JOB, 1.0, 0.0)]
+        return [(name, hours / whole, paid / hours) for name, (hours, paid) in found.items()]
+
+    def _take(self, name: str, kind: str, target: str, hours: float, price: float) -> None:
+        """No more than is there."""
+        source = self.groups.get(name, self.whole)
+        moved = min(hours, source.gpu_hours["productive"], self.whole.gpu_hours["productive"])
+        if moved <= 0:
+            return
+        rows = [(self.whole, self.whole)]
+        if source is not self.whole:
+            rows.append((source, self.groups.setdefault(kind, Sum()) if self.by == "cause" else source))
+        for giver, taker in rows:
+            giver.add("productive", -moved, price)
+            taker.add(target, moved, price)
 
     @property
     def headline(self) -> str:
@@ -144,7 +174,10 @@ class Month:
             "total": self.whole.document(),
             "by": self.by,
             "rows": [{self.by: name, **one.document()} for name, one in self.ranked()],
-            "incidents": [{**asdict(one), "total": one.total} for one in self.incidents],
+            "incidents": [
+                {name: value for name, value in {**asdict(one), "total": one.total}.items() if name != "jobs"}
+                for one in self.incidents
+            ],
             "incident_weeks": [
                 {"begin": at, "gpu_hours": hours} for at, hours in weeks(self.incidents, self.begin, self.end)
             ],
@@ -180,6 +213,9 @@ def summed(name: str, found: Sequence[Slice], sheet: Sheet, begin: float, end: f
         month.whole.add(one.part, hours, supplier.price)
         group = GROUPS[by](one, supplier.name)
         month.groups.setdefault(group, Sum()).add(one.part, hours, supplier.price)
+        if one.part == "productive":
+            worked = Worked(group, one.begin, one.end, supplier.gpus_per_node, supplier.price)
+            month.worked.setdefault(one.job, []).append(worked)
     month.claims = _claims(found, sheet, begin, end)
     month.notes = _notes(sheet, unpriced, month.whole)
     return month

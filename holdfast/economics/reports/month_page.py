@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 
+from holdfast.catalog.seam_kinds import kind
 from holdfast.economics.costs.claims import CreditClaim, Outage
 from holdfast.economics.planning.formatting import money, percent, time
 from holdfast.economics.reports import page
@@ -13,7 +14,25 @@ from holdfast.economics.reports.month import Month, Sum
 MOST_EVIDENCE = 500
 MOST_INCIDENTS = 10
 COST_HEAD = ("GPU-hours", "compute, USD", "reserved", "rollback", "labour", "slip")
+LEAST_SHARE = 0.001
 SHOWN_OUTAGES = 20  # of one node; the document has them all
+
+
+MEANS = {
+    "productive": "jobs made progress",
+    "degraded": "jobs ran slowly or stood still on allocated nodes",
+    "checkpoint": "jobs saved their state",
+    "rework": "jobs repeated work that a failure had undone",
+    "restart": "nodes were tested, or jobs started again",
+    "waiting": "nodes were out of service",
+    "idle": "nodes were ready and had no job",
+    "unknown": "nobody watched",
+}
+LAYERS = (
+    "Compute: GPU time that was paid and lost. Reserved: what another job would have paid for it."
+    " Rollback: work done again. Labour: the hours of the people who were called."
+    " Slip: the value of the days by which a milestone is late."
+)
 
 
 def written(month: Month) -> str:
@@ -37,8 +56,11 @@ def _glance(month: Month) -> str:
         ("paid", money(whole.paid), f"{whole.hours:,.0f} GPU-hours"),
         ("productive", percent(whole.productive), "of the time that was watched"),
         ("per productive hour", "none" if each is None else money(each), f"paid {money(_mean_price(whole))}"),
-        ("lost", money(whole.lost), "paid and not productive"),
+        ("lost", money(whole.lost), "paid for hours without progress"),
     ]
+    if month.incidents:
+        many = f"{len(month.incidents)} incident{'s' if len(month.incidents) != 1 else ''}"
+        tiles.append(("cost of incidents", money(whole.incident_cost), f"{many}, with labour and delay"))
     if month.claims:
         credit = sum(claim.credit for _, claim in month.claims)
         tiles.append(("to claim", money(credit), f"for {len(month.claims)} nodes below their agreement"))
@@ -53,8 +75,8 @@ def _ledger(whole: Sum) -> list[str]:
     shares = {part: hours / whole.hours for part, hours in whole.gpu_hours.items() if hours} if whole.hours else {}
     rows = [
         (
-            f"{page.mark(part)}{part}",
-            percent(share),
+            f"{page.mark(part)}{part}<br><small>{MEANS[part]}</small>",
+            percent(share) if share >= LEAST_SHARE else f"below {percent(LEAST_SHARE)}",
             f"{whole.gpu_hours[part]:,.1f}",
             money(whole.dollars[part]),
         )
@@ -77,17 +99,22 @@ def _incidents(month: Month) -> list[str]:
     coming = forecast(month.incidents, month.begin, month.end, month.month_end)
     if coming is not None:
         text += f" If the month goes on like this, it will be {money(coming)}."
-    parts = ["<h2>What incidents cost</h2>", f"<p>{text}</p>"]
+    parts = ["<h2>What incidents cost</h2>", f"<p>{text}</p>", f"<p><small>{LAYERS}</small></p>"]
     for title, of in (("cause", lambda one: one.kind), ("owner", lambda one: one.owner)):
         parts.append(f"<h3>By {title}</h3>")
         rows = [
-            (escape(name), str(len(mine)), *_costs(mine), _whole(sum(one.total for one in mine)))
+            (
+                _called(name) if title == "cause" else escape(name),
+                str(len(mine)),
+                *_costs(mine),
+                _whole(sum(one.total for one in mine)),
+            )
             for name, mine in grouped(month.incidents, of)
         ]
         parts.append(page.table((title, "incidents", *COST_HEAD, "total, USD"), rows, len(COST_HEAD) + 2))
     expensive = [
         (
-            f"{escape(one.subject)}<br><small>{escape(one.kind)}<br>{_clock(one.opened)} UTC</small>",
+            f"{escape(one.subject)}<br><small>{escape(kind(one.kind).title)}<br>{_clock(one.opened)} UTC</small>",
             *_costs([one]),
             _whole(one.total),
         )
@@ -100,6 +127,12 @@ def _incidents(month: Month) -> list[str]:
         for at, hours in weeks(month.incidents, month.begin, month.end)
     ]
     return [*parts, "<h2>Lost to incidents, by week</h2>", page.bars(lost)]
+
+
+def _called(name: str) -> str:
+    """A kind of incident in words, with its name, which the runbook has."""
+    title = kind(name).title
+    return escape(name) if title == name else f"{escape(title)}<br><small>{escape(name)}</small>"
 
 
 def _costs(mine: Sequence[Priced]) -> tuple[str, ...]:
@@ -124,7 +157,7 @@ def _groups(month: Month) -> list[str]:
     if month.by == "cause":
         all_lost = sum(one.lost for _, one in month.ranked())
         lost = [
-            (escape(name), f"{one.hours:,.1f}", money(one.lost), percent(one.lost / all_lost))
+            (_called(name), f"{one.hours:,.1f}", money(one.lost), percent(one.lost / all_lost))
             for name, one in month.ranked()
             if one.lost
         ]
@@ -137,11 +170,12 @@ def _groups(month: Month) -> list[str]:
             money(one.paid),
             money(one.lost),
             money(one.effective_price) if one.effective_price is not None else "none",
+            money(one.incident_cost),
         )
         for name, one in month.ranked()
     ]
-    head = (month.by, "GPU-hours", "productive", "paid", "lost", "per productive hour")
-    return [title, page.table(head, rows, 5)]
+    head = (month.by, "GPU-hours", "productive", "paid", "lost", "per productive hour", "cost of incidents")
+    return [title, page.table(head, rows, 6)]
 
 
 def _claims(month: Month) -> list[str]:

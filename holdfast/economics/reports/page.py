@@ -26,7 +26,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem } h2 { font-size: 1.2rem; margin: 2.4rem 0 .6rem }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem }
 .lead { font-size: 1.15rem; margin: 0 0 .3rem } small, .soft { color: var(--soft) }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(10rem, 1fr)); gap: .8rem; margin: 1.4rem 0 }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.2rem, 1fr)); gap: .8rem; margin: 1.4rem 0 }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem }
 .tile b { display: block; font-size: 1.2rem; line-height: 1.4; white-space: nowrap; font-variant-numeric: tabular-nums }
 .tile small { display: block }

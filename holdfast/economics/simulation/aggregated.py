@@ -1,6 +1,6 @@
 """A coarser model: one job that fails at a constant rate, restarts, and writes checkpoints.
 
-No node exists in it, so there are no spares to run out of, no repairs and no lifecycle. Since failures do not depend on
+It has no nodes, and so no spares, no repairs and no lifecycle. Since failures do not depend on
 what the job does, the times between them are independent, and a year of them is a few vector operations.
 """
 

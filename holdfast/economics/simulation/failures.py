@@ -1,18 +1,20 @@
-"""When which unit fails. Constant rates of many units are one stream of failures that picks its unit: the same in law,
-and it costs only what happens. Ageing units have each their own next failure.
+"""Failure times of units. Units with a constant rate share one stream of failures, and each failure picks its unit: the
+distribution is the same, and the cost grows with the failures only. Each ageing unit has its own next failure.
 
-A failure of a unit that is out of service is passed over, which for constant rates is exact. Whatever the policy does,
-the streams are the same.
+A failure of a unit that is out of service is skipped; for constant rates this is exact. The streams do not depend on
+the policy.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, log1p
+from math import inf, log, log1p, pow, sqrt
+from statistics import NormalDist
 
 from holdfast.economics.simulation.clock import Clock
 from holdfast.economics.simulation.scenario import YEAR, Cluster, Hazard
 from holdfast.economics.simulation.spread import Draws, Streams
 
+_NORMAL = NormalDist()
 LATEST = 1e6  # years of age: what comes later comes after any end
 LOTS = 12  # uniform numbers that a failure brings along for all that follows from it
 
@@ -125,6 +127,17 @@ def _certain(hazard: Hazard, draws: Draws) -> float:
     """A rate that was counted is not known for certain: each run has one that the count allows (Gamma, Jeffreys)."""
     if not hazard.rate_events:
         return hazard.rate
-    from holdfast.economics.simulation.gamma import gamma_draw
+    return hazard.rate * _gamma(hazard.rate_events + 0.5, draws) / (hazard.rate_events + 0.5)
 
-    return hazard.rate * gamma_draw(hazard.rate_events + 0.5, draws) / (hazard.rate_events + 0.5)
+
+def _gamma(shape: float, draws: Draws) -> float:
+    """A draw with a mean of `shape`, of 1/2 or more: Marsaglia and Tsang's method on uniform numbers."""
+    if shape < 1:
+        return _gamma(shape + 1, draws) * pow(max(1e-300, draws.random()), 1 / shape)
+    d = shape - 1 / 3
+    c = 1 / sqrt(9 * d)
+    while True:
+        x = _NORMAL.inv_cdf(min(1 - 1e-12, max(1e-12, draws.random())))
+        v = (1 + c * x) ** 3
+        if v > 0 and log(max(1e-300, draws.random())) < x * x / 2 + d - d * v + d * log(v):
+            return d * v

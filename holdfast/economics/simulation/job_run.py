@@ -4,8 +4,10 @@ from enum import Enum
 
 from holdfast.economics.simulation.failures import Failure
 from holdfast.economics.simulation.scenario import PlannedMaintenance, SimulatedJob
-from holdfast.economics.simulation.spread import Draws, Spread
+from holdfast.economics.simulation.spread import Draws, Spread, SpreadKind
 from holdfast.economics.simulation.work import Point, WorkCycle
+
+FIXED = SpreadKind.FIXED
 
 
 class Phase(Enum):
@@ -82,8 +84,13 @@ class JobRun:
     def _stage_seconds(self, rng: Failure | None, *stages: Spread) -> float:
         """The failure that stopped it supplies the random numbers; a first start uses the job's own."""
         self._rng = rng
-        draw = rng.draw if rng is not None else self._draws.random
         seconds = 0.0
+        if rng is not None and all(stage.kind is FIXED for stage in stages):
+            rng.used += len(stages)  # the numbers that follow stay the same
+            for stage in stages:
+                seconds += stage.first
+            return seconds
+        draw = rng.draw if rng is not None else self._draws.random
         for stage in stages:
             seconds += stage.at(draw())
         return seconds

@@ -84,7 +84,7 @@ class Repairs:
         self._test(node)
 
     def _ask_a_person(self, node: int) -> None:
-        if self._fleet.stage(node) is not Stage.RESETTING:  # an inspection is a rung of the ladder
+        if self._fleet.stage(node) is not Stage.RESETTING:  # an inspection is a repair step
             self._fleet.happen(node, _H.REMOVE)
             self.free_held()
         self._waiting.append(node)

@@ -83,7 +83,7 @@ class Hazard:
     repeat_offender_times: float = 1.0  # their rate beside the others'; a new part cures it
     batch_share: float = 0.0  # the first so many units were built together
     batch_times: float = 1.0
-    swap: float = 0.0  # share of failures that only a new part mends
+    swap: float = 0.0  # share of failures that only a new part repairs
     takes_node: bool = True  # False: a restart is enough, such as after a bug in software
     part: str = ""  # which part a swap takes; '' is always at hand
     speed: float = 0.8  # of a slowed node

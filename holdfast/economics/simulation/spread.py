@@ -1,5 +1,5 @@
-"""How long things take: one time, or a spread of times. Drawn by inversion, one uniform number each: two policies that
-get the same numbers see the same random events."""
+"""Durations: a constant, or a distribution. Each is drawn by inversion from one uniform number, so two policies with
+the same numbers see the same random events."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

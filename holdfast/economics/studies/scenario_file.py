@@ -1,4 +1,4 @@
-"""Reads a scenario file in TOML: what is simulated, and with which policy."""
+"""Reads a scenario file in TOML: the simulated cluster and its policy."""
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path

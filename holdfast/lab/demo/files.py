@@ -1,11 +1,11 @@
-"""The files of a demo: its policy, its topology, and the prices and dates of its incidents."""
+"""Files of a demo: policy, topology, prices and milestones."""
 
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from holdfast.fleet.controller import bootstrap
-from holdfast.fleet.controller.seam_settings import SeamSettings
+from holdfast.fleet.controller.seams.settings import SeamSettings
 from holdfast.lab.twin.fleet.kinds import scenario
 from holdfast.lab.twin.fleet.site import topology
 

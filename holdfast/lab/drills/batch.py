@@ -103,11 +103,17 @@ def _refuse_kind(kind: str) -> None:
 
 
 def fuzz_wide(
-    draws: int, first: int, processes: int, family: str, advance: Advance = _ignore, seconds: float = inf
+    draws: int,
+    first: int,
+    processes: int,
+    family: str,
+    advance: Advance = _ignore,
+    seconds: float = inf,
+    skip: int = 0,
 ) -> list[Outcome]:
     """Plants drawn wide, of one family of `wide.laws.FAMILIES`. After `seconds` no further ones are begun: those played
-    are a sample of all, for every kind comes in turn."""
-    todo = wide.tasks(draws, first, family)
+    are a sample of all, for every kind comes in turn. `skip`: so many that were played before."""
+    todo = wide.tasks(draws, first, family)[skip:]
     found: list[Outcome] = []
     ends = time.monotonic() + seconds
     for place in range(0, len(todo), AT_ONCE):

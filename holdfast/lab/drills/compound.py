@@ -1,5 +1,5 @@
-"""Causes that the plant makes out of several of its faults, or of none: a chiller plant, a spine, a silent agent, a
-slowdown that no meter explains, and work that was announced."""
+"""Causes that consist of several plant faults, or of none: a chiller plant, a spine, a silent agent, a slowdown that
+no meter explains, announced work."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from holdfast.lab.twin.plant.layout import Layout
 
 ALL_SIGNALS = "*"
 KINDS = {
-    "cooling.plant": (("room",), "degrees by which all units of the room supply too warm", (1.0, 40.0), 12.0),
+    "cooling.plant": (("room",), "degrees by which the supply of all units of the room is too warm", (1.0, 40.0), 12.0),
     "fabric.spine": (("spine",), "share of the bandwidth of all links of the spine that is lost", (0.1, 0.98), 0.6),
     "job.slowdown": (("job",), "share by which all steps take longer, with no cause in any meter", (0.05, 5.0), 0.2),
 }

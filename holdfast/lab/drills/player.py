@@ -21,7 +21,7 @@ MOST_SECONDS = 600  # of a processor
 MOST_BYTES = 8 << 30
 MOST_SHOWN = 12
 MOST_POINTS = 180
-PACES = {"job_throughput_ratio": "of its pace", "pool_stall_ratio": "stalled"}
+SPEEDS = {"job_throughput_ratio": "of its usual speed", "pool_stall_ratio": "stalled"}
 
 
 def main(name: str, seed: int | None) -> None:
@@ -35,7 +35,7 @@ def main(name: str, seed: int | None) -> None:
             "lasts_seconds": staged.drill.lasts,
             "nodes": staged.drill.layout.fleet.nodes,
             "moments": [_moment(staged, judged) for judged in staged.judged],
-            "paces": _paces(staged),
+            "speeds": _speeds(staged),
         }
     )
 
@@ -58,10 +58,10 @@ def _shown(one: Shown) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _paces(staged: Staged) -> list[dict[str, Any]]:
-    """Each job's pace and each pool's stall, with the faults and without them."""
+def _speeds(staged: Staged) -> list[dict[str, Any]]:
+    """Speed of each job and stall of each pool, with the faults and without them."""
     found = []
-    for signal, words in PACES.items():
+    for signal, words in SPEEDS.items():
         for subject in staged.panel.of(signal).subjects:
             for panel, whose in ((staged.panel, ""), (staged.healthy, " without the fault")):
                 found.append({"name": f"{subject} {words}{whose}", "points": _points(panel, signal, subject)})

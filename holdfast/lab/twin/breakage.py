@@ -25,7 +25,7 @@ LARGEST_VALUE = 1e9
 
 @dataclass(slots=True)
 class Undo:
-    """How to mend one injected fault; kept on disk until it is cleared."""
+    """How to repair one injected fault; kept on disk until it is cleared."""
 
     files: dict[str, str] = field(default_factory=dict)  # path -> its content before
     binary: dict[str, str] = field(default_factory=dict)  # the same of files that are no text

@@ -61,7 +61,7 @@ def _every() -> dict[str, Fault]:
 def fault(name: str) -> Fault:
     faults = _every()
     if name not in faults:
-        raise TwinError(f"no fault is called {name!r}; `holdfast twin faults` lists the {len(faults)} there are")
+        raise TwinError(f"no fault is called {name!r}; `holdfast twin faults` lists all {len(faults)}")
     return faults[name]
 
 

@@ -63,7 +63,7 @@ def clear(node: TwinNode | str | Path, name: str, *, gpu: int = 0, port: str = "
     undo = entries.pop(_key(what, _gpu(node, gpu), _port(node, port)), None)
     if undo is None:
         active = ", ".join(sorted(entries)) or "none"
-        raise TwinError(f"{name} is not injected there; what is injected in this node: {active}")
+        raise TwinError(f"{name} is not injected there; injected in this node: {active}")
     at = time.time() if now is None else now
     repair(node, undo, keep_lines=bool(what.recovery))
     if what.recovery:

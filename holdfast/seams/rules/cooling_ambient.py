@@ -25,7 +25,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
             reach=scene.reach(room, COOLS),
             explains=COOLING | {"ambient"},
         )
-        one.speaks(2.5, weigh.moved_text(sign, " °C"))
+        one.supported_by(2.5, weigh.moved_text(sign, " °C"))
         under = scene.down(room, COOLS)
         air, supply = scene.seen(AIR) & under, scene.seen(SUPPLY) & under
         followers = {**scene.rose(AIR), **scene.rose(SUPPLY)}

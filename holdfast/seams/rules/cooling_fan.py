@@ -1,4 +1,4 @@
-"""Do the fans of a node fail? Its GPUs get hot while the coolant of its rack is as ever."""
+"""Do the fans of a node fail? Its GPUs get hot while the coolant of its rack is unchanged."""
 
 from collections.abc import Collection, Iterator, Mapping
 
@@ -22,6 +22,8 @@ HALF = 0.5  # of its speed: a fan that turns so slowly while its GPUs work is br
 RESTING = 0.3
 STOPPED = 0.01
 SEVERAL = 3
+FEW_FANS = 0.02  # of the nodes: a new fan curve is for all of a kind, a fan fails alone
+COOL = 1.0  # confidence 0.73
 TO_BE_SEEN = 0.0  # a fan that fails warms its GPUs within minutes; before, it is as likely a reading
 COOLER_CELSIUS = 3.0
 LEAST_RISE_CELSIUS = 5.0  # of a node whose fans are not measured: a fan that fails warms it by more
@@ -35,23 +37,26 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     misread = _misread(scene, slower)
     if misread:
         yield _instruments(scene, misread)
+    seen = scene.nodes_seen(FAN)
     for node, sign in slower.items():
         if node in misread:
             continue
         one = _candidate(scene, node)
         one.signs.append(sign)
         far = weigh.fall(sign) >= HALF
-        one.speaks(3.0 if far else 2.0, weigh.moved_text(sign))
+        one.supported_by(3.0 if far else 2.0, weigh.moved_text(sign))
         if _rests(scene, node, slower):
-            one.doubt(3.0, "its GPUs have less load: fans may stop then, and those of other nodes do")
+            one.doubted_by(3.0, "its GPUs have less load: fans may stop then, and those of other nodes do")
         elif _cooler(scene, node):
-            one.doubt(3.0, "its GPUs are cooler than before: fans may turn slower then")
-        weigh.warms(scene, one, [node], expected=far)
+            one.doubted_by(3.0, "its GPUs are cooler than before: fans may turn slower then")
+        alone = far and node in scene.loaded and len(slower) <= max(1, FEW_FANS * len(seen))
+        weigh.warms(scene, one, [node], expected=far and not alone)
         if node not in scene.hot and scene.now - sign.since < weigh.HEAT_NEEDS_SECONDS:
             one.most = TO_BE_SEEN
+        elif alone and node not in scene.hot:
+            one.most = COOL  # coolant may carry what the fan does not
         _not_the_rack(scene, one, node, 0.5 if far else 2.0)
         yield one
-    seen = scene.nodes_seen(FAN)
     for node in sorted(set(scene.hot) - seen):
         if _alone(scene, node):
             yield _inferred(scene, node)
@@ -79,7 +84,9 @@ def _instruments(scene: Scene, stopped: Mapping[Subject, Symptom]) -> CauseCandi
         explains=frozenset({"fan"}),
         proven=True,
     )
-    one.speaks(3.0, f"the fans of {len(stopped)} nodes read 0 since the same minutes, and none of their GPUs is hotter")
+    one.supported_by(
+        3.0, f"the fans of {len(stopped)} nodes read 0 since the same minutes, and none of their GPUs is hotter"
+    )
     one.unknown.append("fan speed of these nodes: not known while their BMCs misread it")
     return one
 
@@ -117,16 +124,16 @@ def _inferred(scene: Scene, node: Subject) -> CauseCandidate:
     _not_the_rack(scene, one, node, 2.0)
     rise, others = weigh.unexplained_rise(scene, [node]), weigh.unexplained_rise(scene, scene.loaded - {node})
     if rise is not None and (rise < LEAST_RISE_CELSIUS or (others or 0.0) >= AS_OTHERS * rise):
-        one.doubt(3.0, "it is only slightly warmer, or the other nodes are warmer too")
+        one.doubted_by(3.0, "it is only slightly warmer, or the other nodes are warmer too")
     return one
 
 
 def _not_the_rack(scene: Scene, one: CauseCandidate, node: Subject, against: float) -> None:
     racks = {edge.source for edge in scene.topology.sources.get(node, ()) if edge.kind == "cools"}
     if any(rack in scene.fell(RACK_FLOW) for rack in racks):
-        one.doubt(against, "the coolant of its rack flows more slowly")
+        one.doubted_by(against, "the coolant of its rack flows more slowly")
     elif racks & scene.seen(RACK_FLOW):
-        one.speaks(1.0, "the coolant of its rack flows normally")
+        one.supported_by(1.0, "the coolant of its rack flows normally")
 
 
 def _alone(scene: Scene, node: Subject) -> bool:

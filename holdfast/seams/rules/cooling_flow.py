@@ -28,24 +28,24 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
         for cdu in scene.fell(FLOW) if signal == FLOW else scene.rose(SUPPLY):
             one = made(scene, cdu)
             if (cdu, signal) in shared:
-                one.doubt(3.0, f"all units behind {shared[cdu, signal]} moved with it")
+                one.doubted_by(3.0, f"all units behind {shared[cdu, signal]} moved with it")
             yield one
 
 
 def _flow(scene: Scene, cdu: Subject) -> CauseCandidate:
     sign = scene.moved(FLOW)[cdu]
     one = _candidate(scene, cdu, "cooling.flow_low", FLOW)
-    one.speaks(2.5, weigh.moved_text(sign, " l/min"))
+    one.supported_by(2.5, weigh.moved_text(sign, " l/min"))
     seen = scene.seen(RACK_FLOW) & _racks(scene, cdu)
     if cdu in scene.rose(PRESSURE):
-        one.doubt(3.0, "its pressure rose: something behind it is closed, the unit does not pump less")
+        one.doubted_by(3.0, "its pressure rose: something behind it is closed, the unit does not pump less")
     elif cdu in scene.fell(PRESSURE):
-        one.speaks(0.5, weigh.moved_text(scene.moved(PRESSURE)[cdu], " Pa"))
+        one.supported_by(0.5, weigh.moved_text(scene.moved(PRESSURE)[cdu], " Pa"))
     confirmed = weigh.companions(one, "flow into its racks", scene.fell(RACK_FLOW), seen)
     nodes = scene.nodes_under(cdu, COOLS)
     hotter = weigh.warms(scene, one, nodes, weigh.fall(sign) >= WARMS_FROM and not confirmed)
     if weigh.follows_load(scene, nodes, weigh.fall(sign)):
-        one.doubt(5.0, "the load that it cools fell as much and no GPU is slowed: its control reduces the flow")
+        one.doubted_by(5.0, "the load that it cools fell as much and no GPU is slowed: its control reduces the flow")
         one.most = EVERY_DAY
     elif not hotter:
         _asked_for_less(scene, one, sign)
@@ -57,9 +57,9 @@ def _asked_for_less(scene: Scene, one: CauseCandidate, sign: Symptom) -> None:
     nodes, lost = scene.nodes_under(sign.subject, COOLS), weigh.fall(sign)
     rise = weigh.unexplained_rise(scene, nodes)
     if (heat := _heat_carried(scene, sign.subject)) is not None and 1 - heat >= weigh.AS_MUCH * lost:
-        one.doubt(5.0, "its return is not warmer: it removes less heat because less is produced")
+        one.doubted_by(5.0, "its return is not warmer: it removes less heat because less is produced")
     elif lost < WARMS_FROM and (rise is None or rise < weigh.LEAST_RISE_CELSIUS):
-        one.doubt(4.0, "no GPU that it cools is warmer: its control may reduce the flow")
+        one.doubted_by(4.0, "no GPU that it cools is warmer: its control may reduce the flow")
         one.most = EVERY_DAY
 
 
@@ -74,7 +74,7 @@ def _heat_carried(scene: Scene, cdu: Subject) -> float | None:
 def _supply(scene: Scene, cdu: Subject) -> CauseCandidate:
     sign = scene.moved(SUPPLY)[cdu]
     one = _candidate(scene, cdu, "cooling.supply_warm", SUPPLY)
-    one.speaks(2.0, weigh.moved_text(sign, " °C"))
+    one.supported_by(2.0, weigh.moved_text(sign, " °C"))
     weigh.companions(one, "coolant into its racks", scene.rose(INLET), scene.seen(INLET) & _racks(scene, cdu))
     warmer, nodes = sign.now - sign.before, scene.nodes_under(cdu, COOLS)
     weigh.warms(scene, one, nodes, warmer >= SUPPLY_WARMS_FROM)
@@ -83,9 +83,9 @@ def _supply(scene: Scene, cdu: Subject) -> CauseCandidate:
     rooms = [scene.rose(AMBIENT)[up] for up in scene.topology.up(cdu, ("cools",)) if up in scene.rose(AMBIENT)]
     if rooms:
         follows = any(room.now - room.before >= sign.now - sign.before for room in rooms)
-        one.doubt(5.0 if follows else 1.0, "the room that takes its heat is warmer too")
+        one.doubted_by(5.0 if follows else 1.0, "the room that takes its heat is warmer too")
     if cdu in scene.fell(FLOW):
-        one.doubt(1.5, "its flow fell as well")
+        one.doubted_by(1.5, "its flow fell as well")
     return one
 
 

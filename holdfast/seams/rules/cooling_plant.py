@@ -32,13 +32,13 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
             explains=COOLING,
         )
         what = "supply warmer" if signs[0].signal == SUPPLY else "deliver less"
-        one.speaks(4.0, f"all {len(signs)} coolant units behind {parent} {what} since the same minutes")
+        one.supported_by(4.0, f"all {len(signs)} coolant units behind {parent} {what} since the same minutes")
         hot = weigh.warms(scene, one, scene.nodes_under(parent, COOLS), expected=False)
         if _every_day(scene, parent, signs, hot):
             one.most = EVERY_DAY
         room = scene.rose(AMBIENT).get(parent)
         if room is not None and room.now - room.before >= max(sign.now - sign.before for sign in signs):
-            one.doubt(5.0, "the room that takes their heat is warmer by as much")
+            one.doubted_by(5.0, "the room that takes their heat is warmer by as much")
         yield one
 
 

@@ -43,7 +43,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
         if len(signs) < 2:
             one.most = ONE_METER
         for sign in signs:
-            one.speaks(2.5, f"{cdu} {sign.signal} swings between {sign.before:.4g} and {sign.now:.4g}")
+            one.supported_by(2.5, f"{cdu} {sign.signal} swings between {sign.before:.4g} and {sign.now:.4g}")
         yield one
 
 

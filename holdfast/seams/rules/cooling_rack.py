@@ -1,4 +1,4 @@
-"""Is the loop of one rack blocked, while the unit and the racks beside it are well?"""
+"""Is the loop of one rack blocked, while the unit and the neighbouring racks are healthy?"""
 
 from collections.abc import Collection, Iterator
 
@@ -36,34 +36,34 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
     one = _candidate(scene, rack, [sign])
-    one.speaks(2.5, weigh.moved_text(sign, " l/min"))
+    one.supported_by(2.5, weigh.moved_text(sign, " l/min"))
     siblings = _siblings(scene, rack) & scene.seen(FLOW)
     fallen = [other for other in siblings if other in scene.fell(FLOW) or _falling(scene, other, weigh.fall(sign))]
     if siblings and len(fallen) >= 0.5 * len(siblings):
-        one.doubt(3.0, f"{len(fallen)} of {len(siblings)} neighbouring racks lost flow too")
+        one.doubted_by(3.0, f"{len(fallen)} of {len(siblings)} neighbouring racks lost flow too")
         behind = {node for other in {rack, *siblings} for node in scene.nodes_under(other, COOLS)}
         if weigh.follows_load(scene, behind, weigh.fall(sign)):
             one.most = EVERY_DAY
     elif siblings:
-        one.speaks(1.0, f"flow is normal in {len(siblings) - len(fallen)} of {len(siblings)} neighbouring racks")
+        one.supported_by(1.0, f"flow is normal in {len(siblings) - len(fallen)} of {len(siblings)} neighbouring racks")
     units = [place for place in scene.topology.up(rack, ("cools",)) if place.startswith("cdu/")]
     if any(unit in scene.fell(PRESSURE) for unit in units):
-        one.doubt(3.0, "its unit delivers less: the pressure fell")
+        one.doubted_by(3.0, "its unit delivers less: the pressure fell")
     elif any(unit in scene.rose(PRESSURE) for unit in units):
-        one.speaks(1.0, "the pressure of its unit rose")
+        one.supported_by(1.0, "the pressure of its unit rose")
     nodes = scene.nodes_under(rack, COOLS)
     confirmed = bool(siblings) and len(fallen) < 0.5 * len(siblings)
     confirmed = confirmed or any(unit in scene.rose(PRESSURE) for unit in units)
     hotter = weigh.warms(scene, one, nodes, weigh.fall(sign) >= WARMS_FROM)
     rise = weigh.unexplained_rise(scene, nodes)
     if weigh.follows_load(scene, nodes, weigh.fall(sign)):
-        one.doubt(5.0, "the load that it cools fell as much and no GPU is slowed: its valve reduces the flow")
+        one.doubted_by(5.0, "the load that it cools fell as much and no GPU is slowed: its valve reduces the flow")
         one.most = EVERY_DAY
     elif not confirmed and not (hotter >= weigh.FEW and _in_time(scene, sign, nodes)):
         one.most = EVERY_DAY
         one.unknown.append(f"{rack}: nothing but its flow meter shows it")
     if not hotter and weigh.fall(sign) < WARMS_FROM and rise is not None and rise < weigh.LEAST_RISE_CELSIUS:
-        one.doubt(4.0, "no GPU that it cools is warmer: its valve may reduce the flow")
+        one.doubted_by(4.0, "no GPU that it cools is warmer: its valve may reduce the flow")
     return one
 
 
@@ -91,20 +91,20 @@ def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
     siblings = _siblings(scene, rack)
     warming = [sister for sister in sorted(siblings) if _rise(scene, sister) >= BEGINS * _rise(scene, rack)]
     if siblings & _hot_racks(scene):
-        one.doubt(3.0, "neighbouring racks are hot too")
+        one.doubted_by(3.0, "neighbouring racks are hot too")
     elif warming:
         # Racks of one unit do not warm at the same speed: the first hot one is not the cause.
-        one.doubt(3.0, f"{warming[0]} next to it is getting warmer too")
+        one.doubted_by(3.0, f"{warming[0]} next to it is getting warmer too")
     else:
-        one.speaks(1.0, "the neighbouring racks are not hotter")
+        one.supported_by(1.0, "the neighbouring racks are not hotter")
     if any(node in scene.fell(FAN) for node in nodes):
-        one.doubt(3.0, "fans of its nodes turn more slowly")
+        one.doubted_by(3.0, "fans of its nodes turn more slowly")
     rise, others = weigh.unexplained_rise(scene, nodes), weigh.unexplained_rise(scene, scene.loaded - nodes)
     if rise is not None and (rise < LEAST_RISE_CELSIUS or (others or 0.0) >= BEGINS * rise):
-        one.doubt(3.0, "it is only slightly warmer than its power explains, or the other nodes are warmer too")
+        one.doubted_by(3.0, "it is only slightly warmer than its power explains, or the other nodes are warmer too")
     for unit in (place for place in scene.topology.up(rack, ("cools",)) if place in scene.fell(UNIT_FLOW)):
         if weigh.follows_load(scene, scene.nodes_under(unit, COOLS), weigh.fall(scene.fell(UNIT_FLOW)[unit])):
-            one.doubt(3.0, f"{unit} delivers less because the load behind it fell")
+            one.doubted_by(3.0, f"{unit} delivers less because the load behind it fell")
             one.most = EVERY_DAY
     return one
 

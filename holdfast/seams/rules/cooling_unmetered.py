@@ -1,4 +1,4 @@
-"""Is exactly what one unit or hall cools hot, though none of its meters can be read? Then topology alone names it."""
+"""Are exactly the nodes that one unit or hall cools hot, without any readable meter? Then only topology names it."""
 
 from collections.abc import Iterator
 from statistics import median
@@ -58,7 +58,7 @@ def _inferred(scene: Scene, place: Subject) -> CauseCandidate:
         began=min(scene.hot[node].since for node in nodes if node in scene.hot),
         most=WITHOUT_INSTRUMENT,
     )
-    one.speaks(2.0, f"exactly the nodes that {place} cools are hotter than their power explains")
+    one.supported_by(2.0, f"exactly the nodes that {place} cools are hotter than their power explains")
     weigh.warms(scene, one, nodes, expected=True)
     if not scene.loaded & scene.nodes_seen(HEAT) - nodes:
         one.unknown.append(f"{place}: whether it or something above it, because no node works elsewhere")

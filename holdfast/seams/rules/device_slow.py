@@ -1,4 +1,4 @@
-"""Is one GPU, one node or one rank slow by itself, with nothing shared to blame?"""
+"""Is one GPU, one node or one rank slow alone, without a shared cause?"""
 
 from collections.abc import Iterator
 
@@ -56,22 +56,22 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> CauseCandidate:
     one = CauseCandidate(cause=gpu, kind="gpu.slow", signs=[sign], reach=scene.reach(gpu, CARRIES), explains=DEVICE)
-    one.speaks(2.0, weigh.moved_text(sign, " Hz"))
+    one.supported_by(2.0, weigh.moved_text(sign, " Hz"))
     node = whole_of(gpu)
     if weigh.fall(sign) < SMALL:
         one.most = WITHOUT_INSTRUMENT
     if node in scene.slow_clocks:
-        one.doubt(2.0, "the other GPUs of its node are slow too")
+        one.doubted_by(2.0, "the other GPUs of its node are slow too")
     else:
-        one.speaks(1.0, "the other GPUs of its node are as fast as usual")
+        one.supported_by(1.0, "the other GPUs of its node are as fast as usual")
     if gpu in scene.moved(HEAT):
-        one.doubt(1.0, "it is hotter than before")
+        one.doubted_by(1.0, "it is hotter than before")
     if _at_its_limit(scene, gpu):
-        one.doubt(4.0, "it is at the temperature limit, so it slows down")
+        one.doubted_by(4.0, "it is at the temperature limit, so it slows down")
         one.most = TO_BE_SEEN
     ranks = [place for place in scene.down(gpu, CARRIES) if place in scene.rose(COMPUTE)]
     if ranks:
-        one.speaks(1.0, weigh.moved_text(scene.moved(COMPUTE)[ranks[0]], " s"))
+        one.supported_by(1.0, weigh.moved_text(scene.moved(COMPUTE)[ranks[0]], " s"))
     return one
 
 
@@ -110,12 +110,12 @@ def _node(
         reach=scene.reach(node, CARRIES) | {job, *(sign.subject for sign in signs)},
         explains=WORK | {"compute", "data"},
     )
-    one.speaks(3.0, f"{len(signs)} ranks of {job} on {node} compute longer, those on other nodes do not")
+    one.supported_by(3.0, f"{len(signs)} ranks of {job} on {node} compute longer, those on other nodes do not")
     ill = [gpu for sign in signs for gpu in _ill(scene, sign.subject, slow)]
     if len(ill) >= MOST * len(signs):
-        one.doubt(3.0, f"{ill[0]} and others of its GPUs are slow or hot")
+        one.doubted_by(3.0, f"{ill[0]} and others of its GPUs are slow or hot")
     else:
-        one.speaks(1.0, "clocks and temperatures of its GPUs are normal")
+        one.supported_by(1.0, "clocks and temperatures of its GPUs are normal")
     return one
 
 
@@ -128,12 +128,12 @@ def _rank(scene: Scene, sign: Symptom, slow: dict[Subject, Symptom]) -> CauseCan
         reach=frozenset({rank, whole_of(rank) or rank}) | scene.down(rank, CARRIES),
         explains=WORK | {"compute", "data"},
     )
-    one.speaks(2.5, weigh.moved_text(sign, " s"))
+    one.supported_by(2.5, weigh.moved_text(sign, " s"))
     ill = _ill(scene, rank, slow)
     if ill:
-        one.doubt(3.0, f"{ill[0]}, on which it runs, is slow or hot")
+        one.doubted_by(3.0, f"{ill[0]}, on which it runs, is slow or hot")
     elif set(_gpus(scene, rank)) & scene.seen(CLOCK):
-        one.speaks(1.5, "clock and temperature of its GPU are normal")
+        one.supported_by(1.5, "clock and temperature of its GPU are normal")
         if scene.now - sign.since < GPU_SHOWS_SECONDS:
             one.most = TO_BE_SEEN
     else:

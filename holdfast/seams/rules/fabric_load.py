@@ -1,4 +1,4 @@
-"""Is the fabric crowded though every link can carry what it could: foreign traffic, or routes that became unequal?"""
+"""Is the fabric congested although every link has its full bandwidth: other traffic, or routes that became unequal?"""
 
 from collections.abc import Iterator, Mapping
 
@@ -37,7 +37,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for link, sign in able.items():
         one = _crowd(scene, links, link, [sign], moved)
         if any(spine in whole for spine in links.switches_of.get(link, ())):
-            one.doubt(3.0, "the other links of its spine are congested too")
+            one.doubted_by(3.0, "the other links of its spine are congested too")
         yield one
 
 
@@ -49,29 +49,29 @@ def _crowd(
     scene: Scene, links: Links, place: Subject, signs: list[Symptom], moved: Mapping[Subject, list[Subject]]
 ) -> CauseCandidate:
     one = _candidate(scene, links, place, "fabric.congestion", signs)
-    one.speaks(2.0, f"senders wait on {len(signs)} links of {place}; none lost bandwidth or counts errors")
+    one.supported_by(2.0, f"senders wait on {len(signs)} links of {place}; none lost bandwidth or counts errors")
     use = scene.rose(USE)
     busier = [sign for sign in signs if sign.subject in use]
     if busier:
         one.signs.extend(use[sign.subject] for sign in busier)
-        one.speaks(1.5, f"{len(busier)} of them carry more than before")
+        one.supported_by(1.5, f"{len(busier)} of them carry more than before")
     ends = links.switches_of.get(place, [])
     first = min(sign.since for sign in signs)
     if scene.now - first < YOUNG_SECONDS and any(_rerouted(scene, leaf, first) for leaf in ends):
-        one.doubt(4.0, "its leaf's routes have just changed: whether traffic grew or moved is not known yet")
+        one.doubted_by(4.0, "its leaf's routes have just changed: whether traffic grew or moved is not known yet")
     if any(leaf in moved for leaf in ends):
-        one.doubt(3.0, "the other links of its leaf carry less: traffic moved, it did not grow")
+        one.doubted_by(3.0, "the other links of its leaf carry less: traffic moved, it did not grow")
     return one
 
 
 def _routing(scene: Scene, links: Links, leaf: Subject, signs: list[Symptom], fewer: list[Subject]) -> CauseCandidate:
     one = _candidate(scene, links, leaf, "fabric.routing", signs)
-    one.speaks(2.5, f"{len(signs)} links of {leaf} are congested while {len(fewer)} carry less than before")
+    one.supported_by(2.5, f"{len(signs)} links of {leaf} are congested while {len(fewer)} carry less than before")
     first = min(sign.since for sign in signs)
     near = _rerouted(scene, leaf, first)
     if near:
         one.began = near[0].at
-        one.speaks(2.0, f"its routes changed {first - near[0].at:.0f} s before")
+        one.supported_by(2.0, f"its routes changed {first - near[0].at:.0f} s before")
     return one
 
 

@@ -1,4 +1,4 @@
-"""Is one rail bad: the same port of every node, while the other ports of those nodes are well?"""
+"""Is one rail bad: the same port of every node, while the other ports of those nodes are healthy?"""
 
 from collections.abc import Iterator
 
@@ -36,12 +36,12 @@ def _switch(scene: Scene, switch: Subject, hit: list[Symptom], count: int, other
         explains=FABRIC,
         proven=True,
     )
-    one.speaks(3.0, f"{len(hit)} of {count} ports on {switch} wait or carry less")
+    one.supported_by(3.0, f"{len(hit)} of {count} ports on {switch} wait or carry less")
     bad, seen = others
     if seen and bad <= FEW * seen:
-        one.speaks(1.5, f"{seen - bad} of {seen} ports elsewhere are normal")
+        one.supported_by(1.5, f"{seen - bad} of {seen} ports elsewhere are normal")
     elif seen:
-        one.doubt(2.0, f"{bad} of {seen} ports elsewhere wait too")
+        one.doubted_by(2.0, f"{bad} of {seen} ports elsewhere wait too")
     return one
 
 

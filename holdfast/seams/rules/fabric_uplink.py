@@ -1,4 +1,4 @@
-"""Is one link bad, or a whole switch, so that what crosses it waits?"""
+"""Is one link bad, or a whole switch, so that traffic across it waits?"""
 
 from collections.abc import Iterator
 
@@ -31,13 +31,13 @@ def _link(scene: Scene, links: Links, link: Subject, signs: list[Symptom], whole
     one = _candidate(scene, links, link, "fabric.uplink", signs)
     one.proven = True
     for sign in signs:
-        one.speaks(2.0 if sign.signal == BANDWIDTH else 1.0, weigh.moved_text(sign))
+        one.supported_by(2.0 if sign.signal == BANDWIDTH else 1.0, weigh.moved_text(sign))
     mine = [switch for switch in links.switches_of.get(link, ()) if switch in whole]
     if mine:
-        one.doubt(3.0, f"the other links of {mine[0]} are bad too")
+        one.doubted_by(3.0, f"the other links of {mine[0]} are bad too")
     else:
         well = len(links.beside(link)) - sum(1 for other in links.beside(link) if other in links.broken)
-        one.speaks(1.0, f"{well} links of the same switches are normal")
+        one.supported_by(1.0, f"{well} links of the same switches are normal")
     return one
 
 
@@ -46,12 +46,12 @@ def _switch(scene: Scene, links: Links, switch: Subject) -> CauseCandidate:
     kind = "fabric.leaf" if links.below(switch) else "fabric.spine"
     one = _candidate(scene, links, switch, kind, bad)
     one.proven = True
-    one.speaks(3.0, f"nearly all {len(links.of_switch[switch])} links of {switch} are bad")
+    one.supported_by(3.0, f"nearly all {len(links.of_switch[switch])} links of {switch} are bad")
     below = scene.nodes_under(switch, ("connects",))
     waiting = {**scene.nodes_where(PORT_WAIT, rising=True), **scene.nodes_where(PORT_BANDWIDTH, rising=False)}
     seen = scene.nodes_seen(PORT_WAIT) & below & scene.loaded
     if kind == "fabric.leaf" and (part := weigh.share(waiting, seen)):
-        one.speaks(part, f"ports wait in {100 * part:.0f} % of the working nodes below it")
+        one.supported_by(part, f"ports wait in {100 * part:.0f} % of the working nodes below it")
     return one
 
 

@@ -1,4 +1,4 @@
-"""Does one path between pools stall while every device looks well, or does the router send it too much?"""
+"""Does one path between pools stall while every device looks healthy, or does the router send it too much?"""
 
 from collections.abc import Iterator
 
@@ -38,23 +38,23 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandidate:
     one = _candidate(scene, path, "pools.path", [sign])
-    one.speaks(2.5, weigh.moved_text(sign, " s"))
+    one.supported_by(2.5, weigh.moved_text(sign, " s"))
     felt = [scene.rose(signal)[path] for signal in (STALL, LATENCY) if path in scene.rose(signal)]
     for other in felt:
-        one.speaks(0.75, weigh.moved_text(other))
+        one.supported_by(0.75, weigh.moved_text(other))
     longer, others = sign.now / sign.before, _busier(scene, path)
     asked = _asked(scene, path)
     if (longer - 1) * AS_OTHERS <= others - 1 or longer / others < 1 + signals()[TRANSFER].least_ratio:
-        one.doubt(5.0, "the other paths take longer too: all are busy")
+        one.doubted_by(5.0, "the other paths take longer too: all are busy")
     elif asked > 1 and longer <= asked**MOST_QUEUE:
-        one.doubt(5.0, f"it gets {asked:.2g} times as many requests as before")
+        one.doubted_by(5.0, f"it gets {asked:.2g} times as many requests as before")
     if path not in scene.seen(RATE) and not [other for other in scene.seen(TRANSFER) if other != path]:
         one.most = WITHOUT_DEMAND
         one.unknown.append(f"{path}: how many requests it gets is not measured, and no other path shows it")
     if more and longer <= max(1.0, _share_grew(scene, path)) ** MOST_QUEUE * (1 + signals()[TRANSFER].least_ratio):
-        one.doubt(3.5, "it gets a larger share of the requests than before")
+        one.doubted_by(3.5, "it gets a larger share of the requests than before")
     elif path in scene.seen(SHARE) and not more:
-        one.speaks(0.5, "its share of the requests is unchanged")
+        one.supported_by(0.5, "its share of the requests is unchanged")
     _look_below(scene, one, path)
     return one
 
@@ -96,12 +96,12 @@ def _look_below(scene: Scene, one: CauseCandidate, path: Subject) -> None:
     links = [place for place in below if place.startswith("link/")]
     ill = [place for place in links if _bad_link(scene, place) or _was_crowded(scene, place, one.since)]
     if ill:
-        one.doubt(5.0, f"{ill[0]}, which it crosses, is bad itself")
+        one.doubted_by(5.0, f"{ill[0]}, which it crosses, is bad itself")
     elif links:
-        one.speaks(0.5, f"the {len(links)} links that it crosses are normal")
+        one.supported_by(0.5, f"the {len(links)} links that it crosses are normal")
     nodes = [place for place in below if place in scene.slow_clocks or place in scene.hot]
     if nodes:
-        one.doubt(2.0, f"{nodes[0]} is slow or hot itself")
+        one.doubted_by(2.0, f"{nodes[0]} is slow or hot itself")
 
 
 def _bad_link(scene: Scene, link: Subject) -> bool:
@@ -120,15 +120,15 @@ def _was_crowded(scene: Scene, link: Subject, since: float) -> bool:
 
 def _imbalance(scene: Scene, path: Subject, sign: Symptom, emptied: int) -> CauseCandidate:
     one = _candidate(scene, path, "pools.imbalance", [sign])
-    one.speaks(2.5, weigh.moved_text(sign))
+    one.supported_by(2.5, weigh.moved_text(sign))
     if emptied:
-        one.speaks(1.0, f"{emptied} other paths get less")
+        one.supported_by(1.0, f"{emptied} other paths get less")
     slow = scene.rose(TRANSFER).get(path)
     if slow is not None and slow.now / slow.before > FAR_BEYOND * _share_grew(scene, path) ** MOST_QUEUE:
-        one.doubt(4.0, "it takes far longer than its share of the requests explains")
+        one.doubted_by(4.0, "it takes far longer than its share of the requests explains")
     if path in scene.rose(TRANSFER):
         one.signs.append(scene.moved(TRANSFER)[path])
-        one.speaks(1.0, weigh.moved_text(scene.moved(TRANSFER)[path], " s"))
+        one.supported_by(1.0, weigh.moved_text(scene.moved(TRANSFER)[path], " s"))
     return one
 
 

@@ -1,4 +1,4 @@
-"""Does somebody hold back the power of whole racks: a lowered limit, or the brake?"""
+"""Is the power of whole racks restricted, by a lowered limit or by the power brake?"""
 
 from collections.abc import Iterator, Mapping
 
@@ -34,7 +34,10 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 
 def _may_bind(scene: Scene, node: Subject) -> bool:
-    """A lower limit that stays above what a GPU draws holds nothing back: its clock stays as it was."""
+    """A lower limit that stays above what a GPU draws holds nothing back: its clock stays as it was. A node
+    without work has no clock to compare."""
+    if scene.loaded and node not in scene.loaded:
+        return False
     return node in scene.slow_clocks or node not in scene.nodes_seen(CLOCK)
 
 
@@ -48,18 +51,18 @@ def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], reporte
         proven=all(sign.signal != EVENT for sign in signs),  # the devices say so themselves, now
     )
     what = "braked" if kind == "power.brake" else "held to a lower power"
-    one.speaks(3.5 if one.proven else 2.5, f"GPUs of {len(signs)} nodes behind {place} are {what}")
+    one.supported_by(3.5 if one.proven else 2.5, f"GPUs of {len(signs)} nodes behind {place} are {what}")
     if reported is not None:
-        one.speaks(2.0, weigh.moved_text(reported, " W"))
+        one.supported_by(2.0, weigh.moved_text(reported, " W"))
     if place.startswith("feed/") and reported is None:
-        one.doubt(1.0, "nothing distinguishes that feed from the others of the same racks")
+        one.doubted_by(1.0, "nothing distinguishes that feed from the others of the same racks")
     elif reported is None and any(up in scene.fell(HEALTHY) for up in scene.topology.up(place, ("powers",))):
-        one.doubt(4.0, "a supply that it hangs on has failed: what is left holds it back")
+        one.doubted_by(4.0, "a supply that it hangs on has failed: what is left holds it back")
     hot = [sign for sign in signs if (whole_of(sign.subject) or sign.subject) in scene.hot]
     if kind == "power.cap" and signs and len(hot) >= 0.5 * len(signs):
-        one.doubt(2.0, "their GPUs are hotter than before")
+        one.doubted_by(2.0, "their GPUs are hotter than before")
     elif kind == "power.cap":
-        one.speaks(0.5, "their GPUs are not hotter")
+        one.supported_by(0.5, "their GPUs are not hotter")
     return one
 
 

@@ -1,4 +1,4 @@
-"""Is a feed or a power supply gone, so that what is left cannot carry its racks?"""
+"""Did a feed or a power supply fail, so that the remaining ones cannot carry its racks?"""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 def _feed(scene: Scene, feed: Subject, sign: Symptom) -> CauseCandidate:
     one = _candidate(scene, feed, "power.feed_lost", [sign])
-    one.speaks(3.0, weigh.moved_text(sign, " V"))
+    one.supported_by(3.0, weigh.moved_text(sign, " V"))
     if weigh.fall(sign) >= SUPPLY_FAILS_FROM:
         behind = {place for place in scene.down(feed, ("powers",)) if place.startswith("psu/")}
         weigh.companions(one, "supplies behind it", scene.fell(HEALTHY), scene.seen(HEALTHY) & behind)
@@ -38,12 +38,12 @@ def _supply(scene: Scene, psu: Subject, silent: dict[Subject, Symptom]) -> Cause
     signs = [found[psu] for found in (scene.fell(HEALTHY), silent) if psu in found]
     one = _candidate(scene, psu, "power.psu", signs)
     if psu in scene.fell(HEALTHY):
-        one.speaks(3.0, f"{psu} reports itself as failed")
+        one.supported_by(3.0, f"{psu} reports itself as failed")
     if psu in silent:
-        one.speaks(1.5, weigh.moved_text(silent[psu], " W"))
+        one.supported_by(1.5, weigh.moved_text(silent[psu], " W"))
     feeds = {edge.source for edge in scene.topology.sources.get(psu, ()) if edge.kind == "powers"}
     if any(feed in scene.fell(VOLTS) for feed in feeds):
-        one.doubt(2.0, "its feed lost voltage")
+        one.doubted_by(2.0, "its feed lost voltage")
     return one
 
 

@@ -1,4 +1,4 @@
-"""Does a job save too rarely or too often for how often it dies?"""
+"""Does a job save too rarely or too often for its failure rate?"""
 
 from collections.abc import Iterator
 from math import isfinite, sqrt
@@ -54,14 +54,14 @@ def _judge(scene: Scene, job: Subject, interval: float, takes: float, written: b
         began=float(scene.panel.times[0]),
         proven=job in scene.moved(INTERVAL),
     )
-    one.speaks(
+    one.supported_by(
         2.5, f"saving every {interval:.0f} s loses {100 * excess:.0f} % of all time more than every {best:.0f} s would"
     )
-    one.speaks(0.5, f"a checkpoint takes {takes:.0f} s and the job dies every {mtbf:.0f} s ({how})")
+    one.supported_by(0.5, f"a checkpoint takes {takes:.0f} s and the job dies every {mtbf:.0f} s ({how})")
     if not written:
         one.unknown.append(f"{job}: how long a checkpoint takes: it has not written one yet; {takes:.0f} s is assumed")
     if job in scene.moved(INTERVAL):
-        one.speaks(2.0, weigh.moved_text(scene.moved(INTERVAL)[job], " s"))
+        one.supported_by(2.0, weigh.moved_text(scene.moved(INTERVAL)[job], " s"))
     yield one
 
 

@@ -49,8 +49,8 @@ def _judge(scene: Scene, node: Subject, job: Subject, since: float) -> Iterator[
         explains=DEVICE,
         proven=True,
     )
-    one.speaks(3.0, f"{node} is known to be degraded for {scene.now - since:.0f} s and is still in {job}")
-    one.speaks(2.5, f"it has cost {held * lost:.0f} s of the whole job; replacing it costs {cost:.0f} s")
+    one.supported_by(3.0, f"{node} is known to be degraded for {scene.now - since:.0f} s and is still in {job}")
+    one.supported_by(2.5, f"it has cost {held * lost:.0f} s of the whole job; replacing it costs {cost:.0f} s")
     yield one
 
 

@@ -1,4 +1,4 @@
-"""Does a job take much longer than usual to come back from a failure?"""
+"""Does a job take much longer than usual to recover from a failure?"""
 
 from collections.abc import Iterator
 
@@ -45,7 +45,7 @@ def _judge(scene: Scene, job: Subject, since: float, until: float, *, back: bool
         proven=True,
     )
     text = "took" if back else "is down for"
-    one.speaks(4.0, f"{job} {text} {until - since:.0f} s after a failure; {usual:.0f} s are usual")
+    one.supported_by(4.0, f"{job} {text} {until - since:.0f} s after a failure; {usual:.0f} s are usual")
     yield one
 
 

@@ -1,4 +1,4 @@
-"""Does an instrument stick, vanish or say what cannot be? Then its values are evidence for nothing."""
+"""Is an instrument stuck, silent or reporting impossible values? Then its values are no evidence."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject, kind
 from holdfast.model.topology import whole_of
 from holdfast.seams.candidate import CauseCandidate
-from holdfast.seams.instruments import Lie, lies, silences
+from holdfast.seams.instruments import BadReading, bad_readings, silent_readings
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 from holdfast.seams.silent_together import PARENTS, SHARED, merged
@@ -24,41 +24,41 @@ NOWHERE = frozenset({"nowhere"})  # of a job whose nodes are not known
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
-    found = [lie for lie in lies(dict(scene.panel.tables), scene.panel.times) if not _rests(scene, lie)]
-    for lie in found:
-        scene.distrust(lie.signal, lie.subject)
-    lost = [lie for lie in found if lie.kind == "lost"]
+    found = [bad for bad in bad_readings(dict(scene.panel.tables), scene.panel.times) if not _rests(scene, bad)]
+    for bad in found:
+        scene.distrust(bad.signal, bad.subject)
+    lost = [bad for bad in found if bad.kind == "lost"]
     silent = dict(_silent_domains(scene, [*lost, *_silent_jobs(scene)]))
     for prefix, mine in silent.items():
         yield _clock(prefix, mine)
-    left = [lie for lie in lost if lie.subject.partition("/")[0] not in silent]
+    left = [bad for bad in lost if bad.subject.partition("/")[0] not in silent]
     for place, mine in merged(scene, grouped(scene, left)).items():
         yield _silent(place, mine)
-    broken: dict[tuple[Subject, str], list[Lie]] = defaultdict(list)
-    for lie in found:
-        if lie.kind != "lost":
-            broken[whole_of(lie.subject) or lie.subject, lie.kind].append(lie)
+    broken: dict[tuple[Subject, str], list[BadReading]] = defaultdict(list)
+    for bad in found:
+        if bad.kind != "lost":
+            broken[whole_of(bad.subject) or bad.subject, bad.kind].append(bad)
     for (whole, how), mine in broken.items():
-        several = len({lie.subject for lie in mine}) > 1
+        several = len({bad.subject for bad in mine}) > 1
         yield _broken(whole if several else mine[0].subject, how, mine)
 
 
-def _rests(scene: Scene, lie: Lie) -> bool:
+def _rests(scene: Scene, bad: BadReading) -> bool:
     """What belongs to a node that has nothing to do rests with it."""
-    node = whole_of(lie.subject) or lie.subject
-    return lie.kind == "stuck" and kind(node) == "node" and node not in scene.loaded
+    node = whole_of(bad.subject) or bad.subject
+    return bad.kind == "stuck" and kind(node) == "node" and node not in scene.loaded
 
 
-def grouped(scene: Scene, lost: Sequence[Lie]) -> dict[Subject, list[Lie]]:
+def grouped(scene: Scene, lost: Sequence[BadReading]) -> dict[Subject, list[BadReading]]:
     """Silent instruments by what they share: one sensor, one device, one node, or all nodes behind one parent."""
-    wholes: dict[Subject, list[Lie]] = defaultdict(list)
-    for lie in lost:
-        wholes[whole_of(lie.subject) or lie.subject].append(lie)
-    alone = {whole: mine for whole, mine in wholes.items() if len({lie.subject for lie in mine}) == 1}
-    groups: dict[Subject, list[Lie]] = {mine[0].subject: mine for mine in alone.values()}
+    wholes: dict[Subject, list[BadReading]] = defaultdict(list)
+    for bad in lost:
+        wholes[whole_of(bad.subject) or bad.subject].append(bad)
+    alone = {whole: mine for whole, mine in wholes.items() if len({bad.subject for bad in mine}) == 1}
+    groups: dict[Subject, list[BadReading]] = {mine[0].subject: mine for mine in alone.values()}
     away = {whole: mine for whole, mine in wholes.items() if whole not in alone or whole == mine[0].subject}
     for parent, members in _parents(scene, away).items():
-        mine = [lie for member in members for lie in away[member]]
+        mine = [bad for member in members for bad in away[member]]
         if len(members) > 1 and _together(mine):
             for member in members:
                 groups.pop(member, None)
@@ -69,7 +69,7 @@ def grouped(scene: Scene, lost: Sequence[Lie]) -> dict[Subject, list[Lie]]:
     return groups
 
 
-def _parents(scene: Scene, away: Mapping[Subject, Sequence[Lie]]) -> dict[Subject, list[Subject]]:
+def _parents(scene: Scene, away: Mapping[Subject, Sequence[BadReading]]) -> dict[Subject, list[Subject]]:
     """Parents of which nearly every member that ever spoke is silent; each member below one of them at most."""
     if not away:
         return {}
@@ -98,85 +98,89 @@ def _parents(scene: Scene, away: Mapping[Subject, Sequence[Lie]]) -> dict[Subjec
     return found
 
 
-def _together(mine: Sequence[Lie]) -> bool:
-    since = [lie.since for lie in mine]
+def _together(mine: Sequence[BadReading]) -> bool:
+    since = [bad.since for bad in mine]
     return max(since) - min(since) <= TOGETHER_SECONDS + PHASE_SECONDS
 
 
-def _silent(place: Subject, mine: Sequence[Lie]) -> CauseCandidate:
-    if len({lie.subject for lie in mine}) == 1:
+def _silent(place: Subject, mine: Sequence[BadReading]) -> CauseCandidate:
+    if len({bad.subject for bad in mine}) == 1:
         return _broken(mine[0].subject, "lost", mine)
     one = CauseCandidate(
         cause=place,
         kind="sensor.lost",
-        signs=[Symptom(lie.subject, lie.signal, lie.since, float("nan"), float("nan")) for lie in mine],
-        reach=frozenset(lie.subject for lie in mine),
+        signs=[Symptom(bad.subject, bad.signal, bad.since, float("nan"), float("nan")) for bad in mine],
+        reach=frozenset(bad.subject for bad in mine),
         explains=frozenset(),
         proven=True,
     )
-    of = len({lie.subject for lie in mine})
-    one.speaks(4.0, f"all {len(mine)} readings of {of} things that belong to {place} stopped together")
-    one.most = ONE_INSTRUMENT if all(lie.doubtful for lie in mine) else SEVERAL_READINGS
+    of = len({bad.subject for bad in mine})
+    one.supported_by(4.0, f"all {len(mine)} readings of {of} things that belong to {place} stopped together")
+    one.most = ONE_INSTRUMENT if all(bad.doubtful for bad in mine) else SEVERAL_READINGS
     one.unknown.append(f"{place}: what happens there now")
     return one
 
 
-def _broken(subject: Subject, kind: str, mine: Sequence[Lie]) -> CauseCandidate:
+def _broken(subject: Subject, kind: str, mine: Sequence[BadReading]) -> CauseCandidate:
     one = CauseCandidate(
         cause=subject,
         kind=f"sensor.{kind}",
-        signs=[Symptom(lie.subject, lie.signal, lie.since, float("nan"), float("nan")) for lie in mine],
-        reach=frozenset({subject, *(lie.subject for lie in mine)}),
+        signs=[Symptom(bad.subject, bad.signal, bad.since, float("nan"), float("nan")) for bad in mine],
+        reach=frozenset({subject, *(bad.subject for bad in mine)}),
         explains=frozenset(),
         proven=True,
     )
-    one.speaks(4.0, "; ".join(f"{lie.subject} {lie.signal} says {lie.says}" for lie in mine[:MOST_REPORTED]))
+    one.supported_by(4.0, "; ".join(f"{bad.subject} {bad.signal} says {bad.says}" for bad in mine[:MOST_REPORTED]))
     one.unknown += [
-        f"{lie.subject} {lie.signal}: not known while its instrument is broken" for lie in mine[:MOST_REPORTED]
+        f"{bad.subject} {bad.signal}: not known while its instrument is broken" for bad in mine[:MOST_REPORTED]
     ]
     one.most = ONE_INSTRUMENT
     return one
 
 
-def _clock(prefix: str, mine: Sequence[Lie]) -> CauseCandidate:
+def _clock(prefix: str, mine: Sequence[BadReading]) -> CauseCandidate:
     """A whole domain falls silent at once while all others speak: its clock or its gateway, not its sensors."""
-    first = min(lie.since for lie in mine)
+    first = min(bad.since for bad in mine)
     one = CauseCandidate(
         cause=prefix,
         kind="sensor.clock",
-        signs=[Symptom(lie.subject, lie.signal, lie.since, float("nan"), float("nan")) for lie in mine],
-        reach=frozenset(lie.subject for lie in mine),
+        signs=[Symptom(bad.subject, bad.signal, bad.since, float("nan"), float("nan")) for bad in mine],
+        reach=frozenset(bad.subject for bad in mine),
         explains=frozenset(),
         began=first,
         proven=True,
     )
-    one.speaks(4.0, f"all {len(mine)} readings of {prefix} stopped together: late, or stamped with a wrong time")
+    one.supported_by(4.0, f"all {len(mine)} readings of {prefix} stopped together: late, or stamped with a wrong time")
     one.unknown.append(f"{prefix}: what it measures now, and whether it moved before or after others")
     return one
 
 
-def _silent_domains(scene: Scene, lost: Sequence[Lie]) -> Iterator[tuple[str, list[Lie]]]:
-    by_prefix: dict[str, list[Lie]] = defaultdict(list)
-    for lie in lost:
-        by_prefix[lie.subject.partition("/")[0]].append(lie)
+def _silent_domains(scene: Scene, lost: Sequence[BadReading]) -> Iterator[tuple[str, list[BadReading]]]:
+    by_prefix: dict[str, list[BadReading]] = defaultdict(list)
+    for bad in lost:
+        by_prefix[bad.subject.partition("/")[0]].append(bad)
     for prefix, mine in by_prefix.items():
         all_rows = sum(
             sum(1 for subject in table.subjects if subject.startswith(prefix + "/") and subject.count("/") == 1)
             for name, table in scene.panel.tables.items()
             if name in signals() and not signals()[name].sparse
         )
-        spread = max(lie.since for lie in mine) - min(lie.since for lie in mine)
-        several = len(mine) > 1 and (len({lie.signal for lie in mine}) > 1 or all_rows > 1)
+        spread = max(bad.since for bad in mine) - min(bad.since for bad in mine)
+        several = len(mine) > 1 and (len({bad.signal for bad in mine}) > 1 or all_rows > 1)
         if several and prefix != "node" and len(mine) >= 0.9 * all_rows and spread <= TOGETHER_SECONDS:
             yield prefix, mine
 
 
-def _silent_jobs(scene: Scene) -> list[Lie]:
+def _silent_jobs(scene: Scene) -> list[BadReading]:
     """Several jobs that report nothing any more though their GPUs work on. One that ended or waits is silent by
     right, and one alone may hang."""
     tables = {name: scene.panel.of(name) for name in scene.panel.tables if name.startswith("job_")}
-    found = [lie for lie in silences(tables, scene.panel.times) if scene.jobs.get(lie.subject, NOWHERE) <= scene.loaded]
-    return found if len({lie.subject for lie in found}) > 1 else []
+    found = [
+        bad
+        for bad in silent_readings(tables, scene.panel.times)
+        if scene.jobs.get(bad.subject, NOWHERE) <= scene.loaded
+    ]
+    return found if len({bad.subject for bad in found}) > 1 else []
 
 
 SEAM = Seam(

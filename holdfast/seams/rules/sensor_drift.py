@@ -1,4 +1,4 @@
-"""Does an instrument wander off alone, while all that should move with it stays where it was?"""
+"""Does an instrument drift alone, while everything that should move with it stays unchanged?"""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -141,9 +141,9 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Cause
         proven=True,
         most=MOST,
     )
-    one.speaks(3.0, f"{sign.subject} {sign.signal} went from {sign.before:.4g} to {sign.now:.4g} alone")
+    one.supported_by(3.0, f"{sign.subject} {sign.signal} went from {sign.before:.4g} to {sign.now:.4g} alone")
     for words in reported:
-        one.speaks(0.5, words)
+        one.supported_by(0.5, words)
     one.unknown.append(f"{sign.subject} {sign.signal}: not known while its instrument drifts")
     return one
 

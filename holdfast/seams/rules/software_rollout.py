@@ -1,4 +1,4 @@
-"""Do the nodes that got a new driver, firmware or image fail, and those that did not, not?"""
+"""Do only the nodes with a new driver, firmware or image fail?"""
 
 from collections.abc import Iterator
 from math import exp, lgamma, log, log1p
@@ -42,10 +42,10 @@ def _compare(one: CauseCandidate, version: str, hits: dict[str, list[Event]]) ->
     """What speaks for another cause of the same failures: one node alone, or another version that they all have."""
     mine = hits[version]
     if len({_node(event) for event in mine}) == 1:
-        one.doubt(3.0, "they are all of one node, which may be faulty itself")
+        one.doubted_by(3.0, "they are all of one node, which may be faulty itself")
     for other, theirs in hits.items():
         if other != version and len(theirs) >= len(mine) and all(event in theirs for event in mine):
-            one.doubt(3.0, f"all of them have {other} too")
+            one.doubted_by(3.0, f"all of them have {other} too")
 
 
 def _counts(event: Event) -> bool:
@@ -75,8 +75,8 @@ def _judge(scene: Scene, version: str, since: dict[Subject, float], failures: li
         began=min(since.values()),
         proven=True,
     )
-    one.speaks(2.0, f"{version}: {len(hit)} failures on {len(since)} nodes that have it, {others} on all others")
-    one.speaks(1.0 if chance > 0.01 else 2.0, f"by chance so uneven once in {1 / max(chance, 1e-6):.0f}")
+    one.supported_by(2.0, f"{version}: {len(hit)} failures on {len(since)} nodes that have it, {others} on all others")
+    one.supported_by(1.0 if chance > 0.01 else 2.0, f"by chance so uneven once in {1 / max(chance, 1e-6):.0f}")
     yield one
 
 

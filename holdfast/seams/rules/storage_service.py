@@ -1,4 +1,4 @@
-"""Is storage slow for everybody, in data or in metadata, so that checkpoints grow into the time between failures?"""
+"""Is storage slow for all clients, in data or in metadata, so that checkpoints grow into the time between failures?"""
 
 from collections.abc import Iterator
 
@@ -35,10 +35,10 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 def _metadata(scene: Scene, place: Subject, sign: Symptom) -> CauseCandidate:
     one = _candidate(scene, place, "storage.metadata", [sign])
-    one.speaks(3.0, weigh.moved_text(sign, " s"))
+    one.supported_by(3.0, weigh.moved_text(sign, " s"))
     if sign.now >= FAR * sign.before:
         one.proven = True
-        one.speaks(1.0, "every metadata operation takes five times as long or more")
+        one.supported_by(1.0, "every metadata operation takes five times as long or more")
     if not _jobs(scene, one, place) and not one.proven:
         one.most = UNPROVEN
     return one
@@ -50,15 +50,15 @@ def _writes(scene: Scene, place: Subject, metadata: bool) -> CauseCandidate:
     for sign in signs:
         # Somebody else's reads raise the latency, and another job's writers get another rate; how long the same job
         # takes for the same checkpoint is the proof.
-        one.speaks(1.0, weigh.moved_text(sign))
+        one.supported_by(1.0, weigh.moved_text(sign))
     if metadata:
-        one.doubt(2.0, "its metadata is slow as well")
+        one.doubted_by(2.0, "its metadata is slow as well")
     if not _jobs(scene, one, place):
         waits = scene.rose(LATENCY).get(place)
         lasting = waits is not None and scene.now - waits.since >= NO_BURST_SECONDS and waits.now >= SLOW * waits.before
         one.most = LASTING if lasting else UNPROVEN
         if lasting:
-            one.speaks(2.0, f"it has been so for more than {NO_BURST_SECONDS:.0f} s")
+            one.supported_by(2.0, f"it has been so for more than {NO_BURST_SECONDS:.0f} s")
     return one
 
 
@@ -72,16 +72,16 @@ def _jobs(scene: Scene, one: CauseCandidate, place: Subject) -> bool:
     waits = scene.rose(LATENCY).get(place)
     spared = [job for job in sorted(writers - set(slower)) if _wrote_since(scene, job, one.since)]
     if slower and spared:
-        one.doubt(6.0, f"{spared[0]} writes to it as fast as usual: the limit is in {slower[0]} itself")
+        one.doubted_by(6.0, f"{spared[0]} writes to it as fast as usual: the limit is in {slower[0]} itself")
     elif slower and one.kind == "storage.write_slow" and waits is None and place in scene.seen(LATENCY):
-        one.doubt(6.0, "it answers as fast as usual: the job's quota or its amount of data changed")
+        one.doubted_by(6.0, "it answers as fast as usual: the job's quota or its amount of data changed")
     elif slower and one.kind == "storage.write_slow" and waits is None and len(slower) == 1:
         one.most = min(one.most, ONE_JOB)
         one.unknown.append(f"{place}: its latency is not measured, and one job alone does not exclude a quota")
     if few:
-        one.doubt(3.0, f"only the ranks on {', '.join(sorted(few))} took so long")
+        one.doubted_by(3.0, f"only the ranks on {', '.join(sorted(few))} took so long")
     elif slower:
-        one.speaks(3.0, f"checkpoints take longer in {len(slower)} of {len(writers)} jobs that write to it")
+        one.supported_by(3.0, f"checkpoints take longer in {len(slower)} of {len(writers)} jobs that write to it")
     return bool(slower)
 
 

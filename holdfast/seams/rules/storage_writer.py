@@ -1,4 +1,4 @@
-"""Does one node hold up a checkpoint that all others have long written, while storage is well?"""
+"""Does one node hold up a checkpoint that all other nodes finished long before, while storage is healthy?"""
 
 from collections.abc import Iterator
 
@@ -52,10 +52,10 @@ def _candidate(scene: Scene, job: Subject, node: Subject, sign: Symptom) -> Caus
         reach=scene.reach(node, CARRIES) | {job},
         explains=STORAGE,
     )
-    one.speaks(3.0, f"the ranks on {node} took {sign.now:.0f} s to write, those elsewhere {sign.before:.0f} s")
+    one.supported_by(3.0, f"the ranks on {node} took {sign.now:.0f} s to write, those elsewhere {sign.before:.0f} s")
     if job in scene.rose(CHECKPOINT):
         one.signs.append(scene.moved(CHECKPOINT)[job])
-        one.speaks(1.5, weigh.moved_text(scene.moved(CHECKPOINT)[job], " s"))
+        one.supported_by(1.5, weigh.moved_text(scene.moved(CHECKPOINT)[job], " s"))
     return one
 
 

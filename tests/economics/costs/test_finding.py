@@ -77,7 +77,9 @@ def test_what_is_not_measured_is_reported_and_not_priced(unknown: dict[str, obje
     found = bill([loss(day_value=1.0, **unknown)], Prices(), hours=10.0)
     assert found.unpriced == (expected,)
     assert found.gpu_hours == 0.0
-    assert costs(found)["rollback"] == (0.0, 0.0)
+    assert costs(found)["rollback"] == (None, None) and costs(found)["labour"][0] is not None
+    assert not found.measured and bill([], Prices(), hours=10.0).measured
+    assert bill([loss(day_value=1.0, **unknown), loss(day_value=1.0)], Prices(), hours=10.0).measured
     assert found.layers[0].formula == "no measured loss"
     known = bill([loss(day_value=1.0)], Prices(), hours=10.0)
     assert known.unpriced == ()
@@ -181,17 +183,31 @@ def test_jobs_of_one_milestone_slip_once(
 
 
 @pytest.mark.parametrize(
-    ("milestone_hours", "share_now", "then"),
-    [(0.0, 0.5, 12.0 + 2.4), (48.0, 0.5, 14.4 / 60 * 36), (48.0, 0.0, 2.4 / 48 * 24), (48.0, None, None)],
+    ("slip", "slack", "share_now", "so_far", "then"),
+    [
+        (None, 0.0, 0.5, 2.4, 2.4 + 12.0),  # no ledger: this incident alone, against its own float of 0
+        (1.0, 0.0, 0.5, 1.0, 1.0 + 12.0),  # the float is used up: every further hour is late
+        (0.0, 5.0, 0.5, 0.0, 7.0),  # five hours of the float are left
+        (0.0, 12.0, 0.5, 0.0, 0.0),
+        (1.0, 0.0, 0.0, 1.0, 1.0),
+    ],
 )
-def test_a_milestone_is_delayed_further_by_what_is_still_lost(
-    milestone_hours: float, share_now: float | None, then: float | None
+def test_a_milestone_is_later_by_what_is_lost_beyond_its_slack(
+    slip: float | None, slack: float, share_now: float, so_far: float, then: float
 ) -> None:
-    """A float of a day, 10 % of 24 hours so far: its part of what all incidents delay beyond the float."""
-    float_days = 1.0 if milestone_hours else 0.0
-    one = loss(day_value=24.0, float_days=float_days, milestone_hours=milestone_hours, share_now=share_now)
-    found = costs(bill([one], Prices(), hours=24.0))["schedule slip"][1]
-    assert found == (pytest.approx(then) if then is not None else 0.0)
+    """10 % of 24 hours so far, a day worth 24: an hour of slip costs 1."""
+    one = loss(day_value=24.0, slip_hours=slip, slack_hours=slack, share_now=share_now)
+    layer = bill([one], Prices(), 24.0, 24.0).layers[4]
+    assert (layer.so_far, layer.if_it_goes_on) == (pytest.approx(so_far), pytest.approx(then))
+
+
+def test_a_job_that_stands_still_goes_on_to_stand_still() -> None:
+    """100 GPUs: an hour down so far, a day more of it is direct compute and reserved capacity, not a slow day."""
+    one = loss(share_now=1.0, share_so_far=0.0, down_hours=1.0, stopped_since=0.0)
+    made = bill([one], Prices(gpu_hour=2.0, alternative_gpu_hour=3.0, queued_chance=0.5), 1.0, 24.0)
+    assert [layer.so_far for layer in made.layers[:2]] == [200.0, 50.0]
+    assert [layer.if_it_goes_on for layer in made.layers[:2]] == [25 * 200.0, 25 * 50.0]
+    assert made.gpu_hours_per_hour == 100.0
 
 
 def test_what_is_measured_as_nothing_is_nothing() -> None:

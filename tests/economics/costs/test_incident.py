@@ -105,23 +105,27 @@ def test_what_is_left_out_is_nothing_one_by_one() -> None:
     assert IncidentLoss(gpus=1, price=1.0) == IncidentLoss(
         gpus=1, price=1.0, detect_hours=0.0, diagnose_hours=0.0, restore_hours=0.0, rework_hours=0.0, slow_share=0.0,
         slow_hours=0.0, blast_gpus=0.0, repair_hours=0.0, alternative_price=0.0, queued_chance=0.0, people=0.0,
-        people_hours=0.0, wage=140.0, day_value=None, float_days=0.0, critical_chance=1.0, milestone_hours=0.0,
+        people_hours=0.0, wage=140.0, day_value=None, float_days=0.0, critical_chance=1.0, slip_hours=None,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("down", "milestone", "float_days", "slip_days"),
-    [(0.0, 0.0, 0.0, 0.0), (24.0, 0.0, 0.0, 1.0), (24.0, 12.0, 0.0, 1.0), (24.0, 48.0, 0.0, 1.0),
-     (24.0, 48.0, 1.0, 0.5), (24.0, 48.0, 2.0, 0.0), (24.0, 48.0, 3.0, 0.0), (0.0, 48.0, 0.0, 0.0),
-     (36.0, 0.0, 1.0, 0.5)],
+    ("down", "slip_hours", "float_days", "slip_days"),
+    [(0.0, None, 0.0, 0.0), (24.0, None, 0.0, 1.0), (36.0, None, 1.0, 0.5), (24.0, None, 1.0, 0.0),
+     (24.0, 0.0, 0.0, 0.0), (24.0, 12.0, 3.0, 0.5)],
 )  # fmt: skip
-def test_an_incident_bears_its_part_of_what_a_milestone_slips(
-    down: float, milestone: float, float_days: float, slip_days: float
+def test_a_slip_is_what_the_ledger_says_or_what_is_beyond_the_float(
+    down: float, slip_hours: float | None, float_days: float, slip_days: float
 ) -> None:
     here = IncidentLoss(
-        gpus=1, price=1.0, restore_hours=down, milestone_hours=milestone, float_days=float_days, day_value=10.0
+        gpus=1, price=1.0, restore_hours=down, slip_hours=slip_hours, float_days=float_days, day_value=10.0
     )
     assert layers(here)[4].cost == pytest.approx(10 * slip_days)
+
+
+def test_no_milestone_slips_by_less_than_nothing() -> None:
+    with pytest.raises(BadNumber):
+        layers(IncidentLoss(gpus=1, price=1.0, slip_hours=-0.1))
 
 
 def test_what_another_use_pays_counts_only_above_the_price() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.economics.costs.finding import Prices, bill
-from holdfast.economics.costs.ledger import HOUR, LossClaim, LossLedger, LossSeries, LostHours
+from holdfast.economics.costs.ledger import HOUR, Float, LossClaim, LossLedger, LossSeries, LostHours
 from holdfast.model.account import Loss
 
 MONTH = 30 * 24
@@ -153,19 +153,71 @@ def test_a_job_killed_four_times_by_hand() -> None:
     assert {name: costs[name] for name in by_hand} == pytest.approx(by_hand, abs=0.01)
 
 
-@pytest.mark.parametrize(("float_days", "slip"), [(0.0, 200.0), (0.5, 100.0), (1.0, 0.0)])
-def test_a_milestone_has_one_float_and_one_slip(float_days: float, slip: float) -> None:
-    """Two incidents delay it by 6 and 18 hours: a day together. A day is worth 200; each bills its part."""
+FLOATS = {"job/a": Float("v1", 3.0), "job/b": Float("v1", 3.0), "job/c": Float("v2", 0.0)}
 
-    def slip_of(hours: float, *more: Loss) -> float:
-        loss = Loss(subject="job/a", gpus=8, share_so_far=hours / 24, share_now=0.0, milestone="v1", day_value=200.0,
-                    float_days=float_days, milestone_hours=24.0)  # fmt: skip
-        return bill([loss, *more], Prices(), 24.0).layers[4].so_far or 0.0
 
-    assert slip_of(6.0) + slip_of(18.0) == pytest.approx(slip)
-    beside = Loss(subject="job/b", gpus=8, share_so_far=0.1, share_now=0.0, milestone="v1", day_value=200.0,
-                  float_days=float_days, milestone_hours=24.0)  # fmt: skip
-    assert slip_of(6.0, beside) == pytest.approx(slip_of(6.0)), "two jobs of one milestone delay it once"
+def _slips(ledger: LossLedger, *roots: str) -> list[float]:
+    return [sum(ledger.of(root, job).slip for job in FLOATS) for root in roots]
+
+
+def test_a_milestone_has_one_float_for_all_incidents_those_that_are_over_too() -> None:
+    """Four hours down, a float of three: the fourth is the slip. A later incident finds no float left."""
+    ledger = LossLedger()
+    first, second = (_losses([0.0] * 8, [1.0 if low <= n < high else 0.0 for n in range(8)])
+                     for low, high in ((0, 4), (0, 6)))  # fmt: skip
+    ledger.attribute({"job/a": first}, {"x": LossClaim(0.0, frozenset({"job/a"}))}, FLOATS)
+    assert _slips(ledger, "x") == [1.0]
+    ledger.close("x")
+    restarted = LossLedger(delays=dict(ledger.delays))
+    restarted.restore("y", "job/a", LostHours(), 4 * HOUR)
+    restarted.attribute({"job/a": second}, {"y": LossClaim(4 * HOUR, frozenset({"job/a"}))}, FLOATS)
+    assert _slips(restarted, "y") == [2.0], "the float that x used stays used, also after a restart"
+
+
+def test_two_jobs_of_one_milestone_delay_it_once() -> None:
+    """Job a loses five hours, then job b six: five beyond the float of three are two, and b adds one more."""
+    ledger = LossLedger()
+    a = _losses([0.0] * 12, [1.0] * 5 + [0.0] * 7)
+    b = _losses([0.0] * 12, [0.0] * 6 + [1.0] * 6)
+    claims = {"x": LossClaim(0.0, frozenset({"job/a"})), "y": LossClaim(0.0, frozenset({"job/b"}))}
+    ledger.attribute({"job/a": a, "job/b": b}, claims, FLOATS)
+    assert _slips(ledger, "x", "y") == [2.0, 1.0]
+    assert (ledger.slack("job/a", FLOATS), ledger.slack("job/b", FLOATS)) == (1.0, 0.0)
+    together = LossLedger()
+    both = {"x": LossClaim(0.0, frozenset({"job/a", "job/b"})), "y": LossClaim(0.0, frozenset({"job/a"}))}
+    together.attribute({"job/a": a, "job/b": a, "job/c": a}, both, FLOATS)
+    assert sum(_slips(together, "x", "y")) == 2.0, "the same hours of two jobs are one delay"
+
+
+def test_a_stop_is_counted_to_the_second_and_cut_where_another_incident_begins() -> None:
+    ledger = LossLedger()
+    stop = LossSeries(times=[7 * HOUR], step=10.0, slow=[0.0], down=[0.0], stops=[(0.25 * HOUR, 6.25 * HOUR)])
+    claims = {"x": LossClaim(0.25 * HOUR, frozenset({"job/a"})), "y": LossClaim(4.25 * HOUR, frozenset({"job/a"}))}
+    ledger.attribute({"job/a": stop}, claims)
+    assert (ledger.of("x", "job/a").down, ledger.of("y", "job/a").down) == (5.0, 1.0)
+
+
+def test_what_is_not_settled_waits() -> None:
+    """Until it is known whether a job stands still, its seconds belong to no one; then all of them count."""
+    ledger = LossLedger()
+    claims = {"x": LossClaim(0.0, frozenset({"job/a"}))}
+    quiet = LossSeries(times=[HOUR, 2 * HOUR], step=HOUR, slow=[0.5, 0.5], down=[0.0, 0.0], settled=HOUR)
+    ledger.attribute({"job/a": quiet}, claims)
+    assert ledger.of("x", "job/a") == LostHours(slow=0.5)
+    stop = LossSeries(times=[HOUR, 2 * HOUR], step=HOUR, slow=[0.5, 0.0], down=[0.0, 0.0], settled=1.5 * HOUR,
+                      stops=[(HOUR, 2 * HOUR)])  # fmt: skip
+    for _ in range(2):
+        ledger.attribute({"job/a": stop}, claims)
+    assert ledger.of("x", "job/a") == LostHours(slow=0.5, down=0.5)
+
+
+def test_a_restart_that_is_reported_late_is_counted_once() -> None:
+    ledger = LossLedger()
+    claims = {"x": LossClaim(0.0, frozenset({"job/a"}))}
+    ledger.attribute({"job/a": _losses([0.0] * 4, [0.0] * 4)}, claims)
+    for _ in range(2):
+        ledger.attribute({"job/a": _losses([0.0] * 5, [0.0] * 5, [(3 * HOUR, 0.5)])}, claims)
+    assert ledger.of("x", "job/a").redone == 0.5
 
 
 def test_lost_hours_by_hand() -> None:
@@ -200,7 +252,6 @@ def test_a_later_claim_has_no_part_in_what_was_before() -> None:
     assert (ledger.of("x", "job/a").slow, ledger.of("y", "job/a").slow) == (0.75, 0.25)
     assert (ledger.of("x", "job/b").slow, ledger.of("y", "job/b").slow) == (0.0, 0.2)
     assert (ledger.job("job/a").hours, ledger.job("job/b").hours) == (1.0, 0.2)
-    assert (ledger.delay(["job/a", "job/b"]), ledger.delay(["job/b"]), ledger.delay([])) == (1.0, 0.2, 0.0)
     ledger.close("x")
     assert (ledger.job("job/a").hours, ledger.job("job/b").hours) == (0.25, 0.2)
 
@@ -216,3 +267,47 @@ def test_the_latest_of_what_is_restored_counts(untils: tuple[int, int], slow: fl
     ledger.attribute({"job/a": _losses([0.5], [0.0])}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
     ledger.attribute({"job/a": _losses([0.5] * 4, [0.0] * 4)}, {"z": LossClaim(0.0, frozenset({"job/a"}))})
     assert ledger.of("z", "job/a").slow == pytest.approx(slow), "a shorter course takes nothing back"
+
+
+@given(
+    st.permutations(sorted(FLOATS)),
+    st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 1.0])] * 3), min_size=1, max_size=8),
+)
+def test_who_pays_for_a_milestone_does_not_depend_on_the_order_of_the_jobs(
+    order: list[str], down: list[tuple[float, ...]]
+) -> None:
+    """Losses are billed in the order of time; of two jobs at the same time, the first by name."""
+    losses = {job: _losses([0.0] * len(down), [hour[n] for hour in down]) for n, job in enumerate(sorted(FLOATS))}
+    claims = {job: LossClaim(0.0, frozenset({job})) for job in FLOATS}
+    ledgers = []
+    for jobs in (order, sorted(FLOATS)):
+        ledger = LossLedger()
+        ledger.attribute({job: losses[job] for job in jobs}, claims, FLOATS)
+        ledgers.append(_slips(ledger, *FLOATS))
+    assert ledgers[0] == ledgers[1]
+
+
+def test_the_job_that_lost_first_pays_first_whichever_is_given_first() -> None:
+    ledger = LossLedger()
+    late, early = _losses([0.0] * 8, [0.0] * 4 + [1.0] * 4), _losses([0.0] * 8, [1.0] * 4 + [0.0] * 4)
+    claims = {job: LossClaim(0.0, frozenset({job})) for job in ("job/a", "job/b")}
+    ledger.attribute({"job/a": late, "job/b": early}, claims, FLOATS)
+    assert _slips(ledger, "job/a", "job/b") == [0.0, 1.0]
+
+
+def test_hours_that_no_incident_holds_use_no_float() -> None:
+    """Incident x is over after an hour, y begins after three: the hours between are lost to neither."""
+    ledger = LossLedger()
+    ledger.attribute({"job/a": _losses([0.0], [1.0])}, {"x": LossClaim(0.0, frozenset({"job/a"}))}, FLOATS)
+    ledger.close("x")
+    course = _losses([0.0] * 4, [1.0] * 4)
+    ledger.attribute({"job/a": course}, {"y": LossClaim(3 * HOUR, frozenset({"job/a"}))}, FLOATS)
+    assert ledger.of("y", "job/a").down == 1.0
+    assert (ledger.delays, ledger.slack("job/a", FLOATS)) == ({"job/a": 2.0}, 1.0)
+
+
+def test_only_what_a_job_of_a_milestone_loses_is_stored_as_its_delay() -> None:
+    ledger = LossLedger()
+    claims = {"x": LossClaim(0.0, frozenset({"job/a", "job/free"}))}
+    ledger.attribute({"job/a": _losses([0.0], [0.0]), "job/free": _losses([0.0], [1.0])}, claims, FLOATS)
+    assert (ledger.of("x", "job/free"), ledger.delays) == (LostHours(down=1.0), {})

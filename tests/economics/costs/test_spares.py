@@ -37,6 +37,12 @@ def test_many_crews_are_the_poisson_answer(mean: float, confidence: float) -> No
     assert Crews(2000, mean).spares_for(confidence) == spares_for(confidence, mean)
 
 
+@pytest.mark.parametrize("mean", [0.5, 40.0, 1000.0])  # terms of the last one overflow without their scale
+def test_many_crews_cover_what_poisson_says(mean: float) -> None:
+    for spares in (int(0.9 * mean), int(mean), int(1.1 * mean)):
+        assert Crews(2000, mean).covered(spares) == pytest.approx(covered(spares, mean), rel=1e-9)
+
+
 @given(st.floats(0.1, 40), st.integers(1, 60), st.floats(0.5, 0.999))
 def test_fewer_crews_never_need_fewer_spares(mean: float, more: int, confidence: float) -> None:
     crews = int(mean) + 1

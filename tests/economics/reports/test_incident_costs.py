@@ -95,6 +95,9 @@ def test_the_page_names_causes_owners_and_weeks_and_its_bars_have_a_width() -> N
     html = written(month)
     for text in ("cooling.flow_low", "facilities", "training", "by week", "250 GPU-hours", "2 incidents cost"):
         assert text in html, text
+    assert "coolant flow is low<br><small>cooling.flow_low" in html, "a kind in words, and its name"
+    assert "cost of incidents" in html and "2 incidents, with labour and delay" in html
+    assert "jobs made progress" in html and "below 0.10 %" not in html
     assert re.findall(r"width:[\d.]+%", html) and not re.search(r"width:[\d.]+ %", html)
     assert "No incident with a price" in written(_month())
 

@@ -9,8 +9,8 @@ import pytest
 
 from holdfast import seams
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.controller.seam_loop import SeamWatch
-from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
+from holdfast.fleet.controller.seams.loop import SeamWatch
+from holdfast.fleet.controller.seams.settings import SeamFiles, SeamSettings
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.ranks import SeamRanks

@@ -1,4 +1,4 @@
-"""Situations of the families `sixth` and `unseen` beside those before: calm, announced and undocumented; and harmless
+"""Situations of the families `sixth` and later ones beside those before: calm, announced and undocumented; and harmless
 things that happen beside any situation."""
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def readers(s: Stager) -> Situation:
 def rebalanced(s: Stager) -> Situation:
     """A leaf moves a little of its traffic from one uplink to another: less than anyone feels."""
     leaf = s.pick(len(s.site.leaves)) * s.site.spines
-    moved = s.between(0.02, 0.06) * (s.times >= s.start)
+    moved = s.unfelt(s.between(0.02, 0.06)) * (s.times >= s.start)
     s.conditions.routes[leaf] += moved
     s.conditions.routes[leaf + 1] -= moved
     return Situation(needed=("link_utilization_ratio",))
@@ -131,4 +131,7 @@ def _read(s: Stager, at: float) -> None:
 
 
 def _lighter(s: Stager, at: float) -> None:
-    s.conditions.work_draw[s.site.works[-1].name] *= 1 - s.between(0.05, 0.25) * (s.times >= at)
+    """Not where a power limit holds the job back: with less to do, it would no longer."""
+    less, work = s.between(0.05, 0.25), s.site.works[-1]
+    if not (s.conditions.limit[s.site.gpus_of(work.nodes)] < work.draw).any():
+        s.conditions.work_draw[work.name] *= 1 - less * (s.times >= at)

@@ -58,6 +58,7 @@ class Conditions:
         self.work_draw = {work.name: np.ones(count) for work in site.works}  # how hard it works
         self.work_slow = {work.name: np.ones(count) for work in site.works}  # a cause that nothing measures
         self.work_larger = {work.name: np.ones(count) for work in site.works}  # more in every step, at the same pace
+        self.paused = {work.name: np.zeros(count, bool) for work in site.works}  # it evaluates, and takes no steps
         self.ends = {work.name: work.ends for work in site.works}
         self.begins = {work.name: work.begins for work in site.works}
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from holdfast.lab.drills.wide.stager import Situation, Stager, cap_rack, cdu_of_work, rack_of_work
 
+BINDS = 0.6  # of what a job draws
+
 
 def flow_low(s: Stager) -> Situation:
     unit, lost = cdu_of_work(s), s.between(0.3, 0.75)
@@ -65,7 +67,7 @@ def ambient(s: Stager) -> Situation:
 
 def pump(s: Stager) -> Situation:
     unit, swing = cdu_of_work(s), s.between(0.2, 0.6)
-    wave = 1 + swing * s.level(steady=True) * np.sin(2 * np.pi * s.times / s.between(90, 300))
+    wave = 1 + swing * s.level(steady=True) * np.sin(2 * np.pi * s.times / s.period(90, 300))
     s.conditions.flow[unit] *= wave
     s.conditions.pump[unit] *= wave
     return Situation(
@@ -95,8 +97,9 @@ def psu(s: Stager) -> Situation:
 
 
 def cap(s: Stager) -> Situation:
+    """Low enough to bind: a limit above what the job draws is `calm.unused_cap`, and no fault."""
     rack = rack_of_work(s)
-    cap_rack(s, rack, s.between(0.25, 0.5))
+    cap_rack(s, rack, max(s.between(0.25, 0.5), 1 - BINDS * s.site.works[0].draw))
     single = (s.site.rack_of == rack).sum() == 1
     node = s.site.node_names[int(np.flatnonzero(s.site.rack_of == rack)[0])]
     accepts = ((node, "power.cap"),) if single else ()
@@ -198,7 +201,11 @@ def metadata(s: Stager) -> Situation:
 
 
 def one_writer(s: Stager) -> Situation:
-    node = s.work_node()
+    """The job saves at least once afterwards: what writes nothing is not slow."""
+    node, work = s.work_node(), s.site.works[0]
+    often = 0.45 * (s.lasts - s.start)
+    if work.interval > often:
+        s.conditions.interval[work.name] = np.full(len(s.times), often)
     s.conditions.writers[node] = 1 + s.between(2.0, 6.0) * (s.level(steady=True) > 0).astype(np.float64)
     return Situation(
         truths=(s.truth(s.site.node_names[node], "storage.one_writer"),),

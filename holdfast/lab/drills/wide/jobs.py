@@ -8,7 +8,7 @@ from holdfast.lab.drills.wide.site import Floats, SiteJob
 
 
 def job_state(conditions: Conditions, work: SiteJob) -> npt.NDArray[np.int8]:
-    """0 away, 1 computing, 2 writing, 3 down; column by column. Checkpoints take as long as storage lets them."""
+    """0 away, 1 computing, 2 writing, 3 down, 4 evaluating. Checkpoints take as long as storage lets them."""
     times, site = conditions.times, conditions.site
     state = np.ones(len(times), np.int8)
     since = work.phase * work.interval
@@ -33,7 +33,9 @@ def job_state(conditions: Conditions, work: SiteJob) -> npt.NDArray[np.int8]:
             since = 0.0
         else:
             since += site.step
-            if since >= every[column]:
+            if conditions.paused[work.name][column]:
+                state[column] = 4
+            elif since >= every[column]:
                 left = work.takes * sizes[column]
     return state
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from holdfast.lab.drills.wide import fifth, fourth, sixth, unseen
+from holdfast.lab.drills.wide import fifth, fourth, seventh, sixth, unseen
 
 if TYPE_CHECKING:
     from holdfast.lab.drills.wide.site import Floats, SiteJob
 
-FAMILIES = ("tuned", "other", "third", "fourth", "fifth", "sixth", "unseen")
+FAMILIES = ("tuned", "other", "third", "fourth", "fifth", "sixth", "seventh", "unseen")
 COOLING = ("fixed", "delta_t", "variable_pump", "free", "rear_door", "immersion")
 FABRIC = ("fat_tree", "three_tier", "dual_plane", "dragonfly")
 POWER = ("2n", "catcher", "bess")
@@ -27,7 +27,7 @@ THIRD_COOLING = ("reset", "staged", "economizer", "tank")
 THIRD_METERS = ("plain", "deadband", "averaged", "late")
 THIRD_WORK = ("steady", "phases", "ramps")
 TANK_PERIOD = 7200.0
-MANY_PARTS = ("sixth", "unseen")  # families that have every fabric, power and storage
+MANY_PARTS = ("sixth", "seventh", "unseen")  # families that have every fabric, power and storage
 
 
 class OwnRanges(Protocol):
@@ -61,7 +61,16 @@ class OwnLaws(Protocol):
     def holds(self, meters: str) -> int: ...
 
 
-OWN: dict[str, OwnLaws] = {"fourth": fourth, "fifth": fifth, "sixth": sixth, "unseen": unseen}
+class ChoosingLaws(Protocol):
+    """Of a family that also says which meters a site has, and when a fault begins and ends."""
+
+    def metered(self, name: str, usual: float, seed: int) -> float: ...
+    def start(self, rng: np.random.Generator) -> float: ...
+    def repaired(self, rng: np.random.Generator) -> float: ...
+
+
+OWN: dict[str, OwnLaws] = {"fourth": fourth, "fifth": fifth, "sixth": sixth, "seventh": seventh, "unseen": unseen}
+CHOOSES: dict[str, ChoosingLaws] = {"seventh": seventh, "unseen": unseen}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +137,7 @@ def constants(laws: Laws, usual: dict[str, float], rng: np.random.Generator) -> 
         found |= {"store_latency": float(rng.uniform(0.03, 0.2)), "queue": float(rng.uniform(0.0, 0.1))}
     elif laws.storage == "nvme_cache":
         found |= {"queue": 0.02}
-    return found
+    return unseen.constants(found, laws.seed) if laws.own is unseen else found
 
 
 def works(laws: Laws, drawn: "tuple[SiteJob, ...]", lasts: float, rng: np.random.Generator) -> "tuple[SiteJob, ...]":
@@ -190,9 +199,9 @@ def work_moves(laws: Laws, times: "Floats", number: int) -> "Floats":
     return np.ones_like(times)
 
 
-def metered(laws: Laws, name: str, usual: float) -> float:
+def metered(laws: Laws, family: str, name: str, usual: float) -> float:
     """How likely a site has meters of this signal."""
-    return unseen.metered(name, usual, laws.seed) if laws.own is unseen else usual
+    return CHOOSES[family].metered(name, usual, laws.seed) if family in CHOOSES else usual
 
 
 def reported(laws: Laws, values: "Floats", step: float) -> "Floats":

@@ -21,7 +21,7 @@ def job_restarts(s: Stager) -> Situation:
 def backup(s: Stager) -> Situation:
     """Some traffic of others on every link, and storage that answers a little later, for a quarter of an hour."""
     during = (s.times >= s.start) & (s.times < s.start + 900)
-    s.conditions.foreign += s.between(0.02, 0.08) * during
+    s.conditions.foreign += s.unfelt(s.between(0.02, 0.08)) * during
     s.conditions.burst *= 1 + 0.2 * during
     return Situation(needed=("link_utilization_ratio",))
 

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.lab.drills.wide import unseen
 from holdfast.lab.drills.wide.conditions import Conditions, Truths, lagged, pressure_of
 from holdfast.lab.drills.wide.jobs import job_state, job_truths
 from holdfast.lab.drills.wide.laws import flow_asked, supply_follows, work_moves
@@ -52,9 +53,10 @@ def _load(conditions: Conditions, states: dict[str, npt.NDArray[np.int8]]) -> tu
     draw = np.full_like(use, 0.02)
     for number, work in enumerate(site.works):
         state, gpus = states[work.name], site.gpus_of(work.nodes)
-        use[gpus] = np.select([state == 1, state == 2, state == 3], [work.use, 0.3 * work.use, 0.01], 0.0)
+        kinds = [state == 1, state == 2, state == 3, state == 4]
+        use[gpus] = np.select(kinds, [work.use, 0.3 * work.use, 0.01, 0.6 * work.use], 0.0)
         hard = work.draw * conditions.work_draw[work.name] * work_moves(site.laws, conditions.times, number)
-        draw[gpus] = np.select([state == 1, state == 2, state == 3], [hard, 0.35 * hard, 0.04], 0.02)
+        draw[gpus] = np.select(kinds, [hard, 0.35 * hard, 0.04, 0.6 * hard], 0.02)
     if site.pools:
         gpus = site.gpus_of(site.pool_nodes)
         busy = np.clip(0.5 * conditions.requests * _trend(conditions), 0.05, 1.0)
@@ -106,6 +108,11 @@ def _heat(conditions: Conditions, clock: Floats, draw: Floats) -> tuple[Truths, 
     first = hottest[:, :1]
     fans = np.clip(k["fan"] + k["fan_follows"] * np.maximum(0.0, hottest - first - 3), 0, 1.0) * conditions.fans
     returned = supply + 8.0 / np.maximum(flow if site.laws.cooling != "delta_t" else conditions.flow, 0.05)
+    if site.laws.own is unseen:  # as much warmer as there is heat
+        behind = np.bincount(site.cdu_of[rack], minlength=len(site.cdus))[:, None]
+        returned = supply + lagged(
+            12.0 * _behind(conditions, clock, draw) / behind / np.maximum(flow, 0.05), site.step, k["coolant_inertia"]
+        )
     inlet = room.reshape(site.nodes, site.per_node, -1)[:, 0] + 2.0
     signals: Truths = {
         "ambient_celsius": (tuple(site.rooms), ambient),

@@ -67,7 +67,11 @@ def read(
         facility, telemetry, runtime, gpu = (float(rng.choice(own.ranges(site.seed).cadences)) for _ in range(4))
     tables = {}
     for name, (subjects, values) in truths.items():
-        has = name in ALWAYS or name in needed or rng.random() < metered(site.laws, name, METERED.get(name, 0.7))
+        has = (
+            name in ALWAYS
+            or name in needed
+            or rng.random() < metered(site.laws, site.family, name, METERED.get(name, 0.7))
+        )
         if not has or any(name.startswith(prefix) for prefix in unmetered) or not subjects:
             continue
         cadence = facility if name.startswith(FACILITY) else gpu if name.startswith("gpu_") else telemetry

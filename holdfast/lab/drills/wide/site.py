@@ -11,14 +11,21 @@ from holdfast.model.topology import Edge, Topology
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 PER_NODE = {"tuned": [4, 8], "other": [4, 8], "third": [2, 4, 6], "fourth": [2, 3, 8, 16], "fifth": [1, 4, 8, 10],
-            "sixth": [2, 4, 5, 8], "unseen": [1, 2, 6, 8]}  # fmt: skip
-PER_RACK = {"fourth": [2, 5, 9, 12], "fifth": [3, 4, 7, 10], "sixth": [2, 4, 6, 11], "unseen": [2, 3, 8, 16]}
-STEPS = {"fourth": [15, 20, 30, 60], "fifth": [10, 12, 30, 40], "sixth": [10, 15, 20, 60], "unseen": [10, 20, 30, 45]}
+            "sixth": [2, 4, 5, 8], "seventh": [1, 2, 6, 8], "unseen": [2, 4, 4, 8]}  # fmt: skip
+PER_RACK = {"fourth": [2, 5, 9, 12], "fifth": [3, 4, 7, 10], "sixth": [2, 4, 6, 11], "seventh": [2, 3, 8, 16],
+            "unseen": [4, 4, 8, 16]}  # fmt: skip
+RACKS = {"unseen": (4, 17)}
+MOST_NODES = {"unseen": 128}
+MOST_GPUS = 512  # of a site of the family `unseen`
+STEPS = {"fourth": [15, 20, 30, 60], "fifth": [10, 12, 30, 40], "sixth": [10, 15, 20, 60], "seventh": [10, 20, 30, 45],
+         "unseen": [10, 15, 30, 30]}  # fmt: skip
 SALT = {"tuned": 17, "other": 7331, "third": 90217, "fourth": 551_003, "fifth": 660_091,
-        "sixth": 702_377, "unseen": 813_049}  # fmt: skip
+        "sixth": 702_377, "seventh": 813_049, "unseen": 924_781}  # fmt: skip
 UNEVEN = ("fifth",)  # racks with more and with fewer nodes
 IN_TURN = ("sixth",)  # racks go to units, and nodes to leaves, in turn: neighbours share neither
-AT_RANDOM = ("unseen",)  # racks on any unit; leaves with more and with fewer nodes, on any of them
+AT_RANDOM = ("seventh",)  # racks on any unit; leaves with more and with fewer nodes, on any of them
+BY_SLOT = ("unseen",)  # a leaf has the same slots of every rack; units cool rows of one to four racks
+SEEN_SAVING = ("seventh", "unseen")
 OWNERS = {
     "room": "facilities", "cdu": "facilities", "rack": "facilities", "feed": "facilities", "psu": "facilities",
     "node": "hardware", "switch": "network", "link": "network", "storage": "storage", "job": "training",
@@ -183,8 +190,11 @@ def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float 
     """The same seed, family and kind give the same site."""
     rng = np.random.default_rng([seed, SALT[family], *kind.encode()])
     laws, wide = draw_laws(rng, family, seed), family != "tuned"
-    per_rack, racks = int(rng.choice(PER_RACK.get(family, [2, 3, 4, 6, 8]))), int(rng.integers(3, 9))
-    nodes = min(per_rack * racks, 40)
+    per_rack, racks = (
+        int(rng.choice(PER_RACK.get(family, [2, 3, 4, 6, 8]))),
+        int(rng.integers(*RACKS.get(family, (3, 9)))),
+    )
+    nodes = min(per_rack * racks, MOST_NODES.get(family, 40))
     rack_of = np.arange(nodes) // per_rack
     if rng.random() < 0.25:  # cabled by hand: a rack is no run of numbers
         rack_of = np.sort(rack_of)[np.argsort(np.arange(nodes) % (rack_of.max() + 1), kind="stable")]
@@ -201,6 +211,9 @@ def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float 
     if family in AT_RANDOM:
         cdu_of = rng.permutation(cdu_of)
         leaf_of = np.unique(rng.integers(0, leaf_of.max() + 1, nodes), return_inverse=True)[1]
+    if family in BY_SLOT:
+        cdu_of, leaf_of = _rows(rng, len(cdu_of)), _by_slot(rng, rack_of)
+        room_of = np.arange(cdu_of.max() + 1) // int(rng.integers(1, 5))
     split = nodes if not serving and rng.random() < 0.2 else max(3, int(nodes * rng.uniform(0.4, 0.7)))
     split = max(3, int(0.4 * nodes)) if laws.mix in ("inference", "many_small") else split
     split = min(split, nodes - 4) if serving else split  # a small site has pools too where its situation needs them
@@ -217,11 +230,25 @@ def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float 
     return Site(
         seed=seed, family=family, rng=rng, nodes=nodes,
         step=float(rng.choice(STEPS.get(family, [10, 10, 10, 15, 20, 30]))),
-        per_node=int(rng.choice(PER_NODE[family])), rack_of=rack_of, cdu_of=cdu_of, room_of=room_of, leaf_of=leaf_of,
+        per_node=_per_node(rng, family, nodes), rack_of=rack_of, cdu_of=cdu_of, room_of=room_of, leaf_of=leaf_of,
         spines=int(rng.integers(2, 5)), works=works(laws, _seen_saving(family, jobs), lasts, rng), pools=pools,
         pool_nodes=rest if pools else np.arange(0), laws=laws,
         constants=constants(laws, draw_constants(rng, wide=wide), rng),
     )  # fmt: skip
+
+
+def _per_node(rng: np.random.Generator, family: str, nodes: int) -> int:
+    found = int(rng.choice(PER_NODE[family]))
+    return 4 if family in MOST_NODES and found * nodes > MOST_GPUS else found
+
+
+def _rows(rng: np.random.Generator, racks: int) -> Places:
+    return np.repeat(np.arange(racks), rng.integers(1, 5, racks))[:racks]
+
+
+def _by_slot(rng: np.random.Generator, rack_of: Places) -> Places:
+    slots = np.array([int((rack_of[:place] == rack).sum()) for place, rack in enumerate(rack_of)])
+    return slots // max(1, int(slots.max() + 1) // int(rng.choice([2, 3, 4, 8])))
 
 
 def _in_turn(of: Places) -> Places:
@@ -229,8 +256,8 @@ def _in_turn(of: Places) -> Places:
 
 
 def _seen_saving(family: str, jobs: list[SiteJob]) -> tuple[SiteJob, ...]:
-    """What no checkpoint shows before the end is no test: in this family every job saves at least every 20 minutes."""
-    return tuple(replace(one, interval=one.interval / 2) if family == "unseen" else one for one in jobs)
+    """What no checkpoint shows before the end is no test: in these families a job saves every 20 minutes."""
+    return tuple(replace(one, interval=one.interval / 2) if family in SEEN_SAVING else one for one in jobs)
 
 
 def _work(rng: np.random.Generator, name: str, nodes: Places, wide: bool) -> SiteJob:

@@ -7,6 +7,7 @@ import numpy as np
 
 from holdfast.lab.drills.wide.background import NEW_CALM, NEW_UNDOCUMENTED
 from holdfast.lab.drills.wide.faults import FAULTS
+from holdfast.lab.drills.wide.field import FIELD_CALM, FIELD_UNDOCUMENTED
 from holdfast.lab.drills.wide.more_situations import MORE_CALM, MORE_UNDOCUMENTED
 from holdfast.lab.drills.wide.stager import Situation, Stager, cap_rack, cdu_of_work, rack_of_work
 from holdfast.lab.drills.wide.strangers import OTHER_CALM, OTHER_FAULTS, OTHER_UNDOCUMENTED
@@ -140,7 +141,9 @@ CALM: dict[str, Callable[[Stager], Situation]] = {
 UNDOCUMENTED: dict[str, Callable[[Stager], Situation]] = {"unknown.job": slower, "unknown.node": slow_node}
 SITUATIONS = {
     **FAULTS, **CALM, **UNDOCUMENTED, **MORE_CALM, **MORE_UNDOCUMENTED, **NEW_CALM, **NEW_UNDOCUMENTED,
-    **OTHER_FAULTS, **OTHER_CALM, **OTHER_UNDOCUMENTED,
+    **OTHER_FAULTS, **OTHER_CALM, **OTHER_UNDOCUMENTED, **FIELD_CALM, **FIELD_UNDOCUMENTED,
 }  # fmt: skip
-MORE_SITUATIONS = ("fifth", "sixth", "unseen")  # families that have those of more_situations too
-NEW_SITUATIONS = ("sixth", "unseen")  # and those of company
+MORE_SITUATIONS = ("fifth", "sixth", "seventh", "unseen")  # families that have those of more_situations too
+NEW_SITUATIONS = ("sixth", "seventh", "unseen")  # and those of background
+OTHER_SITUATIONS = ("seventh", "unseen")  # and those of strangers
+FIELD_SITUATIONS = ("unseen",)  # and those of field

@@ -8,6 +8,7 @@ import numpy as np
 from holdfast.lab.drills.score import Named, Truth
 from holdfast.lab.drills.wide import unseen
 from holdfast.lab.drills.wide.conditions import Conditions
+from holdfast.lab.drills.wide.laws import CHOOSES, work_moves
 from holdfast.lab.drills.wide.site import Floats
 from holdfast.model.signal import Event
 from holdfast.seams.planned import PlannedWork
@@ -32,12 +33,12 @@ class Stager:
     def __init__(self, conditions: Conditions, lasts: float, kind: str = "") -> None:
         self.conditions, self.site, self.rng = conditions, conditions.site, conditions.site.rng
         self.times, self.lasts = conditions.times, lasts
-        kept_out = self.site.family == "unseen"
-        self.start = (unseen.start(self.rng) if kept_out else float(self.rng.uniform(0.3, 0.5))) * lasts
+        own = CHOOSES.get(self.site.family)
+        self.start = (own.start(self.rng) if own is not None else float(self.rng.uniform(0.3, 0.5))) * lasts
         self.ramp = float(self.rng.choice([0, 0, 60, 300, 700]))
         # A fault that comes and goes, one time in eight.
         self.on, self.off = (60.0, 240.0) if self.rng.random() < 0.12 else (1e12, 0.0)
-        self.repaired = unseen.repaired(self.rng) if kept_out and kind.startswith(REPAIRABLE) else inf
+        self.repaired = own.repaired(self.rng) if own is not None and kind.startswith(REPAIRABLE) else inf
 
     def level(self, *, steady: bool = False) -> Floats:
         since = self.times - self.start
@@ -45,6 +46,8 @@ class Stager:
         returns = self.on < 1e9
         if own is not None and not returns:
             found = own.shape(self.times, since, self.ramp, seed)
+            if own is unseen and unseen.with_load(seed):
+                found = found * unseen.loaded(work_moves(self.site.laws, self.times, 0))
         else:
             found = np.clip(since / self.ramp, 0, 1) if self.ramp and not returns else (since >= 0).astype(float)
         if not steady and returns:
@@ -53,6 +56,16 @@ class Stager:
 
     def between(self, low: float, high: float) -> float:
         return float(self.rng.uniform(low, high))
+
+    def period(self, low: float, high: float) -> float:
+        """Of what swings. In a family of slow meters it is slow enough to be read."""
+        found, laws = self.between(low, high), self.site.laws
+        return max(found, 4 * max(unseen.ranges(laws.seed).cadences)) if laws.own is unseen else found
+
+    def unfelt(self, share: float) -> float:
+        """Of a link's load: at most what makes no job's step longer by a hundredth."""
+        worst = max(work.collective / (work.collective + work.compute) for work in self.site.works)
+        return min(share, 0.01 / worst)
 
     def pick(self, among: int) -> int:
         return int(self.rng.integers(among))

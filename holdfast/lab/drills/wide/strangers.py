@@ -1,5 +1,5 @@
-"""Situations of the family `unseen` beside those of the others: documented faults by other mechanisms, two at once or
-beside announced work; calm hours, announced work and undocumented slowdowns of its own."""
+"""Situations of the families `seventh` and later ones beside those of the others: documented faults by other
+mechanisms, two at once or beside announced work; calm hours, announced work and undocumented slowdowns."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +21,10 @@ def clogged(s: Stager) -> Situation:
 
 
 def routing(s: Stager) -> Situation:
-    """A leaf's traffic moves onto one uplink."""
+    """A leaf's traffic moves onto one uplink. A job that stays within its leaf has no traffic there: then an uplink
+    fails."""
+    if len(np.unique(s.site.leaf_of[s.site.works[0].nodes])) == 1:
+        return uplink(s)
     place = int(s.site.leaf_of[s.work_node()])
     links = place * s.site.spines + np.arange(s.site.spines)
     moved = s.between(0.4, 0.9) * (s.level(steady=True) > 0)
@@ -92,7 +95,7 @@ def uneven_data(s: Stager) -> Situation:
     """Batches differ more than before; the mean step takes as long as ever."""
     work, late = s.site.works[0], s.times >= s.start
     spread = s.between(0.03, 0.08) * s.rng.standard_normal(len(s.times)).clip(-2, 2)
-    s.conditions.work_slow[work.name] *= 1 + spread * late
+    s.conditions.work_slow[work.name] *= 1 + (spread - spread[late].mean()) * late
     return Situation()
 
 

@@ -1,9 +1,10 @@
 """Laws of the family `unseen`, which is kept out of tuning: no rule was written after a look at it.
 
-It shares no law with the others: supply that follows the wet bulb, adiabatic pads, standby pumps that are exercised,
-pressure that several units share; meters that count pulses, have backlash, or may change only so fast; buses that
-sleep; pink noise and bursts that a whole bus sees; jobs with surges, stairs and gaps; faults that run away, saw,
-ease off, worsen, or are repaired; sites with almost every meter and sites with almost none.
+It shares no law with the others: loops with a limit cycle, chilled water reset by outdoor air, trim and respond, dry
+coolers with hysteresis, a loop that gravity helps to drive, shared heat recovery; meters that report the mean of the
+window before, counters that are differenced, gateways with jitter, changes of value; noise with outliers, and a hum
+that instruments of a bus share with either sign; rollouts, evaluations, experts and pipelines; faults that foul, are
+compensated, chatter, give a sign beforehand, or grow with the load; sites of 16 to 128 nodes.
 """
 
 from dataclasses import dataclass
@@ -15,93 +16,108 @@ import numpy as np
 if TYPE_CHECKING:
     from holdfast.lab.drills.wide.site import Floats
 
-COOLING = ("wet_bulb", "pads", "standby", "pressure", "plain")
-METERS = ("plain", "pulses", "backlash", "slew", "sleeps")
-WORK = ("steady", "surges", "stairs", "gaps")
-SHAPES = ("step", "ramp", "runs_away", "saws", "eases", "worsens")
-DOMAINS = ("cdu_", "rack_", "node_", "gpu_", "link_", "port_", "storage_", "job_", "rank_", "psu_", "feed_")
-EXERCISE_SECONDS = 180.0
-COUNTS = 150.0  # pulses of a meter in one reading
+COOLING = ("limit_cycle", "outdoor_reset", "trim_respond", "hysteresis", "siphon", "heat_recovery")
+METERS = ("plain", "window", "counter", "jitter", "cov")
+WORK = ("steady", "rollouts", "evaluations", "experts", "pipeline")
+SHAPES = ("step", "fouls", "compensated", "chatters", "foreshadows", "with_load")
+PROFILES = ({"cdu_": 1.2, "rack_": 1.2, "link_": 0.5, "port_": 0.4, "rank_": 0.5, "pool_": 0.8},  # building management
+            {"cdu_": 0.6, "rack_": 0.3, "ambient_": 0.5, "feed_": 0.4, "psu_": 0.6, "port_": 1.3},  # telemetry of hosts
+            {"node_": 0.4, "fan_": 0.5, "gpu_": 1.2, "job_": 1.3, "rank_": 1.3, "storage_": 1.2})  # fmt: skip
+RESET_SECONDS, TRIM_SECONDS = 300.0, 180.0
+WINDOW_SECONDS, COUNTER_SECONDS, COUNTS = 90.0, 60.0, 150.0
+HEARTBEATS = 3  # cadences after which a subscription to changes is renewed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranges:
-    wet_bulb: float  # degrees, half of the swing
-    wet_bulb_seconds: float
-    pads: float  # degrees
-    standby: float  # share of the flow
-    pressure: float  # share of the flow
-    pink: tuple[float, ...]  # weights of fast, medium and slow noise
-    bursts: float  # an hour, on a whole bus
-    burst: float  # in units of the noise
-    offset: float  # by which instruments of one kind differ
-    backlash: float  # share of the value
-    slew: float  # share of the value in ten seconds
+    cycle: float  # degrees
+    outdoor: float  # degrees an hour
+    trim: float  # degrees
+    band: float  # degrees between the two limits of a dry cooler
+    recovered: float  # degrees
+    outliers: float  # of all readings: those with three times the noise
+    hum: float  # what a bus shares, in units of the noise
+    hum_seconds: float
+    batch: float  # by which instruments of two makes differ
+    increment: float  # of the value, below which no change is reported
     missed: float
-    sleeps: float  # an hour
     less: float  # of its power that a job takes less at times
+    spread: float  # of the work of ranks
     cadences: tuple[float, ...]
     degrees: tuple[float, ...]
 
 
 @lru_cache(maxsize=8)
 def ranges(seed: int) -> Ranges:
-    rng = np.random.default_rng([seed, 271_829])
+    rng = np.random.default_rng([seed, 377_231])
 
     def between(low: float, high: float) -> float:
         return float(rng.uniform(low, high))
 
-    weights = rng.dirichlet([2.0, 1.0, 1.0]) ** 0.5
     return Ranges(
-        wet_bulb=between(0.3, 1.8), wet_bulb_seconds=between(5000, 15000), pads=between(0.5, 2.0),
-        standby=between(0.04, 0.15), pressure=between(0.01, 0.05), pink=tuple(float(one) for one in weights),
-        bursts=between(0.0, 4.0), burst=between(1.0, 4.0), offset=between(0.0, 0.08), backlash=between(0.002, 0.012),
-        slew=between(0.01, 0.05), missed=between(0.0, 0.05), sleeps=between(0.0, 3.0), less=between(0.05, 0.4),
-        cadences=tuple(float(one) for one in rng.choice([10, 20, 30, 30, 45, 60], 3)),
-        degrees=tuple(float(one) for one in rng.choice([0.06, 0.25, 0.5, 1.0, 1.0], 2)),
+        cycle=between(0.15, 0.6), outdoor=between(-3.0, 3.0), trim=between(0.05, 0.2), band=between(0.3, 1.2),
+        recovered=between(0.4, 1.5), outliers=between(0.0, 0.06), hum=between(0.0, 0.8), hum_seconds=between(30, 600),
+        batch=between(0.0, 0.05), increment=between(0.004, 0.015), missed=between(0.0, 0.04), less=between(0.1, 0.3),
+        spread=between(0.015, 0.05), cadences=tuple(float(one) for one in rng.choice([30, 30, 40, 60, 60, 90, 120], 3)),
+        degrees=tuple(float(one) for one in rng.choice([0.1, 0.5, 1.0, 1.0, 1.0], 2)),
     )  # fmt: skip
 
 
+def constants(usual: dict[str, float], seed: int) -> dict[str, float]:
+    """A plant whose GPUs stay below their limit while all is well, also the warmest of them at full power."""
+    rng = np.random.default_rng([seed, 383])
+    found = usual | {"throttle": float(rng.uniform(83, 92)), "setpoint": float(rng.uniform(17, 40))}
+    room = found["throttle"] - float(rng.uniform(4, 14)) - found["setpoint"] - 3.0
+    return found | {"rise": float(rng.uniform(0.65, 1.0)) * room / (1 + 3 * found["rise_spread"]) / 1.1}
+
+
 def metered(name: str, usual: float, seed: int) -> float:
-    """How likely this site has such meters: of each domain it has most or few."""
-    domain = next((place for place, one in enumerate(DOMAINS) if name.startswith(one)), len(DOMAINS))
-    rich = float(np.random.default_rng([seed, 313, domain]).uniform(0.25, 1.5))
-    return min(0.97, usual * rich)
+    """How likely this site has such meters: by who chose them."""
+    profile = PROFILES[int(np.random.default_rng([seed, 389]).integers(len(PROFILES)))]
+    return min(0.97, usual * next((share for one, share in profile.items() if name.startswith(one)), 1.0))
 
 
 def start(rng: np.random.Generator) -> float:
     """Of what happens, as a share of the time."""
-    return float(rng.uniform(0.27, 0.6))
+    return float(rng.uniform(0.3, 0.55))
 
 
 def repaired(rng: np.random.Generator) -> float:
     """Seconds after which a fault is gone again; most stay."""
-    return float(rng.uniform(1000, 1700)) if rng.random() < 0.12 else float("inf")
+    return float(rng.uniform(1200, 1800)) if rng.random() < 0.1 else float("inf")
 
 
 def supply(cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats":
     """Degrees by which each unit's supply moves while all is well."""
-    drawn, rng = ranges(seed), np.random.default_rng([seed, 311])
-    still = np.zeros((units, len(times)))
-    if cooling == "wet_bulb":
-        wave = 2 * np.pi * (times / drawn.wet_bulb_seconds + offset)
-        return np.asarray(still + drawn.wet_bulb * (np.sin(wave) - np.sin(wave[0])))
-    if cooling == "pads":  # wet for a while, of each unit at its own time
-        begins = rng.uniform(0, 0.9, (units, 1)) * times[-1]
-        wet = np.clip((times - begins) / 240.0, 0, 1) - np.clip((times - begins - 1500.0) / 400.0, 0, 1)
-        return np.asarray(-drawn.pads * wet)
-    return still
+    drawn, rng = ranges(seed), np.random.default_rng([seed, 397])
+    moved = np.zeros((units, len(times)))
+    if cooling == "limit_cycle":  # of each unit's valve, now more and now less
+        period, phase = rng.uniform(240, 700, (units, 1)), rng.random((units, 1))
+        breath = 0.6 + 0.4 * np.sin(2 * np.pi * (times / (5.3 * period) + phase))
+        moved = moved + drawn.cycle * breath * np.sin(2 * np.pi * (times / period + phase))
+    elif cooling == "outdoor_reset":  # colder water for warmer air, set anew every five minutes
+        air = drawn.outdoor * times / 3600 + 0.6 * (np.sin(2 * np.pi * (times / 2500 + offset)) - np.sin(6.28 * offset))
+        moved = moved + _every(RESET_SECONDS, np.clip(-0.5 * air, -1.5, 1.5), times)
+    elif cooling == "trim_respond":  # a little warmer each time, until some unit asks for colder
+        at = 0.0
+        for begins in np.arange(TRIM_SECONDS, times[-1], TRIM_SECONDS):
+            at = float(np.clip(at + (-3 * drawn.trim if rng.random() < 0.25 else drawn.trim), -1.2, 1.2))
+            moved[:, times >= begins] = at
+    elif cooling == "hysteresis":  # one bank of fans for all: slowly warmer, quickly colder, or the other way round
+        place, up = (times / (500 + 1000 * offset) + offset) % 1.0, 0.3 + 0.5 * offset
+        moved = moved + drawn.band * (np.where(place < up, place / up, (1 - place) / (1 - up)) - 0.5)
+    elif cooling == "heat_recovery":
+        moved = moved - drawn.recovered * _heating(times, offset)
+    return np.asarray(moved)
 
 
 def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
     """What a unit's pump is asked for, as a share of the usual; `power`: of the racks behind each unit."""
-    rng = np.random.default_rng([int(offset * 1e6), 331])
-    if cooling == "standby":  # a second pump runs beside the first for three minutes
-        begins = rng.uniform(0, 1.0, (len(power), 1)) * times[-1]
-        return np.asarray(1 + 0.1 * ((times >= begins) & (times < begins + EXERCISE_SECONDS)))
-    if cooling == "pressure":  # all units hang on one header whose pressure wanders
-        wander = np.sin(2 * np.pi * (times / (900 + 2400 * offset) + offset)) - np.sin(2 * np.pi * offset)
-        return np.asarray(np.ones_like(power) + 0.03 * wander)
+    if cooling == "siphon":  # the warmer the riser, the faster; a pump assists
+        most = np.maximum(power.max(axis=1, keepdims=True), 1e-9)
+        return np.asarray(np.clip(power / most, 0.15, 1.0) ** (1 / 3))
+    if cooling == "heat_recovery":
+        return np.asarray(np.ones_like(power) - 0.03 * _heating(times, offset))
     return np.ones_like(power)
 
 
@@ -109,99 +125,150 @@ def valves(cooling: str, load: "Floats") -> "Floats":
     return np.ones_like(load)
 
 
+def _every(seconds: float, values: "Floats", times: "Floats") -> "Floats":
+    places = np.searchsorted(times, np.floor(times / seconds) * seconds)
+    return np.asarray(values[places])
+
+
+def _heating(times: "Floats", offset: float) -> "Floats":
+    """0 to 1: how much of the heat the houses nearby take; they ask once or twice an hour."""
+    rng = np.random.default_rng([int(offset * 1e6), 401])
+    found, at = np.zeros_like(times), float(rng.uniform(0, 900))
+    while at < times[-1]:
+        lasts = float(rng.uniform(500, 1100))
+        found = found + np.clip((times - at) / 300, 0, 1) - np.clip((times - at - lasts) / 300, 0, 1)
+        at += lasts + 300 + float(rng.uniform(400, 1200))
+    return np.asarray(found)
+
+
 def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "Floats":
-    """A job's power over time: surges, another level every quarter of an hour, or gaps while it waits for data."""
-    less, rng = ranges(seed).less, np.random.default_rng([seed, 337, number])
-    if how == "surges":
-        begun = rng.random(len(times)) < (times[1] - times[0]) / 600.0
-        width = max(1, int(90 / (times[1] - times[0])))
-        surge = np.convolve(begun, np.ones(width))[: len(times)] > 0
-        return np.where(surge, 1.0, 1 - less / 2)
-    if how == "stairs":
-        levels = 1 - less * rng.random(int(times[-1] // 900) + 2)
-        return np.asarray(levels[(times // 900).astype(int)])
-    if how == "gaps":
-        period = 360 + 400 * offset
-        return np.where((times + 77.0 * number) % period < 35.0, 1 - less, 1.0)
+    """A job's power over time: it generates until the longest answer is there, and then trains; other jobs vary a
+    little."""
+    less, rng = ranges(seed).less, np.random.default_rng([seed, 409, number])
+    if how == "rollouts":
+        found, at, generates = np.ones_like(times), -float(rng.uniform(0, 300)), True
+        while at < times[-1]:
+            ends = at + float(np.exp(rng.normal(0.0, 0.35))) * (240.0 if generates else 150.0)
+            found = np.where(generates & (times >= at) & (times < ends), 1 - less, found)
+            at, generates = ends, not generates
+        return found
+    if how in ("experts", "pipeline"):
+        return np.asarray(1 - 0.05 * np.abs(slow(1, len(times), (times[1] - times[0]) / 240, rng)[0]).clip(0, 2))
     return np.ones_like(times)
 
 
+def _shape_of(seed: int) -> tuple[str, float, np.random.Generator]:
+    rng = np.random.default_rng([seed, 433])
+    return str(rng.choice(SHAPES)), float(rng.uniform(150, 700)), rng
+
+
 def shape(times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats":
-    """How a fault that lasts comes: at once, as a ramp, ever faster, as a saw, with an easing, or worse in the end."""
-    rng = np.random.default_rng([seed, 347])
-    how, takes = str(rng.choice(SHAPES)), float(rng.uniform(150, 700))
+    """How a fault that lasts comes: at once, ever slower, compensated in part, in chatter, or after a sign."""
+    how, takes, rng = _shape_of(seed)
     late = np.maximum(since, 0.0)
-    if how == "ramp":
-        return np.clip(late / takes, 0, 1)
-    if how == "runs_away":
-        return np.asarray(np.clip(np.expm1(3 * late / takes) / np.expm1(3.0), 0, 1))
-    if how == "saws":
-        return np.asarray(0.55 + 0.45 * ((late / takes) % 1.0))
-    if how == "eases":
-        return np.where((late > takes) & (late < takes + 150), 0.4, 1.0)
-    if how == "worsens":
-        return np.where(late < takes + 200, 0.6, 1.0)
+    if how == "fouls":
+        return np.asarray(np.sqrt(np.clip(late / takes, 0, 1)))
+    if how == "compensated":
+        return np.asarray(1 - 0.35 * np.clip((late - takes) / 300, 0, 1))
+    if how == "chatters":
+        switched = np.cumsum(rng.random(len(times)) < (times[1] - times[0]) / 180.0) % 2
+        return np.where(switched > 0, 0.55, 1.0)
+    if how == "foreshadows":
+        return np.select([late < 120.0, late < 120.0 + takes / 2], [0.4, 0.0], 1.0)
     return (since >= 0).astype(float)
 
 
+def with_load(seed: int) -> bool:
+    return _shape_of(seed)[0] == "with_load"
+
+
+def loaded(load: "Floats") -> "Floats":
+    """Of a fault that grows with the load: its level."""
+    low, high = float(load.min()), float(load.max())
+    return np.asarray(0.55 + 0.45 * (load - low) / (high - low)) if high > low else np.ones_like(load)
+
+
 def returns(since: "Floats", seed: int) -> "Floats":
-    """1 while a fault that comes and goes is there: each time as long as it likes, between pauses of its own."""
-    rng = np.random.default_rng([seed, 349])
-    found, at = np.zeros_like(since), 0.0
+    """1 while a fault that comes and goes is there: some minutes, less and less far from each other."""
+    rng = np.random.default_rng([seed, 439])
+    found, at, pause = np.zeros_like(since), 0.0, float(rng.uniform(350, 600))
     while at < since[-1]:
-        ends = at + float(rng.uniform(90, 240))
+        ends = at + float(rng.uniform(150, 320))
         found = np.where((since >= at) & (since < ends), 1.0, found)
-        at = ends + float(rng.uniform(150, 380))
+        at, pause = ends + pause, max(200.0, 0.85 * pause)
     return found
 
 
 def noise(shape: tuple[int, ...], step: float, seed: int, rng: np.random.Generator) -> "Floats":
-    """In units of its usual noise: pink, and bursts that every instrument of the bus sees at once."""
-    drawn, found = ranges(seed), np.zeros(shape)
-    for weight, seconds in zip(drawn.pink, (1.0, 120.0, 900.0), strict=True):
-        keep, fresh = np.exp(-step / seconds), rng.standard_normal(shape)
-        for column in range(1, shape[1]):
-            fresh[:, column] = keep * fresh[:, column - 1] + np.sqrt(1 - keep**2) * fresh[:, column]
-        found += weight * fresh
-    struck = rng.random(shape[1]) < drawn.bursts * step / 3600
-    return np.asarray(found + drawn.burst * struck * rng.standard_normal(shape))
+    """In units of its usual noise: some readings are far off, and a bus has a hum that each adds or takes away."""
+    drawn = ranges(seed)
+    own = rng.standard_normal(shape) * np.where(rng.random(shape) < drawn.outliers, 3.0, 0.9)
+    hum = slow(1, shape[1], step / drawn.hum_seconds, rng)
+    return np.asarray(own + drawn.hum * rng.uniform(-1, 1, (shape[0], 1)) * hum)
 
 
 def gains(rows: int, seed: int, rng: np.random.Generator) -> "Floats":
-    return 1 + ranges(seed).offset * rng.uniform(-1.5, 1.5, (rows, 1))
+    return 1 + ranges(seed).batch * (rng.choice([-1.0, 1.0], (rows, 1)) + 0.1 * rng.standard_normal((rows, 1)))
 
 
 def reported(meters: str, values: "Floats", step: float) -> "Floats":
-    """What a facility's meter makes of the truth: whole pulses, a backlash, or no faster than it may change."""
-    if meters == "pulses":
-        size = np.maximum(np.abs(values[:, :1]), 1e-9) / COUNTS
-        return np.asarray(np.floor(values / size + 0.5 * (np.arange(values.shape[1]) % 2)) * size)
-    if meters in ("backlash", "slew"):
+    """What a facility's meter makes of the truth: the mean of the window before, or what a counter has more."""
+    if meters == "window":
+        width = max(1, round(WINDOW_SECONDS / step))
         found = values.copy()
-        share = 0.008 if meters == "backlash" else 0.03 * step / 10.0
-        for column in range(1, values.shape[1]):
-            before, room = found[:, column - 1], share * np.abs(values[:, column - 1])
-            if meters == "backlash":
-                found[:, column] = np.clip(before, values[:, column] - room, values[:, column] + room)
-            else:
-                found[:, column] = np.clip(values[:, column], before - room, before + room)
+        for begins in range(0, values.shape[1], width):
+            before = max(0, begins - width)
+            found[:, begins : begins + width] = values[:, before : before + width].mean(axis=1, keepdims=True)
         return found
+    if meters == "counter":
+        width = max(1, round(COUNTER_SECONDS / step))
+        size = np.maximum(np.abs(np.nanmedian(values, axis=1, keepdims=True)), 1e-9) * width / COUNTS
+        padded = np.concatenate([values[:, :1].repeat(width, axis=1), values], axis=1)
+        counted = np.floor(np.cumsum(padded, axis=1) / size)
+        return np.asarray((counted[:, width:] - counted[:, :-width]) * size / width)
     return values
 
 
 def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Generator) -> "Floats":
-    """1 where a reading arrives. Readings of one round come one after the other; a bus that sleeps reads nothing for up
-    to two minutes."""
+    """1 where a reading arrives. A gateway with jitter delivers what was read up to a cadence before; of changes only
+    those that are large enough are reported, and all after three cadences."""
     drawn, read = ranges(seed), np.zeros(values.shape)
     for row in range(len(values)):
-        read[row, row % every :: every] = 1.0
-    if meters == "sleeps":
-        begins = np.flatnonzero(rng.random(values.shape[1]) < drawn.sleeps / 180.0)
-        for column in begins:
-            read[:, column : column + int(rng.integers(2, 6))] = 0.0
+        read[row, int(rng.integers(0, every)) :: every] = 1.0
+    if meters == "jitter":
+        read = _delayed(values, read, every, rng)
+    if meters == "cov":
+        read = _changed(values, read, drawn.increment)
     return np.where(rng.random(values.shape) < drawn.missed, 0.0, read)
 
 
 def holds(meters: str) -> int:
     """Cadences between two reports, at most."""
-    return 1
+    return {"cov": HEARTBEATS, "jitter": 2}.get(meters, 1)
+
+
+def _delayed(values: "Floats", read: "Floats", every: int, rng: np.random.Generator) -> "Floats":
+    found, old, last = np.zeros_like(read), values.copy(), values.shape[1] - 1
+    for row, column in np.argwhere(read > 0):
+        arrives = min(last, column + int(rng.integers(0, every + 1)))
+        found[row, arrives], values[row, arrives] = 1.0, old[row, column]
+    return found
+
+
+def _changed(values: "Floats", read: "Floats", increment: float) -> "Floats":
+    found = np.zeros_like(read)
+    for row in range(len(values)):
+        last, waited = np.inf, 0
+        for column in np.flatnonzero(read[row]):
+            waited += 1
+            if waited >= HEARTBEATS or abs(values[row, column] - last) > increment * abs(last):
+                found[row, column], last, waited = 1.0, values[row, column], 0
+    return found
+
+
+def slow(rows: int, columns: int, share: float, rng: np.random.Generator) -> "Floats":
+    """A walk that returns to nothing, of spread one."""
+    found, keep = rng.standard_normal((rows, columns)), np.exp(-share)
+    for column in range(1, columns):
+        found[:, column] = keep * found[:, column - 1] + np.sqrt(1 - keep**2) * found[:, column]
+    return found

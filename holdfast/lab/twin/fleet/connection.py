@@ -1,5 +1,6 @@
-"""One kept connection to the controller. As little HTTP as thousands of agents in one process can afford:
-a request with a length, an answer with a length. A general client costs several times the processor time.
+"""A persistent connection to the controller with minimal HTTP: request and answer with a length.
+
+Thousands of agents run in one process; a general client would need several times the CPU time.
 """
 
 import asyncio

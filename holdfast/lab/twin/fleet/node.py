@@ -9,6 +9,7 @@ from holdfast.model.health import Health, worst
 from holdfast.model.signal import Event
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.wire.report import JobSeen, OrderOutcome, VerdictChange
+from holdfast.node.checks.gpu.xid import REPAIRS
 
 GPUS = 8
 _BUSES = ("1b", "43", "52", "61", "9d", "c3", "d1", "df")  # where the eight GPUs of the twin's H100 node sit
@@ -110,7 +111,20 @@ class FleetNode:
         self.reported[check] = (after, subjects)
         if after == Health.PASS.value:
             del self.reported[check]
-        return VerdictChange(at=now, check=check, before=before, after=after, reason=reason, subjects=subjects)
+        return VerdictChange(
+            at=now,
+            check=check,
+            before=before,
+            after=after,
+            reason=reason,
+            subjects=subjects,
+            repair=self.repair(check) if after == Health.FAIL.value else "",
+        )
+
+    def repair(self, check: str) -> str:
+        """The first repair step that can help, where the kernel's message decides that."""
+        actions = {fault.kind.event.action for fault in self.faults if fault.kind.event is not None}
+        return next((verb for action, verb in REPAIRS.items() if action in actions), "") if check == "gpu.xid" else ""
 
     def suite(self) -> tuple[Health, str, str]:
         """What the full suite finds: health, the check that decided, its words."""

@@ -1,6 +1,7 @@
 """Orders in the simulated fleet: each runs once, takes its time, and succeeds with its probability."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,7 @@ class OrderBook:
         if self._fleet.rng.uniform("blind", node.index, order.id) < BLIND_SHARE and health is Health.PASS:
             health, cause, reason = Health.UNKNOWN, "dcgm.diag", "the diagnosis did not end within its time"
         update = outcome_of(order, ok=True, health=health.value, cause=cause, reason=reason, began=began)
+        update = replace(update, repair=node.repair(cause) if health is Health.FAIL else "")
         self.answer(node, update)
         if health is Health.PASS:
             self._fleet.passed(node)

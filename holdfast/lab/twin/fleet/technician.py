@@ -13,6 +13,7 @@ import msgspec
 
 from holdfast.lab.twin.fleet.connection import Connection, ControllerUnreachable
 from holdfast.lab.twin.fleet.kinds import PlannedVisit
+from holdfast.model.lifecycle import OUT_OF_SERVICE
 from holdfast.runtime import codec
 
 if TYPE_CHECKING:
@@ -57,13 +58,14 @@ class Technician:
         for visit in simulation.scenario.visits:
             simulation.clock.at(visit.at, partial(self._begin, visit))
 
-    def call(self, ticket: str, name: str) -> bool:
-        """Whether a visit begins: not for a ticket that had its visit, nor to a node that is not of this fleet."""
+    def call(self, ticket: str, name: str, *, out: bool = True) -> bool:
+        """Whether a visit begins: not for a ticket that had its visit, nor to a node of another fleet. `out`: it is
+        released afterwards."""
         if ticket in self._tickets or name not in self._nodes:
             return False
         self._tickets.add(ticket)
         spread = 0.5 + self._fleet.rng.uniform("visit", self._nodes[name].index, int(self._fleet.now))
-        self._fleet.clock.after(VISIT_SECONDS * spread, partial(self._repair, name))
+        self._fleet.clock.after(VISIT_SECONDS * spread, partial(self._repair, name, out))
         return True
 
     def take_requests(self) -> list[NodeRequest]:
@@ -87,11 +89,15 @@ class Technician:
     def _ask(self, verb: str, nodes: Sequence[str], reason: str) -> None:
         self._requests += [NodeRequest(verb, node, reason) for node in nodes]
 
-    def _repair(self, name: str) -> None:
+    def _repair(self, name: str, out: bool) -> None:
         node = self._nodes[name]
         broken = ", ".join(dict.fromkeys(fault.kind.name.replace("_", " ") for fault in node.faults))
         self._fleet.repair(node, list(node.faults))
-        self._ask("release", [name], f"{CHANGED}: {broken}" if broken else "a technician found nothing broken")
+        if out:
+            self._ask("release", [name], f"{CHANGED}: {broken}" if broken else "a technician found nothing broken")
+
+
+_OUT = frozenset(stage.value for stage in OUT_OF_SERVICE)
 
 
 class _Item(msgspec.Struct):
@@ -102,6 +108,7 @@ class _Item(msgspec.Struct):
 
 class _Node(msgspec.Struct):
     cause: str = ""
+    stage: str = ""
 
 
 class _Inbox(msgspec.Struct):
@@ -131,7 +138,7 @@ class Tickets:
     async def _round(self) -> None:
         body = await self._request("GET", "/v1/inbox")
         for item in codec.decode(body, _Inbox).items:
-            if item.kind == "node":
+            if item.kind == "node" and item.subject.startswith("node/"):  # many nodes at once are no one's visit
                 await self._answer(item, item.subject.partition("/")[2])
         for notice in self._technician.take_notices():
             await self._announce(notice)
@@ -147,7 +154,8 @@ class Tickets:
     async def _answer(self, item: _Item, node: str) -> None:
         """What an operator took out of service is left to that operator."""
         about = codec.decode(await self._request("GET", f"/v1/nodes/{quote(node)}"), _Node)
-        if about.cause != OPERATOR and self._technician.call(item.key, node):
+        out = about.stage in _OUT
+        if (about.cause != OPERATOR or not out) and self._technician.call(item.key, node, out=out):
             await self._request("POST", "/v1/inbox", item=item.key, action="acknowledge", comment=CALLED)
 
     async def _request(self, method: str, path: str, **fields: object) -> bytes:

@@ -62,13 +62,13 @@ class Distractor:
 
 DISTRACTORS = {
     "ambient_wiggle": ("room", "the room gets warmer by `magnitude` degrees and cools again within `lasts`"),
-    "load_change": ("job", "the job computes lighter: its GPUs draw `magnitude` (a share) less for `lasts`"),
-    "slow_steps": ("job", "steps take `magnitude` (a share) longer for `lasts`, in all ranks alike"),
-    "storage_burst": ("storage", "somebody else reads: latency times (1 + `magnitude`) for `lasts`"),
-    "sensor_gap": ("any", "`signal` of the subject is not seen for `lasts`"),
+    "load_change": ("job", "the job has a lighter load: its GPUs draw `magnitude` (a share) less power for `lasts`"),
+    "slow_steps": ("job", "steps take `magnitude` (a share) longer for `lasts`, equally in all ranks"),
+    "storage_burst": ("storage", "another client reads: latency is (1 + `magnitude`) times as high for `lasts`"),
+    "sensor_gap": ("any", "`signal` of the subject is missing for `lasts`"),
     "route_change": ("switch", "the subnet manager reroutes and nothing gets worse: an event"),
     "rollout": ("node", "a node gets a new driver and nothing happens: an event"),
-    "xid": ("gpu", "an application error (Xid 13) that means nothing for the fleet: an event"),
+    "xid": ("gpu", "an application error (Xid 13) that does not concern the fleet: an event"),
     "port_flap": ("port", "a port goes down and is back after two seconds: two events"),
 }
 

@@ -1,0 +1,1 @@
+"""Right answers to the faults of the twin."""
