@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from holdfast.catalog.regex_literals import PrefilteredPattern
+from holdfast.catalog.regex_literals import AnyOfPatterns
 
 _NUMBER_WORDS = ("non-zero status: ",)  # before the number of an error that is not written out
 _NUMBERED = re.compile(r"\berrno[:= ]+(\d{1,3})\b|non-zero status: (\d{1,3})\b|\[Errno (\d{1,3})\]|\(errno: ?(\d{1,3})")
@@ -34,7 +34,7 @@ def meaning(text: str) -> CallMeaning | None:
 
 def subsystem(text: str) -> str:
     """Which part of the system a line speaks of, '' where no row knows."""
-    return next((name for name, regex in _subsystems() if regex.search(text)), "")
+    return next((name for name, shows in _subsystems() if shows(text)), "")
 
 
 def error_of(text: str) -> str:
@@ -49,16 +49,16 @@ def error_of(text: str) -> str:
 
 def cause_of_error(text: str) -> str:
     """What a last error points to where no row knows it: before the first step it is the set-up."""
-    return next((cause for cause, regex in _bare() if regex.search(text)), "launcher.setup")
+    return next((cause for cause, shows in _bare() if shows(text)), "launcher.setup")
 
 
 def is_harmless(text: str) -> bool:
-    return bool(_harmless().search(text)) or is_calm(text)
+    return _harmless()(text) or is_calm(text)
 
 
 def is_calm(text: str) -> bool:
     """Whether a line says itself that a library or a backend that it looked for need not be there."""
-    return bool(_calm().search(text))
+    return _calm()(text)
 
 
 def keywords() -> tuple[str, ...]:
@@ -72,23 +72,23 @@ def _texts() -> dict[str, str]:
 
 
 @cache
-def _subsystems() -> tuple[tuple[str, PrefilteredPattern], ...]:
-    return tuple((name, PrefilteredPattern(regex)) for name, regex in _table()["subsystem"])
+def _subsystems() -> tuple[tuple[str, AnyOfPatterns], ...]:
+    return tuple((name, AnyOfPatterns([regex])) for name, regex in _table()["subsystem"])
 
 
 @cache
-def _bare() -> tuple[tuple[str, PrefilteredPattern], ...]:
-    return tuple((cause, PrefilteredPattern(regex)) for cause, regex in _table()["bare"])
+def _bare() -> tuple[tuple[str, AnyOfPatterns], ...]:
+    return tuple((cause, AnyOfPatterns([regex])) for cause, regex in _table()["bare"])
 
 
 @cache
-def _harmless() -> PrefilteredPattern:
-    return PrefilteredPattern("|".join(_table()["harmless"]))
+def _harmless() -> AnyOfPatterns:
+    return AnyOfPatterns(_table()["harmless"])
 
 
 @cache
-def _calm() -> PrefilteredPattern:
-    return PrefilteredPattern("|".join(_table()["calm"]))
+def _calm() -> AnyOfPatterns:
+    return AnyOfPatterns(_table()["calm"])
 
 
 @cache

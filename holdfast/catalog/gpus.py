@@ -43,6 +43,7 @@ class GpuModel:
     bf16_teraflops: float = 0.0  # dense products, as the data sheet says
     peaks_from: str = ""  # where both peaks were looked up; without it no one fails for them
     slowdown_margin_celsius: float | None = None  # T.Limit margin below which hardware slows down; None: no T.Limit
+    slowdown_celsius: float | None = None  # of the core, as the driver prints it; for readings that come without it
     gpus_per_node: int = 0
     rdma_ports: int = 0
     rdma_gigabits_per_second: float = 0.0
@@ -57,6 +58,11 @@ class GpuModel:
     def link_name(self) -> str:
         """What the links between GPUs of this make are called."""
         return "XGMI links" if self.vendor == "AMD" else "NVLink lanes"
+
+    @property
+    def spans_trays(self) -> bool:
+        """Its links leave the node and go through the switch trays of a rack, as those of an NVL72."""
+        return self.fabric_state and not self.nvswitch
 
     @property
     def memory_bytes(self) -> int:

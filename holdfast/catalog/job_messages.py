@@ -12,7 +12,7 @@ _NUMBER = r"\d{1,18}"
 _ADDRESS = r"(?:[\w.:%\[\]-]{1,255}<\d{1,5}>|(?=[\w.%\[\]-]*[\d:])[\w.:%\[\]-]{1,255})"  # a port, or a digit: no word
 
 
-_LEAD = re.compile(r"\.\{0,(\d+)\}\??(?=[\\(\[A-Za-z])")  # before a group, a class, an escape or a word
+_LEAD = re.compile(r"\.\{0,(\d+)\}\??(?![*+?{|)]|$)")  # before something else that must stand in the line
 
 
 class JobMessage(NamedTuple):

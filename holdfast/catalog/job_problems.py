@@ -12,10 +12,12 @@ from holdfast.catalog.regex_literals import PrefilteredPattern
 
 _FILES = (  # a row of the first wins
     "job_problems_special.toml",
+    "job_problems_accelerators.toml",
     "job_problems_cluster.toml",
     "job_problems_mpi.toml",
     "job_problems.toml",
     "job_problems_launch.toml",
+    "job_problems_services.toml",
     "job_problems_python.toml",
 )
 _NOTHING = PrefilteredPattern(r"(?!)")
@@ -60,7 +62,8 @@ def filled(text: str, found: Mapping[str, object]) -> str:
 
 def _shown(found: Mapping[str, object], hole: re.Match[str]) -> str:
     name, lead, end = hole["name"], hole["lead"], hole["end"]
-    value = str(found.get(name) or found.get(f"{name}2") or (found.get("code") if name == "what" else "") or "").strip()
+    said = next((value for part in ("", "2", "3", "4") if (value := found.get(f"{name}{part}"))), "")
+    value = str(said or (found.get("code") if name == "what" else "") or "").strip()
     if value:
         return f"{lead}{value[:_LONGEST]}{end}"
     return (end if lead == ": " else "") if lead else f"<{name}>{end}"

@@ -5,6 +5,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+EFA = "EFA"  # of AWS: its driver prints no hca_type
 _ALL_32_BITS, _ALL_64_BITS = float(2**32 - 1), float(2**64 - 1)
 
 

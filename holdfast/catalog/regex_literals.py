@@ -1,7 +1,7 @@
 """Plain words of which every text that a regular expression finds holds one: they are looked for first."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _SHORTEST = 3  # characters; a shorter word is in too many lines
@@ -34,6 +34,36 @@ class PrefilteredPattern:
         if self._regex is None:
             self._regex = re.compile(self.pattern, self._flags)
         return self._regex.search(text)
+
+
+class AnyOfPatterns:
+    """Whether a text shows one of several forms; each is only tried where one of its own words stands.
+
+    Joined into one expression, all of them would be tried at every place of a line that holds a word of one.
+    """
+
+    __slots__ = ("_forms",)
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._forms = tuple(PrefilteredPattern(form) for pattern in patterns for form in alternatives(pattern))
+
+    def __call__(self, text: str) -> bool:
+        return any(form.search(text) for form in self._forms)
+
+
+def alternatives(pattern: str) -> list[str]:
+    """The parts of an expression that a bar divides, outside of all groups and classes."""
+    parts, depth, in_class, escaped = [""], 0, False, False
+    for one in pattern:
+        depth += (not escaped and not in_class) * ((one == "(") - (one == ")"))
+        if not escaped and one in "[]":
+            in_class = one == "["
+        if one == "|" and not (depth or escaped or in_class):
+            parts.append("")
+        else:
+            parts[-1] += one
+        escaped = one == "\\" and not escaped
+    return parts
 
 
 def literals_of(pattern: str, flags: int = 0) -> tuple[str, ...]:

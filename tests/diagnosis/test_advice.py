@@ -1,7 +1,11 @@
 """What the advice takes from the log itself: the option it names, the line that raised, the library, the cause."""
 
+import pytest
+
+from holdfast.diagnosis.rules import advice
 from holdfast.diagnosis.rules.diagnose import Diagnosis, diagnose
 from holdfast.formats.job.log import JobLog
+from tests.diagnosis.telling import candidate, reported
 
 HEAD = 'Traceback (most recent call last):\n  File "/home/me/train.py", line 12, in main\n'
 
@@ -125,3 +129,14 @@ def test_a_killed_rank_is_named_beside_its_host() -> None:
     line = "n7: failed (exitcode: -9) local_rank: 2 (pid: 40) of binary: /usr/bin/python\n"
     summary = "  host      : n7\n  rank      : 2 (local_rank: 2)\n  exitcode  : -9 (pid: 40)\n"
     assert "rank 2" in _of(line + summary).next.reason  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("cause", "action", "advised"),
+    [("job.exception", "", True), ("unknown", "", True), ("gpu.gsp", "", False), ("job.exception", "reset_gpu", False)],
+)
+def test_the_form_of_a_message_is_read_only_where_the_cause_leaves_open_what_to_change(
+    cause: str, action: str, advised: bool
+) -> None:
+    line = reported("x", "strong", cause, text="RuntimeError: expected 3 arguments but got 4", action=action)
+    assert any(one.startswith("Pass 3 arguments") for one in advice.fix(candidate(cause, line), [line])) is advised

@@ -158,3 +158,26 @@ def test_the_line_that_shows_the_problem_names_its_parts() -> None:
     strong, weak = reported("x", "strong", peer="b"), reported("y", "weak", peer="a", problem="p", size="9")
     assert candidate("gpu.gsp", strong, weak).parts == {"peer": "a", "problem": "p", "size": "9"}
     assert candidate("gpu.gsp", strong).parts == {}
+
+
+@pytest.mark.parametrize(
+    ("why", "codes", "killed", "other", "root"),
+    [
+        ("a launcher lost its daemon, which was killed before", ["daemon_lost"], NOON, NOON + 5, "host.killed"),
+        ("it was killed after that", ["daemon_lost"], NOON + 5, NOON, "host.other"),
+        ("nobody knows when", ["daemon_lost"], NOON, 0.0, "host.other"),
+        ("it says more than that it lost its daemon", ["daemon_lost", "x"], NOON, NOON + 5, "host.other"),
+        ("it says something else", ["x"], NOON, NOON + 5, "host.other"),
+    ],
+)
+def test_a_daemon_that_was_killed_explains_a_launcher_that_lost_it(
+    why: str, codes: list[str], killed: float, other: float, root: str
+) -> None:
+    lines = [reported("x", "strong", "host.other", at=other, line=5 + n, code=code) for n, code in enumerate(codes)]
+    assert names(one("host.killed", killed, line=9), candidate("host.other", *lines, base=0.8)) == [root], why
+
+
+def test_a_problem_counts_where_it_is_of_the_candidates_own_cause() -> None:
+    line = reported("x", "strong", problem="segfault")
+    own, other = candidate("job.exception", line).problem, candidate("host.killed", line).problem
+    assert (own and own.name, other and other.cause) == ("segfault", "host.killed")

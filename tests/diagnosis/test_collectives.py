@@ -293,3 +293,16 @@ def test_of_ranks_missing_from_two_operations_the_first_is_reported():
     (found,) = collective_states([waits, *behind])
     assert (found.ranks, found.operation, found.since) == ((1, 2), "all_reduce", 5.0)
     assert found.reason == "ranks 1, 2 did not join all_reduce 5 of g, in which rank 0 wait"
+
+
+def test_what_a_rank_waits_for_from_others_is_not_counted_for_a_pair():
+    """Rank 0 waits for rank 2 first, then sends to rank 1 and receives from it: each has its partner."""
+    to_two, to_one, from_one = direct(0, 2), direct(0, 1), direct(1, 0, "recv")
+    answers = [direct(0, 1, "recv", waits=False), direct(1, 0, waits=False)]
+    two = bare(2, 4, direct(0, 2, "recv", waits=False))
+    assert placed(bare(0, 4, to_two, to_one, from_one), bare(1, 4, *answers), two) == [
+        (CollectivePlace.INSIDE, (), (0,))
+    ]
+    assert placed(bare(0, 4, to_two, to_one, from_one), bare(1, 4, answers[0]), two) == [
+        (CollectivePlace.NOT_JOINED, (1,), (0,))
+    ]

@@ -283,3 +283,14 @@ def test_what_a_process_wrote_before_it_ended_badly(ends: list[Evidence], words:
     message = unseen(*ends, root=UNKNOWN)
     assert ("--log-dir" in message) is (words is not None)
     assert (words or "") in message
+
+
+@pytest.mark.parametrize(
+    ("signal", "waited", "cause"),
+    [("6", True, None), ("6", False, "job.exception"), ("9", True, "host.killed"), ("11", True, "job.exception")],
+)
+def test_a_watchdog_aborts_its_process_and_ends_no_other(signal: str, waited: bool, cause: str | None) -> None:
+    one = exits.candidate([ended(3, signal=signal)], waited=waited)
+    assert (one and one.name) == cause
+    beside = exits.candidate([ended(2, signal="6"), ended(3, signal="9")], waited=True)
+    assert beside is not None and (beside.name, beside.ranks) == ("host.killed", (3,))

@@ -124,3 +124,23 @@ def test_what_to_set() -> None:
 )
 def test_the_subject_in_words(cause: str, more: dict[str, object], words: str) -> None:
     assert subject_words(candidate(cause, reported("x"), **more)) == words
+
+
+@pytest.mark.parametrize(
+    ("host", "device", "where"), [("n1", "mlx5_0", "n1, mlx5_0"), ("n1", "", "n1"), ("", "mlx5_0", "mlx5_0")]
+)
+def test_the_cluster_team_reads_the_places_that_are_known(host: str, device: str, where: str) -> None:
+    one = candidate("fabric.port_down", reported("link", "strong", text="link down"), host=host, device=device)
+    assert step(one).report_to == f"a fabric port went down ({where}). The log says: link down"
+
+
+@pytest.mark.parametrize(
+    ("note", "said", "left"),
+    [
+        ("peer n7", "rank 3 lost n7", ""),
+        ("peer n7", "rank 3 lost a peer", "peer n7"),
+        ("peer n7", "", "peer n7"),
+    ],
+)
+def test_a_note_is_not_said_twice(note: str, said: str, left: str) -> None:
+    assert subject_words(candidate("unknown", reported("x"), note=note), said=said) == left

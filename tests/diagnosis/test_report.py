@@ -106,7 +106,7 @@ def diagnosis(*causes: object, evidence: tuple[Evidence, ...] = (), next_step: J
 FULL = candidate("storage.full", reported("x", at=NOON, line=3), base=0.8, note="/mnt")
 
 
-def test_the_history_in_ten_lines() -> None:
+def test_the_history_in_nine_lines() -> None:
     assert report.lines(diagnosis()) == ["nothing found that ended or harmed this job"]
     FULL.explains[:] = ["a", "b", "c", "d", "e"]
     FULL.contradicts[:] = ["x", "y", "z"]

@@ -146,11 +146,11 @@ def test_an_end_without_a_signal_points_nowhere() -> None:
     ],
 )  # fmt: skip
 def test_what_a_run_survived_of_calls_and_slowness(why: str, one: Evidence, over: bool) -> None:
-    assert timeline.survived(one, {"d.log": 10}, {"c.log": 10}) is over, why
+    assert timeline.survived(one, timeline.Milestones({"d.log": 10}, {"c.log": 10})) is over, why
 
 
 def test_without_a_word_of_connecting_a_failed_call_is_not_survived() -> None:
-    assert not timeline.survived(reported("nccl", "strong", code="call_failed", line=0), {})
+    assert not timeline.survived(reported("nccl", "strong", code="call_failed", line=0), timeline.Milestones({}))
 
 
 def follower(kind: str = "xid", role: str = "effect", origin: str = "149") -> Evidence:

@@ -27,6 +27,7 @@ def moments(*given: float) -> list[float]:
         ("a fraction is kept", [at(1972) + 0.5, at(2026, 3, 5)], [at(2026) + 0.5, at(2026, 3, 5)]),
         ("a day that the year does not have", [at(1972, 2, 29), at(2026, 3, 5)], [at(1972, 2, 29), at(2026, 3, 5)]),
         ("without a time: last", [0.0, at(2026)], [at(2026), 0.0]),
+        ("digits that were no time", [1e30, at(2026), -5e10], [at(2026), 0.0, 0.0]),
     ],
 )  # fmt: skip
 def test_a_stamp_without_a_year(why: str, given: list[float], dated: list[float]) -> None:
@@ -98,8 +99,24 @@ def test_after_that_they_stand_in_the_order_of_time() -> None:
 @pytest.mark.parametrize(
     ("why", "one", "over"),
     [
-        ("five steps after it", reported("exception", "strong", steps_after="5"), True),
-        ("four steps after it", reported("exception", "strong", steps_after="4"), False),
+        ("five steps after it", reported("exception", "strong", rank=3, steps_after="5"), True),
+        ("four may be of other ranks", reported("exception", "strong", rank=3, steps_after="4"), False),
+        ("three steps where no rank is named", reported("exception", "strong", steps_after="3"), True),
+        ("two steps where no rank is named", reported("exception", "strong", steps_after="2"), False),
+        ("known by its words alone", reported("problem", "strong", "job.cuda_oom", steps_after="3"), True),
+        ("a NaN goes on for many steps", reported("numbers", "strong", "job.nan", steps_after="4"), False),
+        ("tried again, then a step", reported("files", "weak", "storage.stall", retried="yes", steps_after="1"), True),
+        (
+            "tried again, then nothing",
+            reported("files", "weak", "storage.stall", retried="yes", steps_after="0"),
+            False,
+        ),
+        ("not tried again, then a step", reported("files", "weak", "storage.stall", steps_after="1"), False),
+        ("tried again, then saved", reported("files", "weak", retried="yes", line=9, file="s.log"), True),
+        ("saved, then tried again", reported("files", "weak", retried="yes", line=11, file="s.log"), False),
+        ("told to end, then saved", reported("exit", "effect", code="agent", line=9, file="s.log"), True),
+        ("saved, then told to end", reported("exit", "effect", code="agent", line=11, file="s.log"), False),
+        ("killed, whatever is saved", reported("exit", "exit", code="agent", line=9, file="s.log"), False),
         ("a note is no trouble", reported("x", "note", steps_after="50"), False),
         ("an end ends", reported("exit", "exit", steps_after="50"), False),
         ("what goes on goes on", reported("steps", "strong", steps_after="50"), False),
@@ -111,12 +128,12 @@ def test_after_that_they_stand_in_the_order_of_time() -> None:
     ],
 )
 def test_what_a_run_survived(why: str, one: Evidence, over: bool) -> None:
-    assert timeline.survived(one, {"d.log": 10}) is over, why
+    assert timeline.survived(one, timeline.Milestones({"d.log": 10}, saved={"s.log": 10})) is over, why
 
 
 @pytest.mark.parametrize("kind", ["steps", "nccl.plugin", "exit", "slurm", "kubernetes"])
 def test_what_no_one_survives(kind: str) -> None:
-    assert not timeline.survived(reported(kind, "strong", steps_after="50"), {})
+    assert not timeline.survived(reported(kind, "strong", steps_after="50"), timeline.Milestones({}))
 
 
 def collected(*evidence: Evidence) -> list[tuple[str, str, str, tuple[int, ...], str]]:
@@ -149,3 +166,13 @@ def test_what_points_to_a_cause_gathered_by_subject(why: str, evidence: list[Evi
 
 def test_a_candidate_without_evidence_of_a_kind_has_none() -> None:
     assert candidate("gpu.gsp", reported("x", "strong")).place == ("a.log", 1)
+
+
+def test_a_line_without_a_host_does_not_take_away_the_host_of_its_rank() -> None:
+    named, asked = reported("x", rank=1, host="n1", file="b"), reported("asked", rank=1)
+    for given in ([named, asked], [asked, named]):
+        assert [one.host for one in timeline.prepared(given)] == ["n1", "n1"]
+    assert {one.host for one in timeline.prepared([reported("x", host="n1", file="b"), reported("asked")])} == {
+        "n1",
+        "",
+    }

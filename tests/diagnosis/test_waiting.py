@@ -32,6 +32,7 @@ def test_a_wait_began_its_duration_before_the_first_word() -> None:
         ((4,), "of rank 4"),
         ((1, 2), "of ranks 1, 2"),
         (tuple(range(6)), "of ranks 0, 1, 2, 3, 4, 5"),
+        (tuple(range(7)), "of ranks 0, 1, 2, 3, 4, 5 and 1 more"),
         (tuple(range(8)), "of ranks 0, 1, 2, 3, 4, 5 and 2 more"),
     ],
 )

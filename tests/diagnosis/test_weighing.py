@@ -188,3 +188,18 @@ def test_without_a_wait_no_one_knows_whether_storage_came_back_in_time() -> None
     other = candidate("storage.full", GONE)
     weigh([other], [GONE, _storage("ok", SINCE - 300), FIRED], wait(FIRED))
     assert other.factor == 1.0
+
+
+@pytest.mark.parametrize(
+    ("why", "kind", "code", "at", "left"),
+    [
+        ("storage answered before the wait", "storage", "ok", SINCE - SKEW - 1, 0.3),
+        ("clocks differ", "storage", "ok", SINCE - SKEW, 1.0),
+        ("something else was well again", "link", "ok", SINCE - SKEW - 1, 1.0),
+        ("storage said something else", "storage", "slow", SINCE - SKEW - 1, 1.0),
+    ],
+)
+def test_only_storage_that_answers_is_back(why: str, kind: str, code: str, at: float, left: float) -> None:
+    gone = reported("storage", "strong", "storage.stall", at=SINCE - 300, code="not_responding")
+    back = reported(kind, at=at, code=code)
+    assert factor("storage.stall", [gone], back, FIRED, waiting=True) == left, why

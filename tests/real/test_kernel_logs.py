@@ -1,8 +1,11 @@
 """Captures from real machines: every file gives the events its index says, and tables of codes give none."""
 
+from pathlib import Path
+
 import pytest
 
-from holdfast.diagnosis.evidence.files import read_events
+from holdfast.diagnosis.evidence.files import read
+from holdfast.model.signal import Event
 
 from . import captures
 
@@ -63,6 +66,12 @@ EXPECTED: dict[str, list[Row]] = {
         (2, "pcie_link", "narrow", "0000:02:00.0", "info", "ignore", 2),
     ],
 }
+
+
+def read_events(file: Path) -> tuple[list[Event], str]:
+    """The kernel's events of one file alone."""
+    found, trouble = read(file)
+    return [one.event for one in found if one.event.severity and one.event.action], trouble
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -19,7 +19,7 @@ def is_one(file: Path) -> bool:
 
 
 def members(file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """(name, bytes) of each regular file, in the order of the archive; Unreadable says why there are no more."""
+    """(name, bytes) of each regular file in archive order. Raises Unreadable if the archive is damaged."""
     try:
         growth = log_file.Growth(file)
         yield from _of_zip(file, growth) if file.name.lower().endswith(".zip") else _of_tar(file, growth)

@@ -1,4 +1,4 @@
-"""What the controller knows of a job and of its nodes in that time, as evidence for a diagnosis."""
+"""Fetches a job and the history of its nodes from the controller, as evidence for a diagnosis."""
 
 import time
 from collections.abc import Iterator

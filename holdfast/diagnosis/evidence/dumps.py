@@ -15,7 +15,8 @@ _Job = dict[int, tuple[flight_recorder.Dump, str]]  # by rank, with the file it 
 
 
 def is_dump(file: Path) -> bool:
-    """A pickle of any kind, so that one that tries to run code is refused by name, or JSON with a dump's words."""
+    """Whether the file is a dump: any pickle (one that would run code is refused later, by name), or JSON with the
+    keys of a dump."""
     if str(file) == log_file.STDIN or not file.is_file():
         return False
     try:
@@ -36,7 +37,7 @@ class Dumps:
         self._files.append(file)
 
     def evidence(self) -> tuple[list[Evidence], list[str]]:
-        """(what the dumps say together, why some could not be read)."""
+        """(evidence from all dumps together, why some could not be read)."""
         read: list[tuple[Path, flight_recorder.Dump]] = []
         troubles = []
         for file, found in dump_files.read_all(self._files):
@@ -48,7 +49,8 @@ class Dumps:
 
 
 def _jobs(read: list[tuple[Path, flight_recorder.Dump]]) -> list[_Job]:
-    """One, whose hosts may have a folder each; where a rank comes twice, every folder is a job of its own."""
+    """Groups the dumps by job. The hosts of one job may have a folder each; if a rank appears twice, every folder is
+    a job."""
     together = {dump.rank: (dump, str(file)) for file, dump in read}
     if len(together) == len(read):
         return [together] if together else []

@@ -16,19 +16,19 @@ from holdfast.formats.kernel import aer
 from holdfast.formats.pci import sysfs as pcie
 from holdfast.formats.pytorch import elastic_error
 from holdfast.model.evidence import Evidence
-from holdfast.model.signal import Event
 from holdfast.node.sources.jobs import log_file
 
 _AER_FILE = re.compile(r"aer_dev_(correctable|nonfatal|fatal)")
 _RANK_IN_NAME = re.compile(r"(?:^|[._-])rank[._-]?(\d{1,6})(?=\D|$)", re.IGNORECASE)
 _ELASTIC_FOLDER = re.compile(r"(?:.*/)?attempt_\d+/(\d{1,4})/(?:std(?:out|err)\.log|error\.json)$")
+_LONGEST_NAME = 255  # of a file; an archive may hold longer ones
 _HOST_IN_NAME = re.compile(
     r"(?:^|[._/-])((?:node|host|gpu|worker|compute|vm|dgx|hgx|cn|nid|n|r|ip|srv)-?[a-z0-9]*(?:-[a-z0-9]+)*\d[a-z0-9]*)(?=[._/]|$)"
 )
 
 
 def read(file: Path) -> tuple[list[Evidence], str]:
-    """What one file holds, in the order of its lines, and why it could not be read to its end ('' if it was)."""
+    """Evidence of one file in line order, and why it could not be read to the end ('' if it was)."""
     if counters := _AER_FILE.fullmatch(file.name):
         return _counters(file, counters[1])
     if archives.is_one(file):
@@ -37,7 +37,7 @@ def read(file: Path) -> tuple[list[Evidence], str]:
 
 
 def _bundle(file: Path) -> tuple[list[Evidence], str]:
-    """Every member of an archive as a file of its own, up to where the archive is damaged."""
+    """Reads every member of an archive as a file, up to the point of damage."""
     found: list[Evidence] = []
     trouble = ""
     try:
@@ -61,7 +61,7 @@ def _log(chunks: Iterator[bytes], file: Path) -> tuple[list[Evidence], str]:
 
 
 def as_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Logs that Windows wrote in 16 bits a letter, by the mark at their beginning; all others as they are."""
+    """Converts UTF-16 (by its byte order mark) to UTF-8; other content stays."""
     first = next(chunks, b"")
     if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         yield first
@@ -73,7 +73,7 @@ def as_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _as_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """A launcher's error file as the traceback it holds, a metric file as step lines; all others as they are."""
+    """Turns a launcher's error file into its traceback and a metric file into step lines; other content stays."""
     first = next(chunks, b"")
     if metric_files.is_one(first):
         yield from metric_files.as_text(chain([first], chunks))
@@ -83,12 +83,6 @@ def _as_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
             first = elastic_error.as_text(first)
     yield first
     yield from chunks
-
-
-def read_events(file: Path) -> tuple[list[Event], str]:
-    """The kernel's events of one file alone."""
-    found, trouble = read(file)
-    return [one.event for one in found if one.event.severity and one.event.action], trouble
 
 
 def _counters(file: Path, severity: str) -> tuple[list[Evidence], str]:
@@ -103,7 +97,7 @@ def _counters(file: Path, severity: str) -> tuple[list[Evidence], str]:
 
 
 def _placed(one: Evidence, file: Path) -> Evidence:
-    """With the file, and with the rank and host that its name tells where its lines do not."""
+    """Adds the file name to evidence, and rank and host from the name if the lines do not have them."""
     rank, host = one.rank, one.host
     if rank is None:
         reported = _RANK_IN_NAME.search(file.name) or _ELASTIC_FOLDER.match(file.as_posix())
@@ -114,8 +108,8 @@ def _placed(one: Evidence, file: Path) -> Evidence:
 
 
 def _hosts_in(file: Path) -> Iterator[str]:
-    """A folder is a host's if it bears its name alone: run-r6 is a run."""
-    name, folder = file.name.lower(), file.parent.name.lower()
+    """Hosts among the folder names. A folder belongs to a host only if it has exactly its name: run-r6 is a run."""
+    name, folder = (one[:_LONGEST_NAME].lower() for one in (file.name, file.parent.name))
     for part in (name, folder):
         for match in _HOST_IN_NAME.finditer(part):
             if not match[1].startswith("rank") and (part == name or match[1] == folder):

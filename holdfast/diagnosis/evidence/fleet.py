@@ -1,4 +1,4 @@
-"""What the controller kept of a job and of its nodes' history, as evidence next to that of logs."""
+"""Evidence from the controller's records: the end of a job and the history of its nodes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,7 +24,7 @@ _OF_STATE = {  # how the scheduler says that it ended -> (role, cause)
 
 
 def of_job(job: Job) -> list[Evidence]:
-    """How its end was reported by whoever ran it."""
+    """Evidence from the end of the job, as the scheduler or agent reported it."""
     where = f"controller/job/{job.id}"
     says = f"{job.source} says of job {job.shown_as or job.id}: {job.state.value.replace('_', ' ')}"
     exit_code = _exit(job.exit_code) or (1 if job.state is JobState.FAILED else None)
@@ -39,7 +39,7 @@ def of_job(job: Job) -> list[Evidence]:
 
 
 def of_history(node: str, entries: Iterable[Mapping[str, Any]]) -> list[Evidence]:
-    """Of entries oldest first, as the API tells them; what cannot be read says nothing."""
+    """Evidence from history entries of the API, oldest first. Entries that cannot be read are skipped."""
     readers = {"event": _event, "verdict": _verdict, "transition": _transition}
     found = []
     for number, entry in enumerate(entries, 1):
@@ -70,7 +70,7 @@ def _verdict(node: str, entry: Mapping[str, Any]) -> Evidence | None:
 
 
 def _transition(node: str, entry: Mapping[str, Any]) -> Evidence | None:
-    """Only a node that stopped reporting says something that its verdicts do not."""
+    """Evidence from a transition. Only the loss of a node's reports adds something to its verdicts."""
     kind = str((entry.get("facts") or {}).get("kind", ""))
     if kind != "blind":
         return _reported("transition", kind, entry, "info", "note", "")

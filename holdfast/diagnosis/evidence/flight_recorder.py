@@ -1,4 +1,4 @@
-"""What Flight Recorder dumps say together, as evidence beside that of logs."""
+"""Evidence from the Flight Recorder dumps of all ranks."""
 
 from collections.abc import Iterable, Mapping
 

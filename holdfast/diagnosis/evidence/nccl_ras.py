@@ -1,4 +1,4 @@
-"""What NCCL's RAS says of a live job, as evidence."""
+"""Evidence from NCCL's RAS service about a live job."""
 
 from holdfast.formats.nccl.ras import Status
 from holdfast.model.evidence import Evidence

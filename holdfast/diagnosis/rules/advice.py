@@ -1,4 +1,4 @@
-"""What to change: the fix of the known problem, what the log itself advises, the interface and library it names."""
+"""The setting to change: the fix of the known problem, advice in the log itself, the interface or library it names."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ _ADVICE = re.compile(  # a sentence of the log that tells what to do
     r"|[Dd]id you (?:mean|call|forget|run|set|install)|[Cc]heck (?:that|if|whether|your)"
     r"|[Pp]ossible fix\w*|[Hh]int|Solution)\b"
     r"|(?:(?<=[.;:!] )|(?<=^))(?:[Ss]et|[Uu]se|[Ii]nstall|[Rr]un(?! ?time)|[Ii]ncrease|[Dd]ecrease|[Rr]educe"
-    r"|[Uu]pgrade|[Dd]owngrade|[Aa]dd|[Pp]ass|[Ee]nable|[Dd]isable)\b|\bpip3? install\b)"
+    r"|[Uu]pgrade|[Dd]owngrade|[Aa]dd|[Pp]ass|[Ee]nable|[Dd]isable"
+    r"|[Ss]pecify|[Pp]rovide|[Rr]emove|[Rr]eplace)\b|\bpip3? install\b)"
     r"(?:(?![.;!](?:\s|$))[^\n]){3,300}"
 )
 _SHORTEST_ADVICE = 15
@@ -66,13 +67,13 @@ def _advice_of_the_log(first: Candidate, steps: Sequence[str]) -> list[str]:
 
 
 def _is_unknown(first: Candidate) -> bool:
-    """No row knows more than its cause or the class of its exception."""
+    """Whether the catalog knows only the cause or the exception class."""
     problem = first.problem
     return problem is None or problem.is_default or problem.name.startswith("class_")
 
 
 def _by_its_form(first: Candidate) -> list[str]:
-    """What the words of a message that no row knows ask for."""
+    """Advice from the wording of a message that the catalog does not have."""
     shown = first.best_evidence()[0]
     unknown = _is_unknown(first) and first.name in _OPEN and not shown.event.action
     return error_forms.advice(shown.event.text) if unknown else []

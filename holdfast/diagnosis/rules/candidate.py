@@ -31,7 +31,7 @@ class Candidate:
 
     @property
     def began(self) -> float:
-        """When it was reported first, 0.0 where nothing tells."""
+        """Time of the first evidence; 0.0 if unknown."""
         return min((one.at for one in self.evidence if one.at), default=0.0)
 
     @property
@@ -52,7 +52,7 @@ class Candidate:
 
     @property
     def problem(self) -> job_problems.JobProblem | None:
-        """The known problem that its evidence shows; else what its cause means where no line says more."""
+        """The known problem that the evidence shows; otherwise the general description of the cause."""
         if self.known:
             return job_problems.named(self.known)
         for one in self.best_evidence():
@@ -63,7 +63,7 @@ class Candidate:
 
     @property
     def parts(self) -> Mapping[str, object]:
-        """What the line that shows the problem names: a peer, a path, a size."""
+        """Details named in the line that shows the problem: a peer, a path, a size."""
         shown = next((one for one in self.best_evidence() if one.word("problem")), None)
         if shown is None:
             return {}
@@ -81,6 +81,6 @@ class Candidate:
 
 
 def _is_plain(roles: Iterable[str]) -> bool:
-    """Whether a line says it by itself, or two that do so most often."""
+    """Whether a single line proves it, or two lines that usually do."""
     found = [*roles]
     return "strong" in found or found.count("likely") > 1

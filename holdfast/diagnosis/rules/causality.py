@@ -1,4 +1,4 @@
-"""Which candidate follows from which. What follows from another never wins over it."""
+"""Causality between candidates. A consequence never ranks above its cause."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ LEAST = 0.3  # below it a candidate explains nothing and is reported only when t
 
 
 def roots(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates that follow from no other, each with what it explains, the likeliest first."""
+    """The candidates that follow from no other, each with what it explains, most likely first."""
     surest = sorted(candidates, key=_likeliest)[:MOST]
     ordered = sorted(surest, key=_first)
     kept: list[Candidate] = []
@@ -25,7 +25,7 @@ def roots(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _once_each(ordered: list[Candidate]) -> list[Candidate]:
-    """One cause of one subject, found in two ways, is one; its evidence is that of both."""
+    """Merges candidates with the same cause and subject, including their evidence."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for one in ordered:
         subject = one.ranks if one.cause.subject == "rank" else (one.host, one.device)
@@ -40,7 +40,7 @@ def _first(one: Candidate) -> tuple[int, float]:
 
 
 def _likeliest(one: Candidate) -> tuple[bool, int, float]:
-    """Sure ones first, among them by how far from the symptom they are."""
+    """Sort key: certain ones first, then by distance from the symptom."""
     return one.confidence < 0.4, one.cause.level // 4, -one.confidence
 
 
@@ -75,7 +75,8 @@ def _clearly_sooner(one: Candidate, other: Candidate) -> bool:
 
 
 def _goes_before(root: Candidate, effect: Candidate) -> bool:
-    """Of two that may each follow from the other: what was reported first, or lies further from the symptom."""
+    """Of two candidates that may each follow from the other, whether this one comes first: by time, or by distance
+    from the symptom."""
     if _sooner(root, effect) or _sooner(effect, root):
         return _sooner(root, effect)
     return (_first(root), root.place) < (_first(effect), effect.place)

@@ -1,4 +1,4 @@
-"""Evidence -> candidates: what says by itself, or points to, a cause, gathered by cause and subject."""
+"""Turns evidence into candidates, grouped by cause and subject."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ def _address(device: str) -> str:
 
 
 def _ranks(evidence: Sequence[Evidence]) -> tuple[int, ...]:
-    """Those that the lines name; the host of the line only where they name none."""
+    """The ranks that the lines name; the host of the line only if they name none."""
     named: set[int] = set()
     for one in evidence:
         named |= {int(word) for word in one.word("ranks").replace(",", " ").split() if word.isdecimal()}
@@ -70,7 +70,8 @@ def short(text: str) -> str:
 
 
 def _without_placeless_twins(found: list[Candidate]) -> list[Candidate]:
-    """'A GPU was lost' from a rank that does not name its host is reported by the host's own log too."""
+    """Drops candidates without a host that repeat one with a host: a rank and the log of its host report the same
+    lost GPU."""
     kept = []
     for one in found:
         twins = [] if one.host else [other for other in found if other.name == one.name and other.host]

@@ -1,7 +1,7 @@
-"""Where a job's ranks stand in their collectives: who is missing, at another one, stuck, or only waiting.
+"""State of a job's ranks in their collectives: missing, in another one, stuck, or only waiting.
 
-A rank waits for the members of its group that have not enqueued what it has. Whoever is waited for and waits for no one
-is where the hang began; a rank that is waited for and itself waits is a victim in the middle.
+A rank waits for the members of its group that have not enqueued the same operation. The hang began at the rank that
+others wait for and that waits for nobody; a rank that also waits itself is a victim.
 """
 
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ class CollectivePlace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CollectiveState:
-    """One thing the dumps say, strongest first in a list of them."""
+    """One result from the dumps. Lists are sorted by strength."""
 
     place: CollectivePlace
     ranks: tuple[int, ...]
@@ -42,7 +42,7 @@ class CollectiveState:
 
 
 def collective_states(dumps: Sequence[Dump]) -> list[CollectiveState]:
-    """What the dumps of one job say together. Nothing for a job in which no one waits."""
+    """Results from all dumps of one job; none if no rank waits."""
     field = _Field(dumps)
     found = [*field.mismatches(), *field.roots()]
     if not found:
@@ -117,7 +117,8 @@ class _Field:
         return self._state(place, (rank,), first, waiting, confidence=self._trust_in_silence() if silent else 0.95)
 
     def _trust_in_silence(self) -> float:
-        """A rank that left no dump died, or no one collected it: the more are missing, the likelier the latter."""
+        """Confidence that a rank without a dump died. The more dumps are missing, the more likely they were not
+        collected."""
         return 0.9 * len(self.dumps) / (len(self.dumps) + len(self.silent))
 
     def behind(self) -> list[CollectiveState]:
@@ -135,7 +136,7 @@ class _Field:
         return _merged(found)
 
     def inside(self) -> list[CollectiveState]:
-        """Everybody joined, no one came out: the first such operation, which names no rank."""
+        """The first operation that all ranks joined and none finished. It names no rank."""
         pending = [operation for operations in self.pending.values() for operation in operations]
         if not pending:
             return []
@@ -144,7 +145,7 @@ class _Field:
         return [self._state(CollectivePlace.INSIDE, (), first, stuck, confidence=0.3)]
 
     def mismatches(self) -> list[CollectiveState]:
-        """By majority: the recorder's own analyser trusts one reference rank, which may be the odd one out."""
+        """Mismatches by majority. PyTorch's own analyser trusts one reference rank, which may be the wrong one."""
         table: dict[tuple[str, int], dict[int, Operation]] = defaultdict(dict)
         for rank, operations in self.pending.items():
             for operation in operations:

@@ -31,12 +31,9 @@ class Diagnosis:
 
 def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     reported = timeline.prepared(evidence)
-    done = {one.file: one.event.line for one in reported if one.event.kind == "life" and one.event.code == "done"}
-    connected = {
-        one.file: one.event.line for one in reported if one.event.kind == "nccl.about" and one.event.code == "rank"
-    }
+    reached = timeline.milestones(reported)
     reported = timeline.with_named_origins(reported)
-    mattering = timeline.without_followers([one for one in reported if not timeline.survived(one, done, connected)])
+    mattering = timeline.without_followers([one for one in reported if not timeline.survived(one, reached)])
     wait = waiting.find(mattering)
     found = collect.candidates(mattering)
     found += waiting.suspects(wait, mattering) if wait else waiting.left_early(mattering)
@@ -56,7 +53,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
 
 
 def _without_a_cause(evidence: Sequence[Evidence], wait: Waiting | None) -> list[Candidate]:
-    """What was warned of, then the last error that was printed, then that the job ended and no line says why."""
+    """Fallbacks without a cause: a warning, the last error, or that the job ended without a reason in the log."""
     last = [] if wait else hints.last_words(evidence)
     badly = _ended_badly(evidence, wait)
     warned = hints.warned(evidence)[:1] if badly or last else []
@@ -85,7 +82,7 @@ def _rank(one: Candidate) -> subject.Subject:
 
 
 def _worth_reporting(roots: list[Candidate]) -> list[Candidate]:
-    """A doubtful candidate is reported where it is the only one, not beside a good one."""
+    """A doubtful candidate is reported only if there is no better one."""
     good = [one for one in roots if one.confidence >= causality.LEAST]
     return good or [one for one in roots[:1] if one.confidence >= 0.1]
 
@@ -96,8 +93,8 @@ def _ended_badly(evidence: Sequence[Evidence], wait: Waiting | None) -> bool:
 
 
 def _usual(one: Evidence) -> bool:
-    """Said at the end of every process with NCCL_DEBUG=INFO, of those that end well too."""
-    return one.event.code == "closed_by_local_rank"
+    """Whether the line is normal: with NCCL_DEBUG=INFO every process prints it at its end; or a person ended it."""
+    return one.event.code in ("closed_by_local_rank", "KeyboardInterrupt")
 
 
 def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
@@ -120,7 +117,7 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
 
 
 def _of_a_collective(one: Evidence) -> bool:
-    """A library of collectives speaks, or an exception of any framework that names its call."""
+    """Whether the message comes from a collective library, or is an exception that names a collective."""
     return one.event.kind.startswith(("nccl.", "rendezvous")) or bool(_COLLECTIVE_CALL.search(one.event.text))
 
 

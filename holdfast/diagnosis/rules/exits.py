@@ -1,4 +1,4 @@
-"""What exit codes and signals say: the first process that ended tells, those that were ended after it do not."""
+"""Evidence from exit codes and signals. The first process that ended counts; later ones were ended because of it."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ _KNOWN = {11: "segfault", 7: "bus_error", 6: "abort", 4: "illegal_instruction"}
 
 
 def signal_of(one: Evidence) -> int | None:
-    """The signal that ended a process, 0 for one that ended by itself, None where the line does not tell."""
+    """The signal that ended a process; 0 if it exited, None if unknown."""
     if (number := one.number("signal")) is not None:
         return number
     name = one.word("name")
@@ -65,9 +65,10 @@ def failed(one: Evidence) -> bool:
 
 
 def candidate(evidence: Sequence[Evidence], *, waited: bool = False) -> Candidate | None:
-    """What the first end of a process points to, weaker than anything that the process itself reported.
+    """The cause that the first ended process suggests; weaker than anything that the process reported.
 
-    `waited`: a watchdog has spoken, which aborts its process itself."""
+    `waited`: a watchdog reported a timeout; it aborts its own process.
+    """
     ends = [one for one in evidence if failed(one) and not (waited and signal_of(one) == _ABORT)]
     if not ends:
         return None
@@ -94,7 +95,7 @@ def candidate(evidence: Sequence[Evidence], *, waited: bool = False) -> Candidat
 
 
 def _ended_itself(ends: Sequence[Evidence]) -> Candidate | None:
-    """A program that calls MPI_Abort has found something wrong; what it is stands in its own lines."""
+    """Whether the program called MPI_Abort. The reason is in its own lines."""
     called = [one for one in ends if one.event.code == "mpi_abort"]
     if not called:
         return None

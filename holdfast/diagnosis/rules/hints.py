@@ -1,4 +1,5 @@
-"""What only means something beside a wait (a save that never ended, a rank busy elsewhere); what is missing."""
+"""Hints that matter only together with a wait (a save that never ended, a rank busy elsewhere), and missing
+evidence."""
 
 import re
 from collections.abc import Sequence
@@ -46,7 +47,7 @@ def _unfinished_save(evidence: Sequence[Evidence], wait: Waiting) -> Candidate |
 
 
 def name_the_storage(found: Sequence[Candidate], evidence: Sequence[Evidence]) -> None:
-    """An error of a write seldom names the path; the save that it ended does."""
+    """Adds the storage path from the save that failed, because the error of a write seldom names it."""
     saves = [one.word("path") for one in evidence if one.event.kind == "save" and one.word("path")]
     for one in found:
         if one.cause.subject == "storage" and not one.note and not one.device and saves:
@@ -54,12 +55,12 @@ def name_the_storage(found: Sequence[Candidate], evidence: Sequence[Evidence]) -
 
 
 def _timed_out(one: Evidence) -> bool:
-    """A wait for another rank, reported by the store instead of a watchdog."""
+    """Whether the store, not a watchdog, reports a timeout while waiting for another rank."""
     return one.event.kind in ("rendezvous", "exception") and bool(_TIMEOUT.search(one.event.text))
 
 
 def warned(evidence: Sequence[Evidence]) -> list[Candidate]:
-    """Problems that were only warned of, for a job that ended badly and names no error."""
+    """Problems that appear only as warnings, for a job that failed without an error."""
     found: dict[str, Candidate] = {}
     for one in evidence:
         if one.role == "hint" and one.event.kind == "problem" and one.word("problem"):
@@ -69,7 +70,7 @@ def warned(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 
 def hung(evidence: Sequence[Evidence]) -> list[Candidate]:
-    """A kernel that reports tasks which wait for minutes, where no program says how it went."""
+    """Hung-task reports of the kernel, for a job whose programs report nothing."""
     found = [one for one in evidence if one.event.kind == "hung_task" and one.role == "hint"]
     if not found or any(one.event.kind in ("steps", "life") for one in evidence):
         return []
@@ -112,7 +113,7 @@ def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting | None) -> Candi
 
 
 def _never_connected(evidence: Sequence[Evidence]) -> Candidate | None:
-    """A peer that never acknowledged anything, before the first step: perhaps it is not on the same fabric at all."""
+    """A peer that never answered before the first step: it may not be on the same fabric."""
     failed = [one for one in evidence if one.event.kind == "nccl.completion" and one.cause == "fabric.retry_exceeded"]
     if not failed or any(one.event.kind == "steps" for one in evidence):
         return None
@@ -121,7 +122,7 @@ def _never_connected(evidence: Sequence[Evidence]) -> Candidate | None:
 
 
 def _killed_while_loading(evidence: Sequence[Evidence]) -> Candidate | None:
-    """A process that is killed while it reads weights has most often asked for more memory than there is."""
+    """A process killed while it loads weights: most often it ran out of memory."""
     killed = [one for one in evidence if exits.failed(one) and exits.signal_of(one) == exits.KILL]
     loading = [one for one in evidence if one.event.kind in ("loading", "busy")]
     if not killed or not loading or any(one.event.kind == "steps" for one in evidence):
@@ -150,7 +151,7 @@ def _rank(one: Evidence) -> tuple[int, ...]:
 
 
 def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiting | None) -> list[str]:
-    """What would tell more, and how to get it. A sure answer that no hardware can change needs nothing."""
+    """Missing evidence and how to get it. A certain answer that hardware cannot change needs none."""
     if not roots:
         return []
     first = roots[0]
@@ -178,7 +179,7 @@ def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiti
 
 
 def _quiet_ends(evidence: Sequence[Evidence]) -> list[str]:
-    """Processes that ended badly without a word of why in what was given."""
+    """Processes that failed without a reason in the given files."""
     first = exits.first_quiet(evidence)
     if first is None:
         return []

@@ -1,4 +1,4 @@
-"""Which rank a collective mismatch is about, where the message does not name it: the ranks' own stacks are compared."""
+"""Finds the rank behind a collective mismatch whose message names none, by comparing the stacks of the ranks."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

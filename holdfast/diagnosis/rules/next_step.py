@@ -111,7 +111,7 @@ def _to_exclude(one: Candidate) -> bool:
 
 
 def _happened_before(one: Candidate) -> bool:
-    """The same at the same step of an earlier attempt, in this log or in another."""
+    """Whether the same error happened at the same step of an earlier attempt."""
     attempts: dict[tuple[object, ...], set[str]] = {}
     for item in one.evidence:
         if step := item.number("step"):
@@ -139,7 +139,7 @@ def _step(one: Candidate) -> int | None:
 
 
 def _checkpoint(evidence: Sequence[Evidence], suspected: int | None) -> str | None:
-    """The last save that ended; after corruption the last one before its first sign."""
+    """The last finished save; after corruption, the last one before its first sign."""
     saves = [one for one in evidence if one.event.kind == "save" and one.event.code == "end"]
     if suspected is not None:
         saves = [one for one in saves if (one.number("step") or 0) < suspected]
@@ -158,7 +158,7 @@ def _report_to(first: Candidate) -> str:
 
 
 def sentence(one: Candidate) -> str:
-    """What happened and where, as one sentence; nothing stands for a place that is not known."""
+    """What happened and where, in one sentence. An unknown place is left out."""
     problem = one.problem
     if problem and problem.says:
         text = problem.sentence(one.parts)
@@ -169,7 +169,7 @@ def sentence(one: Candidate) -> str:
 
 
 def _few_of_a_node(one: Candidate) -> bool:
-    """A process or two of a host that is not to blame as a whole."""
+    """Whether only one or two processes of a host are affected."""
     return one.cause.subject == "node" and len(one.ranks) <= MOST_RANKS_BESIDE_A_HOST
 
 
@@ -184,7 +184,7 @@ def subject_words(one: Candidate, said: str = "") -> str:
 
 
 def _unsaid(note: str, said: str) -> str:
-    """A note without what the sentence before it says already: of an exception its class and its frame are left."""
+    """The note without what the sentence already says. Of an exception, class and frame stay."""
     if note.removeprefix("peer ") in said:
         return ""
     name, _, message = note.partition(": ")

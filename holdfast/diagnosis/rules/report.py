@@ -1,4 +1,4 @@
-"""A diagnosis as text: at most ten lines, the best evidence, the next step, what was not seen."""
+"""A diagnosis as text: at most nine lines, the best evidence, the next step, what was not seen."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,7 +9,6 @@ from holdfast.diagnosis.rules.diagnose import Diagnosis
 from holdfast.diagnosis.rules.next_step import sentence
 from holdfast.model.evidence import Evidence
 
-MOST_LINES = 10
 MOST_EVIDENCE = 3
 _MEANS = {
     "restart_same": "start it again on the same nodes",
@@ -21,12 +20,11 @@ _MEANS = {
 
 
 def lines(diagnosis: Diagnosis) -> list[str]:
-    """At most ten lines, the cause first, then how it went on."""
+    """At most four causes, then up to five lines about how it went on."""
     if not diagnosis.causes:
         return ["nothing found that ended or harmed this job"]
     found = [_headline(one, first=index == 0) for index, one in enumerate(diagnosis.causes[:4])]
-    found += _timeline(diagnosis)
-    return found[:MOST_LINES]
+    return found + _timeline(diagnosis)
 
 
 def _headline(one: Candidate, *, first: bool) -> str:
@@ -50,7 +48,7 @@ def _timeline(diagnosis: Diagnosis) -> list[str]:
 
 
 def best_evidence(diagnosis: Diagnosis) -> list[Evidence]:
-    """The three pieces that a person should look at, the first cause's first."""
+    """The three most useful pieces of evidence; those of the first cause come first."""
     chosen: list[Evidence] = []
     for one in diagnosis.causes:
         for item in one.best_evidence():
@@ -81,7 +79,7 @@ def markdown(diagnosis: Diagnosis, unseen: Sequence[str]) -> str:
 
 
 def _what_to_do(diagnosis: Diagnosis) -> str:
-    """What the action means, and why where the headline has not said it."""
+    """What the action means, and why if the headline does not say it."""
     step = diagnosis.next
     assert step is not None
     said = sentence(diagnosis.causes[0])

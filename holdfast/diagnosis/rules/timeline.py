@@ -3,18 +3,21 @@
 import calendar
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from holdfast.catalog import causes
 from holdfast.catalog.job_errors import of_kernel_event
 from holdfast.model.evidence import Evidence
+from holdfast.model.signal import usable_time
 
 YEARLESS = 1972  # the year that readers give to stamps without one
 _BETWEEN_WORDS = re.compile(r"[^0-9A-Za-z]+")
 _MOST_EDGES = 40
 SURVIVED_STEPS = 5  # the run made so many steps after it: it was not what ended it
+_RAISED_STEPS = 3  # after an exception of no named rank: other ranks make one, then they wait for the one that failed
+_STARTED_STEPS = 2  # after what would keep a job from starting: other ranks cannot step without the one that failed
 _NEVER_SURVIVED = (
     "steps",
     "nccl.plugin",
@@ -22,14 +25,20 @@ _NEVER_SURVIVED = (
     "slurm",
     "kubernetes",
 )  # what the run does while it goes on, or its end
+_OF_A_PROCESS = frozenset({"exception", "problem", "cuda", "memory"})  # said by the process that it happens to
 _LOOKUP_ERRORS = frozenset({"KeyError", "AttributeError", "IndexError", "StopIteration", "LookupError"})
 
 
 def prepared(evidence: Sequence[Evidence]) -> list[Evidence]:
-    placed = _with_hosts([*evidence])
+    placed = _with_hosts([_with_usable_time(one) for one in evidence])
     year = _year(placed)
     dated = [_in_year(one, year) for one in placed]
     return sorted(dated, key=lambda one: (one.at or float("inf"), one.file, one.event.line))
+
+
+def _with_usable_time(one: Evidence) -> Evidence:
+    at = usable_time(one.at)
+    return one if at == one.at else replace(one, event=replace(one.event, at=at))
 
 
 def _year(evidence: Sequence[Evidence]) -> int | None:
@@ -54,8 +63,8 @@ def _moment(at: float) -> datetime:
 
 
 def _with_hosts(evidence: list[Evidence]) -> list[Evidence]:
-    """A line that does not name its host takes the one that its rank, or its file, belongs to."""
-    of_rank = {one.rank: one.host for one in evidence if one.rank is not None and one.host}
+    """Adds a host to lines without one, from their rank or file."""
+    of_rank = {one.rank: one.host for one in evidence if one.host}
     known = {one.host for one in evidence if one.host}
     of_file: dict[str, Counter[str]] = {}
     for one in evidence:
@@ -90,7 +99,7 @@ def _only(hosts: Counter[str] | None) -> str:
 
 
 def with_named_origins(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """A follower that names its origin stands for it where the origin's own line is not in what was given."""
+    """A consequence that names its origin stands for it if the origin's own line is missing."""
     seen = {str(one.event.code) for one in evidence if one.event.kind == "xid"}
     return [_as_its_origin(one) if one.word("caused_by") not in {"", *seen} else one for one in evidence]
 
@@ -103,7 +112,7 @@ def _as_its_origin(one: Evidence) -> Evidence:
 
 
 def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Of exceptions raised one from the other, the first tells the cause, unless it was only a failed look-up."""
+    """Of chained exceptions, keeps the first, unless it is only a failed look-up."""
     reported: dict[tuple[str, int | None], int] = {}
     kept: list[Evidence] = []
     failed_tasks = {one.file for one in evidence if one.event.kind == "slurm" and one.role == "exit"}
@@ -125,24 +134,62 @@ def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _is_failed_lookup(first: Evidence, then: Evidence) -> bool:
-    """A key that is not there is asked for and made: what fails while it is made is the cause."""
+    """Whether the exception is a failed look-up whose handler then failed: the later exception is the cause."""
     is_lookup = str(first.event.code) in _LOOKUP_ERRORS and str(then.event.code) not in _LOOKUP_ERRORS
     return is_lookup and then.word("chained") == "handling" and bool(then.cause)
 
 
 def _only_slows(one: Evidence) -> bool:
-    """What a run goes on with, but slowly."""
+    """Whether the run continues after it, but slowly."""
     return bool(one.cause) and causes.find(one.cause).failure_class == "slowdown" and one.event.kind == "problem"
 
 
-def survived(one: Evidence, done: dict[str, int], connected: dict[str, int] | None = None) -> bool:
-    """Whether the run went on after it as if nothing had been: handled, or words in a sample of the data."""
+@dataclass(frozen=True, slots=True)
+class Milestones:
+    """The last line of each file that shows how far its run came."""
+
+    done: Mapping[str, int]
+    connected: Mapping[str, int] = field(default_factory=dict)
+    saved: Mapping[str, int] = field(default_factory=dict)
+
+
+def milestones(evidence: Sequence[Evidence]) -> Milestones:
+    def last(kind: str, code: str) -> dict[str, int]:
+        fitting = [one for one in evidence if one.event.kind == kind and one.event.code == code]
+        return {one.file: max(one.event.line, one.number("last_line") or 0) for one in fitting}
+
+    return Milestones(last("life", "done"), last("nccl.about", "rank"), last("save", "end"))
+
+
+def _stopped_as_asked(one: Evidence, saved: Mapping[str, int]) -> bool:
+    """A process that was told to end, and saved first."""
+    return one.role == "effect" and one.event.code == "agent" and one.event.line < saved.get(one.file, 0)
+
+
+def _went_well_later(one: Evidence, saved: Mapping[str, int]) -> bool:
+    """A failed attempt that says it is made again, before a step or a save."""
+    if not one.word("retried"):
+        return False
+    last = one.number("last_line") or one.event.line
+    return (one.number("steps_after") or 0) > 0 or last < saved.get(one.file, 0)
+
+
+def survived(one: Evidence, reached: Milestones) -> bool:
+    """Whether the run continued normally after it: handled, or text in the training data."""
+    done, saved = reached.done, reached.saved
+    if _stopped_as_asked(one, saved) or _went_well_later(one, saved):
+        return True
     if one.role == "note" or one.event.kind in _NEVER_SURVIVED or _only_slows(one):
         return False
     if one.event.line < done.get(one.file, 0):
         return True
-    if one.event.code == "call_failed" and one.event.line < (connected or {}).get(one.file, 0):
+    if one.event.code == "call_failed" and one.event.line < reached.connected.get(one.file, 0):
         return True
     if one.role == "effect" and one.file in done:  # processes that end after the work is done close their connections
         return True
-    return (one.number("steps_after") or 0) >= SURVIVED_STEPS
+    enough = SURVIVED_STEPS
+    if one.cause == "launcher.setup":
+        enough = _STARTED_STEPS
+    elif one.event.kind in _OF_A_PROCESS and one.rank is None:
+        enough = _RAISED_STEPS
+    return (one.number("steps_after") or 0) >= enough

@@ -44,7 +44,7 @@ def suspects(waiting: Waiting, evidence: Sequence[Evidence]) -> list[Candidate]:
 
 
 def left_early(evidence: Sequence[Evidence]) -> list[Candidate]:
-    """No watchdog spoke, but every rank but a few lost a peer: those few were somewhere else, or already through."""
+    """Without a watchdog report: all but a few ranks lost a peer, so those few were elsewhere or had finished."""
     lost = tuple(one for one in evidence if one.role == "effect" and one.rank is not None)
     ranks = tuple(sorted({one.rank for one in lost if one.rank is not None}))
     absent = _absent(Waiting(lost, 0.0, 0.0, ranks), evidence) if len(ranks) > 1 else None
@@ -55,7 +55,8 @@ def left_early(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 
 def _mismatch(waiting: Waiting) -> Candidate | None:
-    """Same number, other operation or size: the minority is suspected, not whoever was read first."""
+    """Same sequence number but another operation or size. The minority is suspected, not the rank that was read
+    first."""
     by_sequence: dict[int | None, dict[int, tuple[str, str]]] = {}  # the oldest watchdogs tell no number
     for one in waiting.reported:
         if one.rank is not None and one.word("op"):
@@ -104,7 +105,7 @@ def _positions(waiting: Waiting, name: str) -> dict[int, int]:
 
 
 def _ahead(waiting: Waiting, last: dict[int, int]) -> Candidate | None:
-    """A few ranks went past the collective that most wait in: they called something else."""
+    """Ranks that passed the collective in which most wait: they called something else."""
     usual = Counter(last.values()).most_common(1)[0][0]
     odd = tuple(sorted(rank for rank, number in last.items() if number - usual >= _FAR_BEHIND))
     if not odd or len(odd) >= len(last) / 2:
@@ -115,7 +116,7 @@ def _ahead(waiting: Waiting, last: dict[int, int]) -> Candidate | None:
 
 
 def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
-    """Every rank but a few wrote that it waits, or that it lost a peer."""
+    """Ranks that are silent while all others report a wait or a lost peer."""
     worlds = [world for one in evidence if (world := one.number("world"))]
     ranks = {one.rank for one in evidence if one.rank is not None}
     size = max([*worlds, *(rank + 1 for rank in ranks)], default=0)
@@ -134,7 +135,8 @@ def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
 
 
 def _everybody(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
-    """All ranks of several hosts wait in the same place and none is missing: what is between the hosts is suspected."""
+    """All ranks of several hosts wait at the same place and none is missing: the fabric between the hosts is
+    suspected."""
     ranks = {one.rank for one in evidence if one.rank is not None}
     hosts = {one.host for one in evidence if one.host}
     places = {one.number("seq") for one in waiting.reported}
@@ -145,7 +147,7 @@ def _everybody(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | No
 
 
 def _alive(absent: Candidate, evidence: Sequence[Evidence]) -> Candidate | None:
-    """The rank that is missing was there to be ended by the launcher: busy or asleep, not dead."""
+    """A candidate if the missing rank was alive until the launcher ended it: busy or blocked, not dead."""
     ended = [one for one in evidence if one.rank in absent.ranks and one.role == "exit" and one.number("exit") == -15]
     if not ended:
         return None

@@ -33,7 +33,7 @@ def _failed_at(evidence: Sequence[Evidence]) -> float:
 
 
 def _trouble_since(evidence: Sequence[Evidence], waiting: Waiting | None) -> float:
-    """The same, or when the wait began that it ended with."""
+    """Like `_failed_at`, or the start of the wait that it ended with."""
     began = min(one.at - (_LONGEST_WAIT_SECONDS if one.event.kind == "job" else 0.0) for one in _job_messages(evidence))
     return min(began, waiting.since) if waiting and waiting.since else began
 
@@ -43,7 +43,7 @@ def _job_messages(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _of_the_job(one: Evidence) -> bool:
-    """Not reported by a kernel, whose log may reach back for months."""
+    """Whether the job reported it, not a kernel, whose log may reach back for months."""
     return not one.event.action
 
 
@@ -86,7 +86,7 @@ def _against_the_end(one: Candidate, failed: float, since: float, waiting: Waiti
 
 
 def _short_outage(one: Candidate, evidence: Sequence[Evidence]) -> None:
-    """A port that was back before the transport gave up did not end the job, unless a completion says it did."""
+    """A port that recovered before the transport timeout did not end the job, unless a completion error says so."""
     if any(item.event.kind == "nccl.completion" and item.word("status") != "5" for item in evidence):
         return
     downs = [item for item in one.evidence if item.event.kind == "link" and item.at]
