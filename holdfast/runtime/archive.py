@@ -1,7 +1,7 @@
-"""Tar files of others: headers that stay small, members that can be passed over in bounded time.
+"""Reads untrusted tar files with bounded headers, and skips members in bounded time.
 
-`tarfile` reads a long name and an extended header whole, and unpacks all that it passes over. A few kilobytes of gzip
-can so take all memory, or hours.
+`tarfile` reads a long name and an extended header whole, and unpacks every member that it skips. So a few kilobytes of
+gzip can take all memory, or hours.
 """
 
 import lzma
@@ -50,8 +50,8 @@ def is_tar(path: Path) -> bool:
 def members(
     archive: tarfile.TarFile, most: int, most_bytes: int, *, files_too: bool = False
 ) -> Iterator[tarfile.TarInfo]:
-    """At most so many. Raises ReadError before more than so many bytes are passed over; those of files count only with
-    `files_too`, as who reads them bounds them too."""
+    """At most `most` members. Raises ReadError before it skips more than the allowed bytes. Bytes of files count only
+    with `files_too`, because the reader of a file has its own bound."""
     left = most_bytes
     for member, _ in zip(archive, range(most), strict=False):
         yield member

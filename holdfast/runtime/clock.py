@@ -1,7 +1,7 @@
 """The clock of timers: seconds since the epoch that never step back or ahead.
 
 The machine's clock may be set back a day, or ahead. This one follows it slowly: at most 1 % faster or slower than real
-time, so that a timer of ten minutes lasts ten minutes whatever happens to the machine's clock.
+time, so a timer of ten minutes lasts ten minutes even if the machine's clock is set.
 """
 
 import threading
@@ -12,7 +12,7 @@ SLEW = 0.01  # of the time that passed
 
 
 def _since_boot() -> float:
-    """Counts on while the machine is suspended, unlike time.monotonic."""
+    """Continues while the machine is suspended, unlike time.monotonic."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -32,7 +32,8 @@ class SteadyClock:
             return self._value
 
     def at_least(self, at: float) -> float:
-        """Continue from a stored time that is ahead, as after a restart with a clock set back; by how much it was."""
+        """Continue from a stored time that is ahead, as after a restart with a clock set back. Returns the
+        difference."""
         now = self()
         with self._lock:
             self._value = max(self._value, at)

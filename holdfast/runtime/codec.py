@@ -1,7 +1,7 @@
 """JSON into types, from any thread.
 
-msgspec learns a type when it first meets it, and keeps the half-learned type where another thread finds it. That one
-reads through a null pointer, and the process dies. Here types are learned by one thread at a time.
+msgspec builds the decoder of a type on first use and publishes it before it is complete. A second thread then reads a
+null pointer, and the process crashes. Here one thread at a time builds decoders.
 """
 
 import threading
@@ -15,7 +15,7 @@ _known: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """The decoder of a type; the same one for everybody."""
+    """The decoder of a type, shared by all callers."""
     found = _known.get(kind)
     if found is None:
         with _learning:

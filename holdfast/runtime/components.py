@@ -86,17 +86,17 @@ def described(error: BaseException | str) -> str:
     else:
         try:
             text = f"{type(error).__name__}: {error}"
-        except Exception:  # noqa: BLE001  __str__ is foreign code too
+        except Exception:  # noqa: BLE001  __str__ is third-party code too
             text = type(error).__name__
     return " ".join(text.split())[:LONGEST_ERROR].encode("utf-8", "replace").decode()
 
 
 class Contained(Exception):
-    """Stands for an exception that asyncio cannot carry out of a thread: SystemExit, StopIteration and the like."""
+    """Replaces an exception that asyncio cannot pass out of a thread, such as SystemExit or StopIteration."""
 
 
 def in_thread(do: Callable[..., T], *arguments: object) -> T:
-    """Call foreign code in a thread of a pool. What asyncio cannot pass on to a task becomes Contained."""
+    """Call third-party code in a pool thread. An exception that asyncio cannot pass to a task becomes Contained."""
     try:
         return do(*arguments)
     except (StopIteration, asyncio.CancelledError) as error:

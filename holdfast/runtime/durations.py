@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 class Durations:
-    """Added to by one thread, read by any."""
+    """One thread adds values, any thread reads."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds = tuple(bounds)  # upper ones, in seconds
@@ -17,7 +17,7 @@ class Durations:
         self.total += seconds
 
     def cumulative(self) -> list[tuple[str, int]]:
-        """(upper bound, how many took at most so long); the last bound is +Inf."""
+        """(upper bound, number of durations up to it); the last bound is +Inf."""
         names = [*(str(bound) for bound in self.bounds), "+Inf"]
         found, sum_ = [], 0
         for name, count in zip(names, list(self._counts), strict=True):

@@ -11,13 +11,16 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from holdfast.runtime.errors import NoAnswer
 
 MOST_BYTES = 4 << 20
-TIMES_IN_ALL = 3  # an answer has so many times its timeout until it is whole
-_RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
+TIMES_IN_ALL = 3  # the whole answer may take this many times the timeout
+_LONGEST_REASON = 300
+_UNAVAILABLE = 503
+_RETRYABLE = frozenset({408, 425, 429, 500, 502, _UNAVAILABLE, 504})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +35,21 @@ class Reply:
         return self.status in _RETRYABLE
 
     @property
+    def not_begun(self) -> bool:
+        """Whether the server refused the request, or did not have all of it. After any other error it may have run: a
+        gateway gives up (502, 504) while the server behind it continues. A service mesh also answers 503 if the server
+        breaks off after it took the request; only a server that refuses names the time to try again."""
+        return 400 <= self.status < 500 or (self.status == _UNAVAILABLE and "retry-after" in self.headers)
+
+    @property
     def message(self) -> str:
         """The beginning of the body, on one line."""
         return " ".join(self.body[:200].decode("utf-8", "replace").split())
 
 
 class _Timed(io.RawIOBase):
-    """Reads from a socket until one moment. Its own timeout begins anew with every byte that arrives, so that a server
-    that sends a byte now and then would be waited for without end."""
+    """Reads from a socket until a deadline. The socket's own timeout restarts with every byte, so a server that sends
+    single bytes could block forever."""
 
     def __init__(self, raw: io.RawIOBase, source: socket.socket, until: float) -> None:
         self._raw, self._source, self._until = raw, source, until
@@ -68,33 +78,54 @@ class _TimedResponse(http.client.HTTPResponse):
         self.fp = io.BufferedReader(_Timed(raw, sock, until) if sock.gettimeout() else raw)
 
 
+class _Sending:
+    """One request: whether a connection for it was made. Before that, nothing was sent."""
+
+    def __init__(self) -> None:
+        self.connected = False
+
+
 class _Http(http.client.HTTPConnection):
     response_class = _TimedResponse
 
+    def __init__(self, *arguments: Any, sending: _Sending, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._sending = sending
 
-class _Https(http.client.HTTPSConnection):
-    response_class = _TimedResponse
+    def connect(self) -> None:
+        super().connect()
+        self._sending.connected = True
+
+
+class _Https(_Http, http.client.HTTPSConnection):
+    pass
 
 
 class _Opening(urllib.request.HTTPHandler):
+    def __init__(self, sending: _Sending) -> None:
+        super().__init__()
+        self._sending = sending
+
     def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_Http, request)
+        return self.do_open(partial(_Http, sending=self._sending), request)
 
 
 class _OpeningTls(urllib.request.HTTPSHandler):
-    def __init__(self, context: ssl.SSLContext | None) -> None:
+    def __init__(self, sending: _Sending, context: ssl.SSLContext | None) -> None:
         super().__init__(context=context)
-        self._trusted = context
+        self._sending, self._trusted = sending, context
 
     def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_Https, request, context=self._trusted)
+        return self.do_open(partial(_Https, sending=self._sending), request, context=self._trusted)
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirected POST becomes a GET and is lost, and a redirect could carry credentials to another host."""
-
-    def redirect_request(self, *args: object, **kwargs: object) -> None:
-        return None
+def _opener(sending: _Sending, context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
+    """Only what is here: a redirected POST becomes a GET and is lost, and a redirect could carry credentials to another
+    host. A reply of any status is a reply."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (_Opening(sending), _OpeningTls(sending, context), urllib.request.UnknownHandler()):
+        opener.add_handler(handler)
+    return opener
 
 
 def check_url(where: str, url: str) -> None:
@@ -113,8 +144,8 @@ def shown(url: str) -> str:
 
 
 def header(text: str) -> str:
-    """A text as the value of a header, which carries printable ASCII alone: all else is percent-encoded, so that two
-    texts stay two."""
+    """A text as a header value. Everything except printable ASCII is percent-encoded, so that different texts stay
+    different."""
     return urllib.parse.quote(text, safe="!#$&'()*+,-./:;<=>?@[]^_`{|}~ ", errors="surrogatepass")
 
 
@@ -123,7 +154,7 @@ def _as_header(value: str) -> str:
 
 
 def tls_for(url: str, ca_file: str = "", verify: bool = True) -> ssl.SSLContext | None:
-    """None for an address without TLS: to read this machine's certificates takes 50 ms."""
+    """None for an address without TLS, because loading this machine's certificates takes 50 ms."""
     return tls(ca_file, verify) if url.startswith("https:") else None
 
 
@@ -145,25 +176,25 @@ def send(
     *,
     most_bytes: int = MOST_BYTES,
 ) -> Reply:
-    """The reply, whatever its status, with at most `most_bytes` of its body. Raises NoAnswer if there was none."""
-    opener = urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), _NoRedirects(), _Opening(), _OpeningTls(context)
-    )
+    """The reply of any status, with at most `most_bytes` of its body. Raises NoAnswer if there is none."""
+    sending = _Sending()
     try:
         named = {name: _as_header(value) for name, value in headers.items()}
         request = urllib.request.Request(url, data=body, headers=named, method=method)
-        try:
-            answer = opener.open(request, timeout=timeout)
-        except urllib.error.HTTPError as error:
-            answer = error  # a reply like any other
-        with answer:
+        with _opener(sending, context).open(request, timeout=timeout) as answer:
             received = {name.lower(): value for name, value in answer.headers.items()}
             return Reply(answer.status, received, answer.read(most_bytes))
-    except urllib.error.URLError as error:
-        final = isinstance(error.reason, ssl.SSLCertVerificationError)
-        raise NoAnswer(f"{shown(url)} cannot be reached: {error.reason}", retryable=not final) from None
-    except (OSError, http.client.HTTPException) as error:
-        why = f"no answer within {timeout:g} s" if isinstance(error, TimeoutError) else str(error) or repr(error)
-        raise NoAnswer(f"{shown(url)}: {why}", retryable=True) from None
-    except ValueError as error:
-        raise NoAnswer(f"not a usable address: {error}", retryable=False) from None
+    except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: an address, or a malformed answer
+        raise _no_answer(error, url, timeout, sending.connected) from None
+
+
+def _no_answer(error: Exception, url: str, timeout: float, connected: bool) -> NoAnswer:
+    why = error.reason if isinstance(error, urllib.error.URLError) else error
+    text = " ".join(str(why).split())[:_LONGEST_REASON] or repr(why)
+    if connected:
+        failure = f"no answer within {timeout:g} s" if isinstance(why, TimeoutError) else text
+        return NoAnswer(f"{shown(url)}: {failure}", retryable=True)
+    if isinstance(why, OSError):
+        final = isinstance(why, ssl.SSLCertVerificationError)
+        return NoAnswer(f"{shown(url)} cannot be reached: {text}", retryable=not final, not_begun=True)
+    return NoAnswer(f"not a usable address: {text}", retryable=False, not_begun=True)

@@ -31,7 +31,7 @@ def _create(path: Path) -> None:
     try:
         os.write(fd, secrets.token_bytes(SECRET_BYTES))
         os.fsync(fd)
-        os.link(draft, path)  # whole or not at all, and never over another process's
+        os.link(draft, path)  # atomic, and never overwrites the file of another process
     except FileExistsError:
         pass
     finally:

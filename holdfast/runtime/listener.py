@@ -1,11 +1,12 @@
-"""A listening socket on the interface that a job chose, for stores that would listen on every one."""
+"""A listening socket on the interface that a job chose, for stores that would otherwise listen on all interfaces."""
 
 import ipaddress
 import socket
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """On the interface of `host`. Debian gives a host's own name a loopback address: then on every interface."""
+    """Listens on the interface of `host`. If that name resolves to loopback, as on Debian, it listens on every
+    interface."""
     family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     address = str(found[0])
     if ipaddress.ip_address(address).is_loopback and host not in ("localhost", address):

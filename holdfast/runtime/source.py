@@ -24,7 +24,8 @@ class Source(Protocol):
         """Names of the signals it provides; they become unknown as soon as the source is blind."""
 
     def read(self, now: float) -> Reading:
-        """Read once. Trouble of one subject goes into `absent`, trouble of all of them into `blind`. Never raises for
+        """Read once. A subject that cannot be read goes into `absent`; if none can be read, the reason goes into
+        `blind`. Never raises for
         a missing file, a refused permission or a lost GPU."""
 
 

@@ -1,4 +1,4 @@
-"""Threads that must not end, and calls that may never return."""
+"""Threads that must keep running, and calls that may never return."""
 
 import logging
 import queue
@@ -50,7 +50,7 @@ class CallThread:
             call, result = self._calls.get()
             try:
                 result.put((call(), None))
-            except RuntimeError as error:  # of the store, whose errors are all of this kind; raised again by `run`
+            except RuntimeError as error:  # errors of the store are all of this kind; `run` raises it again
                 result.put((None, error))
 
     def run(self, call: Callable[[], T], seconds: float) -> T:

@@ -12,7 +12,7 @@ _SLOW = 1.35  # times the usual; what is above the usual is then degraded
 
 
 class RunAccounts:
-    """Receives what happens in order of time; `at` is any steady clock. See docs/run.md for what goes where."""
+    """Receives events in order of time; `at` is any monotonic clock. docs/run.md lists the categories."""
 
     def __init__(self, at: float, ledger: Ledger | None = None, best_step: int = -1) -> None:
         self._began = self._at = at
@@ -20,7 +20,7 @@ class RunAccounts:
         self._ledger = ledger or Ledger()
         self.best_step = best_step
         self._step: int | None = None  # of this attempt
-        self._paces: deque[float] = deque(maxlen=_RECENT)
+        self._step_seconds: deque[float] = deque(maxlen=_RECENT)
         self._saving = False
 
     @property
@@ -29,16 +29,16 @@ class RunAccounts:
 
     @property
     def wall_seconds(self) -> float:
-        """All the time so far, that of runs before included."""
+        """Total time so far, including earlier runs."""
         return self._before + self._at - self._began
 
     def charge(self, at: float, name: str) -> None:
-        """All time since the last charge was this."""
+        """Charges the time since the last charge to this category."""
         self._add(name, at - self._at)
         self._at = at
 
     def begin(self, at: float) -> None:
-        """An attempt starts; until then the run waited."""
+        """An attempt starts. The time until now is charged as waiting."""
         self.charge(at, "waiting")
         self._step, self._saving = None, False
 
@@ -54,9 +54,9 @@ class RunAccounts:
 
     def _charge_steps(self, at: float, steps: int) -> None:
         seconds = at - self._at
-        usual = median(self._paces) * steps if len(self._paces) >= _ENOUGH else seconds
+        usual = median(self._step_seconds) * steps if len(self._step_seconds) >= _ENOUGH else seconds
         slow = seconds - usual if seconds > _SLOW * usual else 0.0
-        self._paces.append(seconds / steps)
+        self._step_seconds.append(seconds / steps)
         self._add("degraded", slow)
         self._add("productive", seconds - slow)
         self._at = at

@@ -17,7 +17,7 @@ OnLine = Callable[[bytes], None]
 
 
 class Child:
-    """Both streams in one log, whole line by whole line, so that errors stand where they happened among the steps."""
+    """Writes both streams to one log in whole lines, so that errors stand between the steps where they happened."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path, on_line: OnLine) -> None:
         self._log = log.open("ab", buffering=0)
@@ -41,7 +41,8 @@ class Child:
         self._selector.register(stream, selectors.EVENT_READ, _Stream(onward))
 
     def pump(self, seconds: float) -> int | None:
-        """Move output for at most so long; the exit code once it has ended, negative for a signal."""
+        """Copies output for at most `seconds`. Returns the exit code once the command has ended; negative for a
+        signal."""
         if self._selector.get_map():
             for key, _ in self._selector.select(seconds):
                 self._move(key)
@@ -70,7 +71,7 @@ class Child:
         self._process.send_signal(number)
 
     def end(self, grace_seconds: float) -> int:
-        """End it and all below it, read what it still says, and give its exit code."""
+        """Ends the command and its descendants, reads the remaining output, and returns the exit code."""
         processes.end_all(grace_seconds, spare=self.pid)
         code = self._process.wait()
         while self._selector.get_map() and self._selector.select(0):
@@ -95,7 +96,7 @@ class _Stream:
             self._onward = None
 
     def lines(self, data: bytes) -> list[bytes]:
-        """Whole lines; at the end of the stream what is left."""
+        """Returns whole lines; at the end of the stream also the rest."""
         self._carry += data
         if not data or len(self._carry) > _LONGEST_LINE:
             last, self._carry = self._carry, b""

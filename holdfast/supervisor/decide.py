@@ -27,7 +27,8 @@ class Budget:
 
 
 def decide(diagnosis: Diagnosis, attempts: Sequence[Attempt], budget: Budget, spares: int | None) -> Decision:
-    """After the last of `attempts`. `spares`: how many nodes stand by; None where there is only this machine."""
+    """The decision after the last of `attempts`. `spares`: number of standby nodes; None if the job uses only this
+    machine."""
     last = attempts[-1]
     evidence = _evidence(diagnosis)
     if last.exit_code == 0 and not last.ended_by:
@@ -77,7 +78,7 @@ def _why_stop(diagnosis: Diagnosis, attempts: Sequence[Attempt], budget: Budget)
 
 
 def _wait(attempts: Sequence[Attempt], budget: Budget) -> float:
-    """None after an attempt that came further; then twice as long each time."""
+    """Seconds to wait: 0 after an attempt that made progress, else twice as long each time."""
     idle = 0
     for one in reversed(attempts):
         if one.advanced:
@@ -94,7 +95,7 @@ def _without_spare(
     wait: float,
     spares: int | None,
 ) -> Decision:
-    """Without a spare the scheduler must find another node. On a single machine the command is tried once more."""
+    """Without a spare, the scheduler must provide another node. On a single machine the command is tried once more."""
     names = ", ".join(exclude)
     tried = any(one.cause == last.cause for one in attempts[:-1])
     if spares is None and not tried:
@@ -124,12 +125,13 @@ def _evidence(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def shell_code(exit_code: int) -> int:
-    """As a shell says it: 128 and the signal for a process that a signal ended."""
+    """The exit code as a shell reports it: 128 plus the signal number if a signal ended the process."""
     return 128 - exit_code if exit_code < 0 else exit_code or 1
 
 
 def lost_node_evidence(lost: Sequence[str], at: float, *, hang: bool) -> list[Evidence]:
-    """A host that dies closes its connections and its peers fail at once; where they only wait, its link may be it."""
+    """Evidence for a lost node. A host that dies closes its connections, so its peers fail at once; if they only
+    wait, its link may be the cause."""
     return [_lost(name, at, hang) for name in lost]
 
 
@@ -141,7 +143,7 @@ def _lost(name: str, at: float, hang: bool) -> Evidence:
 
 
 def without_lost_nodes(decision: Decision, lost: tuple[str, ...], spares: int | None) -> Decision:
-    """Lost nodes are excluded, whatever the cause. With too few left, the scheduler must give the job another node."""
+    """Excludes lost nodes, whatever the cause. If too few are left, the scheduler must give the job another node."""
     if not lost or not decision.goes_on:
         return decision
     exclude = tuple(dict.fromkeys([*decision.exclude, *lost]))
@@ -152,7 +154,8 @@ def without_lost_nodes(decision: Decision, lost: tuple[str, ...], spares: int | 
 
 
 def without_leader(decision: Decision, leader: str, spares: int | None) -> Decision:
-    """Decisions are made on the leader's node, so it cannot be left out: the scheduler must give the job another."""
+    """The leader's node cannot be excluded, because decisions are made there. The scheduler must give the job
+    another node."""
     if spares is None or leader not in decision.exclude or not decision.goes_on:
         return decision
     reason = f"{decision.reason}; {leader} leads the job and cannot be left out: give the job another node"

@@ -60,14 +60,14 @@ class Here:
         return probe.failures(options.probe, options.node, options.probe_timeout_seconds)
 
     def _refuse(self, plan: AttemptPlan, unfit: list[Evidence]) -> AttemptReport:
-        """The attempt is over before it began; whoever decides takes another node."""
+        """Ends the attempt before it starts, so that the leader takes another node."""
         node, why = self.options.node, unfit[0].event.text
         self.notify(why)
         self.rendezvous.announce_end(plan.number, AttemptEnd(node=node, why=why))
         return AttemptReport(node=node, exit_code=1, evidence=tuple(unfit))
 
     def _environ(self, plan: AttemptPlan) -> dict[str, str]:
-        """What the command sets itself is left as it is."""
+        """The environment of the command. Variables that are already set stay."""
         rank = plan.members.index(self.options.node)
         place = _place(plan, rank) if plan.master_host else {}
         dumps = str(self._dumps(plan) / "rank_")
@@ -77,7 +77,7 @@ class Here:
         return {**said, **traced, **self.options.environ, **os.environ, **place, **own}
 
     def _dumps(self, plan: AttemptPlan) -> Path:
-        """Where the ranks' Flight Recorders write, if they do."""
+        """The folder of the ranks' Flight Recorder dumps, if they write any."""
         folder = self.options.folder / f"attempt_{plan.number}.dumps"
         folder.mkdir(exist_ok=True)
         return folder

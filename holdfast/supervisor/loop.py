@@ -25,7 +25,7 @@ Notify = Callable[[str], None]
 
 
 class FleetClient(Protocol):
-    """Every method answers also when the controller does not: then with nothing."""
+    """If the controller does not answer, every method returns an empty result."""
 
     def unfit(self) -> dict[str, str]:
         """Nodes that are out of service or fail their checks, and why."""
@@ -34,10 +34,10 @@ class FleetClient(Protocol):
         """What their agents reported since then."""
 
     def blame(self, nodes: Sequence[str], reason: str) -> None:
-        """They ended an attempt: nothing should run there until they are repaired."""
+        """Reports nodes that ended an attempt. Nothing should run there until they are repaired."""
 
     def doubt(self, nodes: Sequence[str], reason: str) -> None:
-        """They disappeared without an error: they should be tested before anything runs there."""
+        """Reports nodes that disappeared without an error. They should be tested before anything runs there."""
 
 
 class NoFleet:
@@ -89,7 +89,7 @@ class Supervisor:
                 return self._finish(decision.exit_code, why_not)
 
     def _plan(self, number: int) -> AttemptPlan:
-        """Nodes that the controller calls unfit are replaced where a spare can take their place."""
+        """Replaces nodes that the controller reports as unfit, as long as there are spares."""
         excluded = self._run.excluded
         members = self._rendezvous.select_members(excluded)
         unfit = {name: why for name, why in self._fleet.unfit().items() if name != self._options.node}
@@ -165,7 +165,7 @@ class Supervisor:
         self._notify(f"{decision.action.replace('_', ' ')}{without}: {decision.reason}")
 
     def _wait(self, decision: Decision) -> str:
-        """Until it is time to start again; '' or why there is no use in it."""
+        """Waits until the next start. Returns '' or why another start is pointless."""
         if decision.wait_seconds:
             self._notify(f"starts again in {decision.wait_seconds:.0f} s")
             time.sleep(decision.wait_seconds)

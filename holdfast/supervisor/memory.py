@@ -16,12 +16,12 @@ STATE = "run.json"
 
 
 class Busy(Exception):
-    """One sentence: another supervisor has this directory."""
+    """Another supervisor uses this directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """The whole document; also what a person or a report reads of a run."""
+    """The stored document of a run. Users and reports read it too."""
 
     command: tuple[str, ...]
     began: float
@@ -47,7 +47,7 @@ class RunMemory:
             raise Busy(f"{folder}: another supervisor is running here; expected one per directory") from None
 
     def load(self, command: tuple[str, ...]) -> RunRecord | None:
-        """The unfinished run of the same command; None where there is none. What cannot be read is set aside."""
+        """The unfinished run of the same command, or None. A file that cannot be read is moved aside."""
         path = self.folder / STATE
         try:
             run = codec.decode(path.read_bytes(), RunRecord)
@@ -59,7 +59,7 @@ class RunMemory:
         return None if run.finished or run.command != command else run
 
     def save(self, run: RunRecord) -> None:
-        """All of it or nothing: beside, then in its place."""
+        """Writes a temporary file and renames it, so that the file is always complete."""
         path = self.folder / STATE
         beside = path.with_suffix(".part")
         with beside.open("wb") as file:

@@ -9,18 +9,15 @@ import msgspec
 from holdfast.catalog import job_errors
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
-from holdfast.runtime import codec
+from holdfast.runtime import codec, process
 
 _SHOWN = 200
 
 
 def failures(command: Sequence[str], node: str, timeout_seconds: float) -> list[Evidence]:
-    """Evidence against this node; none where it passed or the probe could not tell."""
+    """Evidence against this node; none if it passed or the result is unknown."""
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-            timeout=timeout_seconds,
-        )  # fmt: skip
+        done = process.capture(command, timeout_seconds)
     except subprocess.TimeoutExpired:
         return [_failed("probe", f"it did not end within {timeout_seconds:.0f} s", "host.other", node)]
     except OSError as error:
@@ -29,12 +26,12 @@ def failures(command: Sequence[str], node: str, timeout_seconds: float) -> list[
         return [*_of(verdicts, node)]
     if not done.returncode:
         return []
-    last_line = done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2][:_SHOWN]
+    last_line = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace").rpartition("\n")[2][:_SHOWN]
     return [_failed("probe", f"exit code {done.returncode}: {last_line}", "host.other", node)]
 
 
 def _verdicts(output: bytes) -> list[dict[str, object]] | None:
-    """Of the document of `holdfast check --json`; None for any other command."""
+    """The verdicts in the output of `holdfast check --json`; None for any other command."""
     try:
         found = codec.decode(output, dict[str, object])["verdicts"]
         return codec.convert(found, list[dict[str, object]])
@@ -43,7 +40,7 @@ def _verdicts(output: bytes) -> list[dict[str, object]] | None:
 
 
 def _of(verdicts: Sequence[dict[str, object]], node: str) -> Iterator[Evidence]:
-    """Only what fails: a suite that sees no GPU at all says unknown, and blames no node."""
+    """Only failed verdicts. A suite that sees no GPU reports unknown and blames no node."""
     for verdict in verdicts:
         if verdict.get("health") == "fail":
             check = str(verdict.get("check"))

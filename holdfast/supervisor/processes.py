@@ -16,17 +16,17 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def adopt_orphans() -> None:
-    """What loses its parent below us becomes our child, so that it can still be found and ended."""
+    """Orphaned descendants become our children, so that they can still be found and ended."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_with_parent() -> None:
-    """Called in a new child: the kernel ends it if we are killed."""
+    """Called in a new child. The kernel ends it if the supervisor is killed."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def below(pid: int) -> list[int]:
-    """Every process under `pid`, parents before children; zombies are none."""
+    """Every descendant of `pid`, parents before children, without zombies."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in os.listdir("/proc"):
         if entry.isdecimal() and (fields := stat_of(int(entry))) and fields[0] != "Z":
@@ -60,7 +60,8 @@ def variable(pid: int, name: str) -> str:
 
 
 def end_all(grace_seconds: float, spare: int = 0) -> None:
-    """The attempt below us ends: asked first, killed after the grace. `spare` is reaped by whoever started it."""
+    """Ends the processes of the attempt: SIGTERM first, SIGKILL after the grace period. Whoever started `spare`
+    reaps it."""
     for kind, timeout in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, 10.0)):
         deadline = time.monotonic() + timeout
         asked: set[int] = set()
@@ -80,7 +81,8 @@ def _of_attempt() -> list[int]:
 
 
 def release(timeout_seconds: float) -> None:
-    """No attempt follows: what outlived them is asked to end, and waited for while it brings its memory to storage."""
+    """Called when no attempt follows. Processes that outlived the attempts get SIGTERM and time to write their
+    memory to storage."""
     deadline = time.monotonic() + timeout_seconds
     kept = {pid for pid in below(os.getpid()) if variable(pid, OUTLIVES)}
     for pid in kept:
@@ -92,7 +94,7 @@ def release(timeout_seconds: float) -> None:
 
 
 def reap(spare: int) -> None:
-    """Bury the orphans that ended below us."""
+    """Reaps orphans that ended."""
     for entry in os.listdir("/proc"):
         if not entry.isdecimal() or int(entry) == spare:
             continue

@@ -19,7 +19,7 @@ _ENOUGH = 3  # intervals before their length says anything
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """One line: a step that was made, or a save that began or ended."""
+    """Progress in one line of output: a step, or a save that began or ended."""
 
     step: int | None = None
     save: str = ""  # begin, end
@@ -38,7 +38,7 @@ def in_line(line: bytes) -> JobProgress | None:
 
 
 class ProgressSilence:
-    """Learns how far apart progress lines are, saves and evaluations included. `now` is any steady clock."""
+    """Learns the gaps between progress lines, including saves and evaluations. `now` is any monotonic clock."""
 
     def __init__(self, factor: float, floor_seconds: float) -> None:
         self._factor, self._floor = factor, floor_seconds
@@ -58,12 +58,12 @@ class ProgressSilence:
 
     @property
     def usual(self) -> float | None:
-        """The middle gap between lines, None as long as too few were seen."""
+        """The median gap between lines; None until enough were seen."""
         return sorted(self._gaps)[len(self._gaps) // 2] if len(self._gaps) >= _ENOUGH else None
 
     @property
     def limit(self) -> float | None:
-        """Longer than this is not like this run: so many times its longest gap, and never below the floor."""
+        """The longest normal silence: a multiple of the longest gap so far, and never below the floor."""
         return None if self.usual is None else max(self._floor, self._factor * self._longest)
 
     def seconds(self, now: float) -> float:

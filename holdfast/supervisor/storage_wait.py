@@ -12,7 +12,7 @@ _LEAST_BYTES = 1 << 20
 
 
 def wait(path: str, timeout_seconds: float, notify: Callable[[str], None]) -> str:
-    """'' once a write succeeds, else why it does not."""
+    """Waits until a write succeeds. Returns '' or the reason for giving up."""
     deadline = time.monotonic() + timeout_seconds
     logged = ""
     while why := trouble(path):
@@ -26,7 +26,8 @@ def wait(path: str, timeout_seconds: float, notify: Callable[[str], None]) -> st
 
 
 def trouble(path: str) -> str:
-    """Why nothing can be written there. In a process of its own: a write to dead storage cannot be interrupted."""
+    """Why nothing can be written there. Runs in its own process, because a write to dead storage cannot be
+    interrupted."""
     context = get_context("fork")
     answer, ask = context.Pipe(duplex=False)
     worker = context.Process(target=lambda: ask.send(_try(Path(path))), daemon=True)

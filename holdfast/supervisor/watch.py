@@ -123,7 +123,7 @@ class AttemptWatch:
         self._confirmed = False
 
     def _sample_hardware(self) -> None:
-        """Without progress lines, the work of GPUs and ports counts as progress."""
+        """Samples the hardware. Without progress lines, activity of GPUs and ports counts as progress."""
         if self._number == 1 and (blind := self._hardware.blind()):
             self._notify(blind)
         for sample in self._hardware.samples():
@@ -153,7 +153,8 @@ class AttemptWatch:
         return True
 
     def _hangs(self, child: Child, now: float) -> bool:
-        """Silence may be an evaluation, and a presumed loss a false alarm: in a hang no rank moves either."""
+        """Whether the attempt hangs. Silence may be an evaluation and a presumed loss a false alarm, so no rank may
+        move either."""
         presumed = self._suspicion.presumed()
         if presumed and self._confirmed:
             self._captured = captures.at_ranks(child.pid, self._options.node)
@@ -171,11 +172,12 @@ class AttemptWatch:
         return True
 
     def _work_stopped(self, signs: Signs, now: float) -> bool:
-        """Without progress lines: GPUs that worked now only wait, and all ranks are on this machine."""
+        """Whether work stopped, without progress lines: GPUs that were busy only wait, and all ranks are on this
+        machine."""
         return self.alone and self._silence.last is None and signs.waiting > 0 and self._pulse.is_too_long(now)
 
     def _explained(self, presumed: list[Presumed], now: float) -> bool:
-        """A shorter silence is enough where something was lost before it or while it lasts."""
+        """A shorter silence is enough if hardware was presumed lost before it or during it."""
         usual, last = self._silence.usual, self._silence.last
         if not presumed or usual is None or last is None:
             return False
@@ -195,14 +197,14 @@ class AttemptWatch:
         self._capture()
 
     def _capture(self) -> None:
-        """Ranks can only be asked before they are ended."""
+        """Captures evidence from the ranks before they are ended."""
         if self.dumps is not None:
             capture.ask_for_dumps(self.dumps)
         self._outcome.captured = capture.of_ras(self._options.node)
 
 
 def _all_still(before: list[StackCapture], now: list[StackCapture], waiting: int) -> bool:
-    """No rank moved, but for those that spin while their GPU waits: at most as many as GPUs wait."""
+    """Whether no rank moved, except ranks that spin while their GPU waits."""
     earlier = {one.rank: one for one in before}
     if not before or earlier.keys() != {one.rank for one in now}:
         return False

@@ -61,8 +61,8 @@ def test_it_continues_from_what_is_stored() -> None:
 
 
 # Who may read the machine's clock: it is sent to or compared with somebody else's, shown to an operator, or a date.
-WALL = {"fleet/notifications/alertmanager.py", "fleet/controller/facility.py", "fleet/controller/drill_player.py",
-        "fleet/policy/replay.py"}  # fmt: skip
+WALL = {"fleet/notifications/alertmanager.py", "fleet/controller/seams/facility.py", "fleet/policy/replay.py",
+        "fleet/controller/operators/drill_player.py"}  # fmt: skip
 
 
 def test_no_timer_of_the_fleet_reads_the_machine_clock() -> None:

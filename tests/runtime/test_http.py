@@ -112,6 +112,62 @@ def _serve_once(server: socket.socket, sent: bytes) -> None:
     connection.close()
 
 
+MALFORMED = {
+    "negative chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabc",
+    "no chunk size": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc",
+    "status": b"HTTP/1.1 99999 OK\r\n\r\n",
+    "nothing": b"",
+    "bytes": b"\x00\x01\r\n\r\n",
+}
+
+
+def _post(sent: bytes) -> our_http.Reply:
+    def answer() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(10_000)
+            connection.sendall(sent)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            return our_http.send("POST", f"http://127.0.0.1:{server.getsockname()[1]}/", {}, b"reboot", 10.0)
+        finally:
+            thread.join()
+
+
+@pytest.mark.parametrize("sent", MALFORMED.values(), ids=MALFORMED.keys())
+def test_a_request_with_a_malformed_answer_may_have_run(sent: bytes) -> None:
+    with pytest.raises(NoAnswer) as caught:
+        _post(sent)
+    assert (caught.value.not_begun, caught.value.retryable) == (False, True)
+
+
+@pytest.mark.parametrize("place", ["http://[", "http://a:b/", "file:///etc/passwd", "http://\xff", ""])
+def test_a_redirect_is_a_reply_wherever_it_points(place: str) -> None:
+    """`http://[` raised ValueError, as a bad address does, and the action was sent again."""
+    reply = _post(f"HTTP/1.1 302 Found\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n".encode("latin-1"))
+    assert (reply.status, reply.not_begun) == (302, False)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[", "http://a b/", "http://\ud800/", "http://..x/", "foo", "file:///etc/passwd"]
+)
+def test_nothing_is_sent_to_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(NoAnswer, match="not a usable address") as caught:
+        our_http.send("POST", url, {}, b"reboot", 10.0)
+    assert (caught.value.not_begun, caught.value.retryable) == (True, False)
+
+
+def test_where_nobody_listens_nothing_began() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        with pytest.raises(NoAnswer, match="cannot be reached") as caught:
+            our_http.send("POST", f"http://127.0.0.1:{bound.getsockname()[1]}/", {}, b"reboot", 10.0)
+    assert (caught.value.not_begun, caught.value.retryable) == (True, True)
+
+
 @pytest.mark.parametrize("text", ["поезд-日本語", "a\r\nX-Injected: 1", "\x00\x7f", "\ud800"])
 def test_any_text_is_sent_as_one_header(text: str) -> None:
     """Whoever calls it: names of jobs and nodes reach the headers of alerts and notifications."""

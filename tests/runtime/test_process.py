@@ -58,6 +58,34 @@ def test_output_that_is_no_text_does_not_stop_us() -> None:
     assert run([sys.executable, "-c", r"import os; os.write(1, b'\xff\xfe')"], {}, 30).out == "\ufffd\ufffd"
 
 
+@pytest.mark.parametrize("stream", [1, 2])
+def test_endless_output_is_cut_off(stream: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site's command that printed for ever took all memory of the controller until its timeout."""
+    monkeypatch.setattr(process, "MOST_BYTES", 1 << 20)
+    with pytest.raises(NoAnswer, match="printed more than 1 MB") as caught:
+        run(["/bin/sh", "-c", f"exec yes >&{stream}"], dict(os.environ), 600)
+    assert (caught.value.retryable, caught.value.not_begun) == (False, False)
+
+
+def test_output_up_to_the_limit_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "MOST_BYTES", 300_000)
+    code = "import os; os.write(1, b'o' * 150_000); os.write(2, b'e' * 150_000)"
+    answer = run([sys.executable, "-c", code], {}, 600)
+    assert (answer.out, answer.err) == ("o" * 150_000, "e" * 150_000)
+
+
+def test_what_was_printed_before_the_time_was_up_is_kept(time_is_up: TimeIsUp, tmp_path: Path) -> None:
+    printed = tmp_path / "printed"
+    time_is_up(printed.exists)
+    with pytest.raises(process.subprocess.TimeoutExpired) as caught:
+        process.capture(["/bin/sh", "-c", f"echo begun; touch {printed}; exec sleep 600"], 60.0)
+    assert caught.value.output == b"begun\n"
+
+
+def test_a_process_that_closed_its_output_is_waited_for() -> None:
+    assert run([sys.executable, "-c", "import os, time; os.close(1); os.close(2); os._exit(7)"], {}, 600).code == 7
+
+
 def test_a_command_is_found_though_path_is_bare() -> None:
     assert find("sh", "") in ("/usr/bin/sh", "/usr/local/bin/sh")
     assert find("/any/where", "") == "/any/where"

@@ -60,11 +60,15 @@ def test_every_task_of_the_controller_is_kept_running_or_answers_somebody() -> N
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(starts):
                 found.add(f"{path}: {ast.unparse(node.args[0]).partition('(')[0]}")
     assert found == {
+        "fleet/controller/server.py: self._ending",  # however it ends, the server ends then
         "fleet/api/access.py: self._ask",  # gives whatever it meets to those who wait for it
+        "fleet/api/connections.py: self._accept",  # takes connections; what is done with one is a task of its own
+        "fleet/api/connections.py: self._shake_hands",  # one connection, which ends with it
+        "fleet/api/connections.py: self._leave_room",  # waits for the one above, whatever it ends with
         "fleet/api/routes/live.py: asyncio.to_thread",  # its askers await it, and its error is taken when none is left
         "fleet/controller/actor.py: self._work_off",  # below
-        "fleet/controller/drill_player.py: self._play",  # one drill; it reports its own failure
-        "fleet/controller/drill_player.py: process.stderr.read",
+        "fleet/controller/operators/drill_player.py: self._play",  # one drill; it reports its own failure
+        "fleet/controller/operators/drill_player.py: process.stderr.read",
         "fleet/controller/server.py: keep_running",
     }
 

@@ -14,7 +14,7 @@ ALLOWED = {
     "node/agent/clock.py": 2,
     # Dates that people and other programs compare with their own clocks.
     "client/watch.py": 2,
-    "fleet/controller/drill_player.py": 1,
+    "fleet/controller/operators/drill_player.py": 1,
     "fleet/notifications/alertmanager.py": 1,
     "fleet/standalone/summary.py": 1,
     "fleet/standalone/up.py": 1,
@@ -31,7 +31,7 @@ ALLOWED = {
     "supervisor/loop.py": 1,
     "supervisor/probe.py": 1,
     # Compared with the times of a device, or sent to an agent that has its own clock.
-    "fleet/controller/facility.py": 1,
+    "fleet/controller/seams/facility.py": 1,
     "fleet/policy/replay.py": 1,
     "training/guard/guard.py": 1,
     "training/progress/progress.py": 2,

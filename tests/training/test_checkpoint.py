@@ -93,10 +93,10 @@ def test_a_flipped_bit_in_memory_leads_to_storage_and_one_there_to_a_refusal(pla
     raw = bytearray(file.read_bytes())
     raw[len(raw) // 2] ^= 1
     file.write_bytes(raw)
-    with pytest.raises(EncodingError, match="not those that were saved"):
+    with pytest.raises(EncodingError, match="differ from those that were saved"):
         storage.read(place, 4, 0)
     crew.end_keeper(place, place.name, 0)
-    with pytest.raises(CheckpointError, match="none of 1 saved steps could be read whole"):
+    with pytest.raises(CheckpointError, match="none of 1 saved steps could be loaded"):
         loaded(place)
 
 
@@ -154,7 +154,7 @@ def test_storage_that_cannot_be_written_is_reported_and_survived(place: Path) ->
 def test_what_cannot_be_kept_is_reported_and_survived(place: Path) -> None:
     ckpt = Checkpoint(place, replicas=1)
     assert ckpt.save(1, {"loader": object()}) is False
-    assert "state at loader: a object cannot be kept" in ckpt.troubles["save"]
+    assert "state at loader: a object cannot be saved" in ckpt.troubles["save"]
     for strange in ("\udcff", torch.empty(3, device="meta")):
         assert ckpt.save(2, {"loader": strange}) is False
     assert ckpt.save(2, state(2)) is True

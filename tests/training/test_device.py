@@ -110,7 +110,7 @@ def test_a_flipped_byte_in_gpu_memory_leads_to_the_next_tier(place: Path) -> Non
     rank.close()
     step, source, into, troubles = loaded(place)
     assert (step, source) == (2, "own memory")
-    assert "step 2 from GPU memory: the bytes are not those that were saved" in troubles["load"]
+    assert "step 2 from GPU memory: the bytes differ from those that were saved" in troubles["load"]
     assert_same(into, 2)
 
 
@@ -181,9 +181,7 @@ def test_a_state_that_outgrows_its_buffer_and_its_budget(place: Path, gpus: cuda
     large = {"weights": torch.ones(3 << 18)}
     assert ckpt.save(2, large) and ckpt.status()["gpu"]["gpu"]
     assert ckpt.save(3, {"weights": torch.ones(3 << 19)})
-    assert (
-        "8388608 bytes for rank 0 are more than the 4194304 that were granted" in ckpt.troubles["GPU memory of rank 0"]
-    )
+    assert "8388608 bytes for rank 0 exceed the granted 4194304" in ckpt.troubles["GPU memory of rank 0"]
     assert sum(one.size for one in gpus.allocation if one.owner) == 0, "what is too small is given back"
     ckpt.close()
 

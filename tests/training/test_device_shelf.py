@@ -75,7 +75,7 @@ def test_what_lies_there_is_reported_until_it_is_written_over_or_belongs_to_a_ru
 
 def test_after_a_failure_the_process_is_refused_and_its_successor_is_not(gpus: cuda.CudaState) -> None:
     shelf = Shelf({})
-    with pytest.raises(CudaError, match="what arrived is not what the rank had, at byte 64"):
+    with pytest.raises(CudaError, match="the copy differs from the rank's memory at byte 64"):
         landed(shelf, gpus, 3, [(64, 16, 1)])
     with pytest.raises(CudaError, match="step 3 of rank 0 was lost"):
         shelf.lend(0, 4096, ROOM, own(gpus, 0))

@@ -62,7 +62,7 @@ def test_generators_go_on_where_they_were() -> None:
 
 
 def test_what_would_need_code_is_refused_with_its_place() -> None:
-    with pytest.raises(EncodingError, match=r"state at loader.source: a object cannot be kept"):
+    with pytest.raises(EncodingError, match=r"state at loader.source: a object cannot be saved"):
         encode({"loader": {"source": object()}})
     with pytest.raises(EncodingError, match="neither text nor a whole number"):
         encode({(1, 2): 3})

@@ -113,8 +113,21 @@ def test_the_supervisor_is_above_everything_that_has_its_environment(tmp_path: P
         process(tmp_path, pid, parent, environment)
     assert supervisor_of(50, tmp_path) == 30
     assert supervisor_of(30, tmp_path) == 0
-    process(tmp_path, 60, 1, attempt)  # the one above has ended already
-    assert supervisor_of(60, tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("init", "above"), [(b"/sbin/init\0", None), (b"python\0/usr/bin/holdfast\0run\0", 1), (None, 1)]
+)
+def test_a_supervisor_that_ended_before_the_keeper_began_is_known_to_have_ended(
+    tmp_path: Path, init: bytes | None, above: int | None
+) -> None:
+    process(tmp_path, 60, 1, b"HOLDFAST_ATTEMPT=2\0")
+    if init is not None:
+        (tmp_path / "1").mkdir()
+        (tmp_path / "1" / "cmdline").write_bytes(init)
+    assert supervisor_of(60, tmp_path) == above
+    process(tmp_path, 70, 1)  # no `holdfast run` started it
+    assert supervisor_of(70, tmp_path) == 0
 
 
 @pytest.mark.slow

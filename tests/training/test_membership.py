@@ -130,7 +130,7 @@ def test_a_second_load_goes_back_and_what_is_saved_after_it_counts(place: Path) 
     until(lambda: bool(ckpt.status()["committed"] == 10), "step 10 is committed")
     assert ckpt.save(10, state(0)) is False and ckpt.save(3, state(0)) is False
     assert ckpt.troubles["save"] == (
-        "step 3 was not kept: all ranks have saved step 10: only a load leads back before it"
+        "step 3 was not kept: all ranks have saved step 10: only a load can go back before it"
     )
     assert (ckpt.load(into), ckpt.loaded_from) == (10, "own memory")
     assert torch.equal(into["weights"], state(10)["weights"])

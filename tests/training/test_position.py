@@ -8,10 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from accelerate import Accelerator
+from accelerate.utils import DataLoaderConfiguration
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, RandomSampler, Sampler
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    Subset,
+    random_split,
+)
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 from holdfast.training import Position, Random
@@ -76,6 +87,47 @@ class OwnJitter(Numbers):
         return torch.tensor([float(at), self.rng.random()])
 
 
+class CountsEpochs(Sampler[int]):
+    """Knows its epoch from how often it was asked for an order; nothing sets it."""
+
+    epoch_number = 0
+
+    def __len__(self) -> int:
+        return SAMPLES
+
+    def __iter__(self) -> Iterator[int]:
+        self.epoch_number += 1
+        order = list(range(SAMPLES))
+        random.Random(self.epoch_number).shuffle(order)
+        return iter(order)
+
+
+class DrawsEach(Sampler[int]):
+    """Draws each index when it is due, from the generator that training uses too."""
+
+    def __len__(self) -> int:
+        return SAMPLES
+
+    def __iter__(self) -> Iterator[int]:
+        return (int(torch.randint(SAMPLES, ())) for _ in range(SAMPLES))
+
+
+class InTransform(Numbers):
+    """A random transform whose generator is an attribute of an attribute."""
+
+    def __init__(self) -> None:
+        self.transforms = [{"rng": random.Random(5)}]
+
+    def __getitem__(self, at: int) -> torch.Tensor:
+        return torch.tensor([float(at), self.transforms[0]["rng"].random()])
+
+
+def accelerated(stateful: bool, seedable: bool, number: int = 1, **options: Any) -> Any:
+    torch.manual_seed(number)
+    config = DataLoaderConfiguration(use_stateful_dataloader=stateful, use_seedable_sampler=seedable)
+    return Accelerator(cpu=True, dataloader_config=config).prepare(DataLoader(Numbers(), 4, shuffle=True, **options))
+
+
 def distributed(rank: int = 0, world: int = 2, drop_last: bool = False) -> DataLoader[Any]:
     data = Numbers()
     return DataLoader(data, 3, sampler=DistributedSampler(data, world, rank, drop_last=drop_last))
@@ -99,12 +151,30 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "list": lambda: [torch.tensor(at) for at in range(7)],
     "stateful": lambda: StatefulDataLoader(Numbers(), 4, shuffle=True),
     "stateful, distributed": lambda: StatefulDataLoader(Numbers(), 3, sampler=DistributedSampler(Numbers(), 2, 0)),
+    "counts its epochs": lambda: DataLoader(Numbers(), 4, sampler=CountsEpochs()),
+    "stateful, counts its epochs": lambda: StatefulDataLoader(Numbers(), 4, sampler=CountsEpochs()),
+    "random transform of a subset": lambda: DataLoader(Subset(InTransform(), range(20)), 4, shuffle=True),
+    "Accelerate": lambda: accelerated(False, False),
+    "Accelerate, stateful": lambda: accelerated(True, False),
+    "Accelerate, seeded": lambda: accelerated(False, True),
+    "Accelerate, stateful and seeded": lambda: accelerated(True, True),
     "stateful stream": lambda: StatefulDataLoader(Stream(), 4),
 }
+PERSISTENT: dict[str, Any] = {"num_workers": 2, "persistent_workers": True}
 WITH_WORKERS: dict[str, Callable[[], Any]] = {
     "workers": lambda: DataLoader(Jittered(), 4, shuffle=True, num_workers=2),
     "persistent workers": lambda: DataLoader(Numbers(), 4, shuffle=True, num_workers=1, persistent_workers=True),
     "stateful workers": lambda: StatefulDataLoader(Numbers(), 4, shuffle=True, num_workers=2),
+    "persistent workers, own generator": lambda: DataLoader(
+        Numbers(), 4, shuffle=True, generator=torch.Generator().manual_seed(3), **PERSISTENT
+    ),
+    "stateful persistent workers": lambda: StatefulDataLoader(Numbers(), 4, shuffle=True, **PERSISTENT),
+    "Accelerate, workers": lambda: accelerated(False, False, num_workers=2),
+    "Accelerate, stateful workers": lambda: accelerated(True, False, num_workers=2),
+    "Accelerate, seeded workers": lambda: accelerated(False, True, num_workers=2),
+    "Accelerate, stateful and seeded workers": lambda: accelerated(True, True, num_workers=2),
+    "Accelerate, persistent workers": lambda: accelerated(False, False, **PERSISTENT),
+    "Accelerate, stateful persistent workers": lambda: accelerated(True, True, **PERSISTENT),
 }
 
 
@@ -179,6 +249,90 @@ def test_an_epoch_that_ended_exactly_at_a_save_is_not_repeated() -> None:
     per_epoch = -(-SAMPLES // 4)
     for kind in ("shuffled", "own random order", "own random transform"):
         compare(LOADERS[kind], [per_epoch, per_epoch], 3 * per_epoch)
+
+
+@pytest.mark.parametrize("kind", [*LOADERS, *WITH_WORKERS])
+def test_a_save_between_two_epochs_starts_the_next_as_the_uninterrupted_run_does(kind: str) -> None:
+    make = (LOADERS | WITH_WORKERS)[kind]
+
+    def epoch(training: Training) -> None:
+        for batch in training.position.over(training.loader):
+            training.seen.append(as_list(batch) + [torch.rand(()).item(), random.random()])
+        training.seen.append(torch.rand(()).item())  # a validation draws too
+
+    seed(1)
+    straight = Training(make())
+    for _ in range(3):
+        epoch(straight)
+    seed(1)
+    seen: list[Any] = []
+    part = Training(make())
+    for _ in range(3):
+        epoch(part)
+        seen, saved = seen + part.seen, part.save()
+        seed(99)
+        part = Training(make())
+        part.load(saved)
+    assert seen == straight.seen
+    assert not part.position.problem
+
+
+@pytest.mark.parametrize("kind", ["shuffled", "distributed", "stateful", "counts its epochs"])
+def test_a_limit_of_batches_ends_each_epoch_wherever_it_was_saved(kind: str) -> None:
+    def run(training: Training, steps: int) -> None:
+        while steps:
+            for batch in training.position.over(training.loader, batches=2):
+                training.seen.append(as_list(batch))
+                steps -= 1
+                if not steps:
+                    break
+
+    seed(1)
+    straight = Training(LOADERS[kind]())
+    run(straight, 8)
+    for cut in range(1, 8):
+        seed(1)
+        before = Training(LOADERS[kind]())
+        run(before, cut)
+        saved = before.save()
+        seed(99)
+        after = Training(LOADERS[kind]())
+        after.load(saved)
+        run(after, 8 - cut)
+        assert before.seen + after.seen == straight.seen
+
+
+def test_a_split_at_random_that_holds_other_samples_after_a_restart_is_reported() -> None:
+    def training(number: int) -> Training:
+        part, _ = random_split(Numbers(), [20, 3], torch.Generator().manual_seed(number))
+        return Training(DataLoader(part, 4, shuffle=True))
+
+    first = training(1)
+    first.run(2)
+    same, other = training(1), training(2)
+    for again in (same, other):
+        again.load(first.save())
+        again.run(1)
+    assert not same.position.problem
+    assert "holds other samples than when the step was saved" in other.position.problem
+
+
+def test_a_loader_with_another_seed_is_reported() -> None:
+    first = Training(accelerated(False, True))
+    first.run(7)
+    same, other = Training(accelerated(False, True)), Training(accelerated(False, True, number=2))
+    for again in (same, other):
+        again.load(first.save())
+        again.run(1)
+    assert not same.position.problem
+    assert "the seed of the loader is another one" in other.position.problem
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_sampler_that_draws_from_trainings_generators_while_it_runs_is_reported(workers: int) -> None:
+    training = Training(DataLoader(Numbers(), 2, sampler=DrawsEach(), num_workers=workers))
+    training.run(3)
+    assert "the sampler draws from the random generators of training" in training.position.problem
 
 
 @pytest.mark.parametrize("kind", ["shuffled", "distributed", "stateful"])

@@ -52,7 +52,7 @@ def test_a_checkpoint_is_reported_when_a_rank_communicates(folder):
         with progress.step(), progress.waiting():
             assert listening.calls == [False, True]
         with pytest.raises(OSError), progress.step(), progress.waiting():
-            raise OSError("the other side hung up")
+            raise OSError("the other side closed the connection")
     assert listening.calls == [False, True, False] * 2
 
 

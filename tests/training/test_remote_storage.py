@@ -97,7 +97,7 @@ def test_damage_in_s3_is_noticed(bucket: str) -> None:
     raw = bytearray(target.read(name))
     raw[len(raw) // 2] ^= 1
     target.write(name, bytes(raw))
-    with pytest.raises(EncodingError, match="not those that were saved"):
+    with pytest.raises(EncodingError, match="differ from those that were saved"):
         storage.read(bucket, 10, 0)
 
 

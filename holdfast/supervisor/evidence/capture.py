@@ -20,14 +20,14 @@ _RAS_TIMEOUT_SECONDS = 3.0
 
 
 def stacks(captures: Sequence[StackCapture], file: Path) -> None:
-    """Where every rank stood, for a person."""
+    """The stack of every rank, as text."""
     with suppress(OSError):
         file.write_bytes(msgspec.json.format(msgspec.json.encode(captures)) + b"\n")
 
 
 def ask_for_dumps(folder: Path, timeout_seconds: float = DUMP_SECONDS) -> int:
-    """How many ranks were asked. PyTorch reads a pipe per rank and writes its dump beside it; a rank whose watchdog
-    is gone has no one at its pipe, and is not waited for."""
+    """Requests a Flight Recorder dump from each rank and returns how many were asked. PyTorch reads a pipe per rank
+    and writes the dump beside it. A rank without a watchdog does not read its pipe and is not waited for."""
     asked = [pipe for pipe in sorted(folder.glob("*.pipe")) if _knock(pipe)]
     deadline = time.monotonic() + timeout_seconds
     while asked and time.monotonic() < deadline and not all(_dump_of(pipe).exists() for pipe in asked):
@@ -53,7 +53,7 @@ def _dump_of(pipe: Path) -> Path:
 
 
 def of_ras(node: str, port: int = nccl_ras.PORT) -> list[Evidence]:
-    """What NCCL says of its ranks, where a service answers on this node."""
+    """The output of NCCL RAS, if the service answers on this node."""
     try:
         status = ras_form.parse(nccl_ras.ask("127.0.0.1", port, _RAS_TIMEOUT_SECONDS))
     except (OSError, ras_form.NotRas):

@@ -40,7 +40,7 @@ class KernelWatch:
 
 
 def of_log(log: Path, node: str, until: int | None) -> list[Evidence]:
-    """Up to a line, where what is below it was brought about by us."""
+    """Evidence of the log, up to the line from which on the supervisor itself caused the errors."""
     reader = JobLog()
     try:
         for chunk in log_file.chunks(log):
@@ -52,7 +52,7 @@ def of_log(log: Path, node: str, until: int | None) -> list[Evidence]:
 
 
 def of_exit(exit_code: int, log: Path, node: str, at: float, command: Sequence[str]) -> Evidence:
-    """The command's own end. A launcher that says which worker ended how says more; this is what a bare program has."""
+    """Evidence from the exit code of the command. A launcher that names the failed worker says more."""
     detail: dict[str, Value] = {"exit": float(exit_code)}
     how = f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
     event = Event(
@@ -62,7 +62,7 @@ def of_exit(exit_code: int, log: Path, node: str, at: float, command: Sequence[s
 
 
 def of_dumps(folder: Path) -> list[Evidence]:
-    """What the Flight Recorders of the ranks wrote; an empty folder goes away."""
+    """Evidence from the Flight Recorder dumps. An empty folder is removed."""
     for pipe in folder.glob("*.pipe"):
         pipe.unlink(missing_ok=True)
     files = sorted(folder.iterdir()) if folder.is_dir() else []

@@ -12,7 +12,7 @@ _OWN_LIBRARY = ("torch", "python3", "<frozen")
 
 
 def evidence(captures: Sequence[StackCapture], at: float) -> list[Evidence]:
-    """Of the ranks that differ from the majority; nothing where there is no majority or no one differs."""
+    """Evidence about ranks that differ from the majority; empty if there is no majority or no difference."""
     found = [_stopped(one, at) for one in captures if one.state == "T"]
     found += [_blocked(one, at) for one in captures if one.state == "D"]
     alive = [one for one in captures if one.state not in ("T", "D", "X")]
@@ -33,7 +33,7 @@ def _majority(captures: Sequence[StackCapture], of: int) -> StackCapture | None:
 
 
 def _place(capture: StackCapture) -> str:
-    """Where in the program: the innermost frame that is not a library's, with the call it is in."""
+    """The place in the program: the innermost frame outside libraries, and the call in it."""
     own = [frame for frame in capture.frames if not _is_library(frame)]
     return f"{capture.frames[0].partition(' ')[0]} {own[0] if own else ''}" if capture.frames else ""
 

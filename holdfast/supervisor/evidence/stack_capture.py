@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.runtime import process
 from holdfast.supervisor import processes
 
 _TIMEOUT_SECONDS = 10.0
@@ -28,13 +29,13 @@ class StackCapture:
     io_bytes: int = 0
 
     def moved_since(self, earlier: "StackCapture") -> bool:
-        """Whether it did anything; a rank that spins in a collective does nothing."""
+        """Whether the rank did any work. Spinning in a collective is no work."""
         if (self.pid, self.frames) != (earlier.pid, earlier.frames) or self.io_bytes != earlier.io_bytes:
             return True
         return self.cpu_seconds - earlier.cpu_seconds > 0.5 and not self.in_collective
 
     def only_spins_since(self, earlier: "StackCapture") -> bool:
-        """Whether all it did was to burn processor time where it stands, as one that waits for its GPU does."""
+        """Whether it only used CPU time at the same place, like a rank that waits for its GPU."""
         same = (self.pid, self.frames, self.io_bytes) == (earlier.pid, earlier.frames, earlier.io_bytes)
         return same and self.cpu_seconds > earlier.cpu_seconds
 
@@ -75,7 +76,8 @@ def _python_stack(pid: int) -> tuple[str, ...]:
         return ()
     command = [program, "dump", "--json", "--nonblocking", "--pid", str(pid)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_SECONDS, check=True)
+        done = process.capture(command, _TIMEOUT_SECONDS)
+        done.check_returncode()
         threads = msgspec.json.decode(done.stdout)
     except (subprocess.SubprocessError, OSError, msgspec.DecodeError, RecursionError):
         return ()

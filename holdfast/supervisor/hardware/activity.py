@@ -26,7 +26,7 @@ class ActivitySample:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """`moves`: something works as usual. `waiting`: how many GPUs are busy with nothing but waiting."""
+    """`moves`: some device works as usual. `waiting`: number of GPUs that only wait in a collective."""
 
     moves: bool = False
     waiting: int = 0
@@ -45,7 +45,7 @@ class Activity:
         self._samples.append(sample)
 
     def progress(self, now: float) -> None:
-        """A step was made: what was seen on the way to it is how this run works."""
+        """A step was made. The samples since the last step are normal for this run."""
         seen = [one for one in self._samples if self._since is not None and self._since < one.at <= now]
         if len(seen) > 1 and seen[-1].at - seen[0].at >= _STRETCH_SECONDS:
             if watts := [watts for one in seen for _, watts in one.gpus]:
@@ -57,7 +57,7 @@ class Activity:
             self._since = now
 
     def is_busy(self, sample: ActivitySample) -> bool:
-        """Whether it works about as hard as it ever did: for a run that tells of no progress."""
+        """Whether activity is near its maximum, for a run without progress lines."""
         watts = max((watts for use, watts in sample.gpus if use > 0.0), default=0.0)
         rate = _rate([*self._samples][-2:]) or 0.0
         self._most_watts, self._most_rate = max(self._most_watts, watts), max(self._most_rate, rate)
@@ -65,7 +65,7 @@ class Activity:
         return draws or rate >= max(_LEAST_RATE, _FLOWS * self._most_rate)
 
     def signs(self, now: float) -> Signs:
-        """Of the last seconds; nothing without samples or without a usual level."""
+        """Signs from the last seconds; none without samples or without a baseline."""
         seen = [one for one in self._samples if now - WINDOW_SECONDS - 1.0 <= one.at <= now]
         if len(seen) < 3 or seen[-1].at - seen[0].at < WINDOW_SECONDS - 2.0:
             return Signs()

@@ -22,7 +22,7 @@ class LostHardware:
 
 
 class AgentVerdicts:
-    """What already failed when it was first read explains no silence that begins later."""
+    """Failures that exist at the first read do not explain a silence that begins later."""
 
     def __init__(self, node: str, path: str) -> None:
         self._node, self._path = node, Path(path)
@@ -31,7 +31,7 @@ class AgentVerdicts:
         self._before = {one.check for one in self.lost()}
 
     def lost(self) -> list[LostHardware]:
-        """Current failures; none where no agent runs or its file cannot be read."""
+        """Current failures; empty if no agent runs or its file cannot be read."""
         try:
             found = self._path.stat()
             mark = (found.st_mtime, found.st_size)

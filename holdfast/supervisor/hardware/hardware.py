@@ -40,7 +40,7 @@ class Hardware:
             yield self._samples.get()
 
     def blind(self) -> str:
-        """Once: what cannot be used here as a sign of a hang, and why."""
+        """Signals that cannot be used here to detect a hang, and why. Returned once."""
         return "" if self._blind.empty() else self._blind.get()
 
     def sample(self, command: int) -> ActivitySample:
@@ -60,7 +60,7 @@ class Hardware:
         return tuple(found)
 
     def _gpus(self, command: int) -> tuple[tuple[float, float], ...]:
-        """Of the GPUs that the command has processes on; where the driver tells of none of them, of all."""
+        """The GPUs on which the command has processes; all GPUs if the driver lists none."""
         devices = self._session.devices(time.time())
         if isinstance(devices, str):
             return ()

@@ -18,7 +18,7 @@ _NOT_A_LINK = ("lo", "docker", "virbr", "br-", "cni", "flannel", "veth", "cali")
 
 @dataclass(frozen=True, slots=True)
 class Presumed:
-    """Something that would explain a silence that began after it."""
+    """A presumed loss, which would explain a silence that began after it."""
 
     what: str
     since: float  # steady clock
@@ -42,7 +42,7 @@ class Suspicion:
         self._found: dict[str, Presumed] = {}
 
     def presumed(self) -> list[Presumed]:
-        """All that is presumed lost so far in this attempt; checked once a second."""
+        """Everything presumed lost so far in this attempt; checked once a second."""
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _EVERY_SECONDS
@@ -81,7 +81,7 @@ class Suspicion:
         self._found.setdefault(key, Presumed(what, since, evidence))
 
     def _forget(self, *starts: str) -> None:
-        """It is back: a silence from now on has another reason."""
+        """Forgets a loss that recovered. A later silence has another reason."""
         self._found = {key: one for key, one in self._found.items() if not key.startswith(starts)}
 
     def _port_down(self, port: str) -> Evidence:

@@ -36,7 +36,7 @@ class Signer:
         return self._mac(key, value) + value.decode()
 
     def open(self, key: str, sealed: bytes) -> bytes | None:
-        """None where another secret, key or session signed it, or none."""
+        """The message, or None if it is not signed with this secret, key and session."""
         mac, value = sealed[:_MAC_CHARACTERS], sealed[_MAC_CHARACTERS:]
         return value if hmac.compare_digest(mac, self._mac(key, value).encode()) else None
 

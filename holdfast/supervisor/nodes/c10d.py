@@ -185,12 +185,12 @@ class C10dRendezvous:
         self._ask(lambda: self._store.set(key, signer.seal(key, value)))
 
     def _get(self, key: str, signer: Signer) -> bytes | None:
-        """None where it is not there, and where somebody without the job's secret wrote it."""
+        """The message; None if it is missing or was written without the job's secret."""
         sealed = self._ask(lambda: self._store.get(key) if self._store.check([key]) else None)
         return None if sealed is None else signer.open(key, sealed)
 
     def _ask(self, question: Callable[[], T]) -> T:
-        """A leader that does not answer for long is gone, and the decision with it."""
+        """Asks the store. A leader that does not answer for long is lost."""
         while True:
             try:
                 answer = self._thread.run(question, self._timeout.lost_seconds)
@@ -208,12 +208,12 @@ class C10dRendezvous:
         return f"the leader at {self._host}:{self._port} does not answer"
 
     def close(self) -> None:
-        """The leader stays until the others have read the end."""
+        """Closes the store. The leader first waits until the others have read the end of the run."""
         self._closing.set()
         if self.leads:
             time.sleep(4 * self._timeout.poll_seconds)
 
 
 def leads_by_scheduler() -> bool:
-    """Whether Slurm or an indexed Kubernetes Job calls this the first node."""
+    """Whether this is the first node according to Slurm or an indexed Kubernetes Job."""
     return "0" in (os.environ.get("SLURM_NODEID"), os.environ.get("JOB_COMPLETION_INDEX"))

@@ -8,12 +8,12 @@ from holdfast.supervisor.nodes.report import AttemptEnd, AttemptPlan, AttemptRep
 
 
 class LeaderLost(Exception):
-    """One sentence: the supervisors cannot agree any more."""
+    """The leader is lost; the supervisors cannot coordinate any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptMembers:
-    """The nodes of the next attempt, in the order of their ranks, and where their ranks meet."""
+    """The nodes of the next attempt in rank order, and the address of the rendezvous."""
 
     names: tuple[str, ...]
     master_host: str = ""
@@ -26,12 +26,12 @@ class Rendezvous(Protocol):
         """Whether decisions are made here."""
 
     def assemble(self) -> None:
-        """Wait until enough nodes have joined."""
+        """Waits until enough nodes have joined."""
 
     def select_members(self, excluded: Sequence[str]) -> AttemptMembers: ...
 
     def can_lose(self, excluded: Sequence[str], members: Sequence[str]) -> int | None:
-        """How many members the job can go on without: spares, and members above the minimum. None on one node."""
+        """Number of members that the job can lose: spares and members above the minimum. None with one node."""
 
     def announce(self, plan: AttemptPlan) -> None: ...
 

@@ -23,8 +23,8 @@ from holdfast.runtime.job_secret import only_mine
 from holdfast.training.checkpoint.agreement import Circle
 from holdfast.training.checkpoint.checkpoint import Checkpoint
 from holdfast.training.checkpoint.keeper.site import job_name, memory_path, node_name, socket_path
+from holdfast.training.checkpoint.loaders import set_epoch
 from holdfast.training.checkpoint.parts import Random
-from holdfast.training.checkpoint.position import set_epoch
 
 RESTORED = "restored"
 LIGHTNING_FILE = "lightning.ckpt"
@@ -133,7 +133,7 @@ def lightning(ckpt: Checkpoint, folder: str | Path, every_steps: int = 1) -> Any
 
     class CheckpointCallback(Callback):  # type: ignore[misc]
         loader_states: Any = None  # until they are loaded
-        due = False
+        saved_step = step_before = 0
 
         def on_load_checkpoint(self, trainer: Any, module: Any, checkpoint: dict[str, Any]) -> None:
             self.loader_states = checkpoint["loops"]["fit_loop"]["state_dict"].get("combined_loader")
@@ -148,19 +148,23 @@ def lightning(ckpt: Checkpoint, folder: str | Path, every_steps: int = 1) -> Any
                     set_epoch(loader, loop.epoch_progress.current.processed)
                 loop._combined_loader._load_state_dicts(states)
                 iter(loop._data_fetcher)
+            self.saved_step = self.step_before = trainer.global_step
             if trainer.ckpt_path:
                 _load_generators(_generators_path(Path(trainer.ckpt_path).parent, trainer.global_rank))
 
         def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
-            self.due = self.due or bool(trainer.global_step and trainer.global_step % every_steps == 0)
+            # global_step counts the steps of all optimizers, and stays while gradients are accumulated
+            due = trainer.global_step // every_steps > self.saved_step // every_steps
+            accumulated = trainer.global_step != self.step_before
+            self.step_before = trainer.global_step
             # a checkpoint of an epoch's last batch makes Lightning count the epoch twice: save one step later
-            if self.due and (not trainer.is_last_batch or trainer.num_training_batches == 1):
+            if due and accumulated and (not trainer.is_last_batch or trainer.num_training_batches == 1):
                 newest = Path(folder) / "newest"
                 trainer.save_checkpoint(newest / LIGHTNING_FILE)
                 _save_generators(_generators_path(newest, trainer.global_rank))
                 ckpt.circle.share(None)
                 ckpt.save(trainer.global_step, {"files": Files(newest)})
-                self.due = False
+                self.saved_step = trainer.global_step
 
     return CheckpointCallback()
 

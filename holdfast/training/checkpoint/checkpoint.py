@@ -10,7 +10,7 @@ ckpt.save(step, state)
 import logging
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,14 @@ from holdfast.training.checkpoint.parts import forgotten_scaler
 from holdfast.training.checkpoint.position import Position, untracked_loader
 from holdfast.training.checkpoint.reshard import Resharding, describe, per_rank
 from holdfast.training.checkpoint.restore import (
+    MISFITS,
     CheckpointError,
     LoadRefused,
     State,
-    apply,
     check,
     decoded,
+    in_one_line,
+    prepared,
     put,
     snapshot,
 )
@@ -129,12 +131,12 @@ class Checkpoint:
         """Bring the state back to the newest step that all ranks can have, and return that step; None is a start."""
         if not self.circle.all(self._just_met):  # this run has saved or loaded: what was found then is history
             self._meet()
-        self._just_met, self._loaded, self.loaded_from = False, None, ""
+        self._just_met, self._loaded, self.loaded_from, self._refused = False, None, "", ""
         rows = candidates(self._found)
         self._refuse_remains_of_another_world(rows)
         if rows and not (rows := trusted(rows, self._untrusted)):
             raise LoadRefused(
-                f"every saved step is suspect: {self.folder / UNTRUSTED_FILE} says why; remove it to load one"
+                f"every saved step is suspect: {self.folder / UNTRUSTED_FILE} lists the reasons; remove it to load one"
             )
         for candidate in rows:
             if self._take(candidate, state):
@@ -144,7 +146,8 @@ class Checkpoint:
                 return candidate.step
             LOG.warning("step %d cannot be had by all ranks, trying an older one", candidate.step)
         if rows:
-            raise LoadRefused(f"{self.folder}: none of {len(rows)} saved steps could be read whole by all ranks")
+            why = f"; {self._refused}" if self._refused else ""
+            raise LoadRefused(f"{self.folder}: none of {len(rows)} saved steps could be loaded by all ranks{why}")
         self._report_remains()
         self._join_or_log(-1)
         return None
@@ -299,9 +302,29 @@ class Checkpoint:
         if not self.circle.all(got is not None):
             return False
         assert got is not None
-        apply(got, state)
+        if not self._all_can(candidate, lambda: put(prepared(got, state), state)):
+            return False
         self._log_notes(got)
         return True
+
+    def _all_can(self, candidate: StepCandidate, action: Callable[[], None]) -> bool:
+        """Whether no rank's saved values stand in the way. A state of other parts ends the load on all ranks: the
+        program changed, and an older step would not fit better."""
+        problem, ends = "", False
+        try:
+            action()
+        except (EncodingError, CheckpointError) as error:
+            problem, ends = str(error), isinstance(error, LoadRefused)
+        rows = [row for row in self.circle.share([problem, ends]) if row[0]]
+        if not rows:
+            return True
+        cut = "" if candidate.world == self.circle.world else f" of {candidate.world} ranks for {self.circle.world}"
+        reason = f"step {candidate.step}{cut}: {rows[0][0]}"
+        if any(row[1] for row in rows):
+            raise LoadRefused(next(row[0] for row in rows if row[1]))
+        self._refused = self._refused or reason
+        self._report("load", reason)
+        return False
 
     def _log_notes(self, got: shard.Shard) -> None:
         for note in got.notes:
@@ -314,7 +337,11 @@ class Checkpoint:
             return False
         assert shards is not None
         own = per_rank(state)
-        shared = self.circle.share([[saved, describe(got, own)] for saved, got in shards.items()])
+        described: list[Any] = []
+        held = shards
+        if not self._all_can(candidate, lambda: described.extend(_described(held, own))):
+            return False
+        shared = self.circle.share(described)
         by_rank = {saved: row for part in shared for saved, row in part}
         rows = [by_rank[saved] for saved in sorted(by_rank)]
         problem, saved, plan = "", None, None
@@ -336,9 +363,8 @@ class Checkpoint:
             raise LoadRefused(f"step {candidate.step} of {candidate.world} ranks for {world}: {reason}")
         if problems or plan is None or saved is None:
             return False
-        put({name: value for name, value in saved.items() if not plan.keeps_own(name)}, state)
-        for name in own:
-            state[name].load_resharded(plan.states(name), rank, world)
+        if not self._all_can(candidate, lambda: _put_resharded(plan, saved, own, state)):
+            return False
         for note in plan.notes:
             self._report(f"load {note.partition(':')[0]}", note)
         for got in shards.values():
@@ -368,7 +394,7 @@ class Checkpoint:
             try:
                 held, pages = self._keeper.fetch(candidate.step, address, rank)
                 if pages.digest(held.size) != held.digest:
-                    raise EncodingError("the bytes are not those that were saved")
+                    raise EncodingError("the bytes differ from those that were saved")
                 got = shard.read(pages.map, held.size)
             except (OSError, EncodingError) as error:
                 self._report("load", f"step {candidate.step} from {address or 'own memory'}: {error}")
@@ -440,6 +466,22 @@ class Checkpoint:
 def _subject(note: str) -> str:
     """What a note is about: one of the data must not hide one of the loss scale."""
     return "loss scale" if "GradScaler" in note else "data"
+
+
+def _described(shards: dict[int, shard.Shard], own: set[str]) -> list[Any]:
+    try:
+        return [[saved, describe(got, own)] for saved, got in shards.items()]
+    except MISFITS as error:
+        raise EncodingError(f"not a state: {in_one_line(error)}") from error
+
+
+def _put_resharded(plan: Resharding, saved: dict[str, Any], own: set[str], state: State) -> None:
+    put({name: value for name, value in saved.items() if not plan.keeps_own(name)}, state)
+    for name in own:
+        try:
+            state[name].load_resharded(plan.states(name), plan.rank, plan.world)
+        except MISFITS as error:
+            raise CheckpointError(f"{name}: {in_one_line(error)}") from error
 
 
 def _row(copy: Held) -> list[object]:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
-from holdfast.training.checkpoint.position import generator_states, set_generator_states
+from holdfast.training.checkpoint.saved_position import generator_states, set_generator_states
 
 LOG = logging.getLogger("holdfast.checkpoint")
 

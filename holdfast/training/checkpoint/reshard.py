@@ -189,7 +189,7 @@ class Resharding:
             if path.rpartition("/")[2].removeprefix("module.") not in buffers or path not in self.rows[0]["plain"]:
                 raise EncodingError(
                     f"{path}: {len(self.rows)} ranks saved different values of it, and it is not a distributed tensor; "
-                    "with another number of ranks it is unknown who should get which"
+                    "with another number of ranks it is unknown which rank should get which value"
                 )
             from_first.add(path)
         for name in self.rows[self.template]["values"]:

@@ -7,8 +7,11 @@ import torch
 
 from holdfast.training.checkpoint.format import shard
 from holdfast.training.checkpoint.format.encoding import decode, has_shards, numbers
+from holdfast.training.checkpoint.format.message import EncodingError
 
 State = dict[str, Any]
+# What a document of another version, of another program or with damage makes readers and parts of a state raise.
+MISFITS = (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OverflowError)
 
 
 class CheckpointError(RuntimeError):
@@ -26,12 +29,22 @@ def snapshot(part: Any) -> Any:
     return part.state_dict() if hasattr(part, "state_dict") else part
 
 
-def apply(got: shard.Shard, state: State) -> None:
-    """Put the saved values into the state; nothing is touched unless both have the same parts."""
-    like = {name: snapshot(part) for name, part in state.items()} if has_shards(got.tree) else None
-    saved = decoded(got, like, state)
+def prepared(got: shard.Shard, state: State) -> Any:
+    """The saved values for this state, which is not touched; an EncodingError where they are none."""
+    try:
+        like = {name: snapshot(part) for name, part in state.items()} if has_shards(got.tree) else None
+        saved = decoded(got, like, state)
+    except EncodingError:
+        raise
+    except MISFITS as error:
+        raise EncodingError(f"not a state: {in_one_line(error)}") from error
     check(saved, state)
-    put(saved, state)
+    return saved
+
+
+def in_one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if isinstance(error, RuntimeError | ValueError) and text else f"{type(error).__name__} {text}".strip()
 
 
 def decoded(got: shard.Shard, like: Mapping[str, Any] | None, state: State) -> Any:
@@ -63,15 +76,25 @@ def check(saved: Any, state: State) -> None:
 
 
 def put(saved: Mapping[str, Any], state: State) -> None:
+    """A part that refuses its saved value is a CheckpointError; parts before it have theirs already."""
     for name, value in saved.items():
-        part = state[name]
-        if hasattr(part, "load_state_dict"):
-            part.load_state_dict(value)
-        elif isinstance(part, torch.Tensor):
-            with torch.no_grad():
-                part.copy_(value)
-        else:
-            state[name] = value
+        try:
+            _put(name, value, state)
+        except torch.OutOfMemoryError:
+            raise
+        except MISFITS as error:
+            raise CheckpointError(f"{name}: {in_one_line(error)}") from error
+
+
+def _put(name: str, value: Any, state: State) -> None:
+    part = state[name]
+    if hasattr(part, "load_state_dict"):
+        part.load_state_dict(value)
+    elif isinstance(part, torch.Tensor):
+        with torch.no_grad():
+            part.copy_(value)
+    else:
+        state[name] = value
 
 
 def _kind(part: Any) -> str:

@@ -25,7 +25,7 @@ def watch(model: Any, waiting: Waiting) -> None:
         if parameter.is_cuda:
             raise NotApart("FSDP2 on GPUs waits inside torch's own code")
         if isinstance(parameter, DTensor) and parameter.device_mesh.ndim > 1:
-            raise NotApart("a mesh of several dimensions communicates by other ways too")
+            raise NotApart("a mesh of several dimensions also communicates in other ways")
     parts: list[tuple[Any, Any]] = [
         (part, _collectives(part)) for part in model.modules() if isinstance(part, FSDPModule)
     ]
@@ -42,7 +42,7 @@ def _collectives(part: Any) -> tuple[Any, Any] | None:
         groups = part._get_fsdp_state()._fsdp_param_groups
         pairs = [(group._all_gather_comm, group._reduce_scatter_comm) for group in groups]
     except AttributeError:
-        raise NotApart("this version of torch does not say how FSDP2 communicates") from None
+        raise NotApart("this version of torch does not expose how FSDP2 communicates") from None
     if len(pairs) > 1:
         raise NotApart("a part of the model is sharded over several meshes")
     return pairs[0] if pairs else None

@@ -128,7 +128,7 @@ class Shelf:
         self._give_back(rank)
         size = -(-size // UNIT) * UNIT
         if size > budget:
-            raise CudaError(f"{size} bytes for rank {rank} are more than the {budget} that were granted")
+            raise CudaError(f"{size} bytes for rank {rank} exceed the granted {budget}")
         if self._runtime is None:
             self._runtime = open_runtime()
         device = self._device_for(rank, owner)
@@ -166,7 +166,7 @@ def about(rank: int) -> str:
 def _compare(sums: Sums, pages: Pages) -> None:
     for place, size, expected in sums:
         if _word_sum(pages, place, size) != expected:
-            raise CudaError(f"what arrived is not what the rank had, at byte {place} of the copy")
+            raise CudaError(f"the copy differs from the rank's memory at byte {place} of the copy")
 
 
 def _word_sum(pages: Pages, place: int, size: int) -> int:

@@ -79,7 +79,7 @@ class GpuMemory:
         runtime.copy(device_pages.address_of(buffer), pointer, held.size)
         runtime.wait()
         if xxhash.xxh3_128_hexdigest(buffer) != held.digest:
-            raise EncodingError("the bytes are not those that were saved")
+            raise EncodingError("the bytes differ from those that were saved")
         return shard.read(buffer, held.size)
 
     def lock(self, pages: Pages, encoded: Encoded) -> None:

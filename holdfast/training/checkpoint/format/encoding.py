@@ -63,7 +63,7 @@ def _encode_container(value: object, place: str, into: Encoded, depth: int) -> T
     kind = _KINDS.get(type(value))
     if kind is None:
         kept = "tensors, numbers, text, bytes, lists, tuples and dicts can be kept"
-        raise EncodingError(f"state at {place or 'top'}: a {type(value).__name__} cannot be kept; {kept}")
+        raise EncodingError(f"state at {place or 'top'}: a {type(value).__name__} cannot be saved; {kept}")
     return [kind, [inner(part, at) for at, part in enumerate(cast(Sequence[object], value))]]
 
 
@@ -71,7 +71,7 @@ def _from_numpy(value: Any, place: str) -> torch.Tensor:
     try:
         return torch.from_numpy(np.array(value))
     except TypeError as error:
-        raise EncodingError(f"state at {place}: a NumPy array of {value.dtype} cannot be kept") from error
+        raise EncodingError(f"state at {place}: a NumPy array of {value.dtype} cannot be saved") from error
 
 
 def _keep_tensor(tensor: torch.Tensor, place: str, into: Encoded, kind: str) -> Tree:
@@ -82,7 +82,7 @@ def _keep_tensor(tensor: torch.Tensor, place: str, into: Encoded, kind: str) -> 
     tensor = tensor.detach()
     if tensor.layout != torch.strided or tensor.is_quantized:
         raise EncodingError(
-            f"state at {place}: a tensor of layout {tensor.layout} cannot be kept; expected a dense one"
+            f"state at {place}: a tensor of layout {tensor.layout} cannot be saved; expected a dense one"
         )
     into.tensors.append(tensor)
     into.names.append(place)

@@ -91,7 +91,7 @@ def read(buffer: Buffer, size: int) -> Shard:
         tensors = [_view(whole, start + at, DTYPES[dtype], shape) for at, dtype, shape in description["tensors"]]
         notes = tuple(map(str, description.get("notes", ())))
         return Shard(About(job, rank, world, step), description["tree"], description["names"], tensors, notes)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
         raise EncodingError(f"not a shard: {error}") from error
 
 

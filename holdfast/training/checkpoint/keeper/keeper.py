@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.runtime.job_secret import SecretError, job_secret
@@ -41,6 +42,8 @@ ATTEMPT = b"HOLDFAST_ATTEMPT="  # what `holdfast run` gives to all that it start
 
 
 def main() -> int:
+    supervisor = supervisor_of(os.getpid())  # first: once the run above has ended, nothing leads to it any more
+    above = PeerProcess(supervisor or 0)
     options = _options()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     try:
@@ -55,11 +58,11 @@ def main() -> int:
     except OSError as error:
         sys.stderr.write(f"holdfast: {error}\n")
         return USAGE_ERROR if isinstance(error, SecretError) else 1
-    _keep(options, folder, path, secret)
+    _keep(options, folder, path, secret, lambda: supervisor is None or above.ended())
     return 0
 
 
-def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) -> None:
+def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes, orphaned: Callable[[], bool]) -> None:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
@@ -84,7 +87,6 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     server.start()
     AgentLine(KeeperStorageAccount(about, flushing.place, parts).reported, flushing.flush)
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, store.budget_bytes)
-    supervisor = PeerProcess(supervisor_of(os.getpid()))
     while not stop.wait(1.0):
         idle = server.idle_seconds()
         if idle:
@@ -92,7 +94,7 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
         server.deference.apply()
         if idle > GPU_LINGER_SECONDS:
             parts.shelf.clear()
-        timeout = min(options.linger_seconds, options.orphan_seconds) if supervisor.ended() else options.linger_seconds
+        timeout = min(options.linger_seconds, options.orphan_seconds) if orphaned() else options.linger_seconds
         if idle > timeout:
             LOG.info("no rank came for %g s", timeout)
             break
@@ -105,8 +107,11 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     answerer.close()
 
 
-def supervisor_of(pid: int, proc: Path = Path("/proc")) -> int:
-    """The `holdfast run` above this process: the parent of the topmost one that has its environment; 0 is none."""
+def supervisor_of(pid: int, proc: Path = Path("/proc")) -> int | None:
+    """The `holdfast run` above this process: the parent of the topmost one that has its environment.
+
+    0 is none; None is one that has ended: init, which is no `holdfast run` itself, adopted what it had started.
+    """
     above = 0
     while pid > 1:
         try:
@@ -117,7 +122,14 @@ def supervisor_of(pid: int, proc: Path = Path("/proc")) -> int:
         if any(entry.startswith(ATTEMPT) for entry in environment):
             above = parent
         pid = parent
-    return above if above > 1 else 0
+    return None if above == 1 and not _is_run(proc / "1") else above
+
+
+def _is_run(process: Path) -> bool:
+    try:
+        return b"holdfast" in (process / "cmdline").read_bytes()
+    except OSError:
+        return True  # no one may look: what is not known to have ended goes on
 
 
 def default_budget() -> int:

@@ -1,7 +1,7 @@
-"""When the keeper may use processors, network and storage: behind training, under a rate, and in the gaps between the
-communication of the ranks of its node.
+"""When the keeper may use CPU, network and storage: with lower priority than training, below a rate, and while the
+ranks of its node do not communicate.
 
-A rank says by one byte of shared memory that it communicates now; without its word only the rate holds.
+A rank announces communication in one byte of shared memory. Without this byte only the rate applies.
 """
 
 import math

@@ -130,7 +130,7 @@ def checked_row(row: object) -> tuple[int, int, str, int, int, str]:
         case [int(rank), int(step), str(attempt), int(world), int(size), str(digest)]:
             if 0 <= rank < world and step >= 0 and size > 0:
                 return rank, step, attempt, world, size, digest
-    raise WireError("not the description of a copy")
+    raise WireError("not a description of a copy")
 
 
 class Answerer:

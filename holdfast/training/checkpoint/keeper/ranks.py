@@ -239,7 +239,7 @@ class RankConnection:
         size, step = int(order["size"]), order.get("step")
         if isinstance(step, int) and step <= self._server.store.committed:
             raise WireError(
-                f"all ranks have saved step {self._server.store.committed}: only a load leads back before it"
+                f"all ranks have saved step {self._server.store.committed}: only a load can go back before it"
             )
         self.next_buffer.take_back()
         with self._server.deference.hurry(self._server.store.on_the_way(self._rank)):

@@ -51,7 +51,7 @@ def send(to: socket.socket, message: Message, fds: tuple[int, ...] = ()) -> None
         to.sendall(framed)
         return
     sent = socket.send_fds(to, [framed], list(fds))
-    if sent < len(framed):  # sending nothing fails too, where the other side hung up
+    if sent < len(framed):  # sending nothing fails too, where the other side closed the connection
         to.sendall(framed[sent:])
 
 
@@ -91,7 +91,7 @@ def _take_head(source: socket.socket, fds: list[int] | None) -> bytes:
             part, got, _, _ = socket.recv_fds(source, LENGTH.size - len(head), 4)
             fds += got
         if not part:
-            raise WireError("the other side hung up")
+            raise WireError("the other side closed the connection")
         head += part
     return head
 
@@ -101,7 +101,7 @@ def receive_into(source: socket.socket, view: memoryview) -> None:
     while done < len(view):
         got = source.recv_into(view[done : done + CHUNK])
         if not got:
-            raise WireError("the other side hung up in the middle")
+            raise WireError("the other side closed the connection in the middle of a message")
         done += got
 
 
@@ -118,15 +118,18 @@ class PeerProcess:
     """Another process: the same one and no other that got its number later, for as long as this is open."""
 
     def __init__(self, pid: int) -> None:
+        self._fd, self._gone = None, False
         try:
             self._fd = os.pidfd_open(pid) if pid > 0 else None
-        except OSError:  # it is gone already, which shows as a connection that ends, or no one may look
-            self._fd = None
+        except ProcessLookupError:
+            self._gone = True
+        except OSError:  # no one may look
+            pass
 
     def ended(self) -> bool:
         """Whether it is known to have ended; one that no one has waited for yet has too."""
         if self._fd is None:
-            return False
+            return self._gone
         poller = select.poll()
         poller.register(self._fd, select.POLLIN)
         return bool(poller.poll(0))
@@ -234,7 +237,7 @@ class Channel:
             else:
                 into[:] = self._in.decrypt(counter, sealed, kind)
         except InvalidTag as error:
-            raise NotTrusted("a frame was changed on its way") from error
+            raise NotTrusted("a frame was changed in transit") from error
         self._received += 1
 
 
@@ -283,6 +286,6 @@ def _exactly(source: socket.socket, count: int, until: float | None = None) -> b
         source.settimeout(left)
         got = source.recv_into(view[done:])
         if not got:
-            raise WireError("the other side hung up in the middle")
+            raise WireError("the other side closed the connection in the middle of a message")
         done += got
     return bytes(raw)

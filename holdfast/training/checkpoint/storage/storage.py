@@ -9,6 +9,7 @@ Holdfast reads by its own index, since torch's is a pickle. A step is whole when
 
 import io
 import logging
+import os
 import re
 import struct
 import zipfile
@@ -149,7 +150,7 @@ def read(place: Place, step: int, rank: int) -> tuple[Shard, str]:
         notes = tuple(map(str, index.get("notes", ())))
         about = About(job, owner, world, of_step)
         return Shard(about, index["tree"], index["names"], tensors, notes, owned=True), attempt
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
         raise EncodingError(f"{target}/{name}: {error}") from error
 
 
@@ -180,14 +181,16 @@ def writer(place: Place, step: int, rank: int) -> str:
 def _read_tensor(folder: Path, name: str, offset: int, length: int, digest: str, *where: Any) -> torch.Tensor:
     if "/" in name or name.startswith("..") or length < 0:
         raise EncodingError(f"not a file of this checkpoint: {name[:60]}")
-    raw: Any = np.empty(length, dtype=np.uint8)
     with open(folder / name, "rb", buffering=0) as file:
+        if length > os.fstat(file.fileno()).st_size:
+            raise EncodingError(f"{name} at {offset}: the file is shorter than its index says")
+        raw: Any = np.empty(length, dtype=np.uint8)
         file.seek(offset)
         view, got = memoryview(raw), 0
         while got < length and (count := file.readinto(view[got:])):
             got += count
     if got < length or xxhash.xxh3_128_hexdigest(raw) != digest:
-        raise EncodingError(f"{name} at {offset}: the bytes are not those that were saved")
+        raise EncodingError(f"{name} at {offset}: the bytes differ from those that were saved")
     if where:
         begin, dtype, shape = where
         kind = DTYPES[dtype]
@@ -221,6 +224,8 @@ def _descriptions(target: StorageTarget, damaged: Damaged) -> Iterator[tuple[str
             continue  # a draft
         try:
             job, rank, world, step, attempt = checked_index(target.read(name))["about"]
+            if not (isinstance(job, str) and isinstance(attempt, str) and isinstance(world, int)):
+                raise EncodingError("the index does not say whose it is")
             if name != f"{rank_name(step, rank)}/{INDEX}":
                 raise EncodingError(f"the index is of step {step} and rank {rank}, expected that of its folder")
             yield job, rank, world, step, attempt
