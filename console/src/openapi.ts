@@ -1151,6 +1151,8 @@ export interface components {
             /** @default  */
             closed: string;
             /** @default 0 */
+            dropped: number;
+            /** @default 0 */
             flush_seconds: number;
         };
         /** ActionView */
@@ -1212,6 +1214,7 @@ export interface components {
          *       "layers": [],
          *       "hours": 0,
          *       "horizon_hours": 24,
+         *       "measured": true,
          *       "gpu_hours": 0,
          *       "gpu_hours_per_hour": 0,
          *       "gpu_hours_if_it_goes_on": 0,
@@ -1231,6 +1234,8 @@ export interface components {
             hours: number;
             /** @default 24 */
             horizon_hours: number;
+            /** @default true */
+            measured: boolean;
             /** @default 0 */
             gpu_hours: number;
             /** @default 0 */
@@ -1511,6 +1516,8 @@ export interface components {
             counts: {
                 [key: string]: number;
             };
+            /** @default [] */
+            past: components["schemas"]["ItemView"][];
         };
         /** IncidentFigures */
         IncidentFigures: {
@@ -1520,6 +1527,7 @@ export interface components {
             owner: string;
             gpu_hours: number | null;
             cost: number | null;
+            labour: number;
             currency: string;
         };
         /**
@@ -1598,6 +1606,8 @@ export interface components {
             title: string;
             detail: string;
             since: number;
+            /** @default 0 */
+            lasted_seconds: number;
             severity?: components["schemas"]["Severity"];
             /** @default  */
             owner: string;
@@ -1618,6 +1628,9 @@ export interface components {
             cost_per_hour?: number | null;
             /** @default USD */
             currency: string;
+            ended_at?: number | null;
+            /** @default  */
+            outcome: string;
             state: components["schemas"]["ItemState"];
             /** @default  */
             acknowledged_by: string;
@@ -1628,6 +1641,8 @@ export interface components {
             /** @default  */
             resolved_by: string;
             resolved_at?: number | null;
+            /** @default  */
+            comment: string;
         };
         /** Job */
         Job: {
@@ -1716,8 +1731,15 @@ export interface components {
             /** @default 0 */
             rework_hours: number;
             usual?: number | null;
+            slip_hours?: number | null;
             /** @default 0 */
-            milestone_hours: number;
+            slack_hours: number;
+            counted_until?: number | null;
+            stopped_since?: number | null;
+            /** @default  */
+            scheduled_as: string;
+            /** @default -1 */
+            last_step: number;
         };
         /** Moment */
         Moment: {
@@ -1797,7 +1819,7 @@ export interface components {
             possible: boolean;
             stage: components["schemas"]["Stage"];
             actions: components["schemas"]["Verb"][];
-            words: string;
+            description: string;
         };
         /** OperatorActionsView */
         OperatorActionsView: {
@@ -1848,6 +1870,8 @@ export interface components {
             under_way: boolean;
             /** @default  */
             document: string;
+            /** @default  */
+            repair: string;
         };
         /** OrderView */
         OrderView: {
@@ -1873,7 +1897,7 @@ export interface components {
         };
         /**
          * Outcome
-         * @description Where an action is. The last four are final.
+         * @description The state of an action. The last four are final.
          * @enum {string}
          */
         Outcome: "proposed" | "claimed" | "done" | "failed" | "dry_run" | "abandoned";
@@ -2019,6 +2043,7 @@ export interface components {
             pool: string;
             nodes: number;
             out: number;
+            testing: number;
             cap: number;
             breaker_open: boolean;
             reason: string;
@@ -2229,6 +2254,8 @@ export interface components {
         /** RevokeRequest */
         RevokeRequest: {
             target: string;
+            /** @default  */
+            kind: string;
         };
         /** Revoked */
         Revoked: {
@@ -2505,6 +2532,8 @@ export interface components {
             gradient_norm: number | null;
             goodput: number | null;
             exposure_gpu_hours: number | null;
+            /** @default [] */
+            restarts: components["schemas"]["RestartView"][];
             /** @default  */
             incident: string;
             began: number | null;
@@ -2518,7 +2547,6 @@ export interface components {
             };
             exposure: components["schemas"]["ExposureView"] | null;
             checkpoints: components["schemas"]["CheckpointsView"];
-            restarts: components["schemas"]["RestartView"][];
             slow: components["schemas"]["SlowView"][];
             verdicts: {
                 [key: string]: unknown;
@@ -2550,6 +2578,8 @@ export interface components {
             gradient_norm: number | null;
             goodput: number | null;
             exposure_gpu_hours: number | null;
+            /** @default [] */
+            restarts: components["schemas"]["RestartView"][];
             /** @default  */
             incident: string;
         };
@@ -2595,6 +2625,8 @@ export interface components {
             remedy: string;
             /** @default  */
             owner: string;
+            /** @default  */
+            repair: string;
         };
         /** VerdictView */
         VerdictView: {
@@ -3987,6 +4019,8 @@ export interface operations {
                 owner?: string;
                 /** @description Only items that are assigned to this person. */
                 assignee?: string;
+                /** @description Also items that ended in the last so many hours. */
+                past_hours?: number;
             };
             header?: never;
             path?: never;

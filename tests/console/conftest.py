@@ -13,6 +13,8 @@ import pytest
 
 from .mock_api import MockFleet, serving
 
+CHECKED_SIZE = 100
+"""Nodes of the largest fleet whose every answer is compared with the API's document."""
 ROOT = Path(__file__).parents[2]
 BROWSER_ARGUMENTS = (
     "--no-sandbox",
@@ -75,10 +77,12 @@ class Opened:
 
 @pytest.fixture
 def open_page(static: Path, chromium: Any) -> Iterator[Callable[..., Opened]]:
+    fleets: list[MockFleet] = []
     with ExitStack() as stack:
 
         def open_it(size: int = 64, *, token: str = "", address: str = "", scheme: str = "dark") -> Opened:
-            fleet = MockFleet(size, token)
+            fleet = MockFleet(size, token, checked=size <= CHECKED_SIZE)
+            fleets.append(fleet)
             url = stack.enter_context(serving(fleet, static))
             chromium.clear_cookies()  # a cookie belongs to a host, whatever its port
             page = chromium.new_page()
@@ -95,3 +99,4 @@ def open_page(static: Path, chromium: Any) -> Iterator[Callable[..., Opened]]:
             return Opened(page, fleet, url, troubles)
 
         yield open_it
+    assert [fault for fleet in fleets for fault in fleet.faults] == []

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,14 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
 
+from holdfast.economics.costs.finding import Prices
 from holdfast.fleet.api import runbook
+from holdfast.fleet.api.views.show import incident_view
+from holdfast.fleet.inbox.incident_figures import incident_figures
+from holdfast.fleet.jobs.views import TrainingView
+from holdfast.model.incident import Incident
+
+from . import contract
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
@@ -34,6 +41,8 @@ STAGES = (
 )
 NODES_PER_RACK, RACKS_PER_LEAF, RACKS_PER_LOOP = 16, 2, 4
 CAP = 4
+CHECKED_BYTES = 500_000  # an answer of 100,000 rows would take minutes
+IN_LIST = tuple(one.name for one in fields(TrainingView))
 
 View = dict[str, Any]
 SAMPLE = {
@@ -95,6 +104,10 @@ class MockFleet:
     verdicts: int = 0
     """More on each unwell node."""
     probes: View = field(default_factory=lambda: dict(PROBES))
+    checked: bool = False
+    """Compare answers with the API's document."""
+    faults: list[str] = field(default_factory=list)
+    """Where an answer was not what the API would have sent."""
 
     def __post_init__(self) -> None:
         now = time.time()
@@ -112,6 +125,7 @@ class MockFleet:
         self.send("node", node)
         if not quietly:
             move = {"node": name, "at": now, "before": before, "after": node["stage"], "reason": reason}
+            move |= {"event": "failed", "cause": node["cause"], "evidence": [], "by": "holdfast"}
             self.moves.append(move)
             self.send("transition", move)
             self.send("fleet", self.view())
@@ -130,7 +144,7 @@ class MockFleet:
         return 200, item
 
     def listed(self, *, open_only: bool) -> list[View]:
-        return [one for one in self.incidents.values() if one["state"] == "open" or not open_only]
+        return [with_figures(one) for one in self.incidents.values() if one["state"] == "open" or not open_only]
 
     def incident(self, subject: str, reason: str, state: str = "open", **more: Any) -> None:
         result = {
@@ -149,6 +163,8 @@ class MockFleet:
         self.histories[name] = entries + self.histories[name]
 
     def send(self, kind: str, data: View) -> None:
+        if self.checked:
+            self.faults += contract.event_faults(kind, data)
         message = f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
         for stream in list(self.streams):
             stream.put(message)
@@ -175,6 +191,26 @@ class MockFleet:
             "clock_began": 0.0,
         }
 
+    def answers(self, *, open_only: bool = False) -> dict[str, tuple[int, View]]:
+        """Of each path that is not about one node."""
+        may = ["read", "operate"] if self.role == "operator" else ["read"]
+        return {
+            "refused": (401, {"error": "this token is not known"}),
+            "fleet": (200, self.view()),
+            "nodes": (200, {"nodes": list(self.nodes.values())}),
+            "me": (200, {"name": "somebody", "role": self.role, "may": may}),
+            "probes": (200, self.probes),
+            "incidents": (200, {"incidents": self.listed(open_only=open_only)}),
+            "inbox": (200, self.inbox()),
+            "home": (200, HOME),
+            **{f"inbox/{item['key']}": (200, {"item": item, "notes": []}) for item in self.items},
+            "transitions": (200, {"transitions": self.moves}),
+            "trainings": (200, {"jobs": [{key: job[key] for key in IN_LIST} for job in self.jobs.values()]}),
+            **{f"trainings/{name}": (200, job) for name, job in self.jobs.items()},
+            **{f"incidents/{name}": (200, with_figures(incident)) for name, incident in self.incidents.items()},
+            **{f"runbooks/{name}": (200, _runbook(incident)) for name, incident in self.incidents.items()},
+        }
+
     def _pool(self, pool: str) -> View:
         members = [node for node in self.nodes.values() if node["pool"] == pool]
         out = sum(node["stage"] in ("draining", "quarantined", "resetting") for node in members)
@@ -184,6 +220,7 @@ class MockFleet:
             "pool": pool,
             "nodes": len(members),
             "out": out,
+            "testing": sum(node["stage"] == "testing" for node in members),
             "cap": cap,
             "breaker_open": out >= cap,
             "reason": words,
@@ -300,10 +337,17 @@ def _operator_actions(node: View) -> list[View]:
     ]
 
 
-def _operator_action(request: str, possible: bool, stage: str, actions: list[str], words: str) -> View:
+def _operator_action(request: str, possible: bool, stage: str, actions: list[str], description: str) -> View:
     if not possible:
-        words, actions = f"{request} changes nothing", []
-    return {"request": request, "possible": possible, "stage": stage, "actions": actions, "words": words}
+        description, actions = f"{request} changes nothing", []
+    return {"request": request, "possible": possible, "stage": stage, "actions": actions, "description": description}
+
+
+def with_figures(incident: View) -> View:
+    """As a list and its own page show it; the stream sends it without."""
+    decoded = msgspec.convert(incident, Incident)
+    view = incident_view(decoded, incident_figures(decoded, lambda _: 8, Prices(), time.time(), 1.0))
+    return dict(msgspec.to_builtins(view))
 
 
 def _runbook(incident: View) -> View:
@@ -375,28 +419,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif path[0] == "nodes" and len(path) > 1:
             self._node(path[1], path[2:], query)
         else:
-            answer = self._about_all(query).get("/".join(path))
+            answer = self.fleet.answers(open_only="only" in query).get("/".join(path))
             self._json(*(answer or (404, {"error": f"there is no {'/'.join(path)} here"})))
-
-    def _about_all(self, query: dict[str, list[str]]) -> dict[str, tuple[int, View]]:
-        fleet = self.fleet
-        may = ["read", "operate"] if fleet.role == "operator" else ["read"]
-        return {
-            "refused": (401, {"error": "this token is not known"}),
-            "fleet": (200, fleet.view()),
-            "nodes": (200, {"nodes": list(fleet.nodes.values())}),
-            "me": (200, {"name": "somebody", "role": fleet.role, "may": may}),
-            "probes": (200, fleet.probes),
-            "incidents": (200, {"incidents": fleet.listed(open_only="only" in query)}),
-            "inbox": (200, fleet.inbox()),
-            "home": (200, HOME),
-            **{f"inbox/{item['key']}": (200, {"item": item, "notes": []}) for item in fleet.items},
-            "transitions": (200, {"transitions": fleet.moves}),
-            "trainings": (200, {"jobs": list(fleet.jobs.values())}),
-            **{f"trainings/{name}": (200, job) for name, job in fleet.jobs.items()},
-            **{f"incidents/{name}": (200, incident) for name, incident in fleet.incidents.items()},
-            **{f"runbooks/{name}": (200, _runbook(incident)) for name, incident in fleet.incidents.items()},
-        }
 
     def _node(self, name: str, about: list[str], query: dict[str, list[str]]) -> None:
         node = self.fleet.nodes.get(name)
@@ -441,7 +465,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.fleet.streams.discard(messages)
 
     def _json(self, status: int, body: View, cookie: str = "") -> None:
-        self._answer(status, "application/json", json.dumps(body).encode(), cookie)
+        encoded = json.dumps(body).encode()
+        if self.fleet.checked and len(encoded) < CHECKED_BYTES:
+            self.fleet.faults += contract.faults(self.command, urlsplit(self.path).path, status, body)
+        self._answer(status, "application/json", encoded, cookie)
 
     def _file(self, path: str) -> None:
         file = self.static / path

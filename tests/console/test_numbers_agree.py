@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from holdfast.cli.shared.table import lasting
+from holdfast.config.quantities import lasting
 from tests.waiting import until
 
 from .demo import HOLDFAST, Demo, demo
@@ -92,14 +93,35 @@ def test_the_inbox_has_every_open_incident_with_the_same_price_age_and_owner(sit
             if item is None:  # it ended while the terminal asked
                 continue
             assert (item["since"], item["owner"]) == (one["figures"]["began"], one["figures"]["owner"])
+            assert item["lasted_seconds"] <= after[key]["figures"]["lasted_seconds"] + 1e-6
             assert (item["cost_so_far"] is None) == (one["figures"]["cost"] is None)
             if item["cost_so_far"] is not None:
                 # The inbox keeps an answer for two seconds.
                 assert item["cost_so_far"] <= after[key]["figures"]["cost"] + 1e-6
 
 
+def test_a_closed_incident_lasted_as_long_and_cost_as_much_in_every_view(site: Site) -> None:
+    """The API's list and page, the history of the inbox, its own page, the terminal's list, page and post-mortem."""
+    closed = {key: one for key, one in site.incidents().items() if one["closed"]}
+
+    def past() -> dict[str, dict[str, Any]]:
+        found = site.demo.get("/v1/inbox?past_hours=24")["past"]
+        return {one["key"]: one for one in found if one["key"].removeprefix("incident/") in closed}
+
+    items = until(past, "the history of the inbox has a closed incident")
+    listed = " ".join(site.cli("incident", "list", "--all").split())
+    for key, item in items.items():
+        figures = closed[key.removeprefix("incident/")]["figures"]
+        shown = lasting(figures["lasted_seconds"])
+        assert (item["lasted_seconds"], item["since"]) == (figures["lasted_seconds"], figures["began"])
+        assert item["cost_so_far"] == figures["cost"]
+        assert site.demo.get(f"/v1/inbox/{quote(key, safe='/@+')}")["item"] == item
+        assert shown in listed and shown in site.cli("incident", "show", key.removeprefix("incident/"))
+        assert f"It lasted {shown};" in site.cli("inbox", "show", key)
+
+
 def test_money_adds_up_everywhere(site: Site) -> None:
-    """Layers to the total, direct compute and the home page to one price of a GPU-hour."""
+    """Layers to the total; the GPU-hours lost, down or done again, at the home page's price of a GPU-hour."""
     figures = site.demo.get("/v1/home")["figures"]
     price = figures["lost_cost"] / figures["lost_gpu_hours"]
     for one in site.incidents().values():
@@ -110,7 +132,10 @@ def test_money_adds_up_everywhere(site: Site) -> None:
         bill = account["bill"]
         layers = {layer["name"]: layer["so_far"] for layer in bill["layers"]}
         assert sum(cost for cost in layers.values() if cost is not None) == pytest.approx(bill["total_so_far"])
-        assert layers["direct compute"] == pytest.approx(bill["gpu_hours"] * price)
+        if bill["measured"]:
+            assert layers["direct compute"] + layers["rollback"] == pytest.approx(bill["gpu_hours"] * price)
+        else:
+            assert {cost for name, cost in layers.items() if name != "labour"} == {None}, "not known, not nothing"
         assert bill["hours"] == pytest.approx(account["lasted_seconds"] / 3600)
 
 

@@ -44,7 +44,7 @@ def test_a_viewer_cannot_and_slurm_does_not_notice(chromium: Any, site: Site) ->
         [NODE, REASON],
     )
     assert forced == 403
-    assert site.slurm.state(NODE) == "idle"
+    assert site.slurm.state(NODE).removesuffix("*") == "idle"  # slurmd of a busy machine may answer late
     page.close()
 
 

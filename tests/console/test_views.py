@@ -118,7 +118,7 @@ def test_an_incident_is_reported_from_its_cause_to_its_price(open_page: Open) ->
     page = opened.live().page
     page.get_by_role("link", name="Incidents 1").click()
     page.get_by_role("button", name="cdu/c2").click()
-    page.get_by_role("heading", name="cdu/c2: cooling.flow_low").wait_for()
+    page.get_by_role("heading", name="cdu/c2: coolant flow is low").wait_for()
     page.get_by_text("switch to the standby pump or valve of cdu/c2").first.wait_for()  # the runbook is read by itself
     text = page.get_by_role("main").inner_text()
     for message in (
@@ -151,7 +151,7 @@ def test_no_incident_is_reported_with_since_when(open_page: Open) -> None:
     assert page.get_by_role("table").count() == 0
     opened.fleet.incident("rack/r7", "over", state="closed", cause="gpu.temperature")
     page.reload()
-    page.get_by_text(re.compile(r"No incident is open since \d\d:\d\d:\d\d\.")).wait_for()
+    page.get_by_text(re.compile(r"No incident has been open since \d\d:\d\d:\d\d\.")).wait_for()
     page.get_by_role("row", name="closed rack/r7").wait_for()
 
 
@@ -315,7 +315,7 @@ def test_rows_keep_their_places_while_one_points_at_them(open_page: Open) -> Non
     page.get_by_text("2 items", exact=True).wait_for()
     rows.nth(1).hover()
     opened.fleet.items[0]["cost_per_hour"] = 500.0
-    opened.fleet.send("inbox", opened.fleet.items[0])
+    opened.fleet.incident("rack/r7", "16 of 16 nodes failed together")  # so that the page reads the inbox again
     page.get_by_text("500 USD").wait_for()
     assert "n003" in rows.nth(1).inner_text()
 
@@ -327,3 +327,45 @@ def test_a_node_that_is_the_root_of_an_incident_says_so(open_page: Open) -> None
     panel.get_by_text("This node is the root cause.").wait_for()
     opened.page.goto(opened.url + "#/node/n005")
     opened.page.get_by_text("This node is affected.").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("address", "heading", "way_on", "leads_to"),
+    [
+        ("#/nowhere/x", "No such page", "Home", "#/"),
+        ("#/nowhere", "No such page", "Incidents", "#/incidents"),
+        ("#/node/zzz", "No such node", "All nodes", "#/"),
+        ("#/incidents/zzz", "No such incident", "All incidents", "#/incidents"),
+        ("#/jobs/zzz", "No such job", "All jobs", "#/jobs"),
+        ("#/inbox/zzz", "No such item", "Inbox", "#/inbox"),
+    ],
+)
+def test_an_address_that_leads_nowhere_says_so_and_shows_the_ways_on(
+    open_page: Open, address: str, heading: str, way_on: str, leads_to: str
+) -> None:
+    page = open_page(address=address).page
+    page.get_by_role("heading", name=heading, exact=True).wait_for()
+    assert serious(page) == []
+    page.locator("main, aside").get_by_role("button", name=way_on, exact=True).last.click()
+    page.wait_for_function("where => location.hash === where", arg=leads_to)
+
+
+@pytest.mark.parametrize("width", [1440, PHONE])
+@pytest.mark.parametrize("address", ["#/inbox", "#/incidents", "#/history", "#/topology"])
+def test_every_button_of_a_toolbar_is_whole_and_inside_the_page(open_page: Open, address: str, width: int) -> None:
+    """On a phone the rules of the home page's toolbar once cut the buttons of the others."""
+    opened = open_page(address=address)
+    opened.fleet.items.append(item("n001"))
+    opened.fleet.incident("rack/r7", "16 of 16 nodes failed together")
+    page = opened.page
+    page.set_viewport_size({"width": width, "height": 844})
+    page.reload()
+    page.locator(".toolbar").first.wait_for()
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll('.view .toolbar :is(button, select, input, output)')]
+        .map((one) => [one, one.getBoundingClientRect()])
+        .filter(([one, box]) => box.width > 0)
+        .filter(([one, box]) => box.left < 0 || box.right > innerWidth || one.scrollWidth > box.width + 2)
+        .map(([one]) => one.outerHTML.slice(0, 80))"""
+    )
+    assert cut == []

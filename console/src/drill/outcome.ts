@@ -37,7 +37,7 @@ export interface DrillOutcome {
     by: readonly { name: string; gpus: number; lost_hours: number }[];
   };
   moments: readonly DrillMoment[];
-  paces: readonly { name: string; points: readonly (readonly [number, number])[] }[];
+  speeds: readonly { name: string; points: readonly (readonly [number, number])[] }[];
 }
 
 export function minute(seconds: number): string {

@@ -57,7 +57,7 @@ export function Replay({ outcome }: { outcome: DrillOutcome }) {
   const moment = outcome.moments[at];
   if (!moment) return null;
   const until = moment.at_seconds / 60;
-  const lines = outcome.paces
+  const lines = outcome.speeds
     .filter(({ name }) => !name.endsWith("without the fault"))
     .slice(0, MOST_LINES)
     .map(({ name, points }) => ({ name, points: points.filter(([x]) => x <= until) }));

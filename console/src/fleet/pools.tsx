@@ -24,7 +24,7 @@ function Pool({ pool }: { pool: PoolView }) {
           aria-label={`out of service in pool ${pool.pool}`}
         />
         <span>
-          {pool.out} out of service, {pool.cap} allowed
+          {pool.out} out of service, {pool.cap} allowed{pool.testing > 0 && `; ${pool.testing} in a test`}
         </span>
         <span class="breaker">{pool.breaker_open ? "▲ breaker open, observing only" : "breaker closed"}</span>
         {pool.spares_short > 0 && <span class="short">{pool.spares_short} spares short</span>}

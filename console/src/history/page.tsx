@@ -2,7 +2,7 @@
 
 import "./history.css";
 import type { FigureSample } from "../api";
-import { ask, fleet, now } from "../live/session";
+import { ask, fleet, lived, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { useNodes } from "../live/use_nodes";
 import { percent } from "../shell/figures";
@@ -65,7 +65,7 @@ function Fleet({ span, factor }: { span: Span; factor: number }) {
         <Plot {...shared} title={`Compute lost, in ${home?.currency ?? "USD"} an hour`} signal="cost" lines={[{ name: "cost", tone: "main", values: column(samples, (one) => one.cost_per_hour) }]} />
       </div>
       <p class="faint">
-        From the controller's memory{oldest === undefined ? "" : `, which begins ${before((now() - oldest) * factor).replace("-", "")} ago`}: at most 24 h, and nothing from before it
+        From the controller's memory{oldest === undefined ? "" : `, which begins ${lived(oldest)} ago`}: at most 24 h, and nothing from before it
         started.
       </p>
     </section>

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ticks as round } from "../shell/curve";
 import { measured } from "../shell/signals";
-import { axisTime, timeOfDay } from "../shell/time";
+import { axisClock, inFleetTime, roundTimes, timeOfDay, timeZoneSeconds } from "../shell/time";
 
 export interface Mark {
   at: number;
@@ -33,6 +33,7 @@ interface Drawn {
 }
 
 const HEIGHT = 190;
+const ROOM = 24; // that half of a time of day needs
 const EDGE = { left: 76, right: 10, top: 14, bottom: 26 };
 
 function useWidth(): [{ current: HTMLDivElement | null }, number] {
@@ -53,8 +54,16 @@ export function reach(rows: readonly (readonly (number | null)[])[], zero: boole
   if (known.length === 0) return [0, 1];
   const low = Math.min(...known, ...(zero ? [0] : []));
   const high = Math.max(...known);
+  if (zero && low === 0 && high === 0) return [0, 1];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
   return [zero && low === 0 ? 0 : low - room, high + room];
+}
+
+/** "now 68.8 %, 58 % to 70 %"; a line that never moves has one value. */
+export function extent(signal: string, values: readonly number[]): string {
+  if (values.length === 0) return "no data";
+  const [now, low, high] = [values.at(-1)!, Math.min(...values), Math.max(...values)].map((value) => measured(signal, value));
+  return low === high ? `${now} all the time` : `now ${now}, ${low} to ${high}`;
 }
 
 /** Pieces of a line between gaps: what was not seen is not drawn. */
@@ -85,12 +94,13 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
   const [low, high] = reach([...lines.map((line) => line.values), ...(band ? [band.low, band.high] : [])], zero);
   const bottom = HEIGHT - EDGE.bottom;
   const across = (at: number): number => EDGE.left + ((at - span.from) / (span.to - span.from || 1)) * (width - EDGE.left - EDGE.right);
+  const along = (fleetTime: number): number => EDGE.left + ((fleetTime - inFleetTime(span.from)) / (inFleetTime(span.to) - inFleetTime(span.from) || 1)) * (width - EDGE.left - EDGE.right);
   const x = (place: number): number => across(times[place] ?? span.to);
   const y = (value: number): number => bottom - ((value - low) / (high - low)) * (bottom - EDGE.top);
   const ticks = Math.max(2, Math.min(6, Math.floor(width / 160)));
   const shown = marks.filter((mark) => mark.at >= span.from && mark.at <= span.to);
   const main = lines.find((line) => line.tone === "main")?.values.filter((value) => value !== null) ?? [];
-  const words = main.length > 0 ? `now ${measured(signal, main.at(-1)!)}, ${measured(signal, Math.min(...main))} to ${measured(signal, Math.max(...main))}` : "no data";
+  const words = extent(signal, main);
   const [pointed, setPointed] = useState<number | null>(null);
   const point = (event: MouseEvent & { currentTarget: SVGSVGElement }): void => {
     const here = event.clientX - event.currentTarget.getBoundingClientRect().left;
@@ -111,9 +121,9 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
               </text>
             </g>
           ))}
-          {Array.from({ length: ticks }, (_, at) => span.from + ((span.to - span.from) * at) / (ticks - 1)).map((at, number) => (
-            <text key={number} x={across(at)} y={HEIGHT - 6} text-anchor={number === 0 ? "start" : number === ticks - 1 ? "end" : "middle"}>
-              {axisTime(at, (span.to - span.from) * factor)}
+          {roundTimes(inFleetTime(span.from), inFleetTime(span.to), ticks, timeZoneSeconds(inFleetTime(span.to))).map((at) => (
+            <text key={at} x={along(at)} y={HEIGHT - 6} text-anchor={along(at) < EDGE.left + ROOM ? "start" : along(at) > width - EDGE.right - ROOM ? "end" : "middle"}>
+              {axisClock(at, (span.to - span.from) * factor)}
             </text>
           ))}
           {band && <Band band={band} x={x} y={y} />}

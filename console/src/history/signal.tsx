@@ -117,7 +117,8 @@ function Legend({ series, marks }: { series: SeriesView; marks: readonly Mark[] 
         {compared}
         {source}
       </p>
-      <details>
+      {marks.length === 0 && <p class="faint">No verdict, event or incident in this time.</p>}
+      <details hidden={marks.length === 0}>
         <summary>{marks.length === 1 ? "1 verdict, event or incident" : `${marks.length} verdicts, events and incidents`} in this time</summary>
         <ul class="marks">
           {marks.slice(0, 50).map((mark, at) => (

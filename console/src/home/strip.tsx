@@ -1,14 +1,16 @@
 /** The top of the home page: what the fleet does now, what it lost, and what needs you. Its height never changes. */
 
+import { useEffect } from "preact/hooks";
 import type { FigureSample, HomeView, ItemView } from "../api";
-import { ask, inbox, inboxTrouble, lived } from "../live/session";
+import { ask, inbox, inboxTrouble } from "../live/session";
+import { lastedOf } from "../inbox/duration";
 import { needsText } from "../inbox/empty";
 import { useAnswer } from "../live/use_answer";
 import { pieces } from "../shell/chart";
-import { amount, lasting, money, percent } from "../shell/figures";
+import { amount, money, percent } from "../shell/figures";
 import { open } from "../shell/route";
+import { lasting } from "../shell/time";
 
-const REFRESH_SECONDS = 10;
 const MOST_ITEMS = 3;
 const UNKNOWN = "not known";
 
@@ -73,6 +75,7 @@ function notProductive({ gpus, productive, lost }: FigureSample): string {
 function Needs({ items }: { items: readonly ItemView[] | null }) {
   const waiting = (items ?? []).filter((item) => item.state === "open");
   const more = waiting.length - MOST_ITEMS;
+  const acknowledged = (items ?? []).filter((item) => item.state === "acknowledged").length;
   return (
     <section class="needs" aria-label="What needs you">
       <h2>
@@ -82,7 +85,7 @@ function Needs({ items }: { items: readonly ItemView[] | null }) {
         </button>
       </h2>
       <ul>
-        {waiting.length === 0 && <li class="none faint">{needsText(items !== null, inboxTrouble.value)}</li>}
+        {waiting.length === 0 && <li class="none faint">{needsText(items !== null, inboxTrouble.value, acknowledged)}</li>}
         {waiting.slice(0, MOST_ITEMS).map((item) => (
           <li key={item.key} class={item.severity}>
             <button type="button" class="link" title={item.detail} onClick={() => open("inbox", item.key)}>
@@ -92,7 +95,7 @@ function Needs({ items }: { items: readonly ItemView[] | null }) {
               {item.remedy}
             </span>
             <span class="faint">
-              {item.assignee || item.owner}, {lived(item.since)}
+              {item.assignee || item.owner}, {lastedOf(item)}
             </span>
           </li>
         ))}
@@ -102,10 +105,11 @@ function Needs({ items }: { items: readonly ItemView[] | null }) {
 }
 
 export function Strip() {
-  const { value: home } = useAnswer(() => ask().home(), "home", REFRESH_SECONDS, true);
+  const { value: home, again } = useAnswer(() => ask().home(), "home", 0, true);
+  useEffect(again, [inbox.value]); // read every few seconds and after each change of an incident: both tell of one moment
   const figures = home?.figures;
   const at = figures?.now;
-  const covers = figures ? lasting(figures.covers_seconds / 3600) : "";
+  const covers = figures ? lasting(figures.covers_seconds) : "";
   const currency = home?.currency ?? "USD";
   const none = figures ? UNKNOWN : "…";
   return (

@@ -1,5 +1,6 @@
-/** An inbox that could not be read shows no empty list: that would be wrong. */
-export function needsText(read: boolean, trouble: string): string {
+/** An inbox that could not be read shows no empty list: that would be wrong. What someone works on is not nothing. */
+export function needsText(read: boolean, trouble: string, acknowledged = 0): string {
   if (trouble) return `The inbox could not be read: ${trouble}`;
-  return read ? "Nothing needs an operator." : "Loading …";
+  if (!read) return "Loading …";
+  return acknowledged > 0 ? `Nothing new. ${acknowledged === 1 ? "1 item is" : `${acknowledged} items are`} acknowledged: someone works on it.` : "Nothing needs an operator.";
 }

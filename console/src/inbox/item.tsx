@@ -1,13 +1,15 @@
 import { useState } from "preact/hooks";
 import type { ItemAction, ItemDetail, ItemView } from "../api";
-import { ask, lived, now, readInbox, whyFailed } from "../live/session";
+import { ask, now, readInbox, whyFailed } from "../live/session";
 import { useAnswer } from "../live/use_answer";
+import { Runbook } from "../incidents/runbook";
 import { RunbookSteps } from "../runbook/steps";
 import { Commands } from "../shell/commands";
 import { amount, money, withFigures } from "../shell/figures";
 import { HOME, go, open } from "../shell/route";
 import { day, timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
+import { lastedOf } from "./duration";
 
 const REFRESH_SECONDS = 5;
 const MOST_MEMBERS = 100;
@@ -18,13 +20,21 @@ const MUTES: readonly [hours: number, name: string][] = [
   [168, "1 week"],
 ];
 
+/** "by ada, 17 Nov 2026 12:00:00: swapped the cable"; of one that ended by itself, how. */
+function resolved(item: ItemView): string {
+  if (item.resolved_at == null) return "";
+  const how = [item.outcome, item.comment].filter(Boolean).join("; ");
+  return `by ${item.resolved_by || "holdfast"}, ${day(item.resolved_at)} ${timeOfDay(item.resolved_at)}${how ? `: ${how}` : ""}`;
+}
+
 function Facts({ item }: { item: ItemView }) {
   const facts: [string, string][] = [
     ["Owner", `${item.owner ?? ""}${item.on_call ? `, on call: ${item.on_call}` : ""}`],
     ["Assigned to", item.assignee ?? ""],
-    ["Age", `${lived(item.since)}, since ${timeOfDay(item.since)}`],
+    [item.ended_at == null ? "Age" : "Lasted", `${lastedOf(item)}, since ${day(item.since)} ${timeOfDay(item.since)}`],
+    ["Resolved", resolved(item)],
     ["Lost now", item.gpus_lost ? `the work of ${amount(item.gpus_lost)} GPUs` : ""],
-    ["Cost so far", item.cost_so_far == null ? "not known" : money(item.cost_so_far, item.currency)],
+    [item.ended_at == null ? "Cost so far" : "Cost", item.cost_so_far == null ? "not known" : money(item.cost_so_far, item.currency)],
     ["Cost per further hour", item.cost_per_hour == null ? "" : money(item.cost_per_hour, item.currency)],
     ["Acknowledged", item.acknowledged_by ? `by ${item.acknowledged_by}` : ""],
     ["Muted until", item.muted_until && item.muted_until > now() ? `${day(item.muted_until)} ${timeOfDay(item.muted_until)}` : ""],
@@ -142,6 +152,10 @@ function Act({ item, done }: { item: ItemView; done: () => void }) {
 function target(item: ItemView): { label: string; show: () => void } | null {
   const [kind = "", name = ""] = item.subject.split("/", 2);
   if (item.key.startsWith("group/")) return { label: "Show these incidents", show: () => go({ ...HOME, view: "incidents", find: item.subject }) };
+  if (item.key.startsWith("degraded/")) {
+    const names = (item.members ?? []).map((one) => one.replace(/^node\//, ""));
+    return { label: "Show these nodes", show: () => go({ ...HOME, find: `name:${names.join(",")}` }) };
+  }
   if (item.kind === "node") return { label: `Show ${name}`, show: () => go({ ...HOME, node: name }) };
   if (item.kind === "incident") return { label: "Show the incident", show: () => open("incidents", item.key.replace(/^incident\//, "")) };
   return kind === "job" ? { label: "Show the job", show: () => open("jobs", name) } : null;
@@ -167,14 +181,15 @@ function Notes({ notes }: { notes: ItemDetail["notes"] }) {
   return (
     <section aria-label="History">
       <h3>History</h3>
-      {notes.length === 0 && <p class="faint">No action yet.</p>}
+      {notes.length === 0 && <p class="faint">No operator did anything with it.</p>}
       <ul class="cards">
         {notes.map((note) => (
           <li key={`${note.at} ${note.action}`}>
             <span class="faint">
               {day(note.at)} {timeOfDay(note.at)}
             </span>{" "}
-            <strong>{note.who}</strong>: {note.action} {note.text}
+            <strong>{note.who}</strong>: {note.action}
+            {note.text && `: ${note.text}`}
           </li>
         ))}
       </ul>
@@ -183,18 +198,24 @@ function Notes({ notes }: { notes: ItemDetail["notes"] }) {
 }
 
 function ItemRunbook({ item }: { item: ItemView }) {
-  const [kind = "", node = "", ...part] = item.subject.split("/");
+  if (item.key.startsWith("incident/")) return <Runbook id={item.key.slice("incident/".length)} />;
+  return <NamedRunbook item={item} />;
+}
+
+function NamedRunbook({ item }: { item: ItemView }) {
+  const about = item.members?.find((one) => one.startsWith(`${item.subject}/`)) ?? item.subject;
+  const [kind = "", node = "", ...part] = about.split("/");
   const named = kind === "node" ? node : item.kind === "job" ? (item.members?.[0] ?? "") : "";
   const { value } = useAnswer(() => ask().runbookNamed(item.runbook ?? "", named, part.join("/")), `${item.runbook} ${item.subject}`);
   return value ? <RunbookSteps book={value} /> : null;
 }
 
 export function ItemPage({ id }: { id: string }) {
-  const { value, trouble, again } = useAnswer(() => ask().item(id), id, REFRESH_SECONDS);
+  const { value, trouble, missing, again } = useAnswer(() => ask().item(id), id, REFRESH_SECONDS);
   const item = value?.item;
   const shown = item && target(item);
   return (
-    <View title={item?.title ?? id.replace(/@\d+$/, "")} what="The item" trouble={trouble} back={{ view: "inbox", label: "Inbox" }}>
+    <View title={item?.title ?? id.replace(/@\d+$/, "")} what="The item" trouble={trouble} missing={missing && !value} back={{ view: "inbox", label: "Inbox" }}>
       {item && value && (
         <>
           <p class="lead">{withFigures(item.detail)}</p>
@@ -207,12 +228,14 @@ export function ItemPage({ id }: { id: string }) {
             )}
           </p>
           <Facts item={item} />
-          <Act item={item} done={again} />
-          <section aria-label="Next step">
-            <h3>Next step</h3>
-            <p class="next">{item.remedy}</p>
-            <Commands commands={item.commands ?? []} />
-          </section>
+          {item.ended_at == null && <Act item={item} done={again} />}
+          {item.ended_at == null && (
+            <section aria-label="Next step">
+              <h3>Next step</h3>
+              <p class="next">{item.remedy}</p>
+              <Commands commands={item.commands ?? []} />
+            </section>
+          )}
           {item.runbook && <ItemRunbook item={item} />}
           <Members item={item} />
           <Notes notes={value.notes} />

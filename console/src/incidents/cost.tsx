@@ -1,9 +1,15 @@
 import type { Bill } from "../api";
-import { amount, lasting, many, money, withFigures } from "../shell/figures";
+import { amount, many, money, withFigures } from "../shell/figures";
+import { lasting } from "../shell/time";
 import { Growth } from "./growth";
 
 function cell(value: number | null, currency: string): string {
   return value === null ? "not priced" : money(value, currency);
+}
+
+/** Labour alone is no total. */
+function total(bill: Bill, sum: number | undefined): number | null {
+  return bill.measured === false ? null : (sum ?? 0);
 }
 
 interface Priced {
@@ -16,15 +22,23 @@ function Lead({ bill, over }: Priced) {
   const tokens = bill.tokens ?? 0;
   const hourly = money(bill.cost_per_hour ?? 0, bill.currency);
   const labour = bill.layers?.find((layer) => layer.name === "labour")?.so_far ?? 0;
+  if (bill.measured === false) {
+    return (
+      <p>
+        <strong class="figure">Not known</strong>: it reaches jobs, and what they lose could not be measured.
+        {labour > 0 && ` Labour so far: ${money(labour, bill.currency)}.`}
+      </p>
+    );
+  }
   return (
     <p>
       <strong class="figure">{money(bill.total_so_far ?? 0, bill.currency)}</strong>{" "}
-      {over ? `in ${lasting(bill.hours ?? 0)}` : `after ${lasting(bill.hours ?? 0)}`}
+      {over ? "in all" : "so far"}
       {labour > 0 && `, of it ${money(labour, bill.currency)} labour`}
       {!over && `; ${hourly} more with every hour${labour > 0 ? ", without labour" : ""}`}. {amount(bill.gpu_hours ?? 0)} GPU-hours are lost
       {!over && `, and at this moment the work of ${amount(bill.gpu_hours_per_hour ?? 0)} GPUs`}
       {tokens > 0 && `, ${many(tokens)} tokens not trained`}
-      {bill.finish_shift_hours * 3600 >= 1 && `; the finish ${over ? "moved" : "moves"} by ${lasting(bill.finish_shift_hours)}`}.
+      {bill.finish_shift_hours * 3600 >= 1 && `; the finish ${over ? "moved" : "moves"} by ${lasting(bill.finish_shift_hours * 3600)}`}.
     </p>
   );
 }
@@ -58,7 +72,7 @@ export function Cost({ bill, over }: Priced) {
     <section aria-label="Cost">
       <h3>{over ? "What it cost" : "What it costs"}</h3>
       <Lead bill={bill} over={over} />
-      <Growth bill={bill} />
+      {bill.measured !== false && <Growth bill={bill} />}
       <div class="scroll" role="region" aria-label="Cost by layer" tabIndex={0}>
         <table class="layers">
           <thead>
@@ -69,7 +83,7 @@ export function Cost({ bill, over }: Priced) {
               </th>
               {!over && (
                 <th scope="col" class="number">
-                  After {lasting(bill.horizon_hours)} more
+                  After {lasting(bill.horizon_hours * 3600)} more
                 </th>
               )}
             </tr>
@@ -86,8 +100,8 @@ export function Cost({ bill, over }: Priced) {
             ))}
             <tr class="total">
               <th scope="row">total</th>
-              <td class="number">{money(bill.total_so_far ?? 0, bill.currency)}</td>
-              {!over && <td class="number">{money(bill.total_if_it_goes_on ?? 0, bill.currency)}</td>}
+              <td class="number">{cell(total(bill, bill.total_so_far), bill.currency)}</td>
+              {!over && <td class="number">{cell(total(bill, bill.total_if_it_goes_on), bill.currency)}</td>}
             </tr>
           </tbody>
         </table>

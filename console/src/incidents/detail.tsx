@@ -1,14 +1,13 @@
 import type { Incident } from "../api";
-import { ask, inbox, incidents, roster } from "../live/session";
+import { ask, inbox, incidents, roster, when } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { CopyCommand } from "../shell/commands";
 import { amount, money, percent, withFigures } from "../shell/figures";
 import { HOME, go, open } from "../shell/route";
-import { timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
 import { durationOf } from "./duration";
 import { Found } from "./found";
-import { headline } from "./headline";
+import { headline, summary } from "./headline";
 import { Runbook } from "./runbook";
 
 const REFRESH_SECONDS = 3;
@@ -63,13 +62,12 @@ function WithoutAccount({ incident }: { incident: Incident }) {
         ) : (
           <>
             <strong class="figure">{money(cost, currency)}</strong> {incident.closed ? "of compute" : "of compute so far"}:{" "}
-            {amount(hours ?? 0)} GPU-hours of its nodes.
+            {hours == null ? "" : `${amount(hours)} GPU-hours of its nodes.`}
           </>
         )}
         {owner && ` Owner: ${owner}.`}
       </p>
       <p class="faint lead">
-        {incident.evidence.length > 1 && "Its nodes failed together, so none of them is quarantined. "}
         No cause in another domain was found.
       </p>
     </>
@@ -77,22 +75,23 @@ function WithoutAccount({ incident }: { incident: Incident }) {
 }
 
 export function IncidentDetail({ id }: { id: string }) {
-  const { value, trouble } = useAnswer(() => ask().incident(id), id, REFRESH_SECONDS);
+  const { value, trouble, missing } = useAnswer(() => ask().incident(id), id, REFRESH_SECONDS);
   const incident = value ?? incidents.value.find((one) => one.id === id) ?? null;
   return (
     <View
       title={incident ? headline(incident, inbox.value) : id}
       what="The incident"
       trouble={trouble}
+      missing={missing && !incident}
       back={{ view: "incidents", label: "All incidents" }}
     >
       {incident && (
         <>
           <p class="lead">
-            <strong>{withFigures(incident.account?.sentence || incident.reason)}</strong>
+            <strong>{withFigures(summary(incident.account?.sentence || incident.reason, headline(incident, inbox.value)))}</strong>
           </p>
           <p class="faint">
-            {incident.state === "closed" ? "Closed" : "Open"}: it began at {timeOfDay(incident.account?.since ?? incident.opened)} and{" "}
+            {incident.state === "closed" ? "Closed" : "Open"}: it began at {when(incident.account?.since ?? incident.opened)} and{" "}
             {incident.closed ? `lasted ${durationOf(incident)}` : `has lasted ${durationOf(incident)}`}
             {incident.account && `; confidence ${percent(incident.account.confidence)}`}.{" "}
             <CopyCommand text={`holdfast incident show ${incident.state === "closed" ? incident.id : incident.subject}`} />

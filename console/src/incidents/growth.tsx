@@ -1,6 +1,7 @@
 import { useRef } from "preact/hooks";
 import type { Bill } from "../api";
-import { lasting, money } from "../shell/figures";
+import { money } from "../shell/figures";
+import { lasting } from "../shell/time";
 
 const WIDTH = 600;
 const HEIGHT = 96;
@@ -48,7 +49,7 @@ export function Growth({ bill }: { bill: Bill }) {
     </svg>
       <p class="axis" aria-hidden="true">
         <span>0</span>
-        <span>{lasting(bill.hours ?? 0)}</span>
+        <span>{lasting((bill.hours ?? 0) * 3600)}</span>
       </p>
     </div>
   );

@@ -6,3 +6,10 @@ export function headline(incident: Incident, inbox: InboxView | null = null): st
   const item = inbox?.items.find(({ key }) => key === `incident/${incident.id}`);
   return item?.title ?? `${incident.subject}: ${incident.cause}`;
 }
+
+/** A sentence without the headline that it begins with: that stands above it. */
+export function summary(sentence: string, head: string): string {
+  if (!sentence.startsWith(`${head}; `)) return sentence; // it may begin with a name: cdu/c2
+  const rest = sentence.slice(head.length + 2);
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}

@@ -1,31 +1,20 @@
 import { useEffect } from "preact/hooks";
 import type { Incident } from "../api";
-import { ask, inbox, incidents as opened, now } from "../live/session";
+import { ask, fleet, inbox, incidents as opened, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { open, route } from "../shell/route";
 import { amount, money, withFigures } from "../shell/figures";
 import { List } from "../shell/list";
 import type { Column } from "../shell/order";
-import { timeOfDay } from "../shell/time";
+import { when } from "../live/session";
 import { View } from "../shell/view";
 import { IncidentDetail } from "./detail";
 import { durationOf } from "./duration";
+import { priceOf, type Price } from "./price";
 import { secondsOf } from "./seconds";
 
-/** What is lost now and the cost so far; of an incident without an account, as the inbox has it. null: not known. */
-function priceOf(one: Incident): { lost: number | null; cost: number | null; currency: string } {
-  const bill = one.account?.bill;
-  if (bill) return { lost: lostNow(one), cost: bill.total_so_far ?? 0, currency: bill.currency };
-  if (one.closed && one.figures) return { lost: null, cost: one.figures.cost ?? null, currency: one.figures.currency };
-  const item = inbox.value?.items.find(({ key }) => key === `incident/${one.id}`);
-  return { lost: item?.gpus_lost ?? null, cost: item?.cost_so_far ?? null, currency: item?.currency ?? "USD" };
-}
-
-/** GPUs whose work is lost; null: a job is slower, and by how much of its work is not measured. */
-function lostNow({ account }: Incident): number | null {
-  const lost = account?.bill?.gpu_hours_per_hour ?? 0;
-  const measured = account?.losses.length === 0 || account?.losses.some((loss) => loss.gpus !== null);
-  return lost > 0 || measured ? lost : null;
+function priced(one: Incident): Price {
+  return priceOf(one, inbox.value);
 }
 
 function beganAt(one: Incident): number {
@@ -37,14 +26,14 @@ const COLUMNS: readonly Column<Incident>[] = [
   { head: "Root cause", by: (one) => one.subject },
   { head: "Kind", by: (one) => one.cause },
   { head: "Began", by: beganAt, largestFirst: true },
-  { head: "Duration", by: (one) => secondsOf(one, now(), 1), largestFirst: true },
-  { head: "GPUs lost now", by: (one) => (one.closed ? null : priceOf(one).lost), largestFirst: true },
-  { head: "Cost", by: (one) => priceOf(one).cost, largestFirst: true },
+  { head: "Duration", by: (one) => secondsOf(one, now(), fleet.value?.time_factor ?? 1), largestFirst: true },
+  { head: "GPUs lost now", by: (one) => (one.closed ? null : priced(one).lost), largestFirst: true },
+  { head: "Cost", by: (one) => priced(one).cost, largestFirst: true },
   { head: "Summary" },
 ];
 
 function Row({ incident }: { incident: Incident }) {
-  const { lost, cost, currency } = priceOf(incident);
+  const { lost, cost, currency, labour } = priced(incident);
   const unknown = <span class="faint">not known</span>;
   return (
     <tr>
@@ -57,10 +46,10 @@ function Row({ incident }: { incident: Incident }) {
         </button>
       </th>
       <td data-head="Kind">{incident.cause}</td>
-      <td class="short" data-head="Began">{timeOfDay(beganAt(incident))}</td>
+      <td class="short" data-head="Began">{when(beganAt(incident))}</td>
       <td class="short" data-head="Duration">{durationOf(incident)}</td>
       <td class="number" data-head="GPUs lost now">{incident.closed ? "" : lost === null ? unknown : amount(lost)}</td>
-      <td class="number" data-head="Cost">{cost === null ? unknown : money(cost, currency)}</td>
+      <td class="number" data-head="Cost">{cost === null ? unknown : `${money(cost, currency)}${labour ? " labour" : ""}`}</td>
       <td class="sentence">{withFigures(incident.account?.sentence || incident.reason)}</td>
     </tr>
   );
@@ -70,7 +59,7 @@ function NoneOpen({ past }: { past: readonly Incident[] }) {
   const ended = Math.max(0, ...past.map((one) => one.closed ?? 0));
   return (
     <p class="empty">
-      {ended > 0 ? `No incident is open since ${timeOfDay(ended)}.` : "There is no open or past incident."} An incident opens when nodes
+      {ended > 0 ? `No incident has been open since ${when(ended)}.` : "There is no open or past incident."} An incident opens when nodes
       with something in common fail together, or when a cause in another domain is found.
     </p>
   );

@@ -43,8 +43,8 @@ function Exposure({ job }: { job: TrainingDetail }) {
         "The cost of a failure now is unknown: no safe step was reported."
       ) : (
         <>
-          A failure now would lose <strong>{amount(risk.gpu_hours)} GPU-hours</strong>, {risk.steps} steps since step{" "}
-          {risk.saved_step}, {many(risk.tokens)} tokens.
+          A failure now would lose <strong>{amount(risk.gpu_hours)} GPU-hours</strong>,{" "}
+          {risk.steps > 0 ? `${risk.steps} steps since step ${risk.saved_step}, ${many(risk.tokens)} tokens` : `the time since its last report; step ${risk.saved_step} is safe`}.
         </>
       )}
     </p>
@@ -88,9 +88,9 @@ function Restarts({ job }: { job: TrainingDetail }) {
 }
 
 export function JobDetail({ name }: { name: string }) {
-  const { value: job, trouble } = useAnswer(() => ask().training(name), name, REFRESH_SECONDS);
+  const { value: job, trouble, missing } = useAnswer(() => ask().training(name), name, REFRESH_SECONDS);
   return (
-    <View title={name} what="The job" trouble={trouble} back={{ view: "jobs", label: "All jobs" }}>
+    <View title={name} what="The job" trouble={trouble} missing={missing && !job} back={{ view: "jobs", label: "All jobs" }}>
       {job && (
         <>
           {job.reason && (

@@ -162,8 +162,9 @@ export class Client {
     return this.get(`v1/home?points=${points}`);
   }
 
-  inbox(): Promise<InboxView> {
-    return this.get("v1/inbox");
+  /** With what ended in the last hours, if any are named. */
+  inbox(pastHours = 0): Promise<InboxView> {
+    return this.get(pastHours > 0 ? `v1/inbox?past_hours=${pastHours}` : "v1/inbox");
   }
 
   item(key: string): Promise<ItemDetail> {

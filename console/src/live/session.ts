@@ -2,7 +2,7 @@
 
 import { computed, effect, signal } from "@preact/signals";
 import type { FleetView, InboxView, Incident, NodeView, SessionView, TransitionView } from "../api";
-import { age, setFleetClock } from "../shell/time";
+import { livedBetween, moment, setFleetClock } from "../shell/time";
 import { followAttention } from "./attention";
 import { Client, Refused } from "./client";
 import { Outings } from "./outings";
@@ -63,7 +63,12 @@ export function now(): number {
 
 /** How long ago that was, in the fleet's own time: in a demo it runs faster than the clock. */
 export function lived(at: number): string {
-  return age(0, (now() - at) * (fleet.value?.time_factor ?? 1));
+  return livedBetween(at, now());
+}
+
+/** "10:37:17" of today, "17 Nov, 10:37" of another day, by the fleet's clock. */
+export function when(at: number): string {
+  return moment(at, now());
 }
 
 /** Corrects for a browser clock that is wrong. */
@@ -151,7 +156,7 @@ export function connect(): void {
       else if (kind === "fleet") takeFleet(data as FleetView);
       else if (kind === "transition") takeTransition(data as TransitionView);
       else if (kind === "incident") takeIncident(data as Incident);
-      if (kind === "incident" || kind === "inbox") readInbox(INBOX_PAUSE_SECONDS);
+      if (kind === "incident") readInbox(INBOX_PAUSE_SECONDS);
     },
     live: () => {
       connection.value = { kind: "live" };

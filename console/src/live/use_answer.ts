@@ -1,9 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Refused } from "./client";
 import { connection, whyFailed } from "./session";
 
 export interface Answer<T> {
   value: T | null;
   trouble: string;
+  /** The controller answered that there is no such thing. */
+  missing: boolean;
   again: () => void;
 }
 
@@ -15,6 +18,7 @@ export interface Answer<T> {
 export function useAnswer<T>(question: () => Promise<T>, key: string, everySeconds = 0, later = false): Answer<T> {
   const [value, setValue] = useState<T | null>(null);
   const [trouble, setTrouble] = useState("");
+  const [missing, setMissing] = useState(false);
   const live = connection.value.kind === "live";
   const [asked, setAsked] = useState(0);
   const waiting = useRef(false);
@@ -28,8 +32,13 @@ export function useAnswer<T>(question: () => Promise<T>, key: string, everySecon
         if (left) return;
         setValue(answer);
         setTrouble("");
+        setMissing(false);
       })
-      .catch((error: unknown) => !left && setTrouble(whyFailed(error)))
+      .catch((error: unknown) => {
+        if (left) return;
+        setTrouble(whyFailed(error));
+        setMissing(error instanceof Refused && error.status === 404);
+      })
       .finally(() => !left && (waiting.current = false));
     return () => {
       left = true;
@@ -40,5 +49,5 @@ export function useAnswer<T>(question: () => Promise<T>, key: string, everySecon
     const timer = setInterval(() => !waiting.current && connection.peek().kind !== "connecting" && setAsked((n) => n + 1), everySeconds * 1000);
     return () => clearInterval(timer);
   }, [everySeconds]);
-  return { value, trouble, again: () => setAsked((n) => n + 1) };
+  return { value, trouble, missing, again: () => setAsked((n) => n + 1) };
 }

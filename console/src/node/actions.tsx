@@ -26,8 +26,8 @@ const EFFECTS: Record<string, string> = {
 function meaning(action: OperatorActionView, dryRun: boolean): string {
   const effects = action.actions.map((verb) => EFFECTS[verb] ?? verb);
   const dry = dryRun && effects.length > 0 ? " This is a dry run: the action is recorded and not carried out." : "";
-  const words = action.words.charAt(0).toUpperCase() + action.words.slice(1);
-  return `${words}. It becomes ${action.stage}${effects.length > 0 ? `: ${effects.join("; ")}` : ""}.${dry}`;
+  const description = action.description.charAt(0).toUpperCase() + action.description.slice(1);
+  return `${description}. It becomes ${action.stage}${effects.length > 0 ? `: ${effects.join("; ")}` : ""}.${dry}`;
 }
 
 function Confirm({ node, action, dryRun, close }: { node: string; action: OperatorActionView; dryRun: boolean; close: () => void }) {
@@ -104,7 +104,7 @@ export function Actions({ node }: { node: NodeView }) {
             type="button"
             disabled={!may || !one.possible}
             aria-pressed={one.request === chosen}
-            title={one.possible ? meaning(one, shown.dry_run) : one.words}
+            title={one.possible ? meaning(one, shown.dry_run) : one.description}
             onClick={() => choose(one.request === chosen ? "" : one.request)}
           >
             {NAMES[one.request] ?? one.request}

@@ -4,7 +4,7 @@ import { open } from "../shell/route";
 
 const WAITS: Record<string, string> = {
   operator: "Waits for an operator",
-  holdfast: "Holdfast acts by itself",
+  holdfast: "Holdfast acts automatically",
   incident: "Part of an incident",
 };
 

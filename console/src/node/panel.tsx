@@ -61,9 +61,29 @@ function useLiveView(name: string, detail: NodeDetail | null): NodeView | null {
   return { ...listed, last_report_at: Math.max(listed.last_report_at ?? 0, detail.last_report_at ?? 0) || null };
 }
 
+function NoSuchNode({ name }: { name: string }) {
+  return (
+    <aside class="panel" aria-label={`Node ${name}`}>
+      <h2>No such node</h2>
+      <p>
+        No node is called <code>{name}</code>. It may have been forgotten, or its name is mistyped.
+      </p>
+      <p class="row">
+        <button type="button" class="primary" onClick={() => go({ node: "", find: "" })}>
+          All nodes
+        </button>
+        <button type="button" onClick={() => go({ node: "", find: `name:${name}` })}>
+          Search for it
+        </button>
+      </p>
+    </aside>
+  );
+}
+
 export function NodePanel({ name }: { name: string }) {
-  const { detail, trouble } = useNode(name);
+  const { detail, trouble, missing } = useNode(name);
   const node = useLiveView(name, detail);
+  if (missing && !node) return <NoSuchNode name={name} />;
   const ready = detail !== null || trouble !== ""; // all at once, so that nothing moves when the rest comes
   return (
     <aside class="panel" aria-label={`Node ${name}`}>

@@ -3,7 +3,7 @@ import { ask, lived } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { pieces } from "../shell/chart";
 import { open } from "../shell/route";
-import { age, day, timeOfDay } from "../shell/time";
+import { day, livedBetween, timeOfDay } from "../shell/time";
 
 const REFRESH_SECONDS = 15;
 const SHOWN: [signal: string, name: string, show: (value: number) => string][] = [
@@ -77,7 +77,7 @@ function Outages({ parts }: { parts: PartsView }) {
         <li key={`${one.port} ${one.began}`}>
           <strong>{one.port.split("/").slice(2).join(" ")}</strong>{" "}
           <span class={`health ${one.worst}`}>{one.worst}</span> {day(one.began)} {timeOfDay(one.began)},{" "}
-          {one.ended === null ? `for ${lived(one.began)} so far` : `for ${age(one.began, one.ended)}`}
+          {one.ended === null ? `for ${lived(one.began)} so far` : `for ${livedBetween(one.began, one.ended)}`}
           <p>{one.reason}</p>
         </li>
       ))}

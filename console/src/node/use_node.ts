@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { NodeDetail } from "../api";
+import { Refused } from "../live/client";
 import { ask, connection, roster, whyFailed } from "../live/session";
 
 const SETTLE_MILLISECONDS = 400;
@@ -23,17 +24,22 @@ export function useOnUpdate(name: string, update: () => void): void {
   }, [name]);
 }
 
-export function useNode(name: string): { detail: NodeDetail | null; trouble: string } {
+export function useNode(name: string): { detail: NodeDetail | null; trouble: string; missing: boolean } {
   const [detail, setDetail] = useState<NodeDetail | null>(null);
   const [trouble, setTrouble] = useState("");
+  const [missing, setMissing] = useState(false);
   const load = (): void => {
     ask()
       .node(name)
       .then((answer) => {
         setDetail(answer);
         setTrouble("");
+        setMissing(false);
       })
-      .catch((error: unknown) => setTrouble(`The node could not be read: ${whyFailed(error)}`));
+      .catch((error: unknown) => {
+        setTrouble(`The node could not be read: ${whyFailed(error)}`);
+        setMissing(error instanceof Refused && error.status === 404);
+      });
   };
   const live = connection.value.kind === "live";
   useEffect(load, [name, live]);
@@ -43,5 +49,5 @@ export function useNode(name: string): { detail: NodeDetail | null; trouble: str
     const timer = setInterval(load, HEARTBEAT_MILLISECONDS);
     return () => clearInterval(timer);
   }, [name]);
-  return { detail, trouble };
+  return { detail, trouble, missing };
 }

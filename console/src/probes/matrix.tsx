@@ -1,6 +1,6 @@
 import type { LeafPairView, ProbesView } from "../api";
 import { percent } from "../shell/figures";
-import { age } from "../shell/time";
+import { livedBetween } from "../shell/time";
 
 const BELOW = 0.8;
 
@@ -23,7 +23,7 @@ function describe(one: string, other: string, pair: LeafPairView | undefined, at
   if (!pair || pair.proven_at === null) return `${one} with ${other}: not proven within the period`;
   const speed = pair.bytes_per_second === null ? "" : `, ${(pair.bytes_per_second / 1e9).toFixed(1)} GB/s`;
   const share = pair.ratio === null ? "" : `, ${percent(Math.round(pair.ratio * 100) / 100)} of the usual`;
-  return `${one} with ${other}: proven ${age(pair.proven_at, at)} ago${speed}${share}`;
+  return `${one} with ${other}: proven ${livedBetween(pair.proven_at, at)} ago${speed}${share}`;
 }
 
 /** A cell shows its share of the usual as a number too: colour is never the only sign. */

@@ -2,10 +2,10 @@ import type { ProbesView } from "../api";
 import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { amount, percent } from "../shell/figures";
-import { age } from "../shell/time";
 import { View } from "../shell/view";
 import { History, Sweeps } from "./history";
 import { Matrix } from "./matrix";
+import { livedBetween } from "../shell/time";
 
 const REFRESH_SECONDS = 5;
 
@@ -61,7 +61,7 @@ export function ProbesPage() {
                 <strong>
                   {session.one} with {session.other}
                 </strong>{" "}
-                {session.since == null ? "next" : `for ${age(session.since, probes.at)}`}: {session.why}
+                {session.since == null ? "next" : `for ${livedBetween(session.since, probes.at)}`}: {session.why}
               </li>
             ))}
           </ul>
@@ -69,7 +69,7 @@ export function ProbesPage() {
           <ul class="cards">
             {probes.troubles.slice(0, 20).map((one) => (
               <li key={one.node}>
-                <strong>{one.node}</strong> {age(one.at, probes.at)} ago: {one.reason}
+                <strong>{one.node}</strong> {livedBetween(one.at, probes.at)} ago: {one.reason}
               </li>
             ))}
           </ul>

@@ -8,9 +8,9 @@ import { RunbookSteps } from "./steps";
 /** One runbook by its name: what alerts link to. */
 export function RunbookPage() {
   const { item, asked } = route.value;
-  const { value, trouble } = useAnswer(() => ask().runbookNamed(item, asked["on"] ?? "", asked["part"] ?? ""), `${item} ${asked["on"] ?? ""}`);
+  const { value, trouble, missing } = useAnswer(() => ask().runbookNamed(item, asked["on"] ?? "", asked["part"] ?? ""), `${item} ${asked["on"] ?? ""}`);
   return (
-    <View title={value ? `${value.kind}: ${value.title}` : item} what="The runbook" trouble={trouble}>
+    <View title={value ? `${value.kind}: ${value.title}` : item} what="The runbook" trouble={trouble} missing={missing && !value}>
       {value && (
         <>
           <RunbookSteps book={value} whole />

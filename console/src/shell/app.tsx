@@ -14,6 +14,7 @@ import { RunbookPage } from "../runbook/page";
 import { TopologyPage } from "../topology/page";
 import { Banner } from "./banner";
 import { Header } from "./header";
+import { MissingPage } from "./missing";
 import { route } from "./route";
 import { SignIn, SignInPage } from "./sign_in";
 import { titleOf } from "./title";
@@ -42,6 +43,8 @@ function Here() {
       return <PlanPage />;
     case "drill":
       return <DrillPage />;
+    case "missing":
+      return <MissingPage />;
     default:
       return <FleetPage />;
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { amount, lasting, many, money, percent, withFigures } from "./figures";
+import { amount, many, money, percent, withFigures } from "./figures";
 
 test.each([[0, "0"], [950, "950"], [1.663e7, "16.6 M"], [5.3e8, "530 M"], [2e12, "2 T"]])("%d of many is %s", (value, shown) => {
   expect(many(value)).toBe(shown);
@@ -16,10 +16,6 @@ test.each([[0.788, "78.8 %"], [0.75, "75 %"], [1, "100 %"], [0.004, "0.4 %"], [n
 
 test.each([[0, "0 USD"], [-0.001, "0 USD"], [0.004, "0 USD"], [0.006, "0.01 USD"], [16.234, "16.23 USD"], [14_207.3, "14,207 USD"]])("%d of money is %s", (value, shown) => {
   expect(money(value)).toBe(shown);
-});
-
-test.each([[0.01, "36 s"], [0.2, "12 min"], [4.42, "4.42 h"], [24, "24 h"]])("%d hours last %s", (hours, shown) => {
-  expect(lasting(hours)).toBe(shown);
 });
 
 test("a sentence of the controller is written as ours are", () => {

@@ -35,13 +35,6 @@ export function money(amount: number, currency = "USD"): string {
   return `${(Math.abs(value) < 100 && value !== 0 ? cents : whole).format(value)} ${currency}`;
 }
 
-/** 4.4 h, 12 min, 40 s: how much longer something takes. */
-export function lasting(hours: number): string {
-  const seconds = hours * 3600;
-  if (seconds < 90) return `${whole.format(seconds)} s`;
-  return seconds < 5400 ? `${whole.format(seconds / 60)} min` : `${three.format(hours)} h`;
-}
-
 /** A sentence of the controller, with its numbers in the page's format. */
 export function withFigures(sentence: string): string {
   return sentence.replace(/\d+(\.\d+)?e[+-]\d+/g, (figure) => reading(Number(figure))).replace(/(?<=\d)%/g, " %");

@@ -16,6 +16,15 @@ test("an address typed by hand with a stray percent sign is taken as it is", () 
   expect(parse("#/node/50%").node).toBe("50%");
 });
 
-test("a view that this page does not know is the fleet", () => {
-  expect(parse("#/nowhere/x")).toEqual(HOME);
+test.each(["nowhere", "nowhere/x", "missing", "node", "fleet/x"])("an address that this page does not know is no other page: %s", (path) => {
+  expect(parse(`#/${path}`)).toEqual({ ...HOME, view: "missing", item: path });
+  expect(format(parse(`#/${path}`))).toBe(`#/${path}`);
+});
+
+test.each(["", "#", "#/", "#/fleet", "#/?find=a", "#token=s3cret"])("no address is the home page: %s", (hash) => {
+  expect(parse(hash).view).toBe("fleet");
+});
+
+test("an id with slashes may be typed as it is", () => {
+  expect(parse("#/incidents/leaf/leaf2@12.5").item).toBe("leaf/leaf2@12.5");
 });

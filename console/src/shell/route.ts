@@ -5,7 +5,7 @@
 
 import { signal } from "@preact/signals";
 
-export const VIEWS = ["fleet", "inbox", "incidents", "jobs", "topology", "history", "probes", "audit", "plan", "drill", "runbook", "sign-in"] as const;
+export const VIEWS = ["fleet", "inbox", "incidents", "jobs", "topology", "history", "probes", "audit", "plan", "drill", "runbook", "sign-in", "missing"] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {
@@ -22,12 +22,15 @@ export interface Route {
 export const HOME: Route = { view: "fleet", item: "", node: "", group: "rack", find: "", asked: {} };
 
 export function parse(hash: string): Route {
-  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  if (!hash.startsWith("#/")) return HOME; // no address of ours: a sign-in leaves its token there
+  const [path = "", query = ""] = hash.slice(2).split("?", 2);
   const { group = HOME.group, find = "", ...asked } = Object.fromEntries(new URLSearchParams(query));
-  const [first = "", name = ""] = path.split("/", 2);
-  const view = VIEWS.find((known) => known === first) ?? "fleet";
-  const named = decode(name);
-  return { view, item: view === first ? named : "", node: first === "node" ? named : "", group, find, asked };
+  const [first = "", ...rest] = path.split("/");
+  const named = decode(rest.join("/"));
+  if (first === "node" && named) return { ...HOME, node: named, group, find, asked };
+  const view = first === "" ? "fleet" : VIEWS.find((known) => known === first && known !== "missing");
+  if (!view || (view === "fleet" && named)) return { ...HOME, view: "missing", item: decode(path), asked };
+  return { view, item: named, node: "", group, find, asked };
 }
 
 function decode(text: string): string {
@@ -45,6 +48,7 @@ export function format({ view, item, node, group, find, asked }: Route): string 
 }
 
 function path(view: View, item: string, node: string): string {
+  if (view === "missing") return item.split("/").map(encodeURIComponent).join("/");
   if (view === "fleet") return node ? `node/${encodeURIComponent(node)}` : "";
   return item ? `${view}/${encodeURIComponent(item)}` : view;
 }

@@ -2,16 +2,22 @@
 
 import { signal } from "@preact/signals";
 
-const UNITS: [seconds: number, name: string][] = [
-  [86_400, "d"],
-  [3_600, "h"],
-  [60, "min"],
+const UNITS: [size: number, name: string, smaller: number, rest: string][] = [
+  [86_400, "d", 3_600, "h"],
+  [3_600, "h", 60, "min"],
+  [60, "min", 60, ""],
 ];
 
+/** 40 s, 24 min, 1 h 35 min, 2 d 3 h: every duration of the page, as the terminal has it (holdfast/config/quantities.py). Rounded down. */
+export function lasting(seconds: number): string {
+  const left = Math.max(0, Math.floor(seconds));
+  const [size, name, smaller, rest] = UNITS.find(([unit]) => left >= unit) ?? [1, "s", 1, ""];
+  const more = Math.floor((left % size) / smaller);
+  return `${Math.floor(left / size)} ${name}${more > 0 ? ` ${more} ${rest}` : ""}`;
+}
+
 export function age(from: number, now: number): string {
-  const seconds = Math.max(0, Math.round(now - from));
-  const [size, name] = UNITS.find(([unit]) => seconds >= unit) ?? [1, "s"];
-  return `${Math.floor(seconds / size)} ${name}`;
+  return lasting(now - from);
 }
 
 /** A signal, so that what was drawn before the clock was known is drawn again. */
@@ -29,6 +35,11 @@ export function inFleetTime(at: number): number {
   return factor === 1 ? at : began + (at - began) * factor;
 }
 
+/** How long that was, in the fleet's own time. */
+export function livedBetween(from: number, to: number): string {
+  return lasting((to - from) * fleetClock.value.factor);
+}
+
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const calendar = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 
@@ -42,7 +53,30 @@ const short = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short",
 
 /** A moment on an axis: the minute is enough, and over more than a day its date belongs to it. */
 export function axisTime(at: number, spanSeconds: number): string {
-  return (spanSeconds > 86_400 ? short : minutes).format(new Date(inFleetTime(at) * 1000));
+  return axisClock(inFleetTime(at), spanSeconds);
+}
+
+/** The same of a time that is the fleet's already. */
+export function axisClock(fleetTime: number, spanSeconds: number): string {
+  return (spanSeconds > 86_400 ? short : minutes).format(new Date(fleetTime * 1000));
+}
+
+const ROUND_SECONDS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];
+
+/** Times of day that people read off a clock (14:00, 14:15), at most so many; `zone`: seconds that the reader is ahead of UTC. */
+export function roundTimes(from: number, to: number, most: number, zone = 0): number[] {
+  const size = ROUND_SECONDS.find((one) => (to - from) / one <= most) ?? ROUND_SECONDS.at(-1)!;
+  const first = Math.ceil((from + zone) / size) * size - zone;
+  return Array.from({ length: Math.max(0, Math.floor((to - first) / size) + 1) }, (_, at) => first + at * size);
+}
+
+export function timeZoneSeconds(at: number): number {
+  return -60 * new Date(at * 1000).getTimezoneOffset();
+}
+
+/** A time of day is enough for today; another day is named. */
+export function moment(at: number, now: number): string {
+  return day(at) === day(now) ? timeOfDay(at) : short.format(new Date(inFleetTime(at) * 1000));
 }
 
 export function day(at: number): string {

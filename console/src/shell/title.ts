@@ -15,10 +15,11 @@ const NAMES: Record<Route["view"], string> = {
   drill: "Drill",
   runbook: "Runbook",
   "sign-in": "Sign in",
+  missing: "No such page",
 };
 
 /** "(3) n017 - Holdfast": how many things wait, then what the tab shows. */
 export function titleOf({ view, item, node }: Route, waiting: number): string {
-  const shown = node || item.replace(/@\d+(\.\d+)?$/, "") || NAMES[view];
+  const shown = view === "missing" ? NAMES.missing : node || item.replace(/@\d+(\.\d+)?$/, "") || NAMES[view];
   return `${waiting > 0 ? `(${waiting}) ` : ""}${shown} - Holdfast`;
 }

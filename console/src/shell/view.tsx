@@ -1,19 +1,22 @@
 /** What every view but the fleet's begins with, and the one table that lists use. */
 
 import type { ComponentChildren } from "preact";
-import { open, type View as Name } from "./route";
+import { HOME, go, open, type View as Name } from "./route";
 
 interface Framed {
   title: ComponentChildren;
   /** What could not be read, and why: "The jobs could not be read: no answer". '' is no trouble. */
   trouble?: string;
   what?: string;
+  /** There is no such thing: said plainly, with the ways on. */
+  missing?: boolean;
   /** The list this came from. */
   back?: { view: Name; label: string };
   children?: ComponentChildren;
 }
 
-export function View({ title, trouble = "", what = "It", back, children }: Framed) {
+export function View({ title, trouble = "", what = "It", missing = false, back, children }: Framed) {
+  if (missing) return <NoSuch what={what} named={title} why={trouble} back={back} />;
   return (
     <main class="view">
       {back && (
@@ -30,6 +33,27 @@ export function View({ title, trouble = "", what = "It", back, children }: Frame
         </p>
       )}
       {children}
+    </main>
+  );
+}
+
+function NoSuch({ what, named, why, back }: { what: string; named: ComponentChildren; why: string; back: Framed["back"] }) {
+  return (
+    <main class="view">
+      <h2>{what.replace(/^The /, "No such ")}</h2>
+      <p class="lead">
+        <code>{named}</code> is not there: {why}.
+      </p>
+      <p class="row">
+        {back && (
+          <button type="button" class="primary" onClick={() => open(back.view)}>
+            {back.label}
+          </button>
+        )}
+        <button type="button" onClick={() => go(HOME)}>
+          Home
+        </button>
+      </p>
     </main>
   );
 }

@@ -45,6 +45,10 @@ function Arc({ pair, bottom }: { pair: Pair; bottom: number }) {
   );
 }
 
+function inside(probes: ProbesView): string {
+  return amount(probes.leaves.filter((pair) => pair.one === pair.other && pair.proven_at !== null).length);
+}
+
 export function Fabric({ leaves, probes, lit }: { leaves: readonly LeafBox[]; probes: ProbesView | null; lit: ReadonlySet<string> | null }) {
   if (leaves.length === 0) return <p class="empty">No node names its leaf. Set the leaf in the place of each node.</p>;
   const all = pairsOf(leaves, probes);
@@ -52,7 +56,7 @@ export function Fabric({ leaves, probes, lit }: { leaves: readonly LeafBox[]; pr
     (one, other) => Number(one.state === "suspect") - Number(other.state === "suspect"),
   );
   const width = leaves.length * (BOX.width + BOX.gap) - BOX.gap + 2 * EDGE;
-  const bottom = leaves.length > 1 ? 26 + Math.min(94, 22 * leaves.length) : 20;
+  const bottom = leaves.length > 1 ? 20 + Math.min(100, 10 * leaves.length) : 20;
   const counts = (state: PairState): number => all.filter((pair) => pair.state === state).length;
   const spines = [...new Set(leaves.flatMap((leaf) => leaf.spines))];
   const words = (["suspect", "below", "unproven", "proven"] as const).map((state) => `${counts(state)} ${MEANS[state]}`).join(", ");
@@ -60,7 +64,7 @@ export function Fabric({ leaves, probes, lit }: { leaves: readonly LeafBox[]; pr
     <>
       <p class="faint">
         {spines.length > 0 ? `Spines: ${spines.join(", ")}. ` : ""}
-        {probes ? `${amount(probes.proven)} of ${amount(probes.pairs)} pairs of leaves proven. ` : ""}Between different leaves: {words}.{" "}
+        {probes ? `${amount(probes.proven)} of ${amount(probes.pairs)} pairs proven, ${inside(probes)} of them inside one leaf. ` : ""}Between two leaves: {words}.{" "}
         <button type="button" class="link" onClick={() => open("probes")}>
           Probes
         </button>
