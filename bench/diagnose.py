@@ -11,10 +11,10 @@ from pathlib import Path
 
 from measure import HOLDFAST, one_shot, publish
 
-from holdfast.formats.job.log import keywords
+from holdfast.formats.job.readers import keywords
 
 MEGABYTES = 1000
-LOOP_MEGABYTES = 8  # the loop is slow: it reads a part and its pace is what counts
+LOOP_MEGABYTES = 8  # the loop is slow: it reads a part and its speed is what counts
 RUNS = 3
 MOST_BYTES = 300e6
 AIM = 250.0
@@ -63,13 +63,13 @@ def write_log(path: Path, megabytes: int) -> int:
     return path.stat().st_size
 
 
-def pace(command: list[str], size: int) -> tuple[float, int]:
+def speed(command: list[str], size: int) -> tuple[float, int]:
     """(best MB per second of CPU on one core, which neighbours on a shared machine do not change; peak bytes)."""
     runs = [one_shot(["taskset", "-c", "0", *command]) for _ in range(RUNS)]
     return size / min(cpu for _, cpu, _ in runs) / 1e6, max(peak for _, _, peak in runs)
 
 
-def loop_pace(path: Path) -> float:
+def loop_speed(path: Path) -> float:
     """What a plain script does: every line against one regular expression of the same words."""
     words = re.compile(b"|".join(re.escape(word) for word in keywords()))
     size = 0
@@ -90,10 +90,10 @@ def main() -> int:
         size = write_log(path, megabytes)
         patterns.write_bytes(b"\n".join(word for word in keywords() if b"\n" not in word and b"\r" not in word) + b"\n")
         answer = json.loads(subprocess.run([HOLDFAST, "diagnose", "--json", str(path)], capture_output=True).stdout)
-        ours, peak = pace([HOLDFAST, "diagnose", "--json", str(path)], size)
+        ours, peak = speed([HOLDFAST, "diagnose", "--json", str(path)], size)
         ripgrep = shutil.which("rg")
-        theirs = pace([ripgrep, "-j1", "-a", "-c", "-F", "-f", str(patterns), str(path)], size)[0] if ripgrep else None
-        loop = loop_pace(path)
+        theirs = speed([ripgrep, "-j1", "-a", "-c", "-F", "-f", str(patterns), str(path)], size)[0] if ripgrep else None
+        loop = loop_speed(path)
     figures = {
         "log_megabytes": round(size / 1e6),
         "words": len(keywords()),

@@ -30,11 +30,13 @@ def against_alerts(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def of_family(family: str, draws: int, first: int, processes: int, seconds: float) -> None:
+def of_family(family: str, draws: int, first: int, processes: int, seconds: float, skip: int) -> None:
     began = time.perf_counter()
-    outcomes = fuzz_wide(draws, first, processes, family, seconds=seconds)
-    found = {**wide_summary(outcomes), "family": family, "asked_draws": draws, "first_seed": first}
-    publish(f"drills_{family}", {**found, "wall_seconds": round(time.perf_counter() - began, 1)})
+    outcomes = fuzz_wide(draws, first, processes, family, seconds=seconds, skip=skip)
+    found = {**wide_summary(outcomes), "family": family, "asked_draws": draws, "first_seed": first, "skipped": skip}
+    publish(
+        f"drills_{family}{'_rest' if skip else ''}", {**found, "wall_seconds": round(time.perf_counter() - began, 1)}
+    )
 
 
 def main() -> None:
@@ -46,10 +48,11 @@ def main() -> None:
     options.add_argument("--family", choices=FAMILIES, help="plants drawn wide, of this family, and no other drill")
     options.add_argument("--draws", type=int, default=400, help="with --family: so many")
     options.add_argument("--seconds", type=float, default=inf, help="with --family: begin no draw after so long")
+    options.add_argument("--skip", type=int, default=0, help="with --family: leave out the first so many of the draws")
     asked = options.parse_args()
     began = time.perf_counter()
     if asked.family:
-        of_family(asked.family, asked.draws, asked.first, asked.processes, asked.seconds)
+        of_family(asked.family, asked.draws, asked.first, asked.processes, asked.seconds, asked.skip)
         return
     known = play_all([load(name) for name in shipped()], asked.processes)
     random = fuzz(fuzz_tasks(asked.seeds, asked.first, "", 0.15), asked.processes)

@@ -9,12 +9,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from holdfast.node.agent.reporting.backoff import Backoff
-from holdfast.node.agent.reporting.connection import BUSY, MOST_BUSY
+from holdfast.node.agent.reporting.connection import BUSY, FAILED_SECONDS, MOST_BUSY
+from holdfast.node.agent.reporting.reporter import MOST_REPORTS
 
 HEARTBEAT_SECONDS = 30.0
 DIGEST_EVERY = 2  # heartbeats
@@ -116,10 +118,11 @@ def request(path: str, credential: str, body: bytes) -> bytes:
 
 
 class Agent:
-    """Numbers its reports, sends one at a time and again until it is acknowledged, and does as it is ordered.
+    """Numbers its reports, sends what waits in one request and again until it is acknowledged, and does as it is
+    ordered.
 
     It knows every controller. It pauses and goes on from one to the next as the real agent does, and follows one that
-    names the leader.
+    names the leader, unless that has just given no answer.
     """
 
     def __init__(self, name: str, wires: Sequence[Wire], tally: Tally) -> None:
@@ -131,7 +134,11 @@ class Agent:
         self.flat_out = False  # a closed loop: the next heartbeat as soon as one is acknowledged
         self._seq = self._beats = 0
         self._waiting: deque[tuple[float, bytes]] = deque()
+        self._sent = 0  # how many of them are under way
+        self._failed = (-1, 0.0)  # which controller gave no answer last, and when
         self._busy = False
+        self._unanswered = 0  # controllers in a row that gave no answer
+        self._kept = False  # the connection has brought an answer
         self._backoff = Backoff()
         self._followed = False
         self._busy_in_a_row = 0
@@ -197,7 +204,7 @@ class Agent:
     def say(self, **facts: Any) -> None:
         self._seq += 1
         report = {"node": self.name, "session": "s1", "seq": self._seq, "at": time.time(), **facts}
-        self._waiting.append((time.perf_counter(), msgspec.json.encode([report])))
+        self._waiting.append((time.perf_counter(), msgspec.json.encode(report)))
         self._send()
 
     def _send(self) -> None:
@@ -212,21 +219,38 @@ class Agent:
     def _write(self, connection: Connection) -> None:
         """The clock in the head is that of the sending, however long the report has waited."""
         if connection.transport is not None:  # one that was lost meanwhile is tried again
-            connection.transport.write(request("/v1/reports", self.credential, self._waiting[0][1]))
+            bodies = [body for _, body in islice(self._waiting, MOST_REPORTS)]
+            self._sent = len(bodies)
+            connection.transport.write(request("/v1/reports", self.credential, b"[" + b",".join(bodies) + b"]"))
 
     async def _connect(self) -> None:
+        self._kept = False
         try:
             self._connection = await self._wires[self._which].open(self._answered, self._lost)
         except OSError as error:
             self._tally.counts[f"cannot connect: {type(error).__name__}"] += 1
-            self._again()
+            self._no_answer(refused=isinstance(error, ConnectionRefusedError))
             return
         self._write(self._connection)
 
     def _lost(self) -> None:
         if self._busy:
             self._tally.counts["connections lost"] += 1
-            self._again()
+            if self._kept:  # it is opened once more, as the real agent does
+                self._retry()
+            else:
+                self._no_answer(refused=False)
+
+    def _no_answer(self, refused: bool) -> None:
+        """The next controller at once where none listens; one that may only be slow is given a pause."""
+        self._failed = (self._which, self._loop.time())
+        self._unanswered += 1
+        if refused and self._unanswered < len(self._wires):
+            self._go_to((self._which + 1) % len(self._wires))
+            self._retry()
+            return
+        self._unanswered = 0
+        self._again()
 
     def _go_to(self, which: int) -> None:
         self._which = which
@@ -242,11 +266,13 @@ class Agent:
         self._loop.call_later(self._backoff.next_seconds(self._loop.time()), self._retry)
 
     def _refused(self, status: int) -> None:
+        self._unanswered, self._kept = 0, True
         self._tally.counts[f"status {status}"] += 1
         self._busy_in_a_row = self._busy_in_a_row + 1 if status == BUSY else 0
         named = self._connection.location if self._connection is not None else ""
         leader = next((number for number, one in enumerate(self._wires) if f":{one.port}/" in named), self._which)
-        if leader != self._which and not self._followed:
+        dead = leader == self._failed[0] and self._loop.time() - self._failed[1] < FAILED_SECONDS
+        if leader != self._which and not self._followed and not dead:
             self._followed = True
             self._go_to(leader)
             self._retry()
@@ -263,12 +289,13 @@ class Agent:
         if status != 200:
             self._refused(status)
             return
-        made, _ = self._waiting.popleft()
+        made = [self._waiting.popleft()[0] for _ in range(self._sent)]
         self._busy = self._followed = False
+        self._unanswered, self._kept = 0, True
         self._backoff.reset()
-        self.acknowledged += 1
+        self.acknowledged += len(made)
         if self._tally.measuring:
-            self._tally.latencies.append(time.perf_counter() - made)
+            self._tally.latencies += [time.perf_counter() - one for one in made]
         for order in _ack.decode(body).orders:
             if order.id not in self._done_orders:
                 self._done_orders.add(order.id)

@@ -126,13 +126,13 @@ class Crowd:
 
     async def sustain(self, seconds: float, share_per_minute: float) -> dict[str, Any]:
         """Heartbeats go on; beside them nodes fail, each at most once, evenly over time."""
-        pace = 60 / (share_per_minute * len(self.agents))
+        interval = 60 / (share_per_minute * len(self.agents))
         self.tally.counts.clear()
         self.tally.measuring = True
-        failing = random.Random(7).sample(self.agents, min(len(self.agents), int(seconds / pace)))
+        failing = random.Random(7).sample(self.agents, min(len(self.agents), int(seconds / interval)))
         before, began = sum(agent.acknowledged for agent in self.agents), time.perf_counter()
         for number, agent in enumerate(failing):
-            await asyncio.sleep(max(0.0, began + number * pace - time.perf_counter()))
+            await asyncio.sleep(max(0.0, began + number * interval - time.perf_counter()))
             agent.fail()
         await asyncio.sleep(max(0.0, began + seconds - time.perf_counter()))
         took = time.perf_counter() - began

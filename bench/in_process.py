@@ -125,16 +125,17 @@ class Job:
 
     def _pids(self) -> list[int]:
         """By the journal of this job: the processes that hold its ranks now have its script as an argument."""
-        found = {}
+        found, started = {}, {}
         for place in Path("/proc").glob("[0-9]*"):
             try:
                 words = (place / "cmdline").read_bytes().split(b"\0")
-                parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+                fields = (place / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
             if str(self.folder).encode() in words and b"--steps" in words and b"torch.distributed.run" not in words:
-                found[int(place.name)] = parent
-        leaves = sorted(pid for pid in found if pid not in found.values())
+                found[int(place.name)], started[int(place.name)] = int(fields[1]), int(fields[19])
+        # The standby started last; process ids may have begun anew between.
+        leaves = sorted((pid for pid in found if pid not in found.values()), key=lambda pid: started[pid])
         return [pid for pid in leaves if not self._is_launcher(pid)][: self.ranks]
 
     def _is_launcher(self, pid: int) -> bool:

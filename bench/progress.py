@@ -71,9 +71,9 @@ def quick_steps() -> tuple[float, float]:
         return cpu_of(reported, QUICK_STEPS), cpu_of(floor, QUICK_STEPS)
 
 
-def backwards(meeting: str) -> tuple[float, float]:
+def backwards(rendezvous: str) -> tuple[float, float]:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=0, world_size=1)
+    dist.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=0, world_size=1)
     took = []
     for watched in (False, True):
         model = DistributedDataParallel(nn.Linear(64, 64))
@@ -96,7 +96,7 @@ def main() -> None:
         os.environ["HOLDFAST_AGENT_SOCKET"] = f"{folder}/none.sock"
         reported, bare = slow_steps()
         quick, floor = quick_steps()
-        watched, unwatched = backwards(f"{folder}/meeting")
+        watched, unwatched = backwards(f"{folder}/rendezvous")
     hooks = max(0.0, reported - bare) + max(0.0, watched - unwatched)
     figures = {
         "step_seconds": STEP_SECONDS,

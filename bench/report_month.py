@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.economics.costs.finding import Prices, bill
-from holdfast.economics.costs.ledger import HOUR, LossClaim, LossSeries, LossLedger
+from holdfast.economics.costs.ledger import HOUR, Float, LossClaim, LossSeries, LossLedger
 from holdfast.economics.costs.month import StageChange, slices
 from holdfast.economics.reports import price_sheet
 from holdfast.economics.reports.build_month import write
@@ -29,6 +29,7 @@ END = BEGIN + DAYS * 86_400.0
 NODES = [f"n{number:03d}" for number in range(1, 65)]
 JOBS = {"llama-70b": NODES[:40], "vision": NODES[40:56], "eval": NODES[56:]}
 PRICES = Prices(gpu_hour=2.35, alternative_gpu_hour=3.1, queued_chance=0.4)
+FLOATS = {f"job/{job}": Float("release", 4.0) for job in JOBS if job != "eval"}
 KINDS = [
     ("cdu/c1", "cooling.flow_low", "facilities"), ("link/leaf1-spine2", "fabric.uplink", "network"),
     ("storage/lustre1", "storage.write_slow", "storage"), ("rack/r3", "power.cap", "facilities"),
@@ -81,7 +82,7 @@ def incidents(rng: random.Random) -> tuple[list[dict[str, Any]], float]:
             key: LossClaim(BEGIN + start * HOUR, frozenset(f"job/{job}" for job in hit))
             for key, (_, _, _, start, lasts, hit) in spans.items() if start <= hour < start + lasts
         }  # fmt: skip
-        ledger.attribute(courses, claims)
+        ledger.attribute(courses, claims, FLOATS)
     for key, (cause, kind, owner, start, lasts, hit) in spans.items():
         losses = []
         for job in hit:
@@ -90,7 +91,7 @@ def incidents(rng: random.Random) -> tuple[list[dict[str, Any]], float]:
             losses.append(
                 Loss(subject=f"job/{job}", gpus=len(JOBS[job]) * GPUS, share_so_far=mine.slow / lasts, share_now=0.0,
                      down_hours=mine.down, rework_hours=mine.redone, milestone="release" if job != "eval" else "",
-                     day_value=90_000.0 if job == "llama-70b" else None)
+                     slip_hours=mine.slip if job != "eval" else None, day_value=90_000.0 if job != "eval" else None)
             )  # fmt: skip
         account = {
             "kind": kind, "since": BEGIN + start * HOUR, "lasted_seconds": lasts * HOUR, "owners": [owner],

@@ -24,7 +24,7 @@ NODES = 64
 BEHIND = 50
 BIG = 12_500
 SEEDS, SITE_NODES, SITE_SHARE, TEST_SECONDS = 20, 256, 0.4, 20.0
-QUIET_PACE = 5.0  # nothing is reported then
+QUIET_TICK_SECONDS = 5.0  # nothing is reported then
 SITE_PLACES = {"rack": 8, "leaf": 16, "loop": 32, "feed": 128}
 PLACES = {"rack": 8, "leaf": 16, "loop": BEHIND, "feed": 32}
 
@@ -84,7 +84,7 @@ class Site:
         self.chance = random.Random(seed)
         self.fleet = fleet(SITE_NODES, Policy(dry_run=False), SITE_PLACES)
         self.now = 0.0
-        self.pace = 1.0  # seconds from tick to tick
+        self.tick_seconds = 1.0  # seconds from tick to tick
         self.opened: set[str] = set()  # parents with an incident
         self.drained: set[str] = set()
         self.tested: set[str] = set()
@@ -112,8 +112,8 @@ class Site:
             self._report(name, "fail", "pass")
 
     def until(self, then: float) -> None:
-        while self.now + self.pace <= then:
-            self.now += self.pace
+        while self.now + self.tick_seconds <= then:
+            self.now += self.tick_seconds
             for _, name in [one for one in self._asked if one[0] <= self.now]:
                 self._answer(name)
             self._asked = [one for one in self._asked if one[0] > self.now]
@@ -152,7 +152,7 @@ def sites() -> dict[str, int]:
         site = Site(seed)
         names = site.shared()
         site.fail(names)
-        site.pace = QUIET_PACE
+        site.tick_seconds = QUIET_TICK_SECONDS
         site.until(site.now + 300.0)
         found["shared_failed"] += len(names)
         found["shared_drained"] += len(site.drained)
@@ -163,7 +163,7 @@ def sites() -> dict[str, int]:
         site = Site(SEEDS + seed)
         names = site.scattered()
         site.fail(names)
-        site.pace = QUIET_PACE
+        site.tick_seconds = QUIET_TICK_SECONDS
         site.until(site.now + 300.0)
         found["random_failed"] += len(names)
         found["random_false_incidents"] += len(site.opened)

@@ -98,8 +98,8 @@ class World:
         own = COMPUTE_SECONDS * common * self.slow * (1 + self.chance.choice(self.noise, RANKS))
         data = np.full(RANKS, 0.02)
         if self.chance.random() < STALLS_AN_HOUR * hour:
-            whom = slice(None) if self.chance.random() < 0.5 else int(self.chance.integers(RANKS))
-            data[whom] += self.chance.uniform(1, 20)
+            delayed = slice(None) if self.chance.random() < 0.5 else int(self.chance.integers(RANKS))
+            data[delayed] += self.chance.uniform(1, 20)
         links = self.transfer / NODES * self.link * (1 + self.chance.choice(self.noise, NODES))
         self.step += 1
         saving = SAVE_SECONDS if self.step % STEPS_BETWEEN == 0 else 0.0

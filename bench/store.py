@@ -29,10 +29,10 @@ FLOOR = "CREATE TABLE floor (stored_at float8, node text, at float8, kind text, 
 SEED = {
     "sqlite": """WITH RECURSIVE count(i) AS (SELECT :low UNION ALL SELECT i + 1 FROM count WHERE i + 1 < :high)
         INSERT INTO events (stored_at, node, at, kind, subject, twin, body)
-        SELECT :start + i * :pace, printf('n%05d', i % :nodes), :start + i * :pace, 'xid', '', 0, :body FROM count""",
+        SELECT :start + i * :apart, printf('n%05d', i % :nodes), :start + i * :apart, 'xid', '', 0, :body FROM count""",
     "postgresql": """INSERT INTO events (stored_at, node, at, kind, subject, twin, body)
-        SELECT :start + i * CAST(:pace AS float8), 'n' || lpad(CAST(i % :nodes AS text), 5, '0'),
-        :start + i * CAST(:pace AS float8), 'xid', '', false, :body
+        SELECT :start + i * CAST(:apart AS float8), 'n' || lpad(CAST(i % :nodes AS text), 5, '0'),
+        :start + i * CAST(:apart AS float8), 'xid', '', false, :body
         FROM generate_series(CAST(:low AS bigint), CAST(:high AS bigint) - 1) AS i""",
 }
 
@@ -122,7 +122,7 @@ def postgres_floor(url: str, count: int, batch: int) -> float:
 def seed(store: Store, engine: Engine, events: int, nodes: int) -> float:
     """Store many events of all nodes over ten weeks, by the engine's own means; seconds it took."""
     start = time.time()
-    pace = WEEKS * WEEK / events
+    apart = WEEKS * WEEK / events
     body = f'{{"kind":"xid","at":0.0,"text":"{KERNEL_LINE}"}}'
     for week in range(WEEKS + 1):
         store.record([], start + week * WEEK)  # makes the partitions
@@ -131,7 +131,7 @@ def seed(store: Store, engine: Engine, events: int, nodes: int) -> float:
     for low in range(0, events, step):
         span = {"low": low, "high": min(low + step, events)}
         with engine.begin() as connection:
-            given = {**span, "start": start, "pace": pace, "nodes": nodes, "body": body}
+            given = {**span, "start": start, "apart": apart, "nodes": nodes, "body": body}
             connection.execute(text(SEED[engine.dialect.name]), given)
     if engine.dialect.name == "postgresql":
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

@@ -10,10 +10,10 @@ HERE = Path(__file__).parent
 
 ROWS = (
     ("agent CPU", "{agent_cpu_ratio:.2%} of a core", "<= 0.5 %", "{agent_to_floor} x bare loop ({floor_cpu_ratio:.2%})"),
-    ("  beside gcm nvml_monitor", "{agent_to_gcm_monitor} x its CPU", "<= 0.5 x", "gcm {gcm_monitor_cpu_ratio:.2%}"),
-    ("  beside gcm once a minute", "{agent_to_gcm_once_a_minute} x its CPU", "<= 0.5 x", "gcm {gcm_once_a_minute_cpu_ratio:.2%}"),
+    ("  vs. gcm nvml_monitor", "{agent_to_gcm_monitor} x its CPU", "<= 0.5 x", "gcm {gcm_monitor_cpu_ratio:.2%}"),
+    ("  vs. gcm once a minute", "{agent_to_gcm_once_a_minute} x its CPU", "<= 0.5 x", "gcm {gcm_once_a_minute_cpu_ratio:.2%}"),
     ("agent RSS", "{agent_rss_mb} MB", "<= 50 MB", "bare loop {floor_rss_mb} MB"),
-    ("  beside gcm nvml_monitor", "{agent_to_gcm_monitor_rss} x its RSS", "", "gcm {gcm_monitor_rss_mb} MB"),
+    ("  vs. gcm nvml_monitor", "{agent_to_gcm_monitor_rss} x its RSS", "", "gcm {gcm_monitor_rss_mb} MB"),
     ("RSS growth, {virtual_hours:g} virtual h", "{growth_ratio:+.1%}", "< 5 %", "{rss_at_end_mb} MB at the end"),
     ("node_exporter, same sysfs", "{node_exporter_scrape_cpu_ms} ms CPU a scrape", "", "InfiniBand collector only"),
     ("kernel line to verdict, p99", "{kernel_line_p99_ms} ms", "<= 100 ms", "p50 {kernel_line_p50_ms} ms"),

@@ -1,6 +1,8 @@
 """Every fault of `holdfast twin faults` on NVIDIA, AMD, NVL72, RoCE and EFA nodes: part, class and remedy.
 
-In virtual time, without hardware. `--model h100` does one kind of node. Results are written after every fault.
+The right answers are those of holdfast/lab/twin/answers/answers.csv: exactly that part, that class and those actions,
+in their order. In virtual time, without hardware. `--model h100` does one kind of node. Results are written after
+every fault.
 """
 
 import argparse
@@ -13,6 +15,7 @@ from typing import Any
 from measure import RESULTS
 
 from holdfast.lab import twin
+from holdfast.lab.twin.answers import right as answers
 from holdfast.lab.twin.error import TwinError
 from holdfast.lab.twin.fault import Fault
 from holdfast.lab.twin.hardware import load_model
@@ -66,21 +69,24 @@ class Watched:
     def place(self, fault: Fault, number: int) -> dict[str, Any]:
         """Downtime is remembered per port, so each fault of a port gets the next one."""
         if fault.on == "port":
-            ports = self.twin.ports()
+            ports = self.twin.ports()[:-1]  # the last is of the storage network, of another make
             return {"port": ports[number % len(ports)].name}
         return {"gpu": SICK} if fault.on == "gpu" else {}
 
-    def parts(self, fault: Fault, place: dict[str, Any]) -> set[str]:
-        """What the verdicts may name. Empty: the node or anything on it."""
+    def part(self, kind: str, place: dict[str, Any]) -> set[str]:
+        """The subjects of the part that an answer names, of which a verdict names one or more."""
         name = self.twin.name
-        if fault.on == "gpu":
-            function = self.twin.gpu_functions()[SICK]
-            return {subject.gpu(name, SICK), *(subject.pci(name, str(a)) for a in (function.address, *function.above))}
-        if fault.on == "port":
-            port = next(port for port in self.twin.ports() if port.name == place["port"])
-            addresses = (port.function.address, *port.function.above)
-            return {subject.port(name, port.name, 1), *(subject.pci(name, str(a)) for a in addresses)}
-        return set()
+        gpus, ports = self.twin.gpu_functions(), {port.name: port for port in self.twin.ports()}
+        if kind.endswith("_pci"):
+            function = gpus[SICK] if kind == "gpu_pci" else ports[place["port"]].function
+            return {subject.pci(name, str(address)) for address in (function.address, *function.above)}
+        if kind == "port":
+            return {subject.port(name, place["port"], 1)}
+        found = {"gpu": {subject.gpu(name, SICK)}, "every_gpu": {subject.gpu(name, n) for n in range(len(gpus))}}
+        return found.get(kind) or {one for one in self.named() if subject.kind(one) == kind}
+
+    def named(self) -> set[str]:
+        return set().union(*self.bad().values())
 
 
 def main() -> int:
@@ -95,7 +101,7 @@ def main() -> int:
         for row in measured(model, given.fault):
             rows.append(row)
             out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
-            print(row["twin"], row["fault"], "right" if row["right"] else f"WRONG {row}", flush=True)
+            print(row["twin"], row["fault"], "right" if row["right"] else f"WRONG {row['wrong']}", flush=True)
     return 0
 
 
@@ -125,21 +131,34 @@ def measure_once(watched: Watched, fault: Fault, number: int) -> tuple[dict[str,
     watched.live_until(set(fault.expects), at_most=480, step=step)
     found = watched.bad()
     verdicts = [watched.node.verdicts[check] for check in sorted(found)]
-    named = sorted(set().union(*found.values())) if found else []
-    parts = watched.parts(fault, place)
-    complete = all(one.remedy and one.failure_class for one in verdicts)
+    wrong = wrong_answers(watched, fault, place)
+    if set(found) != set(fault.expects):
+        wrong.append(f"expected {', '.join(fault.expects) or 'no check'} to turn")
     row = {
         "fault": fault.name,
         "checks": sorted(found),
-        "parts": [watched.plain(one) for one in named],
+        "parts": sorted(map(watched.plain, watched.named())),
         "class": sorted({one.failure_class.value for one in verdicts if one.failure_class}),
         "remedy": sorted({one.remedy for one in verdicts if one.remedy}),
-        "right": set(found) == set(fault.expects) and (not parts or set(named) <= parts) and complete,
+        "right": not wrong,
+        "wrong": wrong,
     }
     twin.clear(watched.twin, fault.name, now=watched.now, **place)
     watched.live(ROUND)
     watched.live_until(set(), at_most=900)
     return row, not watched.bad()
+
+
+def wrong_answers(watched: Watched, fault: Fault, place: dict[str, Any]) -> list[str]:
+    """What the verdicts say that answers.csv does not."""
+    wrong = []
+    for check, subjects in watched.bad().items():
+        wrong += answers.differences(fault.name, watched.node.verdicts[check], watched.twin.model)
+        if right := answers.answer(fault.name, check, watched.twin.model):
+            expected = watched.part(right.part, place)
+            if not subjects <= expected or (right.part == "every_gpu" and subjects != expected):
+                wrong.append(f"{check} names {sorted(subjects)}, expected {right.part}")
+    return wrong
 
 
 if __name__ == "__main__":
