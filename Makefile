@@ -70,6 +70,7 @@ lint: setup
 
 docs: setup
 	$(PY) scripts/generate_docs.py
+	$(PY) scripts/generate_runbooks.py
 
 # The documentation as a site, in site/.
 docs-site: setup
@@ -110,7 +111,7 @@ fuzz: setup
 test: system setup torch node lint
 	@scripts/build-console || { echo "== going on without the web page"; test "$$CI" != true; }
 	$(PY) -m pytest -m "not slow and not soak" --forks 4 -rfEs --hypothesis-profile=test
-	$(PY) -m pytest -m "slow and not soak" -n 3 --hypothesis-profile=test --dist loadfile --no-loadscope-reorder -rfEs
+	$(PY) -m pytest -m "slow and not soak" -n 3 --hypothesis-profile=test --dist loadfile --no-loadscope-reorder -rfEs --durations 40
 
 # Builds the Kubernetes servers from Debian's source package (once per machine, about ten minutes) and runs their tests;
 # afterwards `make test` runs them too.

@@ -12,7 +12,7 @@ from holdfast.client.client import connect
 from holdfast.model.lifecycle import Verb
 from holdfast.model.records import Outcome
 
-MOST = 10_000  # of the newest are looked through for a verb or a state
+MOST = 10_000  # of the newest actions are searched for a verb or a state
 app = typer.Typer(no_args_is_help=True)
 
 
@@ -52,6 +52,6 @@ def list_actions(
 
 
 def _expect(name: str, given: str, known: list[str]) -> None:
-    """A word that no action has would show none of them, as if nothing had happened."""
+    """Refuse an unknown word: an empty list would look as if nothing had happened."""
     if given and given not in known:
         raise typer.BadParameter(f"expected one of {', '.join(known)}, not {given[:40]!r}", param_hint=f"--{name}")

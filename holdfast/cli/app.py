@@ -38,7 +38,7 @@ class Contents(TyperGroup):
 
 
 def _command(name: str) -> Any:
-    """From the module of its noun, or `command` in its package. `CONTEXT` there changes how arguments are parsed."""
+    """Import the module of the noun, or `command` in its package. `CONTEXT` there changes how arguments are parsed."""
     entry = contents.ENTRIES[name]
     noun, _, name_there = entry.where.partition(":")
     module = import_module(f"holdfast.cli.{noun}")

@@ -6,10 +6,11 @@ from urllib.parse import quote
 
 import typer
 
-from holdfast.cli.shared.fleet_clock import fleet_clock
+from holdfast.cli.shared.fleet_clock import FleetClock, fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
-from holdfast.cli.shared.table import clock, console, count, lasting, plain, print_list
+from holdfast.cli.shared.table import clock, console, count, plain, print_list
 from holdfast.client.client import Client, connect
+from holdfast.config.quantities import lasting
 from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.model.refusal import Refusal
 
@@ -23,7 +24,8 @@ STYLES = {"critical": "bold red", "warning": "yellow"}
 
 @app.command("list")
 def list_items(
-    all_: Annotated[bool, typer.Option("--all", help="Also show muted and resolved items.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Also show muted and resolved items, and past ones.")] = False,
+    days: Annotated[float, typer.Option(help="With --all: past items of this many days.", min=0, max=90)] = 7.0,
     owner: Annotated[str, typer.Option(help="Only items of this team.")] = "",
     assignee: Annotated[str, typer.Option(help="Only items of this person.")] = "",
     url: Url = "",
@@ -32,22 +34,41 @@ def list_items(
 ) -> None:
     """List what needs an operator, worst first: nodes, incidents and jobs that died."""
     client = connect(url, token)
-    found = client.get("/v1/inbox", owner=owner, assignee=assignee)
+    past = {"past_hours": days * 24} if all_ else {}
+    found = client.get("/v1/inbox", owner=owner, assignee=assignee, **past)
     if as_json:
         typer.echo(json.dumps(found))
         return
     times, out = fleet_clock(client), console()
     numbered = list(enumerate(found["items"], start=1))
     shown = [(number, one) for number, one in numbered if all_ or one["state"] in ("open", "acknowledged")]
-    if not shown:
-        out.print("Nothing needs an operator." + _hidden(found))
-        return
     rows = []
     for number, one in shown:
-        age, owner = lasting(times.seconds_since(one["since"])), plain(one["owner"])
+        age, owner = lasting(one["lasted_seconds"]), plain(one["owner"])
         rows.append([str(number), _title(one), plain(one["state"]), age, _hourly(one), owner, plain(one["remedy"])])
-    print_list(("#", "what", "state", "age", "cost/h", "owner", "what to look at"), rows, title=1)
-    out.print(f"{count(len(shown), 'item')}.{_hidden(found)} `holdfast inbox show 1` has the next step of the first.")
+    if rows:
+        print_list(("#", "what", "state", "age", "cost/h", "owner", "what to look at"), rows, title=1)
+        first = f"`holdfast inbox show {shown[0][0]}` has the next step of the first."
+        out.print(f"{count(len(shown), 'item')}.{'' if all_ else _hidden(found)} {first}")
+    else:
+        out.print("Nothing needs an operator." + _hidden(found))
+    if all_:
+        _print_past(found["past"], days, times)
+
+
+def _print_past(past: list[dict[str, Any]], days: float, times: FleetClock) -> None:
+    """Who resolved it or how it ended, when, and the last comment."""
+    out = console()
+    if not past:
+        out.print(f"No item ended in the last {days:g} days.")
+        return
+    rows = []
+    for one in past:
+        when, lasted = clock(times.at(one["resolved_at"])), lasting(one["lasted_seconds"])
+        comment = "; ".join(text for text in (one["outcome"], one["comment"]) if text)
+        rows.append([when, plain(one["title"]), lasted, plain(one["resolved_by"]), plain(comment)])
+    print_list(("resolved", "what", "lasted", "by", "outcome"), rows, title=1)
+    out.print(f"{count(len(past), 'past item')} of {days:g} days.")
 
 
 def _title(one: dict[str, Any]) -> str:
@@ -55,7 +76,7 @@ def _title(one: dict[str, Any]) -> str:
 
 
 def _hourly(one: dict[str, Any]) -> str:
-    return "" if one["cost_per_hour"] is None else f"{one['cost_per_hour']:,.0f}"
+    return "not known" if one["cost_per_hour"] is None else f"{one['cost_per_hour']:,.0f}"
 
 
 def _hidden(found: dict[str, Any]) -> str:
@@ -73,7 +94,12 @@ def show(item: Key, url: Url = "", token: Token = "", as_json: AsJson = False) -
         typer.echo(json.dumps(found))
         return
     one, out, times = found["item"], console(), fleet_clock(client)
-    out.print(f"{_title(one)}, {one['state']} for {lasting(times.seconds_since(one['since']))}")
+    lasted = lasting(one["lasted_seconds"])
+    if one["ended_at"] is None:
+        out.print(f"{_title(one)}, {one['state']}, for {lasted}")
+    else:
+        out.print(f"{_title(one)}, resolved {clock(times.at(one['resolved_at']))} by {plain(one['resolved_by'])}")
+        out.print(f"It lasted {lasted}; {plain(one['outcome'])}.")
     out.print(plain(one["detail"]))
     for name, text in _facts(one):
         if text:
@@ -170,7 +196,7 @@ def _act(url: str, token: str, as_json: bool, item: str, **command: object) -> N
 
 
 def _key(client: Client, wanted: str) -> str:
-    """A number of the list, a key, or what exactly one item is about."""
+    """A number of the list, a key, or a subject that only one item has."""
     found = client.get("/v1/inbox")["items"]
     if wanted.isdigit():
         if not 0 < int(wanted) <= len(found):
@@ -181,4 +207,6 @@ def _key(client: Client, wanted: str) -> str:
         return str(named[0])
     if named:
         raise Refusal(f"{wanted} has {len(named)} items: {', '.join(named[:5])}; name one of them")
+    if any(mark in wanted for mark in "@#"):  # the key of an item that is over
+        return wanted
     raise Refusal(f"no item is about {wanted[:80]!r}; `holdfast inbox list` shows what waits")

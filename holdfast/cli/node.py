@@ -12,9 +12,10 @@ import typer
 from holdfast.cli.shared import node_history
 from holdfast.cli.shared.fleet_clock import FleetClock, fleet_clock
 from holdfast.cli.shared.options import AsJson, Config, Token, Url
-from holdfast.cli.shared.table import STYLES, clock, console, count, lasting, plain, styled, table
+from holdfast.cli.shared.table import STYLES, clock, console, count, plain, styled, table
 from holdfast.client import history as client_history
 from holdfast.client.client import Client, connect, node_path
+from holdfast.config.quantities import lasting
 from holdfast.formats.slurm import hostlist
 from holdfast.model.refusal import Refusal
 
@@ -53,7 +54,7 @@ def list_nodes(
 
 
 def _all_nodes(client: Client, **only: str) -> list[Node]:
-    """Page by page. A controller that knows no pages answers with all nodes at once."""
+    """Read page by page. An older controller without pages answers with all nodes at once."""
     found: list[Node] = []
     after = ""
     while True:
@@ -122,7 +123,7 @@ def show_node(times: FleetClock, node: dict[str, Any], incidents: Sequence[dict[
 
 
 def _show_next_step(step: dict[str, Any] | None) -> None:
-    """Of a controller that is older, or of a node with nothing wrong: nothing."""
+    """Nothing for an older controller or a healthy node."""
     if not step:
         return
     out = console()

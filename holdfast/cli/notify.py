@@ -22,7 +22,7 @@ def test(
 ) -> None:
     """Send a test notification to every channel. Exit code 1 if a channel does not accept it."""
     from holdfast.fleet.controller.settings import load
-    from holdfast.fleet.inbox.items import Severity
+    from holdfast.fleet.inbox.item import Severity
     from holdfast.fleet.notifications.message import Notification, NotifiedEvent
     from holdfast.fleet.notifications.outbox import deliver
 

@@ -132,12 +132,13 @@ def vouch(
 @app.command()
 def revoke(
     target: Annotated[str, typer.Argument(help="A name, or the hash of one token.", metavar="NAME|HASH")],
+    kind: Annotated[str, typer.Option(help="node or user, if both have this name.")] = "",
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Revoke all tokens of a node or person, or a single one by its hash."""
-    ended = connect(url, token).post("/v1/tokens/revoke", {"target": target})
+    """Revoke all tokens of a node or a user, or a single one by its hash."""
+    ended = connect(url, token).post("/v1/tokens/revoke", {"target": target, "kind": kind})
     if not ended["revoked"]:
         raise Refusal(f"no valid token is called {target!r}", 1)
     typer.echo(json.dumps(ended) if as_json else f"ended {ended['revoked']} of {target}")

@@ -78,7 +78,7 @@ class Client:
 
 
 def _leader(asked: str, named: str) -> str:
-    """Where to ask instead. Never from TLS to plain text: the token goes with it."""
+    """The address of a redirect. Never from TLS to plain text, because the token is sent too."""
     if not named.startswith(("https://", "http://")) or (asked.startswith("https://") and named.startswith("http://")):
         raise Refusal(f"the controller at {asked} names a leader that cannot be asked: {named[:200]!r}", UNREACHABLE)
     return named
@@ -117,7 +117,7 @@ def events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 def trusted(address: str) -> "ssl.SSLContext":
     """This machine's certificates and $SSL_CERT_FILE: controllers of a site rarely have a public certificate.
 
-    No certificate at all for an address without TLS: to read them takes longer than most requests.
+    None for an address without TLS, because loading certificates takes longer than most requests.
     """
     import ssl
 

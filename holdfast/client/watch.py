@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.client.client import Client
 from holdfast.model.refusal import Refusal
 
-REFRESH_SECONDS = 30.0  # events do not carry when a node last reported
+REFRESH_SECONDS = 30.0  # events do not contain the time of a node's last report
 RETRY_SECONDS = 2.0
 MOST_INCIDENTS = 100
 

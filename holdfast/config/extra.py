@@ -8,7 +8,7 @@ from holdfast.model.refusal import Refusal
 
 @contextmanager
 def needs_extra(name: str) -> Iterator[None]:
-    """Around an import. A small installation has agents and checks, and starts fast."""
+    """Wraps an import. The base installation has only agents and checks, and starts fast."""
     try:
         yield
     except ModuleNotFoundError as error:

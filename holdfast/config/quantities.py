@@ -1,4 +1,4 @@
-"""Numbers with units: durations, sizes and shares from text."""
+"""Numbers with units: durations, sizes and shares from text, and durations as text."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,6 +8,7 @@ BYTES = {f"{prefix}B": 1000.0**power for power, prefix in enumerate(("", "k", "M
 BYTES |= {f"{prefix}iB": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P"), 1)} | {"KB": 1000.0}
 MOST_SECONDS = 1_000 * 31_536_000.0
 DURATION = "a duration such as 90s, 10m, 2h or 30d"
+_UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 0, ""))
 _QUANTITY = re.compile(r"([0-9][0-9_,]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)\s*([A-Za-z%/]*)")
 
 
@@ -31,3 +32,16 @@ def duration(text: str) -> float | None:
     if any(unit not in SECONDS for _, unit in parts):
         return None
     return sum(float(number.replace(",", "").replace("_", "")) * SECONDS[unit] for number, unit in parts)
+
+
+def lasting(seconds: float) -> str:
+    """How every view shows a duration: sentences of the controller, the terminal, the console (shell/time.ts).
+
+    40 s, 24 min, 1 h 35 min, 2 d 3 h. Rounded down: what has not been reached is not shown.
+    """
+    left = max(0, int(seconds))
+    for size, unit, smaller, name in _UNITS:
+        if left >= size:
+            rest = left % size // smaller if smaller else 0
+            return f"{left // size} {unit}" + (f" {rest} {name}" if rest else "")
+    return f"{left} s"

@@ -65,7 +65,7 @@ class Document:
             raise self.refuse(place, key, _sentence(str(error), kind, value)) from None
 
     def line(self, place: str, key: str) -> int:
-        """The line of a key in its table; 0 for a way of writing that we do not follow."""
+        """The line of a key in its table; 0 for TOML notation that this search does not cover."""
         table = ""
         met: Counter[str] = Counter()
         for number, line in enumerate(self._text.splitlines(), start=1):

@@ -36,8 +36,14 @@ def _policy(text: str) -> object:
     return file.parse(text, "fuzz.toml")
 
 
+def _wrapping(text: str) -> object:
+    from holdfast.node.capture import wrapping
+
+    return wrapping.without_markup(text), list(wrapping.carried(text))
+
+
 def _facility(text: str) -> object:
-    from holdfast.fleet.controller import facility_file
+    from holdfast.fleet.controller.seams import facility_file
 
     return facility_file.parse(text, "fuzz.toml")
 
@@ -122,8 +128,9 @@ def _bundle(body: bytes) -> object:
 READERS: dict[str, tuple[Callable[[Any], object], type]] = {
     "fleet/api/ingest.py": (_ingest, bytes),
     "node/capture/bundle.py": (_bundle, bytes),
+    "node/capture/wrapping.py": (_wrapping, str),
     "fleet/policy/file.py": (_policy, str),
-    "fleet/controller/facility_file.py": (_facility, str),
+    "fleet/controller/seams/facility_file.py": (_facility, str),
     "fleet/controller/settings.py": (_controller, str),
     "fleet/facility/promql.py": (_promql, str),
     "fleet/controller/enrolment.py": (_hostnames, str),

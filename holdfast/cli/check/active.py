@@ -40,7 +40,7 @@ def progress(shown: bool) -> Iterator[Notify]:
 
 
 def measured(node: Node) -> list[dict[str, Any]]:
-    """What each active probe found: a row a subject, the worst first, and how long the probe took."""
+    """Results of each active probe: one row per subject, worst first, and the duration of the probe."""
     about = node_subject(node.census.node)
     latest = {name: value for subject, name, value, _ in node.history.latest() if subject == about}
     if DEVICE not in latest:

@@ -122,6 +122,7 @@ def _verdict_lines(verdict: Verdict, everything: bool) -> str:
     lines = [verdict.summary()]
     if verdict.state in ("fail", "degraded"):
         lines += [f"do: {verdict.remedy} (owner: {verdict.owner})"] if verdict.remedy else []
+        lines += [f"runbook: runbooks/{verdict.runbook}.md"] if verdict.runbook else []
         lines += [f"· {line}" for line in verdict.evidence[:5]]
     if everything:
         lines += [

@@ -89,6 +89,6 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Nothing in it is a request of roff."""
+    """Escape text so that roff does not take it for a request."""
     safe = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{safe}" if safe.startswith((".", "'")) else safe

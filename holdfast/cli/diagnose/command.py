@@ -29,7 +29,7 @@ def diagnose(
     url: Url = "",
     token: Token = "",
 ) -> int:
-    """Say why a job failed and what to do next, from its logs: ranks, launcher, NCCL, kernel. Reads archives too."""
+    """Report why a job failed and what to do next, from its logs: ranks, launcher, NCCL, kernel. Reads archives too."""
     from holdfast.cli.diagnose import show as diagnose_show
     from holdfast.diagnosis.evidence import document as diagnose_document
     from holdfast.diagnosis.rules import diagnose as room
@@ -77,7 +77,7 @@ def _of_ras(address: str) -> list[Evidence]:
 
 
 def gather(paths: list[Path]) -> tuple[list[Evidence], int, list[str]]:
-    """(evidence, how many files were read, why some could not be read to their end)."""
+    """(evidence, number of files read, why some files could not be read completely)."""
     from holdfast.diagnosis.evidence.dumps import Dumps, is_dump
     from holdfast.diagnosis.evidence.files import read
 

@@ -21,7 +21,7 @@ from holdfast.lab.twin.plant.layout import JobSpec
 
 FIRST_SECONDS = 5 * 60.0
 STEP = 5 * 60.0
-CHANGED = 0.05  # of the usual, from which on a number is marked
+CHANGED = 0.05  # a number that differs from the usual by this share is marked
 HELP = "Enter: advance five minutes; a number: that many minutes; guess SUBJECT [KIND]; who: subjects and kinds; quit"
 
 

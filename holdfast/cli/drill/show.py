@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.shared.table import console, count, lasting, plain, table
+from holdfast.cli.shared.table import console, count, plain, table
+from holdfast.config.quantities import lasting
 from holdfast.lab.drills.batch import summary
 from holdfast.lab.drills.confusion import wilson
 
@@ -104,7 +105,7 @@ def bill(cost: dict[str, Any]) -> None:
 
 
 def confusion(rows: dict[str, dict[str, int]]) -> None:
-    """A line per kind with what it was taken for: a matrix of thirty by thirty fits no terminal."""
+    """One line per kind with the kinds it was mistaken for: a 30 x 30 matrix does not fit a terminal."""
     shown = table("truth", "drills", "right", "95 %", "taken for")
     for truth, taken in rows.items():
         of = sum(taken.values())

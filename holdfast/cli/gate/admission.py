@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-SECONDS = 3.0  # for everything, name resolution too: every job start waits for it
+SECONDS = 3.0  # for the whole request with name resolution: every job start waits for it
 PATH = "/v1/admission"
 MOST_BYTES = 1 << 16
 REDIRECTS = (307, 308)  # a standby names the leader
@@ -22,7 +22,7 @@ class AdmissionUnanswered(Exception):
 
 
 def closed(config: str, seconds: float = SECONDS) -> str:
-    """Why no work may start here, by the controller; '' where it may. Raises NoAnswer."""
+    """The controller's reason why no work may start here; '' if it may. Raises NoAnswer."""
     found: list[str] = []
     trouble: list[str] = []
 
@@ -61,7 +61,7 @@ def _ask(config: str, seconds: float) -> str:
 
 
 def _from_leader(urls: list[str], ca_file: str, headers: dict[str, str], seconds: float) -> bytes:
-    """The answer of the first that leads or can name who does."""
+    """The answer of the first controller that leads or knows the leader."""
     trouble = ""
     for address in map(urlsplit, urls):
         try:
@@ -72,7 +72,7 @@ def _from_leader(urls: list[str], ca_file: str, headers: dict[str, str], seconds
             if status == 200:
                 return body
             trouble = f"the controller answered with status {status}"
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a redirect to no address
             trouble = f"the controller cannot be asked: {error or type(error).__name__}"
     raise AdmissionUnanswered(trouble)
 

@@ -1,7 +1,7 @@
 """Drains a Slurm node with our own reason before the gate refuses. Loaded only when it refuses.
 
-Slurm drains a node whose prolog fails and notes "Prolog error", unless the node is already drained: so we come first.
-Manners: a note that is not ours is never overwritten, and nothing is ever resumed here.
+Slurm drains a node whose prolog fails and notes "Prolog error", unless the node is already drained: so we drain first.
+A note of somebody else is never overwritten, and this code never resumes a node.
 """
 
 import os
@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Mapping
 
 from holdfast.formats.slurm.fields import ONE_NODE, note, ours, plain, unstamped
+from holdfast.runtime import process
 
 TIMEOUT = 5.0  # seconds for one scontrol; a slow slurmctld must not hang every prolog
 FALLBACK_PATH = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/sbin")  # Slurm gives its scripts no PATH
@@ -67,13 +68,12 @@ def _find(name: str, path: str) -> str:
 
 def _ask(*command: str) -> str:
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=TIMEOUT
-        )
+        done = process.capture(command, TIMEOUT)
     except subprocess.TimeoutExpired:
         raise DrainFailed(f"scontrol {command[1]} did not answer within {TIMEOUT:g} s") from None
     except OSError as error:
         raise DrainFailed(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:
-        raise DrainFailed(f"scontrol {command[1]}: {plain(done.stderr or done.stdout)[:200]}")
-    return done.stdout
+        message = plain((done.stderr or done.stdout).decode(errors="replace"))[:200]
+        raise DrainFailed(f"scontrol {command[1]}: {message}")
+    return done.stdout.decode(errors="replace")

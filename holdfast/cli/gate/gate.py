@@ -1,6 +1,6 @@
 """`holdfast gate`: may work start here? Answers from the agent's verdict file and never probes anything.
 
-With `--ask` the controller decides too: what it has quarantined, held or not tested runs nothing.
+With `--ask` the controller decides too: a node that it quarantined, holds or has not tested takes no work.
 A prolog waits for this on every job start, so the usual path imports only json; no typing, dataclasses or Typer.
 """
 
@@ -15,13 +15,13 @@ from holdfast.cli.gate.options import USAGE, GateOptions, Usage, parse
 VERDICT_FILE = "/run/holdfast/verdict.json"
 FORMAT = 1
 MOST_BYTES = 4 << 20  # a verdict file is about 100 kB; more is not ours
-CLOCK_SKEW = 5.0  # seconds a verdict may lie in the future before the clock is the likelier liar
+CLOCK_SKEW = 5.0  # seconds a verdict may be in the future; beyond that a clock is wrong
 EXIT_CODES = {"pass": 0, "degraded": 1, "fail": 2, "unknown": 3}
 USAGE_ERROR = 64
 
 
 class Blind(Exception):
-    """There is no verdict to go by; the message says why."""
+    """There is no usable verdict; the message says why."""
 
 
 class GateAnswer:
@@ -66,7 +66,7 @@ def _run(options: GateOptions) -> int:
 
 
 def judge(options: GateOptions, now: float) -> GateAnswer:
-    """The controller's answer, then the verdict file; whatever stands in the way of reading that is unknown."""
+    """The controller's answer, then the verdict file. If the file cannot be read, the answer is unknown."""
     admission = _ask_controller(options)
     if admission:
         return GateAnswer("fail", admission, "controller")
@@ -88,7 +88,7 @@ def judge(options: GateOptions, now: float) -> GateAnswer:
 
 
 def _ask_controller(options: GateOptions) -> str | None:
-    """Why nothing may start here, '' if it may; None if it was not asked or did not answer."""
+    """The controller's reason against a start, '' if there is none; None if it was not asked or did not answer."""
     if not options.ask:
         return None
     from holdfast.cli.gate import admission
@@ -103,7 +103,7 @@ def _ask_controller(options: GateOptions) -> str | None:
 
 
 def _kept_out(path: str, options: GateOptions, admission: str | None) -> str:
-    """Why nothing may start on a node that is well: the controller holds it, or its last pass is used up."""
+    """Why nothing may start on a healthy node: the controller holds it, or its last pass is used up."""
     stem = os.path.splitext(path)[0]
     try:
         if admission is None:  # else the controller has just answered that it is open
@@ -166,7 +166,7 @@ def _content(path: str) -> bytes:
 
 
 def _trusted_age(document: dict[str, object], options: GateOptions, now: float) -> float:
-    """The verdict's age in seconds, if it is of this very node, of the present, and not simulated."""
+    """The verdict's age in seconds, if it is about this node, recent, and not simulated."""
     node = str(document.get("node", ""))
     names = _own_names(options)
     if not any(_same_node(node, name) for name in names):
@@ -195,7 +195,7 @@ def _same_node(one: str, other: str) -> bool:
 
 
 def _first_cause(document: dict[str, object], health: str) -> tuple[str, str]:
-    """The check that made the node what it is, and its reason; the file's own summary when none says so."""
+    """The check that decided the node's health, and its reason; otherwise the file's own summary."""
     summary = str(document.get("reason", ""))
     verdicts = document.get("verdicts")
     rows = [row for row in verdicts if isinstance(row, dict)] if isinstance(verdicts, list) else []

@@ -17,7 +17,7 @@ Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
   --tested                   refuse unless the full suite passed and nothing has been started since
   --take                     the same, and consume the pass: the next start needs another test
   --ask FILE                 ask the controller too; FILE is the agent's configuration, which names it. If it does not
-                             answer within 3 s, only a full test since the last use lets work in
+                             answer within 3 s, work starts only after a full test since the last use
   --json                     print one JSON document
 """
 

@@ -20,7 +20,9 @@ UNITS = (
 SIZES = ((1e12, " T"), (1e9, " B"), (1e6, " M"), (1e3, " K"))
 _NUMBER = r"-?\d[\d.]*(?:e[+-]\d+)?"
 _SIGNS = r"(?:Hz|Pa|l/min|°C|W|V|s)(?!\w)"
-_MOVED = re.compile(rf"(\S+) ([a-z][a-z0-9_]*)(?:: | went from )({_NUMBER})(?: -> | to )({_NUMBER})(?: (?:{_SIGNS}))?")
+_MOVED = re.compile(
+    rf"(?<!\S)(\S+) ([a-z][a-z0-9_]*)(?:: | went from )({_NUMBER})(?: -> | to )({_NUMBER})(?: (?:{_SIGNS}))?"
+)
 _POWER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?e[+-]\d+")
 
 
@@ -29,7 +31,7 @@ def reading(value: float) -> str:
 
 
 def many(value: float) -> str:
-    """93.6 M: what there are very many of."""
+    """Large counts: 93.6 M."""
     size, sign = next(((size, sign) for size, sign in SIZES if abs(value) >= size), (1.0, ""))
     return f"{value / size:.3g}{sign}"
 
@@ -53,7 +55,7 @@ def _in_units(found: "re.Match[str]") -> str:
 
 
 def moments(timeline: Sequence[dict[str, Any]]) -> list[tuple[float, str, str]]:
-    """When, domain and words, in order; of several of a kind whose signal moved, the first and how many more."""
+    """Time, domain and text, in order. Equal signal changes of several subjects are one line with a count."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for one in sorted(timeline, key=lambda moment: float(moment["at"])):
         moved = _MOVED.fullmatch(one["text"])
@@ -65,7 +67,7 @@ def moments(timeline: Sequence[dict[str, Any]]) -> list[tuple[float, str, str]]:
 
 
 def paths(lines: Sequence[str]) -> list[str]:
-    """Those that lead the same way through others of the same kinds are one line."""
+    """Paths through subjects of the same kinds share one line."""
     groups: dict[str, list[str]] = {}
     for line in lines:
         groups.setdefault(_way(line), []).append(line)
@@ -73,7 +75,7 @@ def paths(lines: Sequence[str]) -> list[str]:
 
 
 def rivals(others: Sequence[dict[str, Any]]) -> list[str]:
-    """Those that lost for the same reason are shown together."""
+    """Jobs that lost for the same reason share one line."""
     alike: dict[tuple[str, str], list[str]] = {}
     for one in others:
         alike.setdefault((one["kind"], one["why"]), []).append(one["cause"])
@@ -81,7 +83,7 @@ def rivals(others: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _way(line: str) -> str:
-    """Where it starts and which jobs it reaches; of all else only the kinds."""
+    """The start of a path and the jobs at its end; of the subjects between, only the kinds."""
     first, *others = line.split(" > ")
     kinds = [one.rstrip("0123456789") if one.startswith("job/") and "/rank/" in one else _kind(one) for one in others]
     jobs = [one for one in others if one.startswith("job/") and one.count("/") == 1]

@@ -9,12 +9,16 @@ from holdfast.catalog import seam_kinds
 from holdfast.cli.incident.figures import many, moments, paths, readable, rivals
 from holdfast.cli.incident.svg import drawing
 from holdfast.cli.shared.fleet_clock import FleetClock
-from holdfast.cli.shared.table import clock, lasting, plain, print_list, printable
+from holdfast.cli.shared.table import clock, plain, print_list, printable
+from holdfast.config.quantities import lasting
 from holdfast.fleet.api import runbook as runbooks
 from holdfast.model.refusal import Refusal
 
 MOST_LINES = 12
 Found = dict[str, Any]
+
+
+UNKNOWN = "not known"
 
 
 def none_open(past: Sequence[dict[str, Any]], times: FleetClock) -> str:
@@ -29,8 +33,8 @@ def as_table(incidents: list[Found]) -> None:
     rows = []
     for one in incidents:
         figures = one["figures"]
-        cost = "" if figures["cost"] is None else f"{figures['cost']:,.0f} {figures['currency']}"
-        hours = "" if figures["gpu_hours"] is None else f"{figures['gpu_hours']:.3g}"
+        cost = UNKNOWN if figures["cost"] is None else f"{figures['cost']:,.0f} {figures['currency']}{_labour(figures)}"
+        hours = UNKNOWN if figures["gpu_hours"] is None else f"{figures['gpu_hours']:.3g}"
         lasted, cause = lasting(figures["lasted_seconds"]), one["cause"]
         cells = (one["id"], one["state"], lasted, cause, hours, cost, figures["owner"], readable(one["reason"]))
         rows.append([plain(cell) for cell in cells])
@@ -38,7 +42,7 @@ def as_table(incidents: list[Found]) -> None:
 
 
 def by_the_fleets_clock(found: Found, times: FleetClock) -> Found:
-    """The incident with all its moments by the clock of the fleet, as the page shows them."""
+    """The incident with all times in the fleet's clock, as on the page."""
     moved = {**found, "opened": times.at(found["opened"])}
     moved["closed"] = times.at(found["closed"]) if found["closed"] else found["closed"]
     if (account := found.get("account")) is not None:
@@ -71,7 +75,7 @@ def _title(found: Found) -> str:
 
 
 def _figures(found: Found) -> list[str]:
-    """Of one without an account."""
+    """For an incident without an account."""
     figures = found.get("figures") or {}
     if not figures:
         return []
@@ -80,6 +84,11 @@ def _figures(found: Found) -> list[str]:
     if figures["cost"] is not None:
         price = f"{figures['gpu_hours']:.3g} GPU-hours lost, {figures['cost']:,.0f} {figures['currency']}"
     return [f"{lasted}; {price}; owner: {figures['owner']}"]
+
+
+def _labour(figures: dict[str, Any]) -> str:
+    """Where it is all of the cost: beside 0 GPU-hours, a price alone looks wrong. Older controllers do not tell."""
+    return " labour" if figures["cost"] and figures.get("labour") == figures["cost"] else ""
 
 
 def _part(name: str, lines: list[str]) -> list[str]:
@@ -104,7 +113,7 @@ def _parts(found: Found, account: Found) -> list[tuple[str, list[str]]]:
 
 
 def cost_lines(account: Found, over: bool = False) -> list[str]:
-    """Of one that is over, what it cost: nothing goes on."""
+    """For an incident that is over: its cost, without a forecast."""
     bill = account["bill"]
     columns = ("so_far",) if over else ("so_far", "if_it_goes_on")
     heads = [f"{'it cost' if over else 'so far':>14}", *([] if over else [f"{_horizon(bill):>16}"])]
@@ -127,6 +136,8 @@ def _columns(cells: Sequence[str]) -> str:
 
 
 def _progress(bill: Found, over: bool) -> str:
+    if not bill.get("measured", True):
+        return "how many GPU-hours are lost is not known"
     lost, shift = f"{bill['gpu_hours']:.4g} GPU-hours lost", bill["finish_shift_hours"]
     if over:
         return f"{lost}; the finish moved by {shift:.3g} h"
@@ -159,7 +170,7 @@ def _charts(account: Found, pictures: Sequence[str]) -> list[str]:
 
 
 def write_post_mortem(found: Found, folder: Path) -> list[Path]:
-    """The post-mortem and its charts as files of one folder; what is there already is not written over."""
+    """Write the post-mortem and its charts into a folder. Existing files are not overwritten."""
     account = found.get("account") or {"charts": [], "since": 0.0}
     names = [f"chart-{number}.svg" for number in range(1, len(account["charts"]) + 1)]
     drawings = [drawing(chart, account["since"]) for chart in account["charts"]]
@@ -182,7 +193,7 @@ def _short(lines: list[str]) -> list[str]:
 
 
 def _first(timeline: list[Found]) -> list[tuple[float, str, str]]:
-    """Who moved first is what matters."""
+    """Sorted by what changed first."""
     return moments(timeline)[: 2 * MOST_LINES]
 
 
@@ -193,7 +204,7 @@ def _nodes(nodes: list[str]) -> str:
 
 
 def _money(value: float | None) -> str:
-    return "value not given" if value is None else f"{value:,.0f}"
+    return "not priced" if value is None else f"{value:,.0f}"
 
 
 def _total(bill: Found, name: str) -> float:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.shared.options import AsJson
-from holdfast.cli.shared.table import console, lasting, plain, table
+from holdfast.cli.shared.table import console, plain, table
+from holdfast.config.quantities import lasting
 
 GIB = 1 << 30
 

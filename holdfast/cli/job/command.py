@@ -10,8 +10,9 @@ from holdfast.cli.job.checkpoints import show_places
 from holdfast.cli.job.clean import clean
 from holdfast.cli.shared.fleet_clock import FleetClock, fleet_clock
 from holdfast.cli.shared.options import AsJson, Token, Url
-from holdfast.cli.shared.table import console, count, lasting, plain, print_list, styled, table
+from holdfast.cli.shared.table import console, count, plain, print_list, styled, table
 from holdfast.client.client import connect
+from holdfast.config.quantities import lasting
 
 app = typer.Typer(no_args_is_help=True)
 app.command()(clean)
@@ -20,7 +21,7 @@ Document = dict[str, Any]
 
 @app.command("list")
 def list_jobs(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """List training jobs whose ranks report progress: those that run first, the largest before the smaller."""
+    """List training jobs whose ranks report progress: running jobs first, then by size."""
     found = connect(url, token).get("/v1/trainings")
     if as_json:
         typer.echo(json.dumps(found))
@@ -46,7 +47,7 @@ def list_jobs(url: Url = "", token: Token = "", as_json: AsJson = False) -> None
 
 
 def _place(one: Document) -> tuple[bool, int, str]:
-    """An order that no report changes, the page's own."""
+    """A stable order, the same as on the page."""
     return one["state"] != "running", -one["world"], one["job"]
 
 
@@ -60,7 +61,7 @@ def show(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """One training job: ledger, exposure, where its checkpoints are, restarts, slow ranks and links."""
+    """Show a training job: ledger, exposure, where its checkpoints are, restarts, slow ranks and links."""
     if files:
         from holdfast.diagnosis.evidence.rank_files import read
 

@@ -7,8 +7,9 @@ import typer
 from rich.console import Console
 
 from holdfast.cli.shared.options import AsJson, Token, Url
-from holdfast.cli.shared.table import ago, console, count, lasting, plain, table
+from holdfast.cli.shared.table import ago, console, count, plain, table
 from holdfast.client.client import connect
+from holdfast.config.quantities import lasting
 from holdfast.formats.slurm import hostlist
 
 MOST_IN_A_MATRIX = 12  # leaves; more are shown as a list of the oldest

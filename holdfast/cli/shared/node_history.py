@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from holdfast.cli.shared.table import lasting
+from holdfast.config.quantities import lasting
 
 MOST_NAMED = 6
 SILENT_SECONDS = 60.0  # two heartbeats

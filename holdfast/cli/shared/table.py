@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from holdfast.config.quantities import lasting
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -29,9 +31,8 @@ STYLES = {
 }
 WIDE = 300
 LEAST_TEXT = 30  # a column of text narrower than this reads badly
-WRAPPED = ("why", "what was seen", "what to look at", "")
+WRAPPED = ("why", "what was seen", "what to look at", "outcome", "")
 """Columns of text; the others hold names and numbers that are copied, and are never folded or cut."""
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def console() -> "Console":
@@ -108,13 +109,6 @@ def count(many: int, thing: str) -> str:
 
 def ago(now: float, then: float | None) -> str:
     return "never" if then is None else f"{lasting(now - then)} ago"
-
-
-def lasting(seconds: float) -> str:
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} s"
 
 
 def clock(at: float) -> str:

@@ -8,10 +8,12 @@ terminal gets the sequences that Rich writes: colours, and on standard error the
 import io
 import re
 import sys
+import unicodedata
 from typing import TextIO
 
 REPLACEMENT = "\ufffd"  # no backslash: the text may be JSON
-_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+_INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp"})  # control and format characters, separators of lines and paragraphs
+_CONTROL = r"[^\x20-\x7e\t\n]"  # candidates: their category decides
 _COLOUR = r"\x1b\[[0-9;]*m"
 _CURSOR = r"\x1b\[\??[0-9;]*[AKhl]|\r"
 _PIPE = re.compile(f"((?!))|{_CONTROL}")
@@ -47,4 +49,6 @@ def safe(stream: TextIO, name: str) -> TextIO:
 
 
 def _allowed(found: re.Match[str]) -> str:
-    return found[1] or ("" if found[0] == "\r" else REPLACEMENT)
+    if found[1] or unicodedata.category(found[0]) not in _INVISIBLE:
+        return found[0]
+    return "" if found[0] == "\r" else REPLACEMENT

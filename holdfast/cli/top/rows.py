@@ -7,8 +7,9 @@ from rich.text import Text
 
 from holdfast.cli.shared.fleet_clock import FleetClock
 from holdfast.cli.shared.node_history import why
-from holdfast.cli.shared.table import STYLES, clock, count, lasting, printable
+from holdfast.cli.shared.table import STYLES, clock, count, printable
 from holdfast.client.watch import LiveFleet, Node
+from holdfast.config.quantities import lasting
 from holdfast.formats.slurm import hostlist
 from holdfast.model.lifecycle import OUT_OF_SERVICE, Stage
 
@@ -93,9 +94,9 @@ def pools(view: LiveFleet) -> Text:
 
 
 def _pool(pool: dict[str, Any]) -> Text:
-    text = Text(
-        f"pool {printable(pool['pool'])}: {pool['out']} of {pool['nodes']} out, at most {pool['cap']}; breaker "
-    )
+    tested = f"; {pool['testing']} in a test" if pool.get("testing") else ""  # an older controller does not say
+    out = f"{pool['out']} of {pool['nodes']} out, at most {pool['cap']}{tested}"
+    text = Text(f"pool {printable(pool['pool'])}: {out}; breaker ")
     text.append(
         "OPEN, it only observes" if pool["breaker_open"] else "closed", "bold red" if pool["breaker_open"] else ""
     )

@@ -135,15 +135,15 @@ def test_a_standby_names_the_leader_and_a_wrong_setting_is_no_answer(tmp_path: P
         admission.closed(str(tmp_path / "missing.toml"))
 
 
-@pytest.mark.parametrize("busy", [True, False])
+@pytest.mark.parametrize("first", ["busy", "gone", "redirects to no address"])
 def test_the_next_controller_is_asked_where_the_first_gives_no_answer(
-    tmp_path: Path, controller: StandIn, busy: bool
+    tmp_path: Path, controller: StandIn, first: str
 ) -> None:
-    controller.status = 503
+    controller.status, controller.location = (503, "") if first == "busy" else (307, "http://[")
     other = StandIn()
     try:
         other.says(False, "quarantined")
-        file = Path(config(tmp_path, controller.url if busy else "http://127.0.0.1:1"))
+        file = Path(config(tmp_path, controller.url if first != "gone" else "http://127.0.0.1:1"))
         named = file.read_text()
         file.write_text(f'{named}standby_urls = ["{other.url}"]\n')
         assert admission.closed(str(file)) == "quarantined"

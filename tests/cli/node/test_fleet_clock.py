@@ -9,7 +9,7 @@ from holdfast.cli.shared.fleet_clock import FleetClock, clock_of
 from holdfast.cli.top import rows as top_rows
 
 NOW, BEGAN = 10_000.0, 9_000.0
-TIMES = {1.0: ("10 min", "2 min"), 20.0: ("3 h", "30 min")}
+TIMES = {1.0: ("10 min", "1 min"), 20.0: ("3 h 20 min", "30 min")}
 NODE: dict[str, Any] = {
     "name": "n001",
     "pool": "p",

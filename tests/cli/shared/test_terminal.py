@@ -20,6 +20,12 @@ HOSTILE = [
     "\x1b[1A\x1b[2K",
     "\x9b31m",
     "\u202egnp.exe",
+    "\u061c",  # Arabic letter mark
+    "\u2028",
+    "\u2029",
+    "\u200b",
+    "\ufeff",
+    "\U000e0041",  # a tag: invisible text
     "\x08\x08",
     "\x1bPq\x1b\\",
     "\x7f",
@@ -50,6 +56,11 @@ def test_no_sequence_of_others_reaches_standard_output(text: str, terminal: bool
     found = written(f"job {text} failed\n", terminal)
     assert REPLACEMENT in found
     assert all(letter.isprintable() or letter in f"\n{REPLACEMENT}" for letter in found)
+
+
+@given(st.text(st.characters(categories=("Cc", "Cf", "Zl", "Zp"), exclude_characters="\t\n"), min_size=1))
+def test_nothing_invisible_is_printed(text: str) -> None:
+    assert set(written(text)) <= {REPLACEMENT}
 
 
 def test_colours_pass_to_a_terminal_alone() -> None:

@@ -54,7 +54,7 @@ def test_orders(order: str, first: str) -> None:
 
 def test_a_row_says_why_and_takes_no_name_for_markup() -> None:
     cells = [cell.plain for cell in top_rows.row(node("[red]x[/]\x1b[2J", stage="testing", cause="gpu.ecc"), CLOCK)]
-    assert cells == ["[red]x[/]\\x1b[2J", "p", "testing", "2 min", "pass", "gpu.ecc: passed"]
+    assert cells == ["[red]x[/]\\x1b[2J", "p", "testing", "1 min", "pass", "gpu.ecc: passed"]
 
 
 def test_the_top_lines_count_stages_and_report_breakers_and_incidents() -> None:
@@ -65,6 +65,8 @@ def test_the_top_lines_count_stages_and_report_breakers_and_incidents() -> None:
     assert top_rows.pools(view).plain == (
         "pool p: 2 of 4 out, at most 1; breaker OPEN, it only observes: too many; 1 spare short"
     )
+    pool["testing"] = 3
+    assert "2 of 4 out, at most 1; 3 in a test; breaker OPEN" in top_rows.pools(view).plain
     assert top_rows.connection(view, NOW).plain == "live, dry run: actions are only recorded"
     result = {"subject": "cdu/c2", "cause": "coolant.flow", "opened": NOW - 60, "reason": "flow fell"}
     output = top_rows.incidents([result] * 6, CLOCK).plain.splitlines()
@@ -74,7 +76,7 @@ def test_the_top_lines_count_stages_and_report_breakers_and_incidents() -> None:
 
 def test_a_controller_that_is_away_is_reported_with_the_time_since() -> None:
     output = top_rows.connection(LiveFleet({}, {}, (), NOW - 90, error="connection refused"), NOW).plain
-    assert output.startswith("NOT LIVE since ") and "(2 min): connection refused" in output and "last view" in output
+    assert output.startswith("NOT LIVE since ") and "(1 min): connection refused" in output and "last view" in output
 
 
 def test_a_cut_is_reported() -> None:

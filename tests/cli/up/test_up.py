@@ -65,6 +65,16 @@ def test_killed_it_leaves_no_one_behind(up: Up) -> None:
     until(lambda: not any(alive(pid) for pid in children), "its children end")
 
 
+def test_an_end_by_ctrl_c_is_no_trouble_of_its_parts(up: Up) -> None:
+    """The fleet ends before the controller that it talks to."""
+    children = up.children()
+    up.process.send_signal(signal.SIGINT)
+    assert up.process.wait(TIMEOUT_SECONDS) == 0
+    assert not any(alive(pid) for pid in children)
+    output = up.log.read_text()
+    assert "Connect call failed" not in output and "Traceback" not in output
+
+
 def test_a_second_one_on_the_same_data_says_so_and_harms_nothing(up: Up) -> None:
     second = up.holdfast("up", "--demo", "--listen", "127.0.0.1:0")
     assert second.returncode == 1
