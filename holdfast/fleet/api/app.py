@@ -1,5 +1,7 @@
 """The HTTP application: reports go straight to ingest, everything else through Litestar; it serves the console too."""
 
+import asyncio
+import logging
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,8 @@ from holdfast.fleet.api.routes import (
 from holdfast.fleet.api.service import Service
 from holdfast.fleet.store import StoreError
 
+log = logging.getLogger(__name__)
+
 LARGEST_BODY = 1 << 20
 # 12,500 nodes are 3.8 MB of JSON and 100 kB compressed. The lowest level takes a quarter of the time of the highest.
 COMPRESSION = CompressionConfig("gzip", minimum_size=4_096, gzip_compress_level=1, exclude_opt_key="stream")
@@ -58,10 +62,19 @@ class Front:
     """A tiny dispatcher: the agents' path must not pay for routing."""
 
     def __init__(self, service: Service) -> None:
+        self._service = service
         self._ingest = Ingest(service)
         self.litestar = _litestar(service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._answer(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self._service.board.ending:
+                raise
+            log.info("%s did not end before the controller did", scope["path"])
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and _is_for_reports(scope["path"]):
             await self._ingest(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "HEAD" and not scope["path"].startswith("/v1/"):

@@ -51,6 +51,7 @@ class Board:
         self.led = asyncio.Event()  # while someone is known to lead, here or elsewhere
         self.views: dict[str, NodeView] = {}
         self.watchers: set[Watcher] = set()
+        self.ending = False  # the controller ends: no stream begins any more
         self.streams: Counter[str] = Counter()  # open ones, by caller
         self.components = Components()
         self.counts: Counter[str] = Counter()  # what /metrics tells of the controller itself
@@ -178,10 +179,13 @@ class Board:
     def watch(self) -> Watcher:
         watcher = Watcher()
         self.watchers.add(watcher)
+        if self.ending:
+            self.drop(watcher)
         return watcher
 
     def let_go(self) -> None:
-        """The controller ends."""
+        """The controller ends. A client that reconnects before the port closes gets no stream that lasts."""
+        self.ending = True
         for watcher in list(self.watchers):
             self.drop(watcher)
 

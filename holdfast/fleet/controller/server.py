@@ -164,7 +164,12 @@ class _Process:
         if self._settings.history is not None:
             service.prometheus = PromqlRange(self._settings.history)
         service.agent_jobs = None if scheduled else AgentJobs()
-        server = _Quiet(_config(Front(service), base), self._board.let_go, ending)
+
+        def let_go() -> None:
+            self._board.let_go()
+            service.drills.let_go()
+
+        server = _Quiet(_config(Front(service), base), let_go, ending)
         if self._lease is not None:
             self._lease.start()
         writer.start()

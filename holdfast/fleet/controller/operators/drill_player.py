@@ -32,6 +32,7 @@ class DrillPlayer:
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._watchers = 0
+        self._ending = False
         self.run: DrillRunView | None = None
 
     async def play(self, ask: DrillRequest, by: str) -> DrillRunView:
@@ -67,11 +68,16 @@ class DrillPlayer:
                 for reported in mine[seen:]:
                     yield reported
                 seen = len(mine)
-                if self._reported is not mine or self.run is None or self.run.state != "playing":
+                if self._ending or self._reported is not mine or self.run is None or self.run.state != "playing":
                     return
                 await self._wait()
         finally:
             self._watchers -= 1
+
+    def let_go(self) -> None:
+        """The controller ends: whoever watches is let go at once, and whoever comes now."""
+        self._ending = True
+        self._news.set()
 
     async def close(self) -> None:
         if self.run is not None and self.run.state == "playing":
