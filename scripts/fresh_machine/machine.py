@@ -18,7 +18,7 @@ from pathlib import Path
 SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # /tmp on the disk, as a fresh machine has it, and settings of network namespaces that tests may write.
 COMMAND_SETTINGS = {"SYSTEMD_NSPAWN_TMPFS_TMP": "0", "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"}
-NSPAWN = ("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--timezone=off")
+NSPAWN = ("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--timezone=off", "--hostname=fresh")
 NSPAWN_NOISE = ("Attempted to remove disk file system under", "Failed to remove disk")
 CHROOT = """
 set -e
