@@ -7,6 +7,7 @@ the examples of a test follow from its text, so that what is red is red again; `
 import gc
 import os
 import re
+import resource
 import shutil
 import tempfile
 from pathlib import Path
@@ -33,6 +34,11 @@ settings.load_profile("quick")
 
 ROOT = Path(__file__).parent.parent
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|soak)\b", re.MULTILINE)
+
+# A login shell allows 1,024 open files. One process runs a thousand tests, and some leave a few to the collector.
+_FILES, _MOST_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
+if (_WANTED_FILES := 16_384 if _MOST_FILES == resource.RLIM_INFINITY else min(16_384, _MOST_FILES)) > _FILES:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_WANTED_FILES, _MOST_FILES))
 
 gc.disable()  # nothing of what is collected goes away, and to look through it again and again takes seconds
 

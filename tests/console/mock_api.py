@@ -3,10 +3,11 @@
 import json
 import mimetypes
 import queue
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -491,11 +492,34 @@ class _Handler(BaseHTTPRequestHandler):
         """Tests look at `asked` instead."""
 
 
+class _Server(ThreadingHTTPServer):
+    """Ends its connections with itself: Chromium opens some in advance and sends nothing over them for minutes."""
+
+    daemon_threads = True
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        self._connected: set[socket.socket] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connected.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connected.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        super().server_close()
+        for one in list(self._connected):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
 @contextmanager
 def serving(fleet: MockFleet, static: Path) -> Iterator[str]:
     handler = type("Handler", (_Handler,), {"fleet": fleet, "static": static})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = _Server(handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:

@@ -3,8 +3,6 @@ acknowledges, comments on and mutes what waits. Nothing moves under the cursor, 
 
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import product
@@ -14,11 +12,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.fleet.api.test_oidc import MODULES, NODE
+from tests.fleet.api.oidc_provider import provider as oidc_provider
 from tests.ports import free_port
 
 from .axe import serious
-from .conftest import ROOT
 from .real import Controller, controlling
 
 pytestmark = pytest.mark.slow
@@ -48,24 +45,17 @@ READ = "() => !document.body.innerText.includes('Loading')"  # every answer has 
 @pytest.fixture(scope="module")
 def site(static: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
     """A provider and a controller that know each other, and three nodes."""
-    if NODE is None or not (MODULES / "oidc-provider").is_dir():
-        pytest.skip("Node.js or the page's packages are not installed: make node")
+    if why := oidc_provider.missing():
+        pytest.skip(why)
     folder = tmp_path_factory.mktemp("whole")
-    shutil.copy(ROOT / "tests" / "fleet" / "api" / "oidc_provider" / "provider.mjs", folder)
-    (folder / "node_modules").symlink_to(MODULES)
     (folder / "secret").write_text("a-secret-of-the-test")
     (folder / "policy.toml").write_text("dry_run = false\nbreaker_share = 1.0\n")
     port = free_port()
     with controlling(static, folder, CONFIG.format(folder=folder, port=port)) as one:
         for name in ("n1", "n2", "n3"):
             one.report(name, one.enrol(name, "r1"), 1, "pass", "8 of 8 pass")
-        command = [NODE, "provider.mjs", str(port), f"{one.address}/v1/session/oidc/callback"]
-        quiet = subprocess.DEVNULL
-        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=quiet, text=True) as provider:
-            assert provider.stdout is not None
-            assert any("ready" in line for line in provider.stdout)
+        with oidc_provider.serving(folder, port, f"{one.address}/v1/session/oidc/callback"):
             yield one
-            provider.terminate()
 
 
 def get(site: Controller, path: str) -> Any:

@@ -1,13 +1,8 @@
 """Sign-in by OpenID Connect against a real provider: code, PKCE, groups to roles; and what must be refused."""
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
@@ -24,6 +19,7 @@ from holdfast.fleet.api.oidc import (
     role_of,
 )
 from holdfast.model.records import Role
+from tests.fleet.api.oidc_provider import provider as oidc_provider
 from tests.ports import free_port
 
 from .conftest import running
@@ -31,20 +27,15 @@ from .conftest import running
 if TYPE_CHECKING:
     from .conftest import Controller
 
-ROOT = Path(__file__).parents[3]
-MODULES = ROOT / "console" / "node_modules"
-NODE = shutil.which("node", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # `make node` may put it there
 ROLES = OidcRoles(admin=("sre-leads",), operator=("sre",))
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Controller"]:
     """A provider and a controller that know each other."""
-    if NODE is None or not (MODULES / "oidc-provider").is_dir():
-        pytest.skip("Node.js or the page's packages are not installed: make node")
+    if why := oidc_provider.missing():
+        pytest.skip(why)
     folder = tmp_path_factory.mktemp("oidc")
-    shutil.copy(Path(__file__).parent / "oidc_provider" / "provider.mjs", folder)
-    (folder / "node_modules").symlink_to(MODULES)
     (folder / "secret").write_text("a-secret-of-the-test")
     port = free_port()
     config = f"""
@@ -57,16 +48,11 @@ label = "Sign in with the test provider"
 admin = ["sre-leads"]
 operator = ["sre"]
 """
-    with running(folder, more=config) as one:
-        command = [NODE, "provider.mjs", str(port), f"{one.url}/v1/session/oidc/callback"]
-        quiet = subprocess.DEVNULL
-        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=quiet, text=True) as provider:
-            try:
-                assert provider.stdout is not None
-                assert any("ready" in line for line in provider.stdout)
-                yield one
-            finally:
-                provider.terminate()
+    with (
+        running(folder, more=config) as one,
+        oidc_provider.serving(folder, port, f"{one.url}/v1/session/oidc/callback"),
+    ):
+        yield one
 
 
 def signs_in(site: "Controller", login: str, back: str = "inbox") -> tuple[httpx.Client, str]:
