@@ -1,7 +1,7 @@
 """Values of nvidia-smi and the signal of each field: one table for text, XML and CSV.
 
-A field is known by its path: the names above it and its own, in lower case without blanks and punctuation. The three
-layouts spell most paths alike; where they differ, or drivers do, a signal lists several.
+A field is identified by its path: its name and the names above it, in lower case without blanks and punctuation. The
+three layouts spell most paths alike; where layouts or drivers differ, a signal lists several paths.
 """
 
 import re
@@ -74,12 +74,12 @@ def key(text: str) -> str:
 
 class Field(NamedTuple):
     signal: str
-    paths: tuple[str, ...]  # the first that is there counts
+    paths: tuple[str, ...]  # the first path that exists counts
     read: Callable[[str], Value | None]
 
 
 def number(default: float = 1.0) -> Callable[[str], Value | None]:
-    """A number in the unit that stands behind it; without a unit (`nounits`) in the tool's own."""
+    """A number in the unit printed after it; without a unit (`nounits`) in the tool's default unit."""
 
     def read(text: str) -> Value | None:
         found = _NUMBER.match(text.strip())
@@ -341,7 +341,7 @@ SIGNALS = tuple(dict.fromkeys(one.signal for one in FIELDS))
 
 
 def take(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
-    """The signals of one GPU from its fields, and what it could not answer and why."""
+    """The signals of one GPU from its fields, and the reason for each one without a value."""
     output.see(place)
     for field in FIELDS:
         given = [found[path] for path in field.paths if path in found]
@@ -357,7 +357,7 @@ def take(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
 
 
 def _one(output: ToolOutput, place: str, field: Field, given: list[str]) -> None:
-    """The first path that has a value; drivers print N/A for the old of two that mean the same."""
+    """The value of the first path that has one; drivers print N/A for the older of two paths with the same meaning."""
     for text in given:
         plain = key(text)
         if plain in _NOTHING and not (plain == "none" and field.signal in _NONE_IS_A_VALUE):
@@ -400,7 +400,7 @@ _UNCORRECTED_SIGNALS = tuple(f"gpu_ecc_volatile_uncorrected_{part}total" for par
 
 
 def _ecc_unanswered(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
-    """An error instead of one count of uncorrected errors: zeros in the others do not show that there are none."""
+    """Whether an uncorrected count is an error message: zeros in the other counts do not show that there are none."""
     asked = [text for path, text in found.items() if _UNCORRECTED.match(path)]
     problem = next((text for text in asked if key(text) in (*_SICK, *_LOST, *_RESET)), None)
     known = {name: value for where, name, value in output.signals if where == place}
@@ -412,7 +412,7 @@ def _ecc_unanswered(output: ToolOutput, place: str, found: Mapping[str, str]) ->
 
 
 def _ecc_is_on(output: ToolOutput, place: str) -> None:
-    """A table that counts errors and does not print the mode: without ECC there is nothing to count."""
+    """Whether ECC is on, for a table without the mode: error counts exist only with ECC."""
     known = {name for where, name, _ in output.signals if where == place}
     counted = any(name.startswith("gpu_ecc_volatile_uncorrected") for name in known)
     if counted and "gpu_ecc_mode" not in known and (place, "gpu_ecc_mode") not in output.absent:
@@ -420,8 +420,11 @@ def _ecc_is_on(output: ToolOutput, place: str) -> None:
 
 
 def _pcie_link(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
-    """Narrower than GPU and slot can be, or slower while it works. A GPU that rests may do both to save power, and the
-    slots of a desktop may have fewer lanes than its card: only models of servers are called narrow."""
+    """The link, if it is narrower than GPU and slot allow, or slower under load.
+
+    An idle GPU may do both to save power, and the slots of a desktop may have fewer lanes than its card, so only models
+    of servers are called narrow.
+    """
     own = {name: value for where, name, value in output.signals if where == place}
     now = {name: value for name, value in own.items() if isinstance(value, float)}
     width, able = now.get("gpu_pcie_width_lanes", 0.0), now.get("gpu_pcie_max_width_lanes", 0.0)
@@ -463,7 +466,7 @@ _LICENCE = "vgpusoftwarelicensedproduct.licensestatus"
 
 
 def _state(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
-    """Lost, or to be reset, or answering nothing: as the driver says it instead of a value."""
+    """State that the driver prints in place of values: lost, needs a reset, or no answer."""
     plain = [key(text) for text in found.values()]
     lost = any(word in text for text in plain for word in _LOST)
     output.add(place, "gpu_lost", float(lost))
