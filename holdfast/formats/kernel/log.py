@@ -222,7 +222,7 @@ class KernelLog:
 
 
 def _parts(line: KernelLine) -> list[KernelLine]:
-    """Splits a record of several lines, if each begins as the first does and so comes from the same driver.
+    """The lines of a record that begin with the name of the driver, as the first one does.
 
     After the name of a process its owner chooses the rest, including line ends.
     """
