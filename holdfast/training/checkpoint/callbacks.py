@@ -1,4 +1,4 @@
-"""Checkpoints for trainers that write their own: what Hugging Face's Trainer or Lightning saves goes to the keepers.
+"""Checkpoints for trainers that write their own: hands the files of Hugging Face's Trainer or Lightning to the keepers.
 
     memory = memory_folder("/checkpoints/llama")
     arguments = TrainingArguments(output_dir=str(memory), ...)
@@ -6,7 +6,7 @@
     trainer = Trainer(..., args=arguments, callbacks=[transformers(ckpt)])
     trainer.train(resume_from_checkpoint=resume(ckpt, memory))
 
-The trainer writes to a folder in memory: the copy that survives is the keepers'.
+The trainer writes to a folder in memory; the keepers' copies survive the loss of a node.
 """
 
 import mmap

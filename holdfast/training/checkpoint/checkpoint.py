@@ -144,7 +144,7 @@ class Checkpoint:
                 self._join_or_log(candidate.step)
                 LOG.info("rank %d: step %d from %s", self.circle.rank, candidate.step, self.loaded_from)
                 return candidate.step
-            LOG.warning("step %d cannot be had by all ranks, trying an older one", candidate.step)
+            LOG.warning("some ranks cannot load step %d, trying an older one", candidate.step)
         if rows:
             why = f"; {self._refused}" if self._refused else ""
             raise LoadRefused(f"{self.folder}: none of {len(rows)} saved steps could be loaded by all ranks{why}")
@@ -235,7 +235,7 @@ class Checkpoint:
         chances = [
             f"{lost}: {100 * chance_of_recovery(self.placement, lost):.1f} %" for lost in range(1, min(nodes, 4) + 1)
         ]
-        LOG.info("chance that memory survives the loss of so many nodes: %s", ", ".join(chances))
+        LOG.info("probability that memory alone recovers after the loss of this many nodes: %s", ", ".join(chances))
 
     def _join_or_log(self, step: int) -> None:
         """Without a keeper the training goes on; the next save looks for one."""
@@ -291,7 +291,7 @@ class Checkpoint:
         raise LoadRefused(
             f"{self.folder}: {newest.world} ranks saved step {newest.step}; the shards of ranks {missing} are in no "
             f"keeper of this run and not in storage; start it on the nodes that hold them, or end their keepers "
-            "(holdfast job clean) to begin anew"
+            "(holdfast job clean) to start from the beginning"
         )
 
     def _take(self, candidate: StepCandidate, state: State) -> bool:

@@ -115,8 +115,8 @@ class Keeper:
     def reserve(self, size: int, timeout_seconds: float, step: int | None = None) -> tuple[int, Pages]:
         """A buffer for this rank's copy of the step, if the step can still be committed.
 
-        An offered buffer is taken without a question. Only a step that this process has not saved before is certain not
-        to be committed yet.
+        An offered buffer is taken without a question, but only for a step that this process has not saved before: only
+        such a step is certain not to be committed yet.
         """
         ready = next_buffer.offered(self._mark) if self._mark is not None else None
         pages = self._buffers.get(-1 if ready is None else ready)

@@ -14,7 +14,7 @@ from torch.distributed.tensor import DTensor
 
 WILD = 1e12  # from this multiple on, rounding cannot be the cause
 MARGIN = 16.0  # multiple of the expected spread of rounding
-SAMPLED_ROWS = 1024  # most elements of one product; of a larger batch a part is checked
+SAMPLED_ROWS = 1024  # rows of one product that are checked; of a larger batch only these
 FP8 = 6 * 2.0**-4  # e4m3 rounds an input by at most 2^-4 of it, and all products of the row with it
 
 
@@ -64,7 +64,7 @@ class Checksums:
         if layer is not self._chosen or not isinstance(layer, nn.Linear) or not isinstance(output, torch.Tensor):
             return
         if isinstance(layer.weight, DTensor):
-            self.unknown = f"{self._name}: no rank holds the whole weight after the product, so its sum is not at hand"
+            self.unknown = f"{self._name}: no rank holds the whole weight after the product, so its sum is unknown"
         else:
             with torch.no_grad(), torch.autocast(output.device.type, enabled=False):
                 self._seen.append(worst_row(layer, inputs[0], output))

@@ -130,7 +130,7 @@ class Guard:
         return finding
 
     def replay(self, compute: Compute, batch: object, observed: torch.Tensor, before: dict[str, Any]) -> Replayed:
-        """Compute the last step again, here and on the next rank; for all ranks together. See guard_replay."""
+        """Compute the last step again, here and on the next rank; for all ranks together. See replay.py."""
         reported = replay(self._circle, compute, batch, observed, before)
         step = self._ended[-1][0] if self._ended else -1
         since = {ReplayCause.TRANSIENT: step, ReplayCause.PERSISTENT: min(self.last_good, step - 1) + 1}

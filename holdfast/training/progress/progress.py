@@ -1,14 +1,14 @@
 """Progress: reports where each step's time went, per rank.
 
 with Progress(job="llama") as progress:
-    progress.watch(model)  # under DDP or FSDP2: tells waiting for other ranks apart from computing
+    progress.watch(model)  # under DDP or FSDP2: separates waiting for other ranks from computing
     for batch in loader:
         with progress.step(tokens=batch.numel()):
             ...
             progress.note(loss=loss)
 
-Between steps is data, inside a step is compute, less what `waiting` and `saving` cover. Nothing here waits, ends a
-training or speaks to another rank.
+Time between steps counts as data, time inside a step as compute, except for what `waiting` and `saving` cover. Nothing
+here blocks or ends a training, or communicates with another rank.
 """
 
 import logging
@@ -276,5 +276,5 @@ def _folder() -> Path:
     try:
         return Path(given) if given else runtime_folder() / "progress"
     except OSError as error:
-        LOG.warning("without an agent nothing is kept of this rank: %s", error)
+        LOG.warning("no agent: the progress of this rank is not recorded: %s", error)
         return Path(os.devnull)

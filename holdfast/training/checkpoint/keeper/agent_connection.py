@@ -49,5 +49,5 @@ class AgentLine:
         except job_orders.OrderError:
             return  # the agent's greeting, or its reason for a refusal
         if isinstance(order, job_orders.Flush):
-            LOG.info("the node is to be released: what is held goes to storage")
+            LOG.info("the node will be released: writing all copies to storage")
             self._flush(order.seconds)

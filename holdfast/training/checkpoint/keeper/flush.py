@@ -153,7 +153,7 @@ class Flushing:
             except (OSError, RuntimeError, EncodingError) as error:
                 self._log_missing(copy, str(error))
             except Exception as error:  # last resort: the writing threads must survive to write the next copy
-                LOG.exception("storage: not foreseen")
+                LOG.exception("storage: unexpected error")
                 self._log_missing(copy, repr(error))
             return False
 

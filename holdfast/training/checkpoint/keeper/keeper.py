@@ -2,8 +2,8 @@
 
     python -m holdfast.training.checkpoint.keeper.keeper --job llama --dir /checkpoints/llama
 
-A rank that finds no keeper starts this by itself. It ends when no one has used it for a while, or on SIGTERM; both
-times what it holds goes to storage first.
+A rank that finds no keeper starts one. A keeper ends after it was unused for a while, or on SIGTERM. In both cases it
+first writes its copies to storage.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes, 
             parts.shelf.clear()
         timeout = min(options.linger_seconds, options.orphan_seconds) if orphaned() else options.linger_seconds
         if idle > timeout:
-            LOG.info("no rank came for %g s", timeout)
+            LOG.info("no rank connected for %g s", timeout)
             break
     stored = flushing.flush(options.flush_seconds)
     LOG.info("ending; flushed to storage: %s", ", ".join(f"step {step}" for step in stored) or "nothing")

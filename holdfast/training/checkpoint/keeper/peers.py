@@ -155,7 +155,7 @@ class Answerer:
                 peer.settimeout(PROOF_SECONDS)
                 channel = Channel(peer, self._secret, caller=False, address=self.address)
             except NotTrusted as error:
-                LOG.warning("%s:%d was turned away: %s", *where[:2], error)
+                LOG.warning("connection from %s:%d refused: %s", *where[:2], error)
                 return
             except OSError:
                 return
@@ -170,7 +170,7 @@ class Answerer:
             while True:
                 self._obey(channel, channel.receive())
         except NotTrusted as error:
-            LOG.warning("%s:%d was turned away: %s", *where[:2], error)
+            LOG.warning("connection from %s:%d refused: %s", *where[:2], error)
         except OSError:
             return  # it closed the connection or timed out; the unfinished copy was not kept
 

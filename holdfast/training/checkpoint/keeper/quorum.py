@@ -13,7 +13,7 @@ NONE = -1
 class QuorumAnswer:
     chosen: int = NONE  # the newest step that goes to storage
     settled: int = NONE  # all steps up to this one are decided: those that were not chosen are skipped
-    why: str = ""  # the newest skipped step
+    why: str = ""  # why the newest skipped step was skipped
 
 
 class QuorumShare:

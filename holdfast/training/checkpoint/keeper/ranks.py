@@ -136,7 +136,7 @@ class RankServer:
                 visit.process = PeerProcess(same_user(client))
                 visit.talk()
             except NotTrusted as error:
-                LOG.warning("a local process was turned away: %s", error)
+                LOG.warning("connection of a local process refused: %s", error)
             except OSError:
                 return  # it ended, with or without a message
             finally:

@@ -130,7 +130,7 @@ class Replication:
         try:
             committed = int(self.ask(message, WITHDRAW_SECONDS)["committed"])
         except (OSError, KeyError, ValueError) as error:
-            LOG.warning("step %d of rank %d counts as safe and is not thrown away: %s", safe[0], rank, error)
+            LOG.warning("step %d of rank %d counts as safe and is kept: %s", safe[0], rank, error)
             return False
         if committed >= safe[0]:
             self._store.commit(committed)
@@ -150,8 +150,8 @@ class Replication:
                 self._bring(copy, members)
                 self._troubles.pop(about, None)
             except Exception as error:  # last resort: without this thread no step is ever committed again
-                self._troubles[about] = f"step {copy.step} did not come to its partners: {error!r}"
-                LOG.exception("step %d of rank %d did not come to its partners", copy.step, copy.rank)
+                self._troubles[about] = f"step {copy.step} could not be copied to its partners: {error!r}"
+                LOG.exception("step %d of rank %d could not be copied to its partners", copy.step, copy.rank)
             self.overdue.end(copy)
 
     def _bring(self, copy: Copy, members: RunMembers) -> None:
@@ -235,7 +235,10 @@ class Replication:
             del self._safe[old]
 
     def _discount(self, step: int, attempt: str) -> int:
-        """Withdraws the count of a rank's oldest counted copy. Returns the committed step, which this step may be."""
+        """Records that a rank drops its copy of this step, which counted as safe.
+
+        Returns the committed step; if that is this step, the rank must keep the copy.
+        """
         with self._lock:
             if self.members is None or attempt != self.members.attempt:
                 raise WireError("not a copy of this run")

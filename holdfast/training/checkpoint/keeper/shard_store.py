@@ -240,8 +240,8 @@ class ShardStore:
         """Drops copies older than the committed step; if that is not enough, the oldest one that is neither committed,
         newest, nor safe.
 
-        Copies for storage are dropped last. The step this run started from also stays, because it may be the only one.
-        If there is no other room, it is dropped, but only once the committed step, which survives a node, is here too.
+        Copies for storage are dropped last. The step this run started from stays too, because it may be the only one,
+        until the committed step, which survives the loss of a node, is here as well.
         """
         copies = sorted((copy for copy in self._copies.values() if copy.rank == rank), key=lambda copy: copy.step)
         bound = {self.committed, *self._safe.get(rank, ())}

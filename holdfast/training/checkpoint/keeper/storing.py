@@ -67,8 +67,8 @@ class Storing:
         try:
             return all([self._ask_for(rank) for rank in ranks])
         except Exception as error:  # last resort: without this thread no step goes to storage any more
-            self._troubles["step for storage"] = f"which step goes to storage was not understood: {error!r}"
-            LOG.exception("which step goes to storage was not understood")
+            self._troubles["step for storage"] = f"selecting a step for storage failed: {error!r}"
+            LOG.exception("selecting a step for storage failed")
             return False
 
     def _ask_for(self, rank: int) -> bool:
@@ -83,7 +83,7 @@ class Storing:
             answer = self._ask({"do": "ready", "rank": rank, "step": newest, "holds": holds, "attempt": attempt})
             decided = QuorumAnswer(int(answer["chosen"]), int(answer["settled"]), str(answer["why"]))
         except (OSError, KeyError, ValueError) as error:
-            self._troubles["step for storage"] = f"no keeper says which step goes to storage: {error}"
+            self._troubles["step for storage"] = f"the coordinating keeper did not say which step goes to storage: {error}"
             return False
         self._troubles.pop("step for storage", None)
         with self._changed:

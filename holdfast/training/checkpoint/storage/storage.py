@@ -2,9 +2,9 @@
 
     dir/step-00001000/.metadata                              the whole step for torch.distributed.checkpoint
     dir/step-00001000/rank-00003/.metadata  __0_0.distcp     this rank's shard for torch.distributed.checkpoint
-    dir/step-00001000/rank-00003/holdfast.index              where each part lies and its hash; written last
+    dir/step-00001000/rank-00003/holdfast.index              offset and hash of each part; written last
 
-Holdfast reads by its own index, since torch's is a pickle. A step is whole when every rank's index is there.
+Holdfast reads its own index, because torch's is a pickle. A step is whole when the index of every rank exists.
 """
 
 import io
