@@ -53,8 +53,8 @@ def forgotten_scaler(parts: Iterable[object]) -> str:
     if not any(issubclass(type(one), torch.amp.GradScaler) and one._scale is not None for one in gc.get_objects()):
         return ""
     return (
-        "a GradScaler is in use and the state does not hold it: after a load the loss scale begins anew, and steps are "
-        "skipped or rounded differently; put the scaler into the state"
+        "a GradScaler is in use and the state does not hold it: after a load the loss scale has its initial "
+        "value, and steps are skipped or rounded differently; put the scaler into the state"
     )
 
 

@@ -172,7 +172,7 @@ def _compare(sums: Sums, pages: Pages) -> None:
 
 
 def _word_sum(pages: Pages, place: int, size: int) -> int:
-    """Equals `guard_hash.word_sum` of the tensor's bytes: the wrapping sum of words, with the remaining bytes as one
+    """Equals `guard.hash.word_sum` of the tensor's bytes: the wrapping sum of words, with the remaining bytes as one
     more word."""
     import numpy as np  # imported only by a keeper with GPU memory
 

@@ -53,7 +53,7 @@ class GpuMemory:
             request = {"size": plan.size, "budget": self.budget_bytes, "gpu": self._owner}
             pointer = self._open(runtime, keeper.lend(request))
             sums = _copy(runtime, plan, encoded, pointer)
-        # the last try: no room for tensors that are not contiguous
+        # RuntimeError: no room for tensors that are not contiguous
         except (CudaError, PeerRefused, RuntimeError) as error:
             self._give_up(error, keeper.rank)
             return False

@@ -83,7 +83,9 @@ class Storing:
             answer = self._ask({"do": "ready", "rank": rank, "step": newest, "holds": holds, "attempt": attempt})
             decided = QuorumAnswer(int(answer["chosen"]), int(answer["settled"]), str(answer["why"]))
         except (OSError, KeyError, ValueError) as error:
-            self._troubles["step for storage"] = f"the coordinating keeper did not say which step goes to storage: {error}"
+            self._troubles["step for storage"] = (
+                f"the coordinating keeper did not say which step goes to storage: {error}"
+            )
             return False
         self._troubles.pop("step for storage", None)
         with self._changed:
