@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from holdfast.fleet.jobs.checkpoints import where
-from holdfast.fleet.jobs.fleet_time import in_fleet_time
 from holdfast.fleet.jobs.hardware import Digest
 from holdfast.fleet.jobs.incidents import Explaining, explaining, with_incidents
 from holdfast.fleet.jobs.keepers import JobKeepers
@@ -16,6 +15,7 @@ from holdfast.fleet.jobs.snapshot import dump, restore
 from holdfast.fleet.jobs.transaction import JobTransaction
 from holdfast.fleet.jobs.verdicts import JobVerdicts, Verdicts
 from holdfast.fleet.jobs.views import CheckpointsView, TrainingDetail, TrainingsView
+from holdfast.fleet.jobs.views_in_fleet_time import in_fleet_time
 from holdfast.model.records import Training
 from holdfast.model.wire import digest
 from holdfast.model.wire.progress import RankWindow
