@@ -9,7 +9,7 @@ from holdfast.formats import json_document
 from holdfast.formats.amd_smi import judged
 from holdfast.formats.amd_smi.values import celsius
 from holdfast.formats.amd_smi.values import number as number_of
-from holdfast.formats.nvidia_smi.values import key
+from holdfast.formats.nvidia_smi.fields import key
 from holdfast.formats.pci.address import normal
 from holdfast.formats.tool_output import NODE, NOT_SUPPORTED, ToolOutput
 from holdfast.model.signal import Value

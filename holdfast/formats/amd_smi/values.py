@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from holdfast.formats.nvidia_smi.values import key
+from holdfast.formats.nvidia_smi.fields import key
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _UNITS = {

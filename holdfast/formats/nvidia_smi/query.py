@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from holdfast.formats.nvidia_smi import breaks_off, values
-from holdfast.formats.nvidia_smi.values import key
+from holdfast.formats.nvidia_smi.fields import key
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 MARK = "NVSMI LOG"

@@ -4,7 +4,7 @@ import csv
 import re
 
 from holdfast.formats.nvidia_smi import values
-from holdfast.formats.nvidia_smi.values import FIELDS, key
+from holdfast.formats.nvidia_smi.fields import FIELDS, key
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _KNOWN = {path.replace(".", "") for field in FIELDS for path in field.paths} | {
