@@ -156,17 +156,17 @@ a power cable that is not plugged in (Xid 54) waits for an operator. The
 safeguards over the whole fleet come before the table: [controller.md](controller.md#safeguards-before-a-quarantine).
 """
 
-FORMATS = """`holdfast check --from FILE` judges a file as `holdfast check` judges a live node, with the same
-checks, limits
-and exit codes. FILE is one of the outputs below, plain or packed (gzip, xz, bzip2, zip, tar), a folder with
-several, an `nvidia-bug-report.log.gz`, or a bundle of `holdfast capture`. Readers recognise a file by what it
-holds, not by its name.
+FORMATS = """`holdfast check --from FILE` evaluates a file with the same checks, limits and exit codes as
+`holdfast check` on a live node. FILE is one of the outputs below, plain or packed (gzip, xz, bzip2, zip, tar), a folder
+with several, an `nvidia-bug-report.log.gz`, or a bundle of `holdfast capture`. Readers recognise a file by its content,
+not by its name.
 
-- A check runs if the file holds what it reads. The others are listed under `not_in_the_file` with `--json`.
+- A check runs if the file contains the values that the check reads. With `--json` the other checks are listed under
+  `not_in_the_file`.
 - A problem that a tool reports and that no check covers is the verdict `file.report`.
 - A folder with a copy of `/sys`, or of `/sys/class/infiniband`, is read for its RDMA ports. So are files of
   `/sys` that were printed into one text, by `grep -r` or as a JSON object.
-- A file is judged as of its end. One reading has no rates: a counter that should stay at zero is judged, growth
+- A file is evaluated as of its end. One reading has no rates: a counter that should stay at zero is evaluated, growth
   is not.
 - A field that a GPU does not support (`N/A`) is no fault. An error instead of a value (`ERR!`, `Unknown Error`)
   fails.
@@ -180,7 +180,7 @@ holds, not by its name.
   pass, and 49 of 55 with none after fixes made from other projects; then 32 of 36 with no silent pass;
   then 79 of 96 with 3 silent passes (fixed since), and 42 of 49 both before and after fixes made from other projects.
   One person labelled them, most are short, and many labels accept more than one verdict.
-- What carries a text changes nothing: a prefix that every line has, quotes, HTML, a JSON string or log lines in JSON,
+- The wrapping of a text changes nothing: a prefix on every line, quotes, HTML, a JSON string or log lines in JSON,
   escaped line ends, line numbers, spaces of a web page. Single lines and JSON
   inside JSON can still be read in another way than the plain text.
 
@@ -204,7 +204,7 @@ longer words too (four letters and more), and numbers of users (1000 and above) 
 device names and versions stay.
 
 - Hosts: also in URLs, in JSON fields, in messages of NFS, Lustre, BeeGFS and CIFS, and short names whose full name
-  stands anywhere in the bundle.
+  occurs anywhere in the bundle.
 - Secrets: values of names such as `password`, `pwd`, `token`, `secret`, `api_key` and `credential` up to their
   closing quote; logins and random paths of URLs (webhooks); private keys; SSH fingerprints; keys of AWS and other
   vendors; any word of 32 characters or more that looks random. A number of 32 or more hex digits becomes another of its

@@ -1,6 +1,6 @@
 """Flaky tests: runs the quick half N times beside busy loops, prints a table and keeps it.
 
-`make repeat-quick` runs it ten times beside two loops. A test that fails once is mended at its cause, not tried again.
+`make repeat-quick` runs it ten times beside two loops. A test that fails once is fixed at its cause, not retried.
 """
 
 import argparse

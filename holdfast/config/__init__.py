@@ -1,0 +1,1 @@
+"""The TOML reader for all files that people write, and optional extras."""

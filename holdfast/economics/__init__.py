@@ -1,0 +1,1 @@
+"""What failures cost: formulas, plans, simulations and reports."""

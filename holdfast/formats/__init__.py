@@ -1,0 +1,1 @@
+"""Parsers: text and bytes become values and events. Pure."""

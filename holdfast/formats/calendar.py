@@ -22,15 +22,16 @@ class Announced(NamedTuple):
 
 
 def ical(text: str) -> list[Announced]:
-    """The events of a calendar that name subjects, such as cdu/c2, in LOCATION, SUMMARY or DESCRIPTION.
+    """Events of a calendar that name subjects, such as cdu/c2, in LOCATION, SUMMARY or DESCRIPTION.
 
-    CATEGORIES gives the domain. What has no subject, no time or no end after its start is not announced work.
+    CATEGORIES gives the domain. An event without a subject, without a time, or that does not end after its start is not
+    announced work.
     """
     return [one for event in _events(text) if (one := _announced(event)) is not None]
 
 
 def _events(text: str) -> Iterator[dict[str, tuple[str, str]]]:
-    """Each VEVENT: property to its parameters and value. Folded lines are joined."""
+    """Each VEVENT as property -> parameters and value. Folded lines are joined."""
     lines = re.sub(r"\r?\n[ \t]", "", text).splitlines()
     event: dict[str, tuple[str, str]] | None = None
     for line in lines:
@@ -85,7 +86,7 @@ def _seconds(value: str) -> float:
 
 
 def slurm_reservations(text: str, zone: str = "UTC") -> list[Announced]:
-    """Of `scontrol show reservation -o`: those with the flag MAINT. Slurm prints local time without its zone."""
+    """Reservations of `scontrol show reservation -o` with the flag MAINT. Slurm prints local time without its zone."""
     found = []
     for line in text.splitlines():
         fields = dict(part.split("=", 1) for part in line.split() if "=" in part)

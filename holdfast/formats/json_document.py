@@ -9,8 +9,12 @@ from typing import Any
 
 @lru_cache(maxsize=1)
 def find(text: str) -> Any:
-    """The first document of a text that begins with one, or after a line or two of warnings. None without. Of one that
-    breaks off, what is whole; of one whose beginning is missing, what follows from its first member."""
+    """The JSON document of a text that begins with one, or with one or two lines of warnings before it. None if there
+    is none.
+
+    For a truncated document, the part that is complete; for one without its beginning, the part from its first member
+    on.
+    """
     if _MEMBER.match(text):
         text = "{" + text
     start = next((at for at in (m.start() for m in _START.finditer(text))), -1)
@@ -25,7 +29,7 @@ def find(text: str) -> Any:
 
 
 def breaks_off(text: str) -> bool:
-    """There is a document, and its end is missing."""
+    """Whether there is a document whose end is missing."""
     start = _START.search(text)
     if find(text) is None:
         return False
@@ -39,7 +43,8 @@ def breaks_off(text: str) -> bool:
 
 
 def _closed(text: str) -> Any:
-    """Up to the last value that is whole, with what is open closed. None where the text is wrong rather than short."""
+    """The text up to its last complete value, with open brackets closed. None if the text is invalid, not only
+    truncated."""
     open_ones, whole, in_string, at = "", [(0, "")], False, 0
     while at < len(text):
         letter = text[at]
@@ -73,7 +78,7 @@ _TRIES = 4
 
 
 def walk(value: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """Every object in a document, outer ones first, with the names that lead to it."""
+    """Every object of a document, outer ones first, with the names that lead to it."""
     if isinstance(value, dict):
         yield above, value
         for name, inner in value.items():

@@ -1,4 +1,4 @@
-"""ToolOutput: signals, events and complaints from a tool's output. Every reader returns it."""
+"""ToolOutput: signals, events and complaints from a tool's output. All readers return it."""
 
 from dataclasses import dataclass, field
 
@@ -10,13 +10,13 @@ NOT_SUPPORTED = "not supported by this GPU/driver"
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """Something that the tool itself reports as wrong."""
+    """An error that the tool itself reports."""
 
     place: str
     text: str
     fails: bool = True  # False: degraded
     remedy: str = ""
-    unknown: bool = False  # the output does not show whether something is wrong: it breaks off, or a tool failed
+    unknown: bool = False  # the result is unknown: the output is truncated, or a tool failed
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class ToolOutput:
     present: list[str] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     complaints: list[Complaint] = field(default_factory=list)
-    lines: int = 0  # of a log: it was read, also where it reports nothing
+    lines: int = 0  # a log: it was read, even if it reports nothing
 
     def add(self, place: str, name: str, value: Value) -> None:
         self.signals.append((place, name, value))

@@ -1,0 +1,1 @@
+"""Simulated hardware (`twin`), staged incidents (`drills`) and the demo."""

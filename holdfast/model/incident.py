@@ -23,4 +23,4 @@ class Incident:
     evidence: tuple[str, ...] = ()
     state: IncidentState = IncidentState.OPEN
     closed: float | None = None
-    account: Account | None = None  # of one that a seam found: what it rests on and what it costs
+    account: Account | None = None  # of a finding's incident: its evidence and its cost

@@ -77,7 +77,7 @@ class NodeEvent:
     job: str = ""
     suite: str = ""  # version of the suite a test ran
     repeat_offender: str = ""  # why the node counts as a repeat offender
-    began: float | None = None  # when a test began: one that began before the workload ended proves nothing
+    began: float | None = None  # start of the test: a test that started before the workload ended proves nothing
     by: str = "holdfast"  # who caused it
     spare: bool = False  # of a passed test: the pool needs this node as a spare
     holder: str = ""  # what holds a node: 'loop/c2', 'pool/train', 'maintenance/winter'

@@ -9,13 +9,13 @@ class Attempt:
     began: float  # seconds since the epoch
     ended: float
     exit_code: int  # negative for a signal
-    ended_by: str = ""  # why we ended it ourselves; '' where it ended by itself
-    cause: str = ""  # stable name; '' where nothing was wrong
+    ended_by: str = ""  # why the supervisor ended it; '' if it ended by itself
+    cause: str = ""  # stable name; '' if nothing was wrong
     subject: str = ""
     says: str = ""  # the cause in a sentence
     first_step: int | None = None
     last_step: int | None = None
-    advanced: bool = False  # it came further than any attempt before it
+    advanced: bool = False  # whether it made more progress than all attempts before it
     nodes: tuple[str, ...] = ()
     decision: str = ""
     evidence: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What follows, why, and on what evidence."""
+    """What follows after an attempt, with the reason and the evidence."""
 
     action: str  # done, restart, wait_for_storage, stop
     reason: str

@@ -17,7 +17,7 @@ OnLine = Callable[[bytes], None]
 
 
 class Child:
-    """Writes both streams to one log in whole lines, so that errors stand between the steps where they happened."""
+    """Writes both streams to one log in whole lines, so that errors appear between the steps in which they happened."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path, on_line: OnLine) -> None:
         self._log = log.open("ab", buffering=0)
@@ -92,7 +92,7 @@ class _Stream:
         try:
             self._onward.write(data)
             self._onward.flush()
-        except BrokenPipeError:  # whoever read our output has gone; the training has not
+        except BrokenPipeError:  # the reader of our output has gone; the training continues
             self._onward = None
 
     def lines(self, data: bytes) -> list[bytes]:

@@ -20,7 +20,7 @@ from holdfast.supervisor.watch import AttemptOutcome, AttemptWatch
 
 # Flight Recorder: the name of PyTorch 2.9 and later, and the one before
 _DUMP_FILES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
-_DUMP_PIPE = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"  # through which a rank can be asked for its dump
+_DUMP_PIPE = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"  # pipe through which a rank can be asked for its dump
 
 Notify = Callable[[str], None]
 

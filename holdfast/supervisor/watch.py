@@ -37,10 +37,10 @@ class AttemptOutcome:
     silent_seconds: float = 0.0
     first_step: int | None = None
     last_step: int | None = None
-    lines: int | None = None  # of the log when we ended it: what is below is our own doing
+    lines: int | None = None  # line of the log at which the supervisor ended it: later errors are its own effect
     captures: list[StackCapture] = field(default_factory=list)
     presumed: list[Presumed] = field(default_factory=list)
-    captured: list[Evidence] = field(default_factory=list)  # what was asked of a hanging job before its end
+    captured: list[Evidence] = field(default_factory=list)  # result of the requests to a hanging job before its end
 
 
 class AttemptWatch:
@@ -58,17 +58,17 @@ class AttemptWatch:
         self._silence = progress.ProgressSilence(options.hang_factor, options.hang_floor_seconds)
         self._pulse = progress.ProgressSilence(
             options.hang_factor, options.hang_floor_seconds
-        )  # of GPUs and ports that work
+        )  # GPUs and ports that work
         self._hardware = Hardware(options.node, options.sys, options.nvml)
         self._activity = Activity()
-        self.alone = False  # all ranks are here: whatever waits, waits for something here
+        self.alone = False  # all ranks are here, so they can only wait for each other
         self._outcome = AttemptOutcome()
         self._end_signal = 0
         self._captured: list[StackCapture] = []
         self._next_capture_at = 0.0
         self._settled_at: float | None = None
         self._confirmed = False  # the job itself reported a lost connection
-        self.dumps: Path | None = None  # where ranks can be asked for their Flight Recorder
+        self.dumps: Path | None = None  # pipes through which ranks can be asked for their Flight Recorder
 
     def run(self, environ: Mapping[str, str], log: Path) -> AttemptOutcome:
         before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}

@@ -1,4 +1,4 @@
-"""Public API for training scripts. Each name loads its own module, and torch, only when used."""
+"""Public API for training scripts. A name loads its module, and torch, only when it is used."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

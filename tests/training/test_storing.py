@@ -184,7 +184,7 @@ def test_an_answer_of_a_strange_kind_is_reported_and_the_next_is_received(
     monkeypatch.setattr(storing, "LONGEST_PAUSE_SECONDS", 0.1)
     one = Lonely(tmp_path, {"chosen": None})
     one.storing.offer(one.save(1))
-    until(lambda: "was not understood: TypeError" in one.troubles.get("step for storage", ""))
+    until(lambda: "selecting a step for storage failed: TypeError" in one.troubles.get("step for storage", ""))
     one.answers.clear()
     until(lambda: one.flushing.writes == 1)
     assert one.troubles == {}

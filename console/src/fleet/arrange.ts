@@ -1,4 +1,4 @@
-/** Where every node stands in the grid. Pure: nodes, grouping and room in; positions out. */
+/** Positions of the nodes in the grid. Pure: takes nodes, grouping and space. */
 
 import type { NodeView } from "../api";
 
@@ -40,7 +40,7 @@ const GAP = 8;
 const TIGHT_GAP = 3;
 /** Room for the ring around a cell at the edge. */
 const EDGE = 3;
-/** A block wider than this share of the room packs badly beside others and gets its lines for itself. */
+/** A block wider than this share of the space gets its own lines, because it does not fit next to others. */
 const FILLS_A_LINE = 0.25;
 
 const natural = new Intl.Collator("en", { numeric: true });
@@ -175,7 +175,7 @@ export function move(arrangement: Arrangement, from: number, key: Key): number {
   return nearest(arrangement, from, key === "ArrowDown" ? 1 : -1);
 }
 
-/** A cell straight below the gap of a label is nearer than one a line down in the block beside. */
+/** A cell straight below the gap of a label is nearer than one a line lower in the neighbouring block. */
 function nearest({ xs, ys }: Arrangement, from: number, direction: 1 | -1): number {
   const [x, y] = [xs[from] ?? 0, ys[from] ?? 0];
   let [best, bestDistance] = [from, Infinity];

@@ -46,7 +46,7 @@ export const HEALTH_SIGNS: Record<Health, HealthSign> = {
   unknown: { colour: "#6a7584", ink: WHITE, means: "not enough data" },
 };
 
-/** What is written in a hollow cell stands on the page itself. */
+/** Text in a hollow cell has the background of the page. */
 const ON_PAGE: Record<Theme, Record<Health, string>> = {
   dark: { pass: "#5fc79d", degraded: "#f0b849", fail: "#ff8085", unknown: "#aab4c0" },
   light: { pass: "#12714c", degraded: "#805500", fail: "#b3141b", unknown: "#55616e" },

@@ -20,7 +20,7 @@ function overlap(from: number, to: number, start: number, end: number): number {
   return Math.max(0, Math.min(to, end) - Math.max(from, start));
 }
 
-/** When each node was out, oldest first. A node without a transition was all the time what it is now. */
+/** When each node was out of service, oldest first. A node without a transition had its current state all the time. */
 export function outages(nodes: readonly Known[], moves: readonly TransitionView[], from: number, to: number): Map<string, [number, number][]> {
   const found = new Map<string, [number, number][]>(nodes.map((node) => [node.name, []]));
   const state = new Map<string, { since: number; out: boolean }>();

@@ -1,4 +1,4 @@
-/** Any signal of a subject beside its siblings, with what happened to it marked. */
+/** Any signal of a subject next to its siblings, with marks for the subject's events. */
 
 import { useState } from "preact/hooks";
 import type { Incident, SeriesView } from "../api";

@@ -1,4 +1,4 @@
-/** The top of the home page: what the fleet does now, what it lost, and what needs you. Its height never changes. */
+/** The top of the home page: current state of the fleet, losses, and items for the operator. Its height never changes. */
 
 import { useEffect } from "preact/hooks";
 import type { FigureSample, HomeView, ItemView } from "../api";

@@ -1,4 +1,4 @@
-/** The page's one connection and what it knows through it. Signals carry what components show. */
+/** The page's only connection and the data received through it, as signals for the components. */
 
 import { computed, effect, signal } from "@preact/signals";
 import type { FleetView, InboxView, Incident, NodeView, SessionView, TransitionView } from "../api";

@@ -85,7 +85,7 @@ export function Chart({ about, signal, line: whole, span, mark }: Drawn) {
 
 const TICKS = 5;
 
-/** The times below all that stands on one span. */
+/** The time axis below all charts of one span. */
 export function Axis({ span }: { span: Span }) {
   const at = (tick: number): number => span.from + ((span.to - span.from) * tick) / (TICKS - 1);
   return (

@@ -32,7 +32,7 @@ const EDGE = { left: 62, right: 14, top: 10, bottom: 44 };
 const LETTER = 7;
 const MOST_TICKS = 10;
 
-/** A round number that divides a span into at most so many parts, two at least. */
+/** A round number that divides a span into at least two and at most this many parts. */
 export function step(span: number, most = MOST_TICKS): number {
   if (!(span > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(span));

@@ -1,4 +1,4 @@
-/** A step of a runbook: what stands between backticks is a command, or the name of another runbook. */
+/** A step of a runbook: text between backticks is a command, or the name of another runbook. */
 
 import { open } from "./route";
 

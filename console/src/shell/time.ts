@@ -23,7 +23,7 @@ export function age(from: number, now: number): string {
 /** A signal, so that what was drawn before the clock was known is drawn again. */
 const fleetClock = signal({ began: 0, factor: 1 });
 
-/** A simulated fleet's clock: equal to the controller's at one moment, and so many times as fast. */
+/** A simulated fleet's clock: equal to the controller's at one moment, and faster by a factor. */
 export function setFleetClock(from: number, timesAsFast: number): void {
   const { began, factor } = fleetClock.peek();
   if (began !== from || factor !== timesAsFast) fleetClock.value = { began: from, factor: timesAsFast };
@@ -63,7 +63,7 @@ export function axisClock(fleetTime: number, spanSeconds: number): string {
 
 const ROUND_SECONDS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];
 
-/** Times of day that people read off a clock (14:00, 14:15), at most so many; `zone`: seconds that the reader is ahead of UTC. */
+/** Round times of day (14:00, 14:15), at most this many; `zone`: seconds by which the reader is ahead of UTC. */
 export function roundTimes(from: number, to: number, most: number, zone = 0): number[] {
   const size = ROUND_SECONDS.find((one) => (to - from) / one <= most) ?? ROUND_SECONDS.at(-1)!;
   const first = Math.ceil((from + zone) / size) * size - zone;

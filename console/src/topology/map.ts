@@ -1,4 +1,4 @@
-/** What stands where: loops with their racks, leaves with their spines, and what an incident reaches. Pure. */
+/** Layout of the topology: loops with their racks, leaves with their spines, and subjects affected by an incident. Pure. */
 
 import type { EdgeView, Health, Incident, NodeView } from "../api";
 
@@ -76,7 +76,7 @@ export function mapOf(nodes: readonly NodeView[], edges: readonly EdgeView[]): S
   return { loops, leaves };
 }
 
-/** Everything an incident names: its root, the way from there, and what it affects; a part lights its node too. */
+/** All subjects of an incident: its root, the path from there, and the affected ones. A part highlights its node too. */
 export function litBy(incident: Incident, nodes: readonly NodeView[]): ReadonlySet<string> {
   const account = incident.account;
   const path = (account?.path ?? []).flatMap((way) => way.split(" > ").map((one) => one.trim()));

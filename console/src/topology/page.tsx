@@ -1,4 +1,4 @@
-/** Where everything stands: cooling loops, racks and feeds, leaves and spines; an incident can be lit on it. */
+/** Map of cooling loops, racks and feeds, leaves and spines, on which an incident can be highlighted. */
 
 import "./topology.css";
 import { HEALTHS, type Health, type Incident } from "../api";

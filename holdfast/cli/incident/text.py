@@ -87,7 +87,8 @@ def _figures(found: Found) -> list[str]:
 
 
 def _labour(figures: dict[str, Any]) -> str:
-    """Where it is all of the cost: beside 0 GPU-hours, a price alone looks wrong. Older controllers do not tell."""
+    """Names labour if it is the whole cost, because a price next to 0 GPU-hours looks wrong. Older controllers do
+    not report it."""
     return " labour" if figures["cost"] and figures.get("labour") == figures["cost"] else ""
 
 
@@ -146,7 +147,7 @@ def _progress(bill: Found, over: bool) -> str:
 
 
 def as_markdown(found: Found, pictures: Sequence[str] = ()) -> str:
-    """The post-mortem: what happened, why we say so, what it cost, what was done. `pictures` are files beside it."""
+    """The post-mortem: what happened, the evidence, the cost, the actions. `pictures` are files next to it."""
     account = found.get("account") or {}
     lines = [f"# {found['subject']}: {_title(found)}", "", printable(readable(found["reason"])), ""]
     lines += [f"- incident `{found['id']}`, {found['state']}", f"- opened {_clock(found['opened'])}"]

@@ -49,7 +49,7 @@ def _label(row: int, bottom: float, top: float) -> str:
 
 
 def _value(points: list[tuple[float, float]], x: float) -> float:
-    """On the straight line between the two points beside x."""
+    """The value at x on the straight line between its two neighbours."""
     before = points[0]
     for after in points:
         if after[0] >= x:

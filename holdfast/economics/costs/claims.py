@@ -1,4 +1,4 @@
-"""SLA credits beside the cost of an outage, with the evidence for a claim."""
+"""SLA credits next to the cost of an outage, with the evidence for a claim."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -38,10 +38,10 @@ def bill(
     horizon_hours: float = HORIZON_HOURS,
     worked_hours: float | None = None,
 ) -> Bill:
-    """`hours`: how long it has lasted. Of one that is over, such as a drill's, `horizon_hours` is 0.
+    """The bill of an incident. `hours`: its duration. For one that is over, such as a drill's, `horizon_hours` is 0.
 
-    Labour is counted once for the incident, not for each job: the people who are called out. `worked_hours`: from its
-    acknowledgement on; where none is known, `people_hours` are assumed, or as long as it lasts.
+    Labour is counted once for the incident, not for each job: the operators who are called out. `worked_hours`: from
+    its acknowledgement on; without one, `people_hours` are assumed, at most its duration.
     """
     priced = [one for one in losses if one.gpus and one.share_now is not None and one.share_so_far is not None]
     priced = _one_slip_each(priced, hours)
@@ -74,7 +74,8 @@ LAYERS = ("direct compute", "reserved capacity", "rollback", LABOUR, "schedule s
 
 
 def _one_slip_each(losses: Sequence[Loss], hours: float) -> list[Loss]:
-    """Without a ledger of loss: jobs of one milestone delay it together; the one that loses most carries the slip."""
+    """Without a ledger of loss: jobs of one milestone delay it together, and the one with the largest loss carries
+    the slip."""
     late: dict[str, Loss] = {}
     for one in losses:
         known = late.get(one.milestone)
@@ -89,7 +90,7 @@ def _one_slip_each(losses: Sequence[Loss], hours: float) -> list[Loss]:
 
 
 def _later(loss: Loss, horizon: float) -> Loss:
-    """A job that stands still goes on to stand still; a milestone is later by what is beyond the slack."""
+    """A stopped job is assumed to stay stopped; a milestone is late by the delay beyond its float."""
     more = (loss.share_now or 0.0) * horizon
     if loss.stopped_since is not None:
         loss = replace(loss, down_hours=loss.down_hours + more)

@@ -47,7 +47,7 @@ def chi_square_tail(value: float, degrees: int) -> float:
 
 
 def poisson_cdf(count: int, mean: float) -> float:
-    """Chance of at most so many."""
+    """Probability of at most this many events."""
     if count < 0:
         return 0.0
     return 1 - gamma_cdf(count + 1.0, mean)

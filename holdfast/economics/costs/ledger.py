@@ -1,8 +1,8 @@
-"""The ledger of loss: every lost hour of a job is attributed once, to the incidents that hold it up at that time.
+"""The ledger of loss: attributes every lost hour of a job once, to the incidents that affect the job at that time.
 
 A job loses time by running slowly, by stopping, or by repeating work. An hour that two incidents claim is shared
-equally. What was attributed is never attributed again, whoever claims the job later. A milestone has one float for all
-jobs and all incidents, open or over: the hour that makes it late is billed when it is lost, to whoever held up the job.
+equally, and an attributed hour is never attributed again. A milestone has one float for all jobs and all incidents,
+open or over: the hour that makes it late is billed when it is lost, to the incidents that affect the job.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ class LossSeries:
     slow: Sequence[float]
     down: Sequence[float]
     redone: Sequence[tuple[float, float]] = ()  # when work began again, and how many hours of it
-    stops: Sequence[tuple[float, float]] = ()  # from the last step to the next one, beside the spans and exact
+    stops: Sequence[tuple[float, float]] = ()  # from the last step to the next one, exact, in addition to the spans
     settled: float | None = None  # what is later waits: whether it was a stop is not known yet
 
 
@@ -76,7 +76,8 @@ class LossLedger:
         claims: Mapping[str, LossClaim],
         floats: Mapping[str, Float] | None = None,
     ) -> None:
-        """What was lost since the last time, to whoever claims the job. Without a claim it waits for one."""
+        """Attributes the loss since the last call to the incidents that claim the job. Without a claim it waits for
+        one."""
         lost: list[tuple[float, str, list[str], LostHours]] = []
         for job, losses in sorted(losses_by_job.items()):
             mine = {name: claim for name, claim in claims.items() if job in claim.jobs}

@@ -78,7 +78,7 @@ def _near(ratio: float) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Tiers:
-    """Memory in front of storage, beside storage alone."""
+    """Memory in front of storage, compared with storage alone."""
 
     with_memory: float  # waste
     storage_only: float

@@ -88,7 +88,7 @@ def fit_weibull(lifetimes: Sequence[Lifetime]) -> Weibull:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two cohorts: how often the first fails beside the second, and whether chance explains the difference."""
+    """Two cohorts: the failure rate of the first relative to the second, and whether chance explains the difference."""
 
     ratio: float
     low: float

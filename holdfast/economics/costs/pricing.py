@@ -64,6 +64,6 @@ def restart_hours(recovery: Recovery) -> Mapping[str, float]:
 
 
 def restart_expense(recovery: Recovery, failures: float, price: float) -> dict[str, float]:
-    """The same in money, for so many failures."""
+    """The same as money, for this many failures."""
     not_negative("failures", failures)
     return {kind: hours * failures * price for kind, hours in restart_hours(recovery).items()}

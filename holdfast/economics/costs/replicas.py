@@ -7,9 +7,9 @@ from holdfast.economics.costs.feasible import BadNumber, not_negative, positive
 
 
 def loss_chance(nodes: int, replicas: int, dead: int) -> float:
-    """Chance that so many nodes, dead at once and drawn at random, hold all copies of something.
+    """Probability that this many random nodes that fail at once hold all copies of some data.
 
-    Exact for group placement, by inclusion and exclusion over the groups; GEMINI (SOSP'23) prints its first term.
+    Exact for group placement, by inclusion and exclusion over the groups; GEMINI (SOSP'23) prints the first term.
     """
     if replicas < 1 or nodes < replicas or nodes % replicas:
         raise BadNumber(f"{replicas} replicas: expected a number that divides the {nodes} nodes")
@@ -40,10 +40,11 @@ def loss_rate(
     domains: tuple[FailureDomain, ...] = (),
     spread: bool = True,
 ) -> float:
-    """How often per second all copies of something die: members of one group failing before the first is rebuilt,
-    and domains that hold a whole group. `spread` says that no two members of a group share a domain.
+    """Rate per second at which all copies of some data are lost.
 
-    For rebuilds that are short beside the time between failures of a node; failures of domains then dominate.
+    Causes are members of one group that fail before the first is rebuilt, and domains that contain a whole group.
+    `spread`: no two members of a group share a domain. Valid if rebuilds are short compared with the time between
+    failures of a node; failures of domains then dominate.
     """
     positive("rebuild time", rebuild_seconds)
     not_negative("failure rate", failures_per_second)
@@ -51,5 +52,5 @@ def loss_rate(
     alone = nodes * failures_per_second * chain
     if spread:
         return alone
-    # Groups lie inside the domains: whenever one that holds a whole group fails, its copies are gone.
+    # Groups lie inside the domains: the failure of a domain with a whole group loses its copies.
     return alone + sum(nodes / d.nodes * d.failures_per_second for d in domains if d.nodes >= replicas)

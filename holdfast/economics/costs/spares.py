@@ -42,7 +42,7 @@ def erlang_c(servers: int, load: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Crews:
-    """Repair with so many crews, each on one node at a time: what is out, waiting or in work."""
+    """Repair by a number of crews, each on one node at a time: nodes out of service, waiting and in work."""
 
     crews: int
     load: float  # nodes that would be in work if no one ever waited
@@ -83,7 +83,7 @@ class Crews:
         return self.crews + ceil(log((whole - wanted) / left) / log(busy))
 
     def covered(self, spares: int) -> float:
-        """Chance that no more than so many are out."""
+        """Probability that at most this many are out."""
         if self.load <= 0:
             return 1.0
         if spares >= self.crews:

@@ -34,7 +34,8 @@ def chance_of_failure(gpus: float, days: float, rate: float) -> float:
 
 
 def mean_seconds_between(gpus: float, rate: float) -> float:
-    """Mean time between failures of so many together. Meta's RSC did not follow it at every size: docs/agreement.md."""
+    """Mean time between failures of this many units together. Meta's RSC did not follow it at every size:
+    docs/agreement.md."""
     return YEAR_SECONDS / (positive("rate", rate) * positive("gpus", gpus))
 
 
@@ -57,7 +58,7 @@ class Weibull:
         return self.shape / self.scale_years * pow(age_years / self.scale_years, self.shape - 1)
 
     def chance_of_failure(self, gpus: float, days: float, age_days: float = 0.0) -> float:
-        """Of at least one among so many of this age."""
+        """Probability of at least one failure among this many units of this age."""
         return -expm1(-self.expected_failures(gpus, days, age_days))
 
     def expected_failures(self, gpus: float, days: float, age_days: float = 0.0) -> float:
@@ -69,7 +70,8 @@ class Weibull:
         return exp(-((age_years / self.scale_years) ** self.shape))
 
     def mean_first_failure_years(self, gpus: float) -> float:
-        """Of so many fresh units: eta N^(-1/k) Gamma(1+1/k). A fleet that renews itself tends to 1/N instead."""
+        """Mean time to the first failure of this many new units: eta N^(-1/k) Gamma(1+1/k). A fleet with
+        replacements tends to 1/N instead."""
         return self.scale_years * pow(gpus, -1 / self.shape) * gamma(1 + 1 / self.shape)
 
 

@@ -44,7 +44,7 @@ class PlanAnswer:
     sensitivity_of: str = ""  # what the sensitivities are of
     show: Callable[[float], str] = str
     notes: Sequence[str] = ()
-    chart: Callable[[], PlanChart]  # drawn only when somebody wants to see it
+    chart: Callable[[], PlanChart]  # drawn only on request
 
     def document(self) -> dict[str, Any]:
         return {

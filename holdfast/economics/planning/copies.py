@@ -20,7 +20,7 @@ DEAD_AT_ONCE = (2, 3, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copies:
-    """Groups of so many nodes, each holding the copies of all others of its group."""
+    """Groups of this many nodes, each holding the copies of all others of its group."""
 
     nodes: int
     replicas: int

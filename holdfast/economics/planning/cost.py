@@ -77,7 +77,7 @@ PAIRS = (("slow", "slow_for"), ("blast", "repair"), ("alternative", "queued"), (
 
 
 def _half_given(wanted: CostQuestion) -> list[str]:
-    """Numbers that are multiplied with one that no one gave."""
+    """Names of values that are given without the value that they are multiplied with."""
     alone = [
         (one, other)
         for pair in PAIRS

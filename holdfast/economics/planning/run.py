@@ -70,7 +70,8 @@ def run_of(inputs: PlanInputs, wanted: RunQuestion, gpus: float, chosen: Rate) -
 
 
 def refuse_standstill(share: float, run: PlannedRun, every: str) -> None:
-    """A share that rounds to nothing is no plan: say what is too long beside the time between failures."""
+    """Refuses a plan whose productive share rounds to zero, and says which time is too long compared with the time
+    between failures."""
     if share < STANDSTILL:
         writes = f"a write takes {time(run.write)}{every}, a restart {time(run.restart)}"
         raise NoProgress(

@@ -26,7 +26,7 @@ MEANS = {
     "restart": "nodes were tested, or jobs started again",
     "waiting": "nodes were out of service",
     "idle": "nodes were ready and had no job",
-    "unknown": "nobody watched",
+    "unknown": "not observed",
 }
 LAYERS = (
     "Compute: GPU time that was paid and lost. Reserved: what another job would have paid for it."

@@ -107,7 +107,7 @@ def mark(part: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
-    """Cells are HTML; the last so many columns are numbers."""
+    """A table. Cells are HTML; `numbers`: how many of the last columns are right-aligned numbers."""
 
     def row(cells: Sequence[str], tag: str) -> str:
         plain = len(cells) - numbers

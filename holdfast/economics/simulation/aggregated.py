@@ -42,7 +42,7 @@ def coarsen(scenario: Scenario) -> Coarse:
 
 
 def replicas(coarse: Coarse, number: int, rng: "Generator") -> list[tuple[Ledger, int]]:
-    """GPU-seconds of the job, and its interruptions, of so many replicas."""
+    """GPU-seconds of the job and its interruptions, for this many replicas."""
     return [_replica(coarse, rng) for _ in range(number)]
 
 

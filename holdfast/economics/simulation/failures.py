@@ -69,7 +69,8 @@ class Failures:
         return times * hazard.batch_times if unit < hazard.batch_share * self._units else times
 
     def _begin_constant(self) -> None:
-        """All units at the rate of the worst; each failure stands with the chance that its unit's rate bears."""
+        """Draws failures at the rate of the worst unit; each is accepted with the probability that its unit's rate
+        allows."""
         hazard = self._hazard
         self._worst = max(1.0, hazard.repeat_offender_times) * max(1.0, hazard.batch_times)
         mixed = hazard.repeat_offender_share or hazard.batch_share
@@ -124,7 +125,7 @@ def _by_draw(units: int, share: float, draws: Draws) -> frozenset[int]:
 
 
 def _certain(hazard: Hazard, draws: Draws) -> float:
-    """A rate that was counted is not known for certain: each run has one that the count allows (Gamma, Jeffreys)."""
+    """A counted rate is uncertain: each run draws one that is compatible with the count (Gamma, Jeffreys)."""
     if not hazard.rate_events:
         return hazard.rate
     return hazard.rate * _gamma(hazard.rate_events + 0.5, draws) / (hazard.rate_events + 0.5)

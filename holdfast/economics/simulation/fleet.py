@@ -27,7 +27,7 @@ class SimulatedFleet:
         self._begin(cluster.nodes, rules)
 
     def _begin(self, nodes: int, rules: Rules) -> None:
-        """Everybody has just been tested; so many as the policy wants are held back."""
+        """All nodes have just been tested; the policy's number of spares is held back."""
         ready, spare = (rules.begin(stage).state.life for stage in (Stage.READY, Stage.SPARE))
         for _ in range(nodes):
             self.guard.count(ready, 1)
@@ -84,7 +84,7 @@ class SimulatedFleet:
             while queue and len(taken) < number:
                 node = queue.popleft()
                 if self.histories[node].state.stage is not stage:
-                    continue  # it left since; whoever comes back stands in line again
+                    continue  # it has left since; a node that returns goes to the end of the queue
                 if stage is Stage.SPARE:
                     self.happen(node, EventKind.PROMOTED)
                 self.happen(node, EventKind.JOB_STARTED, job=job)

@@ -91,7 +91,7 @@ class Repairs:
         self._repair_next(None)
 
     def _repair_next(self, _: object) -> None:
-        """Crews take whoever is first among those whose part is there."""
+        """Crews take the first node in the queue whose part is there."""
         for _attempt in range(len(self._waiting)):
             if not self._crews:
                 return

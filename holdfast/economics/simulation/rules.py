@@ -44,7 +44,7 @@ class FleetGuard(Protocol):
     def count(self, life: NodeState, change: int) -> None: ...
 
     def open(self) -> bool:
-        """Whether so many are out that no one else may be taken out."""
+        """Whether so many nodes are out that no other may be taken out."""
 
     def spares_wanted(self) -> int:
         """How many tested nodes to hold back now."""

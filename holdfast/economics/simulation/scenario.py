@@ -25,8 +25,8 @@ class SimulatedDomain(StrEnum):
 
 class Effect(StrEnum):
     CRASH = "crash"
-    SLOWDOWN = "slowdown"  # silent: the whole job runs at the pace of its slowest node
-    CORRUPTION = "corruption"  # silent: all work since is lost once somebody notices
+    SLOWDOWN = "slowdown"  # silent: the whole job runs at the speed of its slowest node
+    CORRUPTION = "corruption"  # silent: all work since then is lost when it is detected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +80,8 @@ class Hazard:
     shape: float = 1.0  # below 1: infant mortality; above 1: wear
     age_years: float = 0.0  # of the units when the simulation begins; for shapes other than 1
     repeat_offender_share: float = 0.0  # of the units, drawn by lot
-    repeat_offender_times: float = 1.0  # their rate beside the others'; a new part cures it
-    batch_share: float = 0.0  # the first so many units were built together
+    repeat_offender_times: float = 1.0  # rate of repeat offenders relative to the others; a new part cures it
+    batch_share: float = 0.0  # share of the units, the first ones, that were built together
     batch_times: float = 1.0
     swap: float = 0.0  # share of failures that only a new part repairs
     takes_node: bool = True  # False: a restart is enough, such as after a bug in software
@@ -105,7 +105,7 @@ class Hazard:
 class SparePart:
     name: str
     stock: int = 0
-    lead: Spread = WEEK  # until one that was used is there again
+    lead: Spread = WEEK  # until a used part is replaced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ class Checkpoints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartStages:
-    """The stages from a dead job to a working one. A failure meanwhile begins them anew."""
+    """Stages from a dead job to a working one. A failure during them restarts them."""
 
     detect: Spread = MINUTE
     diagnose: Spread = MINUTE
@@ -171,7 +171,7 @@ class SimulatedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedMaintenance:
-    """Planned work: so many nodes at a time, in turn. Jobs leave them at their next checkpoint."""
+    """Planned work on a number of nodes at a time, in turn. Jobs leave them at their next checkpoint."""
 
     every: float
     nodes: int

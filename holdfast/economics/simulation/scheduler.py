@@ -36,7 +36,7 @@ class SimulatedScheduler:
         self.place()
 
     def place(self) -> None:
-        """Start whoever can be started. Spares are for jobs that lost a node, not for new ones."""
+        """Starts all jobs that can start. Spares are for jobs that lost a node, not for new ones."""
         while self._waiting:
             run = self._waiting[0]
             if self._fleet.free(run.begun) < run.lacks:

@@ -115,7 +115,8 @@ class World:
         self._set_speed(run)
 
     def _set_speed(self, run: JobRun) -> None:
-        """At the pace of the slowest; then what comes next by itself: the end, or leaving somebody behind."""
+        """Sets the speed of the slowest node, then schedules the job's next own event: its end, or leaving a slow
+        node behind."""
         run.settle(self.clock.now)
         run.work.speed = self.silent.speed(run)
         if run.phase is not Phase.RUNNING:

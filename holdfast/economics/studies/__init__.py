@@ -1,0 +1,1 @@
+"""Studies with the simulation: scenario files, replicas, sweeps, calibration."""

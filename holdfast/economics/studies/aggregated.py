@@ -1,4 +1,4 @@
-"""The coarse model beside the closed form: `holdfast simulate --aggregated`."""
+"""The coarse model compared with the closed form: `holdfast simulate --aggregated`."""
 
 from typing import Any
 

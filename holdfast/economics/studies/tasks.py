@@ -17,7 +17,7 @@ from holdfast.economics.studies.scenario_file import ScenarioFile, parse
 from holdfast.model.refusal import Refusal
 
 Changes = tuple[tuple[str, Any], ...]
-FEW = 4  # so many replicas are done before another process has started
+FEW = 4  # this many replicas are done before another process has started
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from holdfast.model.lifecycle import NodeState, Stage, Verb
 from holdfast.model.records import Outcome, StoredAction
 from holdfast.model.wire.order import Order
 
-AGENT_LEASE_SECONDS = 3_600.0  # how long an order may stay open before it is claimed anew
+AGENT_LEASE_SECONDS = 3_600.0  # how long an order may stay open before it is claimed again
 AGAIN_SECONDS = 60.0
 
 _NEEDED_STAGE = {Verb.RETEST: Stage.TESTING, Verb.RESET_GPU: Stage.RESETTING, Verb.REBOOT: Stage.RESETTING}

@@ -1,0 +1,1 @@
+"""Decisions about nodes: lifecycle, shared cause, breaker, current verdicts, repeat offenders. Pure."""

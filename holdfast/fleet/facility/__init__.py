@@ -1,0 +1,1 @@
+"""Sources of other domains: Modbus, SNMP, BACnet, Redfish, PromQL, storage."""

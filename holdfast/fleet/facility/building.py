@@ -6,7 +6,7 @@ LARGEST_PORT = 65_535
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Raises ValueError for what is no HOST:PORT; an IPv6 address stands in brackets."""
+    """Host and port; an IPv6 address is in brackets. Raises ValueError if the text is not HOST:PORT."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) <= LARGEST_PORT:
         raise ValueError(f"address: expected HOST:PORT, found {address!r}")

@@ -35,7 +35,7 @@ class ModbusRegister:
     """The value is register x scale + offset: 0.1 for tenths of a degree."""
     offset: float = 0.0
     subject: str = ""
-    """Where the device speaks of several things; '' is the device's own subject."""
+    """Subject, if the device has values of several subjects; '': the device's own subject."""
     least: float | None = None
     most: float | None = None
 

@@ -22,7 +22,7 @@ LATENCY, METADATA, USED = "storage_latency_seconds", "storage_metadata_seconds",
 _POLL_SECONDS = 0.005
 _LONGEST_ANSWER = 4096
 # What the child does. The name is the machine's, so that several may look at one mount, and the next child removes what
-# one that was ended has left.
+# a terminated process has left.
 _PROBE = """
 import json, os, sys, time
 folder, size = sys.argv[1], int(sys.argv[2])
@@ -81,7 +81,7 @@ class StorageSource:
         self.every = settings.every
         self.deadline = settings.timeout + 5.0
         self.carries = (LATENCY, METADATA, USED)
-        self._out: list[tuple[subprocess.Popen[bytes], float]] = []  # the one that is out, and since when
+        self._out: list[tuple[subprocess.Popen[bytes], float]] = []  # the process that has not answered, and since when
         weakref.finalize(self, _abandon, self._out)
 
     def read(self, now: float) -> Reading:
@@ -99,7 +99,7 @@ class StorageSource:
         while child.poll() is None and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
         if child.poll() is None:
-            child.kill()  # one that hangs in the kernel goes when its mount answers
+            child.kill()  # a process that hangs in the kernel ends when its mount answers
             return self._blind(now, f"{self.settings.path} has not answered for {time.monotonic() - since:.0f} s")
         self._out.clear()
         return self._reported(child, now)

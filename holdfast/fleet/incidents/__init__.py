@@ -1,0 +1,1 @@
+"""Findings and verdicts become priced incidents. Pure."""

@@ -128,7 +128,7 @@ def restored(ledger: LossLedger, root: str, account: Account) -> None:
 
 
 def _now(loss: Loss, series: LossSeries | None, stops: JobStops | None) -> Loss:
-    """The current loss: everything while the job stands still, else as its steps show."""
+    """The current loss: everything while the job is stopped, otherwise as its step times show."""
     if stops is None:
         return loss
     usual = loss.usual if loss.usual is not None else stops.usual

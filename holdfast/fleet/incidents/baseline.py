@@ -15,7 +15,7 @@ class Baseline:
     def __init__(self) -> None:
         self.panel: Panel | None = None
         """The baseline from before the open incidents began; None while the beginning of the window is calm enough."""
-        self._begins = 0.0  # of the window, while the panel above stands
+        self._begins = 0.0  # start of the window, while the panel above is kept
         self._past: list[tuple[float, float]] = []  # when something was open that is over
 
     def window(self, panel: Panel) -> Panel:

@@ -1,4 +1,4 @@
-"""Fleet time: the time of window and findings. In a demo it runs faster than the clock by a constant factor."""
+"""Fleet time: the clock of windows and findings. In a demo it runs faster than the wall clock by a constant factor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,28 +9,28 @@ from holdfast.model.account import Account
 @dataclass(frozen=True, slots=True)
 class FleetTime:
     began: float
-    """At this moment both times are equal."""
+    """Moment at which both clocks show the same time."""
     factor: float = 1.0
 
     def lived(self, at: float) -> float:
-        """The fleet's time at a moment of the clock."""
+        """Fleet time at a moment of the wall clock."""
         return self.began + (at - self.began) * self.factor
 
     def clock(self, lived: float) -> float:
-        """The clock's time at a moment of the fleet."""
+        """Wall-clock time at a moment of fleet time."""
         return self.began + (lived - self.began) / self.factor
 
     def as_lived(self, stored: Account) -> Account:
-        """An account from the store, which keeps the clock's time."""
+        """An account from the store, which uses the wall clock, in fleet time."""
         return stored if self.factor == 1 else _moved(stored, self.lived, self.factor)
 
     def on_the_clock(self, reported: Account) -> Account:
-        """An account for the store."""
+        """An account in wall-clock time, for the store."""
         return reported if self.factor == 1 else _moved(reported, self.clock, 1 / self.factor)
 
 
 def _moved(of: Account, moment: Callable[[float], float], factor: float) -> Account:
-    """Moments and the step of charts are converted. Hours are always hours of the fleet."""
+    """Converts moments and the step of charts. Hours are always in fleet time."""
 
     def at(one: float | None) -> float | None:
         return None if one is None else moment(one)

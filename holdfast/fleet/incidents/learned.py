@@ -19,7 +19,7 @@ LEARN_SECONDS = 600.0  # that one lesson looks back
 RATE = 0.2  # of a lesson in what was known before
 LEAST_SEEN = 0.5  # of the columns of a lesson
 SAMPLES = np.array([-1.5, -1.0, -0.67, -0.4, -0.2, -0.05, 0.05, 0.2, 0.4, 0.67, 1.0, 1.5], np.float32)
-"""In deviations: so many values stand for the row's usual noise."""
+"""Sample points in deviations, which represent the usual noise of a row."""
 NOT_LEARNED = ("gpu_clock_event_reasons",)  # bits have no middle
 
 

@@ -63,7 +63,7 @@ class OpenIncidents:
     ) -> dict[str, str]:
         """Opens or updates an incident for each finding. Returns the incidents that are over, and why.
 
-        `blind_kinds`: kinds whose rule failed. An incident of such a kind stays open, since nobody looked for it.
+        `blind_kinds`: kinds whose rule failed. An incident of such a kind stays open, because it was not evaluated.
         """
         for root, blind in self._known.items():
             if root not in found and blind.account.kind in blind_kinds:

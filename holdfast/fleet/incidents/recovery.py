@@ -7,7 +7,7 @@ from holdfast.model.panel import Panel
 
 BACK = 0.5  # of the way from what was bad to what was usual
 LEAST_MOVE = 0.01  # of the larger of both: a chart that hardly moved proves nothing
-NOISE_TIMES = 4.0  # a move within so many usual deviations is noise
+NOISE_TIMES = 4.0  # a move within this many usual deviations is noise
 WORST_POINTS = 5
 FORGOTTEN_SECONDS = 86_400.0
 """Not found for a day though all of it is measured: what is measured now is the new usual."""
@@ -36,7 +36,7 @@ def recovered(account: Account, lately: Panel, unseen_seconds: float) -> bool:
         bad = _bad(chart, account, before)
         judged += 1
         if bad is None or abs(bad - before) <= max(LEAST_MOVE * max(abs(bad), abs(before)), NOISE_TIMES * noise):
-            continue  # it was silent and speaks, or never moved
+            continue  # it was silent and reports again, or never moved
         if abs(now - before) > BACK * abs(bad - before):
             return False
     return judged > 0

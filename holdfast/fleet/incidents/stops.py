@@ -14,8 +14,8 @@ from holdfast.model.job import Job
 from holdfast.model.wire.progress import RankWindow
 
 PAUSE_SECONDS = 300.0  # longer without a step is a stop; a checkpoint or an evaluation is over by then
-PAUSE_STEPS = 3.0  # and so many usual steps: a step may take minutes
-RESTART_SECONDS = 1800.0  # a job whose processes ended and that begins anew within this kept its nodes
+PAUSE_STEPS = 3.0  # and this many usual steps, because a step may take minutes
+RESTART_SECONDS = 1800.0  # a job whose processes ended and that starts again within this time kept its nodes
 HEARD_SECONDS = 120.0  # an agent that reported within this says that its ranks' processes live
 REPORT_SECONDS = 60.0  # and a usual step: one may have been made that is not reported yet
 SPEAKER_SECONDS = 60.0
@@ -31,8 +31,8 @@ class JobStops:
 
     since: float | None = None
     goes_on: bool = False
-    spans: tuple[tuple[float, float], ...] = ()  # from the last step to the next; one that goes on ends now
-    redone: tuple[tuple[float, float], ...] = ()  # when it began anew, and hours of steps that it makes again
+    spans: tuple[tuple[float, float], ...] = ()  # from the last step to the next; a stop that continues ends now
+    redone: tuple[tuple[float, float], ...] = ()  # time of the restart, and hours of the repeated steps
     settled: float | None = None  # up to here it is known whether it stood still
     known: bool = False  # that it is there is reported, by the scheduler or by its nodes' agents
     ended: bool = False
@@ -77,7 +77,8 @@ class StopWatch:
         self._jobs: dict[str, _Progress] = {}
 
     def take_window(self, job: str, node: str, window: RankWindow, now: float = inf) -> None:
-        """One rank speaks for the job: ranks step together. `now`, on the clock, is when an end was heard of."""
+        """Takes a window of the rank that represents the job, because ranks step together. `now`: the clock time at
+        which an end was reported."""
         at, seconds = self._lived(window.at), window.seconds * self._factor
         known = self._jobs.get(job)
         if known is not None and known.rank not in (-1, window.rank) and at - known.at < SPEAKER_SECONDS:
@@ -123,7 +124,7 @@ class StopWatch:
         return known
 
     def _is_anew(self, known: _Progress, window: RankWindow) -> bool:
-        """Another life of its processes."""
+        """Whether the window belongs to a new start of its processes."""
         other = known.rank == window.rank and known.session != window.session
         return other or self._lived(window.began) > known.at or window.step < known.step
 
@@ -134,7 +135,7 @@ class StopWatch:
 
     @staticmethod
     def _restarted(known: _Progress, window: RankWindow, begin: float) -> None:
-        """However short: its processes began anew. A night between two runs is no stop."""
+        """Whether the processes started again, however short the gap. A night between two runs is no stop."""
         on_its_way = not known.ended or begin - known.ended_at <= RESTART_SECONDS
         if on_its_way and begin > known.at:
             known.spans.append((known.at, begin))
@@ -207,4 +208,4 @@ def _there(
         return last, now - last <= HEARD_SECONDS
     if known.rank >= 0 or known.ended or names:
         return known.at, False
-    return now, False  # neither a scheduler nor an agent speaks of it: what no one ended goes on
+    return now, False  # neither a scheduler nor an agent reports an end, so the job continues

@@ -23,7 +23,7 @@ class SeamView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceView:
-    """How a source of another domain stands."""
+    """State of a source of another domain."""
 
     name: str
     carries: tuple[str, ...]

@@ -30,9 +30,9 @@ DIGEST_SIGNALS = frozenset(
     }
 )
 DIGEST_SECONDS = 60.0
-HELD_CADENCES = 2.5  # a value is taken to hold so many of its source's intervals
+HELD_CADENCES = 2.5  # a value is valid for this many intervals of its source
 MOST_SUBJECTS = 200_000  # of one signal: 12,500 nodes of eight GPUs, and room
-MOST_ROWS = 750_000  # of all signals together: five signals of so many GPUs, and as much again for all else
+MOST_ROWS = 750_000  # limit over all signals: five signals per GPU, and as many again for everything else
 MOST_AHEAD_SECONDS = 5.0
 
 
@@ -153,7 +153,7 @@ class SeamWindow:
         return SignalTable(tuple(rows.places), held(values, max(1, round(rows.hold / self.step))))
 
     def _advance(self, slot: int) -> None:
-        """Columns that begin anew are empty; after a long silence all of them are."""
+        """Advances the window. New columns are empty; after a long silence all of them are."""
         if self._slot is None:
             self._slot = slot
             return
@@ -183,7 +183,7 @@ class SeamWindow:
 
 
 def held(values: Values, most: int) -> Values:
-    """Every value stays until the next, for at most so many columns."""
+    """Extends every value until the next one, for at most this many columns."""
     columns = np.arange(values.shape[1])
     last = np.where(np.isnan(values), -1, columns)
     np.maximum.accumulate(last, axis=1, out=last)

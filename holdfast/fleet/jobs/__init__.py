@@ -1,0 +1,1 @@
+"""Training jobs: slow ranks, ledger, risk, checkpoints. Pure."""

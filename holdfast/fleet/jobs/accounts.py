@@ -7,16 +7,16 @@ from statistics import quantiles
 from holdfast.model.ledger import Ledger
 from holdfast.model.wire.progress import RankWindow
 
-STEP_TIMES = 2_160  # windows: six hours give the usual step time
+STEP_TIMES = 2_160  # windows: the usual step time is that of six hours
 ENOUGH = 6
-SLOW = 1.05  # times the usual; what is above the usual is then degraded
+SLOW = 1.05  # multiple of the usual step time; time above the usual one is then degraded
 MOST_RESTARTS = 1_000
-ROUNDING_SECONDS = 0.5  # steps follow one another without a gap, but clocks and cuts are not exact
+ROUNDING_SECONDS = 0.5  # steps follow each other without a gap, except for small differences of clocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartCost:
-    """What one restart cost: from the last step before it to the first after it, and the steps made again."""
+    """Cost of one restart: from the last step before it to the first after it, and the repeated steps."""
 
     at: float
     down_seconds: float
@@ -24,33 +24,34 @@ class RestartCost:
     lost_steps: int
     rework_seconds: float = 0.0
     nodes: tuple[str, ...] = ()
-    """Of the attempt that died; the next may run on others."""
+    """Nodes of the attempt that died; the next may run on others."""
 
 
 class Accounts:
-    """Takes windows in order of time. Seconds of the whole job; times its GPUs they are GPU-seconds."""
+    """Takes windows in time order. Seconds are those of the whole job; multiplied by its GPUs they are GPU-seconds."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()
         self.restarts: deque[RestartCost] = deque(maxlen=MOST_RESTARTS)
         self.began: float | None = None
-        self.at = 0.0  # until here all time is charged
-        self.step = -1  # the last one of this attempt
+        self.at = 0.0  # end of the charged time
+        self.step = -1  # the last window of this attempt
         self.best_step = -1
         self.attempt = 0
         self.nodes_before: tuple[str, ...] = ()
-        self.made_before = -1  # by an attempt before: to make steps up to this one is to make them again
+        self.made_before = -1  # the last step of an earlier attempt: steps up to this one are repeated
         self.step_times: deque[float] = deque(maxlen=STEP_TIMES)
 
     @property
     def usual_seconds(self) -> float | None:
-        """Of a step without checkpoint: a quarter of the windows were quicker. So it holds while a job is slow."""
+        """Step time without checkpoint, as the lower quartile of the windows, so that it stays valid while a job is
+        slow."""
         if len(self.step_times) < ENOUGH:
             return None
         return quantiles(self.step_times, n=4)[0]
 
     def take(self, window: RankWindow, attempt: int) -> None:
-        """Of whichever rank speaks for the job; time that another rank reported is not counted twice."""
+        """Takes a window of the rank that represents the job; time that another rank reported is not counted twice."""
         if not window.steps:
             return
         begin = window.at - window.seconds
@@ -98,7 +99,7 @@ class Accounts:
             self.restarts[-1] = replace(last, rework_seconds=last.rework_seconds + rework)
 
     def ledger_until(self, now: float) -> Ledger:
-        """Time without a report is unknown."""
+        """The ledger until a moment. Time without a report is unknown."""
         if self.began is None:
             return self.ledger
         return replace(self.ledger, unknown=self.ledger.unknown + max(0.0, now - self.at))

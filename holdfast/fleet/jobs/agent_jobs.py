@@ -10,7 +10,7 @@ MOST_RUNNING = 100_000
 
 
 class AgentJobs:
-    """Belongs to the writer's thread. What an earlier leader knew is read from the store."""
+    """Used on the writer's thread. State of an earlier leader is read from the store."""
 
     def __init__(self) -> None:
         self._epoch: int | None = None
@@ -18,7 +18,7 @@ class AgentJobs:
         self._known: dict[str, Job] = {}
 
     def take(self, report: Report, transaction: JobTransaction) -> None:
-        """What a node holds now, not what changed: a lost or late report is made up for by the next."""
+        """Takes all jobs of a node, not changes, so that the next report corrects a lost or late one."""
         if transaction.epoch != self._epoch:
             self._recall(transaction)
         node = transaction.fleet.nodes.get(report.node)
@@ -44,7 +44,7 @@ class AgentJobs:
         self._epoch = transaction.epoch
 
     def _is_late(self, report: Report, transaction: JobTransaction, *, changes: bool) -> bool:
-        """What came after it may have been taken by an earlier leader: the store is asked, where it matters."""
+        """Whether a newer report was taken before, perhaps by an earlier leader: then the store is asked."""
         session, number = self._latest.get(report.node, ("", 0))
         if not session and changes:
             session, number = report.session, transaction.store.newest_report(report.node, report.session)
@@ -54,7 +54,7 @@ class AgentJobs:
         return False
 
     def _job(self, name: str, seen: JobSeen | None, node: str, transaction: JobTransaction) -> Job:
-        """The whole job, put together from its nodes. It has ended when none of them holds it any more."""
+        """The whole job, combined from its nodes. It has ended when none of them runs it any more."""
         known = self._known.get(name) or Job(id=name, source=SOURCE)
         nodes = tuple(sorted({*known.nodes, node}))
         holding = any(name in transaction.fleet.nodes[one].jobs for one in nodes if one in transaction.fleet.nodes)

@@ -38,8 +38,8 @@ def where(keepers: Sequence[KeeperState], now: float) -> CheckpointsView:
 
 
 def _of_one_run(fresh: Sequence[KeeperState]) -> tuple[list[KeeperState], list[KeeperState]]:
-    """Those of the run that most keepers are part of, and the others: a node that a restart left out has a keeper that
-    lives on for a while with what it holds."""
+    """Splits keepers: those of the run with the most keepers, and the others. A node that a restart left out keeps
+    its keeper for a while."""
     runs = Counter(one.keeping.holds.run for one in fresh)
     newest = max(runs, key=lambda run: (runs[run], _committed(fresh, run)), default="")
     ours = [one for one in fresh if one.keeping.holds.run == newest]
@@ -51,8 +51,11 @@ def _committed(fresh: Sequence[KeeperState], run: str) -> int:
 
 
 def _steps(holds: Sequence[Holdings], committed: int) -> list[PlacesView]:
-    """Newest first. A rank counts once for each kind of place, however many nodes have it. Keepers speak one after the
-    other while steps go on: what is older than the committed step and not in storage is on its way out."""
+    """Steps, newest first.
+
+    A rank counts once for each kind of place, however many nodes have it. Keepers report one after the other while
+    training continues, so a step that is older than the committed one and not in storage is being dropped.
+    """
     own: dict[int, set[int]] = {}
     partners: dict[int, set[int]] = {}
     stored: dict[int, set[int]] = {}
@@ -77,8 +80,8 @@ def _steps(holds: Sequence[Holdings], committed: int) -> list[PlacesView]:
 
 
 def _surely(holds: Holdings, committed: int) -> Sequence[HeldStep]:
-    """A step that was committed since a keeper spoke is there of all ranks that it keeps for: no keeper gives up the
-    committed one before there is a newer."""
+    """Steps that certainly exist. A step that was committed after a keeper's report exists for all ranks of that
+    keeper, because keepers keep the committed step until there is a newer one."""
     if holds.committed_step < 0:
         return ()
     own = {rank for step in holds.steps for rank in step.own}

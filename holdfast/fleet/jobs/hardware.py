@@ -13,7 +13,7 @@ THROTTLED = {0x08: "hardware slowdown", 0x20: "thermal throttle", 0x40: "thermal
 POWER_CAP = 0x04
 REASONS = "gpu_clock_event_reasons"
 CLOCK = "gpu_clock_sm_hertz"
-SLOW_CLOCK = 0.95  # of the middle of its peers
+SLOW_CLOCK = 0.95  # share of the median of its peers
 GIGA = 1e9
 AGAINST = (Health.FAIL.value, Health.DEGRADED.value)
 OF_THE_HOST = (
@@ -26,13 +26,13 @@ OF_THE_HOST = (
     "nvlink.",
     "nvswitch.",
     "fabric.",
-)  # what can make a rank slow; a clock that is not set cannot
+)  # reasons that make a rank slow; an idle clock does not
 LONGEST = 120
 Digest = Mapping[tuple[int, str], float]
 
 
 def explanation(node: str, gpu: int | None, verdicts: Iterable[VerdictChange], digest: Digest) -> str:
-    """The nearest explanation in a few text, '' where there is none: the GPU itself before its host."""
+    """The most specific explanation in a few words, '' without one. The GPU itself comes before its host."""
     if gpu is not None and (text := throttled(digest.get((gpu, REASONS)))):
         return text
     against = [change for change in verdicts if change.after in AGAINST]
@@ -50,7 +50,7 @@ def throttled(reasons: float | None) -> str:
 
 
 def slow_clock(node: str, gpu: int | None, digests: Mapping[str, Digest]) -> str:
-    """A GPU whose clock is below those of the job's other GPUs explains its rank, whatever holds it down."""
+    """A GPU whose clock is below those of the job's other GPUs explains its rank, whatever lowers it."""
     own = digests.get(node, {}).get((gpu, CLOCK)) if gpu is not None else None
     values = [value for digest in digests.values() for (_, name), value in digest.items() if name == CLOCK]
     clocks = [value for value in values if isfinite(value)]
@@ -61,7 +61,7 @@ def slow_clock(node: str, gpu: int | None, digests: Mapping[str, Digest]) -> str
 
 
 def shared(digests: Iterable[Digest]) -> str:
-    """What most GPUs of a job have in common."""
+    """Values that most GPUs of a job have in common."""
     values = (value for digest in digests for (_, name), value in digest.items() if name == REASONS)
     masks = [int(value) for value in values if isfinite(value)]
     for bit in (*THROTTLED, POWER_CAP):

@@ -13,7 +13,7 @@ from holdfast.model.subject import job as job_subject
 from holdfast.model.subject import kind
 from holdfast.model.subject import node as node_subject
 
-Explaining = Callable[[str, int | None], str]  # node and GPU -> the incident's subject, '' if none reaches it
+Explaining = Callable[[str, int | None], str]  # node and GPU -> subject of the incident, '' if none affects it
 
 View = TypeVar("View", bound=TrainingView)
 
@@ -24,7 +24,8 @@ def explaining(open_: Iterable[Incident]) -> Explaining:
 
 
 def _reaches(one: Incident, node: str, gpu: int | None) -> bool:
-    """One on a part of a node explains that part's rank alone; one on what nodes share explains all its nodes."""
+    """Whether the incident affects a rank. On a part of a node it explains only that part's rank; on shared
+    infrastructure, all ranks of the nodes."""
     if not one.subject.startswith("node/"):
         return is_parent(one.subject) and node in one.evidence
     if one.account is None:
@@ -35,7 +36,7 @@ def _reaches(one: Incident, node: str, gpu: int | None) -> bool:
 
 
 def with_incidents(view: View, open_: Iterable[Incident]) -> View:
-    """A slow job with the open incident that explains it, if one does."""
+    """A slow job with the open incident that explains it, if there is one."""
     if view.health is not Health.DEGRADED:
         return view
     incidents = sorted(open_, key=lambda one: one.opened)
@@ -62,7 +63,7 @@ def _of_slow(one: SlowView, places: dict[str, tuple[str, int | None]], reached: 
 
 
 def _hurting(view: TrainingView, incidents: Iterable[Incident]) -> str:
-    """The job is named among those that lose by it, by how much is measured or all its nodes are reached."""
+    """Whether the incident lists the job as affected, with a measured loss or with all of its nodes."""
     about = job_subject(view.job)
     for one in incidents:
         named = [loss for loss in one.account.losses if loss.subject == about] if one.account is not None else []

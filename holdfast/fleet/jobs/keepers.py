@@ -1,4 +1,4 @@
-"""Checkpoint keepers of each job, as agents report them. They are shown and affect no node."""
+"""Checkpoint keepers of each job, as agents report them. They are only shown and change no node."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from holdfast.fleet.jobs.record import JobRecord
 from holdfast.model.wire.keeper import KeeperReport
 from holdfast.model.wire.report import Report
 
-FRESH_SECONDS = 90.0  # an agent's heartbeat comes every 30 s and says it again
+FRESH_SECONDS = 90.0  # an agent's heartbeat every 30 s repeats it
 FORGET_SECONDS = 3_600.0
 MOST_KEEPERS = 40_000
 Key = tuple[str, str]  # name and owner
-Place = tuple[str, str]  # the agent's node, and the node that the keeper says it is
+Place = tuple[str, str]  # the agent's node, and the node name that the keeper reports
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class KeeperState:
 
 
 class JobKeepers:
-    """Belongs to the writer's thread."""
+    """Used on the writer's thread."""
 
     def __init__(self) -> None:
         self._kept: dict[Key, dict[Place, KeeperState]] = {}
@@ -52,7 +52,7 @@ class JobKeepers:
         kept[place] = KeeperState(place[0], keeping, now)
 
     def _leave(self, key: Key, place: Place, now: float) -> None:
-        """What it held is not known from then on; its last report is shown for a while."""
+        """Marks a keeper as gone. Its copies are unknown from then on; its last report is shown for a while."""
         state = self._kept[key][place]
         state.gone = True
         if now - state.at <= FORGET_SECONDS:
@@ -66,8 +66,11 @@ class JobKeepers:
             del self._kept[key]
 
     def of(self, record: JobRecord, reported: Collection[Key]) -> list[KeeperState]:
-        """Of the keepers that call the job as its ranks do. Where there are none, of those on its nodes that keep for
-        the same ranks of the same user under another name, if all do so under one."""
+        """Keepers with the job name of its ranks.
+
+        Without any, keepers on its nodes that serve the same ranks of the same user under another name, if all use the
+        same one.
+        """
         key = (record.name, record.owner)
         if key not in self._kept:
             others = {one for one in self._beside(record) if one not in reported}

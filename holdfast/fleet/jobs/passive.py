@@ -15,7 +15,7 @@ from holdfast.node import checks
 
 CHECK = checks.BY_NAME["job.passive"]
 READ = ("gpu_clock_sm_hertz", "gpu_utilization_ratio")
-GOOD_FOR_SECONDS = 200.0  # a digest comes every minute
+GOOD_FOR_SECONDS = 200.0  # a digest arrives every minute
 FORGET_SECONDS = 900.0
 MOST_JOBS = 2_000
 
@@ -24,7 +24,7 @@ MOST_JOBS = 2_000
 class PassiveJob:
     name: str
     history: History
-    nodes: dict[str, float] = field(default_factory=dict)  # when its digest last came
+    nodes: dict[str, float] = field(default_factory=dict)  # arrival of its last digest
     gpus: dict[str, int] = field(default_factory=dict)
     unevaluated: int = 0
     verdict: Verdict = field(default_factory=lambda: Verdict(rows=()))
@@ -35,7 +35,7 @@ class PassiveJob:
 
 
 class PassiveJobs:
-    """Belongs to the writer's thread."""
+    """Used on the writer's thread."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, PassiveJob] = {}
@@ -60,7 +60,7 @@ class PassiveJobs:
             signals.append(Signal(gpu_subject(node, index), "job_rank_hardware", words))
         job.history.add(Reading(source="digest", at=now, signals=signals))
         job.unevaluated += 1
-        if job.unevaluated >= len(job.nodes):  # every node sent another: each digest is evaluated once
+        if job.unevaluated >= len(job.nodes):  # every node sent a new one, so each digest is evaluated once
             job.unevaluated, job.verdict = 0, CHECK(job.history.window(now, CHECK.span))
 
     def list(self, now: float) -> list[TrainingView]:

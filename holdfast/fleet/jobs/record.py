@@ -11,12 +11,12 @@ from holdfast.model.wire.progress import RankWindow
 from holdfast.node.checks.job.facts import OWN
 
 SILENT_SECONDS = 120.0
-TOGETHER_SECONDS = 30.0  # ranks that report within this are of one moment
+TOGETHER_SECONDS = 30.0  # reports of ranks within this time belong together
 COMPARED_SECONDS = 330.0
 KEEP_SECONDS = {OWN: COMPARED_SECONDS, "job_transfer_seconds": COMPARED_SECONDS}
 GOOD_FOR_SECONDS = 300.0  # a step may take minutes
 OVERLAP_SECONDS = 30.0
-"""A rank that two nodes tell of within this: two jobs with one name."""
+"""If two nodes report one rank within this time, two jobs share a name."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class JobRecord:
     attempt: int = 0
     saved_step: int = -1
     last_report_at: float = 0.0
-    unevaluated: int = 0  # windows since the checks were last asked
+    unevaluated: int = 0  # windows since the last evaluation
     trouble: str = ""
     _speaker: int = -1
     history: History = field(init=False)
@@ -58,7 +58,7 @@ class JobRecord:
 
     @property
     def current(self) -> list[Rank]:
-        """The ranks of the attempt that runs, lowest first."""
+        """The ranks of the current attempt, lowest first."""
         return [rank for _, rank in sorted(self.ranks.items()) if rank.attempt == self.attempt]
 
     def fresh(self, now: float) -> list[Rank]:
@@ -68,7 +68,7 @@ class JobRecord:
 
     @property
     def ended(self) -> str:
-        """How it ended, '' while some rank may still speak."""
+        """How it ended, '' while a rank may still report."""
         ways = {rank.window.ended for rank in self.current}
         return "" if not ways or "" in ways else "gone" if "gone" in ways else "closed"
 
@@ -92,24 +92,24 @@ class JobRecord:
             self.accounts.take(window, self.attempt)
 
     def _both_live(self, known: Rank, window: RankWindow, now: float) -> bool:
-        if known.attempt != self.attempt:  # others of the job began anew already: so does this one
+        if known.attempt != self.attempt:  # other ranks of the job have started again, so this one has too
             return False
         other = known.window.session != window.session and window.began < known.last_report_at - OVERLAP_SECONDS
         return other and not known.window.ended and now - known.last_report_at <= OVERLAP_SECONDS
 
     def _new_session(self, node: str, window: RankWindow, known: Rank | None, now: float) -> Rank:
-        """A rank that begins anew although it is in this attempt already begins another."""
+        """A known rank of the current attempt that starts again begins the next attempt."""
         if known is not None and known.attempt == self.attempt:
             self.accounts.nodes_before = tuple(sorted({rank.node for rank in self.current}))
             self.attempt += 1
             self.saved_step = min(self.saved_step, window.saved_step) if window.saved_step >= 0 else self.saved_step
-        self.trouble = ""  # what looked like two jobs was one that began anew; two jobs would be reported again at once
+        self.trouble = ""  # what looked like two jobs was a restart; two jobs would be reported again at once
         self.ranks[window.rank] = rank = Rank(node, window, now, self.attempt)
         self._introduce(window, node, now)
         return rank
 
     def _speaks(self, number: int, now: float) -> bool:
-        """One rank represents the job: the lowest one that reports. Not all ranks need to."""
+        """Whether this rank represents the job: the lowest one that reports. Not all ranks need to report."""
         known = self.ranks.get(self._speaker)
         if known is None or known.attempt != self.attempt or now - known.last_report_at > TOGETHER_SECONDS:
             self._speaker = number
@@ -122,12 +122,12 @@ class JobRecord:
         return nextafter(value, inf) if last is not None and last.value == value else value
 
     def remember(self, rank: Rank) -> None:
-        """A rank that was known before this controller began."""
+        """Adds a rank that was known before this controller started."""
         self.ranks[rank.window.rank] = rank
         self._introduce(rank.window, rank.node, rank.last_report_at)
 
     def _introduce(self, window: RankWindow, node: str, now: float) -> None:
-        """What stays the same for a rank is added once."""
+        """Adds the constant values of a rank once."""
         about = f"{self.subject}/rank/{window.rank}"
         signals = [Signal(about, "job_rank_node", node), Signal(about, "job_rank_group", window.group)]
         signals += [] if window.gpu is None else [Signal(about, "job_rank_gpu", float(window.gpu))]
@@ -145,5 +145,5 @@ class JobRecord:
 
 
 def _of_an_earlier_session(window: RankWindow, now: RankWindow) -> bool:
-    """The end of an attempt may arrive after the next has begun on other nodes: it is ignored."""
+    """Ignores a late end of an attempt that arrives after the next one started on other nodes."""
     return bool(window.ended) and window.session != now.session and window.began <= now.began

@@ -1,11 +1,10 @@
-"""Service of training jobs, with or without progress reports. Reports of ranks affect no node."""
+"""Service of training jobs, with or without progress reports. Reports of ranks change no node."""
 
 import logging
 from collections import Counter
 from collections.abc import Sequence
 
 from holdfast.fleet.jobs.checkpoints import where
-from holdfast.fleet.jobs.fleet_time import in_fleet_time
 from holdfast.fleet.jobs.hardware import Digest
 from holdfast.fleet.jobs.incidents import Explaining, explaining, with_incidents
 from holdfast.fleet.jobs.keepers import JobKeepers
@@ -16,6 +15,7 @@ from holdfast.fleet.jobs.snapshot import dump, restore
 from holdfast.fleet.jobs.transaction import JobTransaction
 from holdfast.fleet.jobs.verdicts import JobVerdicts, Verdicts
 from holdfast.fleet.jobs.views import CheckpointsView, TrainingDetail, TrainingsView
+from holdfast.fleet.jobs.views_in_fleet_time import in_fleet_time
 from holdfast.model.records import Training
 from holdfast.model.wire import digest
 from holdfast.model.wire.progress import RankWindow
@@ -24,13 +24,14 @@ from holdfast.model.wire.report import Report
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_JOBS = 2_000
 MOST_JOBS_OF_USER = 200
-MOST_RANKS_OF_USER = 100_000  # of all of a user's jobs
-MOST_RANKS_OF_NODE, MOST_JOBS_OF_NODE = 1_024, 128  # in an hour: an agent hears at most 512 processes at once
+MOST_RANKS_OF_USER = 100_000  # jobs per user
+# ranks per node and hour: an agent serves at most 512 processes at once
+MOST_RANKS_OF_NODE, MOST_JOBS_OF_NODE = 1_024, 128
 HOUR = 3_600.0
 MOST_DIGESTS = 20_000
 STORE_SECONDS = 30.0
 STORED_RANKS_PER_SECOND = 50.0
-REPORTED_SECONDS = 300.0  # a job that has not reported for so long is treated as one that never does
+REPORTED_SECONDS = 300.0  # a job that has not reported for this long counts as one without reports
 Key = tuple[str, str]  # name and owner
 
 
@@ -43,19 +44,20 @@ class SeveralJobs(LookupError):
 
 
 class JobService:
-    """Belongs to the writer's thread."""
+    """Used on the writer's thread."""
 
     def __init__(self, time_factor: float = 1.0) -> None:
         self._time_factor = time_factor
         self._jobs: dict[Key, JobVerdicts] = {}
         self._digests: dict[str, Digest] = {}
-        self._reported_at: dict[str, float] = {}  # by node: when a job on it last reported progress
+        self._reported_at: dict[str, float] = {}  # by node: last progress report of a job on it
         self._passive = PassiveJobs()
         self._keepers = JobKeepers()
-        self._stored: dict[Key, tuple[float, int, str]] = {}  # when, and of which attempt and end
-        self._ranks: Counter[str] = Counter()  # by user, of all its jobs
-        self._on_node: dict[str, dict[tuple[Key, int], float]] = {}  # ranks that a node reports, and when last
-        self._epoch: int | None = None  # of the leadership in which the jobs were read from the store
+        self._stored: dict[Key, tuple[float, int, str]] = {}  # time, attempt and end of the last stored state
+        self._ranks: Counter[str] = Counter()  # number of jobs by user
+        # ranks that a node reports, with the time of their last report
+        self._on_node: dict[str, dict[tuple[Key, int], float]] = {}
+        self._epoch: int | None = None  # leadership in which the jobs were read from the store
 
     def take(self, report: Report, transaction: JobTransaction) -> None:
         self._restore(transaction)
@@ -64,7 +66,7 @@ class JobService:
         self._take_digest(report, transaction)  # after the progress: a job that reports is not passive
         self._keepers.take(report, transaction.now)
         if not touched:
-            return  # most reports: what explains slow jobs need not be sorted for each of a fleet's heartbeats
+            return  # true for most reports: explanations of slow jobs need not be computed for each heartbeat
         explained = explaining(transaction.fleet.incidents.open.values())
         for key in touched:
             self._evaluate(self._jobs[key], transaction.now, transaction.fleet.verdicts, explained)
@@ -72,7 +74,7 @@ class JobService:
             transaction.store.save_trainings([self._to_store(key, transaction.now) for key in due])
 
     def _restore(self, transaction: JobTransaction) -> None:
-        """A new leader continues where the last one stopped."""
+        """Restores the state that the last leader stored."""
         if self._epoch == transaction.epoch:
             return
         self._epoch = transaction.epoch
@@ -87,7 +89,8 @@ class JobService:
             self._ranks[owner] += len(job.record.ranks)
 
     def _due(self, key: Key, now: float) -> bool:
-        """Every STORE_SECONDS, large jobs less often; at once where an attempt begins or ends."""
+        """Whether to store a job: every STORE_SECONDS, large jobs less often, and at once when an attempt begins or
+        ends."""
         record = self._jobs[key].record
         at, attempt, ended = self._stored.get(key, (0.0, -1, ""))
         pause = STORE_SECONDS + len(record.ranks) / STORED_RANKS_PER_SECOND
@@ -99,7 +102,7 @@ class JobService:
         return Training(name=key[0], owner=key[1], at=now, body=dump(self._jobs[key]))
 
     def _take_digest(self, report: Report, transaction: JobTransaction) -> None:
-        """Of a job that reports no progress, the digests of its GPUs are all there is."""
+        """Takes a digest; without progress reports, the digests of its GPUs are the only data about a job."""
         if not report.digest or (report.node not in self._digests and len(self._digests) >= MOST_DIGESTS):
             return
         self._digests[report.node] = found = digest.unpack(report.digest)
@@ -109,7 +112,7 @@ class JobService:
             self._passive.take(next(iter(node.jobs)), report.node, found, transaction.now)
 
     def _take_window(self, node: str, window: RankWindow, now: float) -> Key | None:
-        """The job that it is of. None where its node reports more than a node can run."""
+        """Takes a window and returns its job; None if the node reports more than a node can run."""
         key = (window.job.replace("/", "_"), window.owner)
         if not self._is_plausible(node, key, window.rank, now):
             return None
@@ -125,7 +128,8 @@ class JobService:
         return key
 
     def _is_plausible(self, node: str, key: Key, rank: int, now: float) -> bool:
-        """Root on a stolen node can invent users, jobs and ranks; an hour's worth of one node is bounded."""
+        """Whether the number of ranks is plausible. Root on a compromised node can invent users, jobs and ranks, so
+        each node is limited per hour."""
         reported = self._on_node.setdefault(node, {})
         if (key, rank) not in reported and len(reported) >= MOST_RANKS_OF_NODE // 2:
             reported = self._on_node[node] = {one: at for one, at in reported.items() if now - at < HOUR}
@@ -139,8 +143,8 @@ class JobService:
         return True
 
     def _make_room(self, owner: str) -> None:
-        """Of a user with too many jobs, or of the users with the most, the job that has been silent longest is dropped:
-        a flood of one user's names costs no other user a job."""
+        """Drops the longest silent job of a user with too many jobs, or of the users with the most jobs, so that a
+        flood of one user's names costs no other user a job."""
         counts = Counter(other for _, other in self._jobs)
         if counts[owner] < MOST_JOBS_OF_USER and len(self._jobs) < MOST_JOBS:
             return
@@ -153,7 +157,7 @@ class JobService:
         self._stored.pop(oldest, None)
 
     def _evaluate(self, job: JobVerdicts, now: float, verdicts: Verdicts, explained: Explaining) -> None:
-        """Once every rank has reported another window, so that each window is evaluated once."""
+        """Evaluates a job once every rank has reported a new window."""
         if job.record.unevaluated < len(job.record.ranks):
             return
         job.record.unevaluated = 0
@@ -162,7 +166,7 @@ class JobService:
         if job.slow_since.keys() - before:
             log.info("%s", "; ".join(one.reason for one in job.verdicts if one.reason))
 
-    # Asked by the API, in the writer's thread
+    # Called by the API, in the writer's thread
 
     def list(self, transaction: JobTransaction, fresh: Sequence[bool]) -> TrainingsView:
         self._restore(transaction)
@@ -173,7 +177,8 @@ class JobService:
         return TrainingsView(jobs=tuple(sorted(shown, key=lambda view: (-view.last_report_at, view.job))))
 
     def show(self, name: str, transaction: JobTransaction) -> TrainingDetail:
-        """`name` alone, or `owner:name` where several users have a job of that name. Raises UnknownJob, SeveralJobs."""
+        """A job by `name`, or by `owner:name` if several users have a job of that name. Raises UnknownJob,
+        SeveralJobs."""
         self._restore(transaction)
         view = in_fleet_time(self._detail(name, transaction.now), self._time_factor)
         return with_incidents(view, transaction.fleet.incidents.open.values())

@@ -21,7 +21,7 @@ from holdfast.model.wire.progress import RankWindow
 HOUR = 3_600.0
 MOST_RANKS = 512
 LISTED_RESTARTS = 16
-MOST_ROWS = 32  # of a verdict; a job has thousands of ranks that are well
+MOST_ROWS = 32  # ranks listed in a verdict; most of a job's thousands are healthy
 
 
 def state_of(record: JobRecord, now: float) -> str:
@@ -29,12 +29,12 @@ def state_of(record: JobRecord, now: float) -> str:
 
 
 def counted_until(record: JobRecord, now: float) -> float:
-    """Of a job that does not run, time ends with its last step."""
+    """End of the counted time: for a job that does not run, its last step."""
     return now if state_of(record, now) == "running" else record.accounts.at
 
 
 def summary(job: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingView:
-    """In a list, with its last restarts only."""
+    """The job's entry in a list, with its last restarts only."""
     common = _common(job, now, kept)
     return TrainingView(**{**common, "restarts": common["restarts"][-LISTED_RESTARTS:]})
 
@@ -67,7 +67,7 @@ def detail(job: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingDetai
 
 
 def _ranks(record: JobRecord) -> tuple[RankView, ...]:
-    """By number; of too many those that compute longest."""
+    """Ranks by number; of too many, those with the longest compute time."""
     ranks = [rank for rank in record.current if rank.window.steps]
     if len(ranks) > MOST_RANKS:
         ranks = sorted(ranks, key=lambda rank: -rank.window.own_seconds)[:MOST_RANKS]
@@ -88,13 +88,15 @@ def _ranks(record: JobRecord) -> tuple[RankView, ...]:
 
 
 def _split(rank: Rank) -> bool:
-    """A single rank never waits for others."""
+    """Compute and waiting time. A single rank never waits for others."""
     return rank.window.split or rank.window.world == 1
 
 
 def exposure(record: JobRecord, now: float, kept: CheckpointsView) -> ExposureView | None:
-    """Steps since the last safe one, the one under way, and what they took. Safe is what a rank said to be, or what
-    the keepers committed since."""
+    """Steps since the last safe one, the current one, and their duration.
+
+    A step is safe if a rank reported it so, or if the keepers have committed it since.
+    """
     accounts = record.accounts
     if accounts.began is None:
         return None
@@ -136,7 +138,7 @@ def _common(job: JobVerdicts, now: float, kept: CheckpointsView) -> dict[str, An
         "ranks_reporting": len(ranks),
         "attempt": record.attempt + 1,
         "last_report_at": record.last_report_at,
-        "step": max(accounts.step, lost.saved_step if lost else -1),  # a safe step was made, reported or not
+        "step": max(accounts.step, lost.saved_step if lost else -1),  # the safe step was completed, reported or not
         "step_seconds": step_seconds,
         "tokens_per_second": tokens / step_seconds if step_seconds and tokens else None,
         "loss": first.loss if first else None,
@@ -148,7 +150,7 @@ def _common(job: JobVerdicts, now: float, kept: CheckpointsView) -> dict[str, An
 
 
 def _step_seconds(window: RankWindow) -> float:
-    """Without checkpoints, as the usual step time: a window that holds one is not slow."""
+    """Step time without checkpoints, like the usual step time: a window with a checkpoint is not slow."""
     return max(0.0, window.seconds - window.checkpoint_seconds) / window.steps
 
 
@@ -169,7 +171,7 @@ def _restarts(record: JobRecord) -> tuple[RestartView, ...]:
 
 
 def health_of(verdicts: Sequence[Verdict]) -> Health:
-    """Degraded wins over unknown: what is slow is shown even while another check cannot answer yet."""
+    """Degraded takes precedence over unknown, so that a slow job is shown even if another check has no result yet."""
     if any(one.health is Health.DEGRADED for one in verdicts):
         return Health.DEGRADED
     return overall(verdicts) if verdicts else Health.UNKNOWN

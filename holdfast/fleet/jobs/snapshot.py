@@ -1,6 +1,6 @@
 """Counters of a training job as JSON and back, so that a restarted controller continues them.
 
-The readings of the last minutes are not stored: after a few more it is known again who is slow.
+Readings of the last minutes are not stored: after a few more minutes the slow ranks are known again.
 """
 
 from collections import deque
@@ -59,7 +59,7 @@ def dump(job: JobVerdicts) -> str:
 
 
 def restore(name: str, owner: str, text: str) -> JobVerdicts:
-    """Raises ValueError where the text is none of ours, such as another version's."""
+    """Restores the counters. Raises ValueError for invalid text, such as that of another version."""
     try:
         stored = _decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:

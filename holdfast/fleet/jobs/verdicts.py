@@ -1,4 +1,4 @@
-"""Evaluates the checks of a job and records since when each part is slow."""
+"""Evaluates the checks of a job and records since when each part has been slow."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from holdfast.node.checks.job.facts import SPREAD
 from holdfast.node.checks.job.slow_links import TRANSFER
 
 ASKED = tuple(name for name in checks.OF_A_JOB if name != "job.passive")
-SEEN_AFTER_SECONDS = 4 * WINDOW_SECONDS  # what a slow rank needs to differ from a stall
+SEEN_AFTER_SECONDS = 4 * WINDOW_SECONDS  # difference of a slow rank from a stall
 USUAL_READINGS = 360  # an hour of them
 ENOUGH_READINGS = 6
 _ASKED_OF = {"rank": "job.slow_ranks", "link": "job.slow_links", "job": "job.step_time"}
@@ -29,7 +29,7 @@ Verdicts = Callable[[str], list[VerdictChange]]
 
 @dataclass(slots=True)
 class JobVerdicts:
-    """Of one job. `digests` are the nodes' last ones."""
+    """Verdicts of one job. `digests` are the last ones of its nodes."""
 
     record: JobRecord
     verdicts: tuple[Verdict, ...] = ()
@@ -51,7 +51,7 @@ class JobVerdicts:
         self._add(now, [*self._of_the_job(ranks, digests), *self._links(ranks)])
         self._add(now, self._of_ranks(ranks, verdicts, digests, explained))
         self._ask(now)
-        if self._remember_since(now):  # now that the slow ranks are known, add why and since when
+        if self._remember_since(now):  # the slow ranks are known now: add reason and start
             self._add(now, self._of_ranks(ranks, verdicts, digests, explained))
             self._ask(now)
 
@@ -80,7 +80,8 @@ class JobVerdicts:
     def _of_ranks(
         self, ranks: list[Rank], verdicts: Verdicts, digests: Mapping[str, Digest], explained: Explaining
     ) -> list[Signal]:
-        """Hardware is asked about only where something is slow: a thousand nodes' verdicts are many."""
+        """Verdicts of ranks. Hardware verdicts are read only if something is slow, because a thousand nodes have
+        many."""
         found = []
         for rank in ranks:
             about = f"{self.record.subject}/rank/{rank.window.rank}"
@@ -93,7 +94,8 @@ class JobVerdicts:
         return found
 
     def _links(self, ranks: list[Rank]) -> list[Signal]:
-        """Whoever came last to a communication waited for no other: the shortest time is that of the transfer."""
+        """Transfer times of links: the last rank to arrive waits for no other, so the shortest time is that of the
+        transfer."""
         seconds: dict[str, float] = {}
         nodes: dict[str, set[str]] = {}
         for rank in ranks:
@@ -106,7 +108,7 @@ class JobVerdicts:
         return found + [Signal(link, "job_link_nodes", " and ".join(sorted(over))) for link, over in nodes.items()]
 
     def _remember_since(self, now: float) -> bool:
-        """True when something became slow."""
+        """Records starts; returns True if something became slow."""
         slow = {row.subject for verdict in self.verdicts for row in verdict.rows if row.health is Health.DEGRADED}
         slow |= self._not_evaluated()
         new = slow - self.slow_since.keys()
@@ -121,7 +123,8 @@ class JobVerdicts:
         return bool(new)
 
     def _not_evaluated(self) -> set[Subject]:
-        """What was slow and cannot be judged yet, such as after a start of this controller, is not well for that."""
+        """Parts that were slow and cannot be evaluated yet, for example after a controller start, do not count as
+        healthy."""
         unknown = {verdict.check for verdict in self.verdicts if verdict.health is Health.UNKNOWN}
         return {subject for subject in self.slow_since if _ASKED_OF[_kind(subject)] in unknown}
 

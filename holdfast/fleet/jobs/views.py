@@ -16,9 +16,9 @@ class RestartView:
     rework_seconds: float
     gpu_hours: float
     nodes: tuple[str, ...] = ()
-    """Of the attempt that died."""
+    """Nodes of the attempt that died."""
     notes: tuple[str, ...] = ()
-    """What happened to its nodes shortly before: the nearest to a diagnosis without its logs."""
+    """Events on its nodes shortly before: the best explanation without its logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +27,11 @@ class TrainingView:
 
     job: str
     owner: str
-    """The user that its ranks run as, by the kernel's word; '' of a job that tells nothing."""
+    """The user that its ranks run as, according to the kernel; '' for a job that reports nothing."""
     reports_progress: bool
-    """Do its ranks report progress? If not, only the GPUs under it are known."""
+    """Whether its ranks report progress. If not, only its GPUs are known."""
     state: str
-    """running, silent, closed or gone: the last two ended, with and without a word."""
+    """running, silent, closed or gone. The last two have ended, with and without a final report."""
     health: Health
     reason: str
     nodes: tuple[str, ...]
@@ -51,7 +51,7 @@ class TrainingView:
     restarts: tuple[RestartView, ...] = ()
     """Oldest first; a job keeps the last ones."""
     incident: str = ""
-    """What the open incident is about that explains why it is slow; '': none does."""
+    """Subject of the open incident that explains why it is slow; '': none does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +61,10 @@ class TrainingsView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureView:
-    """What would be lost if the job died this second."""
+    """The loss if the job died now."""
 
     saved_step: int
-    """The newest step that is safe; -1 where none was reported."""
+    """The newest safe step; -1 if none was reported."""
     steps: int
     seconds: float
     gpu_hours: float
@@ -73,44 +73,44 @@ class ExposureView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacesView:
-    """One saved step: of how many ranks the part is in each place."""
+    """One saved step: number of ranks with a part in each place."""
 
     step: int
     own_memory: int
-    """Held by the keeper of the rank's own node."""
+    """In the keeper of the rank's own node."""
     partner: int
-    """Held by the keeper of another node."""
+    """In the keeper of another node."""
     storage: int
     committed: bool
     gpu_memory: int = 0
-    """Also held in the memory of a GPU of the rank's own node."""
+    """Also in the memory of a GPU of the rank's own node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointsView:
-    """Where its checkpoints live, by the word of its keepers. A step of -1 is none."""
+    """Locations of its checkpoints, as its keepers report them. Step -1: none."""
 
     unknown: str = ""
-    """Why nothing is known of it; then the rest says nothing."""
+    """Why nothing is known; then the other fields have no meaning."""
     kept_as: str = ""
-    """What its keepers call the job."""
+    """The job's name at its keepers."""
     world: int = 0
     replicas: int = 0
     """Nodes that hold each rank's part."""
     keepers: int = 0
-    """Reported lately."""
+    """Number of keepers that reported recently."""
     committed_step: int = -1
-    """The newest of which every rank's part is on that many nodes."""
+    """The newest step of which every rank's part is on that many nodes."""
     stored_step: int = -1
-    """The newest that is complete in storage."""
+    """The newest step that is complete in storage."""
     unsaved_step: int = -1
-    """The newest that some keeper holds for its ranks and storage does not have."""
+    """The newest step that a keeper holds for its ranks and that is not in storage."""
     used_bytes: int = 0
     budget_bytes: int = 0
     steps: tuple[PlacesView, ...] = ()
     """Newest first."""
     storage_unknown: str = ""
-    """Why some keeper does not know what is in storage."""
+    """Why a keeper does not know which steps are in storage."""
     troubles: tuple[str, ...] = ()
 
 
@@ -121,17 +121,20 @@ class SlowView:
     subject: str
     check: str
     ratio: float
-    """How much longer it takes than they do: 0.11 is 11 % longer."""
+    """Difference from the peers: 0.11 is 11 % longer."""
     since: float | None
     reason: str
     incident: str = ""
-    """As the job's, for this one alone."""
+    """Like that of the job, for this part alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankView:
-    """How one rank spends a step, in seconds. Where waiting for others is not measured apart from computing, both
-    are unknown: together they are what data and checkpoint leave of the step."""
+    """How one rank spends a step, in seconds.
+
+    If waiting for others is not measured separately from computing, both are unknown; together they are the rest of the
+    step after data and checkpoint.
+    """
 
     rank: int
     node: str
@@ -142,7 +145,7 @@ class RankView:
     wait: float | None
     checkpoint: float
     saved_step: int
-    """The newest that it reported as safe; -1: none."""
+    """The newest step that it reported as safe; -1: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,13 +154,13 @@ class TrainingDetail(TrainingView):
     elapsed_seconds: float
     usual_step_seconds: float | None
     ettr: float | None
-    """The share of all time that went into steps not made before, however slow they were."""
+    """Share of all time that was spent on new steps, at any speed."""
     checkpoint_efficiency: float | None
-    """Of the time of such steps and of saving them, the share of the steps."""
+    """Share of the steps in the time of such steps and their checkpoints."""
     cluster_days: float
-    """Days of progress at the usual pace of all its GPUs together."""
+    """Days of progress at the usual speed of all its GPUs together."""
     gpu_hours: Mapping[str, float]
-    """The ledger: every GPU-hour has one name, and they add up to the elapsed time of all GPUs."""
+    """The ledger: every GPU-hour has one category, and they add up to the elapsed time of all GPUs."""
     exposure: ExposureView | None
     checkpoints: CheckpointsView
     slow: tuple[SlowView, ...]
@@ -166,5 +169,5 @@ class TrainingDetail(TrainingView):
     unreceived_steps: int
     """Steps that ranks made and could not report."""
     ranks: tuple[RankView, ...] = ()
-    """The slowest first, where there are more than can be shown."""
+    """The slowest first, if there are more than can be shown."""
     ranks_left_out: int = 0

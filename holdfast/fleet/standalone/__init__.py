@@ -1,0 +1,1 @@
+"""`holdfast up`: controller and agent on one machine."""

@@ -1,4 +1,4 @@
-"""What amd-smi and rocm-smi print of a GPU that no check asks about: ECC by block, bad pages, a narrow PCIe link."""
+"""Values of amd-smi and rocm-smi that no check reads: ECC by block, bad pages, a narrow PCIe link."""
 
 import re
 from collections.abc import Mapping
@@ -55,8 +55,11 @@ def bad_pages(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
 
 
 def pcie_link(output: ToolOutput, place: str) -> None:
-    """Narrower or slower than it could be. Only modules of servers are judged: a desktop's card saves power so, and may
-    sit in a slot with fewer lanes."""
+    """Complains about a link that is narrower or slower than possible.
+
+    Only models of servers are evaluated: a desktop's card slows its link to save power, and its slot may have fewer
+    lanes.
+    """
     own = {name: value for where, name, value in output.signals if where == place}
     model = gpu_model(str(own.get("gpu_model", "")))
     able = own.get("gpu_pcie_max_width_lanes") or (model.pcie_width_lanes if model else None)

@@ -47,7 +47,7 @@ def read_box(text: str) -> ToolOutput | None:
 
 
 def read(text: str) -> ToolOutput | None:
-    """The last row of every GPU counts; a GPU in partitions has one row for each, the first has its values."""
+    """Reads the last row of each GPU. A partitioned GPU has one row per partition, and the first one has its values."""
     head = _HEAD.search(text)
     if head is None:
         return None

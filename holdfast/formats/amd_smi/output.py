@@ -9,7 +9,7 @@ from holdfast.formats import json_document
 from holdfast.formats.amd_smi import judged
 from holdfast.formats.amd_smi.values import celsius
 from holdfast.formats.amd_smi.values import number as number_of
-from holdfast.formats.nvidia_smi.values import key
+from holdfast.formats.nvidia_smi.fields import key
 from holdfast.formats.pci.address import normal
 from holdfast.formats.tool_output import NODE, NOT_SUPPORTED, ToolOutput
 from holdfast.model.signal import Value
@@ -107,7 +107,7 @@ def read(text: str) -> ToolOutput | None:
 
 
 def _failures(output: ToolOutput | None, text: str) -> ToolOutput | None:
-    """What rocm-smi prints where it has no value: no GPU at all, or a GPU that it cannot read."""
+    """Output of rocm-smi without a value: no GPU at all, or a GPU that it cannot read."""
     failed: dict[int, list[str]] = {}
     for number, what in _UNABLE.findall(text):
         failed.setdefault(int(number), []).append(what.rstrip().removesuffix("."))
@@ -157,7 +157,7 @@ def _flat(value: Any, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 def _amd_text(text: str) -> ToolOutput | None:
     gpus: dict[int, Fields] = {}
     number, above = -1, list[tuple[int, str]]()
-    if _EXCERPT.search(text) and not _HEAD.search(text):  # one GPU's values without the line that names it
+    if _EXCERPT.search(text) and not _HEAD.search(text):  # values of one GPU without the line that names it
         number, gpus = 0, {0: {}}
         text = "\n".join(f"    {line}" for line in text.splitlines())
     for line in text.splitlines():
@@ -169,7 +169,7 @@ def _amd_text(text: str) -> ToolOutput | None:
             while above and above[-1][0] >= indent:
                 above.pop()
             path = ".".join([*(upper for _, upper in above), name])
-            if name == "pageaddress" and above:  # a line for each page
+            if name == "pageaddress" and above:  # one line per page
                 pages = f"{above[-1][1]}.count"
                 gpus[number][pages] = str(int(gpus[number].get(pages, "0")) + 1)
             if value:
@@ -189,7 +189,7 @@ def _field(line: str) -> tuple[int, str, str] | None:
 
 
 def _concise(line: str) -> tuple[str, str, str, str, str] | None:
-    """Number, heat, power, the columns behind them and the last one of a row of the table."""
+    """Number, temperature, power, the columns after them and the last column of a row of the table."""
     row, line = _ROW.match(line), line.rstrip()
     found = row and _HEAT_AND_POWER.search(line, row.end())
     busy = found and _LAST_SHARE.search(line, found.end())
@@ -206,7 +206,7 @@ def _rocm_text(text: str) -> ToolOutput | None:
 
 
 def _rocm_table(text: str) -> ToolOutput | None:
-    """The table without options: one line a GPU. The second die of a module shows no power of its own."""
+    """The default table: one line per GPU. The second die of a module shows no power of its own."""
     if "ROCm System Management Interface" not in text and "Concise Info" not in text and not _ROCM_ROW.search(text):
         return None
     gpus, rows = {}, {row.split(None, 1)[0]: row for row in text.splitlines() if row[:1].isdigit()}
@@ -216,7 +216,8 @@ def _rocm_table(text: str) -> ToolOutput | None:
         fields = {"temperature.edge": heat, "power.socketpower": power, "limit.maxpower": limit}
         if device := _DEVICE.match(rows.get(number, "")):
             fields["cardseries"] = amd_model_name(device[1], "")
-        fields["usage.gfxactivity"] = busy if _BUSY.search(text) else ""  # of ROCm 1 the last column is another one
+        # in ROCm 1 the last column has another meaning
+        fields["usage.gfxactivity"] = busy if _BUSY.search(text) else ""
         gpus[int(number)] = {name: value for name, value in fields.items() if value}
     return _gpus(ToolOutput("rocm-smi"), gpus)
 

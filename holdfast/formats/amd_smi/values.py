@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from holdfast.formats.nvidia_smi.values import key
+from holdfast.formats.nvidia_smi.fields import key
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _UNITS = {
@@ -34,7 +34,7 @@ def number(text: str) -> float | None:
 
 
 def celsius(text: str) -> float | None:
-    """None for a unit that is not one of temperature."""
+    """Degrees Celsius; None if the unit is not one of temperature."""
     found = _split(text)
     if found is None or found[1] not in _DEGREES:
         return None

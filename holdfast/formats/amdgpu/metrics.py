@@ -1,7 +1,7 @@
-"""The `gpu_metrics` file of amdgpu: a C structure whose layout its first four bytes name.
+"""The `gpu_metrics` file of amdgpu: a C structure whose first four bytes name its layout.
 
-Layouts are those of drivers/gpu/drm/amd/include/kgd_pp_interface.h. Revisions do not only append: only the exact one is
-read. A field that the firmware does not fill has all bits set.
+The layouts are those of drivers/gpu/drm/amd/include/kgd_pp_interface.h. Revisions do not only append, so only an exact
+match is read. A field that the firmware does not fill has all bits set.
 """
 
 import struct
@@ -14,7 +14,7 @@ _SIZES = {"B": 1, "H": 2, "I": 4, "Q": 8}
 
 class FieldPlace(NamedTuple):
     offset: int
-    kind: str  # of struct: H, I or Q
+    kind: str  # struct format: H, I or Q
     times: int = 1
 
 
@@ -102,12 +102,12 @@ LAYOUTS: Mapping[tuple[int, int], Mapping[str, FieldPlace]] = {
         "uclk": FieldPlace(304, "H"),
     },
     (1, 7): _1_7,
-    (1, 8): _1_7,  # differs only behind what is read here
+    (1, 8): _1_7,  # differs only after the fields read here
 }
 
 
 def parse(raw: bytes) -> Metrics | str:
-    """The values the firmware filled, or why there are none. Never raises."""
+    """The values that the firmware filled, or why there are none. Never raises."""
     if len(raw) < _HEADER.size:
         return f"{len(raw)} bytes are no gpu_metrics"
     size, form, content = _HEADER.unpack_from(raw)
@@ -132,9 +132,9 @@ def parse(raw: bytes) -> Metrics | str:
     return Metrics(revision, values, lists)
 
 
-# What the bits mean for whoever asks why clocks are low, as bits of NVML's clock event reasons.
+# Throttler bits, mapped to NVML's clock event reasons.
 POWER_CAP, HARDWARE_SLOWDOWN, THERMAL, POWER_BRAKE = 0x04, 0x08, 0x40, 0x80
-_INDEPENDENT = (  # mask of indep_throttle_status, what it is
+_INDEPENDENT = (  # mask of indep_throttle_status, reason
     (0x00000000000000FF, POWER_CAP),
     (0x00000000FFFF0000, POWER_CAP),  # current limits
     (0x0000FFFF00000000, THERMAL),
@@ -144,11 +144,11 @@ _INDEPENDENT = (  # mask of indep_throttle_status, what it is
 _MI300 = ((0x1, POWER_BRAKE), (0x2, POWER_CAP), (0x4, THERMAL), (0x8, THERMAL), (0x10, THERMAL))
 _RESIDENCIES = {"prochot": POWER_BRAKE, "ppt": POWER_CAP, "socket_thermal": THERMAL, "vr_thermal": THERMAL,
                 "hbm_thermal": THERMAL}  # fmt: skip
-LEAST_SHARE = 0.05  # of the time between two readings that a limiter has to hold to count
+LEAST_SHARE = 0.05  # share of the time between two readings for which a limiter must be active to count
 
 
 def clock_reasons(now: Metrics, before: Metrics | None) -> int | None:
-    """Why the clocks are held back; None where this needs an earlier reading or the firmware does not tell."""
+    """Why the clocks are throttled; None if this needs an earlier reading, or the firmware does not report it."""
     if (status := now.values.get("independent_throttle_status")) is not None:
         return _bits(int(status), _INDEPENDENT)
     if (status := now.values.get("throttle_status")) is not None and now.revision in ("1.4", "1.5"):

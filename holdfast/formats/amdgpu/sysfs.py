@@ -42,6 +42,6 @@ def highest_clock_hertz(text: str) -> float | None:
 
 
 def number(text: str) -> float | None:
-    """A file with one whole number."""
+    """The number in a file with one whole number."""
     stripped = text.strip()
     return float(stripped) if _NUMBER.fullmatch(stripped) else None

@@ -1,1 +1,1 @@
-"""What a baseboard management controller reports: IPMI and Redfish."""
+"""Reports of a baseboard management controller: IPMI and Redfish."""

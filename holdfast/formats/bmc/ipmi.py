@@ -14,7 +14,7 @@ _LOG_UTIL = re.compile(
     r"SEL Entry: FRU: \d+,.*?Sensor: (?P<sensor>\S+) \(0x[0-9A-Fa-f]+\), Event Data: \(\w+\) "
     r"(?P<event>.*?) (?P<state>Assertion|Deassertion)\s*$",
     re.MULTILINE,
-)  # of OpenBMC
+)  # OpenBMC
 _FAULT_SENSOR = re.compile(r"(?i)fault|_err|fail|critical")
 _FAILS = re.compile(
     r"(?i)(?<!non-)(?:uncorrectable|bus fatal|fatal (?:nmi|error)|\bIERR\b|thermal trip|machine check|"
@@ -34,7 +34,8 @@ LEAST_ROWS = 2
 
 
 def read_sel(text: str) -> ToolOutput | None:
-    """What was asserted last counts: a sensor that is back to normal is no complaint."""
+    """Reads the event log. Only the last state of each sensor counts, so a sensor that is back to normal is no
+    complaint."""
     rows = [(row["sensor"], row["event"], row["state"] or "Asserted") for row in _SEL.finditer(text)]
     rows += [
         (row["sensor"], row["event"], "Asserted" if row["state"] == "Assertion" else "Deasserted")
@@ -59,7 +60,7 @@ def read_sel(text: str) -> ToolOutput | None:
 
 
 def read_sensors(text: str) -> ToolOutput | None:
-    """Rows of `name | value | ok`, with the state where each of the tools puts it."""
+    """Reads rows of `name | value | ok`; the column of the state depends on the tool."""
     rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.count("|") >= 2]
     judged = [(row, state) for row in rows if (state := _state(row)) is not None]
     if len(judged) < LEAST_ROWS or 2 * len(judged) < len(rows):

@@ -1,4 +1,4 @@
-"""Redfish JSON of any service: whatever carries a `Status` with a health, and entries of its logs."""
+"""Redfish JSON of any service: resources that have a `Status` with a health, and log entries."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def read(text: str) -> ToolOutput | None:
 def _status(output: ToolOutput, name: str, status: Any) -> None:
     if not isinstance(status, dict) or status.get("State") in _GONE:
         return
-    document = {field.lower(): str(value) for field, value in status.items()}  # HealthRollUp in older services
+    document = {field.lower(): str(value) for field, value in status.items()}  # older services have HealthRollUp
     for field, what in (("health", name), ("healthrollup", f"a part of {name}")):
         if (fails := _WORSE.get(document.get(field, "").lower())) is not None:
             output.complain(NODE, f"{what} is {document[field]}", fails=fails, remedy="inspect this part of the server")

@@ -47,7 +47,7 @@ def read_discovery(text: str) -> ToolOutput | None:
 
 
 def read_dmon(text: str) -> ToolOutput | None:
-    """The last row of every GPU counts."""
+    """Reads the last row of every GPU."""
     head = _HEAD.search(text)
     if head is None:
         return None
@@ -69,7 +69,8 @@ def read_dmon(text: str) -> ToolOutput | None:
 
 
 def last_xid(output: ToolOutput, place: str, code: int) -> None:
-    """DCGM keeps the last Xid of a GPU, without its time: grave ones fail, an application's own is no fault."""
+    """Evaluates the last Xid of a GPU, which DCGM keeps without its time: severe ones fail; an Xid caused by an
+    application is no fault."""
     fact = xid.find(code)
     if fact.action not in ("ignore", "restart_app"):
         grave = fact.known and not fact.not_alone and fact.action in GRAVE_ACTIONS

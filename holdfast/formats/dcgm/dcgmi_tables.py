@@ -1,4 +1,4 @@
-"""Tables of dcgmi beside the diagnostic: `nvlink -s`, `nvlink -e` and `health -c`, and the JSON of the last."""
+"""Tables of dcgmi other than the diagnostic: `nvlink -s`, `nvlink -e` and `health -c` (also as JSON)."""
 
 import json
 import re
@@ -140,7 +140,7 @@ _NO_ENGINE = re.compile(
 
 
 def read_no_engine(text: str) -> ToolOutput | None:
-    """dcgmi without its host engine: nothing is known of the GPUs."""
+    """dcgmi without its host engine: the state of the GPUs is unknown."""
     found = _NO_ENGINE.findall(text)
     if not found:
         return None

@@ -8,7 +8,8 @@ from holdfast.formats.dcgm.diag_result import Diagnostic
 
 
 def parse(text: str) -> Diagnostic:
-    """What the diagnostic found. Text without any result is a diagnostic that did not run, with its last words."""
+    """Results of the diagnostic. Text without any result is a diagnostic that did not run; its last lines are the
+    reason."""
     found = dcgm_diag_json.parse(text) or dcgm_diag_table.parse(text)
     if found is None:
         return Diagnostic(error=_last_words(text) or "dcgmi printed nothing", complete=False)

@@ -9,12 +9,12 @@ from typing import Any
 from holdfast.formats.dcgm.diag_result import FAIL, PASS, SKIP, WARN, Diagnostic, DiagResult, gpus_named_in, status_of
 
 _ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
-_MOST_TRIES = 20  # objects that may stand before the diagnostic in what a wrapper printed
+_MOST_TRIES = 20  # other objects that a wrapper may print before the diagnostic
 _WORST_LAST = (SKIP, PASS, WARN, FAIL)
 
 
 def parse(text: str) -> Diagnostic | None:
-    """The first JSON object that is a diagnostic, whatever stands before it; None when there is none."""
+    """Parses the first JSON object that is a diagnostic, after any other text; None if there is none."""
     for found in itertools.islice(re.finditer(r"^[ \t]*\{", text, re.MULTILINE), _MOST_TRIES):
         document, complete = _load(text[found.start() :])
         root = _root(document)
@@ -24,7 +24,7 @@ def parse(text: str) -> Diagnostic | None:
 
 
 def _load(text: str) -> tuple[Any, bool]:
-    """The object at the start of the text, and whether it was all there."""
+    """The object at the start of the text, and whether it was complete."""
     try:
         return json.JSONDecoder().raw_decode(text.lstrip())[0], True
     except (ValueError, RecursionError):
@@ -36,7 +36,7 @@ def _load(text: str) -> tuple[Any, bool]:
 
 
 def _closed(text: str) -> str:
-    """A text that breaks off, cut after its last complete object or list, with what is open closed."""
+    """A truncated text, cut after its last complete object or list, with open brackets closed."""
     open_brackets: list[str] = []
     cut, still_open = 0, ""
     for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', text):
@@ -87,7 +87,7 @@ def _results(test: dict[str, Any]) -> Iterator[DiagResult]:
     summary = next(_entry(name, test["test_summary"]))
     reported = {result.text for result in found}
     worst = max((_WORST_LAST.index(result.status) for result in found), default=-1)
-    # A test can fail as a whole (a child process died) while each of its entities says Pass.
+    # A test can fail as a whole (a child process died) although each of its entities says Pass.
     if _WORST_LAST.index(summary.status) > worst or (summary.text and summary.text not in reported):
         yield summary
 
@@ -96,7 +96,7 @@ def _entry(name: str, entry: dict[str, Any]) -> Iterator[DiagResult]:
     status = status_of(entry.get("status"))
     text, severity = _complaint(entry)
     gpus: list[int | None] = [*_gpus(entry)]
-    if status not in (PASS, SKIP) and len(gpus) > 1:  # one verdict over a list of GPUs: the text says which
+    if status not in (PASS, SKIP) and len(gpus) > 1:  # one verdict for a list of GPUs: the text says which
         gpus = [gpu for gpu in gpus if gpu in gpus_named_in(text)] or gpus
     for gpu in gpus or [None]:
         yield DiagResult(name, status, gpu, text, severity)
@@ -118,7 +118,7 @@ def _numbers(value: Any) -> list[int]:
 
 
 def _complaint(entry: dict[str, Any]) -> tuple[str, int]:
-    """The warnings in one line, and their severity where all agree on one."""
+    """The warnings in one line, and their severity if it is the same for all."""
     warnings = entry.get("warnings", entry.get("warning", []))
     texts, severities = [], []
     for warning in warnings if isinstance(warnings, list) else [warnings]:

@@ -1,4 +1,4 @@
-"""Result of a DCGM diagnostic, whatever its layout: one result per test and GPU."""
+"""Result of a DCGM diagnostic in any layout: one result per test and GPU."""
 
 import re
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ PASS, WARN, FAIL, SKIP = "pass", "warn", "fail", "skip"
 _WORDS = {"pass": PASS, "passed": PASS, "warn": WARN, "warning": WARN, "fail": FAIL, "failed": FAIL, "error": FAIL}
 _NAMED_GPU = re.compile(r"\bGPU ?(\d{1,4})\b")
 
-CONFIGURATION_SEVERITY = 5  # DCGM's own word for 'a setting of the node, not its hardware'
+CONFIGURATION_SEVERITY = 5  # DCGM's term for a setting of the node, as opposed to its hardware
 
 
 @dataclass(frozen=True, slots=True)
 class DiagResult:
     test: str
-    status: str  # pass, warn, fail, skip; whatever is none of them was not established and counts as skip
-    gpu: int | None = None  # None: the result is about the node as a whole
-    text: str = ""  # what DCGM complains of, '' when it does not
+    status: str  # pass, warn, fail, skip; any other status counts as skip, because the test has no result
+    gpu: int | None = None  # None: the result concerns the whole node
+    text: str = ""  # DCGM's message, '' without one
     severity: int = 0  # DCGM 4's error severity, 0 when not given
 
 
@@ -24,8 +24,8 @@ class Diagnostic:
     results: tuple[DiagResult, ...] = ()
     dcgm_version: str = ""
     driver_version: str = ""
-    error: str = ""  # why the diagnostic as a whole did not run or did not finish
-    complete: bool = True  # False when the text breaks off
+    error: str = ""  # why the diagnostic did not run or did not finish
+    complete: bool = True  # False: the text is truncated
 
 
 def status_of(word: object) -> str:

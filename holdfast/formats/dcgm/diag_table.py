@@ -34,7 +34,7 @@ def parse(text: str) -> Diagnostic | None:
 
 
 def _ends(text: str) -> bool:
-    """A whole table ends in a ruled line."""
+    """Whether the line is the rule that ends a complete table."""
     ruled = [line.strip() for line in text.splitlines() if line.strip()[:1] in ("|", "+")]
     return ruled[-1].startswith("+-") and "  " not in ruled[-1]
 
@@ -60,20 +60,23 @@ def _cells(text: str) -> Iterator[_Cell]:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Left cell, and the right one as it was cut: after one blank, before two."""
+    """The left cell, and the right cell as the tool cut it: it starts after one blank and ends before two."""
     left, _, right = line[1:].partition("|")
     right = right[1:].removesuffix("|")
     return left.strip(), right[:-2] if right.endswith("  ") else right.removesuffix(" ")
 
 
 def _fills(line: str) -> bool:
-    """The table is as its tool printed it, so that a cell says by its blanks where a word was cut. Where someone has
-    taken the blanks away, a line begins a word."""
+    """Whether the line has its original padding, which shows where a word was cut.
+
+    Without the padding, each line is taken to start with a new word.
+    """
     return line.endswith("  |")
 
 
 def _stands_alone(chunk: str) -> bool:
-    """Below an empty left cell: a further result of the same test, not the rest of a text."""
+    """Whether a chunk below an empty left cell is a further result of the same test, and not the continuation of a
+    text."""
     return bool(_STATUS.match(chunk.strip()) or _ENTITY.match(chunk.strip()))
 
 
@@ -94,7 +97,7 @@ def _results(cells: list[_Cell]) -> list[DiagResult]:
 
 
 def _per_gpu(test: str, status: str, where: str) -> list[DiagResult]:
-    """'All' and nothing mean the node; 'GPUs: 1, 2' and 'GPU 3: text' name GPUs."""
+    """Results by GPU. 'All' and an empty text mean the node; 'GPUs: 1, 2' and 'GPU 3: text' name GPUs."""
     listed, _, text = where.partition(": ") if re.match(r"GPU \d+: ", where) else (where, "", "")
     numbers = [int(number) for number in re.findall(r"\d{1,4}", listed)]
     if not numbers:
@@ -103,7 +106,7 @@ def _per_gpu(test: str, status: str, where: str) -> list[DiagResult]:
 
 
 def _complain(results: list[DiagResult], test: str, remark: re.Match[str], text: str) -> None:
-    """Hang a warning on the result it is about; one about nothing that failed is a failure or a warning itself."""
+    """Attaches a warning to the failed result it belongs to; without one, the warning becomes a result of its own."""
     named = [int(remark["gpu"])] if remark["gpu"] else gpus_named_in(text)
     gpu = named[0] if named else None
     bad = [index for index, result in enumerate(results) if result.test == test and result.status not in (PASS, SKIP)]
@@ -118,7 +121,8 @@ def _complain(results: list[DiagResult], test: str, remark: re.Match[str], text:
 
 
 def _without_echoes(results: list[DiagResult]) -> list[DiagResult]:
-    """DCGM 4 prints a summary above its GPUs: it goes when a GPU says the same or worse, and stays when none does."""
+    """Removes the summary that DCGM 4 prints above its GPUs, if a GPU reports the same or worse; otherwise the
+    summary stays."""
     kept = []
     for result in results:
         own = [other for other in results if other.test == result.test and other.gpu is not None]

@@ -1,4 +1,4 @@
-"""A scrape of dcgm-exporter (Prometheus text). DCGM's blank values are absence, never a measurement."""
+"""A scrape of dcgm-exporter (Prometheus text). DCGM's blank values mean absence, never a measurement."""
 
 import math
 import re
@@ -9,8 +9,8 @@ _SAMPLE = re.compile(r"^(?P<name>[A-Za-z_:][\w:]*)(?:\s*\{(?P<labels>.*)\})?\s+(
 _LABEL = re.compile(r'(?<!\w)([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
 
-_BLANK_KINDS = 16  # blank, not found, not supported, not permitted, and room for more
-_BLANKS = (float(0x7FFFFFF0), float(2**47))  # of 32-bit integers, of floating point
+_BLANK_KINDS = 16  # blank, not found, not supported, not permitted, and reserved values
+_BLANKS = (float(0x7FFFFFF0), float(2**47))  # for 32-bit integers, for floating point
 _BLANK_INT64 = float(0x7FFFFFFFFFFFFFF0)
 
 
@@ -21,7 +21,7 @@ class ExporterSample(NamedTuple):
 
 
 def parse(text: str) -> Iterator[ExporterSample]:
-    """Every readable sample; comments and lines that are none are passed over."""
+    """Every readable sample; comments and other lines are skipped."""
     for line in text.splitlines():
         if (found := _SAMPLE.match(line)) and (number := _number(found["value"])) is not None:
             labels = {key: _plain(value) for key, value in _LABEL.findall(found["labels"] or "")}
@@ -37,7 +37,7 @@ def is_blank(value: float) -> bool:
 
 
 def gpu_of(sample: ExporterSample) -> int | None:
-    """The GPU a sample is about; None for a switch, a CPU, or a slice of a GPU (MIG), which is not the whole."""
+    """The GPU of a sample; None for a switch, a CPU, or a MIG slice, which is not the whole GPU."""
     number = sample.labels.get("gpu", "")
     if not re.fullmatch(r"[0-9]{1,4}", number) or sample.labels.get("GPU_I_ID"):
         return None

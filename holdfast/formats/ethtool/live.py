@@ -1,5 +1,7 @@
-"""Statistics of Ethernet drivers as the kernel returns them. Each driver has its own names for the same few
-counters. Pure."""
+"""Statistics of Ethernet drivers as the kernel returns them.
+
+Each driver has its own names for the same few counters. Pure.
+"""
 
 import re
 import struct
@@ -20,7 +22,7 @@ SIGNALS = tuple(name for name, _ in _MEANINGS)
 
 
 def signals(statistics: Mapping[str, int]) -> dict[str, float]:
-    """The sum for each question that this driver answers. A counter per priority beside one of the port counts once."""
+    """The sum for each signal that this driver reports. Counters per priority are left out if the port has a total."""
     found: dict[str, list[float]] = {}
     for counter, value in statistics.items():
         for name, pattern in _MEANINGS:
@@ -30,12 +32,12 @@ def signals(statistics: Mapping[str, int]) -> dict[str, float]:
 
 
 def count(info: bytes) -> int:
-    """How many counters there are, from struct ethtool_sset_info. 0 of an answer that is too short."""
+    """Number of counters, from struct ethtool_sset_info; 0 if the answer is too short."""
     return int(_NUMBER.unpack_from(info, 16)[0]) if len(info) >= 20 else 0
 
 
 def table(names: bytes, values: bytes, most: int) -> dict[str, int]:
-    """Struct ethtool_gstrings beside struct ethtool_stats; no more than both hold."""
+    """Names of struct ethtool_gstrings with the values of struct ethtool_stats, as many as both contain."""
     if len(names) < 12 or len(values) < 8:
         return {}
     listed = min(most, _NUMBER.unpack_from(names, 8)[0], _NUMBER.unpack_from(values, 4)[0])

@@ -1,4 +1,7 @@
-"""`ethtool -S`: the counters of an Ethernet adapter. One reading has no rates: shares of the packets are judged."""
+"""`ethtool -S`: the counters of an Ethernet adapter.
+
+A single reading has no rates, so shares of the packets are evaluated.
+"""
 
 import re
 
@@ -60,7 +63,7 @@ def read(text: str) -> ToolOutput | None:
 
 
 def _is_bare(text: str) -> bool:
-    """What `ethtool -S | grep` leaves: nothing but counters of an adapter."""
+    """Whether the text is a bare list of an adapter's counters, as `ethtool -S | grep` prints it."""
     lines = [line for line in text.splitlines() if line.strip() and not _COMMAND.search(line)]
     return bool(lines) and len(_BARE.findall(text)) >= MOSTLY * len(lines)
 

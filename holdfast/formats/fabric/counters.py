@@ -1,4 +1,4 @@
-"""Counters of ports elsewhere in the subnet: what perfquery and ibqueryerrors print."""
+"""Counters of remote ports in the subnet, as perfquery and ibqueryerrors print them."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _DATA = {"PortXmitData": "port_xmit_data_bytes_total", "PortRcvData": "port_rcv_
 
 @dataclass(frozen=True, slots=True)
 class LidCounters:
-    """One port by its LID, as perfquery asks."""
+    """One port by its LID, as perfquery prints it."""
 
     lid: int
     port: int
@@ -31,7 +31,7 @@ class LidCounters:
 
 @dataclass(frozen=True, slots=True)
 class PortErrors:
-    """One port with errors, as ibqueryerrors tells. The guid of a host's port is the port's, not its node's."""
+    """One port with errors, as ibqueryerrors prints it. For a host, the guid is that of the port, not of the node."""
 
     guid: str
     description: str
@@ -42,7 +42,7 @@ class PortErrors:
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
     ports: list[PortErrors]
-    nodes_checked: int | None  # None: the report breaks off before its summary
+    nodes_checked: int | None  # None: the report ends before its summary
 
 
 def parse_perfquery(text: str) -> list[LidCounters]:
@@ -70,7 +70,7 @@ def parse_errors(text: str) -> ErrorReport:
 
 
 def is_full(name: str, count: int) -> bool:
-    """Whether a counter of errors reached its largest value, where it stops. Traffic fills its counters in seconds."""
+    """Whether an error counter reached its largest value, where it stops. Traffic counters reach it within seconds."""
     return not _TRAFFIC.search(name) and nics.is_saturated(signal_of(name)[0], float(count))
 
 
@@ -83,7 +83,8 @@ def shown(counts: Mapping[str, int]) -> str:
 
 
 def signal_of(name: str) -> tuple[str, int]:
-    """SymbolErrorCounter -> port_symbol_error_total, as a host's own port calls it, and what one count is worth."""
+    """SymbolErrorCounter -> port_symbol_error_total, the name of the same counter on a host's own port, and the
+    value of one count."""
     if name in _DATA:
         return _DATA[name], _WORD_BYTES
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.removesuffix("Counter").removeprefix("Port")).lower()

@@ -42,7 +42,8 @@ def read(text: str) -> ToolOutput | None:
 
 
 def _cut(text: str) -> Iterator[tuple[str, str]]:
-    """Adapters without the ports that they count, and a last port that lacks what the others print."""
+    """Reports truncation: adapters with fewer ports than they announce, and a last port with fewer fields than the
+    others."""
     ports = _all_ports(text)
     heads = list(_CA_LINE.finditer(text))
     for following, head in enumerate(heads, start=1):
@@ -66,9 +67,10 @@ def _without_device(why: str) -> ToolOutput:
 
 
 def output_of(tool: str, ports: Mapping[tuple[str, str], Port]) -> ToolOutput | None:
-    """The ports of a host, each against those like it: same adapter, same link layer, same number, another device.
+    """The ports of a host, each compared with its equivalents: same adapter type, link layer and number, another
+    device.
 
-    The second port of a card with one cable is down beside the first on every healthy node.
+    On healthy nodes the second port of a card with one cable is down next to the first.
     """
     if not ports:
         return None

@@ -3,7 +3,7 @@
 import re
 
 ACTIVE = 4
-DISABLED = 3  # a physical state: somebody switched the port off
+DISABLED = 3  # physical state: the port was disabled
 _STATES = {1: "DOWN", 2: "INIT", 3: "ARMED", 4: "ACTIVE", 5: "ACTIVE_DEFER"}
 _PHYS_STATE = re.compile(r"([1-7]): ?(\S.*)")
 _RATE = re.compile(r"(\d{1,5}(?:\.\d+)?) Gb/sec(?: \((\d+)X ?(\w*)\))?")
@@ -13,12 +13,12 @@ _DATA_COUNTERS = {"port_xmit_data": "port_xmit_data_bytes_total", "port_rcv_data
 
 
 def text_of(raw: bytes) -> str:
-    """One line of sysfs as text; bytes that are no ASCII stay visible as escapes."""
+    """One line of sysfs as text; bytes outside ASCII stay visible as escapes."""
     return raw.decode("ascii", "backslashreplace").strip()
 
 
 def port_state(raw: bytes) -> int | None:
-    """'4: ACTIVE' -> 4. Number and word must agree: half a line is no state."""
+    """'4: ACTIVE' -> 4. Number and word must agree, because half a line is not a state."""
     number, _, word = text_of(raw).partition(":")
     state = int(number) if number.isdigit() and len(number) == 1 else 0
     return state if state and _STATES.get(state) == word.strip().upper() else None
@@ -35,19 +35,19 @@ def phys_state(raw: bytes) -> int | None:
 
 
 def rate_bytes_per_second(raw: bytes) -> float | None:
-    """'400 Gb/sec (4X NDR)' -> 5e10. A rate of zero is no rate."""
+    """'400 Gb/sec (4X NDR)' -> 5e10. A rate of zero is None."""
     found = _RATE.fullmatch(text_of(raw))
     return float(found[1]) * 1e9 / 8 or None if found else None
 
 
 def counter(raw: bytes) -> int | None:
-    """A plain count; 'N/A (no PMA)' and anything else is None."""
+    """A plain count; None for 'N/A (no PMA)' and anything else."""
     stripped = raw.strip()
     return int(stripped) if _COUNTER.fullmatch(stripped) else None
 
 
 def counter_signal(name: str) -> tuple[str, int]:
-    """counters/NAME -> the signal's name and what one count is worth in its unit."""
+    """counters/NAME -> name of the signal, and the value of one count in its unit."""
     if name in _DATA_COUNTERS:
         return _DATA_COUNTERS[name], _WORD_BYTES
     plain = name.removeprefix("port_").lower()

@@ -47,7 +47,8 @@ def read_linkinfo(text: str) -> ToolOutput | None:
 
 
 def _link(output: ToolOutput, owner: str, link: re.Match[str], adapter: bool) -> None:
-    """A port of a switch without anything behind it is free; one of a host's adapter has lost its link."""
+    """State of a link. A switch port with nothing connected is free; a host's adapter without a peer has lost its
+    link."""
     how, far = link["how"], link["far"].strip()
     place = f"switch/{label(owner) or 'unknown'}/port/{link['port']}"
     output.see(place)
@@ -99,7 +100,7 @@ def _named(message: str) -> str:
 
 
 def read_counters(text: str) -> ToolOutput | None:
-    """ibqueryerrors applies thresholds of its own; perfquery shows what was counted since it was cleared."""
+    """Reads counters. ibqueryerrors applies its own thresholds; perfquery shows counts since the last clear."""
     report = counters.parse_errors(text)
     if report.ports or report.nodes_checked is not None:
         output = ToolOutput("ibqueryerrors")
@@ -137,7 +138,7 @@ def read_counters(text: str) -> ToolOutput | None:
 
 
 def read_port_info(text: str) -> ToolOutput | None:
-    """ibportstate and `smpquery portinfo`: one block a port, `Name:......value`."""
+    """Reads ibportstate and `smpquery portinfo`: one block per port, `Name:......value`."""
     blocks = _PORT_INFO.split(text)
     output = ToolOutput("ibportstate")
     for lid, port, block in zip(blocks[1::3], blocks[2::3], blocks[3::3], strict=True):
@@ -168,7 +169,8 @@ def _narrow(output: ToolOutput, place: str, fields: dict[str, str]) -> None:
 
 
 def read_switch(text: str) -> ToolOutput | None:
-    """ibswinfo: power supplies, fans and temperature of one switch. An empty or strange value was not read."""
+    """Reads ibswinfo: power supplies, fans and temperature of one switch. An empty or unknown value counts as not
+    read."""
     rows = [(len(indent), name, value) for indent, name, value in _SWITCH_ROW.findall(text)]
     names = [name for _, name, _ in rows]
     if "part number" not in names or not any(name.startswith(("PSU", "fan", "temperature")) for name in names):

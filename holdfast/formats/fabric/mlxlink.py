@@ -14,7 +14,7 @@ _DEVICE = re.compile(r"mlxlink\b[^\n]*?\s-d\s+(\S+)")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)[eE]-(\d+)")
 _FINE = ("", "no issue was observed", "n/a")
 _UP = ("active", "linkup", "up")
-MOST_EFFECTIVE_RATE = 1e-12  # after correction; what NVIDIA's cable validation allows
+MOST_EFFECTIVE_RATE = 1e-12  # after correction; the limit of NVIDIA's cable validation
 MANY_LINK_DOWNS = 10
 CHECK = "clean or replace cable and transceiver"
 
@@ -71,6 +71,6 @@ def _judge(output: ToolOutput, place: str, fields: dict[str, str]) -> None:
 
 
 def _rate(text: str) -> float | None:
-    """15E-255 is how the tool prints that nothing was counted."""
+    """A rate. The tool prints 15E-255 if nothing was counted."""
     found = _RATE.match(text)
     return float(f"{found[1]}e-{found[2]}") if found and int(found[2]) < 200 else None

@@ -1,4 +1,4 @@
-"""What runs an NVLink domain: `nvidia-imex-ctl -N`, and the logs of fabric manager, IMEX and the subnet manager."""
+"""Services of an NVLink domain: `nvidia-imex-ctl -N`, and the logs of fabric manager, IMEX and the subnet manager."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ _STOPS = re.compile(
     r"(?i)aborting|fatal error|failed to (?:initialize|start|configure|train)|exiting|no nvswitch|not ready to"
     r"|version mismatch|NVSwitch driver failed|don't match"
 )
-_HARMLESS = re.compile(r"(?i)^detected NVSwitch")  # an event: the SXid check judges it
+_HARMLESS = re.compile(r"(?i)^detected NVSwitch")  # an event, which the SXid check evaluates
 _NUMBERS = re.compile(r"\b(?:0x[0-9a-f]+|\d+)\b")
 MOST = 20
 UP, READY = "UP", "READY"
@@ -65,7 +65,7 @@ def _imex_json(text: str) -> tuple[str, list[tuple[str, str, str]]]:
 
 
 def read_log(text: str) -> ToolOutput | None:
-    """Errors of a service, each kind once. What it reports of an NVSwitch is an event and judged as one."""
+    """Reads errors of a service, each kind once. Errors of an NVSwitch become events."""
     lines = _LOG.findall(text)
     lines += [("ERROR" if _BAD.search(message) else "INFO", message) for message in _JOURNAL.findall(text)]
     if not lines:

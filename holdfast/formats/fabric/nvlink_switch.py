@@ -1,4 +1,4 @@
-"""NVLink switch trays: `nv show` of NVOS (tables and JSON), and what NMX reports of partitions, GPUs and switches."""
+"""NVLink switch trays: `nv show` of NVOS (tables and JSON), and NMX reports of partitions, GPUs and switches."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -83,7 +83,7 @@ def _take_tables(output: ToolOutput, place: str, text: str) -> None:
 
 
 def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
-    """The tables of `nv`: a line of names, a rule whose dashes say where columns begin, rows up to an empty line."""
+    """The tables of `nv`: a line of names, a rule whose dashes mark the columns, then rows up to an empty line."""
     lines = text.splitlines()
     for number, line in enumerate(lines):
         if number == 0 or not _RULE.match(line):

@@ -1,5 +1,8 @@
-"""Port states as `rdma link`, `ibv_devinfo` and `ibdev2netdev` print them. None of them names the kind of adapter, so
-that a port that is down beside others that are up may be unused: degraded, not failed."""
+"""Port states as `rdma link`, `ibv_devinfo` and `ibdev2netdev` print them.
+
+None of these tools prints the type of adapter. A port that is down while others are up may therefore be unused: it is
+degraded, not failed.
+"""
 
 import re
 
@@ -45,14 +48,15 @@ def _devinfo(text: str) -> ToolOutput | None:
             if name == "fw_ver":
                 firmware = value
             else:
-                if port is None:  # grep took the line with the number away
+                if port is None:  # grep removed the line with the number
                     port = ports[device, "1"] = {"firmware version": firmware}
                 port[name.replace("_", " ").replace("phys state", "physical state")] = value.removeprefix("PORT_")
     return ibstat.output_of("ibv_devinfo", {where: port for where, port in ports.items() if "state" in port})
 
 
 def _netdev(text: str) -> ToolOutput | None:
-    """It shows the state of the interface. An InfiniBand port works without: if none is up, Down says nothing."""
+    """The state of the interface. An InfiniBand port works without one, so Down has no meaning if no interface is
+    up."""
     found = _NETDEV.findall(text)
     has_addresses = any(state == "Up" and interface.startswith("ib") for _, _, interface, state in found)
     ports = {

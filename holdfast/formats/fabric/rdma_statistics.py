@@ -1,7 +1,7 @@
 """`rdma statistic`, text and JSON, and listings of hw_counters: the transport's counters.
 
-They count since the driver was loaded, so only what ends a connection is judged; whether the others grow takes two
-readings.
+They count since the driver was loaded. Only counters of broken connections are evaluated; growth of the others needs
+two readings.
 """
 
 import re
@@ -13,7 +13,7 @@ _LINE = re.compile(r"^link (\S+)/(\d+) ((?:\w+ \d+ ?)+)$", re.MULTILINE)
 _LISTED = re.compile(
     r"^(?:\S*/infiniband/(\S+?)/ports/(\d+)/(?:hw_)?counters/)?([a-z][a-z0-9_]*)\s*[:=]\s*(\d+)\s*$", re.MULTILINE
 )
-_LEAST_LISTED = 4  # names of counters; fewer may be anything
+_LEAST_LISTED = 4  # names of counters; a text with fewer may be anything
 _ENDS_CONNECTIONS = re.compile(
     r"unresponsive_remote_events|impaired_remote_conn_events|retry_exc\w*|retries_exceeded|transport_retries_exceeded|retry_excd_err"
 )

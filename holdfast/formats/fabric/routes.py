@@ -1,4 +1,4 @@
-"""Forwarding tables of switches, as dump_fts and ibroute print them: which port leads to which LID."""
+"""Forwarding tables of switches, as dump_fts and ibroute print them: the output port for each LID."""
 
 import re
 
@@ -7,11 +7,11 @@ from holdfast.formats.fabric.subnet import guid_of
 _SWITCH = re.compile(r"Unicast lids .* guid 0x([0-9a-fA-F]{1,16})\b")
 _ENTRY = re.compile(r"0x([0-9a-fA-F]{1,6})\s+(\d{1,3})\s*:")
 
-Routes = dict[str, dict[int, int]]  # switch guid -> LID -> port out
+Routes = dict[str, dict[int, int]]  # switch guid -> LID -> output port
 
 
 def parse(text: str) -> Routes:
-    """Multicast tables and anything else in between are passed over."""
+    """Parses the unicast tables; multicast tables and any other text are skipped."""
     found: Routes = {}
     table: dict[int, int] | None = None
     for line in text.splitlines():

@@ -1,7 +1,7 @@
-"""What ibnetdiscover prints: the nodes of an InfiniBand subnet and the cables between them.
+"""Output of ibnetdiscover: the nodes of an InfiniBand subnet and the cables between them.
 
-Both forms are read: the topology file, and the list of ports (`ibnetdiscover -p`). A line that is neither is passed
-over; `skipped` says how many looked like a port and were not understood.
+Both forms are read: the topology file, and the list of ports (`ibnetdiscover -p`). Other lines are skipped; `skipped`
+counts those that looked like a port and could not be parsed.
 """
 
 import re
@@ -21,8 +21,8 @@ _LISTED = re.compile(
     r"(SW|CA|RT)\s+(\d{1,6})\s+(\d{1,3})\s+0x([0-9a-fA-F]{1,16})\s+(\d+x)\s+(\S+)\s+-\s+"
     r"(SW|CA|RT)\s+(\d{1,6})\s+(\d{1,3})\s+0x([0-9a-fA-F]{1,16})\s+\(\s*'(.*)'\s+-\s+'(.*)'\s*\)"
 )
-_MANAGED = re.compile(r"MF\d+;([^:]+):[^/]*/?(.*)")  # how managed switches describe themselves
-_AGGREGATOR = "Aggregation Node"  # in-network reduction: looks like a host, sits inside a switch
+_MANAGED = re.compile(r"MF\d+;([^:]+):[^/]*/?(.*)")  # descriptions of managed switches
+_AGGREGATOR = "Aggregation Node"  # in-network reduction: looks like a host, but is part of a switch
 
 End = tuple[str, int]  # guid, port
 
@@ -37,13 +37,13 @@ class IbNode:
 @dataclass(slots=True)
 class IbFabric:
     nodes: dict[str, IbNode] = field(default_factory=dict)
-    cables: dict[End, End] = field(default_factory=dict)  # both ways
+    cables: dict[End, End] = field(default_factory=dict)  # both directions
     rates: dict[End, str] = field(default_factory=dict)  # 4xNDR
-    lids: dict[End, int] = field(default_factory=dict)  # of a switch at its port 0
+    lids: dict[End, int] = field(default_factory=dict)  # of a switch, at its port 0
     skipped: int = 0
 
     def hosts(self) -> dict[str, list[End]]:
-        """Host name -> its ports with a cable, in the order of their adapters' names: the rails."""
+        """Host name -> its ports with a cable, ordered by adapter name: the rails."""
         found: dict[str, list[tuple[str, End]]] = {}
         for end in self.cables:
             node = self.nodes[end[0]]
@@ -52,14 +52,14 @@ class IbFabric:
         return {name: [end for _, end in sorted(ports)] for name, ports in sorted(found.items())}
 
     def labels(self) -> dict[str, str]:
-        """Guid -> a short name without slashes, unique: the guid is added where two would be the same."""
+        """Guid -> a short unique name without slashes; the guid is appended if two names would be equal."""
         plain = {guid: label(node.description) or guid for guid, node in self.nodes.items()}
         often = Counter(plain.values())
         return {guid: name if often[name] == 1 else f"{name}~{guid}" for guid, name in plain.items()}
 
 
 def label(description: str) -> str:
-    """'MF0;leaf3:MQM9700/U1' -> leaf3; a chassis keeps the board that is meant."""
+    """'MF0;leaf3:MQM9700/U1' -> leaf3; for a chassis, the name of the board stays."""
     managed = _MANAGED.fullmatch(description.strip())
     words = description.strip()
     if managed:
@@ -109,7 +109,7 @@ def _port_line(found: IbFabric, node: IbNode | None, line: str) -> None:
 def _listed_line(found: IbFabric, line: str) -> None:
     row = _LISTED.match(line)
     if row is None:
-        found.skipped += " - " in line  # a port without a cable has no other end
+        found.skipped += " - " in line  # a port without a cable has no peer
         return
     ends = []
     for kind, lid, port, guid, name in ((row[1], row[2], row[3], row[4], row[11]), (*row.group(7, 8, 9, 10, 12),)):
@@ -126,7 +126,7 @@ def _cable(found: IbFabric, here: End, there: End, rate: str) -> None:
 
 
 def leaf_ends(fabric: IbFabric) -> Mapping[str, list[End]]:
-    """Host -> the switch ports that its rails are plugged into."""
+    """Host -> the switch ports that its rails are connected to."""
     return {
         host: [far for end in rails if fabric.nodes[(far := fabric.cables[end])[0]].kind == SWITCH]
         for host, rails in fabric.hosts().items()

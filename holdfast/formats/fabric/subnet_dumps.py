@@ -1,4 +1,4 @@
-"""Files that ibdiagnet and the subnet manager leave: port counters (`ibdiagnet2.pm`) and unhealthy ports."""
+"""Files written by ibdiagnet and the subnet manager: port counters (`ibdiagnet2.pm`) and unhealthy ports."""
 
 import re
 
@@ -27,7 +27,7 @@ def read(text: str) -> ToolOutput | None:
 
 
 def _counters(text: str) -> ToolOutput | None:
-    """Since they were cleared, as for perfquery: one reading shows no growth."""
+    """Counts since the last clear, as in perfquery: a single reading shows no growth."""
     heads = list(_PORT.finditer(text))
     output = ToolOutput("ibdiagnet2.pm")
     ends = [*(head.start() for head in heads[1:]), len(text)]
@@ -52,7 +52,7 @@ def _counters(text: str) -> ToolOutput | None:
 
 
 def _unhealthy(text: str) -> ToolOutput | None:
-    """Links that the subnet manager has found to flap or to fail, from both ends."""
+    """Links that the subnet manager marked as flapping or failing, from both ends."""
     rows = _UNHEALTHY.findall(text)
     output = ToolOutput("unhealthy ports")
     for guid, port, name, far_port, far, conditions in rows:

@@ -1,4 +1,4 @@
-"""Words of 16 bits, as Modbus carries them, into one number. Pure; whatever the words are, the answer is a number."""
+"""Decodes 16-bit Modbus registers into one number. Pure; any registers give a number."""
 
 import struct
 from collections.abc import Sequence
@@ -19,13 +19,15 @@ _FORMATS: dict[Kind, str] = {
 
 
 def words(kind: Kind) -> int:
-    """How many registers a value of this type takes."""
+    """Number of registers of a value of this type."""
     return struct.calcsize(_FORMATS[kind]) // 2
 
 
 def decode(registers: Sequence[int], kind: Kind, order: Order = "big") -> float:
-    """`order` is that of the words; the bytes in a word are big-endian, as the protocol says. ValueError if the
-    number of words is another than the type's, or a word is none."""
+    """Decodes registers. `order` is the order of the words; the bytes of a word are big-endian, as in the protocol.
+
+    Raises ValueError if the number of registers does not fit the type, or a register has more than 16 bits.
+    """
     if len(registers) != words(kind):
         raise ValueError(f"{kind} takes {words(kind)} registers, found {len(registers)}")
     if any(not 0 <= one <= 0xFFFF for one in registers):

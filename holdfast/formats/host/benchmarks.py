@@ -1,6 +1,6 @@
-"""Benchmarks of GPUs, network, memory and disks: recognised, and judged where they report an error of their own.
+"""Benchmarks of GPUs, network, memory and disks: recognised, and evaluated if they report an error of their own.
 
-A figure without a reference is no verdict: `holdfast probe run` measures and compares.
+A result without a reference gives no verdict: `holdfast probe run` measures and compares.
 """
 
 import re

@@ -91,7 +91,7 @@ def _attributes(output: ToolOutput, disk: str, attributes: Mapping[str, int]) ->
 
 
 def _table(document: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """The attributes of an ATA disk, as smartctl writes them into JSON."""
+    """The attributes of an ATA disk in smartctl's JSON."""
     for _, entry in json_document.walk(document.get("ata_smart_attributes")):
         raw = entry.get("raw")
         if isinstance(raw, dict) and isinstance(raw.get("value"), int):

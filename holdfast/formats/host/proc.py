@@ -1,4 +1,4 @@
-"""Parsers of /proc files. Each returns what it can read and leaves out the rest."""
+"""Parsers of /proc files. Each returns the fields it can read and leaves out the rest."""
 
 from typing import NamedTuple
 
@@ -14,16 +14,17 @@ class Mount(NamedTuple):
     kind: str
     device: str
     options: frozenset[str] = frozenset()
-    comes_and_goes: bool = False  # an automounter lets go of it when no one looks; asking would keep it there
+    comes_and_goes: bool = False  # an automounter unmounts it while it is unused; reading would keep it mounted
 
     @property
     def may_hang(self) -> bool:
-        """A file system served by another machine or process: never asked from our own thread."""
+        """Whether another machine or process serves the file system, so that our own thread must never read it."""
         return self.kind.startswith(_MAY_HANG)
 
     @property
     def broken(self) -> bool:
-        """The file system itself says that it stopped writing after an error; newer kernels then still show 'rw'."""
+        """Whether the file system reports that it stopped writing after an error; newer kernels then still show
+        'rw'."""
         return bool(self.options & _BROKEN)
 
     @property
@@ -31,7 +32,8 @@ class Mount(NamedTuple):
         return self.broken or "ro" in self.options
 
     def same_file_system(self, other: "Mount") -> bool:
-        """Mounted elsewhere, perhaps read-only there: what has no device of its own is known by its options."""
+        """Whether two mounts are the same file system, one of them perhaps read-only. Without a device, the options
+        identify it."""
         if (self.kind, self.device) != (other.kind, other.device):
             return False
         return self.device.startswith("/") or not (self.options ^ other.options) - {"ro", "rw"}
@@ -42,17 +44,17 @@ class ProcProcess(NamedTuple):
     command: str
     state: str  # R, S, D, Z, ...
     threads: int
-    started: int  # clock ticks after boot: tells a reused pid from the old process
-    cpu_ticks: int  # user and system time; unchanged means it has not run
+    started: int  # clock ticks after boot: distinguishes a reused pid
+    cpu_ticks: int  # user and system time; unchanged: it has not run
 
     @property
     def stuck(self) -> bool:
-        """Waiting inside the kernel: itself, or threads that keep an already dead leader from going away."""
+        """Whether the process waits inside the kernel: itself, or threads that keep a dead leader from exiting."""
         return self.state == "D" or (self.state == "Z" and self.threads > 1)
 
 
 def mounts(text: str) -> dict[str, Mount]:
-    """/proc/mounts by path; a later line covers an earlier one on the same path."""
+    """Mounts of /proc/mounts by path; a later line hides an earlier one on the same path."""
     found: dict[str, Mount] = {}
     automounters: set[str] = set()
     for line in text.splitlines():
@@ -62,13 +64,13 @@ def mounts(text: str) -> dict[str, Mount]:
         path, options = _unescape(fields[1]), frozenset(fields[3].split(","))
         comes_and_goes = any(parent in automounters for parent in _with_parents(path))
         found[path] = Mount(path, fields[2], fields[0], options, comes_and_goes)
-        if fields[2] == "autofs" and "timeout=0" not in options:  # with that, it never lets go
+        if fields[2] == "autofs" and "timeout=0" not in options:  # with this option it is never released
             automounters.add(path)
     return found
 
 
 def mount_of(path: str, table: dict[str, Mount]) -> Mount | None:
-    """The mount a path lies on: the longest mounted parent."""
+    """The mount that contains a path: the longest mounted parent."""
     return next((table[parent] for parent in _with_parents(path) if parent in table), None)
 
 
@@ -79,7 +81,7 @@ def _with_parents(path: str) -> list[str]:
 
 
 def shared(table: dict[str, Mount]) -> list[str]:
-    """Where shared file systems are mounted: once each, at the shortest path (containers mount them many times)."""
+    """Mount points of shared file systems, each at its shortest path (containers mount them many times)."""
     by_device: dict[str, str] = {}
     for mount in table.values():
         if mount.kind in _SHARED and not mount.comes_and_goes:
@@ -88,7 +90,8 @@ def shared(table: dict[str, Mount]) -> list[str]:
 
 
 def why_read_only_is_a_fault(mount: Mount, fstab: str, seen_writable: bool) -> str:
-    """What says that a read-only file system was meant to be writable; '' where nothing does: images are made so."""
+    """Why a read-only file system should be writable; '' without evidence, because images are mounted read-only on
+    purpose."""
     if mount.kind in _NEVER_WRITABLE:
         return ""
     if mount.broken:
@@ -102,7 +105,7 @@ def why_read_only_is_a_fault(mount: Mount, fstab: str, seen_writable: bool) -> s
 
 
 def _fstab_options(fstab: str, mount: Mount) -> list[str] | None:
-    """The options of its line; None without one. A line of another kind is not about what is mounted there now."""
+    """The options of its fstab line; None without one. A line of another type does not describe the current mount."""
     for line in fstab.splitlines():
         fields = line.split()
         if len(fields) >= 4 and not fields[0].startswith("#") and _unescape(fields[1]) == mount.path:
@@ -111,14 +114,14 @@ def _fstab_options(fstab: str, mount: Mount) -> list[str] | None:
 
 
 def _unescape(field: str) -> str:
-    """Blank, tab, newline and backslash are written in octal."""
+    """Replaces the octal escapes of blank, tab, newline and backslash."""
     for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         field = field.replace(code, char)
     return field
 
 
 def process(text: str) -> ProcProcess | None:
-    """/proc/PID/stat. The command is in parentheses and may hold blanks and parentheses itself."""
+    """Parses /proc/PID/stat. The command is in parentheses and may itself contain blanks and parentheses."""
     head, bracket, tail = text.rpartition(")")
     pid, opened, command = head.partition("(")
     fields = tail.split()
@@ -132,12 +135,12 @@ def process(text: str) -> ProcProcess | None:
 
 
 def same_command(comm: str, name: str) -> bool:
-    """Whether a (cut) command name is this program's."""
+    """Whether a command name, which the kernel may have cut, belongs to this program."""
     return comm.strip() == name[:_COMMAND_MAX]
 
 
 def context_switches(status: str) -> int:
-    """How often a process gave way, from /proc/PID/status: a process that does not move does not switch."""
+    """Context switches of a process, from /proc/PID/status: without progress there are none."""
     found = 0
     for line in status.splitlines():
         key, _, value = line.partition(":")
@@ -172,12 +175,12 @@ def modules(text: str) -> set[str]:
 
 
 def nvidia_driver_is_open(version_text: str) -> bool:
-    """/proc/driver/nvidia/version names the open kernel module in its first line."""
+    """Whether /proc/driver/nvidia/version names the open kernel module in its first line."""
     return "open kernel module" in version_text.partition("\n")[0].lower()
 
 
 def kernel_release(text: str) -> tuple[int, int]:
-    """(5, 15) from '5.15.0-89-generic'; (0, 0) when it cannot be reported."""
+    """(5, 15) from '5.15.0-89-generic'; (0, 0) if unknown."""
     parts = text.strip().split(".")
     try:
         return int(parts[0]), int(parts[1].split("-", 1)[0])

@@ -1,4 +1,4 @@
-"""What systemd reports of the services that a GPU node needs, and the log of DCGM's host engine."""
+"""systemd's reports of the services that a GPU node needs, and the log of DCGM's host engine."""
 
 import re
 
@@ -26,7 +26,7 @@ _CARRIER = re.compile(
     r"systemd-networkd\[\d+\]: (?P<networkd>[\w.-]{1,32}): (?P<went>[Ll]ost|[Gg]ained) carrier"
     r"|NetworkManager\[\d+\]: .*\((?P<manager>[\w.-]{1,32})\): carrier: link (?P<link>dis)?connected"
 )
-MOSTLY = 0.8  # of the lines of a syslog look like one
+MOSTLY = 0.8  # share of the lines that must look like those of a syslog
 _ACTIVE = re.compile(r"^[^\S\n]*Active: (\w+)(?: \(([^)]*)\))?", re.MULTILINE)
 _STARTED = re.compile(rf"systemd\[\d+\]: (?:Started|Stopped|Starting) .*|{_NEEDED}[\w.-]*\[\d+\]: ")
 _HOST_ENGINE = re.compile(
@@ -40,7 +40,7 @@ REMEDY = "see why with journalctl -u, then start the service"
 
 
 def read_services(text: str) -> ToolOutput | None:
-    """The last word on each service counts."""
+    """Reads the last state of each service."""
     states: dict[str, str] = {}
     for ended in _ENDED.finditer(text):
         states[ended["unit"]] = f"ended with {ended['status'] or ended['result']}"
@@ -69,7 +69,7 @@ def _is_syslog(text: str) -> bool:
 
 
 def _take_carriers(output: ToolOutput, text: str) -> None:
-    """An interface that lost its link. Once, and back again, is how a node boots."""
+    """Reports interfaces that lost their link. One loss with recovery is normal while a node boots."""
     losses: dict[str, int] = {}
     gone: dict[str, bool] = {}
     for change in _CARRIER.finditer(text):
@@ -84,7 +84,8 @@ def _take_carriers(output: ToolOutput, text: str) -> None:
 
 
 def read_host_engine(text: str) -> ToolOutput | None:
-    """It logs errors on healthy nodes too: only what ends it, and what its health system found, is a complaint."""
+    """Reads the log of the host engine. It logs errors on healthy nodes too, so only its end and the results of its
+    health system count."""
     lines = _HOST_ENGINE.findall(text)
     if not lines:
         return None

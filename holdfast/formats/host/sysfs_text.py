@@ -16,7 +16,7 @@ MOST_FILES = 20_000
 
 
 def files(text: str) -> dict[str, str]:
-    """Path below `/sys` -> content. Empty where the text has no such file. A path never leads out of `/sys`."""
+    """Path below `/sys` -> content. Empty if the text has no such file. A path never leaves `/sys`."""
     found: dict[str, str] = {}
     for path, content in _pairs(text):
         root = _ROOT.match(path)
@@ -37,7 +37,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def read_aer(text: str) -> ToolOutput | None:
-    """One aer_dev_* file: its last line says which of the three it is."""
+    """Reads one aer_dev_* file; its last line says which of the three it is."""
     counters = pcie.aer_counters(text)
     lines = sum(bool(line.strip()) for line in text.splitlines())
     kind = next((kind for total, kind in _TOTALS.items() if total in counters), "")

@@ -14,14 +14,15 @@ class ClockState(NamedTuple):
 
 
 def from_kernel(returned: int, status: int, offset: int, max_error_microseconds: int) -> ClockState:
-    """`offset` counts nanoseconds or microseconds, as the status word says."""
+    """Clock state from adjtimex(2). The status word says whether `offset` is in nanoseconds or microseconds."""
     unit = 1e-9 if status & STA_NANO else 1e-6
     synchronised = returned != TIME_ERROR and not status & STA_UNSYNC
     return ClockState(synchronised, offset * unit, max_error_microseconds * 1e-6)
 
 
 def from_text(text: str) -> ClockState | str:
-    """status (the word), synchronised (0 or 1), offset_seconds, max_error_seconds; or what is wrong with the text."""
+    """Clock state from key=value text: status (the word), synchronised (0 or 1), offset_seconds, max_error_seconds.
+    Returns an error message if the text is wrong."""
     found: dict[str, float] = {}
     for line in text.splitlines():
         key, equals, value = line.partition("=")

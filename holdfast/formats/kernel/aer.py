@@ -43,14 +43,14 @@ _STATUS = re.compile(
 
 
 class AerText:
-    """One incident is printed as several lines: an announcement, the error, its status. They become one event."""
+    """Joins the lines of one AER error (announcement, error, status) into one event."""
 
     def __init__(self) -> None:
         self._waiting: Event | None = None
         self._announced = False
 
     def feed(self, line: KernelLine) -> Event | None:
-        """Takes a line; gives the event that it completes, which is the one before it."""
+        """Takes a line and returns the event that it completes, which is the previous one."""
         if match := _BUS_ERROR.match(line.text):
             event = _event(line, match, match["device"], {"layer": match["layer"].strip()})
             done = None if self._was_announced(event.device) else self._waiting
@@ -70,7 +70,7 @@ class AerText:
         return None
 
     def _was_announced(self, device: str) -> bool:
-        """Whether what waits is only the announcement of an error of this device, by the port above it or by itself."""
+        """Whether the pending lines are only the announcement of this device's error, by its port or by itself."""
         waiting = self._waiting
         return self._announced and waiting is not None and device in (waiting.device, waiting.detail.get("port"))
 
@@ -89,23 +89,23 @@ def _event(line: KernelLine, match: re.Match[str], device: str, detail: dict[str
 
 
 def action_of(severity: str) -> str:
-    """Corrected errors are watched for their rate; the others ask for someone to look at the slot and the cable."""
+    """Corrected errors are watched for their rate; for the others, slot and cable need an inspection."""
     return "monitor" if severity == CORRECTABLE else "check_hardware"
 
 
 def names(status: int, severity: str) -> str:
-    """What the set bits of a status register are called."""
+    """Names of the bits that are set in a status register."""
     bits = _CORRECTABLE_BITS if severity == CORRECTABLE else _UNCORRECTABLE_BITS
     return ",".join(name for bit, name in bits.items() if status >> bit & 1)
 
 
 def is_correctable(status: int) -> bool:
-    """Whether a status register of unknown kind can be the one of corrected errors."""
+    """Whether a status register of unknown type can be that of corrected errors."""
     return all(bit in _CORRECTABLE_BITS for bit in range(32) if status >> bit & 1)
 
 
 def from_sysfs(text: str, device: str, severity: str) -> list[Event]:
-    """One event per counter of an aer_dev_* file that is not zero. The TOTAL_ line repeats them and is left out."""
+    """One event per non-zero counter of an aer_dev_* file. The TOTAL_ line repeats them and is left out."""
     numbers = {raw.split(" ")[0]: number for number, raw in enumerate(text.splitlines(), 1)}
     return [
         Event(

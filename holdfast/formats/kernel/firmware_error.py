@@ -1,7 +1,7 @@
-"""Errors that the firmware hands to the kernel (APEI): a record of several lines, which may be about anything.
+"""Hardware errors that the firmware reports to the kernel (APEI), as records of several lines.
 
-A record tells its severity first and what it is about in its sections. A PCIe section is an error like those the kernel
-finds itself, whose registers the AER driver prints a moment later; the others are machine checks.
+A record starts with its severity; its sections name the component. A PCIe section is an error like those the kernel
+finds itself, and the AER driver prints its registers a moment later. All other sections are machine checks.
 """
 
 import re
@@ -14,7 +14,7 @@ from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event, Value
 
 KEYWORDS = (b"[Hardware Error]", b"aer_status: 0x", b"aer_uncor_severity: 0x")
-"""One of them is in every line that FirmwareErrors is to be fed with."""
+"""Every line that FirmwareErrors needs contains one of these."""
 
 _RECORD_LINE = re.compile(r"(?:mce: )?(?:\{\d{1,9}\})?\[Hardware Error\]:\s*(?P<what>.*)")
 _RECORD = re.compile(r"(?:event severity: |severity: \d{1,3}, )(?P<word>\w+)")
@@ -35,19 +35,20 @@ _PCIE = "pcie error"
 _PCIE_SEVERITY = {"corrected": aer.CORRECTABLE, "recoverable": aer.NONFATAL, "fatal": aer.FATAL}
 _MACHINE_CHECK = {"corrected": ("correctable", "monitor"), "recoverable": ("fatal", "check_hardware"),
                   "fatal": ("fatal", "check_hardware")}  # fmt: skip
-"""What was not corrected is lost data, even where the machine goes on."""
+"""An uncorrected error means lost data, even if the machine keeps running."""
 _MAX_WAITING = 16
 
 
 class _Status(NamedTuple):
-    """A register the AER driver printed without a record before it: records are left out when they come too often."""
+    """A register printed by the AER driver without a record before it; the kernel suppresses records that come too
+    often."""
 
     line: KernelLine
     device: str
     bits: int
 
     def event(self, fatal_bits: int | None = None) -> Event:
-        """Only of uncorrectable errors it is printed which of them are fatal."""
+        """The event of this register. The kernel prints only for uncorrectable errors which of them are fatal."""
         if fatal_bits is None:
             severity = aer.CORRECTABLE if aer.is_correctable(self.bits) else aer.NONFATAL
         else:
@@ -56,7 +57,7 @@ class _Status(NamedTuple):
 
 
 class FirmwareErrors:
-    """Feed it lines; it gives the event that a line shows to be complete."""
+    """Takes lines and returns each event that a line completes."""
 
     def __init__(self) -> None:
         self._record: KernelLine | None = None
@@ -78,7 +79,7 @@ class FirmwareErrors:
         return None
 
     def settle(self) -> list[Event]:
-        """What has been reported far enough; a record whose subject is not known yet keeps waiting."""
+        """Returns the events that are complete enough; a record whose subject is unknown keeps waiting."""
         if self._record and not (self._device or (self._section and self._section.lower() != _PCIE)):
             return []
         return self.finish()

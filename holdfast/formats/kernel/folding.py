@@ -12,7 +12,7 @@ _POWER_SMOOTHING = (162, 163)  # on, off
 
 
 def state_of(event: Event) -> tuple[str, int | str | None] | None:
-    """(what, state) of an event that tells a state which another takes back (link down and up): their order matters."""
+    """(subject, state) of an event that reports a reversible state (link down and up), whose order matters."""
     if event.kind in ("link", "storage") or str(event.code).startswith("module_"):
         return event.kind, event.code
     if event.kind == "xid" and event.code == _RECOVERY:
@@ -23,16 +23,19 @@ def state_of(event: Event) -> tuple[str, int | str | None] | None:
 
 
 def ends_a_fault(event: Event) -> bool:
-    """Whether the driver asks for nothing any more: the same fault after it is a new one."""
+    """Whether the driver reports that no action is needed any more: the same fault after it is a new one."""
     return event.kind == "xid" and event.code == _RECOVERY and event.action == "ignore"
 
 
 class EventFolder:
-    """Counts equal events. Its size is bounded: beyond MAX_DISTINCT, texts no longer keep events apart."""
+    """Counts equal events. Its size is bounded: beyond MAX_DISTINCT, events are no longer distinguished by text."""
 
     def __init__(self, span_seconds: float = 0.0) -> None:
-        """A file is one whole, its events dated by their first line. A stream is cut into spans, so that a count says
-        something of its time, and dated by the last line, which decides whether a repair came after it."""
+        """`span_seconds` 0 is for a file: all of it is one span, and events have the time of their first line.
+
+        A stream is cut into spans, so that counts have a time. Events have the time of their last line, because that
+        decides whether a repair came after it.
+        """
         self._span = span_seconds
         self._clear()
 
@@ -63,7 +66,8 @@ class EventFolder:
         return key
 
     def _phase(self, event: Event) -> int:
-        """Down, up, down are three events, however alike the first and the last; so are a fault, its end, the fault."""
+        """Number of state changes so far: down, up, down are three events, and so are a fault, its end, and the
+        fault again."""
         ended = self._faults_ended.get(event.device, 0)
         if ends_a_fault(event):
             self._faults_ended[event.device] = ended + 1
@@ -80,7 +84,7 @@ class EventFolder:
             self.add(event)
 
     def take(self) -> list[Event]:
-        """Everything folded so far, in order of first sight; the folder is empty afterwards."""
+        """Returns all folded events in order of first appearance, and empties the folder."""
         out = [self._with_count(key, event) for key, event in self._first.items()]
         self._clear()
         return out

@@ -6,12 +6,12 @@ from holdfast.formats.kernel.line import KernelLine
 from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event
 
-FALLEN_OFF_THE_BUS = 79  # the Xid the driver prints for the same thing when it still can
+FALLEN_OFF_THE_BUS = 79  # Xid of the same fault, which the driver prints if it still can
 
 _ADDRESS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?")
 _HEADING = re.compile(rf"NVRM: The NVIDIA GPU {_ADDRESS.pattern}")
 _GONE = re.compile(r"fallen off the bus|GPU is lost|GPU has been lost|lost from the bus", re.IGNORECASE)
-_ECHO = "NV_ERR_"  # every driver call on a lost GPU fails with this; only the first tells anything
+_ECHO = "NV_ERR_"  # every driver call on a lost GPU fails with this; only the first one is informative
 _INIT_FAILED = re.compile(r"RmInitAdapter failed!? ?(?P<status>\([0-9a-fx:]{1,40}\))?", re.IGNORECASE)
 _HEADING_REACHES_LINES = 3
 _DRIVER = re.compile(r"NVRM: |nvidia ")
@@ -19,10 +19,12 @@ _ANYBODY = re.compile(r"NVRM: |nvidia |Unable to determine the device handle |\s
 
 
 class GpuLost:
-    """Keeps the first line of a message that the driver spreads over three: it has the address, and often the time."""
+    """Keeps the first line of a message that the driver splits over three lines: it has the address, and often the
+    time."""
 
     def __init__(self, *, shipped: bool = False) -> None:
-        """`shipped`: a log that others collected may hold the driver's words without its name, as its tools print."""
+        """`shipped`: the log was collected elsewhere and may contain the driver's words without its name, as tools
+        print them."""
         self._by_driver = _ANYBODY if shipped else _DRIVER
         self._heading: KernelLine | None = None
         self._lost = False

@@ -7,7 +7,7 @@ from holdfast.model.signal import Event
 
 
 def find(group: KernelMessageGroup, line: KernelLine) -> Event | None:
-    """The first message of a group that fits; the catalog lists the special before the general."""
+    """The first message of a group that matches; the catalog lists special messages before general ones."""
     for message in group.messages:
         match = message.regex.match(line.text)
         if match is None:

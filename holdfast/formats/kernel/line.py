@@ -1,4 +1,4 @@
-"""One line of a kernel log from any writer: prefix and time parsed, message left."""
+"""One line of a kernel log from any writer: prefix and time parsed, message remaining."""
 
 import calendar
 import re
@@ -11,9 +11,9 @@ from holdfast.formats.lines import journal
 from holdfast.model.signal import Event, Value
 
 MAX_LINE_BYTES = 64 * 1024
-MAX_MESSAGE_CHARS = 4 * 1024  # the kernel's own limit is 1 KiB; no pattern is run over more than this
+MAX_MESSAGE_CHARS = 4 * 1024  # the kernel's own limit is 1 KiB; no pattern reads more than this
 MAX_TEXT_CHARS = 300
-_MAX_PREFIXES = 6  # syslog in front of dmesg in front of a caller id: real, and hardly deeper
+_MAX_PREFIXES = 6  # a syslog prefix before a dmesg prefix before a caller id occurs; more is rare
 
 _MONTHS = {
     "Jan": 1, "Feb": 2, "Mar": 3, "Apr": 4, "May": 5, "Jun": 6, "Jul": 7, "Aug": 8, "Sep": 9, "Oct": 10, "Nov": 11,
@@ -21,7 +21,7 @@ _MONTHS = {
 }  # fmt: skip
 _MONTH = f"({'|'.join(_MONTHS)})"
 _CLOCK = r"(\d\d):(\d\d):(\d\d)(?:\.\d+)?"
-_LEAP_YEAR = 1972  # stands in for the year a syslog stamp does not tell; only differences of it are used
+_LEAP_YEAR = 1972  # assumed year of a syslog stamp, which has none; only differences are used
 
 DAEMONS = frozenset({"nv-fabricmanager", "nvidia-fabricmanager", "systemd-networkd"})
 """Programs whose lines count as the kernel's: only root can start them under these names."""
@@ -31,13 +31,13 @@ _KERNEL_FACILITY = 0
 _KMSG = re.compile(r"(\d{1,6}),(\d{1,19}),(\d{1,19}),[^;]*;")
 _SEQUENCE = re.compile(rb"\d{1,6},(\d{1,19}),\d{1,19},")
 _BOOT = re.compile(r"\[\s*(\d{1,12}\.\d{1,9})(?: <[\s\d.]{1,24}>)?\] ?")
-_BOOT_TAG = re.compile(r"\S{1,255} kernel: ")  # journalctl -o short-monotonic names the host behind the time
+_BOOT_TAG = re.compile(r"\S{1,255} kernel: ")  # journalctl -o short-monotonic prints the host after the time
 _CALLER = re.compile(r"\[\s*[TC]\d+\] ?")
 _CTIME = re.compile(rf"\[(?:\w{{2,4}}\.?) {_MONTH} +(\d{{1,2}}) {_CLOCK} (\d{{4}})\] ?")
 _FABRIC_MANAGER = re.compile(rf"\[{_MONTH} +(\d{{1,2}}) (\d{{4}}) {_CLOCK}\] ?")
 _NO_TIME = re.compile(
     rf"\[(?:\.\.\.|boot| *\+\d+\.\d+|{_MONTH} ?\d{{1,2}} \d\d:\d\d)\] ?(?:\S{{1,255}} kernel: )?"
-)  # elided, or reported as a difference
+)  # elided, or printed as a difference
 _LEVEL = re.compile(r"<(\d{1,6})>1? ?")
 _DECODED = re.compile(
     r"([a-z0-9]+) *: ?(?:emerg|alert|crit|err|warn(?:ing)?|notice|info|debug) *: "
@@ -45,7 +45,7 @@ _DECODED = re.compile(
 _SYSLOG = re.compile(rf"{_MONTH} +(\d{{1,2}}) {_CLOCK} (?:\S*[^\s:] )?([^\s:\[]+)(?:\[\d+\])?: ?")
 _SYSLOG_OTHER = re.compile(
     rf"[^\W\d_]{{3,5}}\.? +\d{{1,2}} {_CLOCK} \S{{1,255}} (kernel)(?:\[\d+\])?: ?"
-)  # months of another language
+)  # month names of other languages
 _ISO = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)(?:\]:? ?| )")
 _WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?=\d{4}-\d\d-\d\d )")  # journalctl -o short-full
 _UNIX = re.compile(r"(\d{9,11}\.\d{3,9}) ")  # journalctl -o short-unix
@@ -61,11 +61,11 @@ _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 class KernelLine(NamedTuple):
     text: str  # the message without its prefix
     number: int = 0
-    at: float = 0.0  # seconds since the epoch, 0.0 where the prefix does not tell
+    at: float = 0.0  # seconds since the epoch; 0.0 if the prefix has none
     since_boot: float | None = None
-    order: float | None = None  # seconds on whatever clock the prefix has: only differences mean anything
+    order: float | None = None  # seconds on the clock of the prefix: only differences have a meaning
     sequence: int | None = None  # of a raw /dev/kmsg record
-    foreign: bool = False  # written by a program, by what the prefix says: never an event of the hardware
+    foreign: bool = False  # the prefix names a program as the writer: never an event of the hardware
 
     def event(
         self,
@@ -89,7 +89,8 @@ class KernelLine(NamedTuple):
 
 
 def printable(text: str) -> str:
-    """Anybody can write to the kernel's log: nothing of it may steer a terminal, break a line or fill a page."""
+    """Makes text from the kernel log safe to print. Anybody can write to that log, so it must not control a
+    terminal, break a line or fill a page."""
     text = text[:MAX_TEXT_CHARS]
     if text.isprintable():
         return text
@@ -97,13 +98,13 @@ def printable(text: str) -> str:
 
 
 def sequence_of(raw: bytes) -> int | None:
-    """The sequence number of a raw /dev/kmsg record, None for any other line."""
+    """The sequence number of a raw /dev/kmsg record; None for any other line."""
     match = _SEQUENCE.match(raw)
     return int(match[1]) if match else None
 
 
 def decode(raw: bytes, number: int = 0) -> KernelLine:
-    """Never fails: what is no known prefix is message."""
+    """Parses a line and never fails: text without a known prefix is the message."""
     text = raw[:MAX_LINE_BYTES].decode("utf-8", "replace").rstrip("\r\n").replace("\0", "")
     if text.startswith("{") and (entry := journal.parse(text)):
         line = KernelLine(entry.message[:MAX_MESSAGE_CHARS], number, entry.at, None, entry.at or None)
@@ -118,14 +119,14 @@ def decode(raw: bytes, number: int = 0) -> KernelLine:
         if shorter is None:
             break
         line = shorter
-        if line.sequence is not None:  # behind the head of a raw record there is only the message
+        if line.sequence is not None:  # after the head of a raw record there is only the message
             break
     return line
 
 
 def _strip_one(line: KernelLine) -> KernelLine | None:
     first = line.text[:1]
-    if first == "N" and line.text.startswith("NVRM: "):  # the driver's own words: most of what is ever read
+    if first == "N" and line.text.startswith("NVRM: "):  # the driver's own messages: most of the lines
         return None
     if first == "[":
         return _strip_bracket(line)
@@ -173,7 +174,7 @@ def _strip_kmsg(line: KernelLine) -> KernelLine | None:
         return None
     seconds = int(match[3]) / 1e6
     message = line.text[match.end() :]
-    if "\\x" in message:  # the kernel escapes what is not printable, line ends within a record among them
+    if "\\x" in message:  # the kernel escapes characters that are not printable, including line ends within a record
         message = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), message)
     foreign = line.foreign or int(match[1]) >> 3 != _KERNEL_FACILITY
     return line._replace(text=message, since_boot=seconds, order=seconds, sequence=int(match[2]), foreign=foreign)
@@ -197,13 +198,14 @@ def _dated(line: KernelLine, stamp: re.Match[str], at: float) -> KernelLine:
 
 
 def _foreign(line: KernelLine, tag: str) -> bool:
-    """A daemon has a facility of its own; the kernel's name with another facility is a forgery."""
+    """Whether another program wrote the line. Daemons have their own facility; the kernel's name with another
+    facility is forged."""
     return tag not in DAEMONS and (line.foreign or tag not in _KERNEL_TAGS)
 
 
 @lru_cache(maxsize=64)
 def _seconds(year: str, month: str, day: str, hour: str, minute: str, second: str) -> float:
-    """Local stamps carry no zone; they are read as UTC, which is how servers are run."""
+    """Local stamps have no zone; they are read as UTC, which most servers use."""
     try:
         return float(calendar.timegm((int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second))))
     except (ValueError, OverflowError):

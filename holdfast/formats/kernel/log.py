@@ -1,4 +1,4 @@
-"""A kernel log as a stream of bytes to events. Lines without a known keyword are not decoded."""
+"""Parses a kernel log from a stream of bytes into events. Lines without a known keyword are not decoded."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from holdfast.model.signal import Event
 Recogniser = Callable[[KernelLine], Event | None]
 
 _JOURNAL_BYTES = b'"MESSAGE":['  # a message that the journal could not print as text
-_LSPCI_BLOCK = b"\tControl: I/O"  # stands a few lines below the header of every device
+_LSPCI_BLOCK = b"\tControl: I/O"  # lspci: a few lines below the header of every device
 _LSPCI_REGISTERS = (b"\tLnkCap:", b"\tLnkSta:", b"\tCESta:", b"\tUESta:", b"\tUESvrt:")
 _AER_WORDS = (b"PCIe Bus Error", b"AER: ", b"error status/mask")
 _SPREAD_OVER_LINES = frozenset({*_AER_WORDS, *_LSPCI_REGISTERS, *firmware_error.KEYWORDS})
@@ -32,8 +32,10 @@ _NAMES_A_PROGRAM = re.compile(
     r": attempt to access| uses obsolete | forgot to set |: Corrupted page table )",
     re.DOTALL,
 )
-"""Messages that begin with the name of a process, up to 15 bytes that its owner chooses, and may hold a file name.
-What they say after it is never a message of a driver."""
+"""Messages that begin with the name of a process, up to 15 bytes chosen by its owner, and may contain a file name.
+
+The rest of such a line is never a message of a driver.
+"""
 _SHIPPER = re.compile(
     r"\s+|[\w./-]{1,255}(?: \| |: )|\[[\w,. -]{1,40}\](?:<\w{1,16}>)?:? ?|\(\w{1,64} pid=\d{1,10}[^)]{0,64}\) ?"
 )
@@ -42,14 +44,17 @@ _KERNEL_TAG = re.compile(r"(?:^|[\s:])kernel: (?:\[ *[\d.]{1,20}\] )?")
 
 
 class KernelLog:
-    """Feed it chunks of any size; it gives the events of the lines they complete. Its memory does not grow."""
+    """Takes chunks of any size and returns the events of the lines they complete. Its memory is bounded."""
 
     def __init__(self, *, shipped: bool = False) -> None:
-        """`shipped`: other loggers may have put a name in front of a line. Not so on a node, where the place of a text
-        in its line is what tells the kernel's words from those of a program that the kernel quotes."""
+        """`shipped`: other loggers may have added a prefix to a line.
+
+        On a node this is off: there the position of a text in its line distinguishes the kernel's words from those of a
+        program that the kernel quotes.
+        """
         self._carry = b""
         self._shipped = shipped
-        self._skipping = False  # inside a line too long to keep
+        self._skipping = False  # inside a line that is too long to keep
         self._lines = 0
         self._cascade = xid.Cascade()
         self._aer = AerText()
@@ -81,30 +86,30 @@ class KernelLog:
         return events
 
     def finish(self) -> list[Event]:
-        """What an unfinished last line and a half-read incident still hold."""
+        """Returns the events of an unfinished last line and of an incomplete incident."""
         last = self._carry
         self._carry = b""
         events = self._scan(last + b"\n") if last else []
         return events + self._firmware.finish() + self.settle()
 
     def settle(self) -> list[Event]:
-        """The event of an incident whose later lines have not come (yet)."""
+        """Returns the event of an incident whose later lines have not come."""
         waiting = self._aer.finish()
         return [*self._firmware.settle(), *([waiting] if waiting else [])]
 
     def _cut_long_line(self, start: bytes) -> list[Event]:
         events = self._scan(start[:MAX_LINE_BYTES] + b"\n")
-        self._lines -= 1  # it is counted when its end is found
+        self._lines -= 1  # counted when its end is found
         self._carry, self._skipping = b"", True
         return events
 
     @property
     def keywords(self) -> tuple[bytes, ...]:
-        """A line without any of these says nothing here."""
+        """Lines without any of these cannot produce an event."""
         return tuple(self._by_keyword)
 
     def scan(self, block: bytes, hits: dict[int, list[bytes]], lines: int) -> list[Event]:
-        """The events of so many whole lines, in which somebody else has looked for the keywords."""
+        """Returns the events of these complete lines, whose keywords the caller has already found."""
         if not self._lspci.reading and not any(_LSPCI_BLOCK in words for words in hits.values()):
             wanted = {start: [word for word in words if word not in _LSPCI_REGISTERS] for start, words in hits.items()}
             hits = {start: words for start, words in wanted.items() if words}
@@ -115,7 +120,8 @@ class KernelLog:
         return self._scan(block, hits)
 
     def _scan(self, block: bytes, hits: dict[int, list[bytes]] | None = None) -> list[Event]:
-        """The events of a block of whole lines; a line that repeats another of the block is not read again."""
+        """Returns the events of a block of complete lines; a line that repeats another of the block is not parsed
+        again."""
         number, position = self._lines + 1, 0
         found: list[Event] = []
         repeats = Repeats()
@@ -144,13 +150,13 @@ class KernelLog:
         return sorted([*found, *repeats.events()], key=lambda event: event.line)
 
     def _remind_cascade(self, repeats: Repeats) -> None:
-        """A 45 soon after a repeated Xid is as much its consequence as one after the first."""
+        """Records a repeated Xid: a 45 soon after it is a consequence, as after the first one."""
         for event, line in repeats.news():
             if event.kind == "xid":
                 self._cascade.mark(event, line)
 
     def _hits(self, block: bytes) -> dict[int, list[bytes]]:
-        """Where the lines begin that hold a known word, and which."""
+        """Start of each line with a known keyword, and which keywords it has."""
         hits: dict[int, list[bytes]] = {}
         in_lspci = self._lspci.reading or _LSPCI_BLOCK in block
         for keyword in self._by_keyword:
@@ -185,14 +191,15 @@ class KernelLog:
         return found
 
     def _xid(self, line: KernelLine) -> Event | None:
-        """On a node one without an address is none: "NVRM: Xid 79" is the name of a process, if its owner likes."""
+        """Parses an Xid. On a node it needs an address: "NVRM: Xid 79" may be the name of a process, which its owner
+        chooses."""
         event = xid.find(line)
         if event is None or not (event.device or self._shipped):
             return None
         return self._cascade.mark(event, line)
 
     def _recognisers(self) -> dict[bytes, tuple[Recogniser, ...]]:
-        """Keyword -> who reads the lines that hold it."""
+        """Keyword -> parser of the lines that contain it."""
         found: dict[bytes, list[Recogniser]] = {
             b"NVRM: ": [self._xid, self._gpu_lost.find],
             b"fallen off the bus": [self._gpu_lost.find],
@@ -215,8 +222,10 @@ class KernelLog:
 
 
 def _parts(line: KernelLine) -> list[KernelLine]:
-    """A record of several lines is one message of one driver: each line has to begin as the first does. Behind the name
-    of a process its owner chooses what follows, line ends among it."""
+    """The lines of a record that begin with the name of the driver, as the first one does.
+
+    After the name of a process its owner chooses the rest, including line ends.
+    """
     if "\n" not in line.text:
         return [line]
     first, *others = line.text.split("\n")
@@ -227,7 +236,7 @@ def _parts(line: KernelLine) -> list[KernelLine]:
 
 
 def unshipped(text: str) -> Iterator[str]:
-    """The text, and what is left of it as the names of up to three loggers are taken off its front."""
+    """The text, and its remainders without the names of up to three loggers at its front."""
     yield text
     if (tag := _KERNEL_TAG.search(text)) and not _NAMES_A_PROGRAM.match(text, tag.end()):
         yield text[tag.end() :]
@@ -241,14 +250,14 @@ def unshipped(text: str) -> Iterator[str]:
 
 
 def _says_the_same_again(event: Event) -> bool:
-    """Whether the line would mean the same if it came again: not where it tells a state, or follows from another."""
+    """Whether a repetition of the line would mean the same: not if it reports a state, or follows from another line."""
     cascade = event.kind == "xid" and isinstance(event.code, int) and xid_fact(event.code).cascade
     return state_of(event) is None and not cascade
 
 
 @cache
 def _group_recognisers() -> list[tuple[str, tuple[bytes, ...], Recogniser]]:
-    """Kind, keywords and reader of every group of the catalog; they keep no state, so that all logs share them."""
+    """Kind, keywords and parser of every group of the catalog; they have no state, so all logs share them."""
     return [
         (group.kind, tuple(map(str.encode, group.keywords)), partial(known_message.find, group))
         for group in kernel_messages.groups()

@@ -1,4 +1,4 @@
-"""Kernel messages about a device that runs below the speed of its slot or its own."""
+"""Kernel messages about a device that runs below its own speed or that of its slot."""
 
 import re
 
@@ -11,7 +11,7 @@ _LIMITED = re.compile(
     rf"limited by (?P<speed>\d{{1,3}}(?:\.\d+)?) GT/s PCIe x(?P<width>\d{{1,2}}) link at (?P<at>{pci_address.PATTERN}) "
     r"\(capable of [\d.]+ Gb/s with (?P<best_speed>\d{1,3}(?:\.\d+)?) GT/s PCIe x(?P<best_width>\d{1,2}) link\)"
 )
-_WIDE_LANES = 8  # accelerators and fast adapters have as many, on-board controllers do not
+_WIDE_LANES = 8  # accelerators and fast adapters have at least as many lanes, on-board controllers do not
 _TRAINING_DRIVERS = frozenset({"mlx5_core", "mlx4_core", "nvidia", "nvme"})
 
 

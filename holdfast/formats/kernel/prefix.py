@@ -41,7 +41,8 @@ def prefix_of(raw: bytes) -> Prefix:
 
 
 def is_about(raw: bytes, words: Iterable[bytes]) -> bool:
-    """A comment, a quotation or source code that talks of kernel messages. A journal's JSON quotes them rightly."""
+    """Whether a line is a comment, a quotation or source code about kernel messages. A journal's JSON legitimately
+    quotes them."""
     if raw.startswith(b"{"):
         return False
     first = min((place for word in words if (place := raw.find(word)) >= 0), default=0)

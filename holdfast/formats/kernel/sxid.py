@@ -1,4 +1,4 @@
-"""SXid lines of NVSwitch, from the kernel and Fabric Manager. Continuation lines are no new events."""
+"""SXid lines of NVSwitch, from the kernel and Fabric Manager. Continuation lines are not events of their own."""
 
 import re
 
@@ -37,7 +37,7 @@ def find(line: KernelLine) -> Event | None:
 
 
 def _event(line: KernelLine, code: int, device: str, word: str, link: str, detail: dict[str, Value]) -> Event:
-    """The severity word of the line wins over the class of its code."""
+    """An event of an SXid line. The severity in the line takes precedence over the class of its code."""
     fact = catalog.find(code)
     severity = word.lower().replace("-", "") or ("fatal" if fact.kind != catalog.NONFATAL else "nonfatal")
     if link:

@@ -1,4 +1,4 @@
-"""Xid lines of the NVIDIA driver in every known layout, with the recovery hint of the line itself."""
+"""Xid lines of the NVIDIA driver in every known layout, with the recovery hint of the line."""
 
 import re
 from dataclasses import replace
@@ -9,9 +9,9 @@ from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event, Value
 
 CASCADE_SECONDS = 10.0
-CASCADE_LINES = 100  # where a log carries no time
+CASCADE_LINES = 100  # for logs without times
 _MAX_DEVICES = 1024
-_LONGEST_NAME = 15  # bytes the kernel keeps of a process name
+_LONGEST_NAME = 15  # bytes of a process name that the kernel keeps
 
 _ADDRESS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?")
 _XID = re.compile(
@@ -58,8 +58,11 @@ def find(line: KernelLine) -> Event | None:
 
 
 def _behind_the_name(match: re.Match[str]) -> str:
-    """What the driver says itself. A process may be called anything, commas and the driver's own words among it, but no
-    longer than the kernel keeps: what may still be its name is left out."""
+    """The driver's own part of the line.
+
+    A process may have any name, including commas and the driver's own words, but the kernel cuts it. The text that may
+    belong to the name is left out.
+    """
     start, text = match.start("rest"), match.string
     if match["process"] is None or match["pid"] in (None, "<unknown>"):
         return text[start:]
@@ -69,7 +72,7 @@ def _behind_the_name(match: re.Match[str]) -> str:
 
 
 def _unknown_shape(line: KernelLine) -> Event | None:
-    """An Xid that a driver prints as none did before: surfaced, with what can be made out, never dropped."""
+    """An Xid in an unknown layout: reported with the fields that can be read, never dropped."""
     match = _MENTION.match(line.text)
     if match is None:
         return None
@@ -81,7 +84,7 @@ def _unknown_shape(line: KernelLine) -> Event | None:
 
 
 def _details(match: re.Match[str]) -> dict[str, Value]:
-    """What the line says of the part of the GPU and of the process."""
+    """Details of the line: the part of the GPU and the process."""
     detail: dict[str, Value] = {}
     if match["part"]:
         detail.update((_PART_NAMES[name], number) for name, number in _PARTS.findall(match["part"]))
@@ -92,7 +95,7 @@ def _details(match: re.Match[str]) -> dict[str, Value]:
 
 
 def _action(fact: catalog.Xid, rest: str, severity: str, detail: dict[str, Value], text: str) -> str:
-    """What the line itself says comes before what the catalog says of its code."""
+    """The action that the line itself names; otherwise that of the catalog."""
     if fact.action == catalog.FOLLOW_TEXT:
         return _recovery(rest, detail)
     if fact.action == catalog.DECODE:
@@ -116,7 +119,7 @@ def _recovery(rest: str, detail: dict[str, Value]) -> str:
 
 
 def _nvlink5(code: int, rest: str, severity: str, detail: dict[str, Value]) -> str:
-    """The sub-code decides; but a line that says Fatal is never one to ignore."""
+    """The sub-code decides; but a line that says Fatal is never ignored."""
     match = _NVLINK5.match(rest)
     action = ""
     if match:

@@ -1,4 +1,4 @@
-"""Dynamic resource allocation (resource.k8s.io): the devices that a claim holds, and those that nodes offer."""
+"""Dynamic resource allocation (resource.k8s.io): devices that a claim holds, and devices that nodes offer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ class ResourceClaim:
     namespace: str
     name: str
     gpus: int | None = None
-    """None: nothing is allocated yet, so its devices are not known."""
+    """None: nothing is allocated yet, so the devices are unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSlice:
-    """Part of a pool of devices. Slices of an older generation of the pool are out of date."""
+    """Part of a pool of devices. Slices of an older generation of the pool are outdated."""
 
     node: str
     driver: str
@@ -40,7 +40,7 @@ def claim(item: object, drivers: Sequence[str]) -> ResourceClaim | None:
 
 
 def resource_slice(item: object, drivers: Sequence[str]) -> ResourceSlice | None:
-    """None where it belongs to no single node, or to a driver of other devices."""
+    """A slice; None if it belongs to several nodes, or to a driver of other devices."""
     spec, pool = k8s.table(item, "spec"), k8s.table(item, "spec", "pool")
     node, driver, generation = k8s.text(spec, "nodeName"), k8s.text(spec, "driver"), pool.get("generation")
     if not node or not _matches(driver, drivers):
@@ -55,7 +55,7 @@ def resource_slice(item: object, drivers: Sequence[str]) -> ResourceSlice | None
 
 
 def offered(slices: Iterable[ResourceSlice]) -> Mapping[str, int]:
-    """GPUs by node, of the newest generation of each pool."""
+    """GPUs by node, from the newest generation of each pool."""
     newest: dict[tuple[str, str, str], tuple[int, int]] = {}
     for one in slices:
         key = (one.node, one.driver, one.pool)

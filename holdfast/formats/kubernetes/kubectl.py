@@ -1,4 +1,4 @@
-"""What `kubectl` prints about nodes: `get nodes`, `describe node`, and both as JSON."""
+"""Output of `kubectl` about nodes: `get nodes`, `describe node`, and both as JSON."""
 
 import re
 import textwrap
@@ -49,7 +49,7 @@ def read(text: str) -> ToolOutput | None:
 
 
 def _take_excerpt(output: ToolOutput, text: str) -> None:
-    """Conditions or GPU counts that were copied without what stands above them, or a node as YAML."""
+    """Reads conditions or GPU counts that were copied without the lines above them, or a node as YAML."""
     sections = dict(_SECTION.findall(text))
     capacity, allocatable = (dict(_GPUS.findall(sections.get(name, ""))) for name in ("Capacity", "Allocatable"))
     if capacity and allocatable:
@@ -145,7 +145,7 @@ def _take_object(output: ToolOutput, item: Mapping[str, Any]) -> None:
 
 
 def _take_condition(output: ToolOutput, place: str, kind: str, status: str, text: str) -> None:
-    """Kubernetes' own conditions, and those of node-problem-detector and GPU agents, by what their names mean."""
+    """Evaluates conditions of Kubernetes, node-problem-detector and GPU agents by the meaning of their names."""
     wrong = status != "True" if _GOOD.search(kind) and not _BAD.search(kind) else status == "True" and _BAD.search(kind)
     if wrong:
         output.complain(place, f"{kind} is {status}: {text}", fails=kind == "Ready" or kind not in _SOFT, remedy=REMEDY)

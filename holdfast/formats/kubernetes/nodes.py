@@ -1,4 +1,4 @@
-"""A node in the Kubernetes API: who cordoned it, its marks, and whether it exists."""
+"""A node in the Kubernetes API: its cordon and who set it, our marks, and whether it exists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,20 +15,20 @@ class KubernetesNode:
     name: str
     uid: str = ""
     version: str = field(default="", compare=False)
-    """resourceVersion: a change that names it is refused if somebody else was faster."""
+    """resourceVersion: the server refuses a change that names it if the node has changed since."""
     created: float | None = None
     unschedulable: bool = False
     closed_by_us: bool = False
-    """The cordon is ours: our note stands beside it, and no one else set the field since."""
+    """Whether the cordon is ours: it has our note, and no other client has set the field since."""
     note: str = ""
     taints: tuple[Mapping[str, Any], ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     ready: bool = False
     gpus: int = 0
     condition: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Our own condition as it stands."""
+    """The current state of our own condition."""
     addresses: tuple[str, ...] = ()
-    """InternalIP and ExternalIP, as the kubelet or the cloud reports them."""
+    """InternalIP and ExternalIP, as reported by the kubelet or the cloud."""
 
     @property
     def untested(self) -> bool:
@@ -40,12 +40,13 @@ class KubernetesNode:
 
     @property
     def accepts_work(self) -> bool:
-        """For a pod without tolerations; the cordon is a taint too, but only where a controller manager runs."""
+        """Whether pods without tolerations may start. The cordon is a taint too, but only with a running controller
+        manager."""
         return self.ready and not self.unschedulable and not any(t.get("effect") in CLOSING for t in self.taints)
 
     @property
     def state(self) -> str:
-        """As `kubectl get nodes` says it, with the keys of the taints behind."""
+        """The state as `kubectl get nodes` prints it, followed by the keys of the taints."""
         closed = ",SchedulingDisabled" if self.unschedulable else ""
         keys = " ".join(sorted(str(taint.get("key")) for taint in self.taints))
         return f"{'Ready' if self.ready else 'NotReady'}{closed}{f' ({keys})' if keys else ''}"
@@ -82,7 +83,7 @@ def node(item: object, gpu_resources: Sequence[str]) -> KubernetesNode | None:
 
 
 def count_gpus(resources: Mapping[str, Any], patterns: Sequence[str]) -> int:
-    """An amount that we cannot read still is one: what is not known to be nothing counts."""
+    """Number of GPUs. An amount that cannot be read counts as one, because only a known zero is none."""
     found = 0
     for name, amount in resources.items():
         if isinstance(name, str) and any(fnmatchcase(name, pattern) for pattern in patterns):
@@ -92,7 +93,7 @@ def count_gpus(resources: Mapping[str, Any], patterns: Sequence[str]) -> int:
 
 
 def _set_by_us(managed: Sequence[Mapping[str, Any]]) -> bool:
-    """The server's own record of who set the cordon; where it keeps none, our note has to do."""
+    """Whether we set the cordon, by the server's managed fields; without these, by our note."""
     managers = {
         k8s.text(one, "manager") for one in managed if "f:unschedulable" in k8s.table(one, "fieldsV1", "f:spec")
     }

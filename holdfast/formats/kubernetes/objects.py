@@ -1,18 +1,18 @@
 """Names of our marks on Kubernetes nodes, and tolerant access to API objects of any version.
 
-Nothing here raises: an object that names nothing is None, and what is missing or of the wrong kind stays empty.
+Nothing here raises: an object without a name is None, and missing fields or fields of the wrong type are empty.
 """
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-UNTESTED = "holdfast/untested"  # the taint: nothing starts here until the full suite has passed
-EVICT_AT = "holdfast/evict-at"  # the annotation of a pod that is to write a checkpoint and leave by then
-DEGRADED = "holdfast/degraded"  # the taint and the label of a node to be chosen last
-NOTE = "holdfast/cordon"  # the annotation beside a cordon of ours; a cordon without it is somebody else's
+UNTESTED = "holdfast/untested"  # taint: nothing starts here until the full suite has passed
+EVICT_AT = "holdfast/evict-at"  # annotation of a pod that must write a checkpoint and exit by this time
+DEGRADED = "holdfast/degraded"  # taint and label of a node that should be chosen last
+NOTE = "holdfast/cordon"  # annotation that marks a cordon as ours; without it the cordon belongs to others
 CONDITION = "HoldfastHealthy"
-MANAGER = "holdfast"  # what the API server writes beside every field that we set
+MANAGER = "holdfast"  # the API server's record of each field that we set
 MIRROR = "kubernetes.io/config.mirror"
 LONGEST_NOTE = 1_000
 
@@ -20,7 +20,7 @@ Object = Mapping[str, Any]
 
 
 def table(value: object, *path: str) -> Object:
-    """The object at the end of a path; an empty one where there is none."""
+    """The object at the end of a path; an empty one if it is missing."""
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value if isinstance(value, Mapping) else {}
@@ -46,7 +46,7 @@ def moment(text: object) -> float | None:
 
 
 def stamp(at: float) -> str:
-    """A time as the API server wants it: whole seconds, in UTC."""
+    """A time in the API server's format: whole seconds, in UTC."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

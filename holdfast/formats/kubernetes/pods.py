@@ -9,7 +9,7 @@ from holdfast.formats.kubernetes.nodes import count_gpus
 from holdfast.model.job import Job, JobState
 
 _STATES = {
-    "Pending": JobState.RUNNING,  # bound to a node: the scheduler has given it away, whatever has started
+    "Pending": JobState.RUNNING,  # bound to a node: its resources are taken, even if nothing has started
     "Running": JobState.RUNNING,
     "Succeeded": JobState.COMPLETED,
     "Failed": JobState.FAILED,
@@ -21,11 +21,11 @@ _WHY_FAILED = {
     "DeadlineExceeded": JobState.TIMED_OUT,
     "NodeLost": JobState.NODE_FAILED,
     "NodeShutdown": JobState.NODE_FAILED,
-    "Terminated": JobState.NODE_FAILED,  # what a node that shuts down in order says of its pods
+    "Terminated": JobState.NODE_FAILED,  # reasons of pods on a node that shuts down gracefully
     "OutOfMemory": JobState.OUT_OF_MEMORY,
 }
 JOBSET = "JobSet"
-GANGS = (  # kind, and the labels or annotations that name one
+GANGS = (  # kind, and the labels or annotations that name an object of it
     (JOBSET, ("jobset.sigs.k8s.io/jobset-name",)),
     ("LeaderWorkerSet", ("leaderworkerset.sigs.k8s.io/name", "leaderworkerset.sigs.k8s.io/group-index")),
     ("PodGroup", ("scheduling.k8s.io/group-name",)),  # Volcano
@@ -44,17 +44,18 @@ class KubernetesPod:
     node: str
     state: JobState
     gpus: int = 0
-    """Of its containers."""
+    """Number of GPUs of its containers."""
     claims: tuple[tuple[str, int], ...] = ()
-    """Each resource claim, with its GPUs. One that is not allocated or cannot be read may be a GPU, so it is one."""
+    """Each resource claim, with its GPUs. A claim that is not allocated or cannot be read may be for a GPU, so it
+    counts as one."""
     gang: str = ""
-    """Kind, namespace and name of the job whose pods run only together; '' where there is none."""
+    """Kind, namespace and name of the job whose pods run only together; '' without one."""
     workload: str = ""
     """Name of the Kueue Workload that admitted it."""
     owner: str = ""
-    """uid of what made it, such as a Job: pods of one owner are one workload. Its own where nothing did."""
+    """uid of its owner, such as a Job: pods of one owner are one workload. Without an owner, the pod's own uid."""
     belongs_to_node: bool = False
-    """Of a DaemonSet, or a mirror of a file on the node: it leaves with the node, not before."""
+    """A pod of a DaemonSet, or a mirror pod: it leaves with the node, not before."""
     start: float | None = None
     end: float | None = None
 
@@ -75,13 +76,13 @@ class KubernetesPod:
         return self.gpus + sum(gpus for _, gpus in self.claims)
 
     def counted(self, known: Mapping[tuple[str, str], int | None]) -> "KubernetesPod":
-        """With the GPUs of the claims that are allocated; `known` is by namespace and name."""
+        """The pod with the GPUs of its allocated claims added; the keys of `known` are namespace and name."""
         found = [(name, known.get((self.namespace, name))) for name, _ in self.claims]
         return replace(self, claims=tuple((name, 1 if gpus is None else gpus) for name, gpus in found))
 
     @property
     def job(self) -> Job:
-        """Known by its uid, which is what its processes' cgroup carries."""
+        """Job id: the uid, which the cgroups of its processes contain."""
         return Job(
             id=self.uid,
             source="kubernetes",
@@ -139,15 +140,15 @@ def _belongs_to_node(meta: Mapping[str, Any]) -> bool:
 
 
 def _gpus(spec: Mapping[str, Any], patterns: Sequence[str]) -> int:
-    """Containers hold theirs together; those that run first hold theirs one after another."""
+    """GPUs of a pod: containers use theirs at the same time, init containers one after another."""
     first = k8s.rows(spec, "initContainers")
-    beside = [one for one in first if one.get("restartPolicy") == "Always"]  # sidecars run on
+    beside = [one for one in first if one.get("restartPolicy") == "Always"]  # sidecars keep running
     together = sum(_asked(one, patterns) for one in [*k8s.rows(spec, "containers"), *beside])
     return max([together, *(_asked(one, patterns) for one in first)])
 
 
 def _claims(spec: Mapping[str, Any], status: Mapping[str, Any]) -> list[str]:
-    """The names of its ResourceClaims; one that is made from a template has its name in the status."""
+    """Names of its ResourceClaims; the status has the name of a claim made from a template."""
     made = {k8s.text(one, "name"): one for one in k8s.rows(status, "resourceClaimStatuses")}
     named = [(k8s.text(one, "name"), one) for one in k8s.rows(spec, "resourceClaims")]
     return [
@@ -157,7 +158,7 @@ def _claims(spec: Mapping[str, Any], status: Mapping[str, Any]) -> list[str]:
 
 
 def _gang(meta: Mapping[str, Any]) -> str:
-    """Job controllers and gang schedulers mark the pods that run only together."""
+    """The gang, from the marks that job controllers and gang schedulers set on pods that run only together."""
     namespace = k8s.text(meta, "namespace") or "default"
     marks = {**k8s.table(meta, "annotations"), **k8s.table(meta, "labels")}
     for kind, keys in GANGS:

@@ -18,7 +18,8 @@ class Snapshot:
     pods: tuple[KubernetesPod, ...]
 
     def counted(self, claims: Iterable[ResourceClaim], slices: Iterable[ResourceSlice]) -> "Snapshot":
-        """With the GPUs of dynamic resource allocation, which neither pods nor nodes show themselves."""
+        """The snapshot with the GPUs of dynamic resource allocation added, which pods and nodes do not list
+        themselves."""
         known = {(claim.namespace, claim.name): claim.gpus for claim in claims}
         gpus = offered(slices)
         return Snapshot(
@@ -28,7 +29,8 @@ class Snapshot:
 
 
 def statuses(snapshot: Snapshot) -> list[NodeStatus]:
-    """Jobs are pods that ask for GPUs; busy is whatever would have to leave before the node is empty."""
+    """Status by node. Jobs are pods that request GPUs; a node is busy while it has pods that would have to leave
+    first."""
     held: dict[str, list[KubernetesPod]] = {}
     for pod in snapshot.pods:
         if pod.holds_node:

@@ -1,5 +1,7 @@
-"""Lines that are JSON objects: of journalctl -o json, where MESSAGE is a string, or an array of bytes when it is not
-clean text; and of Docker's log files."""
+"""Lines that are JSON objects: journalctl -o json and Docker's log files.
+
+In a journal, MESSAGE is a string, or an array of bytes if it is not clean text.
+"""
 
 import json
 from typing import Any, NamedTuple
@@ -7,12 +9,12 @@ from typing import Any, NamedTuple
 
 class JournalEntry(NamedTuple):
     message: str
-    at: float  # seconds since the epoch, 0.0 when the entry does not tell
-    program: str = ""  # who wrote it, '' for the kernel and where the entry does not tell
+    at: float  # seconds since the epoch; 0.0 without a time
+    program: str = ""  # the writer; '' for the kernel and if unknown
 
 
 def parse(text: str) -> JournalEntry | None:
-    """The entry in a line, or None when it is not one."""
+    """The entry in a line; None if the line is not one."""
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError):
@@ -22,14 +24,17 @@ def parse(text: str) -> JournalEntry | None:
     if "MESSAGE" in fields:
         stamp = fields.get("_SOURCE_REALTIME_TIMESTAMP") or fields.get("__REALTIME_TIMESTAMP")
         return JournalEntry(_message(fields["MESSAGE"]), _seconds(stamp), _program(fields))
-    if "log" in fields and "stream" in fields:  # Docker: to be read like a line that has its time in front
+    if "log" in fields and "stream" in fields:  # Docker: parsed like a line with its time at the front
         return JournalEntry(f"{_message(fields.get('time'))} {_message(fields['log'])}".strip(), 0.0)
     return None
 
 
 def _program(fields: dict[str, Any]) -> str:
-    """A line that a program wrote into the kernel's log keeps the transport of the kernel, but not its facility.
-    Any user can write under the name of a daemon; the journal itself adds who it was."""
+    """The program that wrote an entry.
+
+    A line that a program wrote into the kernel's log keeps the transport of the kernel, but not its facility. Any user
+    can write under the name of a daemon; the journal itself adds the real writer.
+    """
     if str(fields.get("_UID", "0")) != "0":
         return "a user"
     from_kernel = fields.get("_TRANSPORT", "kernel") == "kernel" and str(fields.get("SYSLOG_FACILITY", "0")) == "0"
@@ -41,7 +46,8 @@ def _message(value: Any) -> str:
         return bytes(value).decode("utf-8", "replace")
     if not isinstance(value, str):
         return ""
-    return value.encode("utf-8", "replace").decode()  # JSON can spell half a character, which nothing can print
+    # JSON can contain half of a surrogate pair, which cannot be printed
+    return value.encode("utf-8", "replace").decode()
 
 
 def _seconds(microseconds: Any) -> float:

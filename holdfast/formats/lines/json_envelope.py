@@ -1,4 +1,4 @@
-"""A log line that a container runtime or collector wrapped into JSON: Docker, Cloud Logging, Loki, journald."""
+"""Log lines that a container runtime or collector wrapped into JSON: Docker, Cloud Logging, Loki, journald."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 _TEXTS = ("log", "textPayload", "MESSAGE", "message", "msg")
-_STACKS = ("exc_info", "exception", "stack_trace", "stacktrace")  # which end with what was raised
+_STACKS = ("exc_info", "exception", "stack_trace", "stacktrace")  # keys of tracebacks
 _MOMENTS = ("time", "timestamp", "ts", "@timestamp")
 _HOSTS = ("_HOSTNAME", "hostname", "host", "node", "pod_name", "pod")
-_ERRORS = ("error", "detail")  # what a server answers in place of a result
+_ERRORS = ("error", "detail")  # a server's answer in place of a result
 _LEVELS = ("level", "lvl", "levelname")
-_REASONS = ("error", "err")  # why, where the message names only what was tried
+_REASONS = ("error", "err")  # the reason, if the message only names the attempt
 _ONLY_IN_LOGS = ("stream", "severity", "level", "levelname", "PRIORITY", *_MOMENTS)
 
 
@@ -19,11 +19,11 @@ class Inside(NamedTuple):
     text: str
     moment: str = ""
     host: str = ""
-    level: str = ""  # as the program itself said; a collector's severity only tells which stream it was
+    level: str = ""  # the program's own severity; a collector's severity only shows which stream it was
 
 
 def opened(raw: bytes) -> Inside | None:
-    """What is inside, None where it is no such line: a sample of some data is none."""
+    """The wrapped text; None if the line is no envelope, for example a sample of a data set."""
     if not raw.startswith(b'{"'):
         return None
     try:

@@ -5,14 +5,15 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-Hits = dict[int, list[bytes]]  # where a line begins -> the words it holds
+Hits = dict[int, list[bytes]]  # start of a line -> its keywords
 
 
 class Keywords:
-    """With hyperscan one pass finds all; RE2 finds the lines; without both every word is looked for by itself, much
-    slower. The result is the same.
+    """Finds keywords with hyperscan in one pass, or with RE2, or else word by word, which is much slower. The result is
+    the same.
 
-    `common` words stand in every other line of some logs: of them only the first of a block is reported, as `seen`.
+    `common` words occur in every other line of some logs; only their first occurrence in a block is reported, as
+    `seen`.
     """
 
     def __init__(self, words: Iterable[bytes], common: Iterable[bytes] = ()) -> None:
@@ -22,7 +23,7 @@ class Keywords:
         self._pattern = _pattern(self._words) if self._engine is None else None
 
     def find(self, block: bytes) -> tuple[Hits, set[bytes]]:
-        """(the lines that hold a word and which, the common words that are in the block at all)."""
+        """(the lines with keywords and which ones, the common words that occur in the block)."""
         if self._engine is None:
             return self._find_lines(block, self._pattern) if self._pattern else self._find_each(block)
         ends: list[tuple[int, int]] = []
@@ -41,18 +42,18 @@ class Keywords:
         return hits, seen
 
     def _find_lines(self, block: bytes, pattern: Any) -> tuple[Hits, set[bytes]]:
-        """Line by line from one hit to the next: of a line that holds a word, all of its words are looked for."""
+        """Goes from one line with a hit to the next and searches each of them for all keywords."""
         hits: Hits = {}
         found = pattern.search(block)
         while found:
             start, end = line_start(block, found.start()), line_end(block, found.end() - 1)
-            line = block[start : end + 1]  # some words end with the end of the line
+            line = block[start : end + 1]  # some keywords end with the end of the line
             hits[start] = [word for word in self._words if word in line]
             found = pattern.search(block, end + 1)
         return hits, {word for word in self._common if word in block}
 
     def _find_each(self, block: bytes) -> tuple[Hits, set[bytes]]:
-        """Word by word: dozens of searches are still faster than one regular expression of Python's own."""
+        """Searches word by word: dozens of searches are still faster than one regular expression of Python."""
         hits: Hits = {}
         for word in self._words:
             at = block.find(word)
@@ -64,7 +65,7 @@ class Keywords:
 
 
 def line_start(block: bytes, at: int) -> int:
-    """Where the line around a place begins; a progress bar's carriage return begins one too."""
+    """Start of the line around a position; the carriage return of a progress bar starts a line too."""
     start = block.rfind(b"\n", 0, at) + 1
     return max(start, block.rfind(b"\r", start, at) + 1)
 
@@ -95,7 +96,7 @@ def _engine(words: tuple[bytes, ...], common: tuple[bytes, ...]) -> Any | None:
 
 @cache
 def _pattern(words: tuple[bytes, ...]) -> Any | None:
-    """RE2 is there where hyperscan is not, such as on Arm."""
+    """RE2 pattern, for platforms without hyperscan, such as Arm."""
     try:
         re2: Any = importlib.import_module("re2")
     except ImportError:

@@ -13,7 +13,7 @@ _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 
 @dataclass(slots=True)
 class _Repeated:
-    """An event, and the lines that reported it again, undecoded."""
+    """An event, and the raw lines that repeat it."""
 
     event: Event
     again: list[tuple[bytes, int]] = field(default_factory=list)
@@ -28,13 +28,13 @@ class Repeats:
         self._by_message: dict[str, _Repeated] = {}
         self._last: _Repeated | None = None
         self._ending = self._head = b""
-        self._new: dict[int, _Repeated] = {}  # by identity: reported again since the last `news`
+        self._new: dict[int, _Repeated] = {}  # by identity: repeated since the last `news`
 
     def is_last(self, raw: bytes, number: int) -> bool:
-        """The message remembered last, again behind a prefix of usual length."""
+        """Whether the line repeats the last message, after a prefix of usual length."""
         if self._last is None or len(raw) - len(self._ending) > _LONGEST_PREFIX or not raw.endswith(self._ending):
             return False
-        if _shape(raw, self._ending) != self._head:  # another writer wrote the same
+        if _shape(raw, self._ending) != self._head:  # another writer printed the same text
             return False
         self._add(self._last, raw, number)
         return True
@@ -56,29 +56,30 @@ class Repeats:
         self._head = _shape(raw, self._ending)
 
     def forget(self) -> None:
-        """Forget earlier lines: repeats of them are reported again."""
+        """Forgets earlier lines: repeats of them are reported as new."""
         self._by_message, self._last = {}, None
 
     def news(self) -> Iterator[tuple[Event, KernelLine]]:
-        """What was reported again since this was last asked, each with its last line, in their order."""
+        """Events repeated since the last call, each with its last line, in order."""
         for repeated in sorted(self._new.values(), key=lambda one: one.again[-1][1]):
             yield repeated.event, repeated.last()
         self._new = {}
 
     def events(self) -> Iterator[Event]:
-        """The repeats as events, few for a storm however long, dated well enough to tell one hour from another."""
+        """The repeats as events: few of them even for a storm, with times accurate to an hour."""
         for repeated in self._all:
             if repeated.again:
                 yield from _reported(repeated.event, repeated.again)
 
 
 def _shape(raw: bytes, ending: bytes) -> bytes:
-    """What stands before a message, whatever its time. Its first two bytes tell a program's record apart."""
+    """The text before a message with its digits masked. Its first two bytes mark a record of a program."""
     return raw[:2] + raw[2 : len(raw) - len(ending)].translate(_DIGITS)
 
 
 def _reported(event: Event, lines: list[tuple[bytes, int]]) -> Iterator[Event]:
-    """Lines within an hour as two events, so that their count and their end are known; a longer time is halved."""
+    """The repeats as two events if they lie within an hour, so that their count and end are known; a longer time is
+    halved."""
     first, last = decode(*lines[0]), decode(*lines[-1])
     if len(lines) > 2 and _time(last) - _time(first) > FOLD_SECONDS:
         half = len(lines) // 2

@@ -37,11 +37,11 @@ class Status(NamedTuple):
 
 
 class NotRas(ValueError):
-    """One sentence: why this is no answer of RAS."""
+    """The text is not output of RAS; the message says why."""
 
 
 def parse(answer: str) -> Status:
-    """Raises NotRas."""
+    """Parses the output of RAS. Raises NotRas."""
     if answer.lstrip().startswith("{"):
         try:
             document = json.loads(answer[answer.index("{") :])
@@ -73,7 +73,7 @@ def _of_text(lines: Iterable[str]) -> Status:
 
 
 def _once(absent: Iterable[Absent]) -> Iterable[Absent]:
-    """A process that is listed twice is dead if one of the lists says so."""
+    """Each process once; one that is listed as dead once is dead."""
     known: dict[tuple[str, int], Absent] = {}
     for one in absent:
         key = (one.host, one.pid)

@@ -1,6 +1,6 @@
 """Output of nccl-tests: the table of any version, with or without launcher prefixes, and its JSON file.
 
-A table that breaks off gives the rows it has and says so; text without any row says why, where that can be seen.
+A truncated table gives the rows it has and says so. Text without any row gives the reason, if it shows one.
 """
 
 import re
@@ -18,7 +18,7 @@ _RANK = re.compile(r"\bRank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*(\S+)")
 _OUT_OF_BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d{1,18})\b")
 _OTHER_BITS = re.compile(r"Bitwise mismatches\s*:\s*(\d{1,18})\b")
-# An adapter that is listed is one that is used; NET/IB also says "Using [RO]" when it has none.
+# A listed adapter is one that is used; NET/IB also says "Using [RO]" when it has none.
 _NETWORK = re.compile(
     r"NCCL INFO (?:Using network (.+?)|Assigned NET plugin (.+?) to comm|NET/(\w+)\s*:\s*Using \[0\].*)\s*$"
 )
@@ -38,13 +38,13 @@ LONGEST_REASON = 300
 
 
 def network_of(line: str) -> str:
-    """The network plugin that a line of NCCL's log says it uses."""
+    """The network plugin that a line of NCCL's log names."""
     found = _NETWORK.search(line)
     return str(found[1] or found[2] or found[3]) if found else ""
 
 
 def network_among(notes: Iterable[str]) -> str:
-    """Over all ranks: one that fell back to TCP is as slow as if all had."""
+    """The plugin over all ranks: one rank that fell back to TCP slows all of them."""
     named = [one for one in notes if one]
     return SOCKET if SOCKET in named else named[0] if named else ""
 

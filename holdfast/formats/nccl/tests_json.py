@@ -57,7 +57,7 @@ def _trouble(document: Mapping[str, Any], rows: tuple[NcclTestRow, ...]) -> str:
 
 
 def _row(table: Mapping[str, Any]) -> NcclTestRow | None:
-    """Out of place where that was measured; else in place."""
+    """The out-of-place result if it was measured, else the in-place one."""
     size = number(table.get("size"))
     counts = [count for side in _SIDES if (count := number(_table(table.get(side)).get("nwrong"))) is not None]
     for side in _SIDES:

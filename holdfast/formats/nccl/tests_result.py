@@ -1,4 +1,4 @@
-"""Result of nccl-tests, whatever its layout: one row per payload size, participants, and the outcome."""
+"""Result of nccl-tests in any layout: one row per payload size, participants, and the outcome."""
 
 import math
 import re
@@ -17,33 +17,33 @@ _OPERATIONS = {"alltoall": "all_to_all", "alltoallv": "all_to_all_v", "sendrecv"
 @dataclass(frozen=True, slots=True)
 class NcclTestRow:
     bytes: int
-    seconds: float  # the mean of all iterations
+    seconds: float  # mean of all iterations
     algbw_bytes_per_second: float
     busbw_bytes_per_second: float
     wrong: int | None  # None: not validated
-    p50_seconds: float | None = None  # these three only where every iteration was timed
+    p50_seconds: float | None = None  # these three only if every iteration was timed
     p95_seconds: float | None = None
-    variation: float | None = None  # the deviation as a share of the mean
+    variation: float | None = None  # standard deviation as a share of the mean
     reduces: bool = False
-    rooted: bool = False  # one rank is the goal or the origin: its number is not -1
+    rooted: bool = False  # one rank is the root: its number is not -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
     rows: tuple[NcclTestRow, ...] = ()
-    operation: str = ""  # all_reduce, all_to_all ...; '' where nothing tells
+    operation: str = ""  # all_reduce, all_to_all ...; '' if unknown
     ranks: int = 0
     hosts: tuple[str, ...] = ()
     model: str = ""
-    network: str = ""  # the plugin that NCCL chose: IB, Socket, AWS Libfabric ...
+    network: str = ""  # plugin that NCCL chose: IB, Socket, AWS Libfabric ...
     average_busbw_bytes_per_second: float | None = None
     complete: bool = False
-    damage: str = ""  # what the tool itself found wrong in the numbers, '' when nothing
-    trouble: str = ""  # why there is no more, '' when there is nothing to miss
+    damage: str = ""  # errors that the tool itself found in the data, '' without any
+    trouble: str = ""  # why rows are missing, '' if none are
 
 
 def number(value: object) -> float | None:
-    """A finite figure of a believable size, from a word of a table or from JSON."""
+    """A finite number of plausible size, from a word of a table or from JSON."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
@@ -54,8 +54,11 @@ def number(value: object) -> float | None:
 
 
 def operation_of(text: str, rows: Sequence[NcclTestRow]) -> str:
-    """By the program's name; else a sum with a root is a reduce, and of the others only an all-reduce moves as much
-    over the bus as it reduces, or more."""
+    """The operation, by the name of the program.
+
+    Otherwise by the columns: a reduction with a root is a reduce, and only an all-reduce moves as much over the bus as
+    it reduces, or more.
+    """
     if named := _PROGRAM.search(text):
         return _OPERATIONS.get(named[1], named[1])
     top = max(rows, key=lambda row: row.bytes, default=None)

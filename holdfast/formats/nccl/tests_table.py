@@ -1,7 +1,7 @@
 """Rows of the nccl-tests table, with any prefix and any set of columns.
 
-The head names the columns; where it was cut off, how many there are tells which they must be. A half is what was
-measured out of place or in place.
+The head names the columns. If it is missing, the number of columns decides. The out-of-place results are one half of a
+row, the in-place results the other.
 """
 
 import re
@@ -12,7 +12,7 @@ from holdfast.formats.nccl.tests_result import GIGABYTE, MICROSECOND, NcclTestRo
 _HEAD = re.compile(r"#\s*(size|bytes)\s+(?:count|N)\s+type\s+(\S.*)")
 _ROW = re.compile(r"(?<![\w.,-])([0-9]{1,15})\s+([0-9]{1,15})\s+([a-z]\w{1,15})\s+(\S.*)")
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{2}:[0-9]{2}:[0-9]{2}")
-_MILLISECOND = 1e-3  # the unit of tables whose first column is called bytes
+_MILLISECOND = 1e-3  # unit of tables whose first column is called bytes
 
 _NAMES = {"cputime": "time", "op": "redop", "#wrong": "wrong", "error": "deviation", "res": "deviation"}
 _PLAIN = ("time", "algbw", "busbw", "wrong")
@@ -21,7 +21,7 @@ _BITS = ("#bitdiff",)
 _HALVES = {4: (_PLAIN,), 8: (_PLAIN,) * 2, 10: (_PLAIN + _BITS,) * 2, 16: (_PLAIN + _TIMED,) * 2}
 _HALVES[18] = (_PLAIN + _BITS + _TIMED,) * 2
 
-# What older versions, which print the largest relative deviation, take for right. Only sums deviate at all.
+# Largest relative deviation that older versions accept. Only sums deviate at all.
 _ALLOWED = {"half": 5e-2, "float16": 5e-2, "bfloat16": 5e-2, "float": 1e-5, "double": 1e-12}
 
 Half = Mapping[str, str]
@@ -61,9 +61,9 @@ def _row(found: re.Match[str], head: Sequence[str], unit: float) -> NcclTestRow 
 
 
 def _columns(head: Sequence[str], words: Sequence[str]) -> Sequence[str]:
-    """As the head says: all, or those of one half. A row with fewer was cut off, a head with fewer too.
+    """Columns of a row: all of the head, or those of its first half. Rows with another number of words are truncated.
 
-    What reduces nothing may leave its place under `redop` empty: its first word is then a number.
+    An operation without reduction may leave `redop` empty: then the first word is a number.
     """
     if head[:1] == ["redop"] and not words[0].isalpha():
         head = head[1:]
@@ -83,7 +83,8 @@ def _halves(columns: Sequence[str], words: Sequence[str]) -> list[Half]:
 
 
 def _guessed(words: Sequence[str]) -> Sequence[str]:
-    """A reduction is a word, a root an odd number of figures; what is left are one or two halves."""
+    """Columns without a head: a reduction is a word, and an odd number of figures includes a root; the rest is one
+    half or two."""
     front = ["redop"] if words[0].isalpha() else []
     if (len(words) - len(front)) % 2:
         front.append("root")
@@ -100,7 +101,7 @@ def _figures(half: Half) -> tuple[float, float, float, float | None] | None:
 
 
 def _wrong(half: Half, kind: str) -> int | None:
-    """How many elements are wrong; of a deviation only that it is too large. None where nothing was compared."""
+    """Number of wrong elements; for a deviation, 1 if it is too large. None if nothing was validated."""
     word = half.get("wrong") or half.get("deviation") or "N/A"
     if word == "N/A":
         return None

@@ -1,4 +1,4 @@
-"""Whether `nvidia-smi -q` as text is whole: what is cut off must not pass."""
+"""Whether the text of `nvidia-smi -q` is complete: a truncated report must not pass."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,12 @@ _ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})\s*$", re.MULTILINE)
 _ONE_GPU = re.compile(r"nvidia-smi\b[^\n]*\s(?:-i|--id)[\s=]")
 _LEFT_OUT = re.compile(r"^[^\S\n]*(?:\[\.\.\.\]|\.\.\.|<snip>|\[snip\]|…)\s*$", re.MULTILINE)
 _PROCESSES = ("processes", "computeprocesses")
-_WHOLE = "productname"  # `-d` prints chosen sections and not the name of the product
+_WHOLE = "productname"  # `-d` prints selected sections without the name of the product
 
 
 def too_few(text: str, gpus: int) -> str:
-    """Fewer GPUs than the head counts; with `-i`, or in an excerpt that says so, that is on purpose."""
+    """Whether there are fewer GPUs than the head announces; with `-i`, or in an excerpt that says so, this is
+    intended."""
     found = _ATTACHED.search(text)
     if not found or int(found[1]) <= gpus or _ONE_GPU.search(text) or _LEFT_OUT.search(text):
         return ""
@@ -19,9 +20,9 @@ def too_few(text: str, gpus: int) -> str:
 
 
 def of_sections(gpus: Sequence[Mapping[str, str]], last_line: str) -> str:
-    """Why the last GPU is not whole: it ends where the others go on, or in the middle of a line."""
+    """Why the last GPU is incomplete: it ends before a section that the others have, or in the middle of a line."""
     last = gpus[-1]
-    if any(name in last for name in _PROCESSES):  # what a GPU prints last
+    if any(name in last for name in _PROCESSES):  # the last fields of a GPU
         return ""
     for other in gpus[:-1]:
         if (_WHOLE in other) == (_WHOLE in last) and (lacking := _lacking(other, last)):
@@ -32,7 +33,7 @@ def of_sections(gpus: Sequence[Mapping[str, str]], last_line: str) -> str:
 
 
 def _lacking(other: Mapping[str, str], last: Mapping[str, str]) -> str:
-    """The first section after the last one that both have. Processes come and go, and a state may have no details."""
+    """The first missing section after the last common one. Processes come and go, and a state may have no details."""
     paths = list(other)
     common = [number for number, path in enumerate(paths) if path in last]
     if not common:

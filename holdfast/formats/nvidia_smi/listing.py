@@ -19,7 +19,7 @@ _DMON_SIGNALS = {
     "sbecc": ("gpu_ecc_volatile_corrected_total", 1.0),
     "dbecc": ("gpu_ecc_volatile_uncorrected_total", 1.0),
 }
-MOST_ALIKE = 0.8  # of the pairs: with fewer the machine was not built with one kind of link
+MOST_ALIKE = 0.8  # share of the pairs: below it the machine was not built with a single kind of link
 
 
 def read_list(text: str) -> ToolOutput | None:
@@ -36,7 +36,7 @@ def read_list(text: str) -> ToolOutput | None:
 
 
 def read_topology(text: str) -> ToolOutput | None:
-    """On a machine with one kind of link, a GPU that is joined to all others by fewer has lost some."""
+    """Reads the matrix. On a machine with one kind of link, a GPU with fewer links to all others has lost some."""
     rows = {name: cells.split() for name, cells in _ROW.findall(text)}
     if not rows or not (_TOPOLOGY.search(text) or _are_square(rows)):
         return None
@@ -44,7 +44,8 @@ def read_topology(text: str) -> ToolOutput | None:
     output.lines = len(rows)
     links = {name: [cell for cell in cells[: len(rows)] if cell != "X"] for name, cells in rows.items()}
     counts = Counter(cell for cells in links.values() for cell in cells)
-    most = max(counts, key=lambda kind: (counts[kind], len(kind), kind), default="")  # of two as frequent, the wider
+    # the wider of two equally frequent ones
+    most = max(counts, key=lambda kind: (counts[kind], len(kind), kind), default="")
     for name, cells in links.items():
         output.see(f"gpu/{int(name[3:])}")
         other = [cell for cell in cells if cell != most]
@@ -59,7 +60,7 @@ def read_topology(text: str) -> ToolOutput | None:
 
 
 def _are_square(rows: dict[str, list[str]]) -> bool:
-    """Rows of the matrix without the line above them: each GPU is itself in its own column."""
+    """Whether these are rows of the matrix without its head: each GPU has X in its own column."""
     return len(rows) > 1 and all(cells.index("X") == int(name[3:]) for name, cells in rows.items() if "X" in cells)
 
 

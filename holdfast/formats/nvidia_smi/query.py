@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from holdfast.formats.nvidia_smi import breaks_off, values
-from holdfast.formats.nvidia_smi.values import key
+from holdfast.formats.nvidia_smi.fields import key
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 MARK = "NVSMI LOG"
@@ -22,7 +22,7 @@ _SECTIONS = re.compile(
     r"|remapped_rows|performance_state|fan_speed|utilization|retired_pages|pci_gpu_link_info)>"
 )
 LEAST_SECTIONS = 2
-MOST_LEVELS = 8  # of elements that are open at once
+MOST_LEVELS = 8  # of nested elements
 _TAG = re.compile(r"<(/?)([a-z]\w{1,80})[^<>]{0,200}>([^<]{0,400})")
 _LINE = re.compile(r"^(\s*)([^:]*?)\s*(?::(?: (.*))?)?$")
 _PROCESS_KEYS = ("processid", "pid")
@@ -40,7 +40,7 @@ Fields = dict[str, str]
 
 
 def read_text(text: str) -> ToolOutput | None:
-    """None where this is no output of `nvidia-smi -q`."""
+    """Reads the text; None if it is not output of `nvidia-smi -q`."""
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if _GPU.match(line)]
     if not starts and (section := _EXCERPT.search(text)):
@@ -66,14 +66,14 @@ def read_text(text: str) -> ToolOutput | None:
 
 
 def _excerpt(lines: list[str]) -> ToolOutput | None:
-    """Sections that were copied without the line that names their GPU."""
+    """Reads sections that were copied without the line that names their GPU."""
     output = ToolOutput("nvidia-smi -q")
     values.take(output, "gpu/0", _block([f"    {line}" for line in lines if line.strip() != "[...]"]))
     return output if output.signals else None
 
 
 def _block(lines: list[str]) -> Fields:
-    """Indented lines: a name without a value opens a level."""
+    """Reads indented lines: a name without a value opens a level."""
     found: Fields = {}
     above: list[tuple[int, str]] = []
     for line in lines:
@@ -104,7 +104,7 @@ def read_xml(text: str) -> ToolOutput | None:
     end = text.find("</nvidia_smi_log>", start)
     try:
         root = ElementTree.fromstring(text[start : end + len("</nvidia_smi_log>")] if end > 0 else text[start:])
-    except (ElementTree.ParseError, ValueError):  # ValueError: text that no encoding holds
+    except (ElementTree.ParseError, ValueError):  # ValueError: the text is in no known encoding
         return _fragments(text[start:])
     output = ToolOutput("nvidia-smi -q -x")
     if version := (root.findtext("driver_version") or "").strip():
@@ -123,7 +123,7 @@ def _attached(root: ElementTree.Element) -> str:
 
 
 def _fragments(text: str) -> ToolOutput | None:
-    """A document that breaks off: its GPUs as far as they go."""
+    """Reads a truncated document: its GPUs as far as they are complete."""
     output = ToolOutput("nvidia-smi -q -x")
     for number, part in enumerate(re.split(r"<gpu id=", text)[1:]):
         address, _, fields = part.partition(">")
@@ -135,14 +135,14 @@ def _fragments(text: str) -> ToolOutput | None:
 
 
 def _fragment(text: str) -> ToolOutput | None:
-    """Sections of one GPU that were copied out of a document."""
+    """Reads sections of one GPU that were copied out of a document."""
     output = ToolOutput("nvidia-smi -q -x")
     values.take(output, "gpu/0", _leaves(text))
     return output if output.signals else None
 
 
 def _leaves(text: str) -> Fields:
-    """Values by their path, whatever is not closed or was not opened."""
+    """Values by path, also for elements that are not closed or not opened."""
     found: Fields = {}
     above: list[str] = []
     for closing, tag, value in _TAG.findall(text):
@@ -177,7 +177,7 @@ def _gpu(output: ToolOutput, number: int, address: str, found: Fields) -> None:
 
 
 def read_failure(text: str) -> ToolOutput | None:
-    """What nvidia-smi prints instead of anything else: no driver, no devices, a GPU it cannot open."""
+    """Reads an error message in place of the output: no driver, no devices, a GPU that cannot be opened."""
     output = ToolOutput("nvidia-smi")
     if found := _NO_DRIVER.search(text) or _NVML.search(text):
         output.complain(

@@ -1,10 +1,10 @@
-"""`nvidia-smi --query-gpu=... --format=csv`: any set of columns, with units or without, with or without spaces."""
+"""`nvidia-smi --query-gpu=... --format=csv`: any set of columns, with or without units and spaces."""
 
 import csv
 import re
 
 from holdfast.formats.nvidia_smi import values
-from holdfast.formats.nvidia_smi.values import FIELDS, key
+from holdfast.formats.nvidia_smi.fields import FIELDS, key
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _KNOWN = {path.replace(".", "") for field in FIELDS for path in field.paths} | {
@@ -25,7 +25,7 @@ _KNOWN = {path.replace(".", "") for field in FIELDS for path in field.paths} | {
 _FIRST = re.compile(r"\s*\"?[a-z][\w.]*(?: \[[^\]]*\])?\"?\s*[,;\t]")
 _WIDTHS = (",", ";", "\t")
 _COMMAND = re.compile(r"--query-gpu[= ]\"?([\w.,]+).*?--format[= ]\"?csv\S*noheader\S*")
-_NOTE = re.compile(r"(?<!\s)\s+(?:<[=-]|#|←|//).*$")  # what somebody wrote beside a row
+_NOTE = re.compile(r"(?<!\s)\s+(?:<[=-]|#|←|//).*$")  # text that somebody added to a row
 
 
 def read(text: str) -> ToolOutput | None:
@@ -33,7 +33,7 @@ def read(text: str) -> ToolOutput | None:
 
 
 def _by_command(text: str) -> ToolOutput | None:
-    """Rows without a header, behind the command that names their columns."""
+    """Reads rows without a header, after the command that names their columns."""
     for command in _COMMAND.finditer(text):
         columns = [_column(cell) for cell in command[1].split(",")]
         lines = [_NOTE.sub("", line) for line in text[command.end() :].splitlines()[1:]]
@@ -57,7 +57,7 @@ def _with_header(text: str) -> ToolOutput | None:
 
 
 def _column(cell: str) -> str:
-    """'temperature.gpu' and 'clocks.current.sm [MHz]' -> paths as the other layouts have them."""
+    """'temperature.gpu' and 'clocks.current.sm [MHz]' -> the paths of the other layouts."""
     text = cell.strip()
     name = text.rpartition("[")[0] if text.endswith("]") and "[" in text else text
     return ".".join(key(part) for part in name.split("."))
@@ -81,9 +81,9 @@ def _rows(columns: list[str], lines: list[str], delimiter: str, units: bool) -> 
             continue
         found = {column: cell.strip().strip("[]") for column, cell in zip(columns, cells, strict=True)}
         if [_column(cell) for cell in cells] == columns:
-            continue  # the header again, of a log that was restarted
+            continue  # the header again, because the log was restarted
         who = found.get("index") or found.get("uuid") or found.get("pci.busid") or str(len(gpus))
-        gpus[who] = (found, units)  # of a loop (-l) the last reading of a GPU counts
+        gpus[who] = (found, units)  # in a loop (-l) the last reading of a GPU counts
     if not gpus:
         return None
     for number, (who, (found, _)) in enumerate(gpus.items()):

@@ -17,16 +17,16 @@ _SECOND = re.compile(
 _NVLINK_GPU = re.compile(r"^\s*GPU (\d+): (.*?)(?: \(UUID: (.*?)\))?\s*$")
 _BY_ADDRESS = re.compile(r"^\s*GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
 _LINK = re.compile(r"^\s+Link (\d+): ([^:]*?)\s*$")
-_COUNTED = re.compile(r"^\s+Link (\d+): ([^:]+?): (\S+)(?: \S+)?\s*$")  # NVLink 5 counts more kinds
+_COUNTED = re.compile(r"^\s+Link (\d+): ([^:]+?): (\S+)(?: \S+)?\s*$")  # NVLink 5 has more counters
 _C2C = re.compile(r"^\s+C2C Link (\d+): (.*?)\s*$")  # between a GPU and its Grace CPU
-_CUT_RATE = re.compile(r"[1-9][\d.]*(?: G?B?/?)?")  # the last line of a text that breaks off
+_CUT_RATE = re.compile(r"[1-9][\d.]*(?: G?B?/?)?")  # the last line of a truncated text
 _CUT = re.compile(r"^\s*(?:\.\.\.|…|\[\.\.\.\]|--More--)\s*$")
 _RATE = re.compile(r"[\d.]+ GB/s|<active>|active", re.IGNORECASE)
 _NO_ANSWER = "ERR!"
 _RESET = "look for an Xid in the kernel log, then drain the node and reset the GPU"
-_DRIVER_MODELS = ("WDDM", "TCC", "MCDM")  # of Windows, in the place of persistence mode
+_DRIVER_MODELS = ("WDDM", "TCC", "MCDM")  # on Windows, in place of persistence mode
 _ALL_INACTIVE = re.compile(r"^\s*NVML: Unable to retrieve NVLink information as all links are inActive")
-_ON_A_BASEBOARD = re.compile(r"SXM|HBM3|HGX|B200|B300")  # without a bridge a card in a slot has no link, and needs none
+_ON_A_BASEBOARD = re.compile(r"SXM|HBM3|HGX|B200|B300")  # without a bridge, a card in a slot has no link and needs none
 _ERRORS = re.compile(r"^\s+Link (\d+): (Replay|Recovery|CRC FLIT|CRC|Data CRC)\w* Errors?: (\d+)", re.IGNORECASE)
 _HARMLESS = re.compile(r"(?i)FEC Errors|packets|bytes|blocks|successful|BER\b|raw|discard", re.IGNORECASE)
 _FAULT = re.compile(r"(?i)errors?$|events?$|recover|overrun|malformed")
@@ -57,7 +57,7 @@ def read_summary(text: str) -> ToolOutput | None:
             fields |= {"temperature.gpu": temperature, "power.draw": power, "power.limit": cap, "pstate": state}
             fields |= {"memory.used": used or "N/A", "memory.total": total or "N/A", "utilization.gpu": busy}
             values.take(output, place, fields)
-            if _NO_ANSWER in (fan, state):  # what no check reads; the others are judged where they are read
+            if _NO_ANSWER in (fan, state):  # signals that no check reads; the others are evaluated by their checks
                 what = " and ".join(
                     name for name, cell in (("fan", fan), ("performance state", state)) if cell == _NO_ANSWER
                 )
@@ -71,7 +71,7 @@ def read_summary(text: str) -> ToolOutput | None:
 
 
 def read_nvlink(text: str) -> ToolOutput | None:
-    """States and speeds (`-s`), and error counters (`-e`); the same GPU may come in both."""
+    """Reads states and speeds (`-s`), and error counters (`-e`); the same GPU may occur in both."""
     return _NvlinkText().read(text)
 
 
@@ -97,8 +97,11 @@ class _NvlinkText:
         return self.output
 
     def _drop_the_cut(self) -> None:
-        """The tool lists every link, those that are down too: where the last list is short, the text breaks off. A link
-        that the part before the cut shows as down is down all the same."""
+        """Drops a truncated list of links.
+
+        The tool lists every link, including those that are down, so a short last list is truncated. A link that the
+        remaining part shows as down still counts as down.
+        """
         model = gpu_model(self.model)
         listed = self.links.get(self.place, {})
         if model is None or model.nvlink_optional or not listed or not all(listed.values()):
@@ -143,7 +146,7 @@ class _NvlinkText:
 
 
 def _report_faults(output: ToolOutput, place: str, counted: list[tuple[str, str, str]]) -> None:
-    """What NVLink 5 counts: a link that recovered is worse for a while, one that could not recover is lost."""
+    """Reports NVLink 5 counters: a recovered link is degraded for a while, one that could not recover has failed."""
     for link, name, value in counted:
         if value.isdigit() and int(value) and _FAULT.search(name) and not _HARMLESS.search(name):
             output.complain(place, f"NVLink {link}: {name} {value}", fails="failed" in name.lower())

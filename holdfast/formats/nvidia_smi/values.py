@@ -1,19 +1,13 @@
-"""Values of nvidia-smi and the signal of each field: one table for text, XML and CSV.
-
-A field is known by its path: the names above it and its own, in lower case without blanks and punctuation. The three
-layouts spell most paths alike; where they differ, or drivers do, a signal lists several.
-"""
+"""Values of one GPU from the fields that nvidia-smi prints, and complaints about those that show a fault."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from holdfast.catalog.gpus import gpu_model
+from holdfast.formats.nvidia_smi.fields import COUNT, FIELDS, Field, key
 from holdfast.formats.pci.address import normal
 from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
-from holdfast.model.signal import Value
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _NOTHING = frozenset(
     {"na", "notsupported", "notavailable", "notfound", "unknown", "", "none", "requestedfunctionalityhasbeendeprecated"}
 )
@@ -21,32 +15,7 @@ _NO_PERMISSION = "insufficientpermissions"
 _LOST = ("gpuislost", "fallenoffthebus")
 _RESET = ("gpurequiresreset", "resetrequired")
 _SICK = ("err", "unknownerror", "error", "timeout")
-_UNITS = {
-    "mib": float(1 << 20),
-    "gib": float(1 << 30),
-    "kib": 1024.0,
-    "mb": 1e6,
-    "gb": 1e9,
-    "mhz": 1e6,
-    "ghz": 1e9,
-    "w": 1.0,
-    "mw": 1e-3,
-    "c": 1.0,
-    "us": 1e-6,
-    "ms": 1e-3,
-}
-_RECOVERY = {
-    "none": 0.0,
-    "gpureset": 1.0,
-    "reset": 1.0,
-    "nodereboot": 2.0,
-    "reboot": 2.0,
-    "drainp2p": 3.0,
-    "drainandreset": 4.0,
-    "drainreset": 4.0,
-}
-_FABRIC_STATE = {"notstarted": 1.0, "inprogress": 2.0, "completed": 3.0}
-
+_NONE_IS_A_VALUE = frozenset({"gpu_recovery_action"})
 _FABRIC_HEALTH = {
     "fabric.health.bandwidth": ("degraded", "bandwidth"),
     "fabric.health.routeunhealthy": ("true", "route unhealthy"),
@@ -68,280 +37,8 @@ REASON_BITS = {
 }
 
 
-def key(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "", text.lower())
-
-
-class Field(NamedTuple):
-    signal: str
-    paths: tuple[str, ...]  # the first that is there counts
-    read: Callable[[str], Value | None]
-
-
-def number(default: float = 1.0) -> Callable[[str], Value | None]:
-    """A number in the unit that stands behind it; without a unit (`nounits`) in the tool's own."""
-
-    def read(text: str) -> Value | None:
-        found = _NUMBER.match(text.strip())
-        if not found:
-            return None
-        unit = key(text.strip()[found.end() :].split("/")[0])
-        return float(found[0]) * _UNITS.get(unit, default)
-
-    return read
-
-
-def ratio(text: str) -> Value | None:
-    found = _NUMBER.match(text.strip())
-    return float(found[0]) / 100.0 if found else None
-
-
-def words(text: str) -> Value | None:
-    return text.strip() or None
-
-
-def choice(table: Mapping[str, float]) -> Callable[[str], Value | None]:
-    return lambda text: table.get(key(text))
-
-
-_YES = choice(
-    {
-        "yes": 1.0,
-        "no": 0.0,
-        "1": 1.0,
-        "0": 0.0,
-        "enabled": 1.0,
-        "disabled": 0.0,
-        "on": 1.0,
-        "off": 0.0,
-        "active": 1.0,
-        "notactive": 0.0,
-    }
-)
-_COUNT, _MHZ, _MIB = number(), number(1e6), number(float(1 << 20))
-
-
-def _lanes(text: str) -> Value | None:
-    return _COUNT(text.strip().lower().removeprefix("x"))
-
-
-def _ecc(span: str, kind: str, place: str) -> Field:
-    """Both orders: `ECC Errors/Volatile/DRAM Correctable` and `ecc.errors.corrected.volatile.dram`."""
-    long = {"corrected": "correctable", "uncorrected": "uncorrectable"}[kind]
-    old = {"corrected": "singlebit", "uncorrected": "doublebit"}[kind]
-    memory = {"dram": "devicememory", "sram": "l2cache"}[place]
-    return Field(
-        f"gpu_ecc_{span}_{kind}_{place}_total",
-        (
-            f"eccerrors.{span}.{place}{long}",
-            f"ecc.errors.{kind}.{span}.{place}",
-            f"eccerrors.{span}.{old}.{memory}",
-            *((f"ecc.errors.{kind}.{span}.devicememory",) if place == "dram" else ()),
-        ),
-        _COUNT,
-    )
-
-
-def _ecc_total(span: str, kind: str) -> Field:
-    old = {"corrected": "singlebit", "uncorrected": "doublebit"}[kind]
-    paths = (f"ecc.errors.{kind}.{span}.total", f"eccerrors.{span}.{old}.total")
-    return Field(f"gpu_ecc_{span}_{kind}_total", paths, _COUNT)
-
-
-FIELDS = (
-    Field("gpu_model", ("productname", "name", "gpuname"), words),
-    Field("gpu_serial", ("serialnumber", "serial", "gpuserial"), words),
-    Field("gpu_uuid", ("gpuuuid", "uuid"), words),
-    Field("gpu_vbios_version", ("vbiosversion",), words),
-    Field(
-        "gpu_temperature_celsius",
-        ("temperature.gpucurrenttemp", "temperature.gputemp", "temperature.gpu", "temperaturegpu"),
-        _COUNT,
-    ),
-    Field(
-        "gpu_memory_temperature_celsius",
-        ("temperature.memorycurrenttemp", "temperature.memorytemp", "temperature.memory"),
-        _COUNT,
-    ),
-    Field(
-        "gpu_thermal_margin_celsius",
-        ("temperature.gputlimittemp", "temperature.gputemptlimit", "temperature.gpu.tlimit"),
-        _COUNT,
-    ),
-    Field(
-        "gpu_slowdown_margin_celsius",
-        ("temperature.gpuslowdowntlimittemp", "temperature.gputempslowtlimitthreshold"),
-        _COUNT,
-    ),
-    Field(
-        "gpu_shutdown_margin_celsius",
-        ("temperature.gpushutdowntlimittemp", "temperature.gputempmaxtlimitthreshold"),
-        _COUNT,
-    ),
-    Field(
-        "gpu_slowdown_temperature_celsius", ("temperature.gpuslowdowntemp", "temperature.gputempslowthreshold"), _COUNT
-    ),
-    Field(
-        "gpu_shutdown_temperature_celsius", ("temperature.gpushutdowntemp", "temperature.gputempmaxthreshold"), _COUNT
-    ),
-    Field(
-        "gpu_memory_max_temperature_celsius",
-        ("temperature.memorymaxoperatingtemp", "temperature.gputempmaxmemthreshold"),
-        _COUNT,
-    ),
-    Field(
-        "gpu_power_watts",
-        (
-            "gpupowerreadings.instantaneouspowerdraw",
-            "gpupowerreadings.instantpowerdraw",
-            "gpupowerreadings.averagepowerdraw",
-            "gpupowerreadings.powerdraw",
-            "powerreadings.powerdraw",
-            "power.draw.instant",
-            "power.draw",
-            "power.draw.average",
-        ),
-        _COUNT,
-    ),
-    Field(
-        "gpu_power_limit_watts",
-        (
-            "gpupowerreadings.currentpowerlimit",
-            "gpupowerreadings.enforcedpowerlimit",
-            "powerreadings.enforcedpowerlimit",
-            "powerreadings.powerlimit",
-            "gpupowerreadings.powerlimit",
-            "enforced.power.limit",
-            "power.limit",
-        ),
-        _COUNT,
-    ),
-    Field(
-        "gpu_power_default_limit_watts",
-        ("gpupowerreadings.defaultpowerlimit", "powerreadings.defaultpowerlimit", "power.defaultlimit"),
-        _COUNT,
-    ),
-    Field("gpu_clock_sm_hertz", ("clocks.sm", "clocks.smclock", "clocks.current.sm"), _MHZ),
-    Field("gpu_clock_memory_hertz", ("clocks.memory", "clocks.memclock", "clocks.current.memory", "clocks.mem"), _MHZ),
-    Field("gpu_clock_sm_max_hertz", ("maxclocks.sm", "maxclocks.smclock", "clocks.max.sm"), _MHZ),
-    Field(
-        "gpu_clock_memory_max_hertz",
-        ("maxclocks.memory", "maxclocks.memclock", "clocks.max.memory", "clocks.max.mem"),
-        _MHZ,
-    ),
-    Field("gpu_utilization_ratio", ("utilization.gpu", "utilization.gpuutil"), ratio),
-    Field("gpu_memory_utilization_ratio", ("utilization.memory", "utilization.memoryutil"), ratio),
-    Field("gpu_memory_used_bytes", ("fbmemoryusage.used", "memory.used"), _MIB),
-    Field("gpu_memory_total_bytes", ("fbmemoryusage.total", "memory.total"), _MIB),
-    *(
-        _ecc(span, kind, place)
-        for span in ("volatile", "aggregate")
-        for kind in ("corrected", "uncorrected")
-        for place in ("dram", "sram")
-    ),
-    *(_ecc_total(span, kind) for span in ("volatile", "aggregate") for kind in ("corrected", "uncorrected")),
-    Field(
-        "gpu_ecc_sram_threshold_exceeded",
-        ("eccerrors.aggregate.sramthresholdexceeded", "ecc.errors.uncorrected.aggregate.sram.thresholdexceeded"),
-        _YES,
-    ),
-    Field("gpu_ecc_mode", ("eccmode.current", "eccmode.currentecc", "ecc.mode.current"), _YES),
-    Field("gpu_ecc_mode_pending", ("eccmode.pending", "eccmode.pendingecc", "ecc.mode.pending"), _YES),
-    Field(
-        "gpu_remapped_rows_correctable",
-        ("remappedrows.correctableerror", "remappedrows.remappedrowcorr", "remappedrows.correctable"),
-        _COUNT,
-    ),
-    Field(
-        "gpu_remapped_rows_uncorrectable",
-        ("remappedrows.uncorrectableerror", "remappedrows.remappedrowunc", "remappedrows.uncorrectable"),
-        _COUNT,
-    ),
-    Field("gpu_remapped_rows_pending", ("remappedrows.pending", "remappedrows.remappedrowpending"), _YES),
-    Field(
-        "gpu_remapped_rows_failure",
-        ("remappedrows.remappingfailureoccurred", "remappedrows.remappedrowfailure", "remappedrows.failure"),
-        _YES,
-    ),
-    *(
-        Field(
-            f"gpu_remap_{level}_banks",
-            (
-                f"remappedrows.bankremapavailabilityhistogram.{level}",
-                f"remappedrows.rowremapperhistogram.rowremapperhistogram{level}",
-                f"remappedrows.histogram.{level}",
-            ),
-            _COUNT,
-        )
-        for level in ("max", "high", "partial", "low", "none")
-    ),
-    Field(
-        "gpu_retired_pages_single_bit",
-        (
-            "retiredpages.singlebitecc",
-            "retiredpages.multiplesinglebitretirement.retiredcount",
-            "retiredpages.singlebitecc.count",
-        ),
-        _COUNT,
-    ),
-    Field(
-        "gpu_retired_pages_double_bit",
-        ("retiredpages.doublebitecc", "retiredpages.doublebitretirement.retiredcount", "retiredpages.doublebit.count"),
-        _COUNT,
-    ),
-    Field(
-        "gpu_retired_pages_pending",
-        (
-            "retiredpages.pendingpageblacklist",
-            "retiredpages.pendingblacklist",
-            "retiredpages.pendingretirement",
-            "retiredpages.pending",
-        ),
-        _YES,
-    ),
-    Field(
-        "gpu_pcie_generation",
-        (
-            "pci.gpulinkinfo.pciegeneration.current",
-            "pci.pcigpulinkinfo.pciegen.currentlinkgen",
-            "pcie.link.gen.gpucurrent",
-            "pcie.link.gen.current",
-        ),
-        _COUNT,
-    ),
-    Field(
-        "gpu_pcie_max_generation",
-        ("pci.gpulinkinfo.pciegeneration.max", "pci.pcigpulinkinfo.pciegen.maxlinkgen", "pcie.link.gen.max"),
-        _COUNT,
-    ),
-    Field(
-        "gpu_pcie_width_lanes",
-        (
-            "pci.gpulinkinfo.linkwidth.current",
-            "pci.pcigpulinkinfo.linkwidths.currentlinkwidth",
-            "pcie.link.width.current",
-        ),
-        _lanes,
-    ),
-    Field(
-        "gpu_pcie_max_width_lanes",
-        ("pci.gpulinkinfo.linkwidth.max", "pci.pcigpulinkinfo.linkwidths.maxlinkwidth", "pcie.link.width.max"),
-        _lanes,
-    ),
-    Field("gpu_pcie_replay_total", ("pci.replayssincereset", "pci.replaycounter"), _COUNT),
-    Field("gpu_fabric_state", ("fabric.state",), choice(_FABRIC_STATE)),
-    Field("gpu_fabric_status", ("fabric.status",), lambda text: float(key(text) != "success")),
-    Field("gpu_mig_mode", ("migmode.current", "migmode.currentmig", "mig.mode.current"), _YES),
-    Field("gpu_mig_mode_pending", ("migmode.pending", "migmode.pendingmig", "mig.mode.pending"), _YES),
-    Field("gpu_persistence_mode", ("persistencemode",), _YES),
-    Field("gpu_recovery_action", ("gpurecoveryaction",), choice(_RECOVERY)),
-)
-_NONE_IS_A_VALUE = frozenset({"gpu_recovery_action"})
-SIGNALS = tuple(dict.fromkeys(one.signal for one in FIELDS))
-
-
 def take(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
-    """The signals of one GPU from its fields, and what it could not answer and why."""
+    """The signals of one GPU from its fields, and the reason for each one without a value."""
     output.see(place)
     for field in FIELDS:
         given = [found[path] for path in field.paths if path in found]
@@ -357,7 +54,7 @@ def take(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
 
 
 def _one(output: ToolOutput, place: str, field: Field, given: list[str]) -> None:
-    """The first path that has a value; drivers print N/A for the old of two that mean the same."""
+    """The value of the first path that has one; drivers print N/A for the older of two paths with the same meaning."""
     for text in given:
         plain = key(text)
         if plain in _NOTHING and not (plain == "none" and field.signal in _NONE_IS_A_VALUE):
@@ -385,7 +82,7 @@ def _sum_sram(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
         if any(where == place and signal == name for where, signal, _ in output.signals):
             continue
         halves = [
-            _COUNT(found[path])
+            COUNT(found[path])
             for path in (f"eccerrors.{span}.sramuncorrectableparity", f"eccerrors.{span}.sramuncorrectablesecded")
             if path in found
         ]
@@ -400,7 +97,7 @@ _UNCORRECTED_SIGNALS = tuple(f"gpu_ecc_volatile_uncorrected_{part}total" for par
 
 
 def _ecc_unanswered(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
-    """An error instead of one count of uncorrected errors: zeros in the others do not show that there are none."""
+    """Whether an uncorrected count is an error message: zeros in the other counts do not show that there are none."""
     asked = [text for path, text in found.items() if _UNCORRECTED.match(path)]
     problem = next((text for text in asked if key(text) in (*_SICK, *_LOST, *_RESET)), None)
     known = {name: value for where, name, value in output.signals if where == place}
@@ -412,7 +109,7 @@ def _ecc_unanswered(output: ToolOutput, place: str, found: Mapping[str, str]) ->
 
 
 def _ecc_is_on(output: ToolOutput, place: str) -> None:
-    """A table that counts errors and does not print the mode: without ECC there is nothing to count."""
+    """Whether ECC is on, for a table without the mode: error counts exist only with ECC."""
     known = {name for where, name, _ in output.signals if where == place}
     counted = any(name.startswith("gpu_ecc_volatile_uncorrected") for name in known)
     if counted and "gpu_ecc_mode" not in known and (place, "gpu_ecc_mode") not in output.absent:
@@ -420,8 +117,11 @@ def _ecc_is_on(output: ToolOutput, place: str) -> None:
 
 
 def _pcie_link(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
-    """Narrower than GPU and slot can be, or slower while it works. A GPU that rests may do both to save power, and the
-    slots of a desktop may have fewer lanes than its card: only models of servers are called narrow."""
+    """The link, if it is narrower than GPU and slot allow, or slower under load.
+
+    An idle GPU may do both to save power, and the slots of a desktop may have fewer lanes than its card, so only models
+    of servers are called narrow.
+    """
     own = {name: value for where, name, value in output.signals if where == place}
     now = {name: value for name, value in own.items() if isinstance(value, float)}
     width, able = now.get("gpu_pcie_width_lanes", 0.0), now.get("gpu_pcie_max_width_lanes", 0.0)
@@ -463,7 +163,7 @@ _LICENCE = "vgpusoftwarelicensedproduct.licensestatus"
 
 
 def _state(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
-    """Lost, or to be reset, or answering nothing: as the driver says it instead of a value."""
+    """State that the driver prints in place of values: lost, needs a reset, or no answer."""
     plain = [key(text) for text in found.values()]
     lost = any(word in text for text in plain for word in _LOST)
     output.add(place, "gpu_lost", float(lost))

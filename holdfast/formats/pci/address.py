@@ -1,4 +1,4 @@
-"""Normalises PCI addresses: lower case, four-digit domain where it fits."""
+"""Normalises PCI addresses: lower case, four-digit domain where possible."""
 
 import re
 from functools import lru_cache
@@ -11,7 +11,7 @@ _ADDRESS = re.compile(PATTERN)
 
 @lru_cache(maxsize=256)
 def normal(address: str) -> str:
-    """'00000000:9B:00.0' -> '0000:9b:00.0'; '17:00.0' -> '0000:17:00.0'; what is no address stays as it is."""
+    """'00000000:9B:00.0' -> '0000:9b:00.0'; '17:00.0' -> '0000:17:00.0'; any other text is returned unchanged."""
     if not _ADDRESS.fullmatch(address):
         return address
     *domain, bus, rest = address.lower().split(":")
@@ -19,6 +19,7 @@ def normal(address: str) -> str:
 
 
 def from_requester_id(text: str, port: str) -> str:
-    """The 16-bit requester id that old kernels print ('00e8'), as an address in the domain of the port it came to."""
+    """The 16-bit requester id that old kernels print ('00e8') as an address, in the domain of the port that received
+    it."""
     number = int(text, 16)
     return f"{normal(port)[:-8]}:{number >> 8:02x}:{number >> 3 & 0x1F:02x}.{number & 7}"

@@ -1,6 +1,6 @@
-"""lspci -vvv: devices with error status bits set, and links that trained slower or narrower than both ends can.
+"""lspci -vvv: devices with error status bits set, and links below the speed or width that both ends support.
 
-The status bits are sticky: they say that an error happened since the last reset, not that it happens now.
+The status bits are sticky: they show that an error happened since the last reset, not that it happens now.
 """
 
 import re
@@ -17,14 +17,14 @@ _SPEED = re.compile(r"Speed (\d+(?:\.\d+)?)GT/s")
 _WIDTH = re.compile(r"Width x(\d+)")
 _SET = re.compile(r"(?<!\w)(\w+)\+")
 _STATUS = re.compile(r"^[^\S\n]*([CU]ESta):\s*(\S.*[+-])\s*$", re.MULTILINE)
-_KERNEL_NAMES = {"AdvNonFatalErr": "NonFatalErr"}  # where lspci and the kernel have two names for one bit
+_KERNEL_NAMES = {"AdvNonFatalErr": "NonFatalErr"}  # bits for which lspci and the kernel use different names
 _CARRIES_TRAINING = re.compile(
     r"3D controller|VGA.*NVIDIA|Infiniband|Mellanox|Non-Volatile memory|NVIDIA", re.IGNORECASE
 )
 
 
 class Lspci:
-    """Follows the device whose block is being read."""
+    """Tracks the device whose block is being read."""
 
     def __init__(self) -> None:
         self._device = ""
@@ -59,7 +59,7 @@ class Lspci:
         return None
 
     def _judge_uncorrectable(self, severities: str) -> Event | None:
-        """Whether an uncorrectable error counts as fatal is set per error in the severity register."""
+        """Whether an uncorrectable error is fatal: the severity register decides for each error."""
         line, self._uncorrectable = self._uncorrectable, None
         if line is None:
             return None
@@ -82,7 +82,7 @@ class Lspci:
 
     def _judge_link(self, line: KernelLine, rest: str) -> Event | None:
         now, capable = _link(rest), self._capable
-        if now is None or now[1] == 0 or now[0] == 0:  # nothing plugged in below this port
+        if now is None or now[1] == 0 or now[0] == 0:  # nothing is plugged in below this port
             return None
         slower = capable is not None and now[0] < capable[0]
         narrower = capable is not None and now[1] < capable[1]
@@ -114,7 +114,8 @@ _EXCERPT = re.compile(r"^[^\S\n]*(LnkCap|LnkSta):\s*(.*)$", re.MULTILINE)
 
 
 def read_excerpt(text: str) -> ToolOutput | None:
-    """Lines about a link without the line that names its device. A narrow link is one; a slow one may save power."""
+    """Reads lines about a link without the line that names its device. A narrow link is complained about; a slow one
+    may save power."""
     lines, errors = _EXCERPT.findall(text), _STATUS.findall(text)
     if re.search(_HEADER.pattern, text) or not (errors or any(name == "LnkSta" for name, _ in lines)):
         return None

@@ -4,7 +4,7 @@ import re
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]")
 _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")
-_WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # 0 and 255 are how the kernel says "no link"
+_WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # 0 and 255: the kernel's values for "no link"
 _AER_LINE = re.compile(r"([A-Za-z][\w -]*?) (\d{1,20})")  # older kernels print names with spaces: 'Bad TLP'
 _HEX = re.compile(r"0x[0-9a-f]{1,8}")
 _NVIDIA = 0x10DE
@@ -24,7 +24,7 @@ def hex_id(text: str) -> int | None:
 
 
 def role(vendor: int, pci_class: int) -> str:
-    """gpu, nvswitch, nic or nvme from vendor and class code; '' for what no one here asks about."""
+    """gpu, nvswitch, nic or nvme from vendor and class code; '' for other devices."""
     base, major = pci_class >> 16, pci_class >> 8
     if base == 0x02:
         return "nic"
@@ -51,7 +51,7 @@ def speed_name(transfers_per_second: float) -> str:
 
 
 def aer_counters(text: str) -> dict[str, int]:
-    """An aer_dev_* file as name -> count, the TOTAL_ line included; lines that are no counter are left out."""
+    """An aer_dev_* file as name -> count, including the TOTAL_ line; other lines are left out."""
     found = (_AER_LINE.fullmatch(line.strip()) for line in text.splitlines())
     return {line[1]: int(line[2]) for line in found if line}
 
@@ -62,7 +62,7 @@ def aer_signal(kind: str, name: str) -> str:
 
 
 def aer_total(counters: dict[str, int]) -> int | None:
-    """The kernel's own total; the sum where there is none; None for an empty file."""
+    """The kernel's own total; without one, the sum; None for an empty file."""
     totals = [count for name, count in counters.items() if name.startswith("TOTAL_")]
     if totals:
         return totals[0]

@@ -1,1 +1,1 @@
-"""Scrapes of exporters other than DCGM's."""
+"""Scrapes of exporters other than dcgm-exporter."""

@@ -4,7 +4,7 @@ import msgspec
 
 
 class NotAnErrorFile(ValueError):
-    """It is a log like any other."""
+    """The text is not an error file of torchrun, but an ordinary log."""
 
 
 def is_one(head: bytes) -> bool:
@@ -12,7 +12,7 @@ def is_one(head: bytes) -> bool:
 
 
 def as_text(raw: bytes) -> bytes:
-    """The traceback as the worker would have printed it, and the message where there is none. NotAnErrorFile else."""
+    """The traceback as the worker would have printed it, or the message if there is none. Raises NotAnErrorFile."""
     try:
         document = msgspec.json.decode(raw)["message"]
         message, stack = str(document["message"]), str(document["extraInfo"]["py_callstack"])

@@ -14,7 +14,7 @@ _ROOT_ROWS = 8
 
 
 def completed(evidence: Evidence, above: Sequence[JobLine]) -> Evidence:
-    """With the rank, host and time of the rows above, and whether the table calls it the root cause."""
+    """Adds rank, host and time from the rows above, and whether the table names this worker as the root cause."""
     fields = {match[1]: match for line in above[-_ROWS:] if (match := _FIELD.match(line.text))}
     if "host" in fields:
         evidence = replace(evidence, host=fields["host"][2])

@@ -1,6 +1,7 @@
-"""PyTorch Flight Recorder dumps, pickle or JSON, versions 2.0 to 2.10: what each rank had enqueued and not finished.
+"""PyTorch Flight Recorder dumps, pickle or JSON, versions 2.0 to 2.10: collectives that each rank enqueued and did not
+finish.
 
-A dump is untrusted: the unpickler builds plain values and refuses, by name, whatever a pickle asks to import.
+A dump is untrusted: the unpickler builds plain values and refuses every import that a pickle requests.
 """
 
 import json
@@ -11,14 +12,14 @@ from typing import Any
 
 from holdfast.formats.pytorch import plain_pickle
 
-RECENT_PER_GROUP = 8  # finished operations kept of each group: enough to compare shapes at the point of the hang
+RECENT_PER_GROUP = 8  # finished operations kept per group: enough to compare shapes at the point of the hang
 MOST_PENDING = 2_000
 _POINT_TO_POINT = re.compile(r"(send|recv) (\d+)(->|<-)(\d+)")
 _RANK_IN_NAME = re.compile(r"(?<!\d)(\d+)(?:\.(?:json|pkl|pickle|pt))?$")
 
 
 class NotADump(ValueError):
-    """One sentence: why these bytes are no Flight Recorder dump."""
+    """These bytes are not a Flight Recorder dump; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class ProcessGroup:
 
     @property
     def key(self) -> str:
-        """The same on every rank: the name is how the members found each other."""
+        """A key that is equal on all ranks: the members use the name to find each other."""
         return f"{self.name}{list(self.ranks)}"
 
     @property
@@ -43,19 +44,19 @@ class ProcessGroup:
 class Operation:
     group: str
     sequence: int
-    collectives: int  # the group's counter of collectives when this was enqueued
+    collectives: int  # the group's collective counter at the time of enqueueing
     kind: str  # all_reduce, _all_gather_base, send, recv, ...
     state: str  # scheduled, started, completed
     pending: bool
     point_to_point: bool = False
-    source: int = -1  # global ranks of a send or recv
+    source: int = -1  # global ranks, for send and recv
     target: int = -1
     inputs: tuple[tuple[int, ...], ...] = ()
     outputs: tuple[tuple[int, ...], ...] = ()
     dtypes: tuple[str, ...] = ()
     created: float = 0.0
     timeout_seconds: float = 0.0
-    frame: str = ""  # where in the program it was called
+    frame: str = ""  # place in the program
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +65,18 @@ class Dump:
     version: tuple[int, int]
     library_version: str
     groups: Mapping[str, ProcessGroup]
-    enqueued: Mapping[str, int]  # group -> number of the last collective handed to the library, where that is known
+    enqueued: Mapping[str, int]  # group -> number of the last collective that was launched, if known
     completed: Mapping[str, int]
     operations: tuple[Operation, ...] = field(default=())
 
     @property
     def members(self) -> frozenset[int]:
-        """Every rank this dump knows of."""
+        """All ranks that this dump names."""
         return frozenset(rank for group in self.groups.values() for rank in group.ranks) | {self.rank}
 
 
 def parse(data: bytes, name: str) -> Dump:
-    """Raises NotADump. The rank comes from the groups it is in, else from the end of the file's name."""
+    """Parses a dump. The rank is that of its groups, else the end of the file's name. Raises NotADump."""
     raw = _load(data)
     if not isinstance(raw, dict) or not isinstance(raw.get("entries"), list) or "version" not in raw:
         raise NotADump("expected a dictionary with `version` and `entries`")
@@ -106,7 +107,7 @@ def _dump(raw: Mapping[str, Any], name: str) -> Dump:
     local = _local_ids(status, groups, entries)
     enqueued = _reported(status, local, entries, "last_enqueued_collective")
     completed = _reported(status, local, entries, "last_completed_collective")
-    if entries and int(entries[0].get("record_id") or 0) <= 1:  # nothing was overwritten: what is not there never was
+    if entries and int(entries[0].get("record_id") or 0) <= 1:  # nothing was overwritten, so the buffer is complete
         enqueued = {group.key: 0 for group in groups.values()} | enqueued
     operations = tuple(_operation(entry, groups, completed) for entry in _worth_keeping(entries))
     for operation in operations:
@@ -125,7 +126,8 @@ def _dump(raw: Mapping[str, Any], name: str) -> Dump:
 
 
 def _groups(config: object, entries: Sequence[Mapping[str, Any]]) -> dict[str, ProcessGroup]:
-    """gloo describes only its last group, without a name: that one says nothing of the groups its entries name."""
+    """Process groups. gloo describes only its last group, without a name, which tells nothing about the groups of
+    the entries."""
     groups: dict[str, ProcessGroup] = {}
     if isinstance(config, dict):
         for uid, one in config.items():
@@ -147,9 +149,10 @@ def _group_name(entry: Mapping[str, Any]) -> tuple[str, str]:
 def _local_ids(
     status: Mapping[str, Any], groups: Mapping[str, ProcessGroup], entries: Sequence[Mapping[str, Any]]
 ) -> dict[str, str]:
-    """A rank's own group numbers -> group keys. Progress uses those numbers, which only entries tie to a name.
+    """A rank's own group numbers -> group keys.
 
-    A rank that hangs may have no entry left: both numberings follow the order of creation, so they pair up in order.
+    Progress uses those numbers, and only entries connect them to a name. A rank that hangs may have no entry left. Both
+    numberings follow the order of creation, so they are paired in order.
     """
     examples = {entry["pg_id"]: entry for entry in entries if "pg_id" in entry}
     known = {str(one): _group_name(entry)[0] for one, entry in examples.items()}
@@ -177,7 +180,7 @@ def _operation(entry: Mapping[str, Any], groups: Mapping[str, ProcessGroup], com
         collectives=collectives,
         kind=words.partition(":")[2].partition(" ")[0] or words,
         state=state,
-        # gloo never updates the state of an entry: there the group's counter tells what is done
+        # gloo never updates the state of an entry, so the group's counter decides
         pending=state != "completed" and (direct or collectives > completed.get(group.key, -1)),
         point_to_point=direct,
         source=source,
@@ -203,7 +206,7 @@ def _sizes(value: object) -> tuple[tuple[int, ...], ...]:
 
 
 def _frame(frames: object) -> str:
-    """The innermost place outside of PyTorch itself."""
+    """The innermost frame outside of PyTorch."""
     if not isinstance(frames, list):
         return ""
     known = [frame for frame in frames if isinstance(frame, dict)]
@@ -212,7 +215,7 @@ def _frame(frames: object) -> str:
 
 
 def _ends(text: str, group: ProcessGroup) -> tuple[int, int]:
-    """The global ranks of a send or recv; the recorder writes the group's own numbering."""
+    """Global ranks of a send or recv; the recorder writes the group's own numbering."""
     found = _POINT_TO_POINT.search(text)
     if found is None:
         return -1, -1
@@ -227,10 +230,8 @@ def _global(local: int, group: ProcessGroup) -> int:
 def _reported(
     status: Mapping[str, Any], local: Mapping[str, str], entries: Sequence[Mapping[str, Any]], what: str
 ) -> dict[str, int]:
-    """Progress as the status tells it. In a group that also sends and receives, one number counts both: not reported.
-
-    -1 is the recorder's word for `not known`.
-    """
+    """Progress from the status. A group that also sends and receives uses one counter for both, so it has none. -1
+    means unknown."""
     mixed = {str(entry.get("pg_id")) for entry in entries if entry.get("is_p2p")}
     reported = {
         local[one]: int(progress.get(what, -1)) for one, progress in status.items() if one in local.keys() - mixed
@@ -239,7 +240,8 @@ def _reported(
 
 
 def _worth_keeping(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """What may be pending, and the last few of every group. A thousand ranks with full buffers must fit in memory."""
+    """Entries that may be pending, and the last few of every group, so that a thousand ranks with full buffers fit
+    in memory."""
     kept: dict[object, int] = {}
     chosen: list[Mapping[str, Any]] = []
     pending = 0
@@ -256,7 +258,7 @@ def _worth_keeping(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
 
 
 def _rank(groups: Mapping[str, ProcessGroup], name: str) -> int:
-    """A rank is in all of its own groups: where only one rank is, that is the one."""
+    """The rank that is a member of all its groups, if there is exactly one."""
     sets = [frozenset(group.ranks) for group in groups.values() if group.ranks and group.name]
     common = frozenset.intersection(*sets) if sets else frozenset()
     if len(common) == 1:

@@ -1,10 +1,10 @@
-"""Unpickles plain values from untrusted files: dictionaries, lists, numbers, text. Nothing is imported or run."""
+"""Unpickles plain values from untrusted files: dictionaries, lists, numbers, text. Imports and runs nothing."""
 
 import pickle
 import pickletools
 from typing import Any
 
-MOST_VALUES = 5_000_000  # a dump of 2,000 operations has some hundred thousand
+MOST_VALUES = 5_000_000  # a dump of 2,000 operations has several hundred thousand values
 _TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _EMPTY = frozenset({"EMPTY_LIST", "EMPTY_DICT", "EMPTY_SET", "APPEND", "SETITEM", "REDUCE", "BUILD"})
 _ADDING = frozenset({"APPENDS", "SETITEMS", "ADDITEMS", "POP_MARK"})
@@ -13,7 +13,7 @@ _LIST_MAKERS = {"build_intlist", "build_doublelist", "build_boollist"}
 
 
 class PickleRefused(ValueError):
-    """One sentence: what the pickle wanted, or where it broke off."""
+    """The pickle is refused or truncated; the message says why."""
 
 
 def load(data: bytes) -> object:
@@ -25,7 +25,7 @@ def load(data: bytes) -> object:
         return found
     except PickleRefused:
         raise
-    # A broken pickle can make the unpickler raise nearly anything; there is no base class to name.
+    # A broken pickle can make the unpickler raise nearly any exception; they have no common base class.
     except Exception as error:  # noqa: BLE001
         raise PickleRefused(f"the pickle is broken or cut off: {error}") from None
 
@@ -74,7 +74,7 @@ def _close(stack: list[int], start: int) -> None:
 
 
 def _refuse_large(found: object) -> None:
-    """The same for lists and dictionaries, which can share and contain themselves: as large as they are when shown."""
+    """Refuses lists and dictionaries that are too large when expanded: they can share and contain themselves."""
     weights: dict[int, int] = {}
     open_: set[int] = set()
     waiting: list[tuple[object, bool]] = [(found, False)]
@@ -97,7 +97,7 @@ def _refuse_large(found: object) -> None:
 
 
 class _Bytes:
-    """What an unpickler reads from; with `peek` it fetches ahead instead of asking for every opcode."""
+    """Input of an unpickler; with `peek` it reads ahead instead of one opcode at a time."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0

@@ -1,6 +1,7 @@
 """Slurm nodes from any output: JSON of 21.08 to 25.11, `scontrol show node`, `sinfo` with or without a header.
 
-A table without a header is read by what its columns hold: one has states, one has host names, one may have reasons.
+A table without a header is read by the content of its columns: one has states, one has host names, one may have
+reasons.
 """
 
 import re
@@ -68,13 +69,13 @@ def _nodes(text: str) -> list[SlurmNode] | None:
     if re.search(r"^NodeName=", text, re.MULTILINE) and "State=" in text:
         return nodes.from_scontrol(text)
     lines = [line for line in text.splitlines() if line.strip()]
-    if lines and _DATE.match(lines[0]):  # what `sinfo -l` prints above its table
+    if lines and _DATE.match(lines[0]):  # printed by `sinfo -l` above its table
         lines = lines[1:]
     first = lines[0].upper() if lines else ""
     if _JOB_HEADER.search(first):
         return None
     heads = ((n, match.start()) for n, line in enumerate(lines) if (match := _REASONS.search(line)))
-    if head := next(heads, None):  # the table may stand behind a prefix
+    if head := next(heads, None):  # the table may follow a prefix
         return _reasons([line[head[1] :] for line in lines[head[0] + 1 :]])
     if lines and all(_REASON_ROW.fullmatch(line) for line in lines):  # `sinfo -R -h`
         return _reasons(lines)
@@ -86,7 +87,7 @@ def _nodes(text: str) -> list[SlurmNode] | None:
 
 
 def _inside(text: str) -> list[SlurmNode] | None:
-    """A table of sinfo with something above it: from its header to the next empty line, what does not fit left out."""
+    """A sinfo table after other text: from its header to the next empty line, without rows that do not fit."""
     head = _TABLE_HEAD.search(text)
     if head is None:
         return None
@@ -109,7 +110,7 @@ def _reasons(lines: Sequence[str], shape: re.Pattern[str] = _REASON_ROW) -> list
 
 
 def _tables(text: str) -> Iterator[tuple[list[list[str]], list[tuple[str, ...]]]]:
-    """A text as rows and columns, once for every delimiter under which nearly all lines have one width."""
+    """A text as rows and columns, once for every delimiter with which nearly all lines have the same width."""
     lines = [line for line in text.splitlines() if line.strip()][:20_000]
     for delimiter in _DELIMITERS:
         rows = [[cell.strip().strip("#") for cell in line.split(delimiter)] for line in lines]
@@ -122,7 +123,7 @@ def _tables(text: str) -> Iterator[tuple[list[list[str]], list[tuple[str, ...]]]
 
 def _guessed(text: str) -> list[SlurmNode] | None:
     """None unless nearly every line has a host name and a state in the same two columns."""
-    if _ERROR.search(text):  # a tool that failed, in words that look like a host and a state
+    if _ERROR.search(text):  # an error message of a tool may look like a host and a state
         return None
     for rows, columns in _tables(text):
         state = next((n for n, column in enumerate(columns) if _share(column, _is_state) >= _ENOUGH), None)
@@ -138,7 +139,7 @@ def _guessed(text: str) -> list[SlurmNode] | None:
 
 
 def _summary(text: str) -> ToolOutput | None:
-    """Counts of nodes by state without their names, as exporters ask for them."""
+    """Counts of nodes by state without their names, as exporters request them."""
     for rows, columns in _tables(text):
         state = next((n for n, column in enumerate(columns) if _share(column, _is_state) >= _ENOUGH), None)
         count = next((n for n, column in enumerate(columns) if _share(column, str.isdigit) >= _ENOUGH), None)
@@ -163,7 +164,7 @@ def _is_state(cell: str) -> bool:
 
 
 def _host_column(columns: Sequence[Sequence[str]], state: int | None) -> int | None:
-    """Names with a digit; of several such columns the one with the most different names."""
+    """The column of host names with a digit; of several, the one with the most different names."""
     found = [
         (len(set(column)), -number)
         for number, column in enumerate(columns)
@@ -182,7 +183,7 @@ def _reason_column(columns: Sequence[Sequence[str]], state: int, host: int) -> i
 
 
 def _jobs(text: str) -> ToolOutput | None:
-    """A list of jobs says nothing about a node's health, but it is recognised."""
+    """Recognises a list of jobs, which says nothing about a node's health."""
     if text.lstrip().startswith("{"):
         found = jobs.from_json(text)
     elif re.search(r"^JobId=", text, re.MULTILINE):
@@ -203,7 +204,7 @@ def _jobs(text: str) -> ToolOutput | None:
 
 
 def _broken_table(text: str) -> ToolOutput | None:
-    """The header of a list of jobs, and under it lines that do not fit."""
+    """The header of a list of jobs with lines under it that do not fit."""
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 2 or not _JOB_HEADER.search(lines[0].upper()) or lines[0].count("|") < 3:
         return None
@@ -214,8 +215,10 @@ def _broken_table(text: str) -> ToolOutput | None:
 
 
 def _job_states(text: str) -> ToolOutput | None:
-    """A list of jobs without a header: one column has nothing but states of jobs. A single line must begin with a job's
-    number: a sentence may hold "failed" too."""
+    """A list of jobs without a header: one column contains only job states.
+
+    A single line must begin with a job number, because a sentence may contain "failed" too.
+    """
     for rows, columns in _tables(text):
         column = next((one for one in columns if _share(one, _is_job_state) >= _ENOUGH), None)
         if column is not None and (len(rows) > 1 or _JOB_NUMBER.fullmatch(rows[0][0])):

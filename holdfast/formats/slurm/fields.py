@@ -1,20 +1,20 @@
 """Slurm fields: our reasons on nodes, states of nodes and jobs, times and GPU counts.
 
-Light on purpose: the gate loads it on the way to refusing a job.
+The module imports little, because the gate loads it before it refuses a job.
 """
 
 import re
 from datetime import UTC, datetime
 
-PREFIX = "holdfast:"  # of every note we write on a node; what lacks it is somebody else's and stays
-LONGEST_NOTE = 200  # characters; sinfo -R is read by people
-UNTESTED = "untested"  # what a script on a node says; it was used, or its slurmd started
-TO_BE_TESTED = f"{UNTESTED} by the controller"  # what the controller itself says: no sign that the node was used
+PREFIX = "holdfast:"  # prefix of all our notes on nodes; notes without it belong to others and stay
+LONGEST_NOTE = 200  # characters; operators read sinfo -R
+UNTESTED = "untested"  # reasons of scripts on the node: it was used, or its slurmd started
+TO_BE_TESTED = f"{UNTESTED} by the controller"  # reasons of the controller: no sign that the node was used
 NULLS = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
 ONE_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-STAMP = re.compile(r" \[([^\[\]@]*)@([^\[\]]*)\]$")  # who and when, as scontrol appends it to a note
+STAMP = re.compile(r" \[([^\[\]@]*)@([^\[\]]*)\]$")  # writer and time, which scontrol appends to a note
 
-# What sinfo puts behind a state, and what it says in full.
+# Suffixes of states in sinfo, and their meaning.
 SUFFIXES = {
     "*": "NOT_RESPONDING",
     "~": "POWERED_DOWN",
@@ -26,7 +26,7 @@ SUFFIXES = {
     "^": "REBOOT_ISSUED",
     "-": "PLANNED",
 }
-# sinfo's words and short words, in the flags that scontrol and JSON use. A drain hides the state beneath it.
+# States of sinfo, short and long, as the flags that scontrol and JSON use. A drain hides the base state.
 FLAGS: dict[str, tuple[str, ...]] = {
     "ALLOC": ("ALLOCATED",),
     "MIX": ("MIXED",),
@@ -71,18 +71,18 @@ def says_untested(text: str) -> bool:
 
 
 def is_mark(text: str) -> bool:
-    """Written by a script on the node, not by the controller."""
+    """Whether a script on the node wrote the note, and not the controller."""
     return text.startswith(f"{PREFIX} {UNTESTED}:")
 
 
 def plain(text: str) -> str:
-    """One line of printable ASCII without double quotes, which scontrol would print back unescaped."""
+    """One line of printable ASCII without double quotes, which scontrol prints unescaped."""
     printable = "".join(c if " " <= c <= "~" else " " for c in text.replace('"', "'"))
     return " ".join(printable.split())
 
 
 def unstamped(text: str) -> tuple[str, str, float | None]:
-    """A note as scontrol shows it, in three: the words, who wrote them, when."""
+    """A note of scontrol in three parts: text, writer, time."""
     stamp = STAMP.search(text)
     if stamp is None:
         return value(text), "", None
@@ -103,13 +103,13 @@ def node_flags(text: str) -> frozenset[str]:
 
 
 def value(text: str) -> str:
-    """The text, or '' where Slurm says in one of its ways that there is none."""
+    """The text, or '' for any of Slurm's words for none."""
     stripped = text.strip()
     return "" if stripped in NULLS else stripped
 
 
 def time(text: str) -> float | None:
-    """Seconds since the epoch of a Slurm time in UTC (we ask with TZ=UTC), or of a plain number."""
+    """Seconds since the epoch from a Slurm time in UTC (commands run with TZ=UTC), or from a plain number."""
     stripped = value(text)
     if stripped.isascii() and stripped.isdigit() and len(stripped) < 12:
         return float(stripped) or None
@@ -120,7 +120,7 @@ def time(text: str) -> float | None:
 
 
 def gpus_in_tres(text: str) -> int | None:
-    """GPUs in an AllocTRES such as cpu=8,gres/gpu=4,gres/gpu:a100=4; None where there is no such list at all."""
+    """GPUs in an AllocTRES such as cpu=8,gres/gpu=4,gres/gpu:a100=4; None if the list is missing."""
     if not value(text):
         return None
     typed = 0
@@ -134,7 +134,7 @@ def gpus_in_tres(text: str) -> int | None:
 
 
 def gpus_in_gres(text: str) -> int:
-    """GPUs in a Gres such as gpu:8(S:0-1) or gpu:a:2,gpu:b:2; brackets hold sockets or indices, not counts."""
+    """GPUs in a Gres such as gpu:8(S:0-1) or gpu:a:2,gpu:b:2; brackets contain sockets or indices, not counts."""
     total = 0
     for item in re.sub(r"\([^()]*\)", "", value(text)).split(","):
         words = item.strip().removeprefix("gres/").replace("=", ":").split(":")

@@ -1,6 +1,6 @@
 """Slurm host lists: n[001-016,020] is seventeen names.
 
-`expand` reads them, `compress` writes them; expanding what was compressed gives the same names.
+`expand` reads them, `compress` writes them; expanding a compressed list gives the same names.
 """
 
 import itertools
@@ -9,18 +9,18 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-MOST_NAMES = 1 << 20  # a list that says more than this is a mistake or an attack
-_DIGITS_AT_END = re.compile(r"(?s)(.*?)([0-9]*)\Z")  # [0-9], for \d would also take the digits of other scripts
+MOST_NAMES = 1 << 20  # a longer list is a mistake or an attack
+_DIGITS_AT_END = re.compile(r"(?s)(.*?)([0-9]*)\Z")  # not \d, which also matches digits of other scripts
 _LONGEST_NUMBER = 18
 _NO_NAMES = frozenset({"", "(null)", "N/A", "None", "None assigned"})
 
 
 class NotAHostlist(ValueError):
-    """The text is not a hostlist; the message says where it breaks."""
+    """The text is not a hostlist; the message says where it is wrong."""
 
 
 class _Run(NamedTuple):
-    """A text, or the numbers from this one on, as wide as it is."""
+    """A literal text, or consecutive numbers from this one on, with their width."""
 
     first: str
     size: int = 1
@@ -33,7 +33,7 @@ class _Run(NamedTuple):
 
 
 def expand(text: str) -> list[str]:
-    """The names in the order in which they are written, each once."""
+    """The names in the order of the text, each once."""
     if text.strip() in _NO_NAMES:
         return []
     names: dict[str, None] = {}
@@ -46,7 +46,7 @@ def expand(text: str) -> list[str]:
 
 
 def compress(names: Iterable[str]) -> str:
-    """Sorted, each once, with runs of numbers in brackets. A name with a comma or bracket is not a name."""
+    """A sorted list, each name once, with runs of numbers in brackets. A text with a comma or bracket is not a name."""
     numbered: dict[tuple[str, int], list[int]] = {}
     plain: list[str] = []
     for name in set(names):
@@ -65,7 +65,7 @@ def compress(names: Iterable[str]) -> str:
 
 
 def _join_widths(numbered: dict[tuple[str, int], list[int]]) -> None:
-    """n008, n009 and n010 are one run: a number that fills the width of a padded run belongs to it."""
+    """Joins runs of different width: n008, n009 and n010 are one run if a number fills the width of a padded run."""
     for prefix, width in [key for key in numbered if key[1]]:
         loose = numbered.get((prefix, 0), [])
         fitting = [n for n in loose if len(str(n)) == width]
@@ -111,7 +111,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _names(part: str) -> Iterator[str]:
-    """All names of one comma-free part; several brackets (r[1-2]n[1-4]) multiply, the last one runs fastest."""
+    """All names of one comma-free part; several brackets (r[1-2]n[1-4]) multiply, and the last one varies fastest."""
     if not part or any(c.isspace() or c in "()" for c in part):
         raise NotAHostlist(f"{part[:60]!r} is not a node name")
     pieces: list[list[_Run]] = []
@@ -123,7 +123,7 @@ def _names(part: str) -> Iterator[str]:
             inside, _, rest = rest.partition("]")
             pieces.append(_numbers(inside))
     if math.prod(sum(run.size for run in piece) for piece in pieces) > MOST_NAMES:
-        raise NotAHostlist(f"more than {MOST_NAMES} names in {part[:60]!r}")  # before any of them is made
+        raise NotAHostlist(f"more than {MOST_NAMES} names in {part[:60]!r}")  # before the names are built
     return map("".join, itertools.product(*([text for run in piece for text in run.texts()] for piece in pieces)))
 
 

@@ -1,6 +1,6 @@
 """Slurm jobs: `squeue` and `sacct` tables, `scontrol show job`, and JSON of any version.
 
-What a text does not say stays empty or None; lines that cannot be read are counted, and nothing here raises.
+Missing values are empty or None; lines that cannot be read are counted, and nothing here raises.
 """
 
 import re
@@ -36,11 +36,12 @@ class SlurmJobs:
     whole: list[Job] = field(default_factory=list)
     steps: list[Job] = field(default_factory=list)
     unreadable: int = 0
-    """Records that could not be read, such as the head of a line that was cut off."""
+    """Records that could not be read, such as a truncated line."""
 
 
 def job_state(words: Iterable[str]) -> JobState:
-    """`CANCELLED by 1000`, `R`, or the list of newer JSON, in which a flag such as COMPLETING stands beside a base."""
+    """`CANCELLED by 1000`, `R`, or the list of newer JSON, in which a flag such as COMPLETING comes with a base
+    state."""
     firsts = (word.split()[0].rstrip("+").upper() for word in words if word.split())
     known = [_STATES[first] for first in firsts if first in _STATES]
     if _S.ENDING in known:
@@ -49,7 +50,7 @@ def job_state(words: Iterable[str]) -> JobState:
 
 
 def in_prolog(words: Iterable[str], reason: str = "") -> bool:
-    """Some versions show it as the state CONFIGURING, others as RUNNING for the reason Prolog."""
+    """Whether the prolog runs: some versions show the state CONFIGURING, others RUNNING with the reason Prolog."""
     shown = any(word.split()[0].upper() in ("CONFIGURING", "CF") for word in words if word.split())
     return shown or reason.strip().upper() == "PROLOG"
 
@@ -84,7 +85,7 @@ _COLUMNS = {
 
 
 def from_table(text: str, columns: Sequence[str] | None = None, delimiter: str = "") -> SlurmJobs:
-    """A table of `sacct` or `squeue`. Without `columns` the first line names them, and shows the delimiter."""
+    """A table of `sacct` or `squeue`. Without `columns` the first line gives the names and the delimiter."""
     table = slurm_table.read(text, _COLUMNS, columns, delimiter)
     jobs = [job for cells in table.rows if (job := _from_cells(cells)) is not None]
     return SlurmJobs(
@@ -164,7 +165,7 @@ def _from_block(block: str) -> Job | None:
 
 
 def from_json(text: str | bytes) -> list[Job] | None:
-    """`squeue --json` or `sacct --json` of 21.08 and later; None if it is no such document."""
+    """`squeue --json` or `sacct --json` of 21.08 and later; None if it is neither."""
     document = slurm_json.document(text)
     if document is None or not isinstance(document.get("jobs"), list):
         return None
@@ -175,7 +176,7 @@ def _from_entry(entry: slurm_json.Entry) -> Job | None:
     number = slurm_json.number(entry, "job_id")
     if number is None:
         return None
-    times = slurm_json.inner(entry, "time")  # of sacct; squeue has them outside
+    times = slurm_json.inner(entry, "time")  # in sacct; squeue has them at the top level
     state = slurm_json.words(entry, "job_state") or slurm_json.words(slurm_json.inner(entry, "state"), "current")
     tres = slurm_json.text(entry, "tres_alloc_str")
     return _job(
@@ -202,7 +203,7 @@ def _shown(entry: slurm_json.Entry) -> str:
 
 
 def _exit_code_text(entry: slurm_json.Entry) -> str:
-    """A wait status before 23.02; since then its parts, and the signal's number may be wrapped once more."""
+    """A wait status before 23.02; later its parts, where the signal's number may be nested once more."""
     status = slurm_json.number(entry, "exit_code")
     if status is not None:
         return _exit_code(str(status))
@@ -225,7 +226,7 @@ def _gpus_allocated(tres: slurm_json.Entry) -> int | None:
 
 
 def _exit_code(text: str) -> str:
-    """Code and signal as sacct writes them; a bare number is a wait status."""
+    """Code and signal as sacct prints them; a bare number is a wait status."""
     stripped = slurm.value(text)
     if re.fullmatch(r"[0-9]{1,5}:[0-9]{1,3}", stripped):
         return stripped
@@ -250,7 +251,8 @@ def _job(
     prolog: bool = False,
     exit_code: str = "",
 ) -> Job:
-    """A waiting job's start is only Slurm's guess, and the end of a running one only its time limit."""
+    """A job. The start of a waiting job is an estimate, and the end of a running one is its time limit, so both are
+    dropped."""
     ended = state not in (_S.WAITING, _S.RUNNING, _S.SUSPENDED, _S.UNKNOWN)
     try:
         names = tuple(hostlist.expand(nodes))

@@ -7,7 +7,7 @@ Entry = Mapping[str, object]
 
 
 def document(text: str | bytes) -> Entry | None:
-    """The document, or None if this is not one: a command too old for --json prints a complaint instead."""
+    """The document; None if there is none: a command without --json prints an error message instead."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -33,7 +33,7 @@ def text(entry: Entry, name: str) -> str:
 
 
 def words(entry: Entry, name: str) -> list[str]:
-    """A list of words, however it is written: ["a", "b"], "a,b" or "a"."""
+    """A list of words in any notation: ["a", "b"], "a,b" or "a"."""
     found = entry.get(name)
     if isinstance(found, list):
         return [word for word in found if isinstance(word, str)]
@@ -50,6 +50,6 @@ def number(entry: Entry, name: str) -> int | None:
 
 
 def time(entry: Entry, name: str) -> float | None:
-    """A time in seconds since the epoch; 0 is Slurm's 'never'."""
+    """A time in seconds since the epoch; 0 means never."""
     seconds = number(entry, name)
     return float(seconds) if seconds is not None and seconds > 0 else None

@@ -1,6 +1,6 @@
 """Slurm nodes: `scontrol show node` (with or without -o), `sinfo` tables, and JSON of any version.
 
-What a text does not say stays empty or None; lines that are none of ours are left out. Nothing here raises.
+Missing values are empty or None; other lines are left out. Nothing here raises.
 """
 
 import re
@@ -42,7 +42,7 @@ class SlurmNode:
 
     @property
     def known(self) -> bool:
-        """False between the start of slurmctld and the first word of the node's slurmd."""
+        """False between the start of slurmctld and the node's first slurmd registration."""
         return "UNKNOWN" not in self.flags and bool(self.flags)
 
     @property
@@ -55,12 +55,12 @@ class SlurmNode:
 
     @property
     def untested(self) -> bool:
-        """Drained by us, or by a script of ours on the node, for nothing but the want of a test."""
+        """Drained by us, or by a script of ours on the node, only because a test is missing."""
         return self.drained and slurm.says_untested(self.reason)
 
     @property
     def marked(self) -> bool:
-        """Drained by a script of ours on the node: a test from before that says nothing any more."""
+        """Drained by a script of ours on the node: tests before that are outdated."""
         return self.drained and slurm.is_mark(self.reason)
 
 
@@ -70,7 +70,7 @@ _FREE_TEXT = ("OS", "Reason", "Comment", "Extra", "InstanceId", "InstanceType", 
 _FREE_LINE = re.compile(rf"   ({'|'.join(_FREE_TEXT)})=(.*)")
 _PAIR = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w:/]*)=(\S*)")
 _TAIL = "|".join(_FREE_TEXT[2:])
-# On one line a note ends at its stamp; what looks like a key inside it is part of it.
+# On one line a note ends at its stamp; text inside it that looks like a key is part of it.
 _REASON_ON_ONE_LINE = re.compile(rf" Reason=(.*?\[[^\[\]@]*@[^\[\]]*\])(?= (?:{_TAIL})=|\s*$)")
 _BARE_REASON_ON_ONE_LINE = re.compile(rf" Reason=(.*?)(?= (?:{_TAIL})=|\s*$)")
 _COMMENT_ON_ONE_LINE = re.compile(rf" Comment=(.*?)(?= (?:{_TAIL})=|\s*$)")
@@ -105,7 +105,7 @@ def _from_block(block: str) -> SlurmNode | None:
 
 
 def _lines(block: str) -> dict[str, str]:
-    """Several lines: free text has a line of its own, and goes on where the indentation of three is missing."""
+    """Joins lines: free text has its own line, and continues on lines without the indentation of three."""
     pairs: dict[str, str] = {}
     free = ""
     for line in block.splitlines():
@@ -158,7 +158,8 @@ _COLUMNS = {
 
 
 def from_table(text: str, columns: Sequence[str] | None = None, delimiter: str = "") -> list[SlurmNode]:
-    """A table of `sinfo`; without `columns` the first line names them. A node in several partitions comes once."""
+    """A table of `sinfo`; without `columns` the first line names them. A node in several partitions is returned
+    once."""
     nodes: dict[str, SlurmNode] = {}
     for cells in slurm_table.read(text, _COLUMNS, columns, delimiter).rows:
         _add(nodes, _from_cells(cells))
@@ -189,7 +190,7 @@ def _from_cells(cells: Mapping[str, str]) -> Iterable[SlurmNode]:
 
 
 def from_json(text: str | bytes) -> list[SlurmNode] | None:
-    """`sinfo --json` and `scontrol show nodes --json` of 21.08 and later, and slurmrestd; None if it is no such."""
+    """`sinfo --json` and `scontrol show nodes --json` of 21.08 and later, and slurmrestd; None for other text."""
     document = slurm_json.document(text)
     if document is None or not {"nodes", "sinfo"} & document.keys():
         return None
@@ -222,7 +223,7 @@ def _from_node(entry: slurm_json.Entry) -> Iterable[SlurmNode]:
 
 
 def _from_group(entry: slurm_json.Entry) -> Iterable[SlurmNode]:
-    """A row of `sinfo --json` since 23.02: nodes that look the same, under one heading."""
+    """A row of `sinfo --json` since 23.02: a group of nodes with the same values."""
     flags = _flags(slurm_json.words(slurm_json.inner(entry, "node"), "state"))
     features = slurm_json.inner(entry, "features")
     gres = slurm_json.inner(entry, "gres")

@@ -1,4 +1,4 @@
-"""Slurm output that is no list of nodes or jobs: logs of slurmctld and slurmd, partitions, seff, sdiag, settings."""
+"""Other Slurm output than nodes and jobs: logs of slurmctld and slurmd, partitions, seff, sdiag, settings."""
 
 import re
 
@@ -43,7 +43,7 @@ def read(text: str) -> ToolOutput | None:
 
 
 def read_log(text: str) -> ToolOutput | None:
-    """The last word on each node counts; one that slurmctld resumed is well."""
+    """Reads the last state of each node; a node that slurmctld resumed is healthy."""
     if not _LOG.search(text):
         return None
     states: dict[str, str] = {}
@@ -99,7 +99,7 @@ def _partitions(text: str) -> ToolOutput | None:
 
 
 def _partition_rows(text: str) -> list[tuple[str, str]]:
-    """`sinfo -o` without a header: one column has nothing but the availability of partitions, one counts CPUs."""
+    """`sinfo -o` without a header: one column contains only the availability of partitions, one counts CPUs."""
     rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.strip()]
     if not rows or min(map(len, rows)) < LEAST_COLUMNS or not all(any(map(_CPUS.fullmatch, row)) for row in rows):
         return []

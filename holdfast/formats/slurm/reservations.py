@@ -1,4 +1,4 @@
-"""Slurm reservations: `scontrol -o show reservation`. What a text does not say is left out; nothing here raises."""
+"""Slurm reservations: `scontrol -o show reservation`. Missing values are left out; nothing here raises."""
 
 import re
 
@@ -8,7 +8,7 @@ _ONE = re.compile(r"^ReservationName=(\S+) .*?\bNodes=(\S+)", re.MULTILINE)
 
 
 def from_scontrol(text: str) -> dict[str, tuple[str, ...]]:
-    """Names, each with the nodes that it keeps."""
+    """Reservation names, each with its nodes."""
     found = {}
     for name, nodes in _ONE.findall(text):
         try:

@@ -10,13 +10,14 @@ WORDS = " "  # as a delimiter: any white space
 @dataclass(frozen=True, slots=True)
 class SlurmTable:
     rows: list[dict[str, str]]
-    """Cells by our name for their column; of two columns of one name the first counts."""
+    """Cells by our name of their column; of two columns with one name the first counts."""
     unreadable: int
-    """Records that do not fit their own header, such as the head of a line that was cut off."""
+    """Records that do not fit the header, such as a truncated line."""
 
 
 def read(text: str, known: Mapping[str, str], columns: Sequence[str] | None = None, delimiter: str = "") -> SlurmTable:
-    """`known` maps Slurm's column names, in lower case, to ours. Without `columns` the first line names them."""
+    """Reads a table. `known` maps Slurm's column names, in lower case, to ours. Without `columns` the first line
+    names them."""
     lines = text.splitlines()
     if columns is not None:
         return _delimited(lines, _ours(columns, known), delimiter or "|")
@@ -36,7 +37,7 @@ def read(text: str, known: Mapping[str, str], columns: Sequence[str] | None = No
 
 
 def _delimiter(header: str) -> str:
-    """What stands between the first two names: | by default, but sacct --delimiter takes anything."""
+    """The text between the first two names: | by default, but sacct --delimiter takes anything."""
     match = re.match(r"\w+([^\w\s]+)(?=\w|$)", header)
     return match[1] if match else (WORDS if " " in header.strip() else "|")
 
@@ -55,7 +56,8 @@ def _delimited(lines: Sequence[str], names: Sequence[str], delimiter: str) -> Sl
 
 
 def _records(lines: Sequence[str], delimiter: str, width: int) -> tuple[list[list[str]], int]:
-    """A comment or a submit line may hold line breaks: lines are joined until the record is as wide as its header."""
+    """Joins lines until a record is as wide as its header, because comments and submit lines may contain line
+    breaks."""
     records: list[list[str]] = []
     unreadable = 0
     begun = ""
@@ -78,13 +80,13 @@ def _records(lines: Sequence[str], delimiter: str, width: int) -> tuple[list[lis
 
 
 def _fits(line: str, delimiter: str, width: int) -> bool:
-    """As many cells as names; `sacct -p` and squeue's own formats leave one more, empty, at the end."""
+    """Whether there are as many cells as names; `sacct -p` and formats of squeue add an empty cell at the end."""
     count = line.count(delimiter) + 1
     return count == width or (count == width + 1 and line.rstrip().endswith(delimiter))
 
 
 def _right_aligned(header: str) -> list[tuple[int, int]]:
-    """squeue's own layout: each column ends where its name ends, the last one at the end of the line."""
+    """squeue's default layout: each column ends where its name ends, the last one at the end of the line."""
     ends = [match.end() for match in re.finditer(r"\S+", header)]
     return list(zip([0, *ends], [*ends[:-1], 1 << 20], strict=False))
 

@@ -6,11 +6,11 @@ MOST_LINES = 100_000
 
 
 class TopologyError(ValueError):
-    """One sentence with the line it is about."""
+    """The text is wrong; the message names the line."""
 
 
 def parse(text: str, origin: str) -> dict[str, str]:
-    """Node -> its leaf switch, or its block: one domain of fast links each. Raises TopologyError."""
+    """Node -> its leaf switch or its block, which is one domain of fast links. Raises TopologyError."""
     found: dict[str, str] = {}
     for number, line in enumerate(_joined(text), start=1):
         words = dict(_pairs(line.partition("#")[0]))

@@ -11,7 +11,8 @@ UNREACHED = 1 << 30
 
 
 def of_fabric(fabric: IbFabric) -> list[Edge]:
-    """What ibnetdiscover saw: switches, the links between them, and the nodes or, in a fabric of rails, their ports."""
+    """The graph of ibnetdiscover: switches, the links between them, and the nodes or, in a fabric of rails, their
+    ports."""
     names = fabric.labels()
     levels = _levels(fabric)
     found: dict[Edge, None] = {}
@@ -34,12 +35,12 @@ def of_fabric(fabric: IbFabric) -> list[Edge]:
 
 
 def of_leaves(leaves: Mapping[str, str]) -> list[Edge]:
-    """What topology.conf tells: node -> its leaf switch."""
+    """The graph of topology.conf: node -> its leaf switch."""
     return [Edge("connects", f"switch/{leaf}", f"node/{node}") for node, leaf in leaves.items()]
 
 
 def as_toml(edges: Iterable[Edge]) -> str:
-    """One table for all that one thing acts on in one way; nodes as a hostlist."""
+    """TOML with one table for all subjects that one subject acts on in one way; nodes as a hostlist."""
     targets: dict[tuple[str, str], list[str]] = {}
     for edge in edges:
         targets.setdefault((edge.kind, edge.source), []).append(edge.target)
@@ -54,7 +55,7 @@ def as_toml(edges: Iterable[Edge]) -> str:
 
 
 def _levels(fabric: IbFabric) -> dict[str, int]:
-    """How many switches away from the nearest host: what is nearer is acted on by what is further."""
+    """Distance of each switch from the nearest host; edges lead from the farther to the nearer one."""
     found = {guid: 0 for guid, node in fabric.nodes.items() if node.kind == HOST}
     wave = list(found)
     beside: dict[str, list[str]] = {}
@@ -72,6 +73,6 @@ def _levels(fabric: IbFabric) -> dict[str, int]:
 
 
 def _adapter(fabric: IbFabric, guid: str) -> str:
-    """'n001 mlx5_3' -> mlx5_3; the guid where the adapter has no name."""
+    """'n001 mlx5_3' -> mlx5_3; the guid if the adapter has no name."""
     words = fabric.nodes[guid].description.split()
     return words[1] if len(words) > 1 and "/" not in words[1] else guid

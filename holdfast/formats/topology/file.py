@@ -22,14 +22,14 @@ THINGS = (
     "room", "cdu", "loop", "rack", "feed", "psu", "switch", "link", "node", "storage", "job", "pool", "path",
     "milestone", "software",
 )  # fmt: skip
-"""What a subject may begin with."""
+"""Valid first parts of a subject."""
 
 MOST_EDGES = 4_000_000
 MOST_MISTAKES = 20
 
 
 class NotATopology(ValueError):
-    """The text is no topology; `mistakes` names each thing that is wrong."""
+    """The text is not a valid topology; `mistakes` lists every mistake."""
 
     def __init__(self, mistakes: Iterable[str]) -> None:
         self.mistakes = tuple(mistakes)
@@ -39,7 +39,7 @@ class NotATopology(ValueError):
 
 
 def read(text: str) -> Topology:
-    """The topology, or NotATopology with everything that is wrong in it."""
+    """Parses the topology. Raises NotATopology with all of its mistakes."""
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -54,14 +54,14 @@ def read(text: str) -> Topology:
 
 
 def check(edges: Collection[Edge]) -> list[str]:
-    """What is wrong with a graph, whoever made it: things that act on themselves, and GPUs without a node."""
+    """Mistakes of a graph from any source: subjects that act on themselves, and GPUs without a node."""
     return [*_cycles(edges), *_orphans(edges)]
 
 
 def strangers(topology: Topology, known: Collection[Subject]) -> list[str]:
-    """Subjects that the topology names and no source reports, the first with the nearest that somebody does.
+    """Subjects that the topology names and no source reports, the first ones with the nearest reported name.
 
-    Only of kinds that somebody reports of at all: a loop without instruments is no mistake.
+    Only types for which something is reported count: a loop without instruments is no mistake.
     """
     wholes: dict[str, set[Subject]] = {}
     for one in known:
@@ -71,14 +71,14 @@ def strangers(topology: Topology, known: Collection[Subject]) -> list[str]:
     for subject in sorted({whole_of(one) or one for one in topology.subjects}):
         of_its_kind = wholes.get(subject.partition("/")[0], set())
         if of_its_kind and subject not in of_its_kind:
-            # Looking for the nearest of ten thousand names takes a second; twenty hints are enough to see a pattern.
+            # Finding the nearest of ten thousand names takes a second; twenty hints are enough to see a pattern.
             near = get_close_matches(subject, sorted(of_its_kind), n=1) if len(found) < MOST_MISTAKES else []
             found.append(f"no source reports {subject}" + (f"; did you mean {near[0]}?" if near else ""))
     return found
 
 
 def unplaced(topology: Topology, known: Collection[Subject]) -> list[str]:
-    """Nodes that report and that the topology does not know: their troubles can be traced to no one."""
+    """Nodes that report and are missing in the topology: their faults cannot be traced to a cause."""
     nodes = {whole_of(one) or one for one in known if one.startswith("node/")}
     return [f"{node} is in no edge" for node in sorted(nodes - topology.subjects)]
 
@@ -165,7 +165,7 @@ def _near(text: str, known: Collection[str], what: str) -> str:
 
 
 def _cycles(edges: Collection[Edge]) -> Iterator[str]:
-    """Of one kind at a time: nothing cools or powers itself by way of others."""
+    """Cycles, for one kind of edge at a time: nothing cools or powers itself through others."""
     for kind in KINDS:
         after: dict[Subject, list[Subject]] = {}
         for edge in edges:
@@ -176,7 +176,7 @@ def _cycles(edges: Collection[Edge]) -> Iterator[str]:
 
 
 def _circle(after: dict[Subject, list[Subject]]) -> list[Subject]:
-    """One circle, or nothing. Depth first without recursion, for chains may be long."""
+    """One cycle, or nothing. Depth first without recursion, because chains may be long."""
     done: set[Subject] = set()
     for start in after:
         way: list[Subject] = []
@@ -198,7 +198,7 @@ def _circle(after: dict[Subject, list[Subject]]) -> list[Subject]:
 
 
 def _orphans(edges: Collection[Edge]) -> Iterator[str]:
-    """Things in the middle of a chain that hang on nothing: a loop that no unit cools, a rank that runs nowhere."""
+    """Subjects in the middle of a chain that nothing acts on: a loop without a cooling unit, a rank without a node."""
     sources = {edge.source for edge in edges}
     for kind, prefix, why in (
         ("cools", "loop/", "no unit cools it"),

@@ -53,10 +53,10 @@ EVALUATE_SECONDS, CLOSE_SECONDS = 30.0, 300.0
 
 
 def write(state: Path, nodes: int) -> SeamSettings:
-    """Writes the files and returns the settings that name them. A policy that the user changed stays.
+    """Writes the files and returns the settings that name them.
 
-    Findings over thousands of nodes take seconds, and the demo's time runs faster than the clock: a larger fleet is
-    evaluated less often.
+    A policy that the user changed is kept. Evaluating findings over thousands of nodes takes seconds, and the demo's
+    time runs faster than the clock, so a larger fleet is evaluated less often.
     """
     due = datetime.fromtimestamp(time.time(), UTC) + timedelta(days=DAYS_TO_RELEASE)
     if not (state / "policy.toml").exists():

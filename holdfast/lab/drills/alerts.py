@@ -1,4 +1,4 @@
-"""Alerts that dashboards of single components would raise: the peer that a drill compares with."""
+"""Alerts that dashboards of single components would raise: the baseline that a drill compares findings with."""
 
 import tomllib
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def limits() -> tuple[Limit, ...]:
 
 
 def alerts(panel: Panel) -> list[Alert]:
-    """The first of each subject and signal, in order of time."""
+    """The first alert of each subject and signal, in order of time."""
     found = []
     for limit in limits():
         table = panel.of(limit.signal)
@@ -59,7 +59,7 @@ def _beyond(limit: Limit, values: Values, panel: Panel) -> Yes:
 
 
 def _held(beyond: Yes, columns: int) -> Yes:
-    """True from the moment on at which it has been so for that many columns."""
+    """Marks the columns from which the condition has held for this many columns."""
     counted = np.cumsum(beyond, axis=1)
     before = np.zeros_like(counted)
     before[:, columns:] = counted[:, :-columns]

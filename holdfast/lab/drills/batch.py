@@ -31,7 +31,7 @@ Advance = Callable[[float], None]
 
 
 def _ignore(done: float) -> None:
-    """No progress is shown."""
+    """Default callback: shows no progress."""
 
 
 def play_all(drills: Sequence[Drill | Recorded], processes: int, advance: Advance = _ignore) -> list[Outcome]:
@@ -49,7 +49,7 @@ def _played(drill: Drill | Recorded) -> Outcome:
 def _spread(
     work: Callable[[Work], Outcome], tasks: Sequence[Work], processes: int, advance: Advance
 ) -> Iterator[Outcome]:
-    """Over the cores of this machine, in order."""
+    """Spreads tasks over the cores of this machine and yields the outcomes in order."""
     many = min(processes or os.cpu_count() or 1, len(tasks))
     if many <= 1:
         for task in tasks:
@@ -85,7 +85,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def fuzz_tasks(seeds: int, first: int, kind: str, calm: float, hard: bool = False) -> list[Task]:
     _refuse_kind(kind)
-    """Every kind about equally often, calm ones between them as asked for."""
+    """Tasks in which all kinds are about equally frequent, mixed with the requested number of calm drills."""
     found: list[Task] = []
     every = drawable()
     owed = 0.0
@@ -111,8 +111,11 @@ def fuzz_wide(
     seconds: float = inf,
     skip: int = 0,
 ) -> list[Outcome]:
-    """Plants drawn wide, of one family of `wide.laws.FAMILIES`. After `seconds` no further ones are begun: those played
-    are a sample of all, for every kind comes in turn. `skip`: so many that were played before."""
+    """Plays random plants of one family of `wide.laws.FAMILIES`.
+
+    No drill starts after `seconds`. The drills played until then are a fair sample, because the kinds take turns.
+    `skip` leaves out drills that an earlier run played.
+    """
     todo = wide.tasks(draws, first, family)[skip:]
     found: list[Outcome] = []
     ends = time.monotonic() + seconds

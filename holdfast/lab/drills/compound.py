@@ -1,5 +1,7 @@
-"""Causes that consist of several plant faults, or of none: a chiller plant, a spine, a silent agent, a slowdown that
-no meter explains, announced work."""
+"""Causes that consist of several plant faults, or of none.
+
+Examples: a chiller plant, a spine, a silent agent, a slowdown that no meter explains, announced work.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,12 +17,12 @@ KINDS = {
     "fabric.spine": (("spine",), "share of the bandwidth of all links of the spine that is lost", (0.1, 0.98), 0.6),
     "job.slowdown": (("job",), "share by which all steps take longer, with no cause in any meter", (0.05, 5.0), 0.2),
 }
-"""Kind: what it is of, what its magnitude means, bounds, typical."""
+"""Kind: type of its subject, meaning of its magnitude, bounds, typical value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compound:
-    """`truth` is None for what was announced."""
+    """Faults and truth of a compound cause; `truth` is None for announced work."""
 
     truth: Truth | None
     faults: tuple[PlantFault, ...] = ()
@@ -29,18 +31,18 @@ class Compound:
 
 
 def compound(fault: PlantFault, layout: Layout) -> Compound:
-    """A fault of one of KINDS, or a sensor fault of all signals of its subject."""
+    """Faults of one of KINDS, or of a sensor fault that affects all signals of its subject."""
     truth = Truth(cause=fault.subject, kind=fault.kind, start=fault.start, end=fault.end)
     if fault.signal == ALL_SIGNALS:
         return Compound(truth=truth, silences=(Silence(subject=fault.subject, start=fault.start, end=fault.end),))
     made = _MADE[fault.kind](fault, layout)
-    if len(made.faults) == 1:  # a room of one unit: the plant is that unit
+    if len(made.faults) == 1:  # in a room with one unit, the plant is that unit
         truth = replace(truth, cause=made.faults[0].subject, kind=made.faults[0].kind)
     return replace(made, truth=truth)
 
 
 def announced(fault: PlantFault, layout: Layout) -> Compound:
-    """The same without being a truth."""
+    """The same faults, announced as planned work and therefore without a truth."""
     if fault.kind in KINDS or fault.signal == ALL_SIGNALS:
         return replace(compound(fault, layout), truth=None)
     return Compound(truth=None, faults=(fault,))

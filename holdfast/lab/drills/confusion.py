@@ -9,7 +9,7 @@ NORMAL_95 = 1.959964
 
 
 def wilson(hits: int, of: int, z: float = NORMAL_95) -> tuple[float, float]:
-    """The interval in which the true share lies with 95 %."""
+    """Wilson interval: contains the true share with a probability of 95 %."""
     if of == 0:
         return 0.0, 1.0
     share = hits / of
@@ -20,7 +20,7 @@ def wilson(hits: int, of: int, z: float = NORMAL_95) -> tuple[float, float]:
 
 
 def upper_bound(hits: int, of: int) -> float:
-    """One-sided, 95 %: none in 50 is still up to 5 %."""
+    """One-sided upper bound at 95 %: 0 of 50 is still compatible with 5 %."""
     return wilson(hits, of, 1.644854)[1]
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from holdfast.model.panel import Panel, Values
 
-BLOCKS = "▁▂▃▄▅▆▇"  # the usual in the middle
+BLOCKS = "▁▂▃▄▅▆▇"  # the block of the usual value
 WIDTH = 20
 USUAL_SECONDS = 600.0
-MOST_LINES = 4  # of one signal
+MOST_LINES = 4  # sparklines of one signal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Shown:
 
     @property
     def changed(self) -> float:
-        """Against the usual, as a share of it."""
+        """The change from the usual value, as a share of it."""
         return abs(self.now - self.usual) / max(abs(self.usual), 1e-9) if self.now == self.now else 0.0
 
 
@@ -48,7 +48,7 @@ def lines() -> tuple[DashboardLine, ...]:
 
 
 def dashboards(panel: Panel) -> list[Shown]:
-    """The panel as it is now; teams in the order of the file."""
+    """Dashboards of a panel at its last moment; teams are in the order of the file."""
     found: list[Shown] = []
     for line in lines():
         table = panel.of(line.signal)
@@ -75,7 +75,7 @@ def _one(how: str, subjects: tuple[str, ...], values: Values) -> tuple[str, Valu
 
 
 def _over(how: str, values: Values) -> Values:
-    """Over all subjects, moment by moment; not a number where none was seen."""
+    """Aggregates over all subjects at each moment; NaN where no subject has a reading."""
     blind = np.isnan(values).all(axis=0)
     filled = np.where(blind, np.float32(0), values)
     found: Values
@@ -97,7 +97,7 @@ def _shown(line: DashboardLine, subject: str, row: Values, panel: Panel) -> Show
 
 
 def spark(row: Values, usual: float) -> str:
-    """A line of blocks; the usual value in the middle unless it moved by more than a fifth."""
+    """Draws a line of blocks. The usual value is in the middle, unless the signal moved by more than a fifth."""
     parts = np.array_split(row, min(WIDTH, len(row)))
     means = [float(np.mean(part[~np.isnan(part)])) if not np.isnan(part).all() else None for part in parts]
     known = [value for value in means if value is not None]

@@ -11,7 +11,7 @@ from holdfast.lab.twin.plant.layout import JobSpec, Layout, PlantLayout, Serving
 
 CALM = "calm"
 LASTS = 32 * 60.0
-LONG = 70 * 60.0  # for what takes several failures, or a loss that must add up
+LONG = 70 * 60.0  # for faults that consist of several failures, or whose loss must add up
 SLOW_TO_SHOW = ("schedule.cadence_long", "schedule.degraded_kept", "software.rollout", "storage.one_writer")
 NOT_DRAWN = ("sensor.clock",)
 SENSOR_SIGNALS = {
@@ -28,7 +28,7 @@ def drawable() -> tuple[str, ...]:
 
 
 def draw(seed: int, kind: str) -> Drill:
-    """The same seed and kind give the same drill."""
+    """Draws a drill; the same seed and kind always give the same drill."""
     rng = np.random.default_rng([seed, len(kind), *kind.encode()])
     layout = _layout(rng, kind)
     lasts = LONG if kind in SLOW_TO_SHOW else LASTS
@@ -86,7 +86,7 @@ def _fault(rng: np.random.Generator, name: str, layout: Layout) -> PlantFault:
 
 
 def hurting(layout: Layout, type_of: str) -> Sequence[str]:
-    """Subjects of a type that a job uses: a fault of an unused part is no drill."""
+    """Subjects of a type that a job uses: a fault in an unused part would show nothing."""
     job = layout.jobs[0]
     racks = sorted({int(layout.rack_of_node[node]) for node in job.nodes})
     leaves = sorted({int(layout.leaf_of_node[node]) for node in job.nodes})

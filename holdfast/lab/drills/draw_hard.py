@@ -14,18 +14,18 @@ LASTS = 45 * 60.0
 LONG = 90 * 60.0
 NEEDS_MTBF = "schedule.cadence_long"
 OF_POOLS = "pools."
-WEAK = 0.5  # of the least that is usually drawn
-LEAST_SHOWN = 900.0  # a fault that ends again is there for so long in full
+WEAK = 0.5  # as a share of the smallest usual magnitude
+LEAST_SHOWN = 900.0  # seconds for which a fault that ends again has its full level
 RESTING = ("rack_power_limit_watts", "gpu_power_limit_watts", "gpu_clock_event_reasons", "gpu_clock_sm_hertz",
            "gpu_utilization_ratio")  # fmt: skip
-"""Signals that stand still for hours while all is well: a stuck sensor does not show."""
+"""Signals that stay constant for hours in normal operation, so that a stuck sensor would not show."""
 LATE_JOB = 240.0
-SETTLED = 900.0  # a job that has just begun has no past to compare with
+SETTLED = 900.0  # a job that has just started has no baseline
 TOGETHER = (1, 1, 1, 2, 2, 3)
 
 
 def draw_hard(seed: int, kind: str) -> Drill:
-    """The same seed and kind give the same drill."""
+    """Draws a drill; the same seed and kind always give the same drill."""
     rng = np.random.default_rng([seed, 77, len(kind), *kind.encode()])
     wanted = [] if kind == CALM else _wanted(rng, kind)
     layout = _layout(rng, wanted)
@@ -55,7 +55,7 @@ def _layout(rng: np.random.Generator, wanted: list[str]) -> Layout:
     fleet = PlantLayout(
         nodes=nodes, gpus_per_node=int(rng.choice([4, 8])), nodes_per_rack=int(rng.choice([2, 4, 8])),
         racks_per_cdu=int(rng.integers(1, 5)), cdus_per_room=int(rng.integers(1, 4)),
-        # A job below one leaf uses no link, and a fault of one hurts no job.
+        # A job within one leaf uses no uplink, so an uplink fault does not affect it.
         nodes_per_leaf=min(int(rng.choice([2, 4, 8, 16])), max(1, first // 2)), spines=int(rng.choice([2, 3, 4])),
     )  # fmt: skip
     rest = list(range(first, nodes))
@@ -110,7 +110,7 @@ def _signal(rng: np.random.Generator, name: str, subject: str, layout: Layout) -
 
 
 def _apart(one: PlantFault, other: PlantFault, layout: Layout) -> bool:
-    """Two faults that look the same, because one hides the other, are no drill."""
+    """Whether two faults differ in subject and domain; otherwise one could hide the other."""
     return one.subject != other.subject and one.kind.partition(".")[0] != other.kind.partition(".")[0]
 
 

@@ -24,19 +24,19 @@ class Drill:
     faults: tuple[PlantFault, ...] = ()
     distractors: tuple[Distractor, ...] = ()
     compounds: tuple[Compound, ...] = ()
-    """Causes that are made of several faults or of none, and announced ones."""
+    """Causes that consist of several faults or of none, and announced ones."""
     silences: tuple[Silence, ...] = ()
-    """Gaps of everything that a subject reports; no faults."""
+    """Intervals in which a subject reports nothing; these are not faults."""
     instruments: tuple[Instrument, ...] = ()
     planned: tuple[PlannedWork, ...] = ()
     prices: Prices = field(default_factory=Prices)
     day_value: float | None = None
-    """Of the schedule, in dollars; None: schedule slip has no price."""
+    """Price of a day of schedule slip, in dollars; None: schedule slip has no price."""
     float_days: float = 0.0
 
     @property
     def began(self) -> float:
-        """When the first fault begins, announced ones with them; 0 where there is none."""
+        """Start of the first fault, announced ones included; 0 without faults."""
         starts = [fault.start for fault in self.faults]
         for one in self.compounds:
             starts += [fault.start for fault in one.faults]
@@ -45,7 +45,7 @@ class Drill:
         return min(starts, default=0.0)
 
     def listed(self) -> dict[str, Any]:
-        """For a list of drills, as JSON."""
+        """The drill's entry in a list, as JSON."""
         return {
             "name": self.name, "title": self.title, "about": self.about, "pair": self.pair,
             "kinds": [fault.kind for fault in self.faults], "nodes": self.layout.fleet.nodes,

@@ -20,7 +20,7 @@ def shipped() -> list[str]:
 
 
 def load_any(name: str, seed: int | None = None) -> Drill | Recorded:
-    """A file, which may be of recorded signals, or the name of a drill that comes along."""
+    """Loads a file (a plant or recorded signals), or a shipped drill by name."""
     if not _inside(name).is_file() or Path(name).exists():
         document = _document(read_text(name), name)
         if "recording" in document.raw:
@@ -32,7 +32,7 @@ def load_any(name: str, seed: int | None = None) -> Drill | Recorded:
 
 
 def load(name: str, seed: int | None = None) -> Drill:
-    """A file with a plant, or the name of a drill that comes along."""
+    """Loads a file with a plant, or a shipped drill by name."""
     inside = _inside(name)
     if "/" not in name and not Path(name).exists() and inside.is_file():
         drill = understand(inside.read_text(encoding="utf-8"), f"{name}.toml")

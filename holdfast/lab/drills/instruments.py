@@ -1,4 +1,4 @@
-"""Instruments of a drill: how often and how finely they are read, which readings and which meters are missing."""
+"""Instruments of a drill: cadence, resolution, missed readings and missing meters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,14 +19,14 @@ KEYS = ("signals", "cadence", "resolution", "missed", "missing")
 class Instrument:
     signals: str  # a name, or a pattern such as cdu_*
     cadence: float = 0.0  # seconds between two readings; 0: every step
-    resolution: float = 0.0  # the smallest difference that it shows; 0: as fine as it is measured
+    resolution: float = 0.0  # the smallest difference that it shows; 0: unlimited
     missed: float = 0.0  # share of the readings that do not arrive
-    missing: bool = False  # there is no such meter
+    missing: bool = False  # the site has no such meter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silence:
-    """Nothing of a subject and its parts is reported; of a rack, nothing of its nodes."""
+    """A time in which a subject and its parts report nothing; for a rack, its nodes."""
 
     subject: str
     start: float
@@ -46,7 +46,7 @@ def read_instrument(table: Settings) -> Instrument:
 
 
 def as_read(panel: Panel, instruments: Sequence[Instrument], seed: int) -> Panel:
-    """What these instruments say of a panel. The first one whose pattern fits a signal reads it."""
+    """The panel as these instruments read it. The first instrument whose pattern matches a signal applies."""
     tables = {}
     for name, table in panel.tables.items():
         reads = next((one for one in instruments if fnmatchcase(name, one.signals)), None)

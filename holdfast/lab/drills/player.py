@@ -1,7 +1,7 @@
-"""Plays a shipped drill, a JSON line for each step: `python -m holdfast.lab.drills.player NAME [SEED]`.
+"""Plays a shipped drill and prints a JSON line for each step: `python -m holdfast.lab.drills.player NAME [SEED]`.
 
-Lines with a share tell how far it has come. The last is the outcome: what `holdfast drill run --json` says, and minute
-by minute what was found, what the teams' dashboards showed and how fast the jobs were.
+Lines with a share report progress. The last line is the outcome: the output of `holdfast drill run --json`, and for
+each minute the findings, the teams' dashboards and the speed of the jobs.
 """
 
 import json
@@ -17,7 +17,7 @@ from holdfast.lab.drills.score import ScoredMoment
 from holdfast.lab.drills.stage import Staged, stage
 from holdfast.model.panel import Panel
 
-MOST_SECONDS = 600  # of a processor
+MOST_SECONDS = 600  # CPU seconds
 MOST_BYTES = 8 << 30
 MOST_SHOWN = 12
 MOST_POINTS = 180
@@ -59,7 +59,7 @@ def _shown(one: Shown) -> dict[str, Any]:
 
 
 def _speeds(staged: Staged) -> list[dict[str, Any]]:
-    """Speed of each job and stall of each pool, with the faults and without them."""
+    """Speed of each job and stall of each pool, with and without the faults."""
     found = []
     for signal, words in SPEEDS.items():
         for subject in staged.panel.of(signal).subjects:

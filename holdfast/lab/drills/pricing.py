@@ -1,4 +1,4 @@
-"""Prices a drill with the code that prices live incidents: what its jobs and pools lose because of the faults."""
+"""Prices a drill with the code that prices live incidents: the losses of its jobs and pools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,22 +13,22 @@ from holdfast.model.account import Bill, Loss
 from holdfast.model.panel import Panel
 
 HOUR = 3600.0
-RECENT_SECONDS = 600.0  # what is lost per hour now
-REPAIR_SECONDS = 15 * 60.0  # from the right cause to its end
-WRONG_GUESS_SECONDS = 45 * 60.0  # until a wrong guess is given up
+RECENT_SECONDS = 600.0  # window for the current loss rate
+REPAIR_SECONDS = 15 * 60.0  # from finding the right cause to the end of the repair
+WRONG_GUESS_SECONDS = 45 * 60.0  # until an operator gives up a wrong guess
 LEAST_GPU_HOURS = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Loser:
-    """A job or a pool, and the GPU-hours it lost so far against the plant without faults, column by column."""
+    """A job or pool, and its cumulative lost GPU-hours per column, compared with the plant without faults."""
 
     subject: str
     gpus: int
     lost: Floats
 
     def until(self, moment: float, panel: Panel) -> float:
-        """GPU-hours; after the drill at the rate of its last minutes."""
+        """GPU-hours lost until a moment; after the drill's end, the rate of its last minutes continues."""
         if moment <= panel.now:
             return float(np.interp(moment, panel.times, self.lost))
         return float(self.lost[-1]) + self.per_hour(panel) * (moment - panel.now) / HOUR
@@ -54,7 +54,7 @@ def losers(drill: Drill, panel: Panel, healthy: Panel) -> tuple[Loser, ...]:
 
 
 def _difference(larger: Panel, smaller: Panel, signal: str, subject: str) -> Floats:
-    """Hours in each column."""
+    """Hours lost in each column."""
     one, other = larger.row(signal, subject), smaller.row(signal, subject)
     if one is None or other is None:
         return np.zeros(len(larger.times))
@@ -62,7 +62,7 @@ def _difference(larger: Panel, smaller: Panel, signal: str, subject: str) -> Flo
 
 
 def _repeated(panel: Panel, subject: str) -> Floats:
-    """Hours of work that restarts repeat, in the column of the restart."""
+    """Hours of work that restarts repeat, counted in the column of the restart."""
     hours = np.zeros(len(panel.times))
     for event in panel.events_of("job_restarted"):
         if event.subject == subject:
@@ -76,8 +76,10 @@ def _growing(hours: Floats) -> Floats:
 
 
 def price(drill: Drill, lost: Sequence[Loser], panel: Panel, until: float, *, wrong_guess: bool = False) -> Bill:
-    """The bill of a live incident that lasts from the first fault to `until`. A wrong guess adds a restart of the jobs
-    and the hours of the operators who followed it."""
+    """The bill of a live incident that lasts from the first fault to `until`.
+
+    A wrong guess adds a restart of the jobs and the hours of the operators who followed it.
+    """
     began = drill.began
     hours = max(panel.step, until - began) / HOUR
     restart = max((spec.restart_seconds for spec in drill.layout.jobs), default=0.0) / HOUR if wrong_guess else 0.0
@@ -119,7 +121,8 @@ def cost_document(drill: Drill, lost: Sequence[Loser], panel: Panel) -> dict[str
 def outcomes(
     drill: Drill, lost: Sequence[Loser], panel: Panel, guessed_at: float, right: bool, found_at: float | None
 ) -> list[tuple[str, float, Bill]]:
-    """Name, repair time and bill: of the player's guess, of Holdfast, and of a day without a repair."""
+    """Name, repair time and bill of three outcomes: the player's guess, Holdfast's finding, and a day without
+    repair."""
 
     def outcome(name: str, repaired: float, wrong: bool = False) -> tuple[str, float, Bill]:
         return name, repaired, price(drill, lost, panel, repaired, wrong_guess=wrong)

@@ -1,4 +1,4 @@
-"""Reads a drill in TOML. Reports every mistake, not only the first."""
+"""Reads a drill in TOML and reports all mistakes at once."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ LONGEST = 12 * 3600.0
 
 
 class DrillReader:
-    """Goes through the whole file and keeps what is wrong, so that all errors are reported at once."""
+    """Reads the whole file and collects its mistakes, so that all of them are reported at once."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -41,7 +41,7 @@ class DrillReader:
                 ConfigTable(self._document, {key: 0}, "").only(SECTIONS)
         before = len(self._wrong)
         layout = self._layout()
-        if len(self._wrong) > before:  # subjects of a fleet that is not understood would all be wrong
+        if len(self._wrong) > before:  # without a valid fleet, every subject would be reported as wrong
             raise self._refusal()
         known = KnownSubjects(layout)
         top = self._top
@@ -109,7 +109,7 @@ class DrillReader:
         return seconds
 
     def _prices(self) -> Prices:
-        """The same prices as those of a live incident."""
+        """Prices as for a live incident."""
         table, usual = self._price_table(), Prices()
         made = Prices(
             gpu_hour=table.number("gpu_hour", usual.gpu_hour, 0.01, 1e4),
@@ -144,7 +144,7 @@ class DrillReader:
         return replace(bare, jobs=tuple(jobs), serving=serving)
 
     def _apart(self, jobs: list[JobSpec], serving: Serving | None, layout: Layout) -> None:
-        """Two things at the same time on one node is a mistake here."""
+        """Reports two pieces of work that use the same node at the same time."""
         groups = [(f"job {job.name}", job.nodes, job.start, job.end) for job in jobs]
         if serving is not None:
             pools = ((serving.source, serving.source_nodes), *serving.targets)

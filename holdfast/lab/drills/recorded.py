@@ -29,8 +29,8 @@ SECTIONS = ("title", "about", "recording", "truth", "planned")
 RECORDING = ("signals", "topology", "events", "step", "judge_from")
 COLUMNS = ("seconds", "subject", "signal", "value")
 EVENT_COLUMNS = ("seconds", "kind", "subject", "text")
-NOT_COMPARED = ("job_restart_seconds", "job_mtbf_seconds")  # settings of a job; no limit of a move exists
-NO_CADENCE = 60.0  # of an instrument that was read once
+NOT_COMPARED = ("job_restart_seconds", "job_mtbf_seconds")  # settings of a job; its moves have no limit
+NO_CADENCE = 60.0  # default for an instrument with a single reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Recorded:
 
 
 def read_recorded(document: Document) -> Recorded:
-    """SettingsError or Refusal for what is wrong with it."""
+    """Reads a recorded drill. Raises SettingsError or Refusal if it is wrong."""
     top = ConfigTable(document, document.raw, "")
     top.only(SECTIONS)
     folder = Path(document.origin).parent
@@ -84,7 +84,7 @@ def read_recorded(document: Document) -> Recorded:
 
 
 def _truth(table: ConfigTable) -> tuple[Truth, bool]:
-    """And whether it must be found; one with `tolerated` may be."""
+    """The truth, and whether it must be found; with `tolerated`, it need not be."""
     accepts = table.raw("accepts", [])
     if not isinstance(accepts, list) or not all(isinstance(one, str) and len(one.split()) == 2 for one in accepts):
         raise table.wrong("accepts", 'expected texts of a cause and a kind such as ["rack/r1 cooling.rack_blocked"]')
@@ -122,7 +122,8 @@ def _number(path: str, line: int, text: str) -> float:
 
 
 def _panel(path: str, step: float) -> Panel:
-    """Readings as they came into columns; each holds for as long as its own cadence explains, as in a controller."""
+    """Arranges readings in columns. Each value holds for as long as the cadence of its instrument explains, as in a
+    controller."""
     found: dict[str, dict[str, list[tuple[int, float]]]] = {}
     known, last = {*signals(), *NOT_COMPARED}, 0
     for line, (at, subject, signal, value) in _rows(path, COLUMNS):

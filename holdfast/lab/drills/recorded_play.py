@@ -18,7 +18,7 @@ def judge(drill: Recorded) -> tuple[ScoredMoment, ...]:
     past = drill.panel.until(drill.judge_from)
     for moment in np.arange(drill.judge_from, drill.panel.now + JUDGE_EVERY, JUDGE_EVERY):
         seen = drill.panel.until(float(moment)).last(WINDOW_SECONDS)
-        known = past if seen.times[0] > drill.panel.times[0] else None  # as a controller remembers its baseline
+        known = past if seen.times[0] > drill.panel.times[0] else None  # as long as a controller keeps its baseline
         found = seams.explain(seen, drill.topology, seams.ALL, known)
         findings = watch.take(found, drill.topology, float(moment), drill.planned)
         judged.append(ScoredMoment(float(moment), tuple(sorted(findings, key=lambda one: -one.confidence))))
@@ -48,7 +48,7 @@ def play_recorded(drill: Recorded) -> dict[str, Any]:
 
 
 def accepted_first(truths: tuple[Truth, ...], judged: tuple[ScoredMoment, ...] | list[ScoredMoment]) -> bool:
-    """Where two answers are as good, either of them is right: what stands first while the fault is there."""
+    """Whether each truth, or an answer that it accepts, ranked first at the end of its fault."""
     for truth in truths:
         during = [moment for moment in judged if truth.start <= moment.at < truth.end]
         first = during[-1].findings[:1] if during else ()

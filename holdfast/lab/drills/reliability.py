@@ -1,4 +1,4 @@
-"""Reliability of confidence: of the findings stated at 90 %, are 90 % right?"""
+"""Reliability of confidence: of the findings stated with 90 %, are 90 % right?"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from itertools import pairwise
 from holdfast.lab.drills.confusion import wilson
 
 EDGES = (0.0, 0.7, 0.8, 0.9, 0.95, 1.0)
-LEAST_STEP = 0.001  # between two knots: a surer word never means less
+LEAST_STEP = 0.001  # minimum slope between two knots, so that a higher raw confidence never means less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredFinding:
-    """One finding of one drill, as last reported."""
+    """One finding of one drill, in its last form."""
 
-    raw: float  # before it was calibrated
+    raw: float  # before calibration
     confidence: float
     right: bool
 
@@ -24,7 +24,7 @@ class Band:
     low: float
     high: float
     claims: int
-    mean_confidence: float  # confidence on average
+    mean_confidence: float  # mean confidence
     right: int
 
     def as_json(self) -> dict[str, float | int]:
@@ -37,7 +37,7 @@ class Band:
 
 
 def bands(claims: Iterable[ScoredFinding]) -> list[Band]:
-    """By confidence; bands without findings are left out."""
+    """Findings grouped by confidence; empty bands are left out."""
     found = []
     everything = list(claims)
     for low, high in pairwise(EDGES):
@@ -57,8 +57,11 @@ def bands(claims: Iterable[ScoredFinding]) -> list[Band]:
 
 
 def fitted(claims: Iterable[ScoredFinding], least: int = 25) -> list[tuple[float, float]]:
-    """Knots (raw, confidence) that never fall: neighbours are joined until each group is as right as the one below it,
-    or more (pool adjacent violators). Each group counts one right and one wrong more than it saw: none is certain."""
+    """Calibration knots (raw, confidence) that never fall.
+
+    Neighbouring groups are joined until each is at least as accurate as the one below it (pool adjacent violators).
+    Each group counts one right and one wrong finding more than it has, so that no group reaches certainty.
+    """
     groups: list[list[ScoredFinding]] = []
     for one in sorted(claims, key=lambda claim: claim.raw):
         if groups and (len(groups[-1]) < least or one.raw == groups[-1][-1].raw):

@@ -1,4 +1,4 @@
-"""Scores findings: the right cause first, among the first three, delay, and false findings."""
+"""Scores findings: right cause first, right cause among the first three, delay, false findings."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,10 @@ class Truth:
     start: float
     end: float = inf
     visible: float | None = None
-    """When it could first be seen; None: never, within the drill."""
+    """When the fault can first be seen; None: not within the drill."""
     accepts: tuple[Named, ...] = ()
-    """Findings that are neither right nor made up: a kept slow node is first of all slow."""
+    """Findings that count neither as right nor as false: a slow node that stays in service may also be reported as
+    slow."""
 
     @property
     def named(self) -> Named:
@@ -28,7 +29,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class ScoredMoment:
-    """What was found at a moment, most certain first."""
+    """Findings of one moment, highest confidence first."""
 
     at: float
     findings: tuple[Finding, ...]
@@ -39,10 +40,11 @@ class Score:
     top1: bool
     top3: bool
     detect_seconds: float | None
-    """After it could first be seen; of several faults the slowest. None: not found, or nothing to find."""
+    """Time from when the fault could first be seen, for the slowest of several faults. None: not found, or nothing
+    to find."""
     false_findings: int
     first_alert_seconds: float | None = None
-    """When the first component alone would have raised an alarm."""
+    """When the first alert of a single component would have fired."""
     before_alert: bool | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def score(
     first_alert: float | None = None,
     tolerated: frozenset[Named] = frozenset(),
 ) -> Score:
-    """`tolerated`: findings that are neither required nor wrong."""
+    """Scores the findings; `tolerated` findings are neither required nor false."""
     made_up = _made_up(truths, judged) - tolerated
     seen = {truth.named: _first(judged, truth.named) for truth in truths}
     late = [_delay(truth, seen[truth.named]) for truth in truths]
@@ -85,7 +87,7 @@ def first_seen(judged: Iterable[ScoredMoment]) -> dict[Named, tuple[float, Findi
 
 
 def verdict(truth: Truth, judged: Sequence[ScoredMoment]) -> Named | None:
-    """The top finding, at the last moment at which the fault was there: for a confusion matrix."""
+    """The top finding at the last moment of the fault, for the confusion matrix."""
     last = _last(judged, truth)
     if last is None or not last.findings:
         return None
@@ -112,7 +114,7 @@ def _last(judged: Sequence[ScoredMoment], truth: Truth) -> ScoredMoment | None:
 
 
 def _rank(truths: Sequence[Truth], judged: Sequence[ScoredMoment], truth: Truth, tolerated: frozenset[Named]) -> float:
-    """How many wrong answers stand before the right one; rivals that lost count as answers behind the first."""
+    """Number of wrong answers before the right one; rejected rivals count after the first answer."""
     last = _last(judged, truth)
     if last is None:
         return inf

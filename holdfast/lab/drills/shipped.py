@@ -12,7 +12,7 @@ class Shipped:
     title: str
     about: str
     pair: str
-    """Another drill that looks like it."""
+    """Another drill with similar symptoms."""
     nodes: int
 
 

@@ -1,4 +1,4 @@
-"""Plays a drill in virtual time through the real path: plant, panel, findings, truth, score and cost."""
+"""Plays a drill in virtual time through the production code: plant, panel, findings, truth, score and cost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,8 +24,8 @@ from holdfast.seams.instruments import LOST_SECONDS
 from holdfast.seams.persistence import FindingMemory
 
 JUDGE_EVERY = 60.0
-LEAD = 900.0  # before minute 0, without faults: the baseline to compare with
-WINDOW_SECONDS = 120 * 60.0  # as a controller's window
+LEAD = 900.0  # before minute 0, without faults: the baseline
+WINDOW_SECONDS = 120 * 60.0  # as long as a controller's window
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Staged:
 
     @cached_property
     def alerts(self) -> list[Alert]:
-        """Alerts that would not have come without the faults."""
+        """Alerts that fire only because of the faults."""
         usual = {(one.subject, one.signal) for one in alerts(self.healthy)}
         return [one for one in alerts(self.panel) if (one.subject, one.signal) not in usual]
 
@@ -51,7 +51,7 @@ class Staged:
 
     @property
     def claims(self) -> list[ScoredFinding]:
-        """Every finding once, in its last form; without those that are neither right nor wrong."""
+        """Each finding once, in its last form, without the tolerated ones."""
         right = {truth.named for truth in self.truths}
         either = {one for truth in self.truths for one in truth.accepts} | tolerated(self.drill)
         return [
@@ -77,7 +77,7 @@ class Staged:
 
 
 def tolerated(drill: Drill) -> frozenset[Named]:
-    """A gap so long that an operator would call the sensor silent may be found as one."""
+    """Findings that need not be made: a gap long enough for an operator to call the sensor silent."""
     gaps = [one for one in drill.distractors if one.kind == "sensor_gap" and one.seconds >= LOST_SECONDS]
     silent = [one for one in drill.silences if one.end - one.start >= LOST_SECONDS]
     subjects = [*(one.subject for one in gaps), *(one.subject for one in silent)]
@@ -96,14 +96,14 @@ def plant_of(drill: Drill) -> Plant:
 
 
 def panel_of(drill: Drill, plant: Plant, *, silent: bool = True) -> Panel:
-    """What the drill's instruments say of a plant."""
+    """The panel that the drill's instruments read from a plant."""
     panel = as_read(plant.panel(drill.lasts, LEAD), drill.instruments, drill.seed)
     silences = [*drill.silences, *(one for each in drill.compounds for one in each.silences if silent)]
     return silenced(panel, silences, drill.layout.topology) if silences else panel
 
 
 def stage(drill: Drill, progress: Callable[[float], None] = lambda _: None) -> Staged:
-    """Plays all of it. `progress` is called with the share that is done, from 0 to 1."""
+    """Plays the whole drill. `progress` receives the completed share, from 0 to 1."""
     plant = plant_of(drill)
     panel = panel_of(drill, plant)
     bare = replace(drill, compounds=())
@@ -119,7 +119,8 @@ def stage(drill: Drill, progress: Callable[[float], None] = lambda _: None) -> S
     judged, watch = [], FindingMemory()
     for number, moment in enumerate(moments):
         seen = panel.until(float(moment)).last(WINDOW_SECONDS)
-        past = panel.until(0.0) if seen.times[0] > panel.times[0] else None  # as a controller remembers its baseline
+        # as long as a controller keeps its baseline
+        past = panel.until(0.0) if seen.times[0] > panel.times[0] else None
         found = watch.take(seams.explain(seen, topology, seams.ALL, past), topology, float(moment), drill.planned)
         judged.append(ScoredMoment(float(moment), _ranked(found)))
         progress(0.2 + 0.8 * (number + 1) / len(moments))
@@ -131,7 +132,7 @@ def _ranked(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
 
 
 def _true(drill: Drill, fault: PlantFault, panel: Panel, healthy: Panel) -> Truth:
-    """Where there are several faults, each is compared with the drill that has all of the others."""
+    """The truth of a fault. If there are several, the drill is compared with one that has all others."""
     if len(drill.faults) > 1:
         healthy = panel_of(drill, without(plant_of(drill), fault))
     accepts: tuple[tuple[str, str], ...] = ()

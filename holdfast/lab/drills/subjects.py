@@ -27,7 +27,7 @@ class KnownSubjects:
         }  # fmt: skip
 
     def subject(self, table: ConfigTable, types: Iterable[str]) -> str:
-        """The one that the table names, of one of these types."""
+        """Returns the subject that the table names, of one of these types."""
         text = table.text("subject")
         if "software" in types and text.startswith("software/") and len(text) > len("software/"):
             return text

@@ -1,4 +1,4 @@
-"""Faults of GPUs, links and ports that need code: one small function each."""
+"""Faults of GPUs, links and ports that need code, with one small function each."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ STORM_CHUNK = 1000
 SLOWEST_RATE = {
     "InfiniBand": "10 Gb/sec (4X SDR)\n",
     "Ethernet": "40 Gb/sec (4X QDR)\n",
-}  # what a port that is down shows
+}  # values of a port that is down
 NCCL_LIBRARY = "/usr/lib/x86_64-linux-gnu/libnccl.so.2.21.5"
 FIRST_JOB_PID = 41000
 JOB_MEMORY_SHARE = 0.8
@@ -126,7 +126,8 @@ def port_errors(at: Breakage) -> None:
 
 
 def gpu_process(at: Breakage) -> None:
-    """A rank of a training job: on the GPU in the driver's eyes, in /proc with its cgroup and environment."""
+    """Adds a rank of a training job: a GPU process in the driver, and a process in /proc with its cgroup and
+    environment."""
     gpu, pid = at.node.state.gpu[at.gpu], FIRST_JOB_PID + at.gpu
     used = int(gpu.memory_total * JOB_MEMORY_SHARE) // MIB * MIB
     seen: dict[str, float | bytes] = {"process.0.pid": pid, "process.0.used_bytes": used, "process.0.name": b"python"}
@@ -156,7 +157,8 @@ def amd_xgmi_link_down(at: Breakage) -> None:
 
 
 def amd_throttle(at: Breakage) -> None:
-    """By revision 1.5, which says what limits now; later ones count for how long, which a file at rest cannot."""
+    """Sets the limiters of gpu_metrics revision 1.5. Later revisions count durations, which a static file cannot
+    show."""
     _metrics(at, sysfs_amdgpu.metrics(at.node.model, (1, 5), throttle_status=0x4))
 
 

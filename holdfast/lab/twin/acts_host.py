@@ -1,4 +1,4 @@
-"""Faults of the host that need code: one small function each."""
+"""Faults of the host that need code, with one small function each."""
 
 import os
 
@@ -43,7 +43,7 @@ def d_state(at: Breakage) -> None:
 
 
 def kmsg_garbage(at: Breakage) -> None:
-    """What a reader must survive: bytes that are no text, and one endless line."""
+    """Adds garbage that a reader must survive: bytes that are not text, and one endless line."""
     descriptor = os.open(at.node.kernel_log, os.O_WRONLY | os.O_APPEND)
     try:
         os.write(descriptor, bytes(range(256)).replace(b"\n", b" ") + b"\n" + b"x" * at.count() + b"\n")
@@ -52,8 +52,8 @@ def kmsg_garbage(at: Breakage) -> None:
 
 
 def training_process(at: Breakage, pid: int, nccl_library: str) -> None:
-    """A rank as /proc shows it, with the settings by which its NCCL judges the network."""
-    secret = "API_TOKEN=never-to-be-read"  # proves that only NCCL_* leaves an environment
+    """Adds a rank to /proc, with the settings that determine how long its NCCL tolerates a lost network."""
+    secret = "API_TOKEN=never-to-be-read"  # tests that only NCCL_* variables leave the node
     one = TwinProcess(
         pid=pid,
         comm="python",

@@ -1,4 +1,4 @@
-"""Reversible changes that break a node: each is recorded with how to undo it."""
+"""Reversible changes that break a node; each is recorded together with its undo information."""
 
 import ctypes
 import json
@@ -25,11 +25,11 @@ LARGEST_VALUE = 1e9
 
 @dataclass(slots=True)
 class Undo:
-    """How to repair one injected fault; kept on disk until it is cleared."""
+    """Undo information of one injected fault, kept on disk until the fault is cleared."""
 
-    files: dict[str, str] = field(default_factory=dict)  # path -> its content before
-    binary: dict[str, str] = field(default_factory=dict)  # the same of files that are no text
-    moved: dict[str, str] = field(default_factory=dict)  # where it was -> where it is kept
+    files: dict[str, str] = field(default_factory=dict)  # path -> previous content
+    binary: dict[str, str] = field(default_factory=dict)  # the same for binary files
+    moved: dict[str, str] = field(default_factory=dict)  # original path -> path of the hidden file
     made: list[str] = field(default_factory=list)
     gpu_fields: list[tuple[int, str]] = field(default_factory=list)
     driver_fields: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Undo:
 
 @dataclass(slots=True)
 class Breakage:
-    """One fault being injected into a node: where, with which value, when."""
+    """One fault while it is injected into a node: place, value, time."""
 
     node: TwinNode
     gpu: int
@@ -64,7 +64,7 @@ class Breakage:
         return (self.node.directory / path).exists()
 
     def write(self, path: str, text: str) -> None:
-        """Change a file of the node; clearing brings the old text back."""
+        """Writes a file of the node; clearing restores the old text."""
         file = self.node.directory / path
         if not file.exists():
             raise TwinError(f"this node has no {path}: the fault does not fit its hardware")
@@ -73,19 +73,19 @@ class Breakage:
         write_in_place(file, text)
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Change a file that is no text; it is kept as Latin-1, which has a character for each byte."""
+        """Writes a binary file. The record keeps it as Latin-1, which has a character for each byte."""
         file = self.node.directory / path
         if path not in self.undo.binary:
             self.undo.binary[path] = file.read_bytes().decode("latin-1")
         replace_in_place(file, data)
 
     def add(self, path: str, amount: int) -> None:
-        """Let a counter grow. It stays grown: a counter does not forget when the fault is gone."""
+        """Increases a counter. Clearing does not decrease it, as on real hardware."""
         file = self.node.directory / path
         write_in_place(file, f"{int(file.read_text(encoding='ascii')) + amount}\n")
 
     def take_away(self, path: str) -> None:
-        """Remove a file or directory from sight; clearing puts it back."""
+        """Hides a file or directory; clearing restores it."""
         place, kept = self.node.directory / path, f"removed/{path.replace('/', '_')}"
         if place.exists() or place.is_symlink():
             (self.node.directory / "removed").mkdir(exist_ok=True)
@@ -93,17 +93,17 @@ class Breakage:
             self.undo.moved[path] = kept
 
     def make_hang(self, path: str) -> None:
-        """Whoever reads this file waits, as for a device that does not answer; clearing lets them go."""
+        """Makes readers of this file wait, as for a device that does not answer; clearing releases them."""
         self.take_away(path)
         os.mkfifo(self.node.directory / path)
 
     def make(self, path: str) -> None:
-        """Remember a directory that did not exist before; clearing removes it."""
+        """Records a directory that did not exist before; clearing removes it."""
         if path not in self.undo.made:
             self.undo.made.append(path)
 
     def set_gpu(self, path: str, value: float | bytes, gpu: int | None = None) -> None:
-        """Set a field of the driver's state, such as 'link.5.active'; clearing brings the healthy value back."""
+        """Sets a field of the driver's state, such as 'link.5.active'; clearing restores the healthy value."""
         index = self.gpu if gpu is None else gpu
         _assign(self.node.state.gpu[index], path, value)
         if (index, path) not in self.undo.gpu_fields:
@@ -121,7 +121,7 @@ class Breakage:
 
 
 def repair(node: TwinNode, undo: Undo, *, keep_lines: bool = False) -> None:
-    """Undo everything that was written down, in the reverse of the order in which it can depend on itself."""
+    """Undoes all recorded changes, in an order in which none depends on one that is already undone."""
     for path in undo.made:
         shutil.rmtree(node.directory / path, ignore_errors=True)
     for path, kept in undo.moved.items():
@@ -142,15 +142,15 @@ def repair(node: TwinNode, undo: Undo, *, keep_lines: bool = False) -> None:
 
 
 def _let_readers_go(place: Path) -> None:
-    """A pipe that stands for a hanging file: a writer that leaves ends the wait of its readers."""
+    """Opens and closes the pipe that simulates a hanging file, which ends the wait of its readers."""
     if place.is_fifo():
-        with suppress(OSError):  # no one reads
+        with suppress(OSError):  # there are no readers
             os.close(os.open(place, os.O_WRONLY | os.O_NONBLOCK))
         place.unlink()
 
 
 class Journal:
-    """Which faults are in a node and how to take them out: one JSON file in its directory."""
+    """Faults of a node and how to clear them, as one JSON file in its directory."""
 
     def __init__(self, node: TwinNode) -> None:
         self._path: Path = node.directory / "injected.json"
@@ -187,8 +187,9 @@ def _assign(thing: Any, path: str, value: Any) -> None:
         if last.isdigit():
             owner[int(last)] = value
         else:
-            place = getattr(type(owner), last)  # refuses a name that ctypes would take without a word
-            ctypes.memset(ctypes.addressof(owner) + place.offset, 0, place.size)  # a shorter text leaves no tail
+            place = getattr(type(owner), last)  # reject names that ctypes would accept silently
+            # clear the rest of the field after a shorter text
+            ctypes.memset(ctypes.addressof(owner) + place.offset, 0, place.size)
             setattr(owner, last, value)
     except (IndexError, AttributeError, TypeError, ValueError):
         raise TwinError(f"the driver's state of a GPU has no {path!r} that can be {value!r}") from None

@@ -1,4 +1,4 @@
-"""A record shared by Python and C: declared once as a class, printed as a C struct with its size asserted."""
+"""Records shared by Python and C: declared once as a class, printed as a C struct with its size asserted."""
 
 import ctypes
 from ctypes import Structure
@@ -23,14 +23,14 @@ _C_NAMES: dict[Any, str] = {
 
 
 def packed(cls: type[S]) -> type[S]:
-    """Derive ctypes' _fields_ from the annotations, so that names and types are written once."""
+    """Derives ctypes' _fields_ from the annotations, so that names and types are written once."""
     hints = get_type_hints(cls, include_extras=True)
     cls._fields_ = [(name, get_args(hints[name])[1]) for name in cls.__annotations__]
     return cls
 
 
 def c_struct(struct: type[Structure]) -> str:
-    """The same layout as C, with its size asserted, so that the two cannot drift apart."""
+    """The same layout as a C struct with an asserted size, so that the two cannot differ."""
     name = struct.__name__.lower()
     members = " ".join(_c_member(field, kind) for field, kind, *_ in struct._fields_)
     return (

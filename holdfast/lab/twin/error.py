@@ -2,4 +2,4 @@
 
 
 class TwinError(Exception):
-    """The twin cannot do what was asked; the message says what, where and what was expected."""
+    """The twin cannot do what was requested; the message says what, where and what was expected."""

@@ -1,4 +1,4 @@
-"""Faults of faults.toml: what each breaks, and which checks it should change."""
+"""Faults of faults.toml: what each breaks, and which checks must change."""
 
 import tomllib
 from dataclasses import dataclass, field
@@ -16,25 +16,25 @@ class Fault:
     breaks: str
     expects: tuple[str, ...]
     blinds: str = ""
-    needs: str = ""  # what has to watch before it shows; '' where one reading is enough
+    needs: str = ""  # the process that must run for the fault to show; '' where a single reading shows it
     default: str = ""
     act: str = ""
     gpu: dict[str, int | str] = field(default_factory=dict)
     driver: dict[str, int | str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     kernel: tuple[str, ...] = ()
-    vendor: str = "nvidia"  # the make of GPU, or the fabric, that a node needs to have it; `any` for every GPU
-    of_the_driver: bool = False  # NVIDIA's driver or its library, which other nodes do not have
-    recovery: tuple[str, ...] = ()  # written when cleared; without it, clearing takes the kernel lines back
+    vendor: str = "nvidia"  # vendor of the GPU, or the fabric, that a node needs; `any`: every GPU
+    of_the_driver: bool = False  # needs NVIDIA's driver or library
+    recovery: tuple[str, ...] = ()  # kernel lines written when cleared; without it, clearing removes the injected lines
 
 
 def all_faults(vendor: str = "") -> dict[str, Fault]:
-    """Everything that can break; or what can in a node with GPUs of this vendor, or with this fabric."""
+    """All faults, or those possible on a node with GPUs of this vendor, or with this fabric."""
     return {name: found for name, found in _every().items() if vendor in ("", found.vendor)}
 
 
 def faults_of(model: Model) -> dict[str, Fault]:
-    """What can break in a node of this model. Ports, disks and the host break on every node."""
+    """Faults possible on a node of this model. Ports, disks and the host can break on every node."""
     has = {model.vendor, model.fabric, ANY, *([GRACE] if model.c2c_links else ())}
     return {name: found for name, found in _every().items() if _fits(found, has)}
 
@@ -44,7 +44,7 @@ def _fits(found: Fault, has: set[str]) -> bool:
 
 
 ANY = "any"
-GRACE = "grace"  # GPUs on a board with their CPU
+GRACE = "grace"  # GPUs on one board with their CPU
 
 
 @cache

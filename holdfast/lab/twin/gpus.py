@@ -1,4 +1,4 @@
-"""A healthy GPU of a model as its driver describes it. Clearing a fault copies values back from here."""
+"""A healthy GPU of a model, as its driver describes it. Clearing a fault copies values back from here."""
 
 import uuid
 from ctypes import memmove, pointer, sizeof
@@ -8,10 +8,10 @@ from holdfast.lab.twin.nvml.layout import CAPABILITIES, MAX_LINKS, Gpu, NvmlStat
 from holdfast.lab.twin.pci import Address
 
 MIB = 1024 * 1024
-NO_BIT_ERRORS = 15 << 8 | 255  # 15e-255: what the driver says when it has seen none
+NO_BIT_ERRORS = 15 << 8 | 255  # 15e-255: the driver's value for no error seen
 FABRIC_COMPLETED = 3
 FABRIC_HEALTHY_SUMMARY = 1
-FABRIC_HEALTHY_MASK = 0x1AA  # bandwidth, route, recovery, timeout: "no trouble"; configuration: correct
+FABRIC_HEALTHY_MASK = 0x1AA  # bandwidth, route, recovery, timeout: no trouble; configuration: correct
 GPU_IDLE = 0x1
 INLET_CELSIUS = 26.0
 

@@ -48,7 +48,7 @@ class Model:
     hca_firmware: str
     cpus: int
     unsupported: list[str]
-    c2c_links: int = 0  # between a GPU and the CPU of its board
+    c2c_links: int = 0  # link between a GPU and the CPU of its board
     vendor: str = "nvidia"
     fabric: str = "infiniband"  # or roce_mlx5, roce_bnxt, roce_ionic, efa
 
@@ -65,7 +65,7 @@ def load_model(name: str) -> Model:
 
 
 def _with_base(tables: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Any]:
-    """A model may name another that it differs from in a few values."""
+    """Adds the values of the model that this one is based on."""
     own = dict(tables[name])
     base = own.pop("base", None)
     return {**_with_base(tables, base), **own} if base else own

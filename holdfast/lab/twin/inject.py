@@ -26,7 +26,7 @@ def inject(
     now: float | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Fault:
-    """Break the node. Injecting again adds to it (another Xid line); clearing takes all of it back."""
+    """Injects a fault. Injecting it again adds to it (another Xid line); clearing removes all of it."""
     node = _opened(node)
     what = fault(name)
     has = {node.model.vendor, node.model.fabric}
@@ -46,7 +46,7 @@ def inject(
     try:
         _apply(what, at)
     except TwinError:
-        if at.undo == Undo():  # refused before anything was broken: there is nothing to clear
+        if at.undo == Undo():  # refused before any change: there is nothing to clear
             del entries[_key(what, at.gpu, at.port)]
         raise
     finally:
@@ -55,7 +55,7 @@ def inject(
 
 
 def clear(node: TwinNode | str | Path, name: str, *, gpu: int = 0, port: str = "", now: float | None = None) -> Fault:
-    """Mend what an injection broke. Grown counters stay grown, as in the world."""
+    """Clears an injected fault. Counters keep their values, as on real hardware."""
     node = _opened(node)
     what = fault(name)
     journal = Journal(node)
@@ -75,14 +75,14 @@ def clear(node: TwinNode | str | Path, name: str, *, gpu: int = 0, port: str = "
 
 
 def _report_repair(node: TwinNode, what: Fault, gpu: int, at: float) -> None:
-    """A running agent has already read the kernel's lines, so write the repair mark that an operator would write."""
+    """Writes the repair mark of an operator, because a running agent has already read the kernel lines."""
     repaired = subject.gpu(node.name, gpu) if what.on == "gpu" else subject.node(node.name)
     mark = {"at": at, "subject": repaired, "reason": f"twin: {what.name} cleared"}
     append(node.directory / "state" / "repairs.jsonl", json.dumps(mark) + "\n")
 
 
 def injected(node: TwinNode | str | Path) -> list[str]:
-    """What is broken now, as 'fault@place'."""
+    """Active faults, as 'fault@place'."""
     return sorted(Journal(_opened(node)).read())
 
 
@@ -107,7 +107,7 @@ def _words(at: Breakage) -> dict[str, str]:
 
 
 def _places(what: Fault, at: Breakage) -> dict[str, str]:
-    """The directories and addresses that a fault's texts may name."""
+    """Directories and addresses that a fault's texts may name."""
     function = at.port.function if what.on == "port" else at.node.gpu_functions()[at.gpu]
     chain = function.path.rsplit("/", 1)[0]
     switches = of_role(at.node.model, "nvswitch")

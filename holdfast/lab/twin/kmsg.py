@@ -1,4 +1,4 @@
-"""The simulated kernel log: records as /dev/kmsg gives them, in an ordinary file that only grows."""
+"""The simulated kernel log: records in the form of /dev/kmsg, in an ordinary file that only grows."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ def record(priority: int, sequence: int, microseconds: int, text: str) -> str:
 
 
 def say(path: Path, texts: list[str], uptime: float, priority: int = ERR) -> None:
-    """Append messages as the kernel would, all with one time stamp and consecutive sequence numbers."""
+    """Appends messages as the kernel does, all with one time stamp and consecutive sequence numbers."""
     first = next_sequence(path)
     stamp = max(0, int(uptime * 1_000_000))
     append(path, "".join(record(priority, first + n, stamp, text) for n, text in enumerate(texts)))
@@ -35,9 +35,9 @@ def next_sequence(path: Path) -> int:
 
 
 def take_back(path: Path, fragments: list[str]) -> None:
-    """Make lines say nothing, in place: a reader's offset stays right and no sequence number goes missing."""
+    """Blanks lines in place, so that readers' offsets stay valid and no sequence number is missing."""
     wanted = [fragment.encode() for fragment in fragments]
-    lines = path.read_bytes().split(b"\n")  # bytes: the log may hold garbage on purpose
+    lines = path.read_bytes().split(b"\n")  # bytes, because the log may contain garbage on purpose
     for place, line in enumerate(lines):
         if any(fragment in line for fragment in wanted):
             head, _, text = line.partition(b";")

@@ -10,9 +10,9 @@ from holdfast.lab.twin.sysfs_infiniband import ACTIVE, TwinRdmaPort
 from holdfast.lab.twin.tree import write_in_place
 
 IDLE_REASON = 0x1
-FULL_LOAD_SHARE = 0.92  # of the power limit that a training job draws
-CORE_RISE_CELSIUS = (8.0, 32.0)  # above the inlet, when idle and in addition at full load
-MEMORY_RISE_CELSIUS = (6.0, 8.0)  # above the core
+FULL_LOAD_SHARE = 0.92  # share of the power limit that a training job draws
+CORE_RISE_CELSIUS = (8.0, 32.0)  # degrees above the inlet when idle, and in addition at full load
+MEMORY_RISE_CELSIUS = (6.0, 8.0)  # degrees above the core
 REPLAYS_PER_HOUR = 1.0
 IDLE_BYTES_PER_SECOND = 2_000.0
 BUSY_SHARE_OF_LINE_RATE = 0.4
@@ -21,7 +21,7 @@ WORD_BYTES = 4  # port_*_data counts words of four bytes
 
 
 def tick(node: TwinNode, seconds: float, seed: int = 0) -> None:
-    """Let time pass. Counters grow, temperatures and power move a little; nothing breaks by itself."""
+    """Advances time. Counters grow, temperatures and power vary a little; nothing breaks."""
     uptime = _uptime(node) + seconds
     rng = random.Random(f"{seed}/{node.name}/{uptime:.3f}")
     for index in range(node.state.gpu_count):
@@ -36,7 +36,7 @@ def tick(node: TwinNode, seconds: float, seed: int = 0) -> None:
 
 
 def settle(gpu: Gpu, model: Model, noise_celsius: float = 0.0, noise_watts: float = 0.0) -> None:
-    """Temperatures, power and use that follow from load, inlet and any injected excess."""
+    """Sets temperatures, power and utilization from load, inlet and any injected offset."""
     highest = model.power_watts[1] * FULL_LOAD_SHARE
     watts = model.idle_watts + gpu.load * (highest - model.idle_watts) + noise_watts
     core = gpu.inlet_celsius + CORE_RISE_CELSIUS[0] + gpu.load * CORE_RISE_CELSIUS[1] + gpu.core_excess_celsius
@@ -70,7 +70,7 @@ def _traffic(node: TwinNode, port: TwinRdmaPort, load: float, seconds: float, rn
         if (here / "state").read_text(encoding="ascii") != ACTIVE:
             return
     except FileNotFoundError:
-        return  # the device was taken away
+        return  # the device was removed
     if port.driver != "mlx5":
         return  # its bytes are not simulated
     line_rate = float(port.rate.split()[0]) * 1e9 / 8

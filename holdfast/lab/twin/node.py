@@ -25,7 +25,7 @@ CLOCK_GOOD = {"status": "0x2001", "offset_seconds": "0.000012", "max_error_secon
 
 @dataclass(frozen=True, slots=True)
 class TwinNode:
-    """A handle on a simulated node that lives in a directory; what it changes, every reader sees."""
+    """A handle on a simulated node in a directory; all readers see its changes."""
 
     directory: Path
     name: str
@@ -54,7 +54,7 @@ class TwinNode:
 
     @property
     def mounts(self) -> dict[Path, tuple[str, str, str]]:
-        """Mount point -> device, file system, options of a healthy node."""
+        """Mount point -> device, file system and options of a healthy node."""
         fs = self.directory / "fs"
         return {
             fs / "root": ("/dev/md0", "ext4", "rw,relatime"),
@@ -76,20 +76,20 @@ class TwinNode:
         return sysfs_infiniband.ports(self.model)
 
     def say(self, texts: list[str], now: float, priority: int = kmsg.ERR) -> None:
-        """Lines in the kernel log, stamped with the time since boot."""
+        """Appends lines to the kernel log, stamped with the time since boot."""
         kmsg.say(self.kernel_log, texts, now - self.boot_time, priority)
 
 
 def make_node(directory: str | Path, model: str = "h100", name: str = "n01", now: float | None = None) -> TwinNode:
-    """Make a healthy node in a new or empty directory."""
+    """Creates a healthy node in a new or empty directory."""
     home = Path(os.path.abspath(directory))
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
         raise TwinError(f"{home} is not an empty directory; a twin node is made in a new one")
     hardware = load_model(model)
-    compiled = library()  # before anything is written: without a compiler nothing is left behind
+    compiled = library()  # before anything is written: without a compiler nothing is left over
     for part in ("nvml", "dev", "state", "run"):
         (home / part).mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(compiled, home / "nvml" / SONAME)  # an own copy: the state is found beside the library
+    shutil.copyfile(compiled, home / "nvml" / SONAME)  # a copy for this node: the state file is next to the library
     state = nvml_state.create(home / "nvml" / nvml_state.STATE_FILE)
     addresses = [] if hardware.vendor == "amd" else [function.address for function in of_role(hardware, "gpu")]
     gpus.fill(state, hardware, name, addresses)

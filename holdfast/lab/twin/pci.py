@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from holdfast.lab.twin.hardware import Model
 
 AMD, NVIDIA, MELLANOX, INTEL, BROADCOM, SAMSUNG = 0x1002, 0x10DE, 0x15B3, 0x8086, 0x1000, 0x144D
-RAILS_OF = {  # fabric -> the maker of its adapters, as PCI numbers them
+RAILS_OF = {  # fabric -> PCI vendor id of its adapters
     "infiniband": MELLANOX,
     "roce_mlx5": MELLANOX,
     "roce_bnxt": 0x14E4,
@@ -17,7 +17,7 @@ CLASS_ACCELERATOR = 0x120000
 CLASS_INFINIBAND, CLASS_ETHERNET, CLASS_NVME = 0x020700, 0x020000, 0x010802
 SPEEDS = {1: "2.5 GT/s PCIe", 2: "5.0 GT/s PCIe", 3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
 
-# The root buses below which a switch joins one GPU, one network card and one NVMe drive; half per socket.
+# Root buses below which a switch connects one GPU, one network card and one NVMe drive; half per socket.
 _RAILS = (0x15, 0x3D, 0x4C, 0x5B, 0x97, 0xBD, 0xCB, 0xD9)
 _NVSWITCH_ROOT = 0x03
 _STORAGE_ROOT = 0x27
@@ -37,10 +37,10 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One PCI function: `role` says what it is to the twin (gpu, nvswitch, port, storage, nvme, bridge)."""
+    """One PCI function; `role` is its role in the twin (gpu, nvswitch, port, storage, nvme, bridge)."""
 
     address: Address
-    above: tuple[Address, ...]  # the bridges from the root port down
+    above: tuple[Address, ...]  # bridges from the root port down
     role: str
     vendor: int
     device: int
@@ -54,14 +54,14 @@ class Function:
 
     @property
     def path(self) -> str:
-        """Below /sys, as the kernel nests it."""
+        """Path below /sys, nested as the kernel does."""
         root = self.above[0] if self.above else self.address
         steps = [*self.above, self.address]
         return f"devices/pci{root.domain:04x}:{root.bus:02x}/" + "/".join(map(str, steps))
 
 
 def functions(model: Model) -> list[Function]:
-    """Every function of the node, GPUs and ports in the order the drivers number them."""
+    """All functions of the node; GPUs and ports in the order of their driver's numbers."""
     found: list[Function] = []
     for rail, root in enumerate(_RAILS):
         found += _rail(model, root, has_gpu=rail < model.gpus, has_port=rail < model.ports)
@@ -87,7 +87,7 @@ def _rail(model: Model, root: int, *, has_gpu: bool, has_port: bool) -> list[Fun
     for slot, (role, present) in enumerate(slots):
         if present:
             down = Address(root + 2, slot)
-            leaf = Address(root + 3 + slot + (slot == 2))  # the GPU's own bus comes after a reserved one
+            leaf = Address(root + 3 + slot + (slot == 2))  # the GPU's own bus follows a reserved one
             width = 4 if role == "nvme" else 16
             speed = 4 if role == "nvme" else generation
             found.append(Function(down, (top, upstream), "bridge", BROADCOM, 0xC030, CLASS_BRIDGE, speed, width))

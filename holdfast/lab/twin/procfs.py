@@ -52,7 +52,7 @@ def write(tree: Tree, model: Model, name: str, boot_time: int, uptime: float) ->
 
 
 def mounts_text(mounts: dict[Path, tuple[str, str, str]]) -> str:
-    """Mount point -> device, type, options; read in /proc/self/mounts."""
+    """Mount point -> device, type, options, in the format of /proc/self/mounts."""
     return "".join(f"{device} {path} {kind} {options} 0 0\n" for path, (device, kind, options) in mounts.items())
 
 

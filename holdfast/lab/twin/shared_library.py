@@ -13,7 +13,7 @@ _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"
 
 
 def compiled(sources: dict[str, str], soname: str, what: str) -> Path:
-    """A library in the user's cache; compiled now if this content was never compiled before."""
+    """Path of a library in the user's cache; new content is compiled first."""
     key = hashlib.sha256()
     for name in sorted(sources):
         key.update(name.encode() + b"\0" + sources[name].encode() + b"\0")
@@ -44,4 +44,4 @@ def _compile(sources: dict[str, str], target: Path, what: str) -> None:
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise TwinError(f"{compiler} could not compile the twin's {what} library: {done.stderr.strip()[:400]}")
-        os.replace(made, target)  # two processes may compile at once; both results are the same
+        os.replace(made, target)  # two processes may compile at once; their results are equal

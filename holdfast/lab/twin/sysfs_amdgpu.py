@@ -62,7 +62,7 @@ def _files(model: Model, unique: int) -> dict[str, str]:
 
 
 def metrics(model: Model, revision: tuple[int, int] = (1, 7), **changed: float | list[int]) -> bytes:
-    """A gpu_metrics file as MI300X drivers write it; what is not named here is not filled."""
+    """A gpu_metrics file in the format of the MI300X drivers; fields that are not named here are not filled."""
     values: dict[str, float | list[int]] = {
         "temperature_hotspot": INLET_CELSIUS + 14, "temperature_mem": INLET_CELSIUS + 10, "temperature_vrsoc": 38,
         "socket_power": model.idle_watts, "gfx_activity": 0, "umc_activity": 0, "accumulation_residency": 1000,

@@ -3,7 +3,7 @@
 from holdfast.lab.twin.hardware import Model
 from holdfast.lab.twin.tree import Tree
 
-MODULES = {  # size and who uses it, as /proc/modules tells
+MODULES = {  # size and users of a module, as in /proc/modules
     "nvidia": (56717312, "nvidia_uvm,nvidia_modeset,"),
     "nvidia_uvm": (4939776, ""),
     "nvidia_modeset": (1314816, ""),

@@ -77,7 +77,7 @@ HW_COUNTERS_OF = {
         "impaired_remote_conn_events",
     ),
 }  # fmt: skip
-_RAILS = {  # fabric -> what the RDMA device is called, its interface, its link layer, its driver
+_RAILS = {  # fabric -> name of the RDMA device, its interface, link layer and driver
     "infiniband": ("mlx5_{}", "ib{}", "InfiniBand", "mlx5"),
     "roce_mlx5": ("mlx5_{}", "ens{}np0", "Ethernet", "mlx5"),
     "roce_bnxt": ("bnxt_re{}", "ens{}np0", "Ethernet", "bnxt_re"),
@@ -102,7 +102,7 @@ class TwinRdmaPort:
 
     @property
     def path(self) -> str:
-        """The port's directory below /sys, through the device it belongs to."""
+        """The port's directory below /sys, through its device."""
         return f"{self.function.path}/infiniband/{self.name}/ports/1"
 
     @property
@@ -137,7 +137,7 @@ def guid(node: str, port: TwinRdmaPort) -> str:
 
 def _device(tree: Tree, port: TwinRdmaPort, model: Model, node: str, number: int) -> None:
     device = f"{port.function.path}/infiniband/{port.name}"
-    front_end = port.function.role == "storage" and model.fabric != "infiniband"  # a card of its own beside the rails
+    front_end = port.function.role == "storage" and model.fabric != "infiniband"  # a separate card next to the rails
     for name, text in {
         "fw_ver": model.hca_firmware,
         "board_id": "MT_0000000884" if front_end else model.hca_board,

@@ -1,4 +1,4 @@
-"""The PCI part of the simulated /sys: files as the kernel prints them, links as it makes them."""
+"""The PCI part of the simulated /sys: files and links in the form of the kernel."""
 
 from holdfast.lab.twin.hardware import Model
 from holdfast.lab.twin.pci import AMD, SPEEDS, Function, functions
@@ -37,7 +37,7 @@ _TOTALS = {"correctable": "COR", "fatal": "FATAL", "nonfatal": "NONFATAL"}
 
 
 def aer_text(severity: str, counts: dict[str, int] | None = None) -> str:
-    """One aer_dev_* file: a line per error kind and a total, as the kernel prints them."""
+    """One aer_dev_* file: a line per error type and a total."""
     counts = counts or {}
     kinds = CORRECTABLE if severity == "correctable" else UNCORRECTABLE
     lines = [f"{kind} {counts.get(kind, 0)}" for kind in kinds]

@@ -1,7 +1,7 @@
-"""Files and links of a simulated tree, written so that an agent with open descriptors sees changes.
+"""Files and links of a simulated tree; processes with open descriptors see changes.
 
-sysfs files keep their inode for life, and readers keep descriptors open and pread them. So a change is one
-pwrite in place followed by a truncate to the new length, never a new file renamed over the old one.
+A sysfs file keeps its inode for life, and readers keep descriptors open and use pread. So a change is one pwrite in
+place followed by a truncate to the new length, never a new file renamed over the old one.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def write_in_place(path: str | Path, text: str) -> None:
-    """Replace what a file says without replacing the file."""
+    """Replaces the content of a file without replacing the file."""
     replace_in_place(path, text.encode())
 
 
@@ -25,7 +25,7 @@ def replace_in_place(path: str | Path, data: bytes) -> None:
 
 
 def append(path: Path, text: str) -> None:
-    """Add to an append-only file in a single write, so that readers see whole lines."""
+    """Appends to a file in a single write, so that readers see whole lines."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         os.write(descriptor, text.encode())
@@ -34,7 +34,7 @@ def append(path: Path, text: str) -> None:
 
 
 class Tree:
-    """A directory being filled: /sys, /proc or another root of the simulated node."""
+    """A directory tree that is being filled: /sys, /proc or another root of the simulated node."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -47,7 +47,7 @@ class Tree:
         os.makedirs(os.path.join(self.root, path), exist_ok=True)
 
     def link(self, path: str, to: str) -> None:
-        """A relative symbolic link between two paths of this tree, as the kernel makes them."""
+        """Creates a relative symbolic link between two paths of this tree."""
         place = os.path.join(self.root, path)
         with suppress(FileNotFoundError):
             os.unlink(place)
@@ -56,7 +56,8 @@ class Tree:
 
 
 def _in_its_directory(place: str, write: Callable[[], None]) -> None:
-    """A node has thousands of files in hundreds of directories: one is made when the first file misses it."""
+    """Writes a file and creates its directory only if it is missing, because a node has thousands of files in
+    hundreds of directories."""
     try:
         write()
     except FileNotFoundError:

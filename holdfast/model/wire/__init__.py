@@ -1,0 +1,1 @@
+"""Messages between processes: reports, orders, digests, progress, probe requests."""

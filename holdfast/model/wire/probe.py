@@ -96,7 +96,7 @@ class ProbePolicy:
     enabled: bool = False
     """Idle nodes are probed only when an operator switched it on."""
     share: float = 0.1
-    """Of the idle nodes, so many at most are in a probe at once; a single pair may always be."""
+    """Largest share of the idle nodes in a probe at once; a single pair is always allowed."""
     minutes_per_day: float = 20.0
     """So long at most is one node in probes within any 24 hours, waiting for its partner included."""
     period_hours: float = 24.0
@@ -104,7 +104,8 @@ class ProbePolicy:
     bytes: int = 256 << 20
     """Payload of a session."""
     timeout_seconds: float = 90.0
-    """A session that has not ended by then is given up. Agents learn of it with their heartbeat, every 30 s."""
+    """A session that has not ended by then is cancelled. Agents receive the cancellation with their heartbeat, every
+    30 s."""
     port: int = 29_477
     """On which the first of a pair listens. A node is in one pair at a time."""
 

@@ -22,7 +22,7 @@ class RankWindow:
     session: str  # one life of the process
     began: float  # when this process began to report
     at: float  # when the last step ended; where none did, when the window was cut
-    step: int = -1  # the last one that was made
+    step: int = -1  # the last step that was made
     steps: int = 0
     seconds: float = 0.0
     data_seconds: float = 0.0

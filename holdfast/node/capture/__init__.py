@@ -1,1 +1,1 @@
-"""Captured output of a node: files of other tools and our own bundles, judged like a live node."""
+"""Captured output of a node: files of other tools and our own bundles, evaluated like a live node."""

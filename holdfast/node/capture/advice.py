@@ -1,4 +1,4 @@
-"""Advice for a file that no reader recognises: what it looks like, and what to run instead."""
+"""Advice for a file that no reader recognises: its probable type, and the command to run instead."""
 
 import re
 from collections.abc import Sequence

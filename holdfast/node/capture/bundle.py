@@ -1,7 +1,7 @@
-"""A bundle of `holdfast capture`: what every source of a node read, redacted; and raw output beside it.
+"""A bundle of `holdfast capture`: the redacted readings of all sources of a node, and raw output.
 
-`readings.jsonl` alone decides verdicts: fed to the agent again they give what the live node gave. `raw/` holds what the
-tools printed and what NVML answered, for people and for new readers.
+Only `readings.jsonl` determines verdicts: replayed through the agent it gives the verdicts of the live node. `raw/`
+holds tool output and NVML answers, for people and for new readers.
 """
 
 import io
@@ -32,7 +32,7 @@ MOST_PASSED = 1 << 30
 
 
 class RecordedReading(msgspec.Struct, kw_only=True):
-    """One source and what it read."""
+    """One source and its reading."""
 
     source: str
     at: float
@@ -46,7 +46,7 @@ class RecordedReading(msgspec.Struct, kw_only=True):
     blind: str = ""
 
     def reading(self, now: float, events: bool = True) -> Reading:
-        """As if it had been read at `now`; what happened keeps its distance from then."""
+        """The reading as if read at `now`; events keep their age."""
         shift = now - self.at
         dated = [replace(event, at=event.at + shift) for event in self.events] if events else []
         return Reading(
@@ -61,7 +61,7 @@ class RecordedReading(msgspec.Struct, kw_only=True):
 
 
 class RecordedCensus(msgspec.Struct, kw_only=True):
-    """What the manifest of the node said."""
+    """The node's manifest."""
 
     lacks: dict[str, str] = {}
     expect: dict[str, dict[str, float | str]] = {}
@@ -97,7 +97,7 @@ def load(path: Path) -> Bundle:
 
 
 def parse(head_text: bytes, readings_text: bytes, census_text: bytes, where: str) -> Bundle:
-    """Somebody else wrote it: whatever is in it, it is a bundle or a Refusal."""
+    """Parses a bundle of unknown origin: any content gives a bundle or a Refusal."""
     try:
         head = codec.decode(head_text, dict[str, Any])
         if head.get("format") != FORMAT:
@@ -129,7 +129,7 @@ def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def judge(bundle: Bundle, settings: Settings, stage: str = "passive") -> FileVerdict:
-    """As the live node was judged when the bundle was made."""
+    """Verdicts as on the live node when the bundle was made."""
     node = _node(bundle, settings, stage)
     now = bundle.captured_at
     for one in bundle.readings:
@@ -141,7 +141,8 @@ def judge(bundle: Bundle, settings: Settings, stage: str = "passive") -> FileVer
 def replay(
     bundle: Bundle, settings: Settings, seconds: float, stage: str = "passive"
 ) -> tuple[Node, list[CheckChange]]:
-    """The agent on a bundle in virtual time: every source is read at its interval and finds what it found then."""
+    """Runs the agent on a bundle in virtual time: every source is read at its interval and returns its recorded
+    reading."""
     node = _node(bundle, settings, stage)
     due = {one.source: bundle.captured_at for one in bundle.readings}
     first = dict.fromkeys(due, True)
@@ -171,7 +172,7 @@ def _node(bundle: Bundle, settings: Settings, stage: str) -> Node:
 
 
 def write(path: Path, files: dict[str, bytes]) -> int:
-    """Everything in one archive, the head first. Returns its size."""
+    """Writes everything into one archive, the head first. Returns its size."""
     with tarfile.open(path, "w:gz") as archive:
         for name, data in files.items():
             member = tarfile.TarInfo(name)

@@ -1,4 +1,4 @@
-"""`holdfast check --from FILE`: judges a file, folder or bundle like a live node."""
+"""`holdfast check --from FILE`: evaluates a file, folder or bundle like a live node."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ NAME = "captured"
 
 
 def check_file(path: str, settings: Settings, stage: str = "passive") -> FileVerdict:
-    """Raises Refusal in one sentence where no reader recognises anything."""
+    """Evaluates a file. Raises Refusal, in one sentence, if no reader recognises anything."""
     where = Path(path)
     if bundle.is_bundle(where):
         return bundle.judge(bundle.load(where), settings, stage)
@@ -33,12 +33,12 @@ def check_file(path: str, settings: Settings, stage: str = "passive") -> FileVer
     if not judged:
         raise Refusal(f"{path}: {advice.of([text for _, text in texts])}", UNRECOGNISED)
     answer = judged[0] if len(judged) == 1 else merged(judged)
-    answer.not_read = [] if tree else not_read  # of a copy of /sys few files are meant to be read
+    answer.not_read = [] if tree else not_read  # a copy of /sys has few files that readers use
     return answer
 
 
 def _read(text: str) -> list[ToolOutput]:
-    """A reader that a text makes fail is our fault; whoever gave the file learns that nothing is known of it."""
+    """Runs a reader. An exception is our bug; the user is told that the result is unknown."""
     try:
         return readers.read(text)
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -29,7 +29,7 @@ from holdfast.runtime import process
 from holdfast.runtime.source import Source
 
 COMMAND_SECONDS = 30.0
-MOST_OF_ONE = 4 << 20  # bytes of one command or file
+MOST_OF_ONE = 4 << 20  # most bytes of one command or file
 MOST_OF_ALL = 48 << 20  # before compression
 FIELDS = range(1, 280)  # NVML field numbers
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -76,7 +76,7 @@ Progress = Callable[[str], None]
 
 @dataclass(slots=True)
 class Captured:
-    """What was written, and what was not and why."""
+    """What was written, and what was not, with the reason."""
 
     path: Path
     size: int
@@ -87,7 +87,7 @@ class Captured:
 
 
 def capture(settings: Settings, path: Path, progress: Progress, stage: str = "passive") -> Captured:
-    """Reads and runs only; changes nothing on the node."""
+    """Captures the node. Only reads and runs commands; changes nothing on the node."""
     redactor = Redactor(secrets.token_bytes(32), _names(settings), _users())
     settings = replace(settings, agent=replace(settings.agent, state_dir=""))
     progress("reading every source")
@@ -127,7 +127,7 @@ def capture(settings: Settings, path: Path, progress: Progress, stage: str = "pa
 
 
 def _read_all(chosen: list[Source]) -> list[Reading]:
-    """One thread a source; who misses its deadline is reported as silent."""
+    """Reads each source in its own thread; a source that misses its deadline is reported as silent."""
     found: dict[str, Reading] = {}
     start, now = time.monotonic(), time.time()
 
@@ -177,7 +177,7 @@ def _census(settings: Settings, redactor: Redactor) -> dict[str, Any]:
 
 
 def _raw(settings: Settings, progress: Progress, left_out: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """What tools print and files hold, as far as there is room for it."""
+    """Output of tools and files, up to the size limit."""
     room = MOST_OF_ALL
     for name, text in _everything(settings, progress, left_out):
         if len(text) > room:
@@ -222,7 +222,7 @@ def _run(command: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _ethtool(settings: Settings) -> dict[str, tuple[str, ...]]:
-    """Of the network devices that are also RDMA devices."""
+    """ethtool output of the network devices that are also RDMA devices."""
     found = sorted(Path(settings.roots.sys).glob("class/infiniband/*/device/net/*"))
     return {f"ethtool-{one.name}.txt": ("ethtool", "-S", one.name) for one in found[:64]}
 
@@ -238,7 +238,7 @@ def _kernel(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _files(root: Path, patterns: tuple[str, ...]) -> str:
-    """`path: value` for every file; a file that cannot be read has its error instead."""
+    """`path: value` for every file; for a file that cannot be read, the error."""
     lines = []
     for pattern in patterns:
         for path in sorted(root.glob(pattern))[:20_000]:
@@ -254,7 +254,7 @@ def _files(root: Path, patterns: tuple[str, ...]) -> str:
 
 
 def _nvml(settings: Settings) -> list[dict[str, Any]]:
-    """Every getter that needs a GPU alone, and every field number: the answer, or NVML's return code."""
+    """Every getter that needs only a GPU, and every field number: the answer, or NVML's return code."""
     from holdfast.node.sources.gpu.nvml_session import Session, nvml
 
     devices = Session(node_name(settings), settings.roots.nvml).devices(0.0)
@@ -268,7 +268,7 @@ def _nvml(settings: Settings) -> list[dict[str, Any]]:
             try:
                 answers[name] = _plain(getattr(nvml, name)(device.handle))
             except TypeError:
-                continue  # it wants more than the GPU
+                continue  # it needs more arguments than the GPU
             except nvml.NVMLError as error:
                 answers[name] = {"return": getattr(error, "value", None)}
             except (ValueError, AttributeError, OSError) as error:
@@ -293,7 +293,7 @@ def _fields(nvml: Any, device: Any) -> dict[str, list[Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold; of a structure its fields."""
+    """A value for JSON; a structure becomes its fields."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, bytes):
@@ -305,7 +305,7 @@ def _plain(value: Any) -> Any:
 
 
 def _names(settings: Settings) -> set[str]:
-    """This host's names, those in its hosts file, and those of its Slurm neighbours as far as it knows them."""
+    """Names of this host, those in its hosts file, and those of its Slurm neighbours as far as they are known."""
     found = {node_name(settings), socket.gethostname(), platform.node(), settings.node}
     for variable in ("HOSTNAME", "SLURMD_NODENAME", "SLURM_SUBMIT_HOST", "HOLDFAST_NODE"):
         found.add(os.environ.get(variable, ""))
@@ -319,7 +319,7 @@ def _names(settings: Settings) -> set[str]:
 
 
 def _users() -> set[str]:
-    """People who can log in; system accounts name no person."""
+    """Users who can log in; system accounts identify no person."""
     return {one.pw_name for one in pwd.getpwall() if 1000 <= one.pw_uid < 60_000} | {os.environ.get("USER", "")}
 
 

@@ -1,4 +1,4 @@
-"""Opens files of any packing: plain, gzip, xz, bzip2, zip, folder, tar. Archive bombs are refused."""
+"""Opens files in any packing: plain, gzip, xz, bzip2, zip, folder, tar. Archive bombs are refused."""
 
 import bz2
 import gzip
@@ -20,11 +20,11 @@ _OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ"
 
 
 def texts(path: Path) -> Iterator[tuple[str, str]]:
-    """The name and the text of every file in a place. Raises Refusal in one sentence."""
+    """Name and text of every file in a place. Raises Refusal in one sentence."""
     try:
         if path.is_dir():
             yield from _folder(path)
-        elif path.exists() and not path.is_file():  # a pipe is read once
+        elif path.exists() and not path.is_file():  # a pipe can be read only once
             with path.open("rb") as pipe:
                 yield path.name, decode(_unpacked(_bounded(pipe.read(MOST_BYTES + 1), str(path))))
         elif archive_file.is_tar(path):
@@ -82,21 +82,21 @@ def _zip(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _left(left: int, data: bytes, most: int | None = None) -> int:
-    """Of the bytes that all files of a place may have together, unpacked."""
+    """Remaining unpacked bytes, of the limit for all files of a place."""
     if len(data) > left:
         raise ValueError(f"it holds more than {(most or MOST_BYTES) >> 20} MB")
     return left - len(data)
 
 
 def _unpacked(data: bytes, most: int = MOST_BYTES) -> bytes:
-    """A compressed log inside an archive, up to one byte more than allowed."""
+    """Unpacks a compressed log inside an archive, up to one byte more than allowed."""
     if not data.startswith(b"\x1f\x8b"):
         return data
     return zlib.decompressobj(wbits=31).decompress(data, most + 1)
 
 
 def decode(data: bytes) -> str:
-    """UTF-8, or UTF-16 where a mark says so: nvidia-smi on Windows, redirected by PowerShell."""
+    """Decodes UTF-8, or UTF-16 with a byte order mark, as nvidia-smi on Windows writes with PowerShell redirection."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     return data.decode("utf-8", "replace").removeprefix("\ufeff")

@@ -46,7 +46,7 @@ _AS_NVML = {
     "dcgm_row_remap_failure": "gpu_remapped_rows_failure",
     "dcgm_ecc_volatile_uncorrected_total": "gpu_ecc_volatile_uncorrected_total",
     "dcgm_ecc_volatile_corrected_total": "gpu_ecc_volatile_corrected_total",
-}  # in a file the exporter is the only one that tells: its values stand for NVML's
+}  # a file has no NVML, so the exporter's values take its place
 _PORT_LIST = re.compile(r"^(?:SW|CA|RT)\s+\d+\s+\d+\s+0x[0-9a-f]{16}\s+(?:\d+x|\?\?)\s+\S", re.MULTILINE)
 _QUOTED = re.compile(r"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): \d|SXid \(PCI:|amdgpu.*\d (?:new )?uncorrectable")
 _OOM_KILLER = re.compile(r"(\S{1,64}) invoked oom-killer: gfp_mask=0x")
@@ -66,11 +66,11 @@ _REMEDIES = {
         "work requests of a program failed on this adapter",
         "see whether the peer went away; if not, look at the port's counters",
     ),
-}  # what a node in service may see on a bad day of a program, and who gives a log to be read wants to hear
+}  # Xids that programs cause; in service they are ignored, but the reader of a log wants to see them
 _SETTING = "change the setting that DCGM names, then run the diagnostic again"
 _DIAGNOSE = "follow the text that DCGM gives for the failed test; reset the GPU and run it again before an RMA"
 _RUN_AGAIN = "remove what stops it, then run the diagnostic again"
-LEAST_LINES = 0.2  # of a text that is a kernel log
+LEAST_LINES = 0.2  # share of the lines of a kernel log
 
 
 def kernel(text: str) -> ToolOutput | None:
@@ -108,7 +108,7 @@ def kernel(text: str) -> ToolOutput | None:
 
 
 def _lost_links(output: ToolOutput) -> None:
-    """Ports whose last word is that their link is down."""
+    """Ports whose last message is a lost link."""
     last = {event.device: event for event in output.events if event.kind == "link" and event.device}
     for device, event in last.items():
         if event.code == "down":
@@ -176,7 +176,7 @@ def exporter(text: str) -> ToolOutput | None:
 
 
 def _judge_sample(output: ToolOutput, place: str, signal: str, value: float) -> None:
-    """What a scrape says that no check reads from one reading."""
+    """Complaints from a scrape about values that no check evaluates from one reading."""
     if signal == "dcgm_last_xid" and value:
         last_xid(output, place, int(value))
     elif signal == "dcgm_ecc_volatile_uncorrected_total" and value:
@@ -199,7 +199,7 @@ def subnet_map(text: str) -> ToolOutput | None:
 
 
 def collectives(text: str) -> ToolOutput | None:
-    """nccl-tests and rccl-tests: a wrong result is a fault whatever the bandwidth is."""
+    """nccl-tests and rccl-tests: a wrong result is a fault, whatever the bandwidth."""
     if not _COLLECTIVES.search(text):
         return None
     found = nccl_tests.parse(text)
@@ -210,7 +210,7 @@ def collectives(text: str) -> ToolOutput | None:
     wrong = sum(row.wrong or 0 for row in found.rows)
     if wrong or found.damage:
         output.complain(NODE, found.damage or f"{wrong} wrong results", remedy="find the GPU: dcgmi diag -r 3")
-    elif found.trouble.startswith("the output breaks off"):  # of the test, or of what was copied of it
+    elif found.trouble.startswith("the output breaks off"):  # the end of the test, or of the copied excerpt
         output.doubt(NODE, found.trouble)
     elif found.trouble:
         output.complain(NODE, found.trouble, fails=False)

@@ -1,7 +1,7 @@
-"""Judges captured output: readings of a file go through the same checks as those of a live node.
+"""Evaluates captured output: readings of a file go through the same checks as those of a live node.
 
-A check is asked if the file holds what it reads. What a tool itself reports as wrong, and no check asks about, is the
-verdict `file.report`.
+A check runs if the file has its inputs. Errors that a tool reports and no check covers become the verdict
+`file.report`.
 """
 
 import re
@@ -21,24 +21,24 @@ from holdfast.node.agent.node import Node, Question
 from holdfast.node.checks.gpu.temperature import NO_LIMIT
 
 REPORT = "file.report"
-HISTORY_SECONDS = 20 * 3600.0  # a file is judged as of its end: what is older counts as this old
+HISTORY_SECONDS = 20 * 3600.0  # a file is evaluated as of its end: older events get this age
 GPU_MODEL = "gpu_model"
 SOMETIME = 1.0e9
 _AGE = re.compile(rf"^(?:0|{HISTORY_SECONDS:.0f}) s ago: ")
 MOST_NOTED = 5
-LINK = "link"  # a link that is down is reported; one that came back is no fault
+LINK = "link"  # a link that is down is reported; a recovered one is no fault
 _OWNERS = {"gpu": "hardware", "pci": "hardware", "nvswitch": "hardware", "nic": "network", "switch": "network"}
 FRESH_SECONDS = 7 * 86400.0
 
 
 @dataclass(slots=True)
 class FileVerdict:
-    """What a file or a bundle says about a node."""
+    """Verdicts of a node from a file or a bundle."""
 
     node: str
     tools: list[str]
     verdicts: dict[str, Verdict] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)  # checks that need what is not there
+    left_out: list[str] = field(default_factory=list)  # checks whose inputs are missing
     not_read: list[str] = field(default_factory=list)  # files, or commands of a session, that no reader recognises
 
     @property
@@ -56,7 +56,7 @@ def judge_outputs(outputs: Sequence[ToolOutput], name: str, settings: Settings) 
     }
     kinds = {event.kind for event in events}
     if any(place.startswith("gpu/") for output in outputs for place in output.present):
-        seen.add(GPU_MODEL)  # checks of GPUs name it for "there is one"; an excerpt may not tell which
+        seen.add(GPU_MODEL)  # checks of GPUs read it to know that there is one; an excerpt may lack it
     questions_there = _questions(settings)
     asked = [one for one in questions_there if _is_answerable(one, seen, kinds)]
     node = Node(Census(node=name), asked)
@@ -79,7 +79,7 @@ def judge_outputs(outputs: Sequence[ToolOutput], name: str, settings: Settings) 
 
 
 def _without_ages(verdict: Verdict) -> Verdict:
-    """A line without a time, or older than what is looked at, has an age that nothing shows."""
+    """Removes the age of events without a time, or older than the evaluated period."""
     return replace(verdict, evidence=tuple(_AGE.sub("", line) for line in verdict.evidence))
 
 
@@ -89,14 +89,14 @@ def _questions(settings: Settings) -> list[Question]:
 
 
 def _is_answerable(question: Question, seen: set[str], kinds: set[str]) -> bool:
-    """The file holds what the check cannot pass without, or something happened that it listens for."""
+    """Whether the file has the inputs without which the check cannot pass, or an event that it handles."""
     reads = question.check.reads
     return (bool(reads) and all(name in seen for name in reads)) or bool(kinds.intersection(question.check.event_kinds))
 
 
 def _is_not_there(row: Row, errors: set[str]) -> bool:
-    """Not known because the file or the part does not have it; an error instead of a value is something else."""
-    is_warm = NO_LIMIT in row.reason  # the file shows heat, and not whether it is too much
+    """Whether a value is unknown because the file or the part lacks it, and not because of an error."""
+    is_warm = NO_LIMIT in row.reason  # the file shows the temperature, but not its limit
     return row.health is Health.UNKNOWN and not is_warm and not any(error in row.reason for error in errors)
 
 
@@ -118,7 +118,7 @@ def _subject(name: str, place: str) -> Subject:
 
 
 def _dated(event: Event, now: float) -> Event:
-    """A text without times is as of now."""
+    """Dates a text without times as of now."""
     return replace(event, at=min(max(event.at, now - HISTORY_SECONDS), now) if event.at else now)
 
 
@@ -129,7 +129,8 @@ def _health(complaint: Complaint) -> Health:
 
 
 def merged(judged: Sequence[FileVerdict]) -> FileVerdict:
-    """Several hosts of one file: the rows of each check together; remedy and class of the first that is not well."""
+    """Merges hosts of one file: the rows of each check together, with remedy and class of the first host that is not
+    healthy."""
     verdicts: dict[str, Verdict] = {}
     for one in judged:
         for check, verdict in one.verdicts.items():
@@ -145,7 +146,7 @@ def merged(judged: Sequence[FileVerdict]) -> FileVerdict:
 
 
 def _nothing_wrong(outputs: Sequence[ToolOutput], others: Health) -> str:
-    """What was read, and what it mentions that needs no repair: a program's Xid, a non-fatal SXid."""
+    """A summary of what was read, with events that need no repair: an Xid caused by a program, a non-fatal SXid."""
     read = ", ".join(one.tool for one in outputs)
     if others in (Health.FAIL, Health.DEGRADED):
         return f"{read} reports nothing beside what the checks say"

@@ -1,6 +1,6 @@
 """Strips colours, quotes, indentation, code fences and prefixes of pdsh, kubectl logs or a CI from tool output.
 
-Output of several hosts in one file is split, so that each host is judged under its own name.
+Output of several hosts in one file is split, so that each host gets its own verdicts.
 """
 
 import re
@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from holdfast.node.capture.wrapping import spread_out, without_markup
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_EMPHASIS = re.compile(r"^[_*]{1,3}(?=\[ *\d+\.\d+\]|[A-Z][a-z]{2} +\d+ \d\d:)", re.MULTILINE)  # of Markdown
+_EMPHASIS = re.compile(r"^[_*]{1,3}(?=\[ *\d+\.\d+\]|[A-Z][a-z]{2} +\d+ \d\d:)", re.MULTILINE)  # Markdown
 _MARGIN = re.compile(
     r"^[+>|] ?(?:> ?)*(?=\[ *\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2} |NVRM: |kernel: )", re.MULTILINE
 )
 _QUOTE = re.compile(r"^(?:> ?)+", re.MULTILINE)
-MOSTLY = 0.6  # of the lines are quoted: a letter, and not a log with a prompt in it
-NEARLY_ALL = 0.9  # of the lines begin with a prefix
+MOSTLY = 0.6  # share of quoted lines from which on the text is a mail, and not a log with a prompt in it
+NEARLY_ALL = 0.9  # share of lines with a prefix
 _LISTED = re.compile(r'^\s*"(.*)",?\s*$')  # stdout_lines of ansible, a list of strings in any JSON
 _PROMPT = re.compile(
     r"^(?:\([\w.-]+\) ?)?(?:\[[\w.-]+@[\w.-]+ [^\]\n]*\][#$]|[\w.-]+@[\w.-]+:[^\s#$]*[#$]|[$#](?= [a-z])) ?.*\n",
@@ -36,8 +36,8 @@ _INLINE = re.compile(r"`([^`\n]{20,})`")
 MOST_BLOCKS = 50
 MOST_EMPTY_LINES = 3  # in a row
 WIDEST_GAP = 255  # characters of white space
-_WIDE = re.compile(r"([^\S\n])\1{255,}")  # wider than any column; many patterns try each place of such a run
-LONGEST_LINE = 32_768  # characters; the kernel and the tools print shorter ones
+_WIDE = re.compile(r"([^\S\n])\1{255,}")  # wider than any column; many patterns try each position of such a run
+LONGEST_LINE = 32_768  # characters; lines of the kernel and of tools are shorter
 _NOISE = (
     re.compile(r"\[(?:pod/)?[\w./-]+\] ?"),  # kubectl logs --prefix
     re.compile(r"[\w.-]+ +\| ?"),  # docker compose
@@ -45,14 +45,16 @@ _NOISE = (
     re.compile(r"(?:\[?(?:INFO|DEBUG|WARN|WARNING|ERROR)\]?\s*[-:|]\s*)+"),
     re.compile(r"(?:\d{1,3}\.){3}\d{1,3}: "),  # talosctl, pdsh
     re.compile(r"\s*\d+[:\t]"),  # grep -n, cat -n
-    re.compile(r"\+(?![-=+]) ?"),  # a diff that adds the text
+    re.compile(r"\+(?![-=+]) ?"),  # added lines of a diff
 )
 
 
 def with_bounded_lines(text: str) -> tuple[str, int]:
-    """The text without long lines and long gaps, and how many lines were cut: every reader then takes a time that grows
-    with the number of lines. A document on one line (JSON, XML) is spread over many, and only what is long in it is
-    cut."""
+    """The text without long lines and long gaps, and the number of lines cut, so that the time of every reader grows
+    linearly.
+
+    A document on one line (JSON, XML) is first split into lines, and only its long parts are cut.
+    """
     lines: list[str] = []
     gap = 0
     for line in _WIDE.sub(_narrowed, text.replace("\r\n", "\n").replace("\r", "\n")).split("\n"):
@@ -76,7 +78,7 @@ def _is_document(line: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """A text without colours, quotation marks and margins."""
+    """The text without colours, quotation marks and margins."""
     text = _MARGIN.sub("", text)
     text = _EMPHASIS.sub("", _COLOUR.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
     text = without_markup(text)
@@ -91,8 +93,11 @@ def plain(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """A kernel log that a mail program or a terminal has wrapped: what does not begin with a time belongs to the line
-    above. The same text unless at least every third line begins with one."""
+    """Joins lines of a kernel log that a mail program or a terminal has wrapped: a line without a time belongs to the
+    one above.
+
+    The text is unchanged unless at least every third line begins with a time.
+    """
     lines = textwrap.dedent(text).splitlines()
     begins = [bool(_KERNEL_TIME.match(line)) for line in lines]
     if not any(begins) or 3 * sum(begins) < len(lines) or all(begins):
@@ -107,7 +112,8 @@ def unwrapped(text: str) -> str:
 
 
 def by_command(text: str) -> list[tuple[str, str]]:
-    """Each command of a terminal session and what it printed. Empty without a prompt; '' for what stands above."""
+    """Each command of a terminal session and its output. Empty without a prompt; '' for the text before the first
+    one."""
     prompts = list(_PROMPT.finditer(text))
     if not prompts:
         return []
@@ -118,7 +124,7 @@ def by_command(text: str) -> list[tuple[str, str]]:
 
 
 def blocks(text: str) -> list[str]:
-    """What a letter or an issue holds between its words: fenced code, each paragraph, and what is quoted in a line."""
+    """Parts of a mail or an issue: fenced code, each paragraph, and text quoted within a line."""
     fenced = [found["inner"] for found in _FENCED.finditer(text)]
     parts = fenced or [part for part in re.split(r"\n\s*\n", text) if part.strip()]
     parts = [part for part in parts if part.strip()][:MOST_BLOCKS]
@@ -131,7 +137,7 @@ def by_host(text: str) -> dict[str, str]:
     text = plain(with_bounded_lines(text)[0])
     for heading in _HEADINGS:
         parts = heading.split(text)
-        if len(parts) >= 5 and not parts[0].strip():  # two hosts at least, and nothing above the first
+        if len(parts) >= 5 and not parts[0].strip():  # at least two hosts, and nothing before the first
             return _joined(zip(parts[1::2], parts[2::2], strict=True))
     lines = [line for line in text.splitlines() if line.strip()]
     found = [match for line in lines if (match := _PREFIXED.fullmatch(line))]
@@ -142,7 +148,8 @@ def by_host(text: str) -> dict[str, str]:
 
 
 def _are_siblings(hosts: set[str]) -> bool:
-    """Hosts of a cluster differ in their numbers. Names of fields, repeated for every part, do not look like that."""
+    """Whether the names look like hosts of one cluster, which differ in their numbers. Field names, repeated for
+    every part, do not."""
     shapes = {re.sub(r"\d+", "#", host) for host in hosts}
     return len(shapes) == 1 and shapes != {"#"} and all(re.search(r"\d", host) for host in hosts)
 
@@ -155,7 +162,7 @@ def _joined(parts: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def without_prefixes(text: str) -> str:
-    """Without what nearly every line begins with, as often as there is one more; the same text where there is none."""
+    """Removes a prefix that nearly all lines share, repeatedly; the same text if there is none."""
     for _ in range(3):
         lines = text.splitlines()
         filled = sum(bool(line.strip()) for line in lines)

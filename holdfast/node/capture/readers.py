@@ -1,6 +1,6 @@
-"""Every file format of `holdfast check --from`: how it is recognised, its reader, and its versions.
+"""All file formats of `holdfast check --from`: how each is recognised, its reader, and its versions.
 
-A file may hold several (a bug report, a session log): every reader sees the whole text and takes what is its own.
+A file may contain several (a bug report, a session log): every reader sees the whole text and takes its part.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -45,10 +45,10 @@ from holdfast.node.capture.plain_text import (
 
 class FileFormat(NamedTuple):
     name: str
-    versions: str  # what it was read from in tests, or what its specification covers
-    judged: str  # what of it is judged
+    versions: str  # where its test files come from, or what its specification covers
+    judged: str  # what is evaluated
     read: Callable[[str], ToolOutput | None]
-    alone: bool = False  # only where nothing else recognises the file
+    alone: bool = False  # only if nothing else recognises the file
 
 
 FORMATS = (
@@ -219,7 +219,7 @@ MOST_SESSION_CHARACTERS = 1 << 20
 
 
 def read(text: str) -> list[ToolOutput]:
-    """What the readers find in a text; several where a file holds the output of several tools."""
+    """Results of all readers for a text; several if a file has the output of several tools."""
     inside = list(wrapping.carried(text)) if wrapping.is_escaped(text) else []
     text, cut = with_bounded_lines(text)
     text = plain(text)
@@ -232,7 +232,7 @@ def read(text: str) -> list[ToolOutput]:
         for part in blocks(text):
             _join(found, _read(plain(part)))
     if len(found) > 1 and "kernel log" in found and not found["kernel log"].events:
-        del found["kernel log"]  # lines with a time in brackets are in other texts too
+        del found["kernel log"]  # other texts have lines with a time in brackets too
     if cut and found:
         reason = f"{cut} lines are longer than {LONGEST_LINE} characters: what stands behind that is not judged"
         next(iter(found.values())).doubt(NODE, reason)
@@ -246,7 +246,7 @@ def _without_carrier(text: str) -> Iterator[str]:
 
 
 def _first_of(texts: Iterable[str]) -> dict[str, ToolOutput]:
-    """What the readers find in the first text in which they find something."""
+    """Results for the first text in which readers find something."""
     return next((found for text in texts if _says(found := _read(plain(text)))), {})
 
 
@@ -258,8 +258,10 @@ def _all_of(texts: Iterable[str]) -> dict[str, ToolOutput]:
 
 
 def _join(found: dict[str, ToolOutput], more: dict[str, ToolOutput]) -> None:
-    """Of two outputs of a tool the first counts, unless only the other reports something. The whole text knows better
-    than its part whether it breaks off."""
+    """Joins two outputs of one tool: the first counts, unless only the other has complaints.
+
+    Whether the output is truncated is decided by the whole text, not by its part.
+    """
     for tool, output in more.items():
         if tool not in found or (_reports(output) and not _reports(found[tool])):
             found[tool] = output
@@ -270,7 +272,7 @@ def _reports(output: ToolOutput) -> bool:
 
 
 def unread_commands(text: str) -> list[str]:
-    """The commands of a terminal session whose output no reader recognises."""
+    """Commands of a terminal session whose output no reader recognises."""
     text, _ = with_bounded_lines(text)
     parts = by_command(plain(text)) if len(text) <= MOST_SESSION_CHARACTERS else []
     return [command for command, part in parts if command and not _read(part)]
@@ -281,7 +283,7 @@ def _says(found: dict[str, ToolOutput]) -> bool:
 
 
 def _says_something(output: ToolOutput) -> bool:
-    """A prefix may hide every event of a log that is recognised as one."""
+    """Whether an output has any content: a prefix may hide every event of a recognised log."""
     return output.tool != "kernel log" or bool(output.events)
 
 

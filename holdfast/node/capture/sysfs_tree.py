@@ -1,4 +1,5 @@
-"""A copy of `/sys`, in a folder or in one text: what reads a live node reads its ports; counters are judged."""
+"""A copy of `/sys`, in a folder or in one text: the source for live nodes reads its ports; counters are evaluated
+here."""
 
 import os
 import re
@@ -14,7 +15,7 @@ _NODE = "captured"
 _HERE = f"node/{_NODE}/"
 _TOOL = "files of /sys"
 _CABLE = "check cable, transceiver and switch port"
-SLOWER = 0.9  # of the interface's speed; FDR and older round theirs
+SLOWER = 0.9  # share of the interface's speed; FDR and older round theirs
 _GAVE_UP = {
     "local_ack_timeout_err": "requests that were not acknowledged in time",
     "packet_seq_err": "packets that arrived out of sequence",
@@ -25,7 +26,7 @@ _GAVE_UP = {
 
 
 def outputs(folder: Path) -> Iterator[ToolOutput]:
-    """The folder is `/sys`, `/sys/class/infiniband`, or holds one of them further down."""
+    """Outputs of a folder that is `/sys` or `/sys/class/infiniband`, or contains one of them."""
     states = next(iter(sorted(folder.rglob("ports/*/state"))), None) if folder.is_dir() else None
     if states is None:
         return
@@ -37,14 +38,14 @@ def outputs(folder: Path) -> Iterator[ToolOutput]:
 
 
 def of_text(text: str) -> ToolOutput | None:
-    """Files of `/sys` that were printed into one text."""
+    """Output of files of `/sys` that were printed into one text."""
     files = sysfs_text.files(text)
     if not files:
         return None
     with tempfile.TemporaryDirectory() as root:
         for path, content in files.items():
             device = path.partition("/infiniband/")[2]
-            if f"{path.partition('/ports/')[0]}/ports/1/state" in files:  # without it there is nothing but counters
+            if f"{path.partition('/ports/')[0]}/ports/1/state" in files:  # without it there are only counters
                 _write(Path(root) / "class" / "infiniband" / device, content)
         output = next(_ports(root), ToolOutput(_TOOL))
     _take_counters(files, output)
@@ -61,7 +62,7 @@ def _write(file: Path, content: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if content.endswith("\n") else f"{content}\n")
-    except OSError:  # a file and a folder of one name, or a name that is too long
+    except OSError:  # a file and a folder with the same name, or a name that is too long
         return
 
 
@@ -79,7 +80,7 @@ def _ports(sys: str) -> Iterator[ToolOutput]:
 
 
 def _take_counters(files: Mapping[str, str], output: ToolOutput) -> None:
-    """Counters that should stay at zero: of a port's transport, of the host's memory."""
+    """Reads counters that should stay at zero: of a port's transport, of the host's memory."""
     for path, content in files.items():
         folder, _, name = path.rpartition("/")
         value = int(content) if content.strip().isdecimal() and len(content) < 21 else None
@@ -107,7 +108,8 @@ def _compare_interfaces(files: Mapping[str, str], output: ToolOutput) -> None:
 
 
 def _compare_rates(files: Mapping[str, str], output: ToolOutput) -> None:
-    """The speed of an interface is the rate of its port: a slower port has trained down since, or is misread."""
+    """Compares the speed of an interface with the rate of its port: a slower port has trained down since, or was
+    misread."""
     speeds: dict[str, set[str]] = {}
     for path, content in files.items():
         if path.endswith("/speed") and "/net/" in path:

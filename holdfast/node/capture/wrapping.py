@@ -19,7 +19,7 @@ _BOUNDARY = re.compile(r"[\]>]?:(?: |(?=\S))| *\| ?|\] ?| +")
 _HOST_PREFIX = re.compile(
     r"(?!kernel:|NVRM:)(?:\[\d+,\d+\]<std(?:out|err)>: ?|[\w.-]*\d[\w.-]*: |[\w.-]*\d[\w.-]* +\| )"
 )
-OUTLIERS = 0.05  # of the lines at either end of the alphabet may lack the prefix
+OUTLIERS = 0.05  # number of lines at either end of the sort order that may lack the prefix
 MOST_BOUNDARIES = 6
 LONGEST_PREFIX = 200
 ESCAPES_PER_LINE = 3
@@ -28,8 +28,8 @@ LEAST_LINES = 3
 
 
 def without_markup(text: str) -> str:
-    """Plain spaces instead of those of web pages; without the tags and entities of a page, the words of `script` and
-    ansible around a text, the quotation marks around all of it, and the empty line after every line."""
+    """Removes markup: non-breaking spaces, the tags and entities of a page, the words of `script` and ansible around
+    a text, quotation marks around all of it, and the empty line after every line."""
     text = text.translate(_SPACES) if not text.isascii() else text
     if "<?xml" not in text and _MARKUP.search(text):
         text = html.unescape(_INLINE.sub("", _BREAKS.sub("\n", text)))
@@ -50,13 +50,13 @@ def _without_double_spacing(text: str) -> str:
 
 
 def is_escaped(text: str) -> bool:
-    """The text is inside a string: its line ends are escaped."""
+    """Whether the text is inside a string, with escaped line ends."""
     return text.count("\\n") >= ESCAPES_PER_LINE * max(1, text.count("\n"))
 
 
 def carried(text: str) -> Iterator[str]:
-    """The texts inside a text: strings of a JSON document with lines in them, messages of JSON log lines, and what is
-    written with escaped line ends."""
+    """Texts inside a text: strings with line ends in a JSON document, messages of JSON log lines, and text with
+    escaped line ends."""
     if (lines := _messages(text)) is not None:
         yield lines
         return
@@ -92,7 +92,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def without_host(text: str) -> str | None:
-    """Without the name of one host, or the rank, that every line begins with (pdsh, mpirun). None without one."""
+    """Removes the host name or rank at the start of every line (pdsh, mpirun). None without one."""
     lines = [line for line in text.splitlines() if line.strip()]
     prefix = _HOST_PREFIX.match(lines[0]) if len(lines) > 1 else None
     name = prefix[0].rstrip() if prefix else ""
@@ -102,7 +102,8 @@ def without_host(text: str) -> str | None:
 
 
 def without_common_prefix(text: str) -> Iterator[str]:
-    """Without what nearly every line begins with, up to each place where such a prefix may end, short ones first."""
+    """Variants of the text without the prefix that nearly all lines share, for each possible end of that prefix,
+    shortest first."""
     lines = sorted(line for line in text.splitlines() if line.strip())
     if len(lines) < LEAST_LINES:
         return
@@ -129,7 +130,7 @@ def _cut(text: str, prefix: str) -> str:
 
 
 def spread_out(line: str) -> str:
-    """A document on one line over many, so that no line of it is long; '' if it is none."""
+    """A document on one line, split into lines; '' if it is none."""
     if line.lstrip()[:1] == "<":
         return line.replace("><", ">\n<")
     try:

@@ -1,1 +1,1 @@
-"""Active measurements. Checks judge them. Measuring needs torch; choosing pairs does not."""
+"""Active measurements, which checks evaluate. Measuring needs torch; choosing pairs does not."""

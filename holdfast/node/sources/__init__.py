@@ -1,0 +1,1 @@
+"""Sources: each reads one interface of the node. The root path is an argument."""

@@ -1,0 +1,1 @@
+"""One rule per module: explains symptoms across domains by one kind of cause."""

@@ -1,0 +1,1 @@
+"""Evidence of an attempt: log, kernel messages, stacks, Flight Recorder dumps."""

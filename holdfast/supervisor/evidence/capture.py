@@ -14,7 +14,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.node.sources.jobs import nccl_ras
 from holdfast.supervisor.evidence.stack_capture import StackCapture
 
-DUMP_SECONDS = 10.0  # PyTorch looks at its pipe once a second, and writes within a few more
+DUMP_SECONDS = 10.0  # PyTorch polls its pipe once a second, and writes within a few more
 _POLL_SECONDS = 0.2
 _RAS_TIMEOUT_SECONDS = 3.0
 
@@ -26,8 +26,11 @@ def stacks(captures: Sequence[StackCapture], file: Path) -> None:
 
 
 def ask_for_dumps(folder: Path, timeout_seconds: float = DUMP_SECONDS) -> int:
-    """Requests a Flight Recorder dump from each rank and returns how many were asked. PyTorch reads a pipe per rank
-    and writes the dump beside it. A rank without a watchdog does not read its pipe and is not waited for."""
+    """Requests a Flight Recorder dump from each rank and returns the number of requests.
+
+    PyTorch reads a pipe per rank and writes the dump next to it. A rank without a watchdog does not read its pipe and
+    is not waited for.
+    """
     asked = [pipe for pipe in sorted(folder.glob("*.pipe")) if _knock(pipe)]
     deadline = time.monotonic() + timeout_seconds
     while asked and time.monotonic() < deadline and not all(_dump_of(pipe).exists() for pipe in asked):
@@ -49,7 +52,7 @@ def _knock(pipe: Path) -> bool:
 
 
 def _dump_of(pipe: Path) -> Path:
-    return pipe.with_suffix("")  # 'rank_3.pipe' stands beside 'rank_3'
+    return pipe.with_suffix("")  # 'rank_3.pipe' is next to 'rank_3'
 
 
 def of_ras(node: str, port: int = nccl_ras.PORT) -> list[Evidence]:

@@ -16,7 +16,7 @@ from holdfast.node.sources.jobs import dump_files, log_file
 
 
 class KernelWatch:
-    """The kernel's messages from now on."""
+    """Kernel messages from now on."""
 
     def __init__(self, node: str, path: str, now: float) -> None:
         self._node = node
@@ -76,5 +76,5 @@ def of_dumps(folder: Path) -> list[Evidence]:
 
 
 def _host(reported: str, node: str) -> str:
-    """A launcher on one machine calls it localhost."""
+    """The host name; a launcher on one machine calls it localhost."""
     return node if reported in ("", "localhost") or reported.startswith("localhost.") else reported

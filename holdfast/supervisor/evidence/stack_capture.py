@@ -65,7 +65,7 @@ def _at(rank: int, pid: int, host: str) -> StackCapture:
 
 
 def py_spy() -> str | None:
-    """Where py-spy is, beside our own Python or on the path."""
+    """Path of py-spy, next to our own Python or on the path."""
     beside = Path(sys.executable).parent / "py-spy"
     return str(beside) if beside.exists() else shutil.which("py-spy")
 

@@ -1,0 +1,1 @@
+"""Presumed hardware losses and hardware activity while an attempt runs."""

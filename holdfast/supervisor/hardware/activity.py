@@ -10,10 +10,10 @@ from statistics import fmean, median
 
 WINDOW_SECONDS = 5.0
 _KEPT = 600
-_ENOUGH = 3  # stretches of work before they say what is usual
+_ENOUGH = 3  # stretches of work needed for a baseline
 _STRETCH_SECONDS = 2.0
-_LEAST_RATE = 1e6  # bytes a second: below it is what a fabric says to itself
-_FLOWS, _WORKS, _WAITS = 0.1, 0.85, 0.6  # of what is usual
+_LEAST_RATE = 1e6  # bytes per second: less is background traffic of the fabric
+_FLOWS, _WORKS, _WAITS = 0.1, 0.85, 0.6  # share of the usual activity
 _IN_USE = 0.9
 
 
@@ -38,7 +38,7 @@ class Activity:
         self._samples: deque[ActivitySample] = deque(maxlen=_KEPT)
         self._watts: deque[float] = deque(maxlen=64)
         self._rates: deque[float] = deque(maxlen=64)
-        self._since: float | None = None  # from when on what is seen belongs to the current stretch of work
+        self._since: float | None = None  # samples from this time on belong to the current stretch of work
         self._most_watts, self._most_rate = 0.0, 0.0
 
     def add(self, sample: ActivitySample) -> None:

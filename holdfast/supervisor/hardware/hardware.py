@@ -13,8 +13,8 @@ from holdfast.supervisor import processes
 from holdfast.supervisor.hardware.activity import ActivitySample
 
 _EVERY_SECONDS = 1.0
-_SAME_PROCESSES_SECONDS = 10.0  # to look through all of /proc costs more than all the rest
-_WORD_BYTES = 4  # what the counters of a port count in
+_SAME_PROCESSES_SECONDS = 10.0  # searching all of /proc costs more than everything else
+_WORD_BYTES = 4  # unit of a port's counters
 _COUNTERS = ("port_xmit_data", "port_rcv_data")
 
 

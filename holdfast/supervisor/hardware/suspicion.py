@@ -119,5 +119,5 @@ class PortWatch:
 def _text(path: Path) -> str:
     try:
         return path.read_text("ascii", "replace").strip()
-    except OSError:  # a link that is switched off refuses to tell its carrier
+    except OSError:  # a disabled link refuses to report its carrier
         return ""

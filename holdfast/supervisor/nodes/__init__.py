@@ -1,0 +1,1 @@
+"""Coordination of the supervisors of a job with several nodes."""

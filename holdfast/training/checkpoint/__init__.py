@@ -1,0 +1,1 @@
+"""Checkpoints in memory, on partner nodes and in storage. Read checkpoint.py first."""

@@ -1,4 +1,4 @@
-"""Agreement of ranks: every rank sends a few plain values and receives all. No pickle, no GPU."""
+"""Exchange between ranks: every rank sends a few plain values and receives those of all. No pickle, no GPU."""
 
 import os
 from typing import Any
@@ -10,12 +10,13 @@ from holdfast.training.checkpoint.format.message import pack, unpack
 
 
 class Circle:
-    """All ranks of the job, in a group of their own: nothing waits behind the training's collectives."""
+    """All ranks of the job, in a process group of their own, so that they never wait behind the training's
+    collectives."""
 
     def __init__(self) -> None:
         together = dist.is_available() and dist.is_initialized()
         others = os.environ.get("WORLD_SIZE", "")
-        if not together and others.isdecimal() and int(others) > 1:  # each would take itself for rank 0 of one
+        if not together and others.isdecimal() and int(others) > 1:  # otherwise each would act as rank 0 of one
             raise RuntimeError(
                 f"a launcher started {others} ranks (WORLD_SIZE), and torch.distributed is not initialised: call "
                 "init_process_group before Checkpoint"
@@ -25,7 +26,7 @@ class Circle:
         self._group: Any = dist.new_group(backend="gloo") if together and self.world > 1 else None
 
     def share(self, value: object) -> list[Any]:
-        """Everybody's value, in the order of the ranks."""
+        """The values of all ranks, in rank order."""
         raw = pack(value)
         if self._group is None:
             return [unpack(raw)]
@@ -39,9 +40,9 @@ class Circle:
         return [unpack(bytes(one[: int(size)].numpy())) for one, size in zip(theirs, sizes, strict=True)]
 
     def broadcast(self, content: torch.Tensor, owner: int) -> torch.Tensor:
-        """The owner's tensor; the others give one of the same size."""
+        """The owner's tensor on all ranks; the others pass one of the same size."""
         if self._group is not None:
-            content = content.clone() if self.rank == owner else content  # gloo writes into what it is given
+            content = content.clone() if self.rank == owner else content  # gloo writes into the tensor it is given
             dist.broadcast(content, owner, group=self._group)
         return content
 

@@ -1,4 +1,4 @@
-"""Checkpoints for trainers that write their own: what Hugging Face's Trainer or Lightning saves goes to the keepers.
+"""Checkpoints for trainers that write their own: hands the files of Hugging Face's Trainer or Lightning to the keepers.
 
     memory = memory_folder("/checkpoints/llama")
     arguments = TrainingArguments(output_dir=str(memory), ...)
@@ -6,7 +6,7 @@
     trainer = Trainer(..., args=arguments, callbacks=[transformers(ckpt)])
     trainer.train(resume_from_checkpoint=resume(ckpt, memory))
 
-The trainer writes to a folder in memory: the copy that survives is the keepers'.
+The trainer writes to a folder in memory; the keepers' copies survive the loss of a node.
 """
 
 import mmap
@@ -28,13 +28,13 @@ from holdfast.training.checkpoint.parts import Random
 
 RESTORED = "restored"
 LIGHTNING_FILE = "lightning.ckpt"
-CHUNK_BYTES = 64 << 20  # of a file that goes to a node that does not have it
+CHUNK_BYTES = 64 << 20  # chunk of a file that is sent to a node without it
 
 
 class Files:
-    """The files of a folder, as a part of a state. On each node the first rank has them, the others none."""
+    """The files of a folder as a part of a state. The first rank of each node has them, the others none."""
 
-    holds_data_position = True  # as far as the trainer that wrote them does
+    holds_data_position = True  # as reproducible as the trainer that wrote them
 
     def __init__(self, folder: str | Path, mine: bool | None = None) -> None:
         self.folder = Path(folder)
@@ -45,7 +45,7 @@ class Files:
         return {str(path.relative_to(self.folder)): _mapped(path) for path in paths}
 
     def load_state_dict(self, files: dict[str, torch.Tensor]) -> None:
-        """The folder then holds these files and no others."""
+        """Makes the folder contain exactly these files."""
         if not self.mine:
             return
         draft = self.folder.with_name(f"{self.folder.name}.draft-{os.getpid()}")
@@ -58,11 +58,11 @@ class Files:
         draft.rename(self.folder)
 
     def load_resharded(self, states: Sequence[dict[str, torch.Tensor]], rank: int, world: int) -> None:
-        """What the ranks' nodes wrote together: a trainer with another number of ranks reads what it finds."""
+        """Merges the files of all saved ranks: a trainer with another number of ranks selects what it needs."""
         self.load_state_dict({name: content for state in reversed(states) for name, content in state.items()})
 
     def complete(self, circle: Circle) -> None:
-        """Copy the files that only other nodes have: most trainers write on the first node alone."""
+        """Copies the files that only other nodes have, because most trainers write on the first node alone."""
         content = self.state_dict()
         listed = circle.share([self.mine, {name: len(one) for name, one in content.items()}])
         first_ranks = [sizes for mine, sizes in listed if mine]
@@ -90,15 +90,20 @@ def _inside(folder: Path, name: str) -> Path:
 
 def memory_folder(dir: str | Path, job: str = "") -> Path:
     """A folder in memory (/dev/shm) for the files that trainers of this job write on this node; `dir` and `job` as for
-    `Checkpoint`. It goes when the node's keeper ends; `holdfast job clean` removes that of a keeper that was killed."""
+    `Checkpoint`.
+
+    It is removed when the node's keeper ends; `holdfast job clean` removes that of a killed keeper.
+    """
     folder = memory_path(socket_path(job_name(job, Path(dir)), Path(dir), node_name()))
     folder.mkdir(mode=0o700, exist_ok=True)
-    only_mine(folder)  # everyone may write to /dev/shm: another user's folder of this name is refused
+    # everyone may write to /dev/shm, so a folder of this name that belongs to another user is refused
+    only_mine(folder)
     return folder
 
 
 def resume(ckpt: Checkpoint, folder: str | Path) -> str | None:
-    """Bring back the newest files that all ranks can have; their folder for the trainer, or None for a start."""
+    """Restores the newest files that all ranks can load. Returns the folder for the trainer; None: start from the
+    beginning."""
     files = Files(Path(folder) / RESTORED)
     files.folder.parent.mkdir(parents=True, exist_ok=True)
     if ckpt.load({"files": files}) is None:
@@ -109,12 +114,12 @@ def resume(ckpt: Checkpoint, folder: str | Path) -> str | None:
 
 
 def transformers(ckpt: Checkpoint) -> Any:
-    """For Hugging Face's Trainer: each of its saves goes to the keepers too."""
+    """Callback for Hugging Face's Trainer: hands each of its saves to the keepers too."""
     from transformers import TrainerCallback
 
     class CheckpointCallback(TrainerCallback):  # type: ignore[misc]
         def on_save(self, arguments: Any, state: Any, control: Any, **more: Any) -> None:
-            ckpt.circle.share(None)  # each rank writes files of its own into the folder
+            ckpt.circle.share(None)  # each rank writes its own files into the folder
             folder = Path(arguments.output_dir) / f"checkpoint-{state.global_step}"
             ckpt.save(state.global_step, {"files": Files(folder)})
 
@@ -122,28 +127,29 @@ def transformers(ckpt: Checkpoint) -> Any:
 
 
 def lightning(ckpt: Checkpoint, folder: str | Path, every_steps: int = 1) -> Any:
-    """For PyTorch Lightning: writes its checkpoint to the folder every so many steps, and hands it to the keepers.
+    """Callback for PyTorch Lightning: writes its checkpoint to the folder every so many steps, and hands it to the
+    keepers.
 
-    Lightning does not store random numbers. Each rank's generators go into a file beside its checkpoint.
+    Lightning does not store random numbers. Each rank's generators go into a file next to its checkpoint.
     """
     try:
         from lightning.pytorch import Callback
     except ImportError:
-        from pytorch_lightning import Callback  # what it was called before
+        from pytorch_lightning import Callback  # the former name of the package
 
     class CheckpointCallback(Callback):  # type: ignore[misc]
-        loader_states: Any = None  # until they are loaded
+        loader_states: Any = None  # generators from the checkpoint, until they are loaded
         saved_step = step_before = 0
 
         def on_load_checkpoint(self, trainer: Any, module: Any, checkpoint: dict[str, Any]) -> None:
             self.loader_states = checkpoint["loops"]["fit_loop"]["state_dict"].get("combined_loader")
 
-        def on_train_start(self, trainer: Any, module: Any) -> None:  # no batch is drawn before it
+        def on_train_start(self, trainer: Any, module: Any) -> None:  # no batch is drawn before this hook
             loop, states, self.loader_states = trainer.fit_loop, self.loader_states, None
             loaders = loop._combined_loader.flattened if loop._combined_loader else []
             if not all(hasattr(loader, "state_dict") for loader in loaders):
                 ckpt.report("data", LOADER_WITHOUT_STATE)
-            if states:  # Lightning made the iterator before it set the epoch of the sampler
+            if states:  # Lightning creates the iterator before it sets the epoch of the sampler
                 for loader in loaders:
                     set_epoch(loader, loop.epoch_progress.current.processed)
                 loop._combined_loader._load_state_dicts(states)
@@ -153,11 +159,11 @@ def lightning(ckpt: Checkpoint, folder: str | Path, every_steps: int = 1) -> Any
                 _load_generators(_generators_path(Path(trainer.ckpt_path).parent, trainer.global_rank))
 
         def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
-            # global_step counts the steps of all optimizers, and stays while gradients are accumulated
+            # global_step counts the steps of all optimizers, and is constant while gradients are accumulated
             due = trainer.global_step // every_steps > self.saved_step // every_steps
             accumulated = trainer.global_step != self.step_before
             self.step_before = trainer.global_step
-            # a checkpoint of an epoch's last batch makes Lightning count the epoch twice: save one step later
+            # with a checkpoint of an epoch's last batch Lightning counts the epoch twice, so save one step later
             if due and accumulated and (not trainer.is_last_batch or trainer.num_training_batches == 1):
                 newest = Path(folder) / "newest"
                 trainer.save_checkpoint(newest / LIGHTNING_FILE)
@@ -187,7 +193,7 @@ def _save_generators(path: Path) -> None:
 
 
 def _load_generators(path: Path) -> None:
-    """A rank that was not there before goes on with its own."""
+    """Loads the generators of this rank. A rank without saved ones keeps its own."""
     if path.exists():
         state = torch.load(path, weights_only=True)
         name, keys, *rest = state["numpy"]

@@ -1,4 +1,4 @@
-"""Steps that can be loaded, newest first, from what the ranks found. Pure and equal on every rank."""
+"""Steps that can be loaded, newest first, from the reports of all ranks. Pure; equal on every rank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from holdfast.training.checkpoint.keeper_client import Held
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one rank sees: its keeper's copies, and (rank 0 looks for all) the shards in storage."""
+    """Report of one rank: its keeper's copies and, from rank 0, the shards in storage."""
 
     node: str
-    address: str  # of its keeper; "" where there is none
+    address: str  # address of its keeper; "" without one
     held: tuple[Held, ...]
     stored: tuple[tuple[Any, ...], ...] = ()  # step, attempt, world, ranks
 
@@ -22,7 +22,7 @@ class StepCandidate:
     step: int
     attempt: str
     world: int
-    in_memory: frozenset[int]  # ranks whose shard is in some keeper
+    in_memory: frozenset[int]  # ranks with a shard in some keeper
     in_storage: frozenset[int]
 
     @property
@@ -31,7 +31,7 @@ class StepCandidate:
 
 
 def candidates(found: Sequence[Found]) -> list[StepCandidate]:
-    """Steps of which every rank's shard exists somewhere. Shards of two runs never make one step."""
+    """Steps for which the shard of every rank exists somewhere. Shards of two runs are never combined into one step."""
     memory: dict[tuple[int, str, int], set[int]] = {}
     for one in found:
         for copy in one.held:
@@ -46,8 +46,10 @@ def candidates(found: Sequence[Found]) -> list[StepCandidate]:
 
 
 def sources(found: Sequence[Found], rank: int, candidate: StepCandidate, reader: int | None = None) -> list[str]:
-    """Addresses to fetch a rank's copy from, "" for the reader's own keeper; different ranks ask different ones first.
-    The reader is another rank where the number of ranks changed."""
+    """Addresses to fetch a rank's copy from, "" for the reader's own keeper. Ranks ask the others in different order.
+
+    The reader may be another rank, if the number of ranks changed.
+    """
     if rank not in candidate.in_memory:
         return []
     own = found[rank if reader is None else reader].node

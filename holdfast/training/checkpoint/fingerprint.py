@@ -8,11 +8,11 @@ import torch
 import xxhash
 from torch.utils.data import IterableDataset, Subset
 
-FINGERPRINT_BYTES = 1 << 16  # of each tensor: enough to tell two batches apart, cheap at every step
+FINGERPRINT_BYTES = 1 << 16  # bytes of each tensor: enough to tell two batches apart, cheap at every step
 
 
 def fingerprint(value: object) -> str:
-    """A hash of a batch, of its first bytes where it is large; "" for what cannot be hashed."""
+    """A hash of a batch, or of its first bytes if it is large; "" for values that cannot be hashed."""
     digest = xxhash.xxh3_64()
     return digest.hexdigest() if _feed(value, digest, 0) else ""
 
@@ -23,7 +23,7 @@ def _feed(value: object, digest: Any, depth: int) -> bool:
     if isinstance(value, torch.Tensor):
         flat = value.detach().reshape(-1)[: FINGERPRINT_BYTES // max(value.element_size(), 1)]
         digest.update(repr((value.dtype, tuple(value.shape))).encode())
-        if not value.is_cuda:  # a GPU is not waited for
+        if not value.is_cuda:  # never waits for a GPU
             digest.update(flat.contiguous().view(torch.uint8).numpy().tobytes())
         return True
     if isinstance(value, np.ndarray):
@@ -40,7 +40,7 @@ def _feed(value: object, digest: Any, depth: int) -> bool:
 
 
 def data_fingerprint(loader: Any) -> str:
-    """Of the samples that the loader can reach: their number, and which ones a Subset takes; "" for a stream."""
+    """A hash of the samples that the loader can reach: their number, and the selection of a Subset; "" for a stream."""
     data: Any = getattr(loader, "dataset", None)
     if isinstance(data, IterableDataset) or not hasattr(data, "__len__"):
         return ""

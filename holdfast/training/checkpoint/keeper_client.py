@@ -20,10 +20,10 @@ from holdfast.training.checkpoint.keeper.wire import Message, WireError, receive
 
 START_SECONDS = 30.0
 ANSWER_SECONDS = 60.0
-ROOM_SECONDS = 5.0  # a save waits for it, beyond its timeout
-GPU_SECONDS = 30.0  # the first buffer takes a CUDA context
+ROOM_SECONDS = 5.0  # a save waits for the answer, in addition to its timeout
+GPU_SECONDS = 30.0  # the first buffer needs a CUDA context
 SLOWEST_BYTES_PER_SECOND = 500e6  # the last copy is hashed before the next question is read
-OF_A_RANK = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE"})  # by these a process is known as one that trains
+OF_A_RANK = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE"})  # environment variables that mark a process as a trainer
 OUTLIVES_ATTEMPTS = "HOLDFAST_OUTLIVES_ATTEMPTS"
 
 
@@ -45,27 +45,27 @@ class Held:
 
 @dataclass(slots=True)
 class Keeper:
-    """A conversation with the keeper of this node."""
+    """Connection to the keeper of this node."""
 
     job: str
     folder: Path
     rank: int
     world: int
-    options: tuple[str, ...] = ()  # for a keeper that has to be started
-    listen: str = ""  # where the others look for it, once it was there
+    options: tuple[str, ...] = ()  # time for starting a keeper
+    listen: str = ""  # address where the others look for it, if it was there before
     about: Message = field(default_factory=dict)
     troubles: dict[str, str] = field(default_factory=dict)
     _socket: socket.socket | None = None
-    _owed: int = 0  # answers not yet read
-    _last_save: str = ""  # why it was not kept although it was handed over
+    _owed: int = 0  # number of answers that are not read yet
+    _last_save: str = ""  # why the keeper dropped a copy that was handed over
     _buffers: dict[int, Pages] = field(default_factory=dict)
     _borrowed: dict[tuple[int, int], int] = field(default_factory=dict)  # buffers of other ranks' copies
-    _mark: Pages | None = None  # memory shared with the keeper: says that this rank communicates, and offers a buffer
-    _pid: int = 0  # of the keeper
-    _newest: int | None = None  # step that was handed over last
+    _mark: Pages | None = None  # memory shared with the keeper: announces communication, and receives offered buffers
+    _pid: int = 0  # process id of the keeper
+    _newest: int | None = None  # the last step that was handed over
 
     def attach(self, start_seconds: float = START_SECONDS, answer_seconds: float = ANSWER_SECONDS) -> list[Held]:
-        """Connect and say who we are; what the keeper holds is the answer. Where there is no keeper, start one."""
+        """Connects and identifies this rank; the keeper answers with its copies. Starts a keeper if there is none."""
         path = socket_path(self.job, self.folder, node_name())
         until = time.monotonic() + start_seconds
         started: subprocess.Popen[bytes] | None = None
@@ -76,12 +76,12 @@ class Keeper:
             except PeerRefused:
                 self.close()
                 raise
-            except OSError as error:  # none is there, or one that is just ending: its door closes last
+            except OSError as error:  # there is none, or one that is ending: its socket is closed last
                 self.close()
                 if time.monotonic() > until:
                     raise WireError(f"no keeper answers at {path}: {error}; see {path.with_suffix('.log')}") from error
-            if started is None or started.poll() is not None:  # another had the place, and may be gone by now
-                if started is not None and started.returncode:  # its old port may be another's by now
+            if started is None or started.poll() is not None:  # another keeper had the port, and may be gone by now
+                if started is not None and started.returncode:  # its old port may belong to another process by now
                     self.listen = self.listen and f"{self.listen.rpartition(':')[0]}:0"
                 started = self._start(path)
                 pause = min(2 * pause, 2.0)
@@ -113,8 +113,11 @@ class Keeper:
         self._newest = int(order["step"])
 
     def reserve(self, size: int, timeout_seconds: float, step: int | None = None) -> tuple[int, Pages]:
-        """A buffer for this rank's copy of the step, if that is one that still can count. One that was offered is taken
-        without a question; only a step that this process has not saved before cannot be committed yet."""
+        """A buffer for this rank's copy of the step, if the step can still be committed.
+
+        An offered buffer is taken without a question, but only for a step that this process has not saved before: only
+        such a step is certain not to be committed yet.
+        """
         ready = next_buffer.offered(self._mark) if self._mark is not None else None
         pages = self._buffers.get(-1 if ready is None else ready)
         if self._mark and pages and ready is not None and pages.size >= size and self._is_new(step):
@@ -129,12 +132,13 @@ class Keeper:
         return step is not None and self._newest is not None and step > self._newest
 
     def seal(self, order: Message) -> None:
-        """Hand the buffer over. The answer is read before the next question: the hash is not waited for."""
+        """Hands the buffer over. The answer is read before the next question, so that nothing waits for the hash."""
         self._send({"do": "seal", **order})
         self._newest = int(order["step"])
 
     def fetch(self, step: int, address: str = "", rank: int | None = None) -> tuple[Held, Pages]:
-        """A copy of a step, this rank's if no other is named, of this node's memory or through it from another's."""
+        """Fetches a copy of a step of this rank or the named one, from this node's memory or through it from
+        another's."""
         order = {"do": "fetch", "step": step, "address": address, "rank": self.rank if rank is None else rank}
         answer, pages = self._ask_pages(order)
         held = Held.of(answer["row"])
@@ -147,7 +151,8 @@ class Keeper:
         return self._ask({"do": "lend", **order}, answer_seconds=GPU_SECONDS)
 
     def land(self, order: Message) -> None:
-        """The buffer in GPU memory is filled: the keeper takes it to host memory, and no one waits for that."""
+        """Announces that the buffer in GPU memory is filled: the keeper takes it to host memory, and nothing waits
+        for that."""
         self._send({"do": "land", **order})
         self._newest = int(order["step"])
 
@@ -186,12 +191,12 @@ class Keeper:
         self._owed += 1
 
     def _receive(self) -> None:
-        """Answers that are there already, of copies handed over before; no one waits for one that is not."""
+        """Reads answers about earlier copies that have already arrived, without waiting for others."""
         assert self._socket is not None
         self._socket.settimeout(ANSWER_SECONDS)
         poller = select.poll()
         poller.register(self._socket, select.POLLIN)
-        while poller.poll(0):  # also where it hung up: before a copy is made for it
+        while poller.poll(0):  # also if it hung up, before a copy is made for it
             self._last_save = str(self._read(None).get("error", ""))
         self._add_last_save()
 
@@ -223,7 +228,7 @@ class Keeper:
 
     @contextmanager
     def _awaiting(self) -> Iterator[None]:
-        """The keeper yields to training on busy processors, but not to a rank that waits for it."""
+        """Marks that this rank waits: the keeper yields to training on busy processors, but not to a waiting rank."""
         mark = self._mark
         if mark is not None:
             mark.map[next_buffer.WAITS] = 1
@@ -242,7 +247,8 @@ class Keeper:
         return answer, self._buffers[answer["buffer"]]
 
     def _start(self, path: Path) -> "subprocess.Popen[bytes]":
-        """In a session of its own and marked for `holdfast run`: what ends the ranks does not end the keeper."""
+        """Starts a keeper in its own session and marked for `holdfast run`, so that it survives the end of the
+        ranks."""
         environ = {name: value for name, value in os.environ.items() if name not in OF_A_RANK}
         command = [
             sys.executable,

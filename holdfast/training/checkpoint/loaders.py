@@ -1,4 +1,4 @@
-"""What a data loader is made of: its generators and counters, its epoch, its indices."""
+"""Parts of a data loader: its generators and counters, its epoch, its indices."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -13,13 +13,13 @@ from torch.utils.data.distributed import DistributedSampler
 
 PLAIN = (int, float, str, type(None))
 OPAQUE = (torch.Tensor, np.ndarray, torch.nn.Module, type, ModuleType, FunctionType)
-DEPTH, MOST_THINGS, MOST_ITEMS = 5, 500, 64  # of what a loader holds: a save looks through it
-RUNNING = "_iterator"  # of a DataLoader whose workers stay: no part of its state
+DEPTH, MOST_THINGS, MOST_ITEMS = 5, 500, 64  # most objects of a loader that a save visits
+RUNNING = "_iterator"  # attributes of a DataLoader with persistent workers that are no part of its state
 GENERATORS = (torch.Generator, random.Random, np.random.Generator, np.random.RandomState)
 
 
 def set_epoch(loader: Any, epoch: int) -> None:
-    """Of every part of the loader that has one: the same epoch gives the same order after a restart."""
+    """Sets the epoch of every part of the loader that has one: the same epoch gives the same order after a restart."""
     for part in _parts(loader).values():
         setter = getattr(part, "set_epoch", None)
         if callable(setter):
@@ -27,7 +27,7 @@ def set_epoch(loader: Any, epoch: int) -> None:
 
 
 def own_state(loader: Any) -> dict[str, dict[str, Any]]:
-    """Generators that the loader's parts hold, at any depth, and plain values of its parts, by where they are."""
+    """Generators at any depth of the loader, and plain values of its parts, by their path."""
     generators = {where: _state(one) for where, one in _generators(loader).items()}
     return {"generators": generators, "counters": _counters(loader)}
 
@@ -45,7 +45,7 @@ def restore_own(loader: Any, state: dict[str, dict[str, Any]]) -> None:
 
 
 def seeds(loader: Any) -> dict[str, Any]:
-    """Seeds of the loader's parts: with another one the order is another one."""
+    """Seeds of the loader's parts: another seed gives another order."""
     return {where: value for where, value in _counters(loader).items() if "seed" in where.rpartition(".")[2]}
 
 
@@ -57,7 +57,7 @@ def _parts(loader: Any) -> dict[str, Any]:
         "batch_sampler": batch_sampler,
         "batch_sampler.sampler": getattr(batch_sampler, "sampler", None),
         "dataset": getattr(loader, "dataset", None),
-        "base_dataloader": getattr(loader, "base_dataloader", None),  # of Accelerate's
+        "base_dataloader": getattr(loader, "base_dataloader", None),  # in Accelerate's loaders
     }
     distinct = {id(part): where for where, part in reversed(named.items()) if part is not None}
     return {where: part for where, part in named.items() if distinct.get(id(part)) == where}
@@ -77,7 +77,7 @@ def _generators(loader: Any) -> dict[str, Any]:
 
 
 def _inside(parts: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What the parts hold as attributes, and what those hold, each thing once and where it is."""
+    """Attributes of the parts, recursively, each object once and with its path."""
     seen = {id(part) for part in parts.values()}
     level = list(parts.items())
     for _ in range(DEPTH):
@@ -91,7 +91,7 @@ def _inside(parts: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _attributes_of(thing: Any) -> list[tuple[str, Any]]:
-    if isinstance(thing, dict | list | tuple):  # not a list of samples, but of a few transforms
+    if isinstance(thing, dict | list | tuple):  # not a list of samples, but one of a few transforms
         items = thing.items() if isinstance(thing, dict) else enumerate(thing)
         named = [(str(name), one) for name, one in items] if len(thing) <= MOST_ITEMS else []
     elif isinstance(thing, OPAQUE):
@@ -127,17 +127,19 @@ def _restore(generator: Any, state: Any) -> None:
 
 
 def is_stateful(loader: Any) -> bool:
-    """Whether it saves its position itself. Four kinds are replayed instead: torchdata 0.11 skips too far at the
-    second restart of a stream whose data set has no state, and starts the iteration of a sampler of others twice; the
-    state of a shuffled stream of Hugging Face lacks what is in its shuffle buffer; and Accelerate's loaders draw random
-    numbers only with their first batch."""
+    """Whether the loader saves its position itself.
+
+    Four kinds are replayed instead. torchdata 0.11 skips too far at the second restart of a stream whose data set has
+    no state, and starts the iteration of foreign samplers twice. The state of a shuffled stream of Hugging Face lacks
+    the content of its shuffle buffer. Accelerate's loaders draw random numbers only with their first batch.
+    """
     stream = getattr(loader, "dataset", None)
     if isinstance(stream, IterableDataset) and not hasattr(stream, "state_dict"):
         return False
     sampler = None if isinstance(stream, IterableDataset) else getattr(loader, "sampler", None)
     if sampler is not None and not type(sampler).__module__.startswith("torch") and not hasattr(sampler, "state_dict"):
         return False
-    if hasattr(loader, "use_stateful_dataloader"):  # Accelerate's
+    if hasattr(loader, "use_stateful_dataloader"):  # Accelerate's loaders
         return False
     if _has_shuffle_buffer(getattr(loader if stream is None else stream, "_ex_iterable", None)):
         return False
@@ -145,7 +147,7 @@ def is_stateful(loader: Any) -> bool:
 
 
 def _has_shuffle_buffer(examples: Any) -> bool:
-    """Whether a stream of the package datasets, which is made of streams in streams, is shuffled by a buffer."""
+    """Whether a stream of the package datasets, which nests streams, is shuffled by a buffer."""
     if examples is None:
         return False
     inner = [getattr(examples, "ex_iterable", None), *(getattr(examples, "ex_iterables", None) or ())]
@@ -162,17 +164,17 @@ def workers_run(loader: Any) -> bool:
 
 
 def start_workers(loader: Any) -> None:
-    """Accelerate's loaders start those of the loader inside, and only with their first batch."""
+    """Starts the workers of the loader inside Accelerate's loaders, which start only with their first batch."""
     iter(getattr(loader, "base_dataloader", loader))
 
 
 def makes_batches_here(loader: Any) -> bool:
-    """Without worker processes, what the data set draws comes from the generators that training draws from too."""
+    """Whether the loader has no worker processes: then its data set draws from the same generators as the training."""
     return isinstance(loader, DataLoader) and loader.num_workers == 0 and not is_stateful(loader)
 
 
 def next_indices(loader: Any, iterator: Any) -> Callable[[], object] | None:
-    """Goes to the next indices without reading their data; None where the data set has none."""
+    """Advances by one batch of indices without reading data; None if the data set has no indices."""
     if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
         return None
     step: Callable[[], object] | None = getattr(iterator, "_next_index", None)
@@ -180,7 +182,7 @@ def next_indices(loader: Any, iterator: Any) -> Callable[[], object] | None:
 
 
 def global_order(loader: Any) -> list[int] | None:
-    """The epoch's order of samples over all ranks; None where the loader has no DistributedSampler of torch."""
+    """The epoch's order of samples over all ranks; None without a DistributedSampler of torch."""
     sampler = getattr(loader, "sampler", None)
     if not isinstance(sampler, DistributedSampler) or getattr(loader, "batch_sampler", None) is None:
         return None

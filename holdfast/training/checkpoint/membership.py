@@ -5,7 +5,7 @@ import time
 from holdfast.training.checkpoint.keeper.wire import Message, WireError
 from holdfast.training.checkpoint.keeper_client import ANSWER_SECONDS, START_SECONDS, Held, Keeper
 
-SAVE_SECONDS = 5.0  # for a keeper to be started, or to answer, while the training waits
+SAVE_SECONDS = 5.0  # for a keeper to start or answer, while the training waits
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 30.0, 600.0  # between two attempts to find one
 
 
@@ -16,10 +16,10 @@ class Membership:
         self._pause = 0.0
         self._due = 0.0
         self._why = ""
-        self._known_at = ""  # where the keepers of the other nodes look for ours
+        self._known_at = ""  # address where the keepers of other nodes look for ours
 
     def attach(self, start_seconds: float = START_SECONDS, answer_seconds: float = ANSWER_SECONDS) -> list[Held]:
-        """Find the keeper or start one. Each failure delays the next attempt further: each costs a wait."""
+        """Finds the keeper or starts one. Each failure delays the next attempt, because each attempt costs a wait."""
         self._joined = False
         try:
             held = self._keeper.attach(start_seconds, answer_seconds)
@@ -32,17 +32,17 @@ class Membership:
         return held
 
     def meet(self) -> None:
-        """All ranks learn all addresses anew."""
+        """Distributes the addresses of all ranks again."""
         self._known_at = ""
 
     def join(self, members: Message, step: int, answer_seconds: float) -> None:
-        """Tell the keeper who is in this run; again where it had to be started anew."""
+        """Tells the keeper the members of this run, and again if it was restarted."""
         if not self._keeper.connected:
             if self._pause and time.monotonic() < self._due:
                 raise WireError(f"the keeper of this node is gone: {self._why}")
             self.attach(SAVE_SECONDS, SAVE_SECONDS)
         if not self._joined:
-            own = self._keeper.about  # after a new start at another address
+            own = self._keeper.about  # after a restart at another address
             addresses = {**members["addresses"], own["node"]: own["address"]}
             known = self._known_at or members["addresses"].get(own["node"], "")
             moved = bool(known) and known != own["address"]

@@ -31,7 +31,7 @@ class Random:
             torch.cuda.set_rng_state_all(state["cuda"])
 
     def load_resharded(self, states: Sequence[dict[str, Any]], rank: int, world: int) -> None:
-        """Ranks that were there go on with their own numbers; a new one must not repeat another's."""
+        """Ranks that existed keep their own generators; a new rank must not repeat the numbers of another."""
         self.load_state_dict(states[rank % len(states)])
         if rank >= len(states):
             seed = (int(torch.randint(2**62, ())) + rank) % 2**63
@@ -41,9 +41,9 @@ class Random:
 
 
 def forgotten_scaler(parts: Iterable[object]) -> str:
-    """That mixed precision is in use and its loss scale is in none of these parts; "" otherwise.
+    """A message if mixed precision is in use and none of these parts holds its loss scale; "" otherwise.
 
-    Only where the state has an optimizer: a trainer that saves files keeps the scale in them.
+    Only for states with an optimizer: a trainer that saves files keeps the scale in them.
     """
     parts = list(parts)
     if not any(isinstance(part, torch.optim.Optimizer | Parallel) for part in parts):
@@ -53,18 +53,18 @@ def forgotten_scaler(parts: Iterable[object]) -> str:
     if not any(issubclass(type(one), torch.amp.GradScaler) and one._scale is not None for one in gc.get_objects()):
         return ""
     return (
-        "a GradScaler is in use and the state does not hold it: after a load the loss scale begins anew, and steps are "
-        "skipped or rounded differently; put the scaler into the state"
+        "a GradScaler is in use and the state does not hold it: after a load the loss scale has its initial "
+        "value, and steps are skipped or rounded differently; put the scaler into the state"
     )
 
 
 def _is_scale(part: object) -> bool:
-    """What the scaler's own `state_dict` gives."""
+    """Whether the value is the `state_dict` of a gradient scaler."""
     return isinstance(part, dict) and "_growth_tracker" in part
 
 
 class Parallel:
-    """A model under DDP, FSDP2 or tensor parallelism with its optimizer; each rank keeps its own shards."""
+    """A model under DDP, FSDP2 or tensor parallelism with its optimizer; each rank saves its own shards."""
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self.model, self.optimizer = model, optimizer

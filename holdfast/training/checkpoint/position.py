@@ -1,7 +1,7 @@
 """The position in the data: a restored run gets the batches that the uninterrupted run would have got.
 
-A loader draws its order from random generators when an epoch begins. `Position` stores those generators as they were
-then. After a load it replays the start of the epoch, skips what was consumed, and puts the generators back.
+A loader draws its order from random generators when an epoch begins. `Position` stores the state of those generators at
+that time. After a load it replays the start of the epoch, skips consumed samples, and restores the generators.
 """
 
 import gc
@@ -46,14 +46,14 @@ Own = dict[str, dict[str, Any]]
 
 
 class Draws:
-    """Tells whether what a loader draws from the generators of this process can be drawn again from the epoch's start.
+    """Detects random numbers of the loader that cannot be drawn again from the epoch's start.
 
-    It can as long as nothing else drew from the same generator since.
+    They can as long as nothing else drew from the same generator since.
     """
 
     def __init__(self) -> None:
-        self._left = _generators_now()  # as the loader left them
-        self._shared: set[int] = set()  # generators that something else drew from
+        self._left = _generators_now()  # state in which the loader left them
+        self._shared: set[int] = set()  # generators that other code drew from
 
     def watch(self, step: Callable[[], Batch]) -> tuple[Batch, bool]:
         before = _generators_now()
@@ -73,41 +73,42 @@ def _different(one: Sequence[object], other: Sequence[object]) -> set[int]:
 
 
 class Position:
-    """The place in the data: `for batch in position.over(loader)` goes on behind the last batch that was saved.
+    """The position in the data: `for batch in position.over(loader)` continues after the last saved batch.
 
     `over` sets the epoch of a sampler that has `set_epoch`. It restores the order of a shuffled DataLoader, of a
-    DistributedSampler, of a torchdata StatefulDataLoader, and of any iterable that gives the same order again.
-    `problem` says why the order could not be restored; it is logged once.
+    DistributedSampler, of a torchdata StatefulDataLoader, and of any iterable with a reproducible order. `problem` says
+    why the order could not be restored; it is logged once.
     """
 
     def __init__(self) -> None:
         self.epoch = 0
         self.batch = 0
         self.problem = ""
-        self._samples = 0  # of this epoch, over all ranks, that earlier runs of another world size consumed
-        self._before = 0  # batches of this epoch that those runs consumed: `batch` counts on from there
+        self._samples = 0  # samples of this epoch, over all ranks, that earlier runs with another world size consumed
+        self._before = 0  # batches of this epoch that those runs consumed: `batch` continues from there
         self._began: States = {}  # generators when the epoch began; none between two epochs
         self._own: Own = {}  # the loader's own generators and counters when the epoch began
-        self._own_now: Own = {}  # and when the state was saved
+        self._own_now: Own = {}  # the same when the state was saved
         self._first: dict[str, Any] | None = None  # counters before the first epoch
-        self._moved: set[str] = set()  # counters that changed since
-        self._warm = False  # the workers of the epoch before are used again, which draws one number less
+        self._moved: set[str] = set()  # counters that have changed since
+        self._warm = False  # the workers of the previous epoch are reused, which draws one number less
         self._batch_size = 1
         self._loader: Any = None
-        self._loader_state: Any = None  # of a loader that can save its own position
-        self._print = ""  # of the last batch, to notice another order after a load
+        self._loader_state: Any = None  # for a loader that can save its own position
+        self._print = ""  # of the last batch, to detect another order after a load
         self._data = ""  # of the data set
         self._seeds: dict[str, Any] = {}
         self._draws = Draws()
         self._loads = 0
         self._within = False  # an epoch has begun
-        self._loaded = False  # and nothing was read since
+        self._loaded = False  # nothing has been read since
 
     def over(self, loader: Iterable[Batch], batches: int | None = None) -> Iterator[Batch]:
-        """The rest of this epoch; then the position stands at the start of the next one.
+        """Yields the rest of this epoch and moves the position to the start of the next one. `batches` limits the
+        epoch.
 
-        `batches` ends the epoch after so many. A `Checkpoint.load` inside the loop ends it: call `over` again. After a
-        `break` the next call starts the next epoch.
+        A `Checkpoint.load` inside the loop ends it: call `over` again. After a `break` the next call starts the next
+        epoch.
         """
         if self._within and not self._loaded:
             self._begin_next_epoch()
@@ -131,7 +132,7 @@ class Position:
 
     def state_dict(self) -> dict[str, Any]:
         loader = self._loader
-        if loader is not None and not self._loaded:  # until the first batch after a load, what was loaded stays
+        if loader is not None and not self._loaded:  # the loaded state stays until the first batch after a load
             self._batch_size, self._own_now = batch_size(loader), own_state(loader)
             self._note_moved(self._own_now)
             if self._within:
@@ -170,7 +171,7 @@ class Position:
             self._report(state["problem"] or older)
 
     def load_resharded(self, states: Sequence[dict[str, Any]], rank: int, world: int) -> None:
-        """The position of a run with another number of ranks: samples that all of them consumed, not batches."""
+        """The position of a run with another number of ranks: samples that all of them consumed, instead of batches."""
         states = [checked_position(one)[0] for one in states]
         self.load_state_dict(states[rank % len(states)])
         first = states[0]
@@ -179,7 +180,7 @@ class Position:
         self.epoch, self.batch = first["epoch"], first["batch"]
         self._samples = first["samples"] + len(states) * (first["batch"] - first["before"]) * first["batch_size"]
         self._before, self._loader_state, self._print = self.batch, None, ""
-        if self._within:  # the epoch is dealt out anew
+        if self._within:  # the epoch is distributed again
             self._own_now, self._within, self._began = {}, False, {}
 
     def _note_data(self, loader: Any) -> None:
@@ -199,17 +200,18 @@ class Position:
 
     def _note_moved(self, own: Own) -> None:
         for earlier in (self._first, self._own.get("counters")):
-            if earlier is not None:  # a counter may begin as an attribute of its class
+            if earlier is not None:  # a counter may start as an attribute of its class
                 now = own["counters"].items()
                 self._moved |= {where for where, value in now if where not in earlier or earlier[where] != value}
 
     def _kept(self, own: Own) -> Own:
-        """Counters that never moved are settings: a restart may change them."""
+        """Counters that never changed are settings, which a restart may change."""
         counters = {where: value for where, value in own.get("counters", {}).items() if where in self._moved}
         return {**own, "counters": counters}
 
     def _open(self, loader: Any) -> Iterator[Any]:
-        """The loader's iterator, behind what was consumed; the generators stand as training left them."""
+        """The loader's iterator after the consumed samples; the generators keep the state in which training left
+        them."""
         resume, restore = self._within and self._loaded, self._loaded
         self._loader, self._within, self._loaded = loader, True, False
         if self._first is None:
@@ -257,9 +259,9 @@ class Position:
         return iterator
 
     def _watched(self, loader: Any, iterator: Any) -> Iterator[Any]:
-        """Note a fingerprint of what is given, to recognise it after a load, and draws that cannot be made again."""
+        """Records a fingerprint of each batch, to recognise it after a load, and draws that cannot be repeated."""
         step = next_indices(loader, iterator)
-        if step is not None:  # random transforms change the content of a batch: its indices are its order
+        if step is not None:  # random transforms change the content of a batch, so its indices identify the order
             here, replayed = makes_batches_here(loader), not is_stateful(loader)
             iterator._next_index = partial(self._watched_step, step, "sampler", here)
             try:
@@ -268,7 +270,7 @@ class Position:
                         self._print = fingerprint(batch)
                     yield batch
             finally:
-                del iterator._next_index  # workers that stay use this iterator again
+                del iterator._next_index  # persistent workers use this iterator again
         elif is_stateful(loader):
             yield from iterator
         else:
@@ -292,7 +294,7 @@ class Position:
 
     @contextmanager
     def _samples_left(self, loader: Any) -> Iterator[None]:
-        """After a change of the number of ranks: what no rank consumed, dealt out anew."""
+        """Samples that no rank consumed before the number of ranks changed, distributed again."""
         if not self._samples:
             yield
             return
@@ -318,9 +320,9 @@ class Position:
 
 
 def untracked_loader(parts: Iterable[object]) -> str:
-    """Why the order of the data is not in these parts of a state; "" where it is, or where no DataLoader runs.
+    """Why these parts of a state do not contain the order of the data; "" if they do, or if no DataLoader runs.
 
-    It looks through the objects of the process once: a loader that is being read, and no part that knows where it is.
+    It searches the objects of the process once for a loader that is being read without a part that tracks it.
     """
     for part in parts:
         if isinstance(part, Position) or is_data(part) or getattr(part, "holds_data_position", False):
@@ -334,6 +336,6 @@ def untracked_loader(parts: Iterable[object]) -> str:
 
 
 def is_data(part: object) -> bool:
-    """Whether a part of the state is a loader or sampler that saves its own position."""
+    """Whether the part of the state is a loader or sampler that saves its own position."""
     known = isinstance(part, torch.nn.Module | torch.optim.Optimizer)
     return not known and hasattr(part, "load_state_dict") and hasattr(part, "__iter__")

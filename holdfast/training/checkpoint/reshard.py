@@ -1,6 +1,6 @@
 """Loads a step of N ranks into M ranks: distributed tensors are resharded, replicated values taken once.
 
-Each saved shard is described by one rank. From all descriptions every rank knows which shards it needs.
+One rank describes each saved shard. From all descriptions every rank knows which shards it needs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,8 @@ TENSORS = ("tensor", "array", "scalar", "shard")
 
 
 def describe(got: shard.Shard, per_rank: set[str]) -> Description:
-    """What a saved shard holds, without the data: regions of distributed tensors, hashes of what should be equal."""
+    """Describes a saved shard without its data: regions of distributed tensors, hashes of values that should be
+    equal."""
     parts = dict(got.tree[1])
     shards, plain, values = {}, {}, {}
     for name, tree in parts.items():
@@ -80,7 +81,7 @@ class Resharding:
         return ranks
 
     def assemble(self, shards: Mapping[int, shard.Shard]) -> shard.Shard:
-        """This rank's own shard, as if this world had saved it; parts of single ranks are not in it."""
+        """This rank's own shard, as if this world had saved it, without the parts that are per rank."""
         source = shards[self.template]
         tensors: list[torch.Tensor] = []
         trees = {rank: {path: content for path, _, content in _leaves_of(got)} for rank, got in shards.items()}
@@ -106,11 +107,11 @@ class Resharding:
         return shard.Shard(source.about, ["dict", parts], [], tensors)
 
     def keeps_own(self, name: str) -> bool:
-        """A loader that saved its own position: that of another number of ranks is none for this rank."""
+        """Whether the part is a loader that saved its own position, which is useless for another number of ranks."""
         return is_data(self.state[name])
 
     def states(self, name: str) -> list[Any]:
-        """What each saved rank had of a part that every rank has for itself."""
+        """The saved values of all ranks for a part that is per rank."""
         return [_from_bytes(row["own"][name]) for row in self.rows]
 
     def _put_together(self, path: str, shards: Mapping[int, shard.Shard], trees: Mapping[int, Any]) -> torch.Tensor:
@@ -155,7 +156,7 @@ class Resharding:
         return tuple(like.shape)
 
     def _wanted_regions(self) -> Iterator[tuple[str, Region]]:
-        """Tensors that this rank has in another cut than the one that was saved."""
+        """Tensors that this rank shards differently from the saved ones."""
         here = dict(_like_leaves(self.like))
         row = self.rows[self.template]
         distributed = any(isinstance(tensor, DTensor) for tensor in here.values())
@@ -169,7 +170,7 @@ class Resharding:
                 yield path, _region_here(path, like, like.shape)
 
     def _template(self) -> int:
-        """The saved rank whose tree is taken: one that has all tensors which this rank has."""
+        """The saved rank whose tree is used: one that has all tensors which this rank has."""
         here = {path for path, _ in _like_leaves({n: v for n, v in self.like.items() if n not in self.per_rank})}
         ranks: list[int] = [self.rank % len(self.rows), *range(len(self.rows))]
         for rank in ranks:
@@ -178,7 +179,7 @@ class Resharding:
         return ranks[0]
 
     def _differing(self) -> set[str]:
-        """Tensors that are no distributed ones and were not the same everywhere: only buffers may be so."""
+        """Tensors that are not distributed and differ between ranks: only buffers may differ."""
         buffers = {name for part in self.state.values() for name in _buffers(part)}
         from_first = set()
         for path in self.rows[self.template]["plain"]:
@@ -204,7 +205,7 @@ class Resharding:
 
 
 def per_rank(state: State) -> set[str]:
-    """Parts that every rank has for itself and that know what to do with those of another number of ranks."""
+    """Parts that are per rank and can convert values of another number of ranks."""
     return {name for name, part in state.items() if hasattr(part, "load_resharded")}
 
 

@@ -10,18 +10,18 @@ from holdfast.training.checkpoint.format.encoding import decode, has_shards, num
 from holdfast.training.checkpoint.format.message import EncodingError
 
 State = dict[str, Any]
-# What a document of another version, of another program or with damage makes readers and parts of a state raise.
+# Exceptions of readers and parts of a state for a document of another version or program, or a damaged one.
 MISFITS = (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OverflowError)
 
 
 class CheckpointError(RuntimeError):
-    """What stands in the way of loading, in one sentence."""
+    """The state cannot be loaded; the message says why, in one sentence."""
 
 
 class LoadRefused(CheckpointError):
-    """What is saved cannot be loaded by this run, and a restart alone will not change that. Raised on all ranks alike.
+    """This run cannot load the saved state, and a restart alone will not change that.
 
-    `holdfast run` recognises the name of this class in a traceback.
+    Raised on all ranks alike. `holdfast run` recognises the name of this class in a traceback.
     """
 
 
@@ -30,7 +30,7 @@ def snapshot(part: Any) -> Any:
 
 
 def prepared(got: shard.Shard, state: State) -> Any:
-    """The saved values for this state, which is not touched; an EncodingError where they are none."""
+    """The saved values for this state, which is not changed. Raises EncodingError."""
     try:
         like = {name: snapshot(part) for name, part in state.items()} if has_shards(got.tree) else None
         saved = decoded(got, like, state)
@@ -48,8 +48,11 @@ def in_one_line(error: Exception) -> str:
 
 
 def decoded(got: shard.Shard, like: Mapping[str, Any] | None, state: State) -> Any:
-    """The saved values. What keeps the tensors that it is given must not get the keeper's memory: those are copied.
-    Modules and tensors copy by themselves, so for them the memory is only mapped."""
+    """The saved values.
+
+    Parts that keep the tensors they are given must not get the keeper's memory, so those tensors are copied. Modules
+    and tensors copy by themselves, so for them the memory is only mapped.
+    """
     copied = set() if not got.owned else set(range(len(got.tensors)))
     if not got.owned:
         for name, tree in got.tree[1] if isinstance(got.tree, list) and got.tree[0] == "dict" else ():
@@ -58,7 +61,7 @@ def decoded(got: shard.Shard, like: Mapping[str, Any] | None, state: State) -> A
 
 
 def _copied_by_its_owner(part: Any, tree: Any) -> set[int]:
-    """Numbers of the tensors that the part copies from when it is loaded."""
+    """Indices of the tensors that the part copies when it is loaded."""
     if isinstance(part, torch.nn.Module) and not has_shards(tree):
         return set(numbers(tree)) if type(part).load_state_dict is torch.nn.Module.load_state_dict else set()
     if isinstance(part, torch.Tensor):
@@ -70,13 +73,13 @@ def check(saved: Any, state: State) -> None:
     if not isinstance(saved, dict) or saved.keys() != state.keys():
         there = ", ".join(map(str, saved)) if isinstance(saved, dict) else "nothing of this kind"
         raise LoadRefused(f"the checkpoint holds {there}; the state to load has {', '.join(state)}")
-    for name, part in state.items():  # copying would stretch one row over many, or round to whole numbers
+    for name, part in state.items():  # copy_ would broadcast one row to many, or round to integers
         if isinstance(part, torch.Tensor) and _kind(saved[name]) != _kind(part):
             raise LoadRefused(f"{name}: the checkpoint holds {_kind(saved[name])}, the state to load {_kind(part)}")
 
 
 def put(saved: Mapping[str, Any], state: State) -> None:
-    """A part that refuses its saved value is a CheckpointError; parts before it have theirs already."""
+    """Loads the values. Raises CheckpointError if a part refuses its value; the parts before it are already loaded."""
     for name, value in saved.items():
         try:
             _put(name, value, state)

@@ -1,4 +1,4 @@
-"""A saved position in the data: its fields, those that older versions lack, and the random generators of a process."""
+"""A saved position in the data: its fields, defaults for older versions, and the random generators of a process."""
 
 import random
 from copy import deepcopy
@@ -26,7 +26,7 @@ EMPTY: dict[str, Any] = {
 
 
 def checked_position(state: Any) -> tuple[dict[str, Any], str]:
-    """A saved position with all fields, and what an older version did not save; a ValueError where it is none."""
+    """A saved position with all fields; fields that an older version did not save get defaults. Raises ValueError."""
     if not isinstance(state, dict) or not {"epoch", "batch"} <= state.keys():
         raise ValueError("not a position in the data")
     older = ""

@@ -19,7 +19,7 @@ class Troubles:
             self._own.pop(one, None)
 
     def update(self, reported: dict[str, str]) -> None:
-        """A trouble that the keeper no longer reports is over."""
+        """Updates the list: a problem that the keeper no longer reports is over."""
         _log_new(reported, self._reported)
         self._reported = dict(reported)
 

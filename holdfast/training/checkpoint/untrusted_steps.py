@@ -1,4 +1,4 @@
-"""Untrusted steps, in a file beside the checkpoints: steps found to be wrong after they were saved."""
+"""Untrusted steps, in a file next to the checkpoints: steps found to be wrong after they were saved."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ ANY, MEMORY, STORAGE = "", "memory", "storage"
 class UntrustedStep:
     since: int
     until: int
-    runs: tuple[str, ...]  # a later run may save the same steps again, and rightly
+    runs: tuple[str, ...]  # a later run may save the same steps again, and correctly
     tier: str
     why: str
 
@@ -26,7 +26,7 @@ def note(folder: Path, step: UntrustedStep) -> None:
 
 
 def noted(folder: Path) -> list[UntrustedStep]:
-    """What was written there; a line that says nothing is passed over."""
+    """The recorded entries; a line without one is skipped."""
     path = folder / FILE
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
     return [step for line in lines if (step := _read(line)) is not None]
@@ -52,7 +52,7 @@ def to_row(step: UntrustedStep) -> list[object]:
 
 
 def trusted(rows: Iterable[StepCandidate], untrusted: Sequence[UntrustedStep]) -> list[StepCandidate]:
-    """What may be loaded, and from where."""
+    """Steps that may be loaded, and their sources."""
     left = []
     for row in rows:
         against = {one.tier for one in untrusted if one.since <= row.step <= one.until and row.attempt in one.runs}

@@ -1,0 +1,1 @@
+"""Detection of silent corruption. Read guard.py first."""

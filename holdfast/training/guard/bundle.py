@@ -18,7 +18,7 @@ LOG = logging.getLogger("holdfast.guard")
 
 
 def write(folder: Path, finding: GuardFinding, rank: int, device: torch.device, product: dict[str, Any] | None) -> None:
-    """A finding that cannot be written down is still a finding: training goes on."""
+    """Writes the evidence. A failure to write it is logged, and training continues."""
     name = f"step-{finding.step:08d}.rank-{rank:05d}.{str(finding.kind).replace(' ', '-')}.json"
     about = {
         **asdict(finding),
@@ -48,7 +48,7 @@ def describe(device: torch.device) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """For JSON, which has no infinity and no NaN: those are texts."""
+    """Values for JSON, in which infinity and NaN become text."""
     if isinstance(value, torch.Tensor):
         return plain(value.detach().double().cpu().tolist())
     if isinstance(value, dict):

@@ -1,8 +1,7 @@
-"""Matrix products checked by their sums (algorithm-based fault tolerance), on some Linear layers and some steps.
+"""Checks matrix products by their sums (algorithm-based fault tolerance), on some Linear layers and some steps.
 
-The sum of a row of x·Wᵀ + b must be x·(sum of W's rows) + sum of b. Both are computed in FP32 where the tensors lie;
-what remains is rounding, whose size follows from the numbers themselves. An error that hides below is one that
-rounding could have made.
+The sum of a row of x·Wᵀ + b must be x·(sum of W's rows) + sum of b. Both are computed in FP32 on the device; what
+remains is rounding, whose size follows from the values. An error that hides below this limit could also be rounding.
 """
 
 from collections.abc import Sequence
@@ -13,23 +12,23 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 
-WILD = 1e12  # reported a number that no rounding makes
-MARGIN = 16.0  # times the spread that rounding is expected to have
-SAMPLED_ROWS = 1024  # of one product; a larger batch is looked at in part
+WILD = 1e12  # from this multiple on, rounding cannot be the cause
+MARGIN = 16.0  # multiple of the expected spread of rounding
+SAMPLED_ROWS = 1024  # rows of one product that are checked; of a larger batch only these
 FP8 = 6 * 2.0**-4  # e4m3 rounds an input by at most 2^-4 of it, and all products of the row with it
 
 
 @dataclass(frozen=True, slots=True)
 class ChecksumReading:
-    name: str  # of the layer
-    shape: tuple[int, ...]  # of its weight: layers of one shape are computed by one kernel
-    error: float  # the largest, 1 being the most that rounding makes
-    precision: str = ""  # of the numbers that took part
+    name: str  # name of the layer
+    shape: tuple[int, ...]  # shape of its weight: layers of one shape use one kernel
+    error: float  # the largest error; 1: the most that rounding explains
+    precision: str = ""  # coarsest type of the operands
     product: dict[str, Any] = field(default_factory=dict)  # the worst row: its factors, its result, and both sums
 
 
 class Checksums:
-    """Hooks on the layers; `begin` chooses the one to look at in this step, `worst` tells what it saw."""
+    """Hooks on the layers; `begin` selects the layer for this step, `worst` returns the result."""
 
     def __init__(self, layers: Sequence[tuple[str, nn.Linear]]) -> None:
         self._layers = list(layers)
@@ -38,17 +37,17 @@ class Checksums:
         self._next = 0
         self._seen: list[dict[str, torch.Tensor]] = []
         self._kind = torch.float32
-        self.unknown = ""  # why a layer could not be looked at
+        self.unknown = ""  # why a layer could not be checked
         self._hooks = [layer.register_forward_hook(self._sample) for _, layer in self._layers]
 
     def begin(self) -> None:
-        """Look at the next layer in the coming step."""
+        """Selects the next layer for the coming step."""
         if self._layers:
             self._name, self._chosen = self._layers[self._next % len(self._layers)]
             self._next += 1
 
     def worst(self) -> ChecksumReading | None:
-        """What was seen of the layer looked at, None where that is nothing; waits for the device."""
+        """Result for the selected layer, None without one; waits for the device."""
         layer, seen = self._chosen, self._seen
         self._seen, self._chosen = [], None
         if layer is None or not seen:
@@ -65,7 +64,7 @@ class Checksums:
         if layer is not self._chosen or not isinstance(layer, nn.Linear) or not isinstance(output, torch.Tensor):
             return
         if isinstance(layer.weight, DTensor):
-            self.unknown = f"{self._name}: no rank holds the whole weight after the product, so its sum is not at hand"
+            self.unknown = f"{self._name}: no rank holds the whole weight after the product, so its sum is unknown"
         else:
             with torch.no_grad(), torch.autocast(output.device.type, enabled=False):
                 self._seen.append(worst_row(layer, inputs[0], output))
@@ -77,8 +76,11 @@ def linear_layers(model: nn.Module) -> list[tuple[str, nn.Linear]]:
 
 
 def worst_row(layer: nn.Linear, given: torch.Tensor, output: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The row whose two sums differ most, `error` being that difference as a part of what rounding may make. All that
-    is needed to check it again stays on the device; no one waits for it."""
+    """The row with the largest difference of its two sums, and `error`, that difference relative to the most that
+    rounding explains.
+
+    All inputs for a second check stay on the device; nothing waits for them.
+    """
     result = output.detach().reshape(-1, output.shape[-1])[:SAMPLED_ROWS].float()
     factor = given.detach().reshape(-1, given.shape[-1])[:SAMPLED_ROWS].float()
     weight = layer.weight.detach().float()
@@ -87,7 +89,7 @@ def worst_row(layer: nn.Linear, given: torch.Tensor, output: torch.Tensor) -> di
     expected = factor @ sums + bias
     found = result.sum(-1)
     size = factor.norm(dim=-1) * weight.norm()
-    # in FP64: the norm of a row with one number gone wild must not become infinite and excuse it
+    # in FP64, because the norm of a row with one huge number must not become infinite and hide it
     spread = result.norm(dim=-1, dtype=torch.float64) + size
     allowed = MARGIN * (_precision(output, given) * spread + torch.finfo(torch.float32).tiny)
     if may_be_fp8(layer, output.dtype):
@@ -104,24 +106,25 @@ def worst_row(layer: nn.Linear, given: torch.Tensor, output: torch.Tensor) -> di
 
 
 def error(layer: nn.Linear, given: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
-    """The largest difference of a row's two sums, as a part of what rounding may make."""
+    """The largest difference of a row's two sums, relative to the most that rounding explains."""
     return worst_row(layer, given, output)["error"]
 
 
 def may_be_fp8(layer: nn.Linear, output: torch.dtype) -> bool:
-    """FP8 layers take and give 16 bits; that they compute in less shows only in a forward or weight of their own."""
+    """Whether the layer may compute in FP8: such layers take and return 16 bits, so only a custom forward or weight
+    shows it."""
     plain = type(layer).forward is nn.Linear.forward and type(layer.weight) is nn.Parameter
     return not plain and output in (torch.bfloat16, torch.float16)
 
 
 def _out_of_nothing(layer: nn.Linear, result: torch.Tensor, size: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
-    """Rows with an infinite number or none at all, made of factors too small to make one."""
+    """Rows with an infinite number or NaN whose factors are too small to produce one."""
     bias = layer.bias.detach().float().abs().max() if layer.bias is not None else 0.0
     return ~torch.isfinite(result).all(-1) & (size + bias < torch.finfo(kind).max)
 
 
 def _precision(output: torch.Tensor, given: torch.Tensor) -> float:
-    """Of the coarsest number that took part."""
+    """Precision of the coarsest operand."""
     coarsest = max(torch.finfo(output.dtype).eps, torch.finfo(given.dtype).eps)
     if output.is_cuda and torch.backends.cuda.matmul.allow_tf32:
         return max(coarsest, 2.0**-10)

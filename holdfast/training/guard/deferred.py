@@ -9,7 +9,7 @@ Key = TypeVar("Key")
 
 
 class Later(Generic[Key]):
-    """In order of putting. What lies on the CPU has arrived at once."""
+    """Values in the order in which they were added. A value on the CPU is ready at once."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Key, str, float | torch.Tensor, Any]] = deque()
@@ -34,7 +34,7 @@ class Later(Generic[Key]):
 
 
 def _on_its_way(value: torch.Tensor) -> tuple[torch.Tensor, Any]:
-    """A copy into page-locked memory that the device makes when it gets there, and the mark behind it."""
+    """A copy into page-locked memory that the device makes when it gets there, and the event after it."""
     host = torch.empty((), dtype=value.dtype, pin_memory=True)
     host.copy_(value.detach(), non_blocking=True)
     cuda: Any = torch.cuda

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-QUIET_STEPS = 1000  # without an occurrence: the next one is another event
-FAR_ABOVE = 4.0  # times the most that rounding makes: no doubt is left
+QUIET_STEPS = 1000  # without an occurrence for this many steps, the next one is another event
+FAR_ABOVE = 4.0  # multiple of the largest rounding error from which on there is no doubt
 
 
 class GuardFindingKind(StrEnum):
@@ -17,15 +17,15 @@ class GuardFindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuardFinding:
-    """One event. What happens again is counted and is not another finding."""
+    """One event. A repetition is counted and is not another finding."""
 
     kind: GuardFindingKind
-    step: int  # when it was seen, the last time
-    since: int  # the first step that may be wrong: the one after the last that was proven good
-    ranks: tuple[int, ...]  # who is suspected; all that are possible where it is not named
+    step: int  # when it was last seen
+    since: int  # the first step that may be wrong: the one after the last verified step
+    ranks: tuple[int, ...]  # suspected ranks; all possible ones if the rank is not named
     named: bool
     what: str
-    sure: str = ""  # how sure it is, and why
+    sure: str = ""  # confidence, and its reason
     count: int = 1
 
     @property
@@ -50,7 +50,8 @@ class GuardFinding:
 
 
 def wrong_product(layer: str, error: float, precision: str) -> tuple[str, str]:
-    """What a checksum that is off says, and how sure that is. `error` is a multiple of the most that rounding makes."""
+    """The finding and its confidence for a checksum that does not match. `error` is a multiple of the largest
+    rounding error."""
     if error >= 1e6:
         what = f"layer {layer} computed a number that its inputs cannot give"
         return what, "certain: no rounding does this"
@@ -64,14 +65,14 @@ def wrong_product(layer: str, error: float, precision: str) -> tuple[str, str]:
 
 
 class Events:
-    """Findings by event: the first is announced, and then its 10th, 100th and 1000th occurrence."""
+    """Findings by event: announces the first, 10th, 100th and 1000th occurrence."""
 
     def __init__(self) -> None:
         self.findings: list[GuardFinding] = []
-        self._open: dict[tuple[GuardFindingKind, tuple[int, ...], str], int] = {}  # event: its place in the list
+        self._open: dict[tuple[GuardFindingKind, tuple[int, ...], str], int] = {}  # event: its index in the list
 
     def add(self, finding: GuardFinding) -> GuardFinding | None:
-        """The finding to announce, with its count; None where there is nothing new to say."""
+        """The finding to announce, with its count; None if there is nothing to announce."""
         key = (
             finding.kind,
             finding.ranks,

@@ -41,7 +41,7 @@ Number = float | torch.Tensor | None
 
 
 class Distrusting(Protocol):
-    """What can be found that its steps are not to be trusted; a Checkpoint is one."""
+    """Receives steps that must not be trusted; a Checkpoint is one."""
 
     def distrust(self, since: int, until: int, why: str) -> None: ...
 
@@ -55,19 +55,20 @@ class HardwareReports(Protocol):
 
 
 class Guard:
-    """All ranks make one, at the same place of their program, and call `step` after every optimizer step."""
+    """Finds silent corruption. All ranks create one at the same place of their program, and call `step` after every
+    optimizer step."""
 
     def __init__(
         self,
         model: torch.nn.Module,
         optimizer: torch.optim.Optimizer | None = None,
-        vote_every: int = 100,  # steps between comparisons with the replicas; 0 is never
-        checksum_every: int = 20,  # steps between checked products; 0 is never
-        layers: list[str] | None = None,  # names of the Linear layers to check in turn; all if not given
-        checkpoint: Distrusting | None = None,  # is reported which of its steps are suspect
-        replica: str = "",  # ranks with different names are not expected to hold the same
-        progress: HardwareReports | None = None,  # tells of errors that the agent of the node saw
-        evidence: str | Path = "",  # folder for what a finding stands on; the checkpoint's if not given
+        vote_every: int = 100,  # steps between comparisons with the replicas; 0: never
+        checksum_every: int = 20,  # steps between checked products; 0: never
+        layers: list[str] | None = None,  # names of the Linear layers to check in turn; default: all
+        checkpoint: Distrusting | None = None,  # is told which of its steps are not trusted
+        replica: str = "",  # ranks with different names are not expected to hold the same values
+        progress: HardwareReports | None = None,  # reports errors that the agent of the node saw
+        evidence: str | Path = "",  # folder for evidence; default: that of the checkpoint
     ) -> None:
         self._model, self._optimizer, self._checkpoint, self._replica = model, optimizer, checkpoint, replica
         self._progress = progress
@@ -80,22 +81,23 @@ class Guard:
         self._unreported: list[GuardFinding] = []
         self._ended: deque[tuple[int, float]] = deque(maxlen=STEPS_REMEMBERED)
         self.last_good = -1  # the newest step on which all replicas agreed
-        self._before = -1  # the step before this run's first: what was loaded is an earlier run's, which had its checks
-        self._sound: dict[tuple[int, ...], int] = {}  # of each shape of layer, the newest step with a right product
+        # the step before this run's first: loaded steps belong to an earlier run, which had its own checks
+        self._before = -1
+        self._sound: dict[tuple[int, ...], int] = {}  # for each layer shape, the newest step with a right product
         self._events = Events()
         home = getattr(checkpoint, "folder", None)
         self._evidence = Path(evidence) if evidence else home / EVIDENCE if isinstance(home, Path) else None
-        self._product: dict[str, Any] | None = None  # of the last checksum that was off
-        self.unknown: dict[str, str] = {}  # what cannot be judged here, and why
+        self._product: dict[str, Any] | None = None  # of the last checksum that did not match
+        self.unknown: dict[str, str] = {}  # what cannot be checked here, and why
 
     @property
     def findings(self) -> list[GuardFinding]:
-        """All events so far, each with the number of times it was seen."""
+        """All events so far, each with its number of occurrences."""
         return list(self._events.findings)
 
     def step(self, step: int, loss: Number = None, grad_norm: Number = None) -> list[GuardFinding]:
-        """What is new: the first finding of an event, then its 10th, 100th and 1000th. Numbers on a GPU are looked at
-        when they have arrived: training does not wait for them."""
+        """New findings: the first one of an event, then its 10th, 100th and 1000th. Values on a GPU are checked when
+        they arrive, so training does not wait."""
         first = not self._ended
         if first:
             self._before = step - 1
@@ -105,13 +107,14 @@ class Guard:
             found += self._sums(step)
         self._unreported += found
         hardware = [self._hardware(*one) for one in (self._progress.happened() if self._progress else ())]
-        # At the first step too: who finds a difference later must not doubt all that was saved before this run.
+        # Also at the first step, so that a difference found later does not cast doubt on all steps saved before
+        # this run.
         if self.vote_every and (first or step % self.vote_every == 0):
             found += self._vote(step)
         return [new for finding in hardware + found if (new := self._notify(finding)) is not None]
 
     def event(self, when: float, what: str) -> GuardFinding:
-        """The hardware of this rank reported an error at `when` (Unix time): steps that ended since are suspect."""
+        """Records an error of this rank's hardware at `when` (Unix time): steps that ended since are not trusted."""
         finding = self._hardware(when, what)
         return self._notify(finding) or finding
 
@@ -127,7 +130,7 @@ class Guard:
         return finding
 
     def replay(self, compute: Compute, batch: object, observed: torch.Tensor, before: dict[str, Any]) -> Replayed:
-        """Compute the last step again, here and on the next rank; for all ranks together. See guard_replay."""
+        """Compute the last step again, here and on the next rank; for all ranks together. See replay.py."""
         reported = replay(self._circle, compute, batch, observed, before)
         step = self._ended[-1][0] if self._ended else -1
         since = {ReplayCause.TRANSIENT: step, ReplayCause.PERSISTENT: min(self.last_good, step - 1) + 1}
@@ -215,7 +218,7 @@ class Guard:
         return new
 
     def _write_evidence(self, finding: GuardFinding) -> None:
-        """By the rank that is suspected: it has the numbers and the device."""
+        """Writes evidence on the suspected rank, which has the values and the device."""
         if self._evidence is None or self._circle.rank not in finding.ranks:
             return
         device = next((tensor.device for tensor in self._model.parameters()), torch.device("cpu"))
@@ -231,9 +234,9 @@ class Guard:
             self._checkpoint.distrust(finding.since, self._next_vote(finding.step), finding.sentence())
 
     def _marks(self, ranks: tuple[int, ...]) -> bool:
-        """Whether this rank writes down what is suspect: not all of a thousand, and not only one that may die."""
+        """Whether this rank records untrusted steps: not all of a thousand, and not only one that may die."""
         return self._circle.rank == 0 or self._circle.rank in ranks
 
     def _next_vote(self, step: int) -> int:
-        """What is saved until the replicas are next compared stands on what may be wrong."""
+        """The step of the next comparison: steps saved until then may be based on wrong values."""
         return (step // self.vote_every + 1) * self.vote_every - 1 if self.vote_every else step

@@ -1,7 +1,7 @@
 """8-byte hash of a rank's state: one read of memory, on its device.
 
-The sum of all 8-byte words, wrapping; words of one tensor weigh the same, tensors differ. One flipped bit always gives
-another number. Two flips that cancel each other within one tensor would not, and need not be feared.
+It is the wrapping sum of all 8-byte words. Words of one tensor have the same weight; tensors differ. One flipped bit
+always changes the sum. Two flips within one tensor that cancel out are not detected, which is too improbable to matter.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,15 +10,15 @@ import torch
 from torch.distributed.tensor import DTensor, Shard
 
 WORD = 8
-ODD = 0x9E3779B97F4A7C15  # odd: times an odd number nothing but zero becomes zero
+ODD = 0x9E3779B97F4A7C15  # odd: a product with an odd number is zero only for zero
 WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 WHOLE = "whole"
 
-Named = tuple[str, torch.Tensor]  # which bucket, and what belongs into it
+Named = tuple[str, torch.Tensor]  # bucket, and its parts
 
 
 def held(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None) -> Iterator[Named]:
-    """Parameters and optimizer memory, each with the name of the shard it is: equal names must be equal bits."""
+    """Parameters and optimizer state, each with the name of its shard: equal names must have equal bits."""
     for parameter in model.parameters():
         yield f"parameters {shard_of(parameter)}", parameter
     if optimizer is None:
@@ -34,7 +34,7 @@ def held(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None) -> Ite
 
 
 def shard_of(tensor: torch.Tensor) -> str:
-    """Which piece this rank holds of a distributed tensor; ranks along the other dimensions hold the same."""
+    """The piece of a distributed tensor that this rank holds; ranks along the other dimensions hold the same."""
     if not isinstance(tensor, DTensor):
         return WHOLE
     place = tensor.device_mesh.get_coordinate()
@@ -49,7 +49,7 @@ def shard_of(tensor: torch.Tensor) -> str:
 
 
 def digests(tensors: Iterable[Named]) -> dict[str, int]:
-    """One number per bucket. The device is waited for once, at the end."""
+    """One number per bucket. Waits for the device once, at the end."""
     sums: dict[str, list[torch.Tensor]] = {}
     for bucket, tensor in tensors:
         local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
@@ -60,7 +60,7 @@ def digests(tensors: Iterable[Named]) -> dict[str, int]:
 def word_sum(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.numel() == 0:
         return torch.zeros((), dtype=torch.int64, device=tensor.device)
-    if tensor.numel() == 1 and tensor.element_size() in WORDS:  # the optimizer's counters, one for each parameter
+    if tensor.numel() == 1 and tensor.element_size() in WORDS:  # the optimizer's counters, one per parameter
         return tensor.view(WORDS[tensor.element_size()]).to(torch.int64).reshape(())
     if _is_words(tensor):
         return tensor.view(torch.int64).sum()
@@ -74,14 +74,14 @@ def word_sum(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _is_words(tensor: torch.Tensor) -> bool:
-    """Most tensors can be read as they are: in order, from a whole word on, in rows of whole words."""
+    """Whether the tensor can be read as words: contiguous, aligned, in rows of whole words. Most can."""
     size = tensor.element_size()
     rows = tensor.shape[-1] * size % WORD == 0 and tensor.storage_offset() * size % WORD == 0
     return rows and not tensor.is_complex() and tensor.is_contiguous()
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
-    """The elements in the order of memory, without a copy where they lie together and start at a whole word."""
+    """The elements in memory order, without a copy if they are contiguous and aligned."""
     if not tensor.is_contiguous():
         strides = tensor.stride()
         tensor = tensor.permute(sorted(range(tensor.dim()), key=lambda at: -strides[at]))
@@ -90,7 +90,7 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _mixed(parts: list[torch.Tensor]) -> int:
-    """Waits for the device, once."""
+    """Combines the sums; waits for the device once."""
     words: list[int] = torch.stack([part.to(parts[0].device) for part in parts]).tolist()
     total = sum(word * pow(ODD, at, 1 << 64) for at, word in enumerate(words, 1)) % (1 << 64)
     return total - (1 << 64) if total >= 1 << 63 else total

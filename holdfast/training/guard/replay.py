@@ -1,8 +1,8 @@
-"""Replays a suspicious step here and on the next rank: transient, hardware or data?
+"""Replays a suspicious step here and on the next rank: transient fault, hardware or data?
 
-Every rank computes its own batch again, then its left neighbour's. Bits that differ from the first time on the same
-device are a transient fault; a device that disagrees with both of its neighbours is the one that lies; if all agree,
-the data did it. Under data parallelism the parameters are equal everywhere, so only the batch has to travel.
+Every rank computes its own batch again, then that of its left neighbour. If the same device gives other bits than the
+first time, the fault is transient. A device that disagrees with both of its neighbours is faulty. If all agree, the
+data is the cause. Under data parallelism the parameters are equal everywhere, so only the batch is sent.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from holdfast.training.checkpoint.agreement import Circle
 from holdfast.training.checkpoint.format.encoding import Encoded, decode, encode
 from holdfast.training.checkpoint.parts import Random
 
-Compute = Callable[[Any], torch.Tensor]  # a batch in, loss or gradient norm or both out; must not change the model
+Compute = Callable[[Any], torch.Tensor]  # takes a batch, returns loss, gradient norm or both; must not change the model
 
 
 class ReplayCause(StrEnum):
@@ -29,10 +29,10 @@ class ReplayCause(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Replayed:
     cause: ReplayCause
-    ranks: tuple[int, ...]  # who computed something else; empty where no one did
+    ranks: tuple[int, ...]  # ranks with another result; empty if there are none
     what: str
-    step: int = -1  # the one that was computed again
-    since: int = -1  # the first step whose checkpoints are suspect; -1: none is
+    step: int = -1  # the step that was computed again
+    since: int = -1  # the first step whose checkpoints are not trusted; -1: none
 
     @property
     def suspect(self) -> bool:
@@ -43,7 +43,7 @@ class Replayed:
         return f"{who}{self.cause} at step {self.step}: {self.what}; {self.advice()}"
 
     def advice(self) -> str:
-        """Which checkpoints are suspect and what to do, in one sentence."""
+        """Untrusted checkpoints and what to do, in one sentence."""
         back = f"checkpoints of steps {self.since} to {self.step} are suspect: go back to one before"
         match self.cause:
             case ReplayCause.TRANSIENT:
@@ -56,7 +56,8 @@ class Replayed:
 
 
 def replay(circle: Circle, compute: Compute, batch: object, observed: torch.Tensor, before: dict[str, Any]) -> Replayed:
-    """For all ranks together. `before` is `Random().state_dict()` from the start of the step, for dropout."""
+    """Replays the step, on all ranks together. `before` is `Random().state_dict()` from the start of the step, for
+    dropout."""
     first = _bits(observed)
     again = _bits(_run(compute, batch, before))
     reported = circle.share([_pack(batch), _pack(before)])
@@ -67,7 +68,8 @@ def replay(circle: Circle, compute: Compute, batch: object, observed: torch.Tens
 
 
 def judge(own: Sequence[tuple[bytes, bytes]], elsewhere: Sequence[bytes]) -> Replayed:
-    """`own`: first and second result of each rank; `elsewhere`: the same batch, computed by the rank to its right."""
+    """Compares results. `own`: first and second result of each rank; `elsewhere`: the same batch on the rank to its
+    right."""
     world = len(own)
     accidents = tuple(rank for rank, (first, again) in enumerate(own) if first != again)
     if accidents:
@@ -116,5 +118,5 @@ def _unpack(packed: list[Any]) -> Any:
 
 
 def _like(device: str) -> torch.device:
-    """The batch lay on its rank's GPU; here it goes to ours."""
+    """Moves the batch from its rank's GPU to ours."""
     return torch.device("cuda", torch.cuda.current_device()) if device.startswith("cuda") else torch.device("cpu")

@@ -4,17 +4,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-Ballot = Mapping[str, int]  # bucket: the number of what this rank holds of it
+Ballot = Mapping[str, int]  # bucket: hash of this rank's values
 
 
 @dataclass(frozen=True, slots=True)
 class VoteResult:
-    """`minority` is certain only where `named`: of two that differ no one knows which one is right."""
+    """`minority` is certain only if `named`: of two replicas that differ, either may be right."""
 
     minority: tuple[int, ...] = ()
     named: bool = False
-    buckets: tuple[str, ...] = ()  # where they differ
-    unknown: str = ""  # why some of it could not be compared
+    buckets: tuple[str, ...] = ()  # buckets that differ
+    unknown: str = ""  # why some buckets could not be compared
 
 
 def count(ballots: Sequence[Ballot]) -> VoteResult:
@@ -36,7 +36,7 @@ def count(ballots: Sequence[Ballot]) -> VoteResult:
 
 
 def _others(held: Mapping[int, int]) -> set[int]:
-    """Those outside of a true majority; no one where there is none."""
+    """Replicas outside of a true majority; none if there is no majority."""
     number, times = Counter(held.values()).most_common(1)[0]
     return {rank for rank in held if held[rank] != number} if 2 * times > len(held) else set()
 

@@ -2,7 +2,8 @@
 
     holdfast run -- python -m holdfast.training.launch --nproc-per-node 8 train.py --dir /checkpoints/llama
 
-It takes torchrun's options that are named here, and their PET_ variables. docs/recovery.md says what it recovers from.
+It accepts the torchrun options listed here, and their PET_ variables. docs/recovery.md lists the failures that it
+recovers from.
 """
 
 import argparse

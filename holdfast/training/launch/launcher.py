@@ -1,8 +1,8 @@
-"""The processes of one node: a killed rank is replaced; the others stay and build a new process group.
+"""The processes of one node: replaces a killed rank, while the others stay and build a new process group.
 
-A rank that is ended by a signal is replaced by a standby, which has imported what the script imports. The run ends, and
-`holdfast run` decides whether to start it again, if a rank ends with an exit code (its own error), if two generations
-in a row saved nothing, or if a node is lost.
+A standby, which has already imported the script's modules, replaces a rank that a signal ended. The run ends, and
+`holdfast run` decides about a restart, if a rank exits with an error code, if two generations in a row saved nothing,
+or if a node is lost.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from holdfast.training.launch.nodes import Generation, LauncherNodes, NodeLost
 BEAT_SECONDS = 0.1
 STANDBY_SECONDS = 60.0  # a run that saves nothing still gets its standby
 FRUITLESS = 2  # generations in a row without a save
-OF_A_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # without them a process waits as a standby
+OF_A_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # without these variables a process waits as a standby
 WORKER = (sys.executable, "-P", "-m", "holdfast.training.launch.worker")
 
 Notify = Callable[[str], None]
@@ -33,7 +33,7 @@ class Options:
     command: tuple[str, ...]  # script and its arguments
     ranks: int
     standbys: int = 1
-    leave_seconds: float = 20.0  # for a process to leave the script after another rank was lost
+    leave_seconds: float = 20.0  # time for a process to leave the script after another rank was lost
     grace_seconds: float = 10.0
 
 
@@ -42,8 +42,8 @@ class Process:
     popen: "subprocess.Popen[bytes]"
     line: socket.socket
     pidfd: int
-    local_rank: int | None = None  # None is a standby
-    running: int = 0  # the generation that it reported last
+    local_rank: int | None = None  # None: a standby
+    running: int = 0  # the last generation that it reported
     asked_at: float = 0.0
     received: bytes = b""
 
@@ -63,7 +63,7 @@ class Launcher:
     _finished: int = 0
 
     def run(self) -> int:
-        """Until all ranks ended well, or until in-process recovery is no use; the exit code."""
+        """Runs until all ranks completed, or until in-process recovery is no longer possible; returns the exit code."""
         before = {one: signal.signal(one, self._on_signal) for one in (signal.SIGTERM, signal.SIGINT)}
         try:
             self.nodes.join()
@@ -92,7 +92,7 @@ class Launcher:
             self._begin(generation)
         for key, _ in self._selector.select(BEAT_SECONDS):
             process: Process = key.data
-            if process not in self._processes:  # its end was read just now, before the rest of what it sent
+            if process not in self._processes:  # its end was read just now, before the rest of its messages
                 continue
             if key.fileobj != process.pidfd:
                 self._read(process)
@@ -103,7 +103,7 @@ class Launcher:
         return 0 if self._is_done() else None
 
     def _is_done(self) -> bool:
-        """Node 0 holds the stores, so it stays until all nodes are done."""
+        """Whether this launcher may end. Node 0 holds the stores, so it stays until all nodes are done."""
         if self._finished < self.options.ranks:
             return False
         return not self.nodes.leads or self.nodes.finished() >= self.nodes.count * self.options.ranks
@@ -159,7 +159,7 @@ class Launcher:
         return process
 
     def _ended(self, process: Process) -> int | None:
-        """The exit code of the launcher, where this end is the end of the run."""
+        """The launcher's exit code, if the end of this process ends the run."""
         code = process.popen.wait()
         self._forget(process)
         if process.local_rank is None:
@@ -182,7 +182,7 @@ class Launcher:
     def _forget(self, process: Process) -> None:
         self._processes.remove(process)
         for one in (process.line, process.pidfd):
-            with contextlib.suppress(KeyError):  # the line may be closed already
+            with contextlib.suppress(KeyError):  # the pipe may be closed already
                 self._selector.unregister(one)
         process.line.close()
         os.close(process.pidfd)
@@ -192,7 +192,7 @@ class Launcher:
             data = process.line.recv(65536)
         except OSError:
             data = b""
-        if not data:  # closed; its end is read from its pidfd
+        if not data:  # closed; the pidfd reports its end
             self._selector.unregister(process.line)
             return
         *lines, process.received = (process.received + data).split(b"\n")
@@ -204,7 +204,8 @@ class Launcher:
                 self._saved = True
 
     def _kill_stuck(self) -> None:
-        """A process that does not leave the last generation holds up the next: it is replaced too."""
+        """Kills processes that do not leave the last generation: they would block the next one, and are replaced
+        too."""
         if self._generation is None:
             return
         for process in self._processes:
@@ -215,14 +216,15 @@ class Launcher:
                 process.popen.kill()
 
     def _have_standbys(self) -> None:
-        """Not while the ranks start: they need the processor more."""
+        """Starts standbys, but not while the ranks start, which need the processor more."""
         settled = self._saved or time.monotonic() - self._began > STANDBY_SECONDS
         waiting = sum(one.local_rank is None for one in self._processes)
         if self._generation is not None and settled and waiting < self.options.standbys and not self._finished:
             self._start(None)
 
     def _end_all(self) -> None:
-        """Nothing of this run stays: asked first, killed after the grace. Keepers are in sessions of their own."""
+        """Ends all processes of this run: SIGTERM first, SIGKILL after the grace period. Keepers have their own
+        sessions."""
         for process in self._processes:
             process.popen.kill() if process.local_rank is None else process.popen.terminate()
         deadline = time.monotonic() + self.options.grace_seconds
@@ -240,4 +242,4 @@ def _send(process: Process, message: dict[str, object]) -> None:
     try:
         process.line.sendall(json.dumps(message).encode() + b"\n")
     except OSError:
-        return  # it is just ending, which its pidfd says
+        return  # it is ending, as its pidfd will report

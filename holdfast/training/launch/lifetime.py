@@ -15,17 +15,17 @@ _on_save: list[Callable[[], None]] = []
 
 
 def opened(thing: Closable) -> None:
-    """Close it if the script does not: a keeper serves one connection per rank."""
+    """Registers a resource that is closed if the script does not close it: a keeper serves one connection per rank."""
     _open[:] = [one for one in _open if one() is not None]
     _open.append(ref(thing))
 
 
 def close_all() -> None:
-    """The newest first: what was opened last may use what was opened before."""
+    """Closes the newest first, because it may use older ones."""
     while _open:
         thing = _open.pop()()
         if thing is not None:
-            with contextlib.suppress(Exception):  # the run that it belonged to is over, whatever state it is in
+            with contextlib.suppress(Exception):  # its run is over, so errors do not matter
                 thing.close()
 
 
@@ -34,6 +34,6 @@ def when_saved(callback: Callable[[], None]) -> None:
 
 
 def saved() -> None:
-    """A step of this run is in memory: a restart from here comes further than the one before."""
+    """Records that a step of this run is in memory: a restart now makes progress."""
     for callback in _on_save:
         callback()

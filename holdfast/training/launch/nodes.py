@@ -1,7 +1,7 @@
 """State that the launchers of a job share: the generation of the process group, and whether the run is over.
 
-The launcher of node 0 holds a store for the launchers, and for each generation one for the ranks. Closing a store ends
-every wait of a rank in it, so no rank stays behind in a generation that will never be whole.
+The launcher of node 0 holds a store for the launchers, and one for the ranks of each generation. Closing a store ends
+all waits in it, so that no rank stays in a generation that cannot be completed.
 """
 
 import time
@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.runtime.listener import listen
 
 POLL_SECONDS = 0.2
-SILENT_SECONDS = 15.0  # without a sign of life of another node's launcher
+SILENT_SECONDS = 15.0  # without a heartbeat of another node's launcher
 JOIN_SECONDS = 600.0
 ANSWER_SECONDS = 10.0
 
@@ -20,29 +20,29 @@ ANSWER_SECONDS = 10.0
 @dataclass(frozen=True, slots=True)
 class Generation:
     number: int
-    port: int  # of the store of its ranks
+    port: int  # port of the store for its ranks
 
 
 class NodeLost(Exception):
-    """One sentence: in-process recovery is not possible, the run must be started again."""
+    """In-process recovery is not possible and the run must be restarted; the message says why."""
 
 
 @dataclass(slots=True)
 class LauncherNodes:
-    """This launcher among those of the job. All calls return at once but for `join`."""
+    """This launcher's connection to those of the other nodes. All calls except `join` return at once."""
 
     count: int
     rank: int
     host: str
     port: int
     _store: Any = None
-    _ranks_store: Any = None  # of the generation that runs; only node 0 has it
+    _ranks_store: Any = None  # store of the current generation; only node 0 has it
     _beats: dict[int, tuple[int, float]] = field(default_factory=dict)
     _polled: float = 0.0
     _number: int = 0
 
     def join(self) -> None:
-        """Meet the other launchers."""
+        """Waits for the other launchers."""
         from torch._C._distributed_c10d import TCPStore
 
         leads = self.rank == 0
@@ -61,7 +61,7 @@ class LauncherNodes:
         return self.rank == 0
 
     def generation(self) -> Generation | None:
-        """The newest one, None before the first. Node 0 begins one where a rank was lost."""
+        """The newest generation, None before the first. Node 0 starts one after a rank was lost."""
         self._beat()
         if self._store.check(["over"]):
             raise NodeLost(self._store.get("over").decode())
@@ -73,23 +73,23 @@ class LauncherNodes:
         return Generation(int(number), int(port))
 
     def lose(self, generation: int) -> None:
-        """A rank of this generation is gone. Several that go together make one new generation."""
+        """Reports a lost rank of this generation. Several losses at the same time make one new generation."""
         if self._store.add("lost", 0) < generation:
             self._store.add("lost", 1)
 
     def finish(self) -> None:
-        """A rank of this node came to its end."""
+        """Reports that a rank of this node completed."""
         self._store.add("finished", 1)
 
     def finished(self) -> int:
-        """Ranks of all nodes that came to their end: they cannot take part in another generation."""
+        """Number of completed ranks on all nodes, which cannot take part in another generation."""
         return int(self._store.add("finished", 0))
 
     def give_up(self, why: str) -> None:
         self._store.set("over", why)
 
     def _new_store(self, port: int, timeout: timedelta) -> Any:
-        """On the interface of the job alone: a store of PyTorch has no authentication."""
+        """Creates a store on the interface of the job only, because a store of PyTorch has no authentication."""
         from torch._C._distributed_c10d import TCPStore
 
         listener = listen(self.host, port)
@@ -99,7 +99,7 @@ class LauncherNodes:
         )
 
     def _announce(self, number: int) -> None:
-        self._ranks_store = None  # closes the one before
+        self._ranks_store = None  # closes the previous one
         self._ranks_store = self._new_store(0, timedelta(seconds=JOIN_SECONDS))
         self._number = number
         self._store.set("generation", f"{number} {self._ranks_store.port}")

@@ -1,7 +1,7 @@
 """A training process that outlives its process group: runs the script again after another rank was lost.
 
-The modules that the script imported, the CUDA context and compiled kernels stay. The script starts again at its top,
-builds its process group and model, and loads its state from memory.
+Imported modules, the CUDA context and compiled kernels stay. The script starts again at its top, builds its process
+group and model, and loads its state from memory.
 """
 
 import ast
@@ -20,28 +20,29 @@ from typing import Any
 
 from holdfast.training.launch import lifetime
 
-CAUSE_SECONDS = 5.0  # for the launcher to report a lost rank after this one failed
-INTERRUPT_SECONDS = 1.0  # between two interrupts of a script that swallowed the first
+CAUSE_SECONDS = 5.0  # time for the launcher to report a lost rank after this one failed
+INTERRUPT_SECONDS = 1.0  # between two interrupts, if the script swallowed the first
 Order = dict[str, Any]
 
 
 class RankLost(BaseException):
-    """Another rank is gone and a new process group is being built. Not an Exception: no `except Exception` keeps it."""
+    """Another rank is gone and a new process group is being built. Not an Exception, so that no `except Exception`
+    catches it."""
 
 
 class Worker:
     def __init__(self, line: socket.socket, script: str, alone: Callable[[], object] = lambda: os._exit(1)) -> None:
         self._line, self._script = line, script
-        self._alone = alone  # without its launcher no one would end this process
+        self._alone = alone  # without its launcher, nothing would end this process
         self._main = threading.get_ident()
         self._orders = threading.Condition()
         self._order: Order = {}
-        self._current = 0  # the generation that runs, or ran last
+        self._current = 0  # the current or last generation
         self._running = False
         threading.Thread(target=self._listen, name="holdfast-launch", daemon=True).start()
 
     def serve(self) -> None:
-        """Run the script for each generation until one ends by itself. What ends it otherwise is raised."""
+        """Runs the script for each generation until it completes in one. Any other end of it is raised."""
         while True:
             with self._orders:
                 self._orders.wait_for(lambda: self._newest() > self._current)
@@ -54,11 +55,11 @@ class Worker:
             self._tidy()
 
     def say(self, **message: object) -> None:
-        with contextlib.suppress(OSError):  # a launcher that is gone is noticed by the thread that listens
+        with contextlib.suppress(OSError):  # the listening thread detects the end of the launcher
             self._line.sendall(json.dumps(message).encode() + b"\n")
 
     def _run(self) -> bool:
-        """Whether the script came to its end."""
+        """Runs the script; returns whether it completed."""
         try:
             self._set_running(True)
             self.say(running=self._current)
@@ -81,11 +82,11 @@ class Worker:
     def _set_running(self, running: bool) -> None:
         with self._orders:
             self._running = running
-            if not running:  # an interrupt that is on its way has no one to reach any more
+            if not running:  # a pending interrupt finds no script to interrupt any more
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._main), None)
 
     def _is_superseded(self, seconds: float) -> bool:
-        """Whether a failure was the consequence of another rank's death, which the launcher reports."""
+        """Whether a failure is the consequence of another rank's death, which the launcher reports."""
         with self._orders:
             return self._orders.wait_for(lambda: self._newest() > self._current, seconds)
 
@@ -97,7 +98,7 @@ class Worker:
         self.say(saved=self._current)
 
     def _tidy(self) -> None:
-        """Let go of what the last run left. Modules and CUDA contexts stay."""
+        """Releases what the last run left behind. Modules and CUDA contexts stay."""
         lifetime.close_all()
         _abort_groups()
         _count_groups_anew()
@@ -134,7 +135,7 @@ def _abort_groups() -> None:
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return
-    with contextlib.suppress(Exception):  # a group may be half built or half gone; what is left is dropped below
+    with contextlib.suppress(Exception):  # a group may be partly built or destroyed; the rest is dropped below
         distributed.distributed_c10d._abort_process_group()
     with contextlib.suppress(Exception):
         if distributed.is_initialized():
@@ -142,15 +143,17 @@ def _abort_groups() -> None:
 
 
 def _count_groups_anew() -> None:
-    """Ranks find each other by the number of the group: a new process counts from 0. torch resets the number only with
-    a group that was built, not with one whose building failed."""
+    """Resets the number of the group, with which ranks find each other: a new process counts from 0.
+
+    torch resets the number only with a group that was built, not with one whose building failed.
+    """
     c10d = sys.modules.get("torch.distributed.distributed_c10d")
     if c10d is not None:
         c10d._world.group_count = 0
 
 
 def _forget_accelerate() -> None:
-    """Accelerate, and with it the Hugging Face Trainer, remembers the process group in the state of a class."""
+    """Clears the process group that Accelerate, and with it the Hugging Face Trainer, keeps in the state of a class."""
     state = sys.modules.get("accelerate.state")
     if state is not None:
         state.AcceleratorState._reset_state(reset_partial_state=True)
@@ -158,15 +161,17 @@ def _forget_accelerate() -> None:
 
 
 def preload(script: str) -> None:
-    """Run the import statements at the top of the script, as a standby has time to. What fails here fails again, and
-    is reported, when the script runs."""
+    """Runs the import statements at the top of the script, while a standby waits.
+
+    Errors are ignored here, because they occur again, and are reported, when the script runs.
+    """
     for statement in imports_of(Path(script).read_text()):
         with contextlib.suppress(Exception):
             exec(compile(statement, script, "exec"), {})
 
 
 def imports_of(source: str) -> list[ast.Module]:
-    """Not those inside of functions, which may never be called."""
+    """The import statements, without those inside of functions, which may never be called."""
     kinds = (ast.Import, ast.ImportFrom)
     return [ast.Module([node], []) for node in ast.parse(source).body if isinstance(node, kinds)]
 
@@ -175,7 +180,7 @@ def main() -> None:
     line = socket.socket(fileno=int(sys.argv[1]))
     script = sys.argv[2]
     sys.argv = sys.argv[2:]
-    sys.path.insert(0, str(Path(script).resolve().parent))  # as `python SCRIPT` does
+    sys.path.insert(0, str(Path(script).resolve().parent))  # as in `python SCRIPT`
     worker = Worker(line, script)
     if "RANK" not in os.environ:
         preload(script)

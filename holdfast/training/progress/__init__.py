@@ -1,0 +1,1 @@
+"""Progress reports of ranks. Read progress.py first."""

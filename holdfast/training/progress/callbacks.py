@@ -1,4 +1,4 @@
-"""Progress callbacks for PyTorch Lightning and Hugging Face. Each is imported only when used."""
+"""Progress callbacks for PyTorch Lightning and Hugging Face, which are imported only when used."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ from holdfast.training.progress.progress import Progress
 
 
 def lightning(job: str = "", **options: Any) -> Any:
-    """For `Trainer(callbacks=[lightning(job="llama")])`."""
+    """Callback for `Trainer(callbacks=[lightning(job="llama")])`."""
     try:
         from lightning.pytorch import Callback
     except ImportError:
-        from pytorch_lightning import Callback  # what it was called before
+        from pytorch_lightning import Callback  # the former name of the package
 
     class ProgressCallback(Callback):  # type: ignore[misc]
-        """A step is a batch; a strategy that wraps the model in DDP is watched."""
+        """A step is a batch. A model that the strategy wraps in DDP is watched."""
 
         def on_train_start(self, trainer: Any, module: Any) -> None:
             rank, world = trainer.global_rank, trainer.world_size
@@ -43,11 +43,11 @@ def lightning(job: str = "", **options: Any) -> Any:
 
 
 def transformers(job: str = "", **options: Any) -> Any:
-    """For `Trainer(callbacks=[transformers(job="llama")])`."""
+    """Callback for `Trainer(callbacks=[transformers(job="llama")])`."""
     from transformers import TrainerCallback
 
     class ProgressCallback(TrainerCallback):  # type: ignore[misc]
-        """A step is an optimizer's step, whatever it accumulates."""
+        """A step is an optimizer step, including its accumulated batches."""
 
         def on_train_begin(self, arguments: Any, state: Any, control: Any, **more: Any) -> None:
             self.progress = Progress(job, step=state.global_step, **options)
@@ -63,7 +63,7 @@ def transformers(job: str = "", **options: Any) -> Any:
             self.progress.end()
 
         def on_log(self, arguments: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
-            """They log after a step: the next one carries it."""
+            """Logs come after a step: the next step carries them."""
             reported = logs or {}
             self.progress.note(loss=reported.get("loss"), gradient_norm=reported.get("grad_norm"))
 

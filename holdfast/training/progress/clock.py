@@ -1,4 +1,4 @@
-"""Timestamps inside a step: on a CPU at once, on a GPU by events without waiting."""
+"""Timestamps inside a step: immediate on a CPU, by events without waiting on a GPU."""
 
 import time
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 class Marker(Protocol):
     def mark(self) -> Any: ...
     def seconds(self, earlier: Any, later: Any) -> float | None:
-        """Between two marks; None while the later one has not been reached."""
+        """Seconds between two marks; None until the later one is reached."""
 
 
 class HostMarker:
@@ -19,7 +19,7 @@ class HostMarker:
 
 
 class DeviceMarker:
-    """CUDA events in the stream that computes. They are asked for later, by a thread that does not compute."""
+    """CUDA events in the computing stream. A thread that does not compute reads them later."""
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
@@ -35,7 +35,7 @@ class DeviceMarker:
 
 
 def marker_for(model: Any) -> Marker:
-    """By where the model's parameters are. torch is loaded already where there is a model."""
+    """The marker for the device of the model's parameters. torch is loaded already if there is a model."""
     import torch
 
     first = next(iter(model.parameters()), None)

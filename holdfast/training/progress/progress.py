@@ -1,14 +1,14 @@
 """Progress: reports where each step's time went, per rank.
 
 with Progress(job="llama") as progress:
-    progress.watch(model)  # under DDP or FSDP2: tells waiting for other ranks apart from computing
+    progress.watch(model)  # under DDP or FSDP2: separates waiting for other ranks from computing
     for batch in loader:
         with progress.step(tokens=batch.numel()):
             ...
             progress.note(loss=loss)
 
-Between steps is data, inside a step is compute, less what `waiting` and `saving` cover. Nothing here waits, ends a
-training or speaks to another rank.
+Time between steps counts as data, time inside a step as compute, except for what `waiting` and `saving` cover. Nothing
+here blocks or ends a training, or communicates with another rank.
 """
 
 import logging
@@ -27,17 +27,17 @@ from holdfast.training.progress.clock import HostMarker, Marker, marker_for
 from holdfast.training.progress.sender import Sender
 
 LOG = logging.getLogger("holdfast.progress")
-HOOKED = 4  # parameters that tell when a backward pass begins to end; some may not take part
+HOOKED = 4  # number of parameters whose gradients show the start of a backward pass; some may not take part
 
 
 class Communicating(Protocol):
-    """What wants to know when this rank uses the network; a Checkpoint is one."""
+    """Is told when this rank uses the network; a Checkpoint is one."""
 
     def communicating(self, now: bool) -> None: ...
 
 
 class Progress:
-    """One per rank and process; of the training loop's thread."""
+    """Progress of a rank, one per process. For the thread of the training loop."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Progress:
         world: int | None = None,
         gpu: int | None = None,
         group: str = "",  # ranks that do the same work: a pipeline stage
-        step: int = 0,  # that were made before
+        step: int = 0,  # steps before the first one
     ) -> None:
         environ = os.environ
         rank = int(environ.get("RANK", "0")) if rank is None else rank
@@ -82,11 +82,11 @@ class Progress:
 
     @property
     def refused(self) -> str:
-        """Why the agent refuses this rank, '' if it does not or is not there."""
+        """Why the agent refuses this rank, '' if it does not or is absent."""
         return self._sender.refused
 
     def happened(self) -> list[tuple[float, str]]:
-        """Errors of this rank's hardware that the agent reported since the last time: when, and what."""
+        """Errors of this rank's hardware that the agent reported since the last call: time and text."""
         reported = self._sender.happened
         return [reported.popleft() for _ in range(len(reported))]
 
@@ -94,7 +94,7 @@ class Progress:
         self._sender.close()
 
     def begin(self) -> None:
-        """For callbacks; `step` is the same as begin and end."""
+        """Begins a step, for callbacks; `step` equals begin and end."""
         self._inside = True
         self._communicates(False)  # a step that raised may have left it open
         self._begun = time.perf_counter()
@@ -118,7 +118,7 @@ class Progress:
 
     @contextmanager
     def step(self, number: int | None = None, tokens: float = 0.0) -> Iterator["Progress"]:
-        """A step that raises is not counted."""
+        """Measures a step. A step that raises is not counted."""
         if number is not None:
             self.made = number - 1
         self.begin()
@@ -126,15 +126,15 @@ class Progress:
         self.end(tokens)
 
     def note(self, **values: Any) -> None:
-        """loss and gradient_norm of this step, or of the next where none is open; numbers or tensors. A tensor is read
-        later, where no one waits."""
+        """Records loss and gradient norm of this step, or of the next one if none is open, as numbers or tensors. A
+        tensor is read later, without a wait in the loop."""
         self._noted.update(
             {name: value.detach() if hasattr(value, "detach") else value for name, value in values.items()}
         )
 
     @contextmanager
     def waiting(self, link: str = "") -> Iterator[None]:
-        """Around a communication of one's own. A link's name begins with its kind: 'pipeline:3-4'."""
+        """Measures a communication in the script. A link's name begins with its kind: 'pipeline:3-4'."""
         begun = time.perf_counter()
         self._communicates(True)
         try:
@@ -149,7 +149,7 @@ class Progress:
 
     @contextmanager
     def saving(self, step: int | None = None) -> Iterator[None]:
-        """Around a checkpoint that holds up the loop; a step that is named is safe afterwards."""
+        """Measures a checkpoint that blocks the loop; if a step is named, it is safe afterwards."""
         begun = time.perf_counter()
         yield
         seconds = time.perf_counter() - begun
@@ -161,12 +161,15 @@ class Progress:
             self.saved(step)
 
     def saved(self, step: int) -> None:
-        """This step is safe: what was made since is what a failure would cost."""
+        """Records that this step is safe: a failure costs the steps after it."""
         self._sender.saved_step = step
 
     def watch(self, model: Any, checkpoint: Communicating | None = None) -> bool:
-        """Tell waiting for other ranks apart from computing, under DDP and, on CPUs, FSDP2. False, and said, for any
-        other model. The keeper of a checkpoint is reported when this rank communicates, so that it sends in between."""
+        """Separates waiting for other ranks from computing, under DDP and, on CPUs, FSDP2.
+
+        For any other model it logs why it cannot, and returns False. The keeper of a checkpoint is told when this rank
+        communicates, so that it sends in between.
+        """
         self._checkpoint = checkpoint
         from torch.distributed.fsdp import FSDPModule
         from torch.nn.parallel import DistributedDataParallel
@@ -196,8 +199,11 @@ class Progress:
             self._checkpoint.communicating(now)
 
     def _backward_begins(self, _: Any) -> None:
-        """Once in a backward pass. What is queued now runs when this rank's gradients are all there; what is queued
-        then runs after DDP, which waits for those of the others in between."""
+        """Marks the start of a backward pass, once per pass.
+
+        The callback queued now runs when all gradients of this rank are ready. The callback queued by it runs after
+        DDP, which meanwhile waits for the gradients of the others.
+        """
         from torch.autograd import Variable
 
         if self._backward_open:
@@ -228,7 +234,7 @@ def _resolved(
     noted: dict[str, Any],
     links: dict[str, float],
 ) -> ProgressStep | None:
-    """The step as it is reported; None while the device has not come to its end."""
+    """The step's report; None until the device has finished it."""
     number, at, total, data, waited, saved = host
     begun, ended, waits = device
     if begun is not None:
@@ -251,12 +257,12 @@ def _not_apart(why: str) -> bool:
 def _number(value: Any) -> float | None:
     try:
         return None if value is None else float(value)
-    except (TypeError, ValueError, RuntimeError):  # not one number
+    except (TypeError, ValueError, RuntimeError):  # not a single number
         return None
 
 
 def _gpu() -> int | None:
-    """The index by which the driver knows this rank's GPU, as far as the environment tells."""
+    """The driver's index of this rank's GPU, as far as the environment shows it."""
     local = os.environ.get("LOCAL_RANK", "")
     visible = [one.strip() for one in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if one.strip()]
     if not local.isdecimal():
@@ -270,5 +276,5 @@ def _folder() -> Path:
     try:
         return Path(given) if given else runtime_folder() / "progress"
     except OSError as error:
-        LOG.warning("without an agent nothing is kept of this rank: %s", error)
+        LOG.warning("no agent: the progress of this rank is not recorded: %s", error)
         return Path(os.devnull)

@@ -16,16 +16,16 @@ from holdfast.formats.job.progress import MOST_ROWS, Ended, Hello, Message, Prog
 SOCKET = "/run/holdfast/jobs.sock"
 SEND_EVERY_SECONDS = 1.0
 RETRY_SECONDS = 15.0
-TIMEOUT_SECONDS = 2.0  # of the thread, for an agent that does not take what it is sent
+TIMEOUT_SECONDS = 2.0  # of the thread, for an agent that does not accept data
 MOST_WAITING = 8_192  # steps
 MOST_HAPPENED = 256
 LARGEST_FILE = 32 << 20
 CLOSE_SECONDS = 5.0
-Pending = Callable[[], ProgressStep | None]  # a step that may not be over on the device yet
+Pending = Callable[[], ProgressStep | None]  # of a step that may not be finished on the device
 
 
 def agent_socket() -> str:
-    """Where an agent listens now: as the environment says, the machine's, or the one of this user's `holdfast up`."""
+    """Path of the agent's socket: from the environment, of the machine, or of this user's `holdfast up`."""
     named = os.environ.get("HOLDFAST_AGENT_SOCKET")
     if named is not None:
         return named
@@ -35,7 +35,7 @@ def agent_socket() -> str:
 
 
 class Sender:
-    """`put` is for the training loop and costs an append; all else happens in the thread."""
+    """Sends reports. `put` is for the training loop and costs an append; the rest happens in the thread."""
 
     def __init__(self, hello: Hello, folder: Path) -> None:
         self._hello, self._folder = hello, folder
@@ -46,9 +46,10 @@ class Sender:
         self.split = False
         self.saved_step = -1
         self._reported: tuple[int, bool] = (-1, False)
-        self._introduced = False  # does the file say who wrote it?
-        self.refused = ""  # why the agent refuses us
-        self.happened: deque[tuple[float, str]] = deque(maxlen=MOST_HAPPENED)  # errors of the hardware, as it reported
+        self._introduced = False  # whether the file names its writer
+        self.refused = ""  # why the agent refuses this rank
+        # errors of the hardware that the agent reported
+        self.happened: deque[tuple[float, str]] = deque(maxlen=MOST_HAPPENED)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="holdfast-progress", daemon=True)
         self._thread.start()
@@ -60,7 +61,7 @@ class Sender:
             self._dropped += 1
 
     def close(self) -> None:
-        """What is there is sent; a device or an agent that does not answer is not waited for long."""
+        """Sends the remaining reports; waits for a device or an agent only for a short time."""
         self._stop.set()
         self._thread.join(CLOSE_SECONDS)
 
@@ -80,7 +81,7 @@ class Sender:
         while self._waiting and len(rows) < MOST_WAITING:
             row = self._waiting[0]()
             if row is None:
-                break  # the device is not there yet; those behind it are not either
+                break  # the device has not finished it, nor those after it
             self._waiting.popleft()
             rows.append(row)
         if rows or self._reported != (self.saved_step, self.split):
@@ -124,13 +125,14 @@ class Sender:
         return True
 
     def _receive(self) -> None:
-        """What the agent says by itself; it is never waited for."""
+        """Receives messages of the agent without waiting for them."""
         with contextlib.suppress(OSError):
             while self._line is not None and select.select([self._line], [], [], 0)[0]:
                 if not (text := self._line.recv(job_orders.LARGEST_ORDER)):
                     self._hang_up()
                     return
-                with contextlib.suppress(job_orders.OrderError):  # a newer agent's, and not for us
+                # a newer agent's message, which is not for this version
+                with contextlib.suppress(job_orders.OrderError):
                     order = job_orders.decode(text)
                     if isinstance(order, job_orders.RankHardwareError):
                         self.happened.append((order.at, order.what))
@@ -141,7 +143,7 @@ class Sender:
         self._line = None
 
     def _write(self, message: Message) -> None:
-        """One file per rank, for this user alone; what was there before it grew too large is kept once."""
+        """One file per rank, for this user alone; a file that grew too large is rotated once."""
         name = f"{_safe(self._hello.job)}.{self._hello.rank}.jsonl"
         with contextlib.suppress(OSError):  # progress never ends a training
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Waiting time under FSDP2, whose collectives run inside forward and backward: each is timed.
 
-On a CPU a collective is waited for where it is called. On a GPU the call returns at once and the device waits later, in
-torch's own code: there the waiting cannot be measured, and the report says so.
+On a CPU, the call of a collective waits. On a GPU the call returns at once and the device waits later, in torch's own
+code. There the waiting cannot be measured, and the report says so.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class NotApart(ValueError):
 
 
 def watch(model: Any, waiting: Waiting) -> None:
-    """Raises NotApart before anything is changed."""
+    """Times the collectives. Raises NotApart before anything is changed."""
     for parameter in model.parameters():
         if parameter.is_cuda:
             raise NotApart("FSDP2 on GPUs waits inside torch's own code")
@@ -37,7 +37,7 @@ def watch(model: Any, waiting: Waiting) -> None:
 
 
 def _collectives(part: Any) -> tuple[Any, Any] | None:
-    """The ones in use, which may be the script's own; None of a part that holds no parameters itself."""
+    """The collectives in use, which may be custom ones; None for a module without parameters of its own."""
     try:
         groups = part._get_fsdp_state()._fsdp_param_groups
         pairs = [(group._all_gather_comm, group._reduce_scatter_comm) for group in groups]
@@ -49,7 +49,7 @@ def _collectives(part: Any) -> tuple[Any, Any] | None:
 
 
 class _Timed:
-    """A collective of FSDP2 (its all-gather or reduce-scatter) that is waited for under `waiting`."""
+    """A collective of FSDP2 (its all-gather or reduce-scatter), timed with `waiting`."""
 
     def __init__(self, inner: Any, waiting: Waiting) -> None:
         self._inner, self._waiting = inner, waiting
@@ -62,7 +62,7 @@ class _Timed:
 
 
 class _TimedWork(dist.Work):
-    """What is waited for later than it is called."""
+    """An asynchronous operation whose wait is timed."""
 
     def __init__(self, work: dist.Work, waiting: Waiting) -> None:
         super().__init__()

@@ -75,7 +75,7 @@ class DrillPlayer:
             self._watchers -= 1
 
     def let_go(self) -> None:
-        """The controller ends: whoever watches is let go at once, and whoever comes now."""
+        """Releases all viewers, present and future, because the controller ends."""
         self._ending = True
         self._news.set()
 

@@ -1,5 +1,7 @@
-"""Situations of the families `sixth` and later ones beside those before: calm, announced and undocumented; and harmless
-things that happen beside any situation."""
+"""Situations of the families from `sixth` on: calm, announced and undocumented.
+
+Also harmless events that accompany any situation.
+"""
 
 from collections.abc import Callable
 
@@ -12,13 +14,13 @@ CRON_SECONDS = 300.0
 
 
 def fan_policy(s: Stager) -> Situation:
-    """A new fan curve on every node: all fans turn a little slower."""
+    """A new fan policy on every node: all fans turn a little slower."""
     s.conditions.fans *= 1 - s.between(0.05, 0.12) * (s.times >= s.start)
     return Situation()
 
 
 def unused_cap(s: Stager) -> Situation:
-    """A power limit that binds nobody: it stays above what the job draws."""
+    """A power limit without effect: it stays above the job's power."""
     most = max(work.draw for work in s.site.works) * 1.3
     most = max(most, 0.75) if s.site.pools else most
     if most < 0.99:
@@ -37,13 +39,14 @@ def requests_down(s: Stager) -> Situation:
 
 
 def readers(s: Stager) -> Situation:
-    """Others read from storage: it answers a little later for the rest of the hour, and no checkpoint takes longer."""
+    """Other readers use the storage: latency rises a little for the rest of the hour, and no checkpoint takes
+    longer."""
     s.conditions.burst *= 1 + s.between(0.1, 0.3) * s.level(steady=True)
     return Situation(needed=("storage_latency_seconds", "job_checkpoint_seconds"))
 
 
 def rebalanced(s: Stager) -> Situation:
-    """A leaf moves a little of its traffic from one uplink to another: less than anyone feels."""
+    """A leaf moves a little of its traffic from one uplink to another, too little to slow a job."""
     leaf = s.pick(len(s.site.leaves)) * s.site.spines
     moved = s.unfelt(s.between(0.02, 0.06)) * (s.times >= s.start)
     s.conditions.routes[leaf] += moved
@@ -52,7 +55,7 @@ def rebalanced(s: Stager) -> Situation:
 
 
 def planned_agents(s: Stager) -> Situation:
-    """Agents are upgraded: one node after the other is silent for some minutes."""
+    """Agents are upgraded node by node: each is silent for some minutes."""
     nodes = [s.site.node_names[node] for node in s.rng.choice(s.site.nodes, min(3, s.site.nodes), replace=False)]
     work = PlannedWork(
         name="agent upgrade", what="sensor", subjects=tuple(nodes), start=s.start - 60, end=s.lasts + 600
@@ -64,7 +67,7 @@ def planned_agents(s: Stager) -> Situation:
 
 
 def planned_hall(s: Stager) -> Situation:
-    """The chilled water of a hall gets another set point."""
+    """The chilled water of a hall gets another set point, as announced."""
     room = int(s.site.room_of[cdu_of_work(s)])
     s.conditions.supply[s.site.room_of == room] += s.between(4, 10) * s.level(steady=True)
     work = PlannedWork(

@@ -7,7 +7,7 @@ import numpy as np
 
 from holdfast.lab.drills.wide.stager import Situation, Stager, cap_rack, cdu_of_work, rack_of_work
 
-BINDS = 0.6  # of what a job draws
+BINDS = 0.6  # of a job's power
 
 
 def flow_low(s: Stager) -> Situation:
@@ -23,7 +23,7 @@ def supply_warm(s: Stager) -> Situation:
 
 
 def plant_warm(s: Stager) -> Situation:
-    """The chiller plant of a hall: every unit of it supplies warm."""
+    """The chiller plant of a hall fails: all of its units supply warm coolant."""
     room = int(s.site.room_of[cdu_of_work(s)])
     units = np.flatnonzero(s.site.room_of == room)
     s.conditions.supply[units] += s.between(5, 15) * s.level(steady=True)
@@ -35,7 +35,7 @@ def plant_warm(s: Stager) -> Situation:
 
 
 def unmetered_unit(s: Stager) -> Situation:
-    """No facility meter at all: only whose GPUs are hot tells the unit."""
+    """A unit without any facility meter fails: only its hot GPUs show which unit it is."""
     unit = cdu_of_work(s)
     s.conditions.supply[unit] += s.between(9, 18) * s.level(steady=True)
     racks = np.flatnonzero(s.site.cdu_of == unit)
@@ -54,7 +54,7 @@ def rack_blocked(s: Stager) -> Situation:
     rack = rack_of_work(s)
     s.conditions.opened[rack] *= 1 - s.between(0.4, 0.8) * s.level()
     truth = s.truth(s.site.racks[rack], "cooling.rack_blocked")
-    if (s.site.cdu_of == s.site.cdu_of[rack]).sum() == 1:  # behind it the unit has nothing else
+    if (s.site.cdu_of == s.site.cdu_of[rack]).sum() == 1:  # so the unit has no other racks
         truth = replace(truth, accepts=((s.site.cdus[s.site.cdu_of[rack]], "cooling.flow_low"),))
     return Situation(truths=(truth,), needed=("rack_flow_litres_per_minute",))
 
@@ -97,7 +97,7 @@ def psu(s: Stager) -> Situation:
 
 
 def cap(s: Stager) -> Situation:
-    """Low enough to bind: a limit above what the job draws is `calm.unused_cap`, and no fault."""
+    """A power limit below the job's power. A limit above it is no fault, but `calm.unused_cap`."""
     rack = rack_of_work(s)
     cap_rack(s, rack, max(s.between(0.25, 0.5), 1 - BINDS * s.site.works[0].draw))
     single = (s.site.rack_of == rack).sum() == 1
@@ -201,7 +201,8 @@ def metadata(s: Stager) -> Situation:
 
 
 def one_writer(s: Stager) -> Situation:
-    """The job saves at least once afterwards: what writes nothing is not slow."""
+    """One node writes slowly. The job saves at least once afterwards, because a slow writer shows only when it
+    writes."""
     node, work = s.work_node(), s.site.works[0]
     often = 0.45 * (s.lasts - s.start)
     if work.interval > often:
@@ -253,7 +254,7 @@ def sensor(s: Stager, lie: str) -> Situation:
 
 
 def agent_silent(s: Stager) -> Situation:
-    """One node's agent: nothing of it is reported any more, while its job works on."""
+    """The agent of one node is silent: nothing is reported, and its job continues."""
     node = s.site.node_names[s.work_node()]
     return Situation(
         truths=(s.truth(node, "sensor.lost"),), silent=(((node + "/gpu/", node + "/nic/", node), s.start),)

@@ -1,5 +1,7 @@
-"""Situations of the family `unseen` beside those of the others, as operators of halls and of jobs meet them: calm,
-announced and undocumented; and how its jobs and its requests are while all is well."""
+"""Situations of the family `unseen`, as operators of halls and jobs meet them: calm, announced and undocumented.
+
+Also the normal behaviour of its jobs and requests.
+"""
 
 from collections.abc import Callable
 
@@ -14,7 +16,7 @@ CLEANED_SECONDS, WALK_SECONDS = 240.0, 180.0
 
 
 def lives(s: Stager) -> None:
-    """Ranks that have more and less to do, evaluations, and requests by the hour of the day."""
+    """Normal activity: uneven ranks, evaluations, and requests by hour of the day."""
     how, seed = s.site.laws.work, s.site.seed
     s.conditions.requests *= _requests(s.times, seed)
     for number, work in enumerate(s.site.works):
@@ -24,7 +26,7 @@ def lives(s: Stager) -> None:
 
 
 def _uneven(how: str, times: Floats, ranks: int, number: int, seed: int) -> Floats:
-    """How much of the usual work each rank has: experts are not asked alike, stages of a pipeline not cut alike."""
+    """Relative work of each rank: experts receive unequal numbers of tokens, and pipeline stages are unequal."""
     spread, rng = unseen.ranges(seed).spread, np.random.default_rng([seed, 419, number])
     if how == "experts":
         wander = 0.006 * unseen.slow(ranks, len(times), (times[1] - times[0]) / 1500, rng).clip(-2.5, 2.5)
@@ -38,14 +40,14 @@ def _uneven(how: str, times: Floats, ranks: int, number: int, seed: int) -> Floa
 
 
 def _pauses(how: str, times: Floats, number: int, seed: int) -> Floats:
-    """1 while a job evaluates."""
+    """1 while a job evaluates, else 0."""
     rng = np.random.default_rng([seed, 421, number])
     period, lasts, phase = rng.uniform(700, 1500), rng.uniform(60, 140), rng.random()
     return np.asarray((how == "evaluations") * ((times + phase * period) % period < lasts) * 1.0)
 
 
 def _requests(times: Floats, seed: int) -> Floats:
-    """An hour of the curve of a day, and minutes with more and with fewer."""
+    """Request rate: an hour of a daily curve with random minutes above and below it."""
     rng = np.random.default_rng([seed, 431])
     day = np.sin(2 * np.pi * (times / 86_400 + rng.random()))
     return np.asarray((1 + 0.5 * (day - day[0])) * (1 + 0.03 * unseen.slow(1, len(times), 0.2, rng)[0].clip(-2.5, 2.5)))
@@ -56,20 +58,20 @@ def _during(s: Stager, low: float, high: float) -> "np.ndarray[tuple[int], np.dt
 
 
 def battery_test(s: Stager) -> Situation:
-    """The battery of one feed is tested: its voltage is a little lower for minutes, and every supply works on."""
+    """The battery of one feed is tested: its voltage drops a little for some minutes, and all supplies continue."""
     s.conditions.volts[s.pick(2)] *= 1 - s.between(0.015, 0.035) * _during(s, 180, 500)
     return Situation(needed=("feed_voltage_volts",))
 
 
 def door(s: Stager) -> Situation:
-    """Somebody works in the aisle with its door open."""
+    """The door of an aisle is open during work."""
     room = int(s.site.room_of[cdu_of_work(s)])
     s.conditions.ambient[room] += s.between(0.8, 2.0) * _during(s, 300, 700)
     return Situation(needed=("ambient_celsius",))
 
 
 def new_meter(s: Stager) -> Situation:
-    """A flow meter is replaced: the new one reads a fortieth more."""
+    """A flow meter is replaced: the new one reads 2.5 % more."""
     return Situation(
         needed=("cdu_flow_litres_per_minute",),
         sensor=("replaced", "cdu_flow_litres_per_minute", s.site.cdus[cdu_of_work(s)], s.start),
@@ -77,13 +79,13 @@ def new_meter(s: Stager) -> Situation:
 
 
 def evaluation(s: Stager) -> Situation:
-    """A milestone is reached: the job evaluates for some minutes, and takes no step meanwhile."""
+    """A job reaches a milestone and evaluates for some minutes, without steps."""
     s.conditions.paused[s.site.works[0].name] |= _during(s, 240, 480)
     return Situation(needed=("gpu_utilization_ratio",))
 
 
 def planned_supply(s: Stager) -> Situation:
-    """A power supply is replaced while its rack runs from the other."""
+    """A power supply is replaced while its rack runs on the other one."""
     place = 2 * rack_of_work(s) + s.pick(2)
     s.conditions.psu[place] *= 1 - _during(s, 400, 900)
     work = PlannedWork(
@@ -94,7 +96,7 @@ def planned_supply(s: Stager) -> Situation:
 
 
 def planned_optics(s: Stager) -> Situation:
-    """Optics of a leaf are cleaned: one uplink after the other has half of its lanes."""
+    """Optics of a leaf are cleaned: one uplink after the other runs with half of its lanes."""
     leaf = int(s.site.leaf_of[s.work_node()])
     links = [leaf * s.site.spines + number for number in range(s.site.spines)]
     for number, link in enumerate(links):
@@ -108,7 +110,7 @@ def planned_optics(s: Stager) -> Situation:
 
 
 def collapse(s: Stager) -> Situation:
-    """A router sends most tokens to few experts: some ranks, anywhere in the job, have more to do, and all wait."""
+    """A router sends most tokens to few experts: some ranks have more work, and all others wait for them."""
     work = s.site.works[0]
     gpus = s.site.gpus_of(work.nodes)
     asked = s.rng.choice(len(gpus), max(2, len(gpus) // 6), replace=False)
@@ -119,7 +121,7 @@ def collapse(s: Stager) -> Situation:
 
 
 def walks(s: Stager) -> Situation:
-    """A scan of the hosts' disks goes from node to node: the job always waits for one of them."""
+    """A disk scan moves from host to host: the job always waits for one of them."""
     work, share = s.site.works[0], s.between(0.18, 0.4)
     since = s.times - s.start
     turn = (since // WALK_SECONDS).astype(int) % len(work.nodes)

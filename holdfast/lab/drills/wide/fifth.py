@@ -1,8 +1,8 @@
-"""Laws of the family `fifth`. It was kept out of tuning until its first run of 400 draws.
+"""Laws of the family `fifth`, which was kept out of tuning until its first run of 400 draws.
 
-Everything is drawn per site: weather, control loops that ring, pumps that take turns, pollers that miss whole rounds,
-meters that report changes only, instruments with noise of their own, and faults that come in stages, settle slowly,
-recover in part or return at no fixed time.
+All of these are drawn per site: weather, control loops that ring, pumps that alternate, pollers that miss whole rounds,
+meters that report changes only, noise per instrument, and faults that come in stages, settle slowly, recover in part or
+return at random times.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ METERS = ("plain", "rounds", "changes", "peaks", "digits")
 WORK = ("steady", "evaluates", "grows", "bursts")
 SHAPES = ("step", "stages", "settles", "recovers", "rough")
 SWAP_SECONDS = 90.0
-HEARTBEATS = 4  # cadences after which a meter that reports changes reports anyway
+HEARTBEATS = 4  # cadences after which a meter that reports only changes reports anyway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +28,15 @@ class Ranges:
     weather_seconds: float
     ring: float  # degrees
     ring_seconds: float
-    spread: float  # of the noise of single instruments, as a logarithm
-    hum: float  # a period in the noise, in units of it
+    spread: float  # spread of the noise of single instruments, as a logarithm
+    hum: float  # amplitude of a periodic part of the noise, in units of the noise
     hum_seconds: float
-    popcorn: float  # two levels an instrument jumps between, in units of its noise
-    popcorn_share: float  # of all instruments
+    popcorn: float  # distance of the two levels between which an instrument jumps, in units of its noise
+    popcorn_share: float  # share of all instruments
     gain: float
     missed: float
-    rounds: float  # of all rounds of a poller: those that fail as a whole
-    less: float  # of its power that a job takes less at times
+    rounds: float  # share of a poller's rounds that fail as a whole
+    less: float  # share by which a job's power drops at times
     cadences: tuple[float, ...]
     degrees: tuple[float, ...]
 
@@ -59,14 +59,14 @@ def ranges(seed: int) -> Ranges:
 
 
 def supply(cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats":
-    """Degrees by which each unit's supply moves while all is well."""
+    """Normal variation of each unit's supply temperature, in degrees."""
     drawn, rng = ranges(seed), np.random.default_rng([seed, 31])
     moved = np.zeros((units, len(times)))
     step = float(times[1] - times[0])
-    if cooling == "weather":  # the same for all units, and a little of each
+    if cooling == "weather":  # a common part, and a small part of each unit's own
         moved = moved + drawn.weather * _slow(1, len(times), step / drawn.weather_seconds, rng)
         moved = moved + 0.2 * drawn.weather * _slow(units, len(times), step / drawn.weather_seconds, rng)
-    elif cooling == "rings":  # after its set point is changed, a loop overshoots and settles
+    elif cooling == "rings":  # after a change of its set point, a loop overshoots and settles
         since = np.maximum(0.0, times - offset * times[-1] - 120.0 * np.arange(units)[:, None])
         settled = 1 - np.exp(-since / drawn.ring_seconds) * np.cos(2 * np.pi * since / drawn.ring_seconds)
         moved = moved + drawn.ring * np.sign(slope) * settled * (since > 0)
@@ -74,12 +74,12 @@ def supply(cooling: str, times: "Floats", units: int, slope: float, offset: floa
 
 
 def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
-    """What a unit's pump is asked for, as a share of the usual; `power`: of the racks behind each unit."""
+    """Requested flow of each unit's pump, relative to normal. `power`: power of the racks behind each unit."""
     asked = np.ones_like(power)
-    if cooling == "turns":  # pumps of one unit take turns: for a minute and a half both run slower
+    if cooling == "turns":  # the pumps of a unit alternate: for a minute and a half both run slower
         since = times - offset * times[-1] - 400.0 * np.arange(len(power))[:, None]
         asked = asked - 0.12 * ((since >= 0) & (since < SWAP_SECONDS))
-    elif cooling == "header" and len(power) > 1:  # what one unit takes more, the others get less
+    elif cooling == "header" and len(power) > 1:  # flow that one unit takes is missing from the others
         usual = np.median(power[:, : max(3, power.shape[1] // 4)], axis=1, keepdims=True)
         load = power / np.maximum(usual, 1e-9)
         others = (load.sum(axis=0) - load) / (len(power) - 1)
@@ -88,12 +88,12 @@ def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floa
 
 
 def valves(cooling: str, load: "Floats") -> "Floats":
-    """Valves of racks stand still."""
+    """Valve positions of the racks: constant."""
     return np.ones_like(load)
 
 
 def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "Floats":
-    """A job's power over time: it evaluates now and then, its sequences grow, or its requests come in bursts."""
+    """A job's power over time: evaluations now and then, growing sequences, or bursts of requests."""
     less = ranges(seed).less
     if how == "evaluates":
         period = 500 + 1500 * offset
@@ -107,7 +107,7 @@ def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "F
 
 
 def shape(times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats":
-    """How a fault that lasts comes: at once, in stages, slowly, with a part of it over again, or unevenly."""
+    """Level of a lasting fault over time: at once, in stages, approaching it slowly, recovering in part, or uneven."""
     rng = np.random.default_rng([seed, 53])
     how, settles = str(rng.choice(SHAPES)), float(rng.uniform(60, 500))
     if how == "stages":
@@ -122,7 +122,7 @@ def shape(times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats":
 
 
 def returns(since: "Floats", seed: int) -> "Floats":
-    """1 while a fault that comes and goes is there, at no fixed time."""
+    """1 while an intermittent fault is present, at random times."""
     rng = np.random.default_rng([seed, 59])
     found, at = np.zeros_like(since), 0.0
     while at < since[-1]:
@@ -133,7 +133,8 @@ def returns(since: "Floats", seed: int) -> "Floats":
 
 
 def noise(shape: tuple[int, ...], step: float, seed: int, rng: np.random.Generator) -> "Floats":
-    """Of one kind of instrument, in units of its usual noise: each as loud as it is, some hum, some jump."""
+    """Noise of one kind of instrument, in units of its usual noise. Amplitudes differ; some instruments hum, some
+    jump."""
     drawn = ranges(seed)
     loud = np.exp(drawn.spread * rng.standard_normal((shape[0], 1)).clip(-2, 2))
     places = np.arange(shape[1])[None, :] * step
@@ -148,7 +149,7 @@ def gains(rows: int, seed: int, rng: np.random.Generator) -> "Floats":
 
 
 def reported(meters: str, values: "Floats", step: float) -> "Floats":
-    """What a facility's meter makes of the truth: the most of two minutes, or three digits of it."""
+    """Values as a facility's meter reports them: the maximum of two minutes, or three significant digits."""
     if meters == "peaks":
         width = max(1, round(120 / step))
         found = values.copy()
@@ -162,8 +163,11 @@ def reported(meters: str, values: "Floats", step: float) -> "Floats":
 
 
 def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Generator) -> "Floats":
-    """1 where a reading arrives. A poller reads all at once and misses whole rounds; a meter of changes reports what
-    differs by more than a hundredth, and every fourth time in any case."""
+    """1 where a reading arrives.
+
+    A poller reads all instruments at once and misses whole rounds. A meter that reports changes reports differences
+    above 1 %, and every fourth time in any case.
+    """
     drawn, read = ranges(seed), np.zeros(values.shape)
     together = meters == "rounds"
     for row in range(len(values)):
@@ -176,7 +180,7 @@ def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Gen
 
 
 def holds(meters: str) -> int:
-    """Cadences between two reports, at most."""
+    """Longest time between two reports, in cadences."""
     return HEARTBEATS if meters == "changes" else 1
 
 
@@ -192,7 +196,7 @@ def _changes(values: "Floats", read: "Floats") -> "Floats":
 
 
 def _slow(rows: int, columns: int, share: float, rng: np.random.Generator) -> "Floats":
-    """A walk that returns to nothing, of spread one, that begins there."""
+    """A random walk that returns to zero, with a spread of one, starting at zero."""
     found = np.zeros((rows, columns))
     fresh = rng.standard_normal((rows, columns))
     keep = np.exp(-share)

@@ -1,7 +1,7 @@
-"""Laws of the family `fourth`. It was kept out of tuning until its first run of 400 draws.
+"""Laws of the family `fourth`, which was kept out of tuning until its first run of 400 draws.
 
-What is drawn is drawn twice: every thousand seeds have ranges of their own, and every site draws from them. So a run
-with a new first seed is also a run with new noise, seasons and instruments.
+Values are drawn in two steps: every thousand seeds have their own ranges, and each site draws from these. A run with a
+new first seed therefore also has new noise, seasons and instruments.
 """
 
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ SEEDS_PER_RANGES = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranges:
-    season: float  # degrees, half of the swing of a day
+    season: float  # degrees, half of the daily swing
     hunting: float  # degrees
-    tail: float  # degrees of freedom of the noise: fewer have heavier tails
-    walk: float  # of an instrument in an hour, in units of its noise
-    shifts: float  # of all instruments: the share that shifts once, in units of its noise
+    tail: float  # degrees of freedom of the noise: fewer give heavier tails
+    walk: float  # drift of an instrument per hour, in units of its noise
+    shifts: float  # share of all instruments that shift once; size of the shift in units of the noise
     shift: float
-    gain: float  # by which instruments of one kind differ
-    missed: float  # of all readings
-    phases: float  # of its power that a job takes less in some phases
+    gain: float  # difference between instruments of one kind
+    missed: float  # share of all readings
+    phases: float  # share by which a job's power drops in some phases
     cadences: tuple[float, ...]
     degrees: tuple[float, ...]  # resolutions
 
@@ -51,27 +51,27 @@ def ranges(seed: int) -> Ranges:
 
 
 def supply(cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats":
-    """Degrees by which each unit's supply moves while all is well."""
+    """Normal variation of each unit's supply temperature, in degrees."""
     drawn = ranges(seed)
     season = drawn.season * (np.sin(2 * np.pi * (times / DAY + offset)) - np.sin(2 * np.pi * offset))
     moved = np.zeros((units, len(times))) + season
-    if cooling == "hunting":  # a valve that overshoots: fast up, slow down, every unit by itself
+    if cooling == "hunting":  # a valve that overshoots: fast up, slow down, each unit independently
         period = 400 + 1000 * offset
         phase = np.arange(units)[:, None] * 0.37
         moved = moved + drawn.hunting * ((times / period + phase) % 1.0 - 0.5)
-    elif cooling == "setback":  # one unit after the other gets another set point
+    elif cooling == "setback":  # the units get a new set point one after the other
         begins = offset * times[-1] + 300.0 * np.arange(units)[:, None]
         moved = moved + slope * np.clip((times - begins) / 600.0, 0, 1)
     return np.asarray(moved)
 
 
 def valves(cooling: str, load: "Floats") -> "Floats":
-    """How far the valve of each rack is open, where it follows the rack's load; 1: as usual."""
+    """Valve position of each rack, where it follows the rack's load; 1: normal."""
     return np.clip(0.3 + 0.7 * load, 0.35, 1.25) if cooling == "valves" else np.ones_like(load)
 
 
 def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "Floats":
-    """A job's power over time: generate, score and train in turns, or data that is now and then lighter."""
+    """A job's power over time: generation, scoring and training in turns, or phases of lighter data."""
     less = ranges(seed).phases
     if how == "three_phases":
         period = 300 + 900 * offset
@@ -85,7 +85,8 @@ def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "F
 
 
 def noise(shape: tuple[int, ...], step: float, seed: int, rng: np.random.Generator) -> "Floats":
-    """Of one kind of instrument: heavy tails, a walk of each, and shifts of a few. In units of its usual noise."""
+    """Noise of one kind of instrument, in units of its usual noise: heavy tails, a random walk each, and shifts of a
+    few."""
     drawn = ranges(seed)
     found = rng.standard_t(drawn.tail, size=shape) / np.sqrt(drawn.tail / (drawn.tail - 2))
     found = found + drawn.walk * np.sqrt(step / 3600) * np.cumsum(rng.standard_normal(shape), axis=1)
@@ -100,7 +101,7 @@ def gains(rows: int, seed: int, rng: np.random.Generator) -> "Floats":
 
 
 def reported(meters: str, values: "Floats", step: float) -> "Floats":
-    """What a facility's meter makes of the truth: it may smooth over four minutes."""
+    """Values as a facility's meter reports them; some average over four minutes."""
     if meters != "filtered":
         return values
     share = 1 - np.exp(-step / 240.0)
@@ -111,28 +112,31 @@ def reported(meters: str, values: "Floats", step: float) -> "Floats":
 
 
 def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
-    """Pumps run as ever."""
+    """Requested flow of the pumps: constant."""
     return np.ones_like(power)
 
 
 def shape(times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats":
-    """A fault comes at once, or as a ramp."""
+    """Level of a lasting fault over time: at once, or as a ramp."""
     return np.clip(since / ramp, 0, 1) if ramp else (since >= 0).astype(float)
 
 
 def returns(since: "Floats", seed: int) -> "Floats":
-    """1 while a fault that comes and goes is there: a minute of five."""
+    """1 while an intermittent fault is present: one minute of five."""
     return np.asarray((since % 300.0 < 60.0) * 1.0)
 
 
 def holds(meters: str) -> int:
-    """Cadences between two reports, at most."""
+    """Longest time between two reports, in cadences."""
     return 1
 
 
 def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Generator) -> "Floats":
-    """1 where an instrument is read. Uneven ones are read after half to one and a half times their cadence; in bursts
-    several readings in a row do not arrive."""
+    """1 where an instrument is read.
+
+    Uneven instruments are read after 0.5 to 1.5 times their cadence. In a burst, several readings in a row do not
+    arrive.
+    """
     shape, count = values.shape, values.shape[1]
     found = np.zeros(shape)
     for row in range(shape[0]):

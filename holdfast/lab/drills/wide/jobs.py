@@ -8,7 +8,8 @@ from holdfast.lab.drills.wide.site import Floats, SiteJob
 
 
 def job_state(conditions: Conditions, work: SiteJob) -> npt.NDArray[np.int8]:
-    """0 away, 1 computing, 2 writing, 3 down, 4 evaluating. Checkpoints take as long as storage lets them."""
+    """State per column: 0 away, 1 computing, 2 writing, 3 down, 4 evaluating. Storage decides how long checkpoints
+    take."""
     times, site = conditions.times, conditions.site
     state = np.ones(len(times), np.int8)
     since = work.phase * work.interval
@@ -62,7 +63,7 @@ def job_truths(conditions: Conditions, clock: Floats, states: dict[str, npt.NDAr
         slow = np.maximum(slow, (1 / conditions.port[gpus]).max(axis=0))
         hiccup = 1 + 0.3 * (rng.random(count) < 0.01)
         together = work.collective * slow * (1 + 0.03 * np.abs(rng.standard_normal(count)))
-        # Ranks wait for the slowest of the step; over many steps the jitter of single ranks averages out.
+        # Ranks wait for the slowest one of each step; over many steps their jitter averages out.
         settled = (compute / noise * (1 + (noise - 1) / 3) + data).max(axis=0)
         step = (settled + together) * hiccup * (1 + work.jitter * rng.standard_normal(count))
         usual = float(np.median(step[computing][: max(3, count // 6)])) if computing.any() else 1.0
@@ -91,7 +92,7 @@ def job_truths(conditions: Conditions, clock: Floats, states: dict[str, npt.NDAr
 
 
 def _checkpoints(conditions: Conditions, work: SiteJob, state: npt.NDArray[np.int8]) -> tuple[Floats, Floats]:
-    """How long each took, reported at its end and held; of the job, and of each rank."""
+    """Duration of each checkpoint, reported at its end and held, for the job and for each rank."""
     site, count = conditions.site, len(conditions.times)
     gpus = site.gpus_of(work.nodes)
     took = np.full(count, np.nan)

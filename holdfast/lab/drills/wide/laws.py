@@ -1,7 +1,7 @@
 """Families of plants and their laws: control loops, meters, topologies, power, storage and workloads.
 
-Limits and confidence were set on all families but `unseen` (unseen.py). It shares no cooling law, meter or noise with
-them and is kept out of tuning.
+Limits and confidence were set on all families but `unseen` (unseen.py). That family shares no cooling law, meter or
+noise with the others and is kept out of tuning.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ THIRD_COOLING = ("reset", "staged", "economizer", "tank")
 THIRD_METERS = ("plain", "deadband", "averaged", "late")
 THIRD_WORK = ("steady", "phases", "ramps")
 TANK_PERIOD = 7200.0
-MANY_PARTS = ("sixth", "seventh", "unseen")  # families that have every fabric, power and storage
+MANY_PARTS = ("sixth", "seventh", "unseen")  # families that have all fabrics, power and storage
 
 
 class OwnRanges(Protocol):
@@ -62,7 +62,7 @@ class OwnLaws(Protocol):
 
 
 class ChoosingLaws(Protocol):
-    """Of a family that also says which meters a site has, and when a fault begins and ends."""
+    """Laws of a family that also chooses the meters of a site, and the start and end of a fault."""
 
     def metered(self, name: str, usual: float, seed: int) -> float: ...
     def start(self, rng: np.random.Generator) -> float: ...
@@ -80,12 +80,12 @@ class Laws:
     power: str = "2n"
     storage: str = "parallel"
     mix: str = "large"
-    meters: str = "plain"  # of the facility: how they report
-    work: str = "steady"  # how a job's power moves while its steps take as long as ever
-    slope: float = 0.0  # degrees an hour that free cooling follows the weather by
-    offset: float = 0.0  # when the economizer changes its mode, as a share of the time; period of phases
-    own: OwnLaws | None = None  # of a family with a module of its own
-    seed: int = 0  # of its ranges
+    meters: str = "plain"  # how meters of the facility report
+    work: str = "steady"  # how a job's power varies while its step time is constant
+    slope: float = 0.0  # degrees per hour by which free cooling follows the weather
+    offset: float = 0.0  # times of economizer mode changes, as shares of the drill; period of phases
+    own: OwnLaws | None = None  # module of a family with its own laws
+    seed: int = 0  # seed of its ranges
 
     @property
     def unmetered(self) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def constants(laws: Laws, usual: dict[str, float], rng: np.random.Generator) -> 
 
 
 def works(laws: Laws, drawn: "tuple[SiteJob, ...]", lasts: float, rng: np.random.Generator) -> "tuple[SiteJob, ...]":
-    """Many small jobs beside the first, which start and end at any time; with a cache checkpoints are short."""
+    """Adds many small jobs to the first, which start and end at any time; with a cache, checkpoints are short."""
     found = list(drawn)
     if laws.mix in ("many_small", "mixed") and len(found) > 1:
         last = found.pop()
@@ -156,7 +156,8 @@ def works(laws: Laws, drawn: "tuple[SiteJob, ...]", lasts: float, rng: np.random
 
 
 def flow_asked(laws: Laws, times: "Floats", power: "Floats") -> "Floats":
-    """What a unit's control asks of its pump, as a share of the usual; `power`: of the racks behind each unit."""
+    """Flow that a unit's control requests from its pump, relative to normal. `power`: power of the racks behind each
+    unit."""
     if laws.own is not None:
         return laws.own.flow(laws.cooling, times, power, laws.offset)
     if laws.cooling == "delta_t":
@@ -172,23 +173,23 @@ def flow_asked(laws: Laws, times: "Floats", power: "Floats") -> "Floats":
 
 
 def supply_follows(laws: Laws, times: "Floats", load: "Floats") -> "Floats":
-    """Degrees by which each unit's supply moves while all is well; `load`: of its racks, as a share of the usual."""
+    """Normal variation of each unit's supply temperature, in degrees. `load`: load of its racks, relative to normal."""
     if laws.own is not None:
         return laws.own.supply(laws.cooling, times, len(load), laws.slope, laws.offset, laws.seed)
     still = np.zeros((len(load), len(times)))
-    if laws.cooling == "free":  # the weather, and fan stages
+    if laws.cooling == "free":  # weather, and fan stages
         return still + laws.slope * times / 3600 + 0.4 * np.sign(np.sin(2 * np.pi * times / FREE_PERIOD))
-    if laws.cooling == "reset":  # colder for more load
+    if laws.cooling == "reset":  # colder at higher load
         return np.asarray(laws.slope * 1.5 * np.clip(1 - load, -1, 1))
-    if laws.cooling == "economizer":  # another mode from one minute to the next
+    if laws.cooling == "economizer":  # mode changes within a minute
         return np.asarray(still + laws.slope * (times >= laws.offset * times[-1]))
-    if laws.cooling == "tank":  # a store of cold that is used up and filled
+    if laws.cooling == "tank":  # a cold storage that is discharged and charged
         return still + laws.slope / 2 * np.sin(2 * np.pi * times / TANK_PERIOD)
     return still
 
 
 def work_moves(laws: Laws, times: "Floats", number: int) -> "Floats":
-    """How a job's power moves by itself: phases of generation and training, or a batch size that grows."""
+    """Variation of a job's own power: phases of generation and training, or a growing batch size."""
     if laws.own is not None:
         return laws.own.work(laws.work, times, number, laws.offset, laws.seed)
     if laws.work == "phases":
@@ -200,12 +201,12 @@ def work_moves(laws: Laws, times: "Floats", number: int) -> "Floats":
 
 
 def metered(laws: Laws, family: str, name: str, usual: float) -> float:
-    """How likely a site has meters of this signal."""
+    """Probability that a site has meters of this signal."""
     return CHOOSES[family].metered(name, usual, laws.seed) if family in CHOOSES else usual
 
 
 def reported(laws: Laws, values: "Floats", step: float) -> "Floats":
-    """What a facility's meter makes of the truth: the mean of minutes, only changes that matter, or all of it late."""
+    """Values as a facility's meter reports them: means over minutes, only relevant changes, or everything late."""
     if laws.own is not None:
         return laws.own.reported(laws.meters, values, step)
     if laws.meters == "averaged":

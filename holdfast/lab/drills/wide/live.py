@@ -1,5 +1,8 @@
-"""A day of a fleet as its instruments really report it: whole degrees, a reading every 30 to 60 s, missed scrapes,
-agents and exporters that restart, a daily season, noisy ranks, jobs that start, fail and end."""
+"""A day of a fleet as real instruments report it.
+
+Whole degrees, readings every 30 to 60 s, missed scrapes, agents and exporters that restart, a daily season, noisy
+ranks, and jobs that start, fail and end.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,8 +23,8 @@ DAY = 86_400.0
 NODES, PER_NODE, STEP = 64, 4, 30.0
 CADENCES = {"job_": 30.0, "rank_": 30.0, "pool_": 30.0, "request_": 30.0}
 USUAL_CADENCE = 60.0
-MISSED = 0.01  # of all scrapes
-RESTARTS_A_DAY = 8  # of agents and of gateways
+MISSED = 0.01  # share of all scrapes
+RESTARTS_A_DAY = 8  # restarts of agents and of gateways
 SEASON_CELSIUS = 3.0
 SMALL_JOBS = 6
 
@@ -57,7 +60,7 @@ def _work(rng: np.random.Generator, name: str, nodes: Places, begins: float, end
 
 
 def live_day(seed: int, lasts: float = DAY, fault: str = "") -> tuple[Panel, Topology, Situation]:
-    """The signals of `lasts` seconds; with one of FAULTS in them where one is named."""
+    """The signals of `lasts` seconds, with one of FAULTS if it is named."""
     site = live_site(seed, lasts)
     conditions = Conditions(site, np.arange(0.0, lasts, STEP))
     situation = FAULTS[fault](_at_half(conditions, lasts)) if fault else Situation()
@@ -83,7 +86,7 @@ def _at_half(conditions: Conditions, lasts: float) -> Stager:
 
 
 def _fails_once(conditions: Conditions) -> None:
-    """The large job fails once a day and is back in its usual time."""
+    """The large job fails once a day and is back after its usual restart time."""
     work, at = conditions.site.works[0], 0.37 * conditions.times[-1]
     conditions.down.append((work.name, at, at + work.restart))
     conditions.events += [

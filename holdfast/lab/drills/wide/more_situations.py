@@ -1,4 +1,5 @@
-"""Situations of the families `fifth` and later ones beside those of all families: calm, announced, and undocumented."""
+"""Situations of the families from `fifth` on, in addition to those of all families: calm, announced, and
+undocumented."""
 
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ from holdfast.seams.planned import PlannedWork
 
 
 def job_restarts(s: Stager) -> Situation:
-    """A job fails and is back in its usual time."""
+    """A job fails and is back after its usual restart time."""
     work = s.site.works[0]
     until = s.start + work.restart
     s.conditions.down.append((work.name, s.start, until))
@@ -19,7 +20,7 @@ def job_restarts(s: Stager) -> Situation:
 
 
 def backup(s: Stager) -> Situation:
-    """Some traffic of others on every link, and storage that answers a little later, for a quarter of an hour."""
+    """For a quarter of an hour, other traffic on every link and slightly slower storage."""
     during = (s.times >= s.start) & (s.times < s.start + 900)
     s.conditions.foreign += s.unfelt(s.between(0.02, 0.08)) * during
     s.conditions.burst *= 1 + 0.2 * during
@@ -27,14 +28,14 @@ def backup(s: Stager) -> Situation:
 
 
 def two_changes(s: Stager) -> Situation:
-    """Less work and a warmer afternoon at once."""
+    """Less work and a warmer afternoon at the same time."""
     s.conditions.work_draw[s.site.works[0].name] *= 1 - s.between(0.1, 0.4) * s.level(steady=True)
     s.conditions.ambient += s.between(1.0, 2.5) * np.clip((s.times - 0.3 * s.lasts) / 1800, 0, 1)
     return Situation()
 
 
 def recalibrated(s: Stager) -> Situation:
-    """Every meter of one unit is set anew: less than anyone would act on."""
+    """All meters of one unit are recalibrated, by less than an operator would act on."""
     unit = s.pick(len(s.site.cdus))
     s.conditions.supply[unit] += s.between(-0.6, 0.6) * (s.times >= s.start)
     return Situation()
@@ -60,7 +61,7 @@ def planned_storage(s: Stager) -> Situation:
 
 
 def wears_out(s: Stager) -> Situation:
-    """Memory in pieces: the job takes a little longer with every minute."""
+    """Memory fragmentation: the step time grows a little with every minute."""
     work = s.site.works[0]
     grown = np.clip((s.times - s.start) / (0.4 * s.lasts), 0, 1)
     s.conditions.work_slow[work.name] *= 1 + s.between(0.15, 0.35) * grown
@@ -68,7 +69,7 @@ def wears_out(s: Stager) -> Situation:
 
 
 def pauses(s: Stager) -> Situation:
-    """Some steps take twice as long: a collector of garbage, a logger that blocks."""
+    """Some steps take twice as long, for example because of a garbage collector or a logger that blocks."""
     work = s.site.works[0]
     late = (s.times >= s.start) * (s.rng.random(len(s.times)) < 0.2)
     s.conditions.work_slow[work.name] *= 1 + s.between(0.1, 0.2) * (s.times >= s.start) + 0.5 * late

@@ -102,13 +102,13 @@ def _heat(conditions: Conditions, clock: Floats, draw: Floats) -> tuple[Truths, 
     heat = lagged(np.minimum(target, 112.0), site.step, k["inertia"])
     hot = np.maximum(0.0, heat - k["throttle"])
     left = np.clip(1 - k["throttle_slope"] * hot, 0.35, 1.0)
-    # Throttling holds the temperature near its limit.
+    # Throttling keeps the temperature near its limit.
     heat = np.minimum(heat, k["throttle"] + 0.35 * hot + 0.5)
     hottest = heat.reshape(site.nodes, site.per_node, -1).max(axis=1)
     first = hottest[:, :1]
     fans = np.clip(k["fan"] + k["fan_follows"] * np.maximum(0.0, hottest - first - 3), 0, 1.0) * conditions.fans
     returned = supply + 8.0 / np.maximum(flow if site.laws.cooling != "delta_t" else conditions.flow, 0.05)
-    if site.laws.own is unseen:  # as much warmer as there is heat
+    if site.laws.own is unseen:  # the temperature rise is proportional to the heat
         behind = np.bincount(site.cdu_of[rack], minlength=len(site.cdus))[:, None]
         returned = supply + lagged(
             12.0 * _behind(conditions, clock, draw) / behind / np.maximum(flow, 0.05), site.step, k["coolant_inertia"]
@@ -139,7 +139,7 @@ def _behind(conditions: Conditions, clock: Floats, draw: Floats) -> Floats:
 
 
 def _load_of_racks(conditions: Conditions, clock: Floats, draw: Floats) -> Floats:
-    """As a share of its first quarter, smoothed as a valve follows it."""
+    """Load of the racks, relative to its first quarter, smoothed as a valve follows it."""
     site = conditions.site
     rack, watts = site.rack_of[site.node_of_gpu], draw * clock ** site.constants["clock_power"]
     each = np.stack([watts[rack == place].sum(axis=0) for place in range(len(site.racks))])
@@ -153,7 +153,7 @@ def _load_share(conditions: Conditions, clock: Floats, draw: Floats) -> Floats:
 
 
 def _asked(conditions: Conditions, clock: Floats, draw: Floats) -> Floats:
-    """By the control of each unit; it follows the load of its racks with some inertia."""
+    """Flow that the control of each unit requests; it follows the load of its racks with inertia."""
     site, behind = conditions.site, _behind(conditions, clock, draw)
     return lagged(flow_asked(site.laws, conditions.times, behind), site.step, 60.0)
 
@@ -179,12 +179,12 @@ def _power(conditions: Conditions, watts: Floats) -> Truths:
 
 
 def _voltages(conditions: Conditions) -> tuple[tuple[str, ...], Floats]:
-    """A catcher's reserve feed stands by; a battery holds a feed that is lost for half a minute."""
+    """The reserve feed of a catcher system is on standby; a battery bridges a lost feed for half a minute."""
     volts = conditions.site.constants["volts"] * conditions.volts
     if conditions.site.laws.power == "catcher":
         reserve = np.full((1, volts.shape[1]), conditions.site.constants["volts"])
         return ("feed/x", "feed/y", "feed/reserve"), np.concatenate([volts, reserve])
-    if conditions.site.laws.power == "sagging":  # under load, and by itself
+    if conditions.site.laws.power == "sagging":  # voltage under load, and its own variation
         volts = volts * (0.985 + 0.012 * np.sin(2 * np.pi * conditions.times / 1700.0))
     if conditions.site.laws.power == "bess":
         late = round(30.0 / conditions.site.step)
@@ -224,7 +224,7 @@ def _storage(conditions: Conditions, states: dict[str, npt.NDArray[np.int8]]) ->
     sizes = np.array([len(work.nodes) * site.per_node * 1e10 / work.takes for work in site.works])
     quotas = np.stack([conditions.quota.get(work.name, np.ones(len(conditions.times))) for work in site.works])
     rate = (writing * sizes[:, None] * quotas).sum(axis=0) * conditions.store
-    # A slow store is slow for whoever asks, also for the small requests between checkpoints.
+    # Slow storage affects all requests, including the small ones between checkpoints.
     latency = k["store_latency"] * (1 + k["queue"] * writing.sum(axis=0)) * conditions.burst / conditions.store**1.5
     return {
         "storage_latency_seconds": (("storage/scratch",), latency[None, :]),

@@ -1,4 +1,4 @@
-"""Plays what was drawn: panel, findings minute by minute, score. The same code for every family of plants."""
+"""Plays a drawn situation: panel, findings minute by minute, score. Shared by all families of plants."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ CONFIDENT = 0.8
 
 
 def tasks(draws: int, first: int, family: str) -> list[Task]:
-    """Half of them faults; of the other half most are calm or planned, the rest undocumented."""
+    """Half of the tasks are faults. Of the other half most are calm or planned, the rest undocumented."""
     faults, calm, other = list(FAULTS), list(CALM), list(UNDOCUMENTED)
     if family in MORE_SITUATIONS:
         calm, other = [*calm, *MORE_CALM], [*other, *MORE_UNDOCUMENTED]
@@ -67,7 +67,8 @@ def tasks(draws: int, first: int, family: str) -> list[Task]:
 def stage(task: Task) -> tuple[Panel, Topology, Situation]:
     _, kind, _ = task
     conditions, situation, found = _happens(task)
-    if kind.startswith("calm.") and (over := _over(conditions.site, found)) > 0:  # what slows a GPU is not calm
+    # an event that slows a GPU is not calm
+    if kind.startswith("calm.") and (over := _over(conditions.site, found)) > 0:
         conditions, situation, found = _happens(task, colder=over + 1.0)
     site = conditions.site
     without = [one for one in site.laws.unmetered if not any(name.startswith(one) for name in situation.needed)]
@@ -91,7 +92,7 @@ def _happens(task: Task, colder: float = 0.0) -> tuple[Conditions, Situation, Tr
 
 
 def _over(site: Site, found: Truths) -> float:
-    """Degrees by which the hottest GPU would be above its limit; throttling holds it nearer."""
+    """Degrees by which the hottest GPU would exceed its limit if throttling did not reduce the excess."""
     return float(np.max(found["gpu_temperature_celsius"][1]) - site.constants["throttle"]) / 0.35
 
 

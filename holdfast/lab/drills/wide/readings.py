@@ -28,7 +28,7 @@ METERED = {
 }  # fmt: skip
 ALWAYS = ("gpu_temperature_celsius", "gpu_clock_sm_hertz", "job_step_seconds")
 FACILITY = ("ambient_", "cdu_", "rack_", "feed_", "psu_", "node_", "fan_")
-NOISE = {  # of one reading: relative, absolute
+NOISE = {  # noise of one reading: relative, absolute
     "celsius": (0.0, 0.25), "minute": (0.008, 0.0), "pascals": (0.012, 0.0), "watts": (0.01, 0.0),
     "volts": (0.003, 0.0), "hertz": (0.002, 0.0), "ratio": (0.0, 0.008), "share": (0.01, 0.0),
 }  # fmt: skip
@@ -58,7 +58,8 @@ RESOLUTION = {
 def read(
     conditions: Conditions, truths: Truths, needed: Collection[str], unmetered: Collection[str], jobs: tuple[Job, ...]
 ) -> Panel:
-    """`needed`: meters without which no one could tell. `unmetered`: families of meters that this site has not."""
+    """Reads the site. `needed`: meters without which the cause cannot be found. `unmetered`: families of meters that
+    the site lacks."""
     site, times = conditions.site, conditions.times
     rng = np.random.default_rng([site.seed, 5, FAMILIES.index(site.family)])
     facility, telemetry, runtime = (float(rng.choice([1, 5, 10, 15, 30, 60])) for _ in range(3))
@@ -116,7 +117,7 @@ def instrument(conditions: Conditions, name: str, values: Floats, cadence: float
 
 
 def _as_due(conditions: Conditions, found: Floats, every: int, rng: np.random.Generator) -> Floats:
-    """Only what is read: every subject has a phase of its own."""
+    """Keeps only the readings that are due; every subject has its own phase."""
     if (own := conditions.site.laws.own) is not None:
         read_at = own.due(conditions.site.laws.meters, found, every, conditions.site.seed, rng) > 0
         return np.where(read_at, found, np.nan)

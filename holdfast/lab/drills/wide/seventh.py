@@ -1,9 +1,9 @@
-"""Laws of the family `seventh`. It was kept out of tuning until its first run of 400 draws.
+"""Laws of the family `seventh`, which was kept out of tuning until its first run of 400 draws.
 
-It shares no law with the others: supply that follows the wet bulb, adiabatic pads, standby pumps that are exercised,
-pressure that several units share; meters that count pulses, have backlash, or may change only so fast; buses that
-sleep; pink noise and bursts that a whole bus sees; jobs with surges, stairs and gaps; faults that run away, saw,
-ease off, worsen, or are repaired; sites with almost every meter and sites with almost none.
+It shares no law with the others. Cooling: supply that follows the wet bulb, adiabatic pads, standby pumps that are
+exercised, pressure that several units share. Instruments: meters that count pulses, have backlash or a limited rate of
+change, buses that sleep, pink noise, bursts on a whole bus. Jobs: surges, stairs and gaps. Faults that run away, saw,
+ease off, worsen, or are repaired. Sites have almost every meter or almost none.
 """
 
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ class Ranges:
     standby: float  # share of the flow
     pressure: float  # share of the flow
     pink: tuple[float, ...]  # weights of fast, medium and slow noise
-    bursts: float  # an hour, on a whole bus
-    burst: float  # in units of the noise
-    offset: float  # by which instruments of one kind differ
+    bursts: float  # bursts per hour on a whole bus
+    burst: float  # size of a burst, in units of the noise
+    offset: float  # difference between instruments of one kind
     backlash: float  # share of the value
-    slew: float  # share of the value in ten seconds
+    slew: float  # largest change in ten seconds, as a share of the value
     missed: float
-    sleeps: float  # an hour
-    less: float  # of its power that a job takes less at times
+    sleeps: float  # sleeps per hour
+    less: float  # share by which a job's power drops at times
     cadences: tuple[float, ...]
     degrees: tuple[float, ...]
 
@@ -63,30 +63,30 @@ def ranges(seed: int) -> Ranges:
 
 
 def metered(name: str, usual: float, seed: int) -> float:
-    """How likely this site has such meters: of each domain it has most or few."""
+    """Probability that this site has such meters: of each domain it has most or few."""
     domain = next((place for place, one in enumerate(DOMAINS) if name.startswith(one)), len(DOMAINS))
     rich = float(np.random.default_rng([seed, 313, domain]).uniform(0.25, 1.5))
     return min(0.97, usual * rich)
 
 
 def start(rng: np.random.Generator) -> float:
-    """Of what happens, as a share of the time."""
+    """Start of an event, as a share of the drill."""
     return float(rng.uniform(0.27, 0.6))
 
 
 def repaired(rng: np.random.Generator) -> float:
-    """Seconds after which a fault is gone again; most stay."""
+    """Seconds after which a fault is repaired; most are not."""
     return float(rng.uniform(1000, 1700)) if rng.random() < 0.12 else float("inf")
 
 
 def supply(cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats":
-    """Degrees by which each unit's supply moves while all is well."""
+    """Normal variation of each unit's supply temperature, in degrees."""
     drawn, rng = ranges(seed), np.random.default_rng([seed, 311])
     still = np.zeros((units, len(times)))
     if cooling == "wet_bulb":
         wave = 2 * np.pi * (times / drawn.wet_bulb_seconds + offset)
         return np.asarray(still + drawn.wet_bulb * (np.sin(wave) - np.sin(wave[0])))
-    if cooling == "pads":  # wet for a while, of each unit at its own time
+    if cooling == "pads":  # wet for a while, for each unit at its own time
         begins = rng.uniform(0, 0.9, (units, 1)) * times[-1]
         wet = np.clip((times - begins) / 240.0, 0, 1) - np.clip((times - begins - 1500.0) / 400.0, 0, 1)
         return np.asarray(-drawn.pads * wet)
@@ -94,12 +94,12 @@ def supply(cooling: str, times: "Floats", units: int, slope: float, offset: floa
 
 
 def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
-    """What a unit's pump is asked for, as a share of the usual; `power`: of the racks behind each unit."""
+    """Requested flow of each unit's pump, relative to normal. `power`: power of the racks behind each unit."""
     rng = np.random.default_rng([int(offset * 1e6), 331])
-    if cooling == "standby":  # a second pump runs beside the first for three minutes
+    if cooling == "standby":  # a second pump runs next to the first for three minutes
         begins = rng.uniform(0, 1.0, (len(power), 1)) * times[-1]
         return np.asarray(1 + 0.1 * ((times >= begins) & (times < begins + EXERCISE_SECONDS)))
-    if cooling == "pressure":  # all units hang on one header whose pressure wanders
+    if cooling == "pressure":  # all units share a header whose pressure varies
         wander = np.sin(2 * np.pi * (times / (900 + 2400 * offset) + offset)) - np.sin(2 * np.pi * offset)
         return np.asarray(np.ones_like(power) + 0.03 * wander)
     return np.ones_like(power)
@@ -127,7 +127,8 @@ def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "F
 
 
 def shape(times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats":
-    """How a fault that lasts comes: at once, as a ramp, ever faster, as a saw, with an easing, or worse in the end."""
+    """Level of a lasting fault over time: at once, as a ramp, accelerating, as a saw, with a pause, or worse at the
+    end."""
     rng = np.random.default_rng([seed, 347])
     how, takes = str(rng.choice(SHAPES)), float(rng.uniform(150, 700))
     late = np.maximum(since, 0.0)
@@ -145,7 +146,7 @@ def shape(times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats":
 
 
 def returns(since: "Floats", seed: int) -> "Floats":
-    """1 while a fault that comes and goes is there: each time as long as it likes, between pauses of its own."""
+    """1 while an intermittent fault is present: durations and pauses are random."""
     rng = np.random.default_rng([seed, 349])
     found, at = np.zeros_like(since), 0.0
     while at < since[-1]:
@@ -156,7 +157,7 @@ def returns(since: "Floats", seed: int) -> "Floats":
 
 
 def noise(shape: tuple[int, ...], step: float, seed: int, rng: np.random.Generator) -> "Floats":
-    """In units of its usual noise: pink, and bursts that every instrument of the bus sees at once."""
+    """Noise in units of its usual value: pink, and bursts that all instruments of a bus see at once."""
     drawn, found = ranges(seed), np.zeros(shape)
     for weight, seconds in zip(drawn.pink, (1.0, 120.0, 900.0), strict=True):
         keep, fresh = np.exp(-step / seconds), rng.standard_normal(shape)
@@ -172,7 +173,7 @@ def gains(rows: int, seed: int, rng: np.random.Generator) -> "Floats":
 
 
 def reported(meters: str, values: "Floats", step: float) -> "Floats":
-    """What a facility's meter makes of the truth: whole pulses, a backlash, or no faster than it may change."""
+    """Values as a facility's meter reports them: whole pulses, with backlash, or with a limited rate of change."""
     if meters == "pulses":
         size = np.maximum(np.abs(values[:, :1]), 1e-9) / COUNTS
         return np.asarray(np.floor(values / size + 0.5 * (np.arange(values.shape[1]) % 2)) * size)
@@ -190,8 +191,10 @@ def reported(meters: str, values: "Floats", step: float) -> "Floats":
 
 
 def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Generator) -> "Floats":
-    """1 where a reading arrives. Readings of one round come one after the other; a bus that sleeps reads nothing for up
-    to two minutes."""
+    """1 where a reading arrives.
+
+    Readings of one round arrive one after the other. A sleeping bus reads nothing for up to two minutes.
+    """
     drawn, read = ranges(seed), np.zeros(values.shape)
     for row in range(len(values)):
         read[row, row % every :: every] = 1.0
@@ -203,5 +206,5 @@ def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Gen
 
 
 def holds(meters: str) -> int:
-    """Cadences between two reports, at most."""
+    """Longest time between two reports, in cadences."""
     return 1

@@ -16,15 +16,15 @@ PER_RACK = {"fourth": [2, 5, 9, 12], "fifth": [3, 4, 7, 10], "sixth": [2, 4, 6, 
             "unseen": [4, 4, 8, 16]}  # fmt: skip
 RACKS = {"unseen": (4, 17)}
 MOST_NODES = {"unseen": 128}
-MOST_GPUS = 512  # of a site of the family `unseen`
+MOST_GPUS = 512  # number of nodes of a site of the family `unseen`
 STEPS = {"fourth": [15, 20, 30, 60], "fifth": [10, 12, 30, 40], "sixth": [10, 15, 20, 60], "seventh": [10, 20, 30, 45],
          "unseen": [10, 15, 30, 30]}  # fmt: skip
 SALT = {"tuned": 17, "other": 7331, "third": 90217, "fourth": 551_003, "fifth": 660_091,
         "sixth": 702_377, "seventh": 813_049, "unseen": 924_781}  # fmt: skip
 UNEVEN = ("fifth",)  # racks with more and with fewer nodes
-IN_TURN = ("sixth",)  # racks go to units, and nodes to leaves, in turn: neighbours share neither
-AT_RANDOM = ("seventh",)  # racks on any unit; leaves with more and with fewer nodes, on any of them
-BY_SLOT = ("unseen",)  # a leaf has the same slots of every rack; units cool rows of one to four racks
+IN_TURN = ("sixth",)  # racks go to units, and nodes to leaves, in turn, so that neighbours share neither
+AT_RANDOM = ("seventh",)  # racks on any unit; leaves of different size with nodes from anywhere
+BY_SLOT = ("unseen",)  # a leaf has the same slots of every rack; each unit cools one to four rows
 SEEN_SAVING = ("seventh", "unseen")
 OWNERS = {
     "room": "facilities", "cdu": "facilities", "rack": "facilities", "feed": "facilities", "psu": "facilities",
@@ -45,9 +45,9 @@ class SiteJob:
     takes: float
     phase: float
     restart: float
-    use: float  # GPU utilization while it computes
-    draw: float  # of a GPU's full power
-    jitter: float  # of the whole step, and of one rank
+    use: float  # GPU utilization while the job computes
+    draw: float  # share of a GPU's full power
+    jitter: float  # jitter of the whole step, and of one rank
     rank_jitter: float
     begins: float = -1e12
     ends: float = 1e12
@@ -67,8 +67,8 @@ class Site:
     nodes: int
     per_node: int
     rack_of: Places
-    cdu_of: Places  # of a rack
-    room_of: Places  # of a unit
+    cdu_of: Places  # power of a rack
+    room_of: Places  # power of a unit
     leaf_of: Places
     spines: int
     works: tuple[SiteJob, ...]
@@ -187,7 +187,7 @@ class Site:
 
 
 def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float = 3600.0) -> Site:
-    """The same seed, family and kind give the same site."""
+    """Draws a site; the same seed, family and kind always give the same site."""
     rng = np.random.default_rng([seed, SALT[family], *kind.encode()])
     laws, wide = draw_laws(rng, family, seed), family != "tuned"
     per_rack, racks = (
@@ -196,7 +196,7 @@ def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float 
     )
     nodes = min(per_rack * racks, MOST_NODES.get(family, 40))
     rack_of = np.arange(nodes) // per_rack
-    if rng.random() < 0.25:  # cabled by hand: a rack is no run of numbers
+    if rng.random() < 0.25:  # cabled by hand: the nodes of a rack are not consecutive
         rack_of = np.sort(rack_of)[np.argsort(np.arange(nodes) % (rack_of.max() + 1), kind="stable")]
     if family in UNEVEN and nodes > 8:  # every third rack gives a node to the one before it
         ends = np.flatnonzero(np.diff(np.sort(rack_of), prepend=-1)[1:] > 0) + 1
@@ -216,7 +216,7 @@ def draw_site(seed: int, *, family: str, serving: bool, kind: str, lasts: float 
         room_of = np.arange(cdu_of.max() + 1) // int(rng.integers(1, 5))
     split = nodes if not serving and rng.random() < 0.2 else max(3, int(nodes * rng.uniform(0.4, 0.7)))
     split = max(3, int(0.4 * nodes)) if laws.mix in ("inference", "many_small") else split
-    split = min(split, nodes - 4) if serving else split  # a small site has pools too where its situation needs them
+    split = min(split, nodes - 4) if serving else split  # a small site has pools too if its situation needs them
     order = rng.permutation(nodes) if laws.mix == "scattered" else np.arange(nodes)
     if laws.mix == "interleaved":  # every rack has nodes of both jobs
         order = np.concatenate([np.arange(0, nodes, 2), np.arange(1, nodes, 2)])
@@ -256,7 +256,8 @@ def _in_turn(of: Places) -> Places:
 
 
 def _seen_saving(family: str, jobs: list[SiteJob]) -> tuple[SiteJob, ...]:
-    """What no checkpoint shows before the end is no test: in these families a job saves every 20 minutes."""
+    """In these families a job saves every 20 minutes, because a fault that no checkpoint shows before the end tests
+    nothing."""
     return tuple(replace(one, interval=one.interval / 2) if family in SEEN_SAVING else one for one in jobs)
 
 
@@ -279,7 +280,7 @@ def draw_constants(rng: np.random.Generator, *, wide: bool) -> dict[str, float]:
     return {
         "ambient": between(18, 32), "setpoint": between(18, 42), "flow_per_node": between(2, 14),
         "pump": between(0.4, 0.85), "pressure": between(60e3, 300e3), "ambient_to_supply": between(0.2, 0.9),
-        "rise": between(18, 42),  # degrees over the coolant at full power
+        "rise": between(18, 42),  # degrees above the coolant at full power
         "rise_spread": between(0.02, 0.1), "flow_power": between(0.3, 0.9), "fan_power": between(0.15, 0.6),
         "air_share": between(0.1, 0.5), "throttle": between(76, 90), "throttle_slope": between(0.01, 0.05),
         "inertia": between(40, 260 if wide else 200), "coolant_inertia": between(20, 180),

@@ -1,5 +1,5 @@
-"""What happens at a drawn site: a documented fault, a calm hour with its own life, announced work, or a cause that no
-meter shows."""
+"""Situations of a random site: a documented fault, a calm hour with its own changes, announced work, or a cause that
+no meter shows."""
 
 from collections.abc import Callable
 
@@ -52,7 +52,7 @@ def store_burst(s: Stager) -> Situation:
 
 
 def quota(s: Stager) -> Situation:
-    """One job may write less than before; storage is as fast as ever for all others."""
+    """One job gets a lower write quota; storage is as fast as before for all others."""
     work = s.site.works[-1]
     s.conditions.quota[work.name] = 1 - s.between(0.3, 0.6) * (s.level(steady=True) > 0).astype(np.float64)
     return Situation(
@@ -72,7 +72,7 @@ def gap(s: Stager) -> Situation:
 
 
 def bmc_zero(s: Stager) -> Situation:
-    """Several BMCs report their fans at 0; the GPUs are as cool as ever."""
+    """Several BMCs report their fans at 0; the GPUs are as cool as before."""
     nodes = s.rng.choice(s.site.nodes, min(6, s.site.nodes // 2), replace=False)
     shared = [*s.site.racks, *s.site.cdus, *s.site.rooms]
     known = frozenset(
@@ -113,14 +113,14 @@ def planned_cooling(s: Stager) -> Situation:
 
 
 def slower(s: Stager) -> Situation:
-    """A cause that no meter shows: every rank of one job takes longer alike."""
+    """A cause that no meter shows: all ranks of one job slow down equally."""
     work = s.site.works[0]
     s.conditions.work_slow[work.name] *= 1 + s.between(0.09, 0.25) * s.level(steady=True)
     return Situation(truths=(s.truth(work.subject, "job.slowdown"),))
 
 
 def slow_node(s: Stager) -> Situation:
-    """A node whose ranks are all slower while its GPUs look well: a bus, a neighbour on the host."""
+    """All ranks of a node are slower although its GPUs are healthy: a slow bus, or another process on the host."""
     node = s.work_node()
     s.conditions.rank[s.site.node_of_gpu == node] *= 1 + s.between(0.12, 0.4) * s.level(steady=True)
     work = s.site.works[0]
@@ -143,7 +143,7 @@ SITUATIONS = {
     **FAULTS, **CALM, **UNDOCUMENTED, **MORE_CALM, **MORE_UNDOCUMENTED, **NEW_CALM, **NEW_UNDOCUMENTED,
     **OTHER_FAULTS, **OTHER_CALM, **OTHER_UNDOCUMENTED, **FIELD_CALM, **FIELD_UNDOCUMENTED,
 }  # fmt: skip
-MORE_SITUATIONS = ("fifth", "sixth", "seventh", "unseen")  # families that have those of more_situations too
-NEW_SITUATIONS = ("sixth", "seventh", "unseen")  # and those of background
-OTHER_SITUATIONS = ("seventh", "unseen")  # and those of strangers
-FIELD_SITUATIONS = ("unseen",)  # and those of field
+MORE_SITUATIONS = ("fifth", "sixth", "seventh", "unseen")  # families with the situations of more_situations
+NEW_SITUATIONS = ("sixth", "seventh", "unseen")  # families with those of background
+OTHER_SITUATIONS = ("seventh", "unseen")  # families with those of strangers
+FIELD_SITUATIONS = ("unseen",)  # families with those of field

@@ -1,9 +1,9 @@
-"""Laws of the family `sixth`. It was kept out of tuning until its first run of 400 draws.
+"""Laws of the family `sixth`, which was kept out of tuning until its first run of 400 draws.
 
-It shares no law with the others: mixing valves that stick, stages of dry coolers, a set point that the whole hall
-follows, pumps that purge; gateways that repeat old values, meters that cut digits off, means since the last reading;
-noise that instruments share, that is skewed, or louder at times; jobs that trade load, step from level to level or
-fade; faults that overshoot, pulse or creep. Beside what happens, up to two harmless things happen in every draw.
+It shares no law with the others. Cooling: mixing valves that stick, stages of dry coolers, a set point for the whole
+hall, pumps that purge. Instruments: gateways that repeat old values, meters that truncate digits, means since the last
+reading; noise that is shared, skewed, or louder at times. Jobs that trade load, step between levels or fade. Faults
+that overshoot, pulse or creep. Up to two harmless events accompany each draw.
 """
 
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ LAG_SECONDS = 75.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranges:
-    stick: float  # degrees by which a valve is off before it moves
+    stick: float  # degrees of error before a valve moves
     stage: float  # degrees between two stages
-    hall: float  # degrees an hour
+    hall: float  # degrees per hour
     purge: float  # share of the flow
-    shared: float  # noise that all instruments of a kind share, in units of their own
-    skew: float  # shape of the noise: small is skewed
+    shared: float  # noise shared by all instruments of a kind, relative to their own
+    skew: float  # shape of the noise: a small value is skewed
     louder: float  # how much louder an instrument is at times
-    louder_share: float  # of the time
-    memory_seconds: float  # of the noise
+    louder_share: float  # share of the time
+    memory_seconds: float  # correlation time of the noise
     gain: float
     missed: float
-    repeats: float  # of all readings: those at which a gateway begins to repeat what it has
-    less: float  # of its power that a job takes less at times
+    repeats: float  # share of readings at which a gateway begins to repeat old values
+    less: float  # share by which a job's power drops at times
     cadences: tuple[float, ...]
     degrees: tuple[float, ...]
 
@@ -59,12 +59,12 @@ def ranges(seed: int) -> Ranges:
 
 
 def supply(cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats":
-    """Degrees by which each unit's supply moves while all is well."""
+    """Normal variation of each unit's supply temperature, in degrees."""
     drawn, rng = ranges(seed), np.random.default_rng([seed, 131])
-    if cooling == "sticks":  # the valve stands until the error is large, then moves past it
+    if cooling == "sticks":  # the valve waits until the error is large, then overshoots
         phase = rng.random((units, 1))
         return np.asarray(drawn.stick * (np.abs(((times / (600 + 900 * offset) + phase) % 1.0) * 2 - 1) - 0.5).round(1))
-    if cooling == "stages":  # fans of a dry cooler switch on and off, of each unit by itself
+    if cooling == "stages":  # fans of a dry cooler switch on and off, for each unit independently
         switched = np.cumsum(rng.random((units, len(times))) < (times[1] - times[0]) / 700.0, axis=1) % 2
         return np.asarray(drawn.stage * (switched - switched[:, :1]))
     if cooling == "hall":  # one set point for all
@@ -73,8 +73,8 @@ def supply(cooling: str, times: "Floats", units: int, slope: float, offset: floa
 
 
 def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
-    """What a unit's pump is asked for, as a share of the usual; `power`: of the racks behind each unit."""
-    if cooling == "purges":  # for a minute, now and then, one unit after the other
+    """Requested flow of each unit's pump, relative to normal. `power`: power of the racks behind each unit."""
+    if cooling == "purges":  # purges of a minute now and then, one unit after the other
         since = (times + 3600 * offset - 300.0 * np.arange(len(power))[:, None]) % PURGE_EVERY
         return np.asarray(1 + 0.15 * (since < PURGE_SECONDS))
     if cooling == "follows":  # half of the flow follows the load of the whole hall
@@ -89,7 +89,7 @@ def valves(cooling: str, load: "Floats") -> "Floats":
 
 
 def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "Floats":
-    """A job's power over time: jobs trade load with each other, step from level to level, or fade and begin again."""
+    """A job's power over time: jobs trade load with each other, step between levels, or fade and begin again."""
     less = ranges(seed).less
     if how == "trades":
         wave = np.sin(2 * np.pi * (times / (700 + 1500 * offset) + offset))
@@ -103,7 +103,7 @@ def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "F
 
 
 def shape(times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats":
-    """How a fault that lasts comes: at once, too far at first, in halves, as a creep, in pulses, or ever more."""
+    """Level of a lasting fault over time: at once, overshooting, in halves, creeping, in pulses, or accelerating."""
     rng = np.random.default_rng([seed, 139])
     how, takes = str(rng.choice(SHAPES)), float(rng.uniform(120, 600))
     late = np.maximum(since, 0.0)
@@ -121,7 +121,7 @@ def shape(times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats":
 
 
 def returns(since: "Floats", seed: int) -> "Floats":
-    """1 while a fault that comes and goes is there: longer and longer, and never after the same time."""
+    """1 while an intermittent fault is present: durations grow, and intervals never repeat."""
     rng = np.random.default_rng([seed, 149])
     found, at, lasts = np.zeros_like(since), 0.0, 70.0
     while at < since[-1]:
@@ -132,7 +132,7 @@ def returns(since: "Floats", seed: int) -> "Floats":
 
 
 def noise(shape: tuple[int, ...], step: float, seed: int, rng: np.random.Generator) -> "Floats":
-    """In units of its usual noise: skewed, with a memory, louder at times, and partly the same for all of a kind."""
+    """Noise in units of its usual value: skewed, with a memory, louder at times, and partly common to all of a kind."""
     drawn = ranges(seed)
     keep = np.exp(-step / drawn.memory_seconds)
 
@@ -153,7 +153,7 @@ def gains(rows: int, seed: int, rng: np.random.Generator) -> "Floats":
 
 
 def reported(meters: str, values: "Floats", step: float) -> "Floats":
-    """What a facility's meter makes of the truth: less digits, cut off and not rounded; the mean of a minute; a lag."""
+    """Values as a facility's meter reports them: truncated digits, the mean of a minute, or a lag."""
     if meters == "cuts":
         size = 10.0 ** (np.floor(np.log10(np.maximum(np.abs(values), 1e-9))) - 2)
         return np.asarray(np.floor(values / size) * size)
@@ -170,8 +170,10 @@ def reported(meters: str, values: "Floats", step: float) -> "Floats":
 
 
 def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Generator) -> "Floats":
-    """1 where a reading arrives. A gateway that repeats what it has sends old values for one to three minutes: nobody
-    can tell them from new ones."""
+    """1 where a reading arrives.
+
+    A gateway that repeats its cache sends old values for one to three minutes; they cannot be told from new ones.
+    """
     drawn, read = ranges(seed), np.zeros(values.shape)
     for row in range(len(values)):
         read[row, int(rng.integers(0, every)) :: every] = 1.0
@@ -184,5 +186,5 @@ def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Gen
 
 
 def holds(meters: str) -> int:
-    """Cadences between two reports, at most."""
+    """Longest time between two reports, in cadences."""
     return 1

@@ -1,4 +1,4 @@
-"""Instruments of a panel that lie or fall silent."""
+"""Faulty and silent instruments of a panel."""
 
 from dataclasses import replace
 
@@ -12,11 +12,11 @@ GAP_SECONDS = 200.0
 MAY_STICK = (
     "gpu_temperature_celsius", "cdu_flow_litres_per_minute", "cdu_supply_celsius", "rack_inlet_celsius"
 )  # fmt: skip
-CHANGES = 6  # of a reading, before and after, that make it one that moves
+CHANGES = 6  # changes of a reading, before and after the fault, from which on it counts as moving
 
 
 def one_that_moves(panel: Panel, situation: Situation) -> Situation:
-    """Nobody can see that an instrument is stuck whose reading stands still anyhow: then another one is stuck."""
+    """Moves a stuck-sensor fault to an instrument whose reading changes: on a constant reading nothing would show."""
     lie, signal, subject, since = situation.sensor
     if lie != "stuck":
         return situation
@@ -33,7 +33,7 @@ def one_that_moves(panel: Panel, situation: Situation) -> Situation:
 
 
 def _changes(table: SignalTable, late: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> list[int]:
-    """Of each row: before and after, the fewer of the two."""
+    """For each row the number of changes before and after the fault, the smaller of the two."""
     found = []
     for row in table.values:
         parts = [row[part & ~np.isnan(row)] for part in (late, ~late)]

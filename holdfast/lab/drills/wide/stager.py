@@ -23,12 +23,12 @@ class Situation:
     unmetered: tuple[str, ...] = ()
     tolerated: frozenset[Named] = frozenset()
     planned: tuple[PlannedWork, ...] = ()
-    silent: tuple[tuple[tuple[str, ...], float], ...] = ()  # subjects' beginnings, from when on
-    sensor: tuple[str, str, str, float] = ("", "", "", 0.0)  # lie, signal, subject, from when on
+    silent: tuple[tuple[tuple[str, ...], float], ...] = ()  # prefixes of subjects, start
+    sensor: tuple[str, str, str, float] = ("", "", "", 0.0)  # type of sensor fault, signal, subject, start
 
 
 class Stager:
-    """Fills a course in for one situation."""
+    """Writes the effects of one situation into the site's conditions."""
 
     def __init__(self, conditions: Conditions, lasts: float, kind: str = "") -> None:
         self.conditions, self.site, self.rng = conditions, conditions.site, conditions.site.rng
@@ -36,7 +36,7 @@ class Stager:
         own = CHOOSES.get(self.site.family)
         self.start = (own.start(self.rng) if own is not None else float(self.rng.uniform(0.3, 0.5))) * lasts
         self.ramp = float(self.rng.choice([0, 0, 60, 300, 700]))
-        # A fault that comes and goes, one time in eight.
+        # One fault in eight is intermittent.
         self.on, self.off = (60.0, 240.0) if self.rng.random() < 0.12 else (1e12, 0.0)
         self.repaired = own.repaired(self.rng) if own is not None and kind.startswith(REPAIRABLE) else inf
 
@@ -58,12 +58,12 @@ class Stager:
         return float(self.rng.uniform(low, high))
 
     def period(self, low: float, high: float) -> float:
-        """Of what swings. In a family of slow meters it is slow enough to be read."""
+        """Period of an oscillation, in seconds. In a family of slow meters it is long enough to be read."""
         found, laws = self.between(low, high), self.site.laws
         return max(found, 4 * max(unseen.ranges(laws.seed).cadences)) if laws.own is unseen else found
 
     def unfelt(self, share: float) -> float:
-        """Of a link's load: at most what makes no job's step longer by a hundredth."""
+        """Share of a link's load that lengthens no job's step by more than 1 %."""
         worst = max(work.collective / (work.collective + work.compute) for work in self.site.works)
         return min(share, 0.01 / worst)
 

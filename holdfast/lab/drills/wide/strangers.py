@@ -1,5 +1,8 @@
-"""Situations of the families `seventh` and later ones beside those of the others: documented faults by other
-mechanisms, two at once or beside announced work; calm hours, announced work and undocumented slowdowns."""
+"""Situations of the families from `seventh` on, in addition to those of the others.
+
+Documented faults by other mechanisms, two at once or during announced work; calm hours, announced work and undocumented
+slowdowns.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,8 +24,8 @@ def clogged(s: Stager) -> Situation:
 
 
 def routing(s: Stager) -> Situation:
-    """A leaf's traffic moves onto one uplink. A job that stays within its leaf has no traffic there: then an uplink
-    fails."""
+    """A leaf's traffic moves onto one uplink. If the job stays within its leaf, it has no traffic there; then an
+    uplink fails."""
     if len(np.unique(s.site.leaf_of[s.site.works[0].nodes])) == 1:
         return uplink(s)
     place = int(s.site.leaf_of[s.work_node()])
@@ -38,7 +41,7 @@ def routing(s: Stager) -> Situation:
 
 
 def two_faults(s: Stager) -> Situation:
-    """In different domains, the second some minutes after the first."""
+    """Two faults in different domains, the second some minutes after the first."""
     pairs: tuple[tuple[Callable[[Stager], Situation], ...], ...] = (
         (flow_low, write_slow), (psu, uplink), (gpu_slow, psu), (uplink, write_slow),
     )  # fmt: skip
@@ -50,7 +53,7 @@ def two_faults(s: Stager) -> Situation:
 
 
 def beside_storage_work(s: Stager) -> Situation:
-    """A fault while work on storage is announced and done."""
+    """A fault during announced work on storage."""
     fault = (flow_low, psu, uplink, leaf)[s.pick(4)](s)
     work = more_situations.planned_storage(s)
     return replace(fault, planned=work.planned, needed=fault.needed + work.needed)
@@ -64,7 +67,7 @@ def beside_cooling_work(s: Stager) -> Situation:
 
 
 def larger_steps(s: Stager) -> Situation:
-    """Sequences get longer: steps take longer and do as much more."""
+    """Sequences get longer: each step takes longer and does proportionally more work."""
     s.conditions.work_larger[s.site.works[0].name] *= 1 + s.between(0.1, 0.5) * s.level(steady=True)
     return Situation(needed=("job_throughput_ratio",))
 
@@ -75,7 +78,7 @@ def exporter_restarts(s: Stager) -> Situation:
 
 
 def larger_checkpoints(s: Stager) -> Situation:
-    """A job saves more, for example its optimizer too: it writes for longer, as fast as ever."""
+    """Checkpoints grow, for example by the optimizer state: they take longer at the usual write speed."""
     work = s.site.works[0]
     s.conditions.size[work.name] = 1 + s.between(0.5, 1.5) * (s.times >= s.start).astype(np.float64)
     return Situation(
@@ -85,14 +88,14 @@ def larger_checkpoints(s: Stager) -> Situation:
 
 
 def spike(s: Stager) -> Situation:
-    """A valve of one unit hangs for a minute: warm water, and over before anyone could act."""
+    """A valve of one unit hangs for a minute: a short rise of the water temperature, too short to act on."""
     until = s.start + s.between(40, 70)
     s.conditions.supply[cdu_of_work(s)] += s.between(3, 8) * ((s.times >= s.start) & (s.times < until))
     return Situation()
 
 
 def uneven_data(s: Stager) -> Situation:
-    """Batches differ more than before; the mean step takes as long as ever."""
+    """Batches vary more than before; the mean step time is unchanged."""
     work, late = s.site.works[0], s.times >= s.start
     spread = s.between(0.03, 0.08) * s.rng.standard_normal(len(s.times)).clip(-2, 2)
     s.conditions.work_slow[work.name] *= 1 + (spread - spread[late].mean()) * late
@@ -108,7 +111,7 @@ def pump_test(s: Stager) -> Situation:
 
 
 def planned_feed_cap(s: Stager) -> Situation:
-    """Demand response: the grid asks for less, and every GPU behind the feed gets a lower limit."""
+    """Demand response: the grid requests less load, and all GPUs behind the feed get a lower power limit."""
     lost, side = s.between(0.2, 0.45), s.pick(2)
     level = s.level(steady=True) > 0
     s.conditions.limit *= 1 - lost * level
@@ -122,7 +125,7 @@ def planned_feed_cap(s: Stager) -> Situation:
 
 
 def stairs(s: Stager) -> Situation:
-    """Slower, and some minutes later slower again, with nothing that any meter shows."""
+    """Two slowdowns some minutes apart that no meter shows."""
     work, first = s.site.works[0], s.between(0.08, 0.15)
     later = s.times >= s.start + s.between(250, 500)
     s.conditions.work_slow[work.name] *= 1 + first * (s.times >= s.start) + s.between(0.08, 0.2) * later
@@ -130,7 +133,7 @@ def stairs(s: Stager) -> Situation:
 
 
 def every_job(s: Stager) -> Situation:
-    """All jobs are slower alike, for something that they share and no one measures."""
+    """All jobs slow down equally, because of something shared that no meter covers."""
     share = s.between(0.1, 0.3)
     running = [work for work in s.site.works if work.begins < 0 and work.ends > 2 * s.lasts]
     for work in running:

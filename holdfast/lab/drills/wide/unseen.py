@@ -1,10 +1,11 @@
 """Laws of the family `unseen`, which is kept out of tuning: no rule was written after a look at it.
 
-It shares no law with the others: loops with a limit cycle, chilled water reset by outdoor air, trim and respond, dry
-coolers with hysteresis, a loop that gravity helps to drive, shared heat recovery; meters that report the mean of the
-window before, counters that are differenced, gateways with jitter, changes of value; noise with outliers, and a hum
-that instruments of a bus share with either sign; rollouts, evaluations, experts and pipelines; faults that foul, are
-compensated, chatter, give a sign beforehand, or grow with the load; sites of 16 to 128 nodes.
+It shares no law with the others. Cooling: loops with a limit cycle, chilled water reset by outdoor air, trim and
+respond, dry coolers with hysteresis, a loop driven in part by gravity, shared heat recovery. Instruments: meters that
+report the mean of the previous window, counters whose differences are reported, gateways with jitter, change of value;
+noise with outliers, and a hum that instruments of a bus share with either sign. Jobs: rollouts, evaluations, experts
+and pipelines. Faults that foul, are compensated, chatter, give an early sign, or grow with the load. Sites have 16 to
+128 nodes.
 """
 
 from dataclasses import dataclass
@@ -20,12 +21,13 @@ COOLING = ("limit_cycle", "outdoor_reset", "trim_respond", "hysteresis", "siphon
 METERS = ("plain", "window", "counter", "jitter", "cov")
 WORK = ("steady", "rollouts", "evaluations", "experts", "pipeline")
 SHAPES = ("step", "fouls", "compensated", "chatters", "foreshadows", "with_load")
-PROFILES = ({"cdu_": 1.2, "rack_": 1.2, "link_": 0.5, "port_": 0.4, "rank_": 0.5, "pool_": 0.8},  # building management
-            {"cdu_": 0.6, "rack_": 0.3, "ambient_": 0.5, "feed_": 0.4, "psu_": 0.6, "port_": 1.3},  # telemetry of hosts
+# building management system
+PROFILES = ({"cdu_": 1.2, "rack_": 1.2, "link_": 0.5, "port_": 0.4, "rank_": 0.5, "pool_": 0.8},
+            {"cdu_": 0.6, "rack_": 0.3, "ambient_": 0.5, "feed_": 0.4, "psu_": 0.6, "port_": 1.3},  # host telemetry
             {"node_": 0.4, "fan_": 0.5, "gpu_": 1.2, "job_": 1.3, "rank_": 1.3, "storage_": 1.2})  # fmt: skip
 RESET_SECONDS, TRIM_SECONDS = 300.0, 180.0
 WINDOW_SECONDS, COUNTER_SECONDS, COUNTS = 90.0, 60.0, 150.0
-HEARTBEATS = 3  # cadences after which a subscription to changes is renewed
+HEARTBEATS = 3  # cadences after which a change subscription is renewed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +37,14 @@ class Ranges:
     trim: float  # degrees
     band: float  # degrees between the two limits of a dry cooler
     recovered: float  # degrees
-    outliers: float  # of all readings: those with three times the noise
-    hum: float  # what a bus shares, in units of the noise
+    outliers: float  # share of readings with three times the noise
+    hum: float  # share of the noise that is common to a bus, in units of the noise
     hum_seconds: float
-    batch: float  # by which instruments of two makes differ
-    increment: float  # of the value, below which no change is reported
+    batch: float  # difference between instruments of two makes
+    increment: float  # share of the value below which a change is not reported
     missed: float
-    less: float  # of its power that a job takes less at times
-    spread: float  # of the work of ranks
+    less: float  # share by which a job's power drops at times
+    spread: float  # spread of the work of ranks
     cadences: tuple[float, ...]
     degrees: tuple[float, ...]
 
@@ -64,7 +66,7 @@ def ranges(seed: int) -> Ranges:
 
 
 def constants(usual: dict[str, float], seed: int) -> dict[str, float]:
-    """A plant whose GPUs stay below their limit while all is well, also the warmest of them at full power."""
+    """Constants of a plant in which even the warmest GPU stays below its limit at full power in normal operation."""
     rng = np.random.default_rng([seed, 383])
     found = usual | {"throttle": float(rng.uniform(83, 92)), "setpoint": float(rng.uniform(17, 40))}
     room = found["throttle"] - float(rng.uniform(4, 14)) - found["setpoint"] - 3.0
@@ -72,38 +74,38 @@ def constants(usual: dict[str, float], seed: int) -> dict[str, float]:
 
 
 def metered(name: str, usual: float, seed: int) -> float:
-    """How likely this site has such meters: by who chose them."""
+    """Probability that this site has such meters; it depends on which team chose them."""
     profile = PROFILES[int(np.random.default_rng([seed, 389]).integers(len(PROFILES)))]
     return min(0.97, usual * next((share for one, share in profile.items() if name.startswith(one)), 1.0))
 
 
 def start(rng: np.random.Generator) -> float:
-    """Of what happens, as a share of the time."""
+    """Start of an event, as a share of the drill."""
     return float(rng.uniform(0.3, 0.55))
 
 
 def repaired(rng: np.random.Generator) -> float:
-    """Seconds after which a fault is gone again; most stay."""
+    """Seconds after which a fault is repaired; most are not."""
     return float(rng.uniform(1200, 1800)) if rng.random() < 0.1 else float("inf")
 
 
 def supply(cooling: str, times: "Floats", units: int, slope: float, offset: float, seed: int) -> "Floats":
-    """Degrees by which each unit's supply moves while all is well."""
+    """Normal variation of each unit's supply temperature, in degrees."""
     drawn, rng = ranges(seed), np.random.default_rng([seed, 397])
     moved = np.zeros((units, len(times)))
-    if cooling == "limit_cycle":  # of each unit's valve, now more and now less
+    if cooling == "limit_cycle":  # oscillation of each unit's valve, with varying amplitude
         period, phase = rng.uniform(240, 700, (units, 1)), rng.random((units, 1))
         breath = 0.6 + 0.4 * np.sin(2 * np.pi * (times / (5.3 * period) + phase))
         moved = moved + drawn.cycle * breath * np.sin(2 * np.pi * (times / period + phase))
-    elif cooling == "outdoor_reset":  # colder water for warmer air, set anew every five minutes
+    elif cooling == "outdoor_reset":  # colder water for warmer air, recomputed every five minutes
         air = drawn.outdoor * times / 3600 + 0.6 * (np.sin(2 * np.pi * (times / 2500 + offset)) - np.sin(6.28 * offset))
         moved = moved + _every(RESET_SECONDS, np.clip(-0.5 * air, -1.5, 1.5), times)
-    elif cooling == "trim_respond":  # a little warmer each time, until some unit asks for colder
+    elif cooling == "trim_respond":  # a little warmer each time, until a unit requests colder water
         at = 0.0
         for begins in np.arange(TRIM_SECONDS, times[-1], TRIM_SECONDS):
             at = float(np.clip(at + (-3 * drawn.trim if rng.random() < 0.25 else drawn.trim), -1.2, 1.2))
             moved[:, times >= begins] = at
-    elif cooling == "hysteresis":  # one bank of fans for all: slowly warmer, quickly colder, or the other way round
+    elif cooling == "hysteresis":  # one bank of fans for all: slow warming and fast cooling, or the reverse
         place, up = (times / (500 + 1000 * offset) + offset) % 1.0, 0.3 + 0.5 * offset
         moved = moved + drawn.band * (np.where(place < up, place / up, (1 - place) / (1 - up)) - 0.5)
     elif cooling == "heat_recovery":
@@ -112,8 +114,8 @@ def supply(cooling: str, times: "Floats", units: int, slope: float, offset: floa
 
 
 def flow(cooling: str, times: "Floats", power: "Floats", offset: float) -> "Floats":
-    """What a unit's pump is asked for, as a share of the usual; `power`: of the racks behind each unit."""
-    if cooling == "siphon":  # the warmer the riser, the faster; a pump assists
+    """Requested flow of each unit's pump, relative to normal. `power`: power of the racks behind each unit."""
+    if cooling == "siphon":  # a warmer riser flows faster; a pump assists
         most = np.maximum(power.max(axis=1, keepdims=True), 1e-9)
         return np.asarray(np.clip(power / most, 0.15, 1.0) ** (1 / 3))
     if cooling == "heat_recovery":
@@ -131,7 +133,7 @@ def _every(seconds: float, values: "Floats", times: "Floats") -> "Floats":
 
 
 def _heating(times: "Floats", offset: float) -> "Floats":
-    """0 to 1: how much of the heat the houses nearby take; they ask once or twice an hour."""
+    """Share of the heat that neighbouring houses take, from 0 to 1; demand comes once or twice an hour."""
     rng = np.random.default_rng([int(offset * 1e6), 401])
     found, at = np.zeros_like(times), float(rng.uniform(0, 900))
     while at < times[-1]:
@@ -142,7 +144,7 @@ def _heating(times: "Floats", offset: float) -> "Floats":
 
 
 def work(how: str, times: "Floats", number: int, offset: float, seed: int) -> "Floats":
-    """A job's power over time: it generates until the longest answer is there, and then trains; other jobs vary a
+    """A job's power over time: it generates until the longest answer is complete, then trains; other jobs vary a
     little."""
     less, rng = ranges(seed).less, np.random.default_rng([seed, 409, number])
     if how == "rollouts":
@@ -163,7 +165,8 @@ def _shape_of(seed: int) -> tuple[str, float, np.random.Generator]:
 
 
 def shape(times: "Floats", since: "Floats", ramp: float, seed: int) -> "Floats":
-    """How a fault that lasts comes: at once, ever slower, compensated in part, in chatter, or after a sign."""
+    """Level of a lasting fault over time: at once, slowing down, partly compensated, chattering, or after an early
+    sign."""
     how, takes, rng = _shape_of(seed)
     late = np.maximum(since, 0.0)
     if how == "fouls":
@@ -183,13 +186,13 @@ def with_load(seed: int) -> bool:
 
 
 def loaded(load: "Floats") -> "Floats":
-    """Of a fault that grows with the load: its level."""
+    """Level of a fault that grows with the load."""
     low, high = float(load.min()), float(load.max())
     return np.asarray(0.55 + 0.45 * (load - low) / (high - low)) if high > low else np.ones_like(load)
 
 
 def returns(since: "Floats", seed: int) -> "Floats":
-    """1 while a fault that comes and goes is there: some minutes, less and less far from each other."""
+    """1 while an intermittent fault is present: for some minutes, at shorter and shorter intervals."""
     rng = np.random.default_rng([seed, 439])
     found, at, pause = np.zeros_like(since), 0.0, float(rng.uniform(350, 600))
     while at < since[-1]:
@@ -200,7 +203,7 @@ def returns(since: "Floats", seed: int) -> "Floats":
 
 
 def noise(shape: tuple[int, ...], step: float, seed: int, rng: np.random.Generator) -> "Floats":
-    """In units of its usual noise: some readings are far off, and a bus has a hum that each adds or takes away."""
+    """Noise in units of its usual value: outliers, and a hum of the bus that each instrument adds or subtracts."""
     drawn = ranges(seed)
     own = rng.standard_normal(shape) * np.where(rng.random(shape) < drawn.outliers, 3.0, 0.9)
     hum = slow(1, shape[1], step / drawn.hum_seconds, rng)
@@ -212,7 +215,7 @@ def gains(rows: int, seed: int, rng: np.random.Generator) -> "Floats":
 
 
 def reported(meters: str, values: "Floats", step: float) -> "Floats":
-    """What a facility's meter makes of the truth: the mean of the window before, or what a counter has more."""
+    """Values as a facility's meter reports them: the mean of the previous window, or the difference of a counter."""
     if meters == "window":
         width = max(1, round(WINDOW_SECONDS / step))
         found = values.copy()
@@ -230,8 +233,11 @@ def reported(meters: str, values: "Floats", step: float) -> "Floats":
 
 
 def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Generator) -> "Floats":
-    """1 where a reading arrives. A gateway with jitter delivers what was read up to a cadence before; of changes only
-    those that are large enough are reported, and all after three cadences."""
+    """1 where a reading arrives.
+
+    A gateway with jitter delivers readings up to one cadence late. A change subscription reports only changes that are
+    large enough, and all values after three cadences.
+    """
     drawn, read = ranges(seed), np.zeros(values.shape)
     for row in range(len(values)):
         read[row, int(rng.integers(0, every)) :: every] = 1.0
@@ -243,7 +249,7 @@ def due(meters: str, values: "Floats", every: int, seed: int, rng: np.random.Gen
 
 
 def holds(meters: str) -> int:
-    """Cadences between two reports, at most."""
+    """Longest time between two reports, in cadences."""
     return {"cov": HEARTBEATS, "jitter": 2}.get(meters, 1)
 
 
@@ -267,7 +273,7 @@ def _changed(values: "Floats", read: "Floats", increment: float) -> "Floats":
 
 
 def slow(rows: int, columns: int, share: float, rng: np.random.Generator) -> "Floats":
-    """A walk that returns to nothing, of spread one."""
+    """A random walk that returns to zero, with a spread of one."""
     found, keep = rng.standard_normal((rows, columns)), np.exp(-share)
     for column in range(1, columns):
         found[:, column] = keep * found[:, column - 1] + np.sqrt(1 - keep**2) * found[:, column]

@@ -1,1 +1,1 @@
-"""Right answers to the faults of the twin."""
+"""Expected answers to the faults of the twin."""

@@ -1,6 +1,6 @@
-"""Right answers to the faults: the part, the failure class and the actions that a remedy must name, in their order.
+"""Expected answers to the faults: the part, the failure class and the actions of the remedy, in their order.
 
-The answers come from the vendors' documents, not from the checks. A remedy is a sentence; `actions_in` reads it.
+The answers come from vendor documents, not from the checks. A remedy is a sentence; `actions_in` extracts its actions.
 """
 
 import csv
@@ -54,13 +54,13 @@ ACTIONS = {
     "module": r"\bmodprobe\b",
     "parent": r"\bthe parent\b",
 }
-"""What a remedy can ask for, and the words by which it does."""
+"""Actions that a remedy can request, and the words that express them."""
 STEPS = {"reset_gpu": "reset_gpu", "reboot": "reboot", "power_cycle": "reboot", "replace": "inspect"}
 HANDS = frozenset({"reseat", "disk"})
 OF_THE_PROVIDER = frozenset(
     {"reseat", "replace", "inspect", "cooling", "heat_sink", "power_supply", "cable", "switch_port", "dimm", "disk"}
 )
-"""What no one can do to a rented instance: it is stopped and started, and so gets other hardware."""
+"""Actions that only the provider of a rented instance can take; its user stops and starts it to get other hardware."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Answer:
 
 
 def answer(fault: str, check: str, model: Model) -> Answer | None:
-    """The right answer of this check to this fault, on a node of this model."""
+    """The expected answer of this check to this fault, on a node of this model."""
     rows = _rows()
     for kind in (*_kinds(model), ""):
         if row := rows.get((fault, check, kind)):
@@ -81,13 +81,13 @@ def answer(fault: str, check: str, model: Model) -> Answer | None:
 
 
 def actions_in(remedy: str) -> tuple[str, ...]:
-    """The actions that a remedy asks for, in the order in which it names them."""
+    """Actions that a remedy requests, in the order of the text."""
     found = {name: match.start() for name, words in ACTIONS.items() if (match := re.search(words, remedy))}
     return tuple(sorted(found, key=lambda name: found[name]))
 
 
 def differences(fault: str, verdict: Verdict, model: Model) -> list[str]:
-    """What a verdict says of a fault's class and remedy that is not the right answer."""
+    """Differences between a verdict's failure class and remedy and the expected answer."""
     right = answer(fault, verdict.check, model)
     if right is None:
         return [f"{verdict.check}: no answer is known"]
@@ -103,8 +103,10 @@ def differences(fault: str, verdict: Verdict, model: Model) -> list[str]:
 
 
 def first_step(actions: tuple[str, ...]) -> str:
-    """The repair step that comes first, of those that a controller can begin. "" where none of them is asked for, or
-    where hands come first: a reboot before them is of little use, and does no harm."""
+    """The first repair step that a controller can start.
+
+    "" if the answer has none, or if manual work comes first, because a reboot before that helps little.
+    """
     first = next((action for action in actions if action in STEPS or action in HANDS), "")
     return STEPS.get(first, "")
 

@@ -29,7 +29,7 @@ def sources() -> dict[str, str]:
 
 
 def make(home: Path, gpus: int = 2, memory_bytes: int = 1 << 30) -> Path:
-    """The library in this folder, and its state beside it, so that clients need no more than the library's path."""
+    """Creates the library in this folder, with its state file, so that clients need only the library's path."""
     if not 0 < gpus <= MAX_DEVICES:
         raise TwinError(f"{gpus} GPUs: expected 1 to {MAX_DEVICES}")
     home.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def make(home: Path, gpus: int = 2, memory_bytes: int = 1 << 30) -> Path:
 
 
 def attach(home: Path) -> CudaState:
-    """The live state: what is assigned is seen by the next call of any process."""
+    """Maps the live state: the next call of any process sees an assigned value."""
     try:
         state = _map(home / STATE_FILE)
     except (OSError, ValueError) as error:
@@ -62,4 +62,4 @@ def _map(path: Path) -> CudaState:
         shared = mmap.mmap(descriptor, ctypes.sizeof(CudaState))
     finally:
         os.close(descriptor)
-    return CudaState.from_buffer(shared)  # keeps the mapping alive for as long as it lives itself
+    return CudaState.from_buffer(shared)  # keeps the mapping alive as long as the state object

@@ -14,7 +14,7 @@ MAX_ALLOCATIONS = 256
 
 @packed
 class Allocation(Structure):
-    """Counted as long as its process lives: a dead one's memory is free again."""
+    """One allocation. It counts only while its process lives."""
 
     owner: U32
     device: U32
@@ -24,7 +24,7 @@ class Allocation(Structure):
 @packed
 class Device(Structure):
     total: U64
-    fault: U32  # the cudaError with which everything that touches this GPU answers; 0 is none
+    fault: U32  # cudaError that every operation on this GPU returns; 0: none
     unused: U32
     bus_id: Annotated[bytes, ctypes.c_char * 16]
 
@@ -36,15 +36,15 @@ class CudaState(Structure):
     device_count: U32
     no_peer_access: U32
     refuse_handles: U32
-    flip_copy: U32  # this one of the copies into a GPU from now on arrives with one bit turned; 0 is none
+    flip_copy: U32  # this copy into a GPU, counted from now, arrives with one flipped bit; 0: none
     unused: U32
-    page_locked: U64  # bytes of host memory, in all processes
+    page_locked: U64  # host memory in use by all processes, in bytes
     device: Annotated["Array[Device]", Device * MAX_DEVICES]
     allocation: Annotated["Array[Allocation]", Allocation * MAX_ALLOCATIONS]
 
 
 def c_header() -> str:
-    """The same layout as C."""
+    """The same layout as a C header."""
     lines = ["/* generated from layout.py */", "#include <stdint.h>"]
     lines += [f"#define STATE_MAGIC 0x{MAGIC:x}ULL", f"#define STATE_VERSION {VERSION}"]
     lines += [f"#define MAX_ALLOCATIONS {MAX_ALLOCATIONS}"]

@@ -1,1 +1,1 @@
-"""A simulated fleet: light nodes in virtual time that speak to a controller like real agents."""
+"""A simulated fleet: light nodes in virtual time that report to a controller like real agents."""

@@ -15,7 +15,7 @@ from holdfast.lab.twin.fleet.simulation import Simulation
 JOIN_TOKEN, SITE_TOKEN = (
     "HOLDFAST_JOIN_TOKEN",
     "HOLDFAST_SITE_TOKEN",
-)  # the latter tells what the plant's instruments say
+)  # the gateway reports the readings of the plant's instruments
 
 
 def main() -> int:

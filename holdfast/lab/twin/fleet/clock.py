@@ -1,4 +1,4 @@
-"""Virtual clock with an ordered event queue. Equal times run in the order they were scheduled."""
+"""Virtual clock with an ordered event queue. Actions for the same time run in the order they were scheduled."""
 
 import heapq
 from collections.abc import Callable
@@ -13,7 +13,7 @@ class VirtualClock:
         self._count = 0
 
     def at(self, moment: float, action: Action) -> None:
-        """Plan an action; one whose moment has passed happens next."""
+        """Schedules an action; one whose time has passed runs next."""
         self._count += 1
         heapq.heappush(self._planned, (max(moment, self.now), self._count, action))
 
@@ -21,7 +21,7 @@ class VirtualClock:
         self.at(self.now + seconds, action)
 
     def advance(self, until: float) -> None:
-        """Let everything happen that is planned up to this moment, also what that plans in turn."""
+        """Runs all actions scheduled up to this moment, including those that they schedule."""
         while self._planned and self._planned[0][0] <= until:
             self.now, _, action = heapq.heappop(self._planned)
             action()

@@ -1,4 +1,4 @@
-"""A persistent connection to the controller with minimal HTTP: request and answer with a length.
+"""A persistent HTTP/1.1 connection to the controller: requests and answers with a length only.
 
 Thousands of agents run in one process; a general client would need several times the CPU time.
 """
@@ -26,7 +26,7 @@ class Connection:
         return await self.request("POST", path, body, credential)
 
     async def request(self, method: str, path: str, body: bytes, credential: str = "") -> tuple[int, bytes]:
-        """Status and body. A connection that went stale while idle is opened again once."""
+        """Returns status and body. A connection that went stale while idle is reopened once."""
         kept = self._writer is not None
         try:
             async with asyncio.timeout(ANSWER_SECONDS):  # wait_for of Python 3.11 can swallow a cancellation

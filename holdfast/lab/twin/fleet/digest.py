@@ -9,7 +9,7 @@ from holdfast.model.wire.digest import pack
 if TYPE_CHECKING:
     from holdfast.lab.twin.fleet.plant import FleetPlant
 
-_LOAD = {False: (38.0, 44.0, 78.0, 345e6, 0.0), True: (62.0, 74.0, 640.0, 1755e6, 0.97)}  # idle, and with a job
+_LOAD = {False: (38.0, 44.0, 78.0, 345e6, 0.0), True: (62.0, 74.0, 640.0, 1755e6, 0.97)}  # without and with a job
 _HOT = {
     "gpu_temperature_celsius": 89.0,
     "gpu_memory_temperature_celsius": 96.0,
@@ -19,7 +19,8 @@ _HOT = {
 
 
 def digest(node: FleetNode, at: float, rng: KeyedRandom, plant: "FleetPlant | None") -> bytes:
-    """Plausible numbers: warm under load, hot and slow where it throttles; in a plant, as warm as that makes it."""
+    """Plausible numbers: warm under load, hot and slow when throttling; in a fleet with a plant, the plant's
+    temperatures."""
     gpus = [_gpu(node, gpu, at, rng, plant) for gpu in range(GPUS)]
     return pack(node.name, lambda subject, name: gpus[int(subject.rpartition("/")[2])].get(name))
 

@@ -1,6 +1,6 @@
 """Cost of a collective on a leaf-spine fabric by the alpha-beta model: latency per message, time per byte.
 
-A ring visits the nodes leaf by leaf; all of its steps go at the pace of its slowest hop. Pure.
+A ring visits the nodes leaf by leaf; the slowest hop sets the speed of all its steps. Pure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FabricPort:
-    """A node's place on the fabric: its leaf, and the share of its ports that carry traffic."""
+    """A node's place on the fabric: its leaf, and the share of its ports that are up."""
 
     leaf: str
     share: float = 1.0
@@ -23,16 +23,16 @@ class Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetFabric:
-    """Defaults: eight 400 Gbit/s ports a node, half as much capacity from leaf to spine as below the leaf."""
+    """Default: eight 400 Gbit/s ports per node, and half as much capacity from leaf to spine as below the leaf."""
 
     software_seconds: float = 4e-6
-    """Of every message, however short its way."""
+    """Added to every message, however short its path."""
     hop_seconds: float = 0.6e-6
     node_bytes_per_second: float = 400e9
     oversubscription: float = 2.0
 
     def path(self, one: FabricPort, other: FabricPort) -> Path:
-        """Through one leaf, or up to a spine and down; a node with few ports left is slow wherever it sends."""
+        """The path between two nodes: through one leaf, or up to a spine and down. Ports that are down slow it."""
         rate = self.node_bytes_per_second * min(one.share, other.share)
         if one.leaf == other.leaf:
             return Path(self.software_seconds + 2 * self.hop_seconds, rate)
@@ -40,7 +40,7 @@ class FleetFabric:
         return Path(self.software_seconds + 4 * self.hop_seconds, min(rate, uplink))
 
     def all_reduce_seconds(self, ports: Iterable[FabricPort], size_bytes: float) -> float:
-        """A ring: 2 (n - 1) steps of a share of 1/n each. Infinite where a node has no port left."""
+        """Time of a ring all-reduce: 2 (n - 1) steps with 1/n of the data each. Infinite if a node has no port left."""
         ring = sorted(ports, key=lambda port: port.leaf)
         count = len(ring)
         if count < 2:

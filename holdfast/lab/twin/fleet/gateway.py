@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast.lab.twin.fleet")
 EVERY_SECONDS = 0.5
 MOST_AT_ONCE = 2_000
-OLDEST_SECONDS = 60.0  # what could not be sent for so long is not worth sending any more
+OLDEST_SECONDS = 60.0  # readings that wait longer are dropped
 
 
 class Gateway:
@@ -26,7 +26,7 @@ class Gateway:
         self._trouble = ""
 
     async def run(self, wall: Callable[[float], float], speed: float) -> None:
-        """Until cancelled. `wall` turns virtual seconds into the controller's time."""
+        """Runs until cancelled. `wall` converts virtual seconds to the controller's time."""
         cadence = max(self._plant.step_seconds / speed, 1e-3)
         while True:
             await asyncio.sleep(EVERY_SECONDS)

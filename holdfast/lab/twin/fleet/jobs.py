@@ -1,4 +1,4 @@
-"""Scheduler of the simulated fleet: jobs wait, take open nodes, train, end, and wait again after a node failure."""
+"""Scheduler of the simulated fleet: jobs wait, take open nodes, train, end, and are requeued after a node failure."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +19,10 @@ WEIGHTS = (4.0, 3.0, 3.0, 2.0, 1.0)
 MEAN_STEPS = 480.0
 FEWEST_STEPS = 12
 SCHEDULE_SECONDS = 20.0
-TIMEOUT_SECONDS = 3600.0  # for which a run waits for the nodes it wants, if none of them broke; then any will do
+# how long a run waits for the nodes it wants, unless one of them broke; then it takes any nodes
+TIMEOUT_SECONDS = 3600.0
 ENDLESS_STEPS = 10_000_000
-RUNS_SHARE = 0.75  # of what may be occupied; the rest is for jobs that come and go
+RUNS_SHARE = 0.75  # share of the usable nodes; the rest is for jobs of random size
 OCCUPIED_SHARE = 0.7
 STARTED, ENDED = "job_started", "job_ended"
 ReportJob = Callable[[FleetNode, Event, Sequence[JobSeen]], None]
@@ -44,14 +45,14 @@ class Jobs:
         left = self._most - sum(job.size for job in self._waiting)
         self._sizes = [size for size in SIZES if size <= left]
         self._busy = 0
-        self.save_seconds = SAVE_SECONDS  # storage decides
+        self.save_seconds = SAVE_SECONDS  # depends on storage
         self.running: dict[str, TrainingJob] = {}
         self.runs = tuple(job.training for job in self._waiting)
         self.started: Callable[[FleetNode], None] = lambda node: None
-        self.run_started: Callable[[str], None] = lambda run: None  # for the first time
+        self.run_started: Callable[[str], None] = lambda run: None  # called when a run starts for the first time
 
     def schedule(self) -> None:
-        """Start jobs in their order while there are nodes for the first of them, then again in a while."""
+        """Starts jobs in their order while there are nodes for the first one, and schedules the next call."""
         while self._start(self._first()):
             self._waiting.popleft()
         self._clock.after(SCHEDULE_SECONDS, self.schedule)
@@ -86,13 +87,13 @@ class Jobs:
         return True
 
     def _waits(self, job: TrainingJob) -> bool:
-        """Whether it is still to start on the nodes it wants, however long their first tests take."""
+        """Whether the job still waits for the nodes it wants, however long their first tests take."""
         broken = any(node.faults or node.draining for node in self._nodes if node.index in job.wanted)
         return self._clock.now < TIMEOUT_SECONDS and not job.attempts and not broken
 
     def _choose(self, size: int, wanted: frozenset[int]) -> list[FleetNode]:
-        """Nodes behind one leaf where they suffice, else those that have been free the longest; never one that is
-        closed, off or being worked on."""
+        """Nodes behind one leaf if they suffice, else those that have been free the longest. Closed nodes, nodes
+        that are off and nodes in repair are left out."""
         fit = [
             node
             for node in self._free
@@ -106,7 +107,7 @@ class Jobs:
         return chosen
 
     def _checkpoint(self, job: TrainingJob, attempt: str) -> None:
-        """A stretch is done, unless the job died in it."""
+        """Ends a stretch between two checkpoints, unless the job died in it."""
         if attempt not in self.running:
             return
         drained = [node.name for node in job.nodes if node.draining]
@@ -120,14 +121,14 @@ class Jobs:
             )
 
     def _move(self, job: TrainingJob, drained: Sequence[str]) -> None:
-        """A training without an end would keep a draining node for ever: it goes on elsewhere from its checkpoint."""
+        """Moves a job without an end off a draining node: it continues on other nodes from its checkpoint."""
         text = f"{job.name} leaves {', '.join(drained)}, to be drained, and goes on from step {job.saved}"
         self._leave(job, JobState.PREEMPTED, text)
         job.move()
         self._waiting.appendleft(job)
 
     def node_failed(self, node: FleetNode) -> None:
-        """Its job dies with it, and waits to start again from its last checkpoint."""
+        """Ends the node's job, which then waits for a restart from its last checkpoint."""
         job = self.running.get(node.job)
         if job is None:
             return
@@ -138,7 +139,7 @@ class Jobs:
         self._waiting.appendleft(job)
 
     def _leave(self, job: TrainingJob, state: JobState, text: str) -> None:
-        """What was used is closed until it is tested again."""
+        """Closes the used nodes until they are tested again."""
         del self.running[job.name]
         self._busy -= job.size
         now = self._clock.now
@@ -151,7 +152,7 @@ class Jobs:
 
 
 def _fitting(runs: Sequence[FleetTraining], nodes: int, room: float) -> Iterator[TrainingJob]:
-    """The runs that a fleet of this size has nodes for."""
+    """Runs for which a fleet of this size has enough nodes."""
     for number, run in enumerate(runs, 1):
         room -= run.size
         if room < 0 or run.first - 1 + run.size > nodes:

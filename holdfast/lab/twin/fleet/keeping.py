@@ -1,4 +1,5 @@
-"""Checkpoint copies of a simulated training: nodes keep each other's copies in pairs, storage every second one."""
+"""Checkpoint replicas of a simulated training: nodes replicate in pairs, and every second checkpoint goes to
+storage."""
 
 from holdfast.lab.twin.fleet.node import GPUS, FleetNode
 from holdfast.lab.twin.fleet.progress import OWNER
@@ -11,7 +12,7 @@ BUDGET_BYTES = 512_000_000_000
 
 
 def kept(node: FleetNode, job: TrainingJob | None) -> tuple[KeeperReport, ...]:
-    """Nothing before the first save: a keeper that holds nothing has nothing to tell."""
+    """Reports of the keepers on a node; none before the first checkpoint."""
     if job is None or not job.saved or node not in job.nodes:
         return ()
     place = job.nodes.index(node)

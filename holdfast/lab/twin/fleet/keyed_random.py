@@ -1,6 +1,6 @@
-"""Reproducible random numbers: the same seed and question give the same answer in any order.
+"""Reproducible random numbers: the same seed and key give the same number in any order.
 
-So what breaks on one node does not depend on when the controller gave an order to another.
+So the faults of one node do not depend on when the controller sent an order to another.
 """
 
 import math
@@ -17,7 +17,7 @@ class KeyedRandom:
         self._seed = str(seed)
 
     def uniform(self, *question: Key) -> float:
-        """Above 0 and below 1."""
+        """A uniform number above 0 and below 1."""
         text = "\0".join((self._seed, *map(str, question)))
         number = int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "big") >> 4
         return (number + 0.5) / 2**52

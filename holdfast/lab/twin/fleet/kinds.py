@@ -13,7 +13,7 @@ from holdfast.model.health import Health
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultVerdict:
-    """What a check says of a fault, from so many seconds after it began."""
+    """The verdict of a check on a fault, and when it comes, in seconds after the fault began."""
 
     check: str
     health: Health
@@ -23,7 +23,7 @@ class FaultVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HazardEvent:
-    """What the kernel says when it happens."""
+    """The kernel message of a fault."""
 
     kind: str
     code: int | str
@@ -43,31 +43,31 @@ class FleetEventKind:
     heals_seconds: float = 0.0
     unreachable: bool = False
     slows: float = 1.0
-    clock_share: float = 1.0  # of its clock that a GPU keeps
-    fabric_share: float = 1.0  # of what the node, or the trunk, moves when it is well
+    clock_share: float = 1.0  # share of its clock that a GPU keeps
+    fabric_share: float = 1.0  # share of its usual bandwidth that the node, or the trunk, keeps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strike:
     at: float
-    kind: str  # of hazards.toml, or of what can go wrong in a plant
+    kind: str  # from hazards.toml, or a fault of the plant
     within: float = 0.0
-    lasts: float = 0.0  # 0: until it is repaired
-    every: float = 0.0  # happens again so many seconds later; 0: once
+    lasts: float = 0.0  # 0: until repaired
+    every: float = 0.0  # seconds until it happens again; 0: once
     behind: str = ""
-    of: int = 1  # the node it strikes, or whose neighbours
-    to: int = 1  # of a trunk: a node behind its other end
+    of: int = 1  # the node itself, or the node whose neighbours are affected
+    to: int = 1  # for a trunk: a node behind its other end
     parts: str = "one"
     cured_by: str = ""
     once_running: str = ""
-    subject: str = ""  # of the plant's: what it strikes
+    subject: str = ""  # for a fault of the plant: its subject
     magnitude: float = 0.0
     ramp: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetTraining:
-    """A training that goes on for as long as the fleet does, at first on the nodes from number `first` on."""
+    """A training that runs as long as the fleet, first on the nodes from number `first` on."""
 
     name: str
     first: int
@@ -76,7 +76,8 @@ class FleetTraining:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedVisit:
-    """Announced work on the nodes from number `first` on: an operator takes them out, and back after so long."""
+    """Announced work on the nodes from number `first` on: an operator takes them out of service and returns them
+    afterwards."""
 
     at: float
     first: int
@@ -106,7 +107,7 @@ def kinds() -> dict[str, FleetEventKind]:
 
 @cache
 def checks() -> tuple[str, ...]:
-    """Every check that says something of any fault."""
+    """All checks that report any fault."""
     return tuple(dict.fromkeys(verdict.check for kind in kinds().values() for verdict in kind.verdicts))
 
 

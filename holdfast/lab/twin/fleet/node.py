@@ -1,4 +1,4 @@
-"""A light node: no files and no driver, only its faults and its agent's reports."""
+"""A light node without files and driver: only its faults and its agent's reports."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from holdfast.model.wire.report import JobSeen, OrderOutcome, VerdictChange
 from holdfast.node.checks.gpu.xid import REPAIRS
 
 GPUS = 8
-_BUSES = ("1b", "43", "52", "61", "9d", "c3", "d1", "df")  # where the eight GPUs of the twin's H100 node sit
+_BUSES = ("1b", "43", "52", "61", "9d", "c3", "d1", "df")  # PCI addresses of the eight GPUs of the twin's H100 node
 
 
 @dataclass(slots=True, eq=False)
 class NodeFault:
-    """Something that is broken. `reported` counts the verdicts that its checks gave so far."""
+    """A fault that is present. `reported` counts the verdicts reported for it so far."""
 
     kind: FleetEventKind
     parts: tuple[int, ...]
@@ -49,31 +49,32 @@ class FleetNode:
     faults: list[NodeFault] = field(default_factory=list)
     reported: dict[str, tuple[str, tuple[str, ...]]] = field(
         default_factory=dict
-    )  # check -> state, subjects; no passes
-    arrived: bool = False  # its agent has reported
+    )  # check -> state, subjects; without passes
+    arrived: bool = False  # whether its agent has reported
     session: int = 1
-    struck: int = 0  # faults so far
-    down: bool = False  # rebooting: says nothing
-    working_on: int = 0  # an order's id, 0 when none
-    probing: int = 0  # the same for a probe, which gives way to work
+    struck: int = 0  # number of faults so far
+    down: bool = False  # rebooting: sends no reports
+    working_on: int = 0  # id of the running order; 0: none
+    probing: int = 0  # the same for a probe, which work interrupts
     outcomes: dict[int, OrderOutcome] = field(default_factory=dict)
-    open: bool = False  # its gate: may work start? Uncordoned by the controller, closed by a job's end or a failure
-    draining: bool = False  # the controller wants it empty
+    # its gate: whether work may start. A controller's uncordon opens it; a job's end or a failure closes it
+    open: bool = False
+    draining: bool = False  # the controller drains it
     job: str = ""
     job_since: float = 0.0
-    heat_slows: float = 1.0  # how much longer its hottest GPU computes
+    heat_slows: float = 1.0  # slowdown of its hottest GPU
 
     def slows(self, gpu: int) -> float:
-        """How much longer this GPU computes than a healthy one that is cool."""
+        """Slowdown of this GPU, compared with a healthy and cool one."""
         own = (fault.kind.slows for fault in self.faults if fault.kind.on != "gpu" or gpu in fault.parts)
         return max((self.heat_slows, *own))
 
     def jobs(self) -> tuple[JobSeen, ...]:
-        """What its agent sees on the GPUs."""
+        """Jobs that its agent sees on the GPUs."""
         return (JobSeen(id=self.job, start=self.job_since, gpus=GPUS),) if self.job else ()
 
     def verdict(self, check: str) -> Verdict:
-        """Row by row, so that it reads as the real agent's does."""
+        """The verdict with its rows, in the form of a real agent."""
         rows = [
             Row(name, verdict.health, reason=fault.text(verdict.reason))
             for fault in self.faults
@@ -84,12 +85,12 @@ class FleetNode:
         return Verdict(check=check, rows=tuple(rows) or (Row(subject.node(self.name), Health.PASS),))
 
     def first(self, checks: Iterable[str], now: float) -> list[VerdictChange]:
-        """What its agent says of each check when it starts."""
+        """Verdicts of all checks, as an agent sends them when it starts."""
         self.arrived = True
         return [self._change(check, "", now) for check in checks]
 
     def changes(self, checks: Iterable[str], now: float) -> list[VerdictChange]:
-        """What its agent has to tell about these checks, if anything."""
+        """Changed verdicts of these checks."""
         if not self.arrived:
             return []
         healthy = (Health.PASS.value, ())
@@ -99,7 +100,7 @@ class FleetNode:
         ]
 
     def _state(self, check: str) -> tuple[str, tuple[str, ...], str]:
-        """Its health, its subject, and its reason."""
+        """Health, subject and reason."""
         verdict = self.verdict(check)
         if verdict.health is Health.PASS:
             return verdict.health.value, (), f"{GPUS} of {GPUS} pass"
@@ -122,12 +123,12 @@ class FleetNode:
         )
 
     def repair(self, check: str) -> str:
-        """The first repair step that can help, where the kernel's message decides that."""
+        """The first repair step that can help, if the kernel message determines it."""
         actions = {fault.kind.event.action for fault in self.faults if fault.kind.event is not None}
         return next((verb for action, verb in REPAIRS.items() if action in actions), "") if check == "gpu.xid" else ""
 
     def suite(self) -> tuple[Health, str, str]:
-        """What the full suite finds: health, the check that decided, its words."""
+        """Result of the full suite: health, deciding check, reason."""
         checks = dict.fromkeys(verdict.check for fault in self.faults for verdict in fault.current())
         verdicts = [self.verdict(check) for check in checks]
         health = worst([Health.PASS, *(verdict.health for verdict in verdicts)])
@@ -138,7 +139,7 @@ class FleetNode:
 
 
 def fault_events(node: str, fault: NodeFault, now: float) -> list[Event]:
-    """The kernel's line, as the real agent would report it."""
+    """Events of the kernel lines, as the real agent reports them."""
     event = fault.kind.event
     if event is None:
         return []

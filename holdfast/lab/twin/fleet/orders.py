@@ -1,4 +1,4 @@
-"""Orders in the simulated fleet: each runs once, takes its time, and succeeds with its probability."""
+"""Orders in the simulated fleet: each runs once, takes its time, and succeeds with a probability."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 SUITE_SECONDS = 120.0
 RESET_SECONDS = 25.0
 REBOOT_SECONDS = 240.0
-INSPECT_SECONDS = 3600.0  # until a technician has come and changed what is broken
-BLIND_SHARE = 0.01  # of suites that could not see enough
+INSPECT_SECONDS = 3600.0  # until a technician has replaced the broken part
+BLIND_SHARE = 0.01  # share of suites whose result is unknown
 MOST_REMEMBERED = 32
 GATE = {"cordon": False, "drain": False, "uncordon": True}
 
@@ -30,7 +30,7 @@ class OrderBook:
         self._fleet = simulation
 
     def give(self, node: FleetNode, order: Order) -> None:
-        """One that is known is answered as before; one that is under way is left alone."""
+        """Starts an order. A finished order returns its earlier outcome; a running one continues."""
         if known := node.outcomes.get(order.id):
             self._fleet.report(node, outcomes=(known,))
         elif order.id not in (node.working_on, node.probing) and not node.down:
@@ -91,7 +91,7 @@ class OrderBook:
         self.answer(node, outcome_of(order, ok=True, reason="the node was rebooted and is back", began=began))
 
     def _inspected(self, node: FleetNode, order: Order, began: float) -> None:
-        """The simulated technician: whatever is broken in the node is changed."""
+        """The simulated technician replaces every broken part of the node."""
         self._fleet.repair(node, list(node.faults))
         why = "a technician inspected the node and changed the broken parts"
         self.answer(node, outcome_of(order, ok=True, reason=why, began=began))

@@ -1,6 +1,6 @@
 """The building of a simulated fleet: coolant, racks, GPU heat, and their instruments.
 
-The physics is that of the drills' plant; here the fleet's own jobs make the heat, and suffer from it.
+It uses the physics of the drills' plant. The fleet's own jobs produce the heat and slow down with it.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 STEP_SECONDS = 10.0
 CLOCK = 1.755e9
-SLOWED = 0.98  # of its clock, below which a GPU says why
-AT_WORK, AT_REST = 0.88, 0.0  # how busy the GPUs of a node with a job and without one are
+SLOWED = 0.98  # share of its clock below which a GPU reports a reason
+AT_WORK, AT_REST = 0.88, 0.0  # utilization of the GPUs of a node with and without a job
 CDU = (
     "cdu_flow_litres_per_minute",
     "cdu_supply_celsius",
@@ -36,7 +36,7 @@ ROOM = ("ambient_celsius",)
 NODE = ("fan_speed_ratio", "node_inlet_celsius", "node_power_watts")
 STORAGE, METADATA = "storage/scratch", "storage.metadata"
 STORAGE_SECONDS = {"storage_latency_seconds": 0.004, "storage_metadata_seconds": 0.0012}
-MOST_KEPT = 20_000  # readings that wait to be sent
+MOST_KEPT = 20_000  # most readings that wait to be sent
 
 
 class SiteReading(NamedTuple):
@@ -74,12 +74,12 @@ class FleetPlant:
         fleet.clock.at(0.0, self._step)
 
     def _called(self, kind: str) -> tuple[str, ...]:
-        """As the nodes' places are: rack/rack1, cdu/cdu1."""
+        """Names of racks and coolant units in the form of the nodes' places: rack/rack1, cdu/cdu1."""
         count = len(self.layout.cdus if kind == "cdu" else self.layout.racks)
         return tuple(f"{kind}/{kind}{number}" for number in range(1, count + 1))
 
     def strike(self, strike: Strike, now: float) -> None:
-        """One of the plant's own faults; those that are over are forgotten."""
+        """Starts a fault of the plant itself and drops the faults that are over."""
         if strike.kind == METADATA:
             self._slow_metadata, self._slow_since = strike, now
             return
@@ -87,7 +87,7 @@ class FleetPlant:
         racks = dict(zip(self._called("rack"), self.layout.racks, strict=True))
         update = {**units, **racks}.get(strike.subject)
         if update is None:
-            return  # a fleet too small to have it
+            return  # the fleet is too small to have this subject
         end = now + strike.lasts if strike.lasts else float("inf")
         fault = PlantFault(
             kind=strike.kind, subject=update, start=now, magnitude=strike.magnitude, ramp=strike.ramp, end=end
@@ -100,7 +100,7 @@ class FleetPlant:
         return waiting[-MOST_KEPT:]
 
     def read(self, node: FleetNode, gpu: int) -> dict[str, float]:
-        """What the driver says of a GPU."""
+        """Driver values of a GPU."""
         place = node.index * GPUS + gpu
         share = float(self.cooling.clock_share[place])
         heat = float(self.cooling.temperature[place] + self._sensors[place])
@@ -134,7 +134,7 @@ class FleetPlant:
         self._fleet.clock.after(STEP_SECONDS, self._step)
 
     def _storage(self, now: float) -> list[SiteReading]:
-        """What the file system says of itself, and how long a checkpoint takes to be written there."""
+        """Metrics of the file system, and the time that a checkpoint takes."""
         fault, since = self._slow_metadata, now - self._slow_since
         worse = 1.0
         if fault is not None and since < fault.lasts:
@@ -148,7 +148,7 @@ class FleetPlant:
         ]
 
     def _feel(self, nodes: Sequence[FleetNode]) -> None:
-        """What the heat leaves of each node's clocks, and who begins or ceases to say so."""
+        """Applies the heat to each node's clocks and reports GPUs that begin or stop throttling."""
         shares = self.cooling.clock_share.reshape(len(nodes), -1).min(axis=1)
         kind = kinds()["throttle_loop"]
         for node, share in zip(nodes, shares, strict=True):

@@ -1,4 +1,4 @@
-"""Probe sessions in the simulated fleet: the fabric between two nodes decides their speed."""
+"""Probe sessions in the simulated fleet: the fabric between two nodes determines their speed."""
 
 from dataclasses import replace
 from functools import partial
@@ -19,10 +19,10 @@ FABRIC = FleetFabric()
 class SimulatedProbeSessions:
     def __init__(self, simulation: "Simulation") -> None:
         self._fleet = simulation
-        self._waiting: dict[str, tuple[FleetNode, Order]] = {}  # by node
+        self._waiting: dict[str, tuple[FleetNode, Order]] = {}  # waiting probes, by node
 
     def come(self, node: FleetNode, order: Order) -> None:
-        """Refused while work is here; else it waits for its peer, though not for ever."""
+        """Adds a node to its session. A node with a job refuses; otherwise it waits for its peer until a timeout."""
         ask = order.probe
         if ask is None or node.job or node.working_on:
             why = f"the node is in use ({node.job or 'an order'})" if ask else "no partner is named"
@@ -36,7 +36,7 @@ class SimulatedProbeSessions:
             self._fleet.clock.after(MEET_SECONDS, partial(self._met, (node, order), (peer, theirs)))
 
     def leave(self, node: FleetNode) -> None:
-        """Work starts here: the probe ends at once."""
+        """Ends the probe at once because work starts on the node."""
         _, order = self._waiting.get(node.name, (node, None))
         if order is not None:
             self._end(node, order, f"let go: {node.job} starts here")
@@ -62,7 +62,8 @@ class SimulatedProbeSessions:
             self._fleet.orders.answer(node, replace(outcome, bytes_per_second=rate))
 
     def rate(self, one: FleetNode, other: FleetNode, ask: ProbeRequest | None) -> float:
-        """Alone on the fabric, so a leaf's uplinks are not shared. Healthy pairs differ by a factor of 1.6."""
+        """Bandwidth of a pair that is alone on the fabric, so a leaf's uplinks are not shared. Healthy pairs differ
+        by up to a factor of 1.6."""
         trunk = frozenset((one.place.get("leaf", ""), other.place.get("leaf", "")))
         share = min(share_of(one), share_of(other), self._fleet.slow_trunks.get(trunk, 1.0))
         variation = 0.6 + 0.4 * self._fleet.rng.uniform("probe", one.index, other.index, int(self._fleet.now))

@@ -7,8 +7,8 @@ from holdfast.lab.twin.fleet.node import GPUS, FleetNode
 from holdfast.lab.twin.fleet.training import COMPUTE_SECONDS, TrainingJob
 from holdfast.model.wire.progress import RankWindow
 
-EVERY_SECONDS = 4.0  # real ones
-DATA_SHARE = 0.02  # of computing
+EVERY_SECONDS = 4.0  # seconds of real time
+DATA_SHARE = 0.02  # seconds of computing
 TOKENS_A_STEP = 4.2e6
 OWNER = "uid-1000"
 Wall = Callable[[float], float]
@@ -16,7 +16,7 @@ Wall = Callable[[float], float]
 
 @dataclass(slots=True)
 class ProgressReporter:
-    """Of one node: what its ranks reported last, so that they go on from there."""
+    """Progress of one node: keeps the last reports of its ranks, which the next ones continue."""
 
     job: TrainingJob | None = None
     session: str = ""
@@ -31,7 +31,7 @@ class ProgressReporter:
             self._begin(job)
             if ended:
                 return ended
-            if job is not None:  # reports at once, so that it does not count as a silent job
+            if job is not None:  # the first report follows at once, so that the job does not count as silent
                 return tuple(self._hello(node, gpu, job, wall(now)) for gpu in range(GPUS))
         if job is None or wall(now) - self.reported_at < EVERY_SECONDS:
             return ()
@@ -81,7 +81,7 @@ class ProgressReporter:
         whole = until - self.until
         saving = job.saved_in if job.stretch_began > self.until else 0.0
         data = min(DATA_SHARE * own * steps, whole)
-        own = min(own, max(0.0, whole - saving - data) / steps)  # a job feels what slows it from its next stretch on
+        own = min(own, max(0.0, whole - saving - data) / steps)  # a slowdown affects a job from its next stretch on
         waiting = max(0.0, whole - saving - data - own * steps)
         done = job.saved + made
         return replace(

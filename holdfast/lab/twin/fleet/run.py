@@ -26,7 +26,7 @@ LONGEST_PAUSE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetTarget:
-    """Where the fleet reports to, and how fast it lives."""
+    """Address and credentials of the controller, and the speed of the fleet's clock."""
 
     url: str
     join_token: str
@@ -34,7 +34,7 @@ class FleetTarget:
     pool: str = "twins"
     ca_file: str = ""
     connections: int = 32
-    site_token: str = ""  # of the plant's gateway and the technician; '' has neither
+    site_token: str = ""  # token of the plant's gateway and the technician; '' disables both
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class FleetRun:
         self._trouble = ""
 
     async def run(self, seconds: float | None = None) -> None:
-        """Until cancelled, or for so many real seconds."""
+        """Runs until cancelled, or for this many real seconds."""
         workers = [asyncio.create_task(self._work()) for _ in range(self.target.connections)]
         tasks = [asyncio.create_task(self._tick()), *workers]
         if self.simulation.plant is not None and self.target.site_token:
@@ -90,11 +90,11 @@ class FleetRun:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def wall(self, virtual: float) -> float:
-        """The controller lives in real time: what happened at a virtual moment was reported at this one."""
+        """Converts virtual to real time: the time at which the report of that moment was sent."""
         return self._wall + virtual / self.target.speed
 
     async def _tick(self) -> None:
-        """Everybody enrols first; then the fleet's clock starts."""
+        """Enrols all nodes, then advances the fleet's clock."""
         for agent in self._agents:
             self._offer(agent)
         while self.counts.enrolled < len(self._agents):
@@ -126,7 +126,7 @@ class FleetRun:
             self._ready.put_nowait(agent)
 
     async def _work(self) -> None:
-        """One connection: takes whoever has something to say. Trouble slows it down, and only it."""
+        """One connection: sends the reports of any node that has some. An error slows down only this connection."""
         connection = Connection(self.target.url, self.target.ca_file)
         pause = 0.0
         while True:
@@ -152,7 +152,7 @@ class FleetRun:
             log.warning("%s", why)
 
     async def _enrol(self, connection: Connection, agent: SimulatedAgent) -> str:
-        """'' or why it did not work."""
+        """Returns '' or the reason for the failure."""
         asked = enrolment(agent.node, self.target.pool, self.target.join_token)
         status, body = await connection.post("/v1/enrol", asked)
         if status >= 300:

@@ -1,4 +1,4 @@
-"""The simulated fleet without network or real time: seconds and orders in, agent reports out."""
+"""The simulated fleet without network or real time: takes seconds and orders, returns agent reports."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 HEARTBEAT_SECONDS = 30.0
 YEAR_SECONDS = 365.25 * 86400.0
-SMALL_FLEET = 500  # nodes; of a larger one each agent begins with one verdict, so that its start is no flood
+# nodes; in a larger fleet each agent starts with one verdict, so that the start does not flood the controller
+SMALL_FLEET = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeUpdate:
-    """What one node's agent says at one moment; the session tells its lives apart."""
+    """Report of one node's agent at one moment; the session number changes with each restart."""
 
     at: float
     node: int
@@ -41,7 +42,7 @@ class NodeUpdate:
 
 class Simulation:
     def __init__(self, scenario: FleetScenario, nodes: int, seed: int, infant_shape: float = 1.0) -> None:
-        """`infant_shape` below 1 makes young nodes fail more often than old ones, as a Weibull's shape does."""
+        """`infant_shape` below 1 makes young nodes fail more often than old ones (Weibull shape)."""
         self.clock = VirtualClock()
         self.rng = KeyedRandom(seed)
         self.scenario = scenario
@@ -62,7 +63,7 @@ class Simulation:
         self._plan()
 
     def _built(self, seed: int) -> "FleetPlant":
-        from holdfast.lab.twin.fleet.plant import FleetPlant  # needs NumPy, which a fleet without a plant does not
+        from holdfast.lab.twin.fleet.plant import FleetPlant  # needs NumPy, which a fleet without a plant does not need
 
         return FleetPlant(self, self.scenario.places["rack"], self.scenario.places["loop"], seed)
 
@@ -86,7 +87,7 @@ class Simulation:
         *,
         heartbeat: bool = False,
     ) -> None:
-        """Every word also says which jobs are there, so that one lost word is made up for by the next."""
+        """Queues a report. Every report lists the node's jobs, so that a lost one does no harm."""
         if node.down or not (changes or events or outcomes or heartbeat):
             return
         self._updates.append(
@@ -108,7 +109,7 @@ class Simulation:
     def strike(
         self, node: FleetNode, kind: FleetEventKind, parts: tuple[int, ...], lasts: float = 0.0, cured_by: str = ""
     ) -> None:
-        """Something breaks, unless the node is off or already has this fault there."""
+        """Starts a fault, unless the node is off or already has this fault on the same part."""
         if node.down or any(fault.kind is kind and set(fault.parts) & set(parts) for fault in node.faults):
             return
         node.struck += 1
@@ -123,27 +124,27 @@ class Simulation:
             self.clock.after(lasts, partial(self.repair, node, [fault]))
 
     def repair(self, node: FleetNode, faults: Iterable[NodeFault]) -> None:
-        """They are gone; a report of it comes only if the node is on."""
+        """Removes faults; a node that is on reports it."""
         gone = [fault for fault in faults if fault in node.faults]
         node.faults = [fault for fault in node.faults if fault not in gone]
         if gone and not node.down:
             self.report(node, node.changes((s.check for fault in gone for s in fault.kind.verdicts), self.clock.now))
 
     def passed(self, node: FleetNode) -> None:
-        """A suite passed. The first of the first node lets strikes begin whose run this fleet has no room for."""
+        """Handles a passed suite. The first one on node 0 starts the strikes whose run does not fit into this fleet."""
         if node.index == 0 and not self._tested:
             self._tested = True
             for name in {strike.once_running for strike in self.scenario.strikes} - {"", *self.jobs.runs}:
                 self._begin_strikes(name)
 
     def _begin_strikes(self, run: str) -> None:
-        """Those that wait for this run: on a slow machine, too, they meet the job they are meant for."""
+        """Schedules the strikes that wait for this run, so that they hit the right job on a slow machine too."""
         for number, strike in enumerate(self.scenario.strikes):
             if strike.once_running == run:
                 strikes.plan(self, number, strike)
 
     def _say(self, node: FleetNode, fault: NodeFault) -> None:
-        """The next thing its checks say of a fault; one that fails closes the gate and ends the job there."""
+        """Reports the next verdict of a fault. A failure closes the node's gate and ends its job."""
         if fault not in node.faults:
             return
         verdict = fault.kind.verdicts[fault.reported]
@@ -164,7 +165,7 @@ class Simulation:
         self.clock.at(90.0, self.jobs.schedule)
 
     def _arrive(self, node: FleetNode) -> None:
-        """An agent that starts tells every verdict once."""
+        """Starts an agent, which reports every verdict once."""
         known = checks() if len(self.nodes) <= SMALL_FLEET else checks()[:1]
         self.report(node, node.first(known, self.clock.now))
         self._beat(node)
@@ -174,7 +175,7 @@ class Simulation:
         self.clock.after(HEARTBEAT_SECONDS, partial(self._beat, node))
 
     def _plan_fault(self, node: FleetNode, count: int = 0) -> None:
-        """The next arrival of a process whose rate falls with age when the shape is below 1."""
+        """Schedules the next fault; the rate falls with age if the shape is below 1."""
         per_second = sum(self._weights) * GPUS * self.scenario.acceleration / YEAR_SECONDS
         if per_second <= 0:
             return
@@ -188,7 +189,7 @@ class Simulation:
 
 
 def places(scenario: FleetScenario, nodes: int) -> Iterator[tuple[str, dict[str, str]]]:
-    """Every node's name, and what it shares with its neighbours: rack1, leaf1, loop1, feed1."""
+    """Name of each node and the infrastructure that it shares: rack1, leaf1, loop1, feed1."""
     width = max(3, len(str(nodes)))
     for index in range(nodes):
         yield f"n{index + 1:0{width}d}", {kind: f"{kind}{index // size + 1}" for kind, size in scenario.places.items()}

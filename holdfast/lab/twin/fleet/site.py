@@ -31,7 +31,7 @@ def topology(scenario: FleetScenario, nodes: int) -> str:
 
 
 def _grouped(scenario: FleetScenario, nodes: int) -> dict[tuple[str, str], dict[str, None]]:
-    """By what acts: all that it acts on, each once."""
+    """One edge per acting subject, with all subjects that it acts on."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for kind, source, target in _edges(scenario, nodes):
         found.setdefault((kind, source), {})[target] = None

@@ -1,4 +1,4 @@
-"""Scheduled faults of a simulated fleet: when, where, for how long, and when again."""
+"""Scheduled faults of a simulated fleet: time, place, duration and repetition."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def plan(fleet: "Simulation", number: int, strike: Strike) -> None:
-    """Counted from now."""
+    """Schedules a strike, with times counted from now."""
     fleet.clock.after(strike.at, partial(_happen, fleet, number, strike))
 
 

@@ -1,4 +1,4 @@
-"""The simulated people on site: a technician who repairs what waits for an operator, and planned maintenance."""
+"""Simulated staff on site: a technician who repairs nodes that wait for an operator, and planned maintenance."""
 
 import asyncio
 import logging
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast.lab.twin.fleet")
 POLL_SECONDS = 2.0
 VISIT_SECONDS = 3600.0  # from the ticket to the repaired node
-ANNOUNCED = 1.5  # work is announced for longer than it should take
-OPERATOR = "operator"  # the cause of a quarantine that a person asked for
+ANNOUNCED = 1.5  # announced duration relative to the expected one
+OPERATOR = "operator"  # cause of a quarantine that an operator requested
 CALLED = "a technician is on the way"
 CHANGED = "a technician changed the broken parts"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRequest:
-    """What an operator asks the controller for."""
+    """A request of an operator to the controller."""
 
     verb: str  # quarantine or release
     node: str
@@ -39,7 +39,7 @@ class NodeRequest:
 
 @dataclass(frozen=True, slots=True)
 class WorkNotice:
-    """Planned work, as an operator announces it before it begins."""
+    """Planned work, as an operator announces it in advance."""
 
     name: str
     nodes: tuple[str, ...]
@@ -47,7 +47,7 @@ class WorkNotice:
 
 
 class Technician:
-    """Visits in virtual time, one for each ticket."""
+    """Visits in virtual time, one per ticket."""
 
     def __init__(self, simulation: "Simulation") -> None:
         self._fleet = simulation
@@ -59,8 +59,8 @@ class Technician:
             simulation.clock.at(visit.at, partial(self._begin, visit))
 
     def call(self, ticket: str, name: str, *, out: bool = True) -> bool:
-        """Whether a visit begins: not for a ticket that had its visit, nor to a node of another fleet. `out`: it is
-        released afterwards."""
+        """Starts a visit and returns whether it did: not for a ticket that already had one, nor for a node of
+        another fleet. `out`: the node is released afterwards."""
         if ticket in self._tickets or name not in self._nodes:
             return False
         self._tickets.add(ticket)
@@ -69,7 +69,7 @@ class Technician:
         return True
 
     def take_requests(self) -> list[NodeRequest]:
-        """What is due, each once."""
+        """Requests that are due; each is returned once."""
         due, self._requests = self._requests, []
         return due
 
@@ -124,7 +124,7 @@ class Tickets:
         self._trouble = ""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         while True:
             await asyncio.sleep(POLL_SECONDS)
             try:
@@ -138,7 +138,8 @@ class Tickets:
     async def _round(self) -> None:
         body = await self._request("GET", "/v1/inbox")
         for item in codec.decode(body, _Inbox).items:
-            if item.kind == "node" and item.subject.startswith("node/"):  # many nodes at once are no one's visit
+            # an item about many nodes is not for one technician
+            if item.kind == "node" and item.subject.startswith("node/"):
                 await self._answer(item, item.subject.partition("/")[2])
         for notice in self._technician.take_notices():
             await self._announce(notice)
@@ -152,7 +153,7 @@ class Tickets:
         await self._request("POST", "/v1/planned", name=notice.name, subjects=subjects, start=start, end=end)
 
     async def _answer(self, item: _Item, node: str) -> None:
-        """What an operator took out of service is left to that operator."""
+        """Releases the repaired node, unless an operator took it out of service."""
         about = codec.decode(await self._request("GET", f"/v1/nodes/{quote(node)}"), _Node)
         out = about.stage in _OUT
         if (about.cause != OPERATOR or not out) and self._technician.call(item.key, node, out=out):

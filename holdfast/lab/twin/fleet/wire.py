@@ -18,11 +18,12 @@ from holdfast.model.wire.report import Report
 if TYPE_CHECKING:
     from holdfast.lab.twin.fleet.plant import FleetPlant
 
-MOST_WAITING = 200  # reports of one node while the controller is away; then heartbeats go first
+MOST_WAITING = 200  # reports kept per node while the controller is away; beyond that, heartbeats are dropped first
 
 
 class SimulatedAgent:
-    """The sending half of a simulated agent: a credential, a number per report, and what waits to be acknowledged."""
+    """The sending half of a simulated agent: a credential, report numbers, and the reports that are not acknowledged
+    yet."""
 
     __slots__ = ("beats", "credential", "node", "progress", "sending", "seq", "session", "waiting")
 
@@ -33,8 +34,8 @@ class SimulatedAgent:
         self.seq = 0
         self.beats = 0
         self.sending = False
-        self.progress: ProgressReporter | None = None  # None where trainings tell nothing
-        self.waiting: list[tuple[bool, bytes]] = []  # is it news, and the report
+        self.progress: ProgressReporter | None = None  # None if the trainings report no progress
+        self.waiting: list[tuple[bool, bytes]] = []  # whether it contains news; the report
 
     def say(
         self,
@@ -45,7 +46,7 @@ class SimulatedAgent:
         job: TrainingJob | None = None,
         plant: "FleetPlant | None" = None,
     ) -> None:
-        """Make a report of it and let it wait. `wall` turns virtual seconds into the controller's time."""
+        """Queues a report. `wall` converts virtual seconds to the controller's time."""
         if update.session != self.session:
             self.session, self.seq = update.session, 0
         self.seq += 1

@@ -1,1 +1,1 @@
-"""A library with NVML's ABI whose answers come from a memory-mapped file beside it."""
+"""A library with NVML's ABI whose answers come from a memory-mapped file next to it."""

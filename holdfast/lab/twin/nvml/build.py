@@ -11,12 +11,12 @@ SOURCES = ("core.c", "identity.c", "running.c", "memory_errors.c", "wires.c", "f
 
 
 def library() -> Path:
-    """A compiled library in the user's cache; compiled now if this content was never compiled before."""
+    """Path of the compiled library in the user's cache; new content is compiled first."""
     return compiled(_sources(), SONAME, "NVML")
 
 
 def exported_functions() -> list[str]:
-    """Every NVML function name the library answers to, if only with "not supported"."""
+    """All NVML functions that the library exports, including those that return "not supported"."""
     text = files("holdfast.lab.twin.nvml").joinpath("functions.txt").read_text(encoding="ascii")
     return text.split()
 
@@ -30,6 +30,7 @@ def _sources() -> dict[str, str]:
 
 
 def _stubs(names: list[str]) -> str:
-    """Functions that are not simulated are present, so that clients link, and honest. Weak: a real one wins."""
+    """Weak stubs for functions that are not simulated: clients can link, and get "not supported". A real definition
+    overrides its stub."""
     stub = "API __attribute__((weak)) result {}(void) {{ return NOT_SUPPORTED; }}\n"
     return '#include "abi.h"\n' + "".join(stub.format(name) for name in names)

@@ -1,7 +1,7 @@
 """Layout of nvml.state, the simulated driver's data, for Python and (generated) for C.
 
-A value lives here once. The C library and Python read and write the same bytes, so a change is seen by the
-next NVML call of any process. Every field is naturally aligned, so a single store is never seen half done.
+Each value is stored once. The C library and Python read and write the same bytes, so the next NVML call of any process
+sees a change. Every field is naturally aligned, so that a single store is atomic.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ MAX_GPUS = 16
 MAX_LINKS = 18
 MAX_PROCESSES = 16
 
-# What a GPU may answer with "not supported"; the position is the bit in Gpu.unsupported.
+# Values for which a GPU may return "not supported"; the position is the bit in Gpu.unsupported.
 CAPABILITIES = (
     "identity",
     "temperature",
@@ -48,7 +48,7 @@ CAPABILITIES = (
     "recovery_action",
 )
 
-# Where ECC errors are counted: NVML's memory locations 0..7.
+# Locations of ECC errors: NVML's memory locations 0..7.
 ECC_LOCATIONS = ("l1", "l2", "dram", "register_file", "texture", "texture_shm", "cbu", "sram")
 
 
@@ -69,7 +69,7 @@ class Link(Structure):
     recovery_failed: U64
     effective_errors: U64
     symbol_errors: U64
-    effective_ber: U64  # mantissa << 8 | exponent, as the driver encodes it; 15e-255 means no error seen
+    effective_ber: U64  # mantissa << 8 | exponent, as the driver encodes it; 15e-255: no error seen
     symbol_ber: U64
 
 
@@ -91,8 +91,8 @@ class Ecc(Structure):
 @packed
 class Gpu(Structure):
     lost: U32
-    hang: U32  # every call about it waits until this is 0
-    error: U32  # what every call about it returns, 0 for its real answer
+    hang: U32  # calls about this GPU wait until this is 0
+    error: U32  # NVML error that all calls about this GPU return; 0: the real answer
     minor_number: U32
     unsupported: U64
     name: Text
@@ -181,11 +181,11 @@ class Gpu(Structure):
     fabric_health_summary: U32
     fabric_cluster: Annotated["Array[ctypes.c_uint8]", ctypes.c_uint8 * 16]
     recovery_action: U32
-    c2c_links: U32  # to the CPU of the same board
-    c2c_down: U32  # a bit for each that is down
+    c2c_links: U32  # link to the CPU of the same board
+    c2c_down: U32  # one bit for each link that is down
     process_count: U32
     process: Annotated["Array[NvmlProcess]", NvmlProcess * MAX_PROCESSES]
-    # Not seen through NVML: what the twin's physics works with.
+    # Not visible through NVML: values for the twin's physics.
     load: F64
     core_excess_celsius: F64
     memory_excess_celsius: F64
@@ -206,7 +206,7 @@ class NvmlState(Structure):
 
 
 def c_header() -> str:
-    """The same layout as C."""
+    """The same layout as a C header."""
     lines = ["/* generated from layout.py */", "#include <stdint.h>"]
     lines += [f"#define STATE_MAGIC 0x{MAGIC:x}ULL", f"#define STATE_VERSION {VERSION}", f"#define MAX_GPUS {MAX_GPUS}"]
     lines += [f"enum {{ {', '.join(f'CAN_{name.upper()}' for name in CAPABILITIES)} }};"]

@@ -1,4 +1,4 @@
-"""nvml.state: the file that configures and breaks the simulated driver."""
+"""nvml.state: the file that configures the simulated driver and its faults."""
 
 import ctypes
 import mmap
@@ -12,7 +12,7 @@ STATE_FILE = "nvml.state"
 
 
 def create(path: Path) -> NvmlState:
-    """A zeroed state file of the present layout, mapped; the caller fills it before clients look."""
+    """Creates and maps a zeroed state file of the current layout; the caller fills it before clients open it."""
     with open(path, "wb") as file:
         file.truncate(ctypes.sizeof(NvmlState))
     state = _map(path)
@@ -22,7 +22,7 @@ def create(path: Path) -> NvmlState:
 
 
 def attach(path: Path) -> NvmlState:
-    """The live state: what is assigned is seen by the next NVML call of any process."""
+    """Maps the live state: the next NVML call of any process sees an assigned value."""
     try:
         state = _map(path)
     except (OSError, ValueError) as error:
@@ -38,4 +38,4 @@ def _map(path: Path) -> NvmlState:
         shared = mmap.mmap(descriptor, ctypes.sizeof(NvmlState))
     finally:
         os.close(descriptor)
-    return NvmlState.from_buffer(shared)  # keeps the mapping alive for as long as it lives itself
+    return NvmlState.from_buffer(shared)  # keeps the mapping alive as long as the state object

@@ -1,1 +1,1 @@
-"""A plant: cooling, power, fabric, storage, jobs and pools of a simulated fleet, as the panels that seams judge."""
+"""A plant: cooling, power, fabric, storage, jobs and pools of a simulated fleet, as the panels that seams evaluate."""

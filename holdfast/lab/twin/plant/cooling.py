@@ -11,15 +11,15 @@ from holdfast.lab.twin.plant.measure import Floats
 
 AMBIENT = 24.0
 SETPOINT = 32.0
-FLOW_PER_NODE = 7.5  # litres a minute
+FLOW_PER_NODE = 7.5  # litres per minute
 PUMP_SPEED = 0.75
 PRESSURE = 150e3
 OSCILLATION_SECONDS = 120.0
-LIQUID_SHARE = 0.75  # of the heat; the rest goes into the air
-WATER = 4186.0 / 60  # watts that a litre a minute carries away per degree
-PLATE, AIR = 13.0, 6.0  # watts per degree from a GPU to coolant and to air, at full flow and usual fans
+LIQUID_SHARE = 0.75  # share of the heat; the rest goes into the air
+WATER = 4186.0 / 60  # watts that one litre per minute removes per degree
+PLATE, AIR = 13.0, 6.0  # watts per degree from a GPU to coolant and to air, at full flow and usual fan speed
 FAN_SPEED = 0.55
-FANS_REACT = 0.008  # of full speed per degree above the usual
+FANS_REACT = 0.008  # share of full speed per degree above the usual temperature
 USUAL_CELSIUS = 69.0
 THROTTLE_CELSIUS = 82.0
 GPU_INERTIA = 70.0
@@ -30,7 +30,7 @@ SUPPLY_FOLLOWS_ROOM = 0.6
 
 @dataclass
 class Cooling:
-    """The thermal state. `step` moves it on; `clock_share` is what the heat leaves of each GPU's clock."""
+    """The thermal state. `step` advances it; `clock_share` is the share of each GPU's clock that throttling leaves."""
 
     layout: Layout
     faults: Faults
@@ -80,7 +80,7 @@ class Cooling:
         moved = np.ones(len(cdus))
         for fault, share in self.faults.strong("cooling.flow_low", now):
             moved[cdus.index(fault.subject)] *= 1 - share
-            pump[cdus.index(fault.subject)] += 0.2 * share  # the control asks for more and gets less
+            pump[cdus.index(fault.subject)] += 0.2 * share  # the control requests more flow than it gets
         for fault, swing in self.faults.strong("cooling.pump_oscillation", now):
             wave = 1 + swing * sin(2 * pi * (now - fault.start) / OSCILLATION_SECONDS)
             pump[cdus.index(fault.subject)] *= wave
@@ -93,7 +93,7 @@ class Cooling:
         of = self.layout.cdu_of_rack
         whole = np.bincount(of, self._nodes_of_rack, len(cdus))
         open_share = np.bincount(of, wide, len(cdus)) / whole
-        # A pump pushes a little less through fewer open branches, and more through each of them.
+        # With fewer open branches a pump delivers a little less in total, and more through each of them.
         self.cdu_flow = FLOW_PER_NODE * whole * moved * open_share**0.7
         self.flow = wide * (FLOW_PER_NODE * moved * open_share**-0.3)[of]
         self.pressure = PRESSURE * moved**2 * open_share**-0.6

@@ -10,7 +10,7 @@ from holdfast.lab.twin.plant.measure import Floats
 
 LINK_BYTES = 400e9
 PORT_BYTES = 50e9
-USUAL_LOAD = 0.45  # of a link that a job across it keeps busy
+USUAL_LOAD = 0.45  # share of a link that a job across it uses
 USUAL_WAIT = 0.02
 
 
@@ -26,9 +26,9 @@ class PlantFabric:
     def step(self, now: float) -> None:
         plan = self.layout
         shape = (len(plan.leaves), plan.fleet.spines)
-        self.able = np.ones(shape)  # share of its bandwidth that a link still has
+        self.able = np.ones(shape)  # share of a link's bandwidth that is left
         self.foreign = np.zeros(shape)
-        self.routes = np.ones(shape)  # load against an even spread
+        self.routes = np.ones(shape)  # load relative to an even distribution
         self.leaf_able = np.ones(len(plan.leaves))
         self.rail_able = np.ones(plan.fleet.gpus_per_node)
         self.errors = np.zeros(shape)
@@ -62,12 +62,12 @@ class PlantFabric:
 
     @property
     def pressure(self) -> Floats:
-        """Of each link: 1 as usual, 2 where what crosses it takes twice as long."""
+        """Slowdown of each link: 1 is normal, 2 means twice the transfer time."""
         left = np.maximum(self.able * (1 - self.foreign), 0.02)
         return np.maximum(self.routes, 0.02) / left
 
     def slowdown(self, spec: JobSpec) -> float:
-        """Of a job's collectives: a ring goes at the pace of its slowest hop."""
+        """Slowdown of a job's collectives: the slowest hop sets the speed of a ring."""
         leaves = self._crossing[spec.name]
         found = max(1.0, float((1 / self.leaf_able[leaves]).max()), float((1 / self.rail_able).max()))
         if len(leaves) > 1:
@@ -75,7 +75,7 @@ class PlantFabric:
         return found
 
     def signals(self, talking: dict[str, float]) -> dict[str, Floats]:
-        """`talking`: of each job, how much of its usual traffic goes on."""
+        """Signals of links and ports. `talking`: share of each job's usual traffic."""
         load = np.zeros(len(self.layout.leaves))
         for name, leaves in self._crossing.items():
             if len(leaves) > 1:

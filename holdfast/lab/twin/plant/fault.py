@@ -27,13 +27,13 @@ class PlantFault:
     magnitude: float
     ramp: float = 0.0
     end: float = inf
-    signal: str = ""  # of a sensor that lies
-    nodes: tuple[int, ...] = ()  # of a roll-out: who gets it
-    on: float = inf  # seconds that it is there, then away for `off`, and so on
+    signal: str = ""  # signal of a faulty sensor
+    nodes: tuple[int, ...] = ()  # for a roll-out: the affected nodes
+    on: float = inf  # seconds for which the fault is present, then absent for `off`, repeatedly
     off: float = 0.0
 
     def level(self, now: float) -> float:
-        """0 before it began, 1 in full."""
+        """0 before the fault begins, 1 at its full level."""
         if not self.start <= now < self.end or (now - self.start) % (self.on + self.off) >= self.on:
             return 0.0
         return min(1.0, (now - self.start) / self.ramp) if self.ramp else 1.0
@@ -44,7 +44,7 @@ class PlantFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distractor:
-    """Something that looks like trouble and is none."""
+    """Something that looks like a fault but is none."""
 
     kind: str
     subject: str
@@ -86,7 +86,7 @@ def _kind(name: str, table: dict[str, object]) -> PlantFaultKind:
 
 @dataclass(frozen=True)
 class Faults:
-    """All of a plant's, asked by kind at a moment."""
+    """All faults of a plant, queried by kind and time."""
 
     all: tuple[PlantFault, ...] = ()
 

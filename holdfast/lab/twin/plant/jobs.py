@@ -12,27 +12,27 @@ from holdfast.lab.twin.plant.storage import Storage
 from holdfast.model.signal import Event
 
 DATA_SECONDS = 0.1
-CLOCKED = 0.85  # of a step's computing that goes with the clock
-HICCUP_CHANCE = 0.01  # of a column in which the whole job waits a little for something
+CLOCKED = 0.85  # share of a step's compute time that depends on the clock
+HICCUP_CHANCE = 0.01  # probability per column of a short stall of the whole job
 
 
 @dataclass
 class PlantJob:
-    """One job's state."""
+    """State of one job."""
 
     spec: JobSpec
     layout: Layout
     faults: Faults
     distractors: tuple[Distractor, ...]
-    random: np.random.Generator  # asked the same every step
-    rng: np.random.Generator  # asked when something happens
+    random: np.random.Generator  # drawn from in every step
+    rng: np.random.Generator  # drawn from when an event happens
     events: list[Event] = field(default_factory=list)
-    progress: float = 0.0  # seconds of work at full pace, without what was lost
+    progress: float = 0.0  # seconds of work at full speed, without lost work
     saved: float = 0.0
     down_until: float = -inf
     went_down: float = -1.0
     lost: float = 0.0
-    writing: float = 0.0  # of the checkpoint, what is still to be written, in seconds at full speed
+    writing: float = 0.0  # remaining checkpoint time, in seconds at full speed
     since_checkpoint: float = 0.0
 
     def __post_init__(self) -> None:
@@ -67,11 +67,11 @@ class PlantJob:
         ]
 
     def running(self, now: float) -> bool:
-        """One that starts at 0 has been there before."""
+        """Whether the job runs. A job with start 0 has been running before."""
         return (self.spec.start <= max(now, 0.0)) and now < self.spec.end
 
     def interval(self, now: float) -> float:
-        """Between checkpoints; another where somebody set it badly for how often the job dies."""
+        """Seconds between checkpoints; a bad setting for the job's failure rate may replace the usual one."""
         best = sqrt(2 * self.spec.checkpoint_seconds * min(self.spec.mtbf, 24 * 3600.0))
         for fault in self.faults.all:
             if fault.subject == self.subject and fault.level(now) > 0:
@@ -96,7 +96,7 @@ class PlantJob:
         )  # fmt: skip
 
     def step(self, now: float, seconds: float, clock_share: Floats, slowdown: float, storage: Storage) -> None:
-        """Some seconds of its life. Draws as many numbers whatever happens."""
+        """Advances the job by some seconds. It draws the same number of random numbers whatever happens."""
         noise = self.random.standard_normal(len(self.gpus))
         hiccup, jitter = float(self.random.random()), float(self.random.standard_normal())
         if not self.running(now):
@@ -136,7 +136,7 @@ class PlantJob:
         self.went_down, self.since_checkpoint = -1.0, 0.0
 
     def _write(self, now: float, seconds: float, storage: Storage) -> float:
-        """The seconds of this step that go into a checkpoint."""
+        """Seconds of this step that a checkpoint takes."""
         if self.writing <= 0:
             return 0.0
         slow = storage.writing_slowly(self.spec.nodes)
@@ -179,14 +179,14 @@ class PlantJob:
 
     @property
     def wait(self) -> Floats:
-        """Until the last rank has come, each for itself."""
+        """Time until the last rank arrives, for each rank."""
         spent: Floats = self.compute + self.data
         left: Floats = spent.max() - spent
         return left
 
 
 def busy_share(run: PlantJob, now: float) -> float:
-    """How busy a job's GPUs are, as their driver says: who waits in a collective is busy too."""
+    """Utilization of a job's GPUs as the driver reports it: waiting in a collective counts as busy."""
     if not run.running(now):
         return 0.0
     if now < run.down_until:
@@ -201,7 +201,7 @@ def busy_share(run: PlantJob, now: float) -> float:
 
 
 def working_share(run: PlantJob) -> Floats:
-    """How hard each GPU works against a usual step: who waits draws less."""
+    """Load of each GPU relative to a usual step: waiting ranks draw less power."""
     if np.isnan(run.step_seconds):
         return np.ones(len(run.gpus))
     spec = run.spec

@@ -1,4 +1,4 @@
-"""Layout of a plant: sizes, jobs and pools, and how everything is connected."""
+"""Layout of a plant: sizes, jobs, pools and connections."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class JobSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """One pool that hands requests over to several."""
+    """One pool that forwards its requests to several others."""
 
     source: str
     source_nodes: tuple[int, ...]
@@ -102,7 +102,7 @@ class Layout:
 
     @cached_property
     def psus(self) -> tuple[str, ...]:
-        """Two shelves a rack: that of feed a, then that of feed b."""
+        """Two power shelves per rack: one on feed a, then one on feed b."""
         return tuple(f"psu/{rack.partition('/')[2]}-{name}" for rack in self.racks for name in FEEDS)
 
     @cached_property
@@ -119,7 +119,7 @@ class Layout:
 
     @cached_property
     def links(self) -> tuple[str, ...]:
-        """Leaf by leaf, spine by spine."""
+        """Links, ordered by leaf, then by spine."""
         return tuple(f"link/{_short(leaf)}-{_short(spine)}" for leaf in self.leaves for spine in self.spines)
 
     @cached_property
@@ -147,12 +147,12 @@ class Layout:
         return np.repeat(np.arange(self.fleet.nodes), self.fleet.gpus_per_node)
 
     def gpus_of(self, nodes: Sequence[int]) -> Places:
-        """Their GPUs, node by node: rank after rank of a job there."""
+        """GPUs of these nodes, node by node, in the order of a job's ranks."""
         per = self.fleet.gpus_per_node
         return (np.asarray(nodes, np.intp)[:, None] * per + np.arange(per)).ravel()
 
     def path_links(self, target: int) -> tuple[int, ...]:
-        """The links between the leaves of the first node of either pool, through the spine that the hash picks."""
+        """Links between the leaves of the two pools' first nodes, through the spine that the hash selects."""
         if self.serving is None:
             return ()
         ends = {int(self.leaf_of_node[nodes[0]]) for nodes in (self.serving.source_nodes,

@@ -1,4 +1,4 @@
-"""Sensor noise of each signal, fast and slow, reproducible by seed whatever fails."""
+"""Sensor noise of each signal, fast and slow; the same seed gives the same noise, whatever fails."""
 
 from collections.abc import Mapping
 from math import exp, sqrt
@@ -10,7 +10,7 @@ Floats = npt.NDArray[np.float64]
 Column = dict[str, npt.NDArray[np.float32]]
 
 SLOW_SECONDS = 600.0
-SLOW_SHARE = 0.6  # of the spread; the rest is white
+SLOW_SHARE = 0.6  # share of the spread; the rest is white noise
 RELATIVE = {
     "cdu_flow_litres_per_minute": 0.005, "cdu_pump_speed_ratio": 0.004, "cdu_differential_pressure_pascals": 0.01,
     "rack_flow_litres_per_minute": 0.01, "rack_power_watts": 0.004, "feed_voltage_volts": 0.003,
@@ -31,14 +31,14 @@ ABSOLUTE = {
 
 
 def sigma(signal: str, value: Floats) -> Floats:
-    """How far a reading may well be from the truth."""
+    """Typical error of a reading."""
     if signal in ABSOLUTE:
         return np.full_like(value, ABSOLUTE[signal])
     return np.abs(value) * RELATIVE.get(signal, 0.0)
 
 
 class Measurement:
-    """The sensors of a plant, all in one row. It draws as many numbers whatever is true: no fault changes the noise."""
+    """All sensors of a plant in one row. The noise never depends on the true values, so no fault changes it."""
 
     def __init__(self, seed: int, step: float, subjects: Mapping[str, tuple[str, ...]]) -> None:
         self._random = np.random.default_rng([seed, 7])

@@ -1,4 +1,4 @@
-"""The plant: advances every domain together, and reads its sensors and logs."""
+"""The plant: advances all domains together, and reads their sensors and logs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ from holdfast.model.signal import Event
 
 CLOCK = 1.98e9
 POOL_BUSY = 0.7
-SLOWED = 0.98  # of its clock, below which a GPU says why
+SLOWED = 0.98  # share of its clock below which a GPU reports a reason
 
 
 @dataclass(frozen=True, slots=True)
 class PlantMoment:
-    """One column of a panel, and what happened until then."""
+    """One column of a panel, and the events since the previous one."""
 
     at: float
     values: Column
@@ -37,7 +37,7 @@ class PlantMoment:
 
 @dataclass
 class Plant:
-    """The same seed gives the same noise whatever goes wrong, so that two plants differ by their faults alone."""
+    """A plant whose noise depends on the seed only, so that two plants differ only by their faults."""
 
     layout: Layout
     faults: tuple[PlantFault, ...] = ()
@@ -68,7 +68,7 @@ class Plant:
         return np.random.default_rng([self.seed, *stream])
 
     def columns(self, seconds: float, lead: float = 0.0) -> Iterator[PlantMoment]:
-        """From 0 on; `lead` is how long before that it begins, so that there is a past to compare with."""
+        """Columns from time 0 on; `lead` is how long the plant runs before that, to give a baseline."""
         for number in range(-int(lead / self.step_seconds), int(seconds / self.step_seconds)):
             now = number * self.step_seconds
             column = self._measure.read(self._step(now))
@@ -76,7 +76,7 @@ class Plant:
             yield PlantMoment(now, column, tuple(self._events()))
 
     def panel(self, seconds: float, lead: float = 0.0) -> Panel:
-        """All of it at once."""
+        """All columns as one panel."""
         moments = list(self.columns(seconds, lead))
         tables = {
             name: SignalTable(subjects, np.stack([moment.values[name] for moment in moments], axis=1))
@@ -119,7 +119,7 @@ class Plant:
         }
 
     def _load(self, now: float) -> tuple[Floats, Floats]:
-        """How busy each GPU is, and how hard it works while it is."""
+        """Utilization and load of each GPU."""
         busy, work = np.zeros(len(self.layout.gpus)), np.ones(len(self.layout.gpus))
         for run in self.runs:
             busy[run.gpus] = np.maximum(busy[run.gpus], busy_share(run, now))
@@ -173,7 +173,7 @@ class Plant:
 
 
 def _talking(run: PlantJob) -> float:
-    """How much of its usual traffic a job makes."""
+    """Share of its usual traffic that a job sends."""
     return 0.0 if np.isnan(run.step_seconds) else min(1.0, run.throughput)
 
 

@@ -1,4 +1,4 @@
-"""Events without physics: roll-outs, verdicts, brakes, route changes, harmless noise."""
+"""Events without physics: roll-outs, verdicts, power brakes, route changes, harmless noise."""
 
 from dataclasses import dataclass, field
 
@@ -50,7 +50,7 @@ class PlantEvents:
             self._brakes(number, fault, now)
 
     def _brakes(self, number: int, fault: PlantFault, now: float) -> None:
-        """Nodes tell of a brake; those behind a lost shelf are braked for the moment that the limits need."""
+        """Reports power brakes. Nodes behind a lost shelf are braked for a moment, until their new limits apply."""
         if fault.kind == "power.brake":
             nodes = np.unique(self.layout.node_of_gpu[self.power.behind(fault.subject)])
         else:
@@ -61,7 +61,7 @@ class PlantEvents:
                 self._add_event("power_brake", now, self.layout.nodes[node], "external power brake asserted")
 
     def _roll_out(self, number: int, fault: PlantFault, now: float) -> None:
-        """Node by node over the ramp."""
+        """Rolls out to one node after the other during the ramp."""
         due = int(np.ceil(len(fault.nodes) * fault.level(now)))
         version = fault.subject.partition("/")[2]
         for node in fault.nodes[:due]:

@@ -12,7 +12,7 @@ from holdfast.lab.twin.plant.measure import Floats
 TRANSFER = 0.02
 LATENCY = 0.4
 STALL = 0.01
-HEADROOM = 1.25  # a path carries so many times its usual load before anybody waits
+HEADROOM = 1.25  # a path carries this multiple of its usual load before requests wait
 
 
 @dataclass

@@ -9,12 +9,12 @@ from holdfast.lab.twin.plant.layout import Layout
 from holdfast.lab.twin.plant.measure import Floats
 
 VOLTS = 415.0
-SHELF_NEEDS = 0.8  # of its voltage
+SHELF_NEEDS = 0.8  # share of the feed's voltage
 LIMIT = 700.0
 IDLE = 90.0
 HOST = 1200.0  # watts of a node without its GPUs
-EXPONENT = 2.2  # of a GPU's power over its clock
-SHELF_SHARE = 0.62  # of its rack that one shelf alone can carry
+EXPONENT = 2.2  # of a GPU's power as a function of its clock
+SHELF_SHARE = 0.62  # share of its rack's power that one shelf can supply
 SW_POWER_CAP, HW_SLOWDOWN, SW_THERMAL, POWER_BRAKE = 4, 8, 32, 128  # NVML's clock event reasons
 
 
@@ -61,19 +61,19 @@ class Power:
             self.brake[self.behind(fault.subject)] *= 1 - share
 
     def _on_one_shelf(self) -> float:
-        """What each GPU may draw so that the shelf that is left can carry its rack."""
+        """Power that each GPU may draw so that the remaining shelf can supply its rack."""
         per = self.layout.fleet.gpus_per_node
         return max(2 * IDLE, (SHELF_SHARE * (per * LIMIT + HOST) - HOST) / per)
 
     def behind(self, subject: str) -> Floats:
-        """Which GPUs hang on a node or rack."""
+        """Mask of the GPUs of a node or rack."""
         plan = self.layout
         if subject.startswith("rack/"):
             return plan.rack_of_node[plan.node_of_gpu] == plan.racks.index(subject)  # type: ignore[no-any-return]
         return plan.node_of_gpu == plan.nodes.index(subject)  # type: ignore[no-any-return]
 
     def clock_share(self, busy: Floats) -> Floats:
-        """The clock at which a GPU so busy draws no more than its limit."""
+        """The clock share at which a GPU with this utilization stays within its power limit."""
         room = (self.limit - IDLE) / np.maximum((LIMIT - IDLE) * busy, 1.0)
         return np.minimum(1.0, np.maximum(room, 0.02) ** (1 / EXPONENT))
 

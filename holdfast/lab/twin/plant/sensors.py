@@ -25,7 +25,7 @@ class Sensors:
     _held: dict[int, float] = field(default_factory=dict)
 
     def corrupt(self, now: float, column: Column) -> None:
-        """What is reported instead of what was measured, in place."""
+        """Replaces measured values by those of faulty sensors, in place."""
         for number, fault in enumerate(self.faults):
             if not fault.kind.startswith("sensor.") or fault.level(now) <= 0:
                 continue
@@ -50,7 +50,7 @@ class Sensors:
         return value + fault.magnitude * abs(held) * (now - fault.start) / HOUR
 
     def _late(self, fault: PlantFault, column: Column) -> None:
-        """Readings with a clock far behind are filed under a time long gone: no one sees the domain's present."""
+        """Files readings under a past time because their clock is late: the present of that domain is empty."""
         for name, who in self.subjects.items():
             if who and who[0].startswith(fault.subject + "/"):
                 column[name][:] = np.nan

@@ -25,7 +25,7 @@ OF = {
 
 
 def subjects(layout: Layout) -> dict[str, tuple[str, ...]]:
-    """By signal; without those that no one in this layout has."""
+    """Subjects by signal; signals without a subject in this layout are left out."""
     who = {
         **{name: getattr(layout, name) for name in OF if name not in ("storages", "jobs", "ranks", "paths")},
         "storages": tuple(f"storage/{name}" for name in layout.storages),

@@ -1,4 +1,4 @@
-"""Storage: writers share bandwidth, metadata has its own latency, and one client may be slow."""
+"""Storage: writers share the bandwidth, metadata has its own latency, and one client may be slow."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from holdfast.lab.twin.plant.measure import Floats
 
 LATENCY = 0.01
 METADATA = 0.004
-SERIAL_OPERATIONS = 40  # metadata operations of a checkpoint that wait for each other
+SERIAL_OPERATIONS = 40  # metadata operations of a checkpoint that run one after the other
 BYTES_PER_GPU = 10e9
 USED = 0.61
 
@@ -49,7 +49,7 @@ class Storage:
         return self.layout.storages.index(subject.partition("/")[2])
 
     def write(self, spec: JobSpec, gpus: int) -> float:
-        """A job is writing: how fast it gets on, 1 as usual."""
+        """Write speed of a job relative to normal."""
         place = self.layout.storages.index(spec.storage)
         self.writers[place] += 1
         own = spec.checkpoint_seconds + SERIAL_OPERATIONS * (self.metadata[place] - METADATA)
@@ -59,7 +59,7 @@ class Storage:
         return float(rate)
 
     def writing_slowly(self, nodes: tuple[int, ...]) -> dict[int, float]:
-        """Which of these nodes take how many times as long."""
+        """Slowdown factor of the nodes that write slowly."""
         found = {}
         for fault in self.faults.all:
             if fault.kind == "storage.one_writer" and fault.level(self.now) > 0:

@@ -9,13 +9,13 @@ from holdfast.lab.twin.plant.measure import sigma
 from holdfast.lab.twin.plant.plant import Plant
 from holdfast.model.panel import Panel
 
-CLEARLY = 4.0  # spreads of a sensor's noise
-STUCK_SECONDS = 300.0  # equal readings of a sensor that is never still
-FEW = 2  # failures or checkpoints that make a rate
+CLEARLY = 4.0  # in standard deviations of the sensor's noise
+STUCK_SECONDS = 300.0  # equal readings of a sensor whose values usually change
+FEW = 2  # failures or checkpoints needed for a rate
 
 
 def without(plant: Plant, fault: PlantFault) -> Plant:
-    """The same plant, with the same random numbers, without this fault."""
+    """The same plant with the same random numbers, without this fault."""
     if fault.kind == "schedule.slow_recovery":
         left = tuple(replace(one, magnitude=1.0) if one is fault else one for one in plant.faults)
     else:
@@ -24,7 +24,7 @@ def without(plant: Plant, fault: PlantFault) -> Plant:
 
 
 def first_visible(fault: PlantFault, seen: Panel, calm: Panel) -> float | None:
-    """Seconds from the start of the drill; None where no one could have seen it."""
+    """Seconds from the start of the drill; None if the fault cannot be seen."""
     special = {
         "sensor.stuck": _stuck,
         "schedule.cadence_long": _failures,
@@ -61,7 +61,7 @@ def _stuck(fault: PlantFault, seen: Panel, calm: Panel) -> float:
 
 
 def _failures(fault: PlantFault, seen: Panel, calm: Panel) -> float | None:
-    """A rate needs more than one of them."""
+    """When enough failures have happened for a rate."""
     kind = "xid" if fault.kind == "software.rollout" else "job_failed"
     mine = [one for one in seen.events_of(kind) if one.at >= fault.start]
     at = [one.at for one in mine if kind == "xid" or one.subject == fault.subject]
@@ -82,7 +82,7 @@ def _overdue(fault: PlantFault, seen: Panel, calm: Panel) -> float | None:
 
 
 def _beyond_replacing(fault: PlantFault, seen: Panel, calm: Panel) -> float | None:
-    """When what the slow node has cost exceeds a restart without it."""
+    """When the cost of the slow node exceeds that of a restart without it."""
     lost = np.nan_to_num(calm.of("job_throughput_ratio").values - seen.of("job_throughput_ratio").values)
     worst = lost[int(lost.sum(axis=1).argmax())] if len(lost) else np.zeros(1)
     usual = seen.of("job_restart_seconds").values

@@ -1,1 +1,1 @@
-"""Redaction of what a capture holds: names, addresses, users, secrets, serial numbers."""
+"""Redaction of captures: names, addresses, users, secrets, serial numbers."""

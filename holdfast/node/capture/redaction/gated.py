@@ -1,6 +1,6 @@
-"""Patterns that are tried only on a text that holds one of their words, and a text cut into pieces for them.
+"""Patterns that run only on text that contains one of their words, and the pieces of text for them.
 
-A log of megabytes holds few names and secrets: most pieces of it need few of the patterns. Pure.
+A log of megabytes has few names and secrets, so most pieces need few of the patterns. Pure.
 """
 
 import re
@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from holdfast.catalog.regex_literals import literals_of
 
 LEAST_PIECE = 2000  # characters
-_END = frozenset("0123456789.)]")  # of a line that no name of a value ends with: the value would be in the next one
-_NOT_BEGIN = frozenset(" \t\r\n=:\"'`|>\\,;{}[](")  # of a line that may belong to the one above
+_END = frozenset("0123456789.)]")  # end of a line after which no name of a value is split from its value
+_NOT_BEGIN = frozenset(" \t\r\n=:\"'`|>\\,;{}[](")  # start of a line that may belong to the one above
 _EVERY_CASE = re.compile(r"\(\?i\)")
 Repl = str | Callable[[re.Match[str]], str]
 
 
 class Gated:
-    """A compiled pattern and the words of which each of its matches holds one. Without words it is always tried."""
+    """A compiled pattern and its words: each match contains one of them. A pattern without words always runs."""
 
     __slots__ = ("pattern", "words")
 
@@ -35,12 +35,12 @@ class Gated:
 
 
 def _folded(text: str) -> str:
-    """As the regular expressions compare without regard to case: they take the dotless i for an i."""
+    """Folds case as regular expressions do, which treat the dotless i as an i."""
     return text.casefold().replace("ı", "i")
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The text in pieces that are cut where no name and its value can stand on both sides."""
+    """The text in pieces, cut where no name can be separated from its value."""
     start, at = 0, text.find("\n", LEAST_PIECE)
     while at != -1:
         if text[at - 1] in _END and text[at + 1 : at + 2] not in _NOT_BEGIN:

@@ -1,4 +1,4 @@
-"""Patterns of names, addresses, users, hosts and serial numbers, and the words that are none. Pure."""
+"""Patterns of names, addresses, users, hosts and serial numbers, and the words that are not names. Pure."""
 
 import re
 
@@ -83,7 +83,7 @@ NUMBERED = Gated(re.compile(r"(\b[ug]id=\d+\(|(?<=[,=])\d+\(|\(user )([A-Za-z_][
 SAID_BY = Gated(
     re.compile(r"(\[|\(to [\w-]{1,32}\) )([A-Za-z_][\w.-]*)(?=@\d{4}-\d\d-\d\dT| on (?:pts|tty))"), "@", " on "
 )  # Slurm's reasons, su
-USER_NUMBERS = (  # what stands before the number of a user or a group, and the number
+USER_NUMBERS = (  # text before the number of a user or a group, and the number
     Gated(
         re.compile(
             r"(?i)((?<![A-Za-z])(?:(?:login|real|effective|saved|fs|ou|og|au|eu|eg|su|sg|[aefo])?[ug]id|(?:user|group)_?id)"
@@ -141,7 +141,7 @@ HOST_FIELD = Gated(
     "machine",
     "instance",
 )
-HOSTS = (  # what stands before a host's name, the name, what stands behind it
+HOSTS = (  # text before a host's name, the name, text after it
     Gated(re.compile(r"^(Linux )(\S+)( \d+\.\d+)", re.MULTILINE)),  # uname -a
     Gated(re.compile(r"((?:Hostname set|Set hostname) to <)([^>]+)(>)")),
     Gated(re.compile(r"(\bconnect to host )([A-Za-z][\w.-]*)( port )")),
@@ -236,10 +236,10 @@ SYSLOG_HOST = Gated(
 KEPT_ADDRESSES = frozenset({"127.0.0.1", "0.0.0.0", "255.255.255.255", "::1", "::"})
 SERIAL_SIGNALS = ("_serial", "_uuid", "_guid", "_board_id")
 KEPT_HOSTS = frozenset({"localhost", "none", "null", "unknown", "true", "false", "captured"})
-FIRST_USER_NUMBER = 1000  # those below belong to the system, and are the same everywhere
+FIRST_USER_NUMBER = 1000  # the names below belong to the system and are the same everywhere
 UNNAMED_USERS = 65534
-SHORT, MOST_KNOWN = 64, 10_000  # characters of a text that is kept once it is redacted, and how many are kept
-LEAST_LETTERS = 4  # of a name that is looked for inside longer words
+SHORT, MOST_KNOWN = 64, 10_000  # number and length of the texts that are cached after redaction
+LEAST_LETTERS = 4  # shortest name that is searched inside longer words
 # fmt: off
 WORDS_OF_TOOLS = frozenset({
     "admin", "backup", "batch", "client", "cloud", "cluster", "compute", "console", "controller", "daemon", "data",
@@ -248,11 +248,11 @@ WORDS_OF_TOOLS = frozenset({
     "node", "nodes", "nvidia", "operator", "port", "postgres", "prometheus", "proxy", "rack", "root", "server",
     "service", "slurm", "storage", "switch", "sync", "syslog", "system", "systemd", "test", "ubuntu", "user", "users",
     "virtual", "work", "worker",
-})  # a machine or a user may be called so; inside a longer word they are not meant
+})  # a machine or a user may have this name; inside a longer word it means something else
 WORDS_IN_FULL_NAMES = WORDS_OF_TOOLS | {
     "addr", "api", "app", "auth", "cpu", "dns", "docs", "file", "ftp", "git", "kern", "link", "mac", "ntp", "path",
     "pci", "program", "registry", "status", "support", "text", "web", "www", "xid",
-}  # a full name begins so, and the word alone means something else
+}  # a full name may start with this, but the word alone means something else
 # fmt: on
 DEVICE = re.compile(
     r"(?:gpu|cpu|eth|ib|nvme|nvlink|port|slot|pcie|bond|mlx|numa|link|lane|card|sd[a-z])[-_]?\d{0,3}|[0-9a-f]+"

@@ -1,10 +1,11 @@
-"""Programs that the kernel names: users choose those names. Well-known ones stay, as a diagnosis needs them. Pure."""
+"""Names of programs in kernel messages, which users choose. Well-known ones stay, because a diagnosis needs them.
+Pure."""
 
 import re
 
 from holdfast.node.capture.redaction.gated import Gated
 
-PROGRAMS = (  # what stands before a program's name, and the name
+PROGRAMS = (  # text before a program's name, and the name
     Gated(re.compile(r"(\bpid='?(?:\d{1,10}|<unknown>)'?,?\s{0,4}name=)([^\n]{0,15}(?=, )|[^,\n]{0,64})")),  # Xid
     Gated(
         re.compile(r"(\b(?:process|comm|task|name)=\"?(?!/))([^\s,\"]{1,64})(?=\"?,\s?pid=|\"? (?:exe|pid)=)")
@@ -42,7 +43,8 @@ _KNOWN = re.compile(
 
 
 def is_known(name: str) -> bool:
-    """Also with the folder before it, and with the text of an Xid behind it: a name may hold commas."""
+    """Whether the program is well known, also with its folder, and with the text of an Xid after it: a name may
+    contain commas."""
     first = name.partition(", ")[0].strip("'\" ")
     folder, slash, last = first.rpartition("/")
     is_of_the_system = not slash or folder.startswith(("/usr", "/bin", "/sbin", "/opt/conda"))

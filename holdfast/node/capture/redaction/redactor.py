@@ -1,7 +1,7 @@
-"""Redaction: names, addresses, users, secrets and serial numbers become pseudonyms that stay equal within a bundle.
+"""Redaction: names, addresses, users, secrets and serial numbers become pseudonyms that are stable within a bundle.
 
-What must differ stays apart (two GPUs have two pseudonyms), what must be matched still matches (a GPU's UUID in
-two files), and nothing leads back: pseudonyms are keyed with a random key that is not stored. Pure but for the key.
+Different values get different pseudonyms (two GPUs have two), and equal ones still match (a GPU's UUID in two files).
+They cannot be reversed, because they use a random key that is not stored. Pure except for the key.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from holdfast.node.capture.redaction.urls import without_urls
 
 
 class Redactor:
-    """One for a bundle. `names` are those of this machine and its neighbours, `users` those that have a login here."""
+    """Redacts one bundle. `names` are those of this machine and its neighbours, `users` those with a login here."""
 
     def __init__(self, key: bytes, names: Iterable[str] = (), users: Iterable[str] = ()) -> None:
         self._key = key
@@ -44,11 +44,11 @@ class Redactor:
         return self._names.get(word) or self._users[word]
 
     def text(self, text: str) -> str:
-        """A node's files hold the same few numbers thousands of times."""
+        """Redacts a text, with a cache, because the files of a node contain the same few numbers thousands of times."""
         return self._short(text) if len(text) <= p.SHORT else self._redacted(text)
 
     def learn(self, text: str) -> None:
-        """Where a host's full name stands in one text, its short name may stand alone in another."""
+        """Learns full names of hosts, because another text may contain only the short name."""
         count = len(self._learned)
         for found in p.DOMAIN.pattern.finditer(text):
             short = found[0].partition(".")[0].lower()
@@ -108,7 +108,7 @@ class Redactor:
         return p.MAYBE_IPV6.sub(self._ipv6, text)
 
     def _short_name(self, found: re.Match[str]) -> str:
-        """Also before a hyphen: `n17-eth0`."""
+        """Replaces short names, also before a hyphen: `n17-eth0`."""
         name, rest = found[0], ""
         for _ in range(4):
             if known := self._learned.get(name.lower()):
@@ -167,7 +167,7 @@ class Redactor:
         return found[1] + self._user(found[2]) + (f"({found[3]})" if found[3] else "")
 
     def _user_number(self, number: str) -> str:
-        """Another number: what reads the text still finds one."""
+        """Replaces a number by another number, so that readers of the text still find one."""
         if int(number) < p.FIRST_USER_NUMBER or int(number) == p.UNNAMED_USERS:
             return number
         return f"1{int(self._digest(f'user number {int(number)}'), 16) % 10**8:08d}"
@@ -187,7 +187,7 @@ class Redactor:
         return f"0x{digest}" if text.startswith("0x") else ":".join(digest[at : at + 4] for at in range(0, 16, 4))
 
     def _ipv6(self, found: re.Match[str]) -> str:
-        """A time of day and a PCI address have colons too: only what is an address is one."""
+        """Replaces IPv6 addresses. A time of day and a PCI address have colons too and stay."""
         try:
             return self._address(str(ipaddress.IPv6Address(found[0])))
         except ValueError:
@@ -203,7 +203,7 @@ def _is_public(name: str) -> bool:
 
 
 def _each_form(names: Iterable[str]) -> list[str]:
-    """A host's full name and its short one; a single letter or `localhost` is no name."""
+    """A host's full and short name; a single letter or `localhost` is no name."""
     forms = {form for name in names for form in (name, name.split(".", 1)[0])}
     return sorted((one for one in forms if len(one) > 1 and one != "localhost"), key=len, reverse=True)
 
@@ -219,5 +219,6 @@ def _pattern(words: list[str]) -> re.Pattern[str] | None:
 
 
 def _is_found_inside(word: str) -> bool:
-    """Also within a longer word: unless it is short, a word of the tools, or could be a part of any number in hex."""
+    """Whether a name is also replaced inside a longer word: not if it is short, a word of the tools, or could be
+    part of a hexadecimal number."""
     return len(word) >= p.LEAST_LETTERS and word not in p.WORDS_OF_TOOLS and not re.fullmatch(r"[0-9a-f.:-]+", word)

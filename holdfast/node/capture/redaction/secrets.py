@@ -1,4 +1,5 @@
-"""Secrets in a text: by the name before them, by their shape, or because they look random. Pure, linear in the text."""
+"""Secrets in a text: found by the name before them, by their form, or because they look random. Pure, linear in the
+text."""
 
 import re
 from collections.abc import Callable
@@ -61,9 +62,9 @@ _BESIDE_AN_ID = Gated(
     "asia",
 )
 _FINGERPRINT = Gated(re.compile(r"\b(SHA256:)([A-Za-z0-9+/]{43})(?![A-Za-z0-9+/])"))  # of an SSH key
-_BREAK = r"(?:[ \t]{0,64}+(?:\r?\n|\\{1,4}[rn])){1,4}+[ \t]{0,64}+"  # JSON has a line's end as two characters
+_BREAK = r"(?:[ \t]{0,64}+(?:\r?\n|\\{1,4}[rn])){1,4}+[ \t]{0,64}+"  # JSON has a line end as two characters
 _KEY_BLOCK = Gated(
-    re.compile(  # without an end, only what looks like base64 belongs to it
+    re.compile(  # without an end marker, only text that looks like base64 belongs to it
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:"
         rf"(?:{_BREAK}(?:(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{{0,100}}+|[A-Za-z0-9+/=]{{1,128}}+)"
         r"(?=[ \t]{0,64}(?:\r?\n|\\)|-----END)|[ \t]{1,64}+[A-Za-z0-9+/=]{16,}+(?=\s)){0,800}+"
@@ -78,18 +79,19 @@ _KEPT_DIGEST = re.compile(
     r"(?i)(?:sha\d{1,3}|md5|digest|commit|build[ _-]?id|checksum|crc|srcversion|0x)[\"']?[\s:=@-]{0,3}$"
 )
 LEAST_LONG = 32
-LEAST_DISTINCT = 6  # fewer different characters make a mask, not a key
+LEAST_DISTINCT = 6  # fewer different characters are a mask, not a key
 Hex = Callable[[str], str]
 
 
 def without_long_secrets(text: str) -> str:
-    """Without secrets of several lines: the whole text is needed to see them."""
+    """Removes secrets of several lines, which need the whole text."""
     text = _KEY_BLOCK.sub("[private key]", text)
     return _BESIDE_AN_ID.sub(rf"\1{SECRET}", text)
 
 
 def without_secrets(text: str, hexadecimal: Hex) -> str:
-    """`hexadecimal` gives the pseudonym of a long number in hex: a key and a container's id look the same."""
+    """Removes secrets. `hexadecimal` gives the pseudonym of a long hexadecimal number, because a key and a container
+    id look the same."""
     text = _FINGERPRINT.sub(rf"\1{SECRET}", text)
     text = _NAMED.sub(_hidden, text)
     text = _SPOKEN.sub(lambda found: (found[1] or found[3]) + SECRET, text)
@@ -102,7 +104,7 @@ def without_secrets(text: str, hexadecimal: Hex) -> str:
 
 
 def _hidden(found: re.Match[str]) -> str:
-    """The quotes stay, so that JSON stays JSON."""
+    """Hides a value. The quotes stay, so that JSON stays valid."""
     value = found[2]
     quote = value[: len(value) - len(value.lstrip("\\\"'"))][: value.find(value.lstrip("\\")[:1]) + 1]
     is_quoted = quote[-1:] in ('"', "'")
@@ -140,7 +142,8 @@ def _piece(word: str, before: str, hexadecimal: Hex) -> str:
 
 
 def looks_random(word: str) -> bool:
-    """Random characters change between capitals, small letters and digits far more often than words and paths do."""
+    """Whether a text looks random: random characters switch between capitals, small letters and digits far more
+    often than words and paths."""
     kinds = [_kind(letter) for letter in word if letter.isalnum()]
     if len(kinds) < LEAST_LONG // 2 or _HEX.fullmatch(word) or len(set(word)) < LEAST_DISTINCT:
         return False

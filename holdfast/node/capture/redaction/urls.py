@@ -1,4 +1,4 @@
-"""Addresses of the web: the login, the hosts and a path that is a secret in itself, such as a webhook's. Pure."""
+"""URLs: the login, the hosts, and a path that is itself a secret, such as a webhook's. Pure."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _PART = re.compile(r"[^/?&=#;:]+")
 
 
 def without_urls(text: str, host: Callable[[str], str], is_public: Callable[[str], bool]) -> str:
-    """`host` gives the pseudonym of a host. Paths of public sites stay as they are."""
+    """Redacts URLs. `host` gives the pseudonym of a host. Paths of public sites stay."""
     if "://" not in text:
         return text
     text = _LOGIN.sub(r"\1[login]\2", text)

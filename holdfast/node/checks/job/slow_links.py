@@ -1,6 +1,6 @@
 """job.slow_links: no pair or group of ranks communicates slower than others of its kind.
 
-The shortest time of any member counts for a communication: the last one to arrive waited for nobody.
+The shortest time of any member counts for a communication: the last one to arrive waited for no other.
 """
 
 from collections import defaultdict

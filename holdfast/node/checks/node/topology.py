@@ -1,4 +1,4 @@
-"""node.topology: each GPU should share PCI switch and NUMA node with the NIC it was built beside."""
+"""node.topology: each GPU should share PCI switch and NUMA node with the NIC that belongs to it."""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.manifest import TOPOLOGY

@@ -14,7 +14,7 @@ Notify = Callable[[str], None]
 
 
 class CannotMeasure(Exception):
-    """The probe has nothing to say here; the message is the reason, as one clause for an operator."""
+    """The probe cannot run here; the message is the reason, as one clause for an operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ProbeDevice:
 
 @dataclass(slots=True)
 class FoundDevices:
-    """Signals, and why others are missing. Devices may add to it from several threads."""
+    """Signals, and the reasons for missing ones. Devices may add to it from several threads."""
 
     signals: list[Signal] = field(default_factory=list)
     absent: dict[tuple[Subject, str], str] = field(default_factory=dict)
@@ -48,14 +48,15 @@ class Bench:
     node: Subject
     devices: tuple[ProbeDevice, ...]
     seconds: float  # for one probe, on all devices together
-    crew: Crew | None = None  # the workers of this node, once a probe has started them
+    crew: Crew | None = None  # the workers of this node, after a probe has started them
 
     @property
     def cuda(self) -> bool:
         return any(device.cuda for device in self.devices)
 
     def on_each(self, work: Callable[[ProbeDevice, float], None]) -> None:
-        """GPUs work at the same time, as they do in a job; what shares one CPU takes turns and shares the time."""
+        """Runs a function on all devices: GPUs work at the same time, as in a job; devices that share one CPU take
+        turns and share the time."""
         if not self.cuda:
             for device in self.devices:
                 work(device, self.seconds / len(self.devices))
@@ -78,7 +79,7 @@ class Bench:
 
 
 class Stopwatch:
-    """How much of a span is left."""
+    """Remaining part of a time span."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.perf_counter() + seconds
@@ -89,7 +90,7 @@ class Stopwatch:
 
 
 def settle(device: ProbeDevice) -> None:
-    """What was asked of a GPU is done when this returns."""
+    """Waits until the GPU has finished all operations."""
     if device.cuda:
         import torch
 
@@ -97,8 +98,10 @@ def settle(device: ProbeDevice) -> None:
 
 
 def find_devices(node: Subject, stand_ins: int) -> tuple[ProbeDevice, ...]:
-    """CUDA devices in the order of the PCI bus, as the driver counts them; else this machine's CPU, which may stand
-    in for the GPUs of a simulated node."""
+    """CUDA devices in PCI bus order, like the driver's numbers.
+
+    Without any, this machine's CPU, which may represent the GPUs of a simulated node.
+    """
     import torch
 
     if torch.cuda.is_available():

@@ -9,14 +9,14 @@ from holdfast.node.probes.active.bench import Bench, FoundDevices, Notify, Probe
 PRECISIONS = {"cuda": ("fp32", "fp16", "bf16"), "cpu": ("fp32", "bf16")}
 _TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 SIDE = {"cuda": 8192, "cpu": 384}
-ROWS_CHECKED_ELSEWHERE = 8  # of the reference, with whole numbers on the CPU
-AT_ONCE = {"cuda": 16, "cpu": 1}  # products asked for before one waits for them
+ROWS_CHECKED_ELSEWHERE = 8  # size of the reference, with integers on the CPU
+AT_ONCE = {"cuda": 16, "cpu": 1}  # products queued before a wait
 SEED = 20
 
 
 def measure(bench: Bench, notify: Notify) -> FoundDevices:
     found = FoundDevices()
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False  # sums of whole numbers stay exact
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False  # sums of integers stay exact
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
     def work(device: ProbeDevice, seconds: float) -> None:
@@ -34,12 +34,12 @@ def measure(bench: Bench, notify: Notify) -> FoundDevices:
 
 
 def _sustain(device: ProbeDevice, kind: str, precision: str, seconds: float) -> tuple[float, int]:
-    """Floating point operations per second of the products alone, and how many of them were wrong."""
+    """Floating point operations per second of the products alone, and the number of wrong results."""
     side = SIDE[kind]
     left, right, expected, sound = _known_product(device, side, _TYPES[precision])
     got = torch.empty_like(expected)
     wrong, busy, done = int(not sound), 0.0, 0
-    torch.matmul(left, right, out=got)  # the first one pays for choosing a kernel
+    torch.matmul(left, right, out=got)  # the first product includes the choice of a kernel
     settle(device)
     watch = Stopwatch(seconds)
     while watch.running or not done:
@@ -56,7 +56,7 @@ def _sustain(device: ProbeDevice, kind: str, precision: str, seconds: float) -> 
 def _known_product(
     device: ProbeDevice, side: int, kind: torch.dtype
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, bool]:
-    """Small whole numbers: their sums are exact in fp32, so any order of adding gives the same bits."""
+    """Small integers: their sums are exact in fp32, so any order of addition gives the same bits."""
     random = torch.Generator().manual_seed(SEED)
     left = torch.randint(-4, 5, (side, side), generator=random, dtype=torch.float32)
     right = torch.randint(-4, 5, (side, side), generator=random, dtype=torch.float32)

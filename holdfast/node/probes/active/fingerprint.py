@@ -1,7 +1,7 @@
-"""Fixed inputs through a product, an attention and a sum over several value ranges; the bits of the results.
+"""Digest of the results of a product, an attention and a sum, for fixed inputs over several value ranges.
 
-Healthy devices of one kind with the same libraries agree to the last bit, so a digest that differs from the others',
-or from its own repeats, is a silent corruption. Repeated, because such faults are rare.
+Healthy devices of one model with the same libraries agree to the last bit. A digest that differs from the others, or
+between repeats, is a silent corruption. The calculation is repeated, because such faults are rare.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import torch
 from holdfast.node.probes.active.bench import Bench, FoundDevices, Notify, ProbeDevice, Stopwatch
 
 SEED = 7
-SCALES = (1e-3, 1.0, 1e3)  # small, ordinary and large values take different paths through rounding
+SCALES = (1e-3, 1.0, 1e3)  # small, ordinary and large values are rounded differently
 SIDE = {True: 2048, False: 128}
 HEADS, WIDTH = 8, 64
 LEAST_REPEATS = 3
@@ -37,7 +37,7 @@ def measure(bench: Bench, notify: Notify) -> FoundDevices:
 
 
 def key(device: ProbeDevice) -> str:
-    """What must be equal for two digests to be comparable: the model and every library that computes."""
+    """Key of comparable digests: the model and every library that computes."""
     if device.cuda:
         model = torch.cuda.get_device_name(device.torch_name)
         return f"{model} torch {torch.__version__} cuda {torch.version.cuda}"
@@ -51,11 +51,11 @@ def _cpu_model(path: str = "/proc/cpuinfo") -> str:
 
 
 def digest(device: ProbeDevice, flip: bool = False) -> str:
-    """`flip` is a drill: one bit of one input is turned before anything is computed."""
+    """Digest of the results. `flip` is a drill: it flips one bit of one input."""
     torch.backends.cuda.matmul.allow_tf32 = False
     threads = torch.get_num_threads()
     if not device.cuda:
-        torch.set_num_threads(1)  # sums of a CPU depend on how many add them
+        torch.set_num_threads(1)  # sums on a CPU depend on the number of threads
     try:
         return _digest(device, flip)
     finally:

@@ -1,7 +1,7 @@
-"""Past results, one JSON line per run, so that a regression of a GPU is visible.
+"""Past results, one JSON line per run, which make a regression of a GPU visible.
 
-A run adds one line with a single write, so a file that several processes add to holds whole lines; a torn or foreign
-line is passed over.
+A run adds one line with a single write, so that concurrent processes write whole lines. A torn or foreign line is
+skipped.
 """
 
 import json
@@ -22,16 +22,16 @@ COUNTERS = (
     "gpu_remapped_rows_correctable",
     "gpu_remapped_rows_uncorrectable",
 )
-IDENTITY = ("gpu_uuid", "gpu_model", "probe_fingerprint_key")  # another part or library is not compared with this one
+IDENTITY = ("gpu_uuid", "gpu_model", "probe_fingerprint_key")  # runs with another part or library are not compared
 DIGEST = "probe_fingerprint"
 MOST_RUNS = 50
-LEAST_AGREEING = 3  # digests, before their majority is believed
+LEAST_AGREEING = 3  # digests before their majority counts
 
 Facts = Mapping[Subject, Mapping[str, Value]]
 
 
 def record(latest: Iterable[tuple[Subject, str, Value]]) -> dict[Subject, dict[str, Value]]:
-    """What is worth keeping of a run, by subject; nothing if no probe ran."""
+    """The record of a run, by subject; empty if no probe ran."""
     facts: dict[Subject, dict[str, Value]] = defaultdict(dict)
     for subject, name, value in latest:
         measured = name.startswith("probe_") and name.endswith(SPEED)
@@ -65,7 +65,7 @@ def _facts(line: bytes) -> dict[str, dict[str, Value]]:
 
 
 def append(path: str, facts: Facts, now: float) -> str:
-    """Add a run; says why it could not, for the one who asked."""
+    """Appends a run; returns the error as text."""
     line = json.dumps({"at": round(now, 3), "subjects": facts}) + "\n"
     try:
         with open(path, "ab") as file:
@@ -87,7 +87,7 @@ def _shorten(path: str) -> None:
 
 
 def recall(runs: Sequence[Facts], current: Facts, now: float) -> Reading:
-    """The past of each subject as signals: the median of what it reached, how far that lies apart, counters then."""
+    """The history of each subject as signals: median result, its spread, and counters at that time."""
     signals: list[Signal] = []
     golden = _golden(runs)
     for subject, facts in current.items():
@@ -118,7 +118,7 @@ def _about_past(subject: Subject, name: str, numbers: Sequence[float]) -> list[S
 
 
 def _golden(runs: Sequence[Facts]) -> dict[str, str]:
-    """The digest that most runs of a kind gave, where enough agree."""
+    """The digest of most runs of a kind, if enough agree."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for run in runs:
         for facts in run.values():

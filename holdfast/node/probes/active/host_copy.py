@@ -26,7 +26,7 @@ def measure(bench: Bench, notify: Notify) -> FoundDevices:
     places = _numa_nodes()
     for place in places:
         with _running_on(place):
-            for device in bench.devices:  # one after another: they share the way
+            for device in bench.devices:  # one after another, because they share a path
                 notify(f"{place} {device.label}")
                 share = bench.seconds / len(places) / len(bench.devices)
                 _measure_one(bench, found, place, device, share)
@@ -73,7 +73,7 @@ def _numa_nodes(root: str = "/sys") -> list[str]:
 
 @contextmanager
 def _running_on(place: str) -> Iterator[None]:
-    """Memory that a thread touches first comes from the NUMA node it runs on."""
+    """Runs on a NUMA node: memory is allocated on the node of the thread that touches it first."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores(place))
     try:

@@ -8,9 +8,9 @@ from holdfast.node.probes.active.bench import Bench, CannotMeasure, ProbeDevice
 from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.crew import Crew
 
-MOST_ON_A_CPU = 2  # processes that stand for devices where there is no GPU
+MOST_ON_A_CPU = 2  # processes that represent devices on a host without GPU
 TIMEOUT_SECONDS = 60.0
-_THREADS = "OMP_NUM_THREADS=1"  # ranks on one CPU would otherwise fight for it
+_THREADS = "OMP_NUM_THREADS=1"  # otherwise ranks on one CPU would compete for it
 
 
 def ranks(bench: Bench) -> tuple[ProbeDevice, ...]:
@@ -24,7 +24,7 @@ def ranks(bench: Bench) -> tuple[ProbeDevice, ...]:
 
 
 def crew_of(bench: Bench, devices: Sequence[ProbeDevice]) -> Crew:
-    """Started once for all probes that need it; torch takes its time to load."""
+    """The crew, started once for all probes that need it, because loading torch takes time."""
     if bench.crew is None:
         hosts = [Host(device.label, "127.0.0.1", launch=("env", _seen_by(device))) for device in devices]
         bench.crew = Crew(hosts)
@@ -41,7 +41,7 @@ def _seen_by(device: ProbeDevice) -> str:
 def exchange(
     crew: Crew, devices: Sequence[ProbeDevice], operation: str, sizes: Sequence[int], seconds: float
 ) -> list[Any]:
-    """The rows of every rank, in the order of the devices. Raises CannotMeasure when a rank has none."""
+    """The rows of every rank, in device order. Raises CannotMeasure if a rank has none."""
     names = [device.label for device in devices]
     command = {
         "backend": "nccl" if devices[0].cuda else "gloo",
@@ -59,5 +59,5 @@ def exchange(
 
 
 def slowest(rows: Sequence[Any], of: Callable[[list[float]], float] = median) -> float:
-    """A collective is over when it is over everywhere."""
+    """The slowest rank's rows: a collective ends when all ranks are done."""
     return max(of(row["seconds"]) for row in rows)

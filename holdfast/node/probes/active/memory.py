@@ -10,7 +10,7 @@ COPY_BYTES = {"cuda": 1 << 30, "cpu": 32 << 20}
 BLOCK_BYTES = {"cuda": 1 << 30, "cpu": 32 << 20}
 MOST_BLOCKS_OF_A_CPU = 2
 SHARE_OF_FREE = 0.9
-PATTERNS = (0, -1, 0x55555555, -0x55555556)  # every bit both ways, and neighbours against each other
+PATTERNS = (0, -1, 0x55555555, -0x55555556)  # every bit both ways, and against its neighbours
 WORD_BYTES = 4
 
 
@@ -48,7 +48,7 @@ def _copy_rate(device: ProbeDevice, seconds: float) -> float:
 
 
 def _patterns(device: ProbeDevice, seconds: float) -> tuple[int, int]:
-    """All blocks are written before the first is read, so that the data has to stay there for a while."""
+    """Writes all blocks before it reads the first one, so that the data must be retained for a while."""
     blocks = _blocks(device)
     places = torch.arange(blocks[0].numel(), dtype=torch.int32, device=device.torch_name)
     watch, wrong, rounds = Stopwatch(seconds), 0, 0
@@ -59,7 +59,8 @@ def _patterns(device: ProbeDevice, seconds: float) -> tuple[int, int]:
             wrong += sum(int((block != pattern).sum().item()) for block in blocks)
             if not watch.running and rounds:
                 break
-        for number, block in enumerate(blocks):  # a value that depends on the place finds lines that answer for others
+        # a value that depends on the address reveals lines that answer for others
+        for number, block in enumerate(blocks):
             torch.add(places, number, out=block)
         wrong += sum(int((block != places + number).sum().item()) for number, block in enumerate(blocks))
         rounds += 1

@@ -34,11 +34,11 @@ PROBES: dict[str, tuple[str, ...]] = {
 }
 
 DEVICE = "probe_device"
-"""What the probes ran on, of the node: cuda, cpu, or cpu in place of simulated GPUs."""
+"""Signal with the devices that the probes used: cuda, cpu, or cpu in place of simulated GPUs."""
 
 STAND_IN = "cpu in place of simulated GPUs"
 
 
 def seconds_name(probe: str) -> str:
-    """The signal that tells how long a probe took, set-up included."""
+    """Name of the signal with a probe's duration, set-up included."""
     return f"probe_{probe}_seconds"

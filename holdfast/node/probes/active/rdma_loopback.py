@@ -60,7 +60,7 @@ def _loopback(tool: str, device: str, port: str, seconds: float) -> float:
     words = [tool, "-d", device, "-i", port, "-p", number, "-D", str(max(1, round(seconds))), "-F", "--report_gbits"]
     server = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        time.sleep(START_SECONDS)  # it says nothing when it listens
+        time.sleep(START_SECONDS)  # it prints nothing when it listens
         done = process.capture([*words, "127.0.0.1"], seconds + 15)
         done.check_returncode()
     finally:
@@ -70,8 +70,10 @@ def _loopback(tool: str, device: str, port: str, seconds: float) -> float:
 
 
 def average(output: str) -> float:
-    """Bytes per second from the table of ib_write_bw: bytes, iterations, peak, average, messages. Its head says the
-    unit, for a tool that does not know --report_gbits goes on in MB/sec."""
+    """Bytes per second from the table of ib_write_bw: bytes, iterations, peak, average, messages.
+
+    The head has the unit, because a tool that does not know --report_gbits uses MB/sec.
+    """
     unit = 0.0
     for line in output.splitlines():
         words = line.split()

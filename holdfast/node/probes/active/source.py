@@ -14,11 +14,11 @@ from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import kind, node
 from holdfast.node.probes.active.probes import DEVICE, PROBES, seconds_name
 
-START_SECONDS = 60.0  # a cold torch on a shared file system takes its time
+START_SECONDS = 60.0  # loading torch from a shared file system takes time
 GENEROUS_SECONDS = 120.0  # for a probe, beyond its budget
 LONGEST_MESSAGE = 300
 
-Notify = Callable[[str, str], None]  # the probe, and what it is at
+Notify = Callable[[str, str], None]  # the probe, and its current part
 
 
 class ActiveSource:
@@ -92,7 +92,7 @@ class ActiveSource:
         return Reading(source=self.name, at=now, signals=signals, absent=absent, present=present)
 
     def stop(self) -> None:
-        """End what runs and let nothing start any more; returns when it is gone."""
+        """Ends the running probe and starts no other; returns when it is gone."""
         with self._guard:
             self._stopped = True
             if self._process is not None:
@@ -107,7 +107,7 @@ def _collect(stream: IO[str] | None, into: list[str]) -> None:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """The whole group, also what outlived its leader."""
+    """Ends the whole group, including processes that outlived their leader."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,7 +1,7 @@
 """Process of the active probes: `python -m holdfast.node.probes.active.suite REQUEST`, JSON lines on stdout.
 
-It is the leader of its process group. When its input ends, because its parent is done with it or dead, it kills the
-whole group: an abort leaves neither processes nor files.
+It leads its process group. When its input ends, because its parent is finished or dead, it kills the whole group, so
+that an abort leaves neither processes nor files.
 """
 
 import importlib
@@ -23,7 +23,7 @@ def main(text: str) -> int:
     request = json.loads(text)
     answers = _private_stdout()
     threading.Thread(target=_end_with_input, daemon=True).start()
-    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # as the driver counts them
+    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # in the driver's order
     try:
         devices = find_devices(request["node"], request["stand_ins"])
     except (ImportError, RuntimeError) as error:
@@ -68,7 +68,7 @@ def _run(name: str, bench: Bench, answers: IO[str]) -> None:
         found = probe.measure(bench, lambda words: _write(answers, {"begin": name, "at": words}))
     except (CannotMeasure, RuntimeError, ValueError, OSError, MemoryError) as error:
         reason = f"{name} did not run: {' '.join(str(error).split())[:300]}"
-        found = FoundDevices()  # half a probe is none
+        found = FoundDevices()  # drop partial results
         for subject in {bench.node, *(device.subject for device in bench.devices)}:
             found.miss(subject, reason, *PROBES[name])
     found.record(bench.node, seconds_name(name), round(time.perf_counter() - began, 3))

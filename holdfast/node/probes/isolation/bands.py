@@ -1,7 +1,7 @@
 """Hosts and pairs against their peers in every band: packet loss, frame size, bandwidth, latency and its tail. Pure.
 
-No catalogued fabric is needed: the reference is what the other pairs of the same run reached. Lost datagrams and frames
-that never arrive are the exception: none is right, whatever the others show.
+No catalogued fabric is needed: the reference is what the other pairs of the same run reached. Loss and frames that
+never arrive are exceptions: they are faults in any case.
 """
 
 import math
@@ -14,12 +14,12 @@ from holdfast.node.probes.isolation import isolation
 from holdfast.node.probes.isolation.isolation import Limits, Measured, PairBaseline, Parts, SuspectPart
 from holdfast.node.probes.isolation.pairing import Pair, pair
 
-MUCH_WAITED = 0.1  # of the time of small exchanges, at the usual pair
-TAIL_SHARE = 0.01  # of the exchanges: one lost packet in a hundred makes about so many long
-SMALL_PAYLOAD_SESSIONS = 3  # two of a pair may be a busy moment each: a single pair is not named by small payloads
-LARGE_BYTES = 1 << 20  # below, the time of an exchange is latency and CPU rather than bandwidth
-LEAST_LOST = 0.002  # a share of lost datagrams below this is not given from none
-ENOUGH_SMALL = 0.5  # so many small datagrams must arrive before the large ones mean anything
+MUCH_WAITED = 0.1  # share of the time of small exchanges of a usual pair
+TAIL_SHARE = 0.01  # share of long exchanges: a loss of one packet in a hundred causes about this many
+SMALL_PAYLOAD_SESSIONS = 3  # each of two may be a busy moment: small payloads alone do not identify a single pair
+LARGE_BYTES = 1 << 20  # smaller exchanges take latency and CPU time rather than bandwidth
+LEAST_LOST = 0.002  # a smaller share of lost datagrams may be zero loss
+ENOUGH_SMALL = 0.5  # small datagrams that must arrive before the large ones count
 PACKET_LOSS, FRAME_SIZE, BANDWIDTH, LATENCY, TAIL = (
     "packet loss",
     "MTU mismatch",
@@ -27,14 +27,14 @@ PACKET_LOSS, FRAME_SIZE, BANDWIDTH, LATENCY, TAIL = (
     "latency",
     "tail latency",
 )
-CPUS_DECIDE_APART = 2.0  # deviations: where hosts wait for CPUs, each gets another share for the whole run
-NOT_BUSY = 0.1  # of the time without a CPU
+CPUS_DECIDE_APART = 2.0  # deviations: with short CPUs, each host gets another share for the whole run
+NOT_BUSY = 0.1  # share of the time without a CPU
 MUCH_BUSIER = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairExchange:
-    """What two hosts showed in one session, on one rail."""
+    """Results of two hosts in one session, on one rail."""
 
     one: str
     other: str
@@ -42,16 +42,17 @@ class PairExchange:
     bytes_per_second: Mapping[int, float] = field(default_factory=dict)  # by payload size, of the usual try
     best_bytes_per_second: Mapping[int, float] = field(default_factory=dict)  # of the fastest try
     latencies: tuple[float, ...] = ()  # seconds of each small exchange
-    waits: tuple[float, ...] = ()  # for how many of them an end had no CPU
+    waits: tuple[float, ...] = ()  # number of exchanges in which an end had no CPU
 
     def rate(self, size: int, *, best: bool) -> float:
-        """Where CPUs are short, what the fastest try reached: a busy host slows some of them, a slow link each."""
+        """Rate of the usual try; with short CPUs that of the fastest, because a busy host slows some tries and a
+        slow link all of them."""
         usual = self.bytes_per_second[size]
         return self.best_bytes_per_second.get(size, usual) if best else usual
 
     @property
     def without_waits(self) -> tuple[float, ...]:
-        """What the fabric may be blamed for: never less than the fastest exchange took."""
+        """Time that the fabric may be blamed for: at least that of the fastest exchange."""
         if not self.waits:
             return self.latencies
         least = min(self.latencies)
@@ -60,7 +61,7 @@ class PairExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Datagrams:
-    """What one host sent to another, what arrived, and what was echoed."""
+    """Datagrams that one host sent to another, those that arrived, and those echoed."""
 
     sender: str
     receiver: str
@@ -80,7 +81,7 @@ class Datagrams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """What a band is judged by, and where that comes from."""
+    """Reference of a band, and its origin."""
 
     band: str
     typical: float
@@ -91,7 +92,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A part that must be at fault, in the band that says so first; other bands may add to the evidence."""
+    """A faulty part, in the first band that shows it; other bands may add evidence."""
 
     suspect: SuspectPart
     band: str
@@ -102,14 +103,14 @@ class Named:
 class _Band:
     name: str
     unit: str
-    measured: Sequence[Measured]  # more is better
+    measured: Sequence[Measured]  # larger is better
     baseline: PairBaseline
     limits: Limits
-    text: Callable[[float], str]  # of a measured value
+    text: Callable[[float], str]  # share of the measured value
     source: str
     least_slow: int = 2  # sessions that must show it
-    apart: float = 1.0  # by so many deviations what is named must lie below the others, where noise decides too
-    by_rng: bool = False  # who got a CPU when decides too, or so few pairs were measured that a moment counts for much
+    apart: float = 1.0  # deviations between the named part and the others, if noise decides too
+    by_rng: bool = False  # CPU scheduling decides too, or so few pairs were measured that one moment matters
 
     @property
     def reference(self) -> Reference:
@@ -121,8 +122,11 @@ class _Band:
 def judge(
     exchanges: Sequence[PairExchange], datagrams: Sequence[Datagrams], parts: Parts
 ) -> tuple[list[Named], list[Reference]]:
-    """The parts at fault, each once, and the references. What one band explains speaks for nothing else in the next: a
-    lossy node is slow too, and must not make its leaf look slow."""
+    """The faulty parts, each once, and the references.
+
+    Measurements that one band explains do not count against other parts in the next band: a lossy node is also slow,
+    and must not make its leaf look slow.
+    """
     named: dict[str, Named] = {}
     found_bands = _bands(exchanges, datagrams)
     for band in found_bands:
@@ -145,9 +149,12 @@ def _confirmed(band: _Band, measured: Sequence[Measured], parts: Parts) -> list[
 def _stands_apart(
     suspect: SuspectPart, others: Sequence[SuspectPart], measured: Sequence[Measured], parts: Parts, deviations: float
 ) -> bool:
-    """Where noise decides too, it is not enough that the usual measurement over a part is slow: a busy moment slows a
-    few pairs in a row, and they may share a part. Each pair over it must be worse than nearly all that are not, and by
-    more than pairs of one kind lie apart: a host that gets less of a CPU than the others is no slow link."""
+    """Whether a part differs clearly from the others under noise.
+
+    A slow usual measurement over a part is not enough: a busy moment slows a few pairs in a row, which may share a
+    part. Each pair over it must be worse than nearly all others, by more than the spread of one kind of pairs, because
+    a host with less CPU is no slow link.
+    """
     named = {one.part for one in others}
     used = [(one, isolation.uses(one, parts)) for one in measured]
     own = [one for one, users in used if named & users == {suspect.part}]
@@ -175,7 +182,8 @@ def _bands(exchanges: Sequence[PairExchange], datagrams: Sequence[Datagrams]) ->
         band = _learned(f"{BANDWIDTH} at {_size(size)}", rates, spread, limits, _rate, "bytes_per_second")
         found.append(replace(band, by_rng=band.by_rng or noisy, apart=CPUS_DECIDE_APART if noisy else 1.0))
     usual = _best_of_each([Measured(one.one, one.other, 1.0 / median(one.latencies), one.rail) for one in timed])
-    floor = median([tail(one.waits) for one in timed if one.waits] or [0.0])  # below it, CPUs decide and not the fabric
+    # smaller payloads depend on CPUs and not on the fabric
+    floor = median([tail(one.waits) for one in timed if one.waits] or [0.0])
     tails = [Measured(one.one, one.other, 1.0 / max(floor, tail(one.without_waits)), one.rail) for one in timed]
     found.append(_learned(LATENCY, usual, 0.3, Limits(least_loss=0.6), _seconds, "seconds"))
     found.append(_learned(TAIL, tails, 0.7, Limits(least_loss=0.875), _seconds, "seconds"))
@@ -183,13 +191,13 @@ def _bands(exchanges: Sequence[PairExchange], datagrams: Sequence[Datagrams]) ->
 
 
 def _cpus_decide(timed: Sequence[PairExchange]) -> bool:
-    """Whether hosts wait for a CPU so much that a large exchange takes as long as its turn comes late, too."""
+    """Whether hosts wait for CPUs so long that even large exchanges depend on it."""
     shares = [sum(one.waits) / max(sum(one.latencies), 1e-9) for one in timed if one.waits]
     return bool(shares) and median(shares) >= MUCH_WAITED
 
 
 def _best_of_each(measured: Sequence[Measured]) -> list[Measured]:
-    """Of a pair that was measured again, the better time: a busy CPU only makes slower, and a fault is there twice."""
+    """The better time of each repeated pair: a busy CPU only slows an exchange, and a fault shows twice."""
     best: dict[tuple[Pair, str], Measured] = {}
     for one in measured:
         key = pair(one.one, one.other), one.rail
@@ -199,7 +207,7 @@ def _best_of_each(measured: Sequence[Measured]) -> list[Measured]:
 
 
 def tail(latencies: Sequence[float]) -> float:
-    """The mean of the slowest hundredth, of two at least: a single one may be anything."""
+    """Mean of the slowest hundredth, at least two values, because a single one may be anything."""
     count = max(2, round(TAIL_SHARE * len(latencies)))
     return fmean(sorted(latencies)[-count:])
 
@@ -222,7 +230,7 @@ def _learned(
 
 
 def _loss(datagrams: Sequence[Datagrams]) -> _Band:
-    """Against none at all. A host that no datagram reaches says nothing about loss: a packet filter may refuse them."""
+    """Compares loss with zero. A host that no datagram reaches is left out, because a packet filter may drop them."""
     measured = [
         Measured(*ends, 1.0 / (fmean(one.lost for one in ways) + LEAST_LOST), rail)
         for ends, rail, ways in _both_ways([one for one in datagrams if one.echoed])
@@ -256,7 +264,7 @@ def _frames(datagrams: Sequence[Datagrams]) -> _Band:
 
 
 def _both_ways(datagrams: Sequence[Datagrams]) -> list[tuple[Pair, str, list[Datagrams]]]:
-    """Each pair once a round: both ways were measured at the same moment."""
+    """Each pair once per round: both directions were measured at the same time."""
     found: dict[tuple[Pair, str, int], list[Datagrams]] = defaultdict(list)
     for one in datagrams:
         found[pair(one.sender, one.receiver), one.rail, one.round].append(one)
@@ -282,7 +290,7 @@ def _evidence(suspect: SuspectPart, band: _Band) -> tuple[str, ...]:
 
 
 def mtu_differs(datagrams: Sequence[Datagrams]) -> dict[str, tuple[int, int]]:
-    """Hosts whose interface has another MTU than most, with both. Without a majority none is right."""
+    """Hosts whose interface has another MTU than most, with both values. None if there is no majority."""
     own = {one.sender: one.mtu for one in datagrams if one.mtu}
     counted = Counter(own.values()).most_common(2)
     if len(counted) < 2 or counted[0][1] == counted[1][1]:
@@ -291,7 +299,7 @@ def mtu_differs(datagrams: Sequence[Datagrams]) -> dict[str, tuple[int, int]]:
 
 
 def loss_directions(host: str, datagrams: Sequence[Datagrams]) -> tuple[float, float]:
-    """The shares that are lost on the way from and to a host, over all its partners."""
+    """Shares lost on the way from and to a host, over all its partners."""
     out = [one for one in datagrams if one.sender == host and one.echoed]
     into = [one for one in datagrams if one.receiver == host and one.echoed]
     sending = [1 - one.arrived / one.sent for one in out] + [1 - one.echoed / max(1, one.arrived) for one in into]
@@ -300,7 +308,7 @@ def loss_directions(host: str, datagrams: Sequence[Datagrams]) -> tuple[float, f
 
 
 def busy_hosts(cpu_wait: Mapping[str, float]) -> dict[str, tuple[float, float]]:
-    """Hosts whose worker waited for a CPU far longer than the others did, with both shares."""
+    """Hosts whose worker waited for a CPU far longer than the others, with both shares."""
     usual = median(cpu_wait.values()) if cpu_wait else 0.0
     return {host: (share, usual) for host, share in cpu_wait.items() if share >= max(NOT_BUSY, MUCH_BUSIER * usual)}
 

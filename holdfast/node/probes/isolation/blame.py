@@ -1,6 +1,6 @@
-"""Blame for slow probe sessions: who is suspect, who is probed again, who is trusted. Pure.
+"""Blame for slow probe sessions: suspects, nodes to probe again, trusted nodes. Pure.
 
-A failed session makes suspects. Only what is slow again with a partner known to be good is called confirmed.
+A failed session makes suspects. A suspect is confirmed only if it is slow again with a known-good partner.
 """
 
 import math
@@ -13,13 +13,13 @@ from holdfast.node.probes.isolation.coverage import JUDGED_OF_A_NODE, Coverage
 from holdfast.node.probes.isolation.isolation import Limits, Measured, PairBaseline, SuspectPart
 from holdfast.node.probes.isolation.pairing import pair
 
-CERTAINLY_FINE = 3  # the last so many over a part are fast: it is no suspect any more
+CERTAINLY_FINE = 3  # fast sessions over a part, in a row, that clear it
 MEASUREMENTS = JUDGED_OF_A_NODE
 RECENT = 10_000
 SHARED_PARTS = ("leaf", "uplinks", "trunk")
-FEW_NODES = 4  # of a leaf; enough to find one that is not the suspect
-LIES_APART = 1.5  # without what is suspected the others lie so many times closer together
-# Stricter than for one probe by hand: a fleet is judged many times a day, and every time may be wrong.
+FEW_NODES = 4  # trusted nodes of a leaf: enough to find one that is not the suspect
+LIES_APART = 1.5  # factor by which the spread of the others must shrink without the suspects
+# Stricter than for a manual probe: a fleet is evaluated many times a day, and each time may be wrong.
 LIMITS = Limits(odds=1e6, least_loss=0.2)
 
 
@@ -41,7 +41,7 @@ class Blame:
 
 
 def blame(coverage: Coverage, leaves: Mapping[str, str], since: Mapping[str, float]) -> Blame:
-    """`since`: what a node showed up to then counts no more, for it was repaired."""
+    """Evaluates sessions. `since`: sessions of a node up to this time do not count, because it was repaired then."""
     judged = coverage.judged(since)
     if not judged:
         return Blame()
@@ -63,10 +63,10 @@ def blame(coverage: Coverage, leaves: Mapping[str, str], since: Mapping[str, flo
 
 
 def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> PairBaseline:
-    """Learned without what is suspected, if that lies apart: it is measured often and must not become what is usual.
+    """The baseline without the suspects, if these differ clearly.
 
-    Where it does not lie apart it stays in. The slowest of many healthy nodes is always suspected, and a baseline
-    without it would be narrow enough to convict it.
+    Suspects are measured often and must not define what is usual. Suspects that do not differ clearly stay in: the
+    slowest of many healthy nodes is always suspected, and a baseline without it would be narrow enough to convict it.
     """
     parts = isolation.leaf_parts(leaves)
     first = isolation.learn(measured)
@@ -80,14 +80,14 @@ def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> PairBasel
 def _indistinguishable(
     suspect: SuspectPart, measured: Sequence[Measured], leaves: Mapping[str, str], baseline: PairBaseline
 ) -> list[str]:
-    """Larger parts that all its slow sessions ran over too, and that no one else has shown to be fast since.
+    """Larger parts that all slow sessions of a part also used, and that no other pair has shown to be fast since.
 
-    A node is not blamed for its leaf, nor a pair for its trunk; nor, as it would lose its work, for one that was
-    repaired after its last slow meeting: there what others showed later does not count.
+    A node is not blamed for its leaf, nor a pair for its trunk. For a node that was repaired after its last slow
+    session, later sessions of others do not count, because a blamed node loses its work.
     """
     parts = isolation.leaf_parts(leaves)
     uses = [_uses(one.one, one.other, parts) for one in measured]
-    evidence = set(suspect.evidence)  # others over it may be a little slow too, and say nothing
+    evidence = set(suspect.evidence)  # others over it may be a little slow too, and prove nothing
     slow = [
         number
         for number, one in enumerate(measured)
@@ -107,7 +107,7 @@ def _indistinguishable(
 
 
 def _has_others(part: str, smaller: str, leaves: Mapping[str, str]) -> bool:
-    """Whether any two nodes could meet over a part without the smaller one: else nothing can tell them apart."""
+    """Whether two nodes could meet over a part without the smaller one; otherwise the two cannot be distinguished."""
     parts = isolation.leaf_parts(leaves)
     names = part.partition("/")[2].split("+")
     behind = [node for node, leaf in leaves.items() if leaf in names]
@@ -120,7 +120,7 @@ def _has_others(part: str, smaller: str, leaves: Mapping[str, str]) -> bool:
 
 
 def fine_again(part: str, coverage: Coverage, leaves: Mapping[str, str], baseline: PairBaseline) -> bool:
-    """The last sessions over a part, of which there are enough, were all fast."""
+    """Whether the last sessions over a part, if there are enough, were all fast."""
     parts = isolation.leaf_parts(leaves)
     over = []
     for proof in coverage.lately(RECENT):
@@ -134,10 +134,10 @@ def fine_again(part: str, coverage: Coverage, leaves: Mapping[str, str], baselin
 def _fine_since(
     accused: Sequence[str], coverage: Coverage, leaves: Mapping[str, str], baseline: PairBaseline
 ) -> dict[str, float]:
-    """Since when those of the accused are fine that were certainly fine once: enough fast sessions in a row.
+    """When suspects that were certainly healthy once became so: after enough fast sessions in a row.
 
-    What was slow before accuses nothing any more, neither the part nor a node that was probed over it: else a few
-    sessions that are a little slow would bring all of it back.
+    Slow sessions before that accuse neither the part nor a node that was probed over it. Otherwise a few slightly slow
+    sessions would bring all of them back.
     """
     parts = isolation.leaf_parts(leaves)
     fast = dict.fromkeys(accused, 0)
@@ -161,8 +161,9 @@ def _uses(one: str, other: str, parts: isolation.Parts) -> set[str]:
 
 
 def _slow_lately(name: str, measured: Sequence[Measured], baseline: PairBaseline) -> bool:
-    """One that was fast with its last partner is not looked at again, for it was the other; nor one that was always
-    slow and still is not proven to be: another measurement would show the same."""
+    """Whether a part was slow recently. A node that was fast with its last partner is not probed again, because the
+    other one was slow. A node that was always slow and is not proven to be is not probed again either, because the
+    result would be the same."""
     own = [_is_slow(one, baseline) for one in measured if name in (one.one, one.other)]
     return own[-1] and sum(own) < MEASUREMENTS
 

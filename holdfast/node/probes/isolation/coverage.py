@@ -18,10 +18,10 @@ def proven_pair(proof: Proof) -> Pair:
 
 
 class Coverage:
-    """The proofs of one period, oldest first, and the latest of every node and every pair of leaves."""
+    """Results of one period, oldest first, and the latest of every node and every pair of leaves."""
 
     def __init__(self, leaves: Mapping[str, str]) -> None:
-        """`leaves` is looked at whenever it is asked: nodes come, and move."""
+        """`leaves` is read at every use, because nodes are added and moved."""
         self._leaves = leaves
         self._proofs: deque[Proof] = deque()
         self._of_node: dict[str, float] = {}
@@ -65,10 +65,10 @@ class Coverage:
         return self._of_leaves
 
     def judged(self, since: Mapping[str, float]) -> list[Proof]:
-        """What speaks now: the newest few of every node and pair of leaves, and of a repaired node those since.
+        """Sessions that count now: the newest few of every node and pair of leaves, and for a repaired node those after
+        the repair.
 
-        So a fault that began today is not outvoted by what was fast yesterday, and one that is repaired does not
-        stay accused.
+        So old fast sessions do not outvote a new fault, and a repaired fault accuses nothing.
         """
         of_node: dict[str, int] = defaultdict(int)
         of_leaves: dict[LeafPair, int] = defaultdict(int)

@@ -1,4 +1,4 @@
-"""The fabric between two hosts: cables and switches where routes are known, leaf switches where they are not. Pure.
+"""The fabric between two hosts: cables and switches if routes are known, otherwise leaf switches. Pure.
 
 Under adaptive routing or ECMP the route of a packet is unknown: the two leaves are named, and the counters of the ports
 between them are read.
@@ -19,7 +19,7 @@ MOST_HOPS = 64
 
 @dataclass(frozen=True, slots=True)
 class FabricMap:
-    """`leaves` places hosts; `parts` names what a pair uses; `ends` are the switch ports behind a part."""
+    """`leaves` places hosts; `parts` returns the parts that a pair uses; `ends` the switch ports at a part."""
 
     leaves: Mapping[str, str] = field(default_factory=dict)
     cables: "Cables | None" = None
@@ -33,7 +33,7 @@ class FabricMap:
 
 
 def by_hosts(hosts: Iterable[Host]) -> FabricMap:
-    """The leaves that a list of hosts names, of every rail."""
+    """The leaves in a list of hosts, of every rail."""
     leaves = {slot_name(host.name, rail): host.leaf_of(rail) for host in hosts for rail in range(host.rails)}
     return FabricMap(leaves)
 
@@ -52,7 +52,7 @@ class Cables:
         self.leaves = {host: [self._labels[guid] for guid, _ in ends] for host, ends in self._plugged.items()}
 
     def parts(self, one: str, other: str) -> Iterable[str]:
-        """Rail by rail, as collectives use them; each way may take another route."""
+        """Parts by rail, as collectives use them; the two directions may have different routes."""
         found: dict[str, None] = {}
         (one, _, only), other = one.partition("#"), other.partition("#")[0]
         here, there = self._rails.get(one, ()), self._rails.get(other, ())
@@ -67,7 +67,7 @@ class Cables:
         return found
 
     def way(self, start: End, goal: End) -> list[End] | None:
-        """The switch ports that a packet leaves by; None where a table does not tell."""
+        """Output ports of a packet on its way; None if a table lacks the route."""
         lid = self._fabric.lids.get(goal)
         at = self._fabric.cables.get(start)
         taken: list[End] = []
@@ -83,7 +83,7 @@ class Cables:
         for end in way:
             yield f"switch/{self._labels[end[0]]}"
             far = self._fabric.cables[end]
-            if self._fabric.nodes[far[0]].kind == SWITCH:  # a host's own cable is the host's
+            if self._fabric.nodes[far[0]].kind == SWITCH:  # a host's own cable belongs to the host
                 yield self.link(end, far)
 
     def link(self, one: End, other: End) -> str:
@@ -94,7 +94,7 @@ class Cables:
         return f"{self._labels[end[0]]}:{end[1]}"
 
     def ends(self, part: str) -> list[End]:
-        """The switch ports whose counters can speak for or against a part."""
+        """The switch ports whose counters are evidence for or against a part."""
         kind, _, name = part.partition("/")
         if kind == "link":
             return [end for end, far in self._between_switches.items() if part == self.link(end, far)]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 
 def majorities(seen: Iterable[tuple[str, str]], least: float) -> dict[str, str]:
-    """Kind of device and library -> the bits of more than half of those that were asked, where enough were."""
+    """Kind of device and library -> the bits of more than half of the devices, if there are enough."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for kind, bits in seen:
         counts[kind][bits] += 1

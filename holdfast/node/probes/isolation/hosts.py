@@ -1,6 +1,6 @@
 """The hosts of a probe: a TOML file with a [[host]] each, or a line each: `name address [leaf=L] [launch words...]`.
 
-A host with several rails lists the address of each, and where they differ the leaf of each, with commas between.
+A host with several rails lists the address of each, and the leaf of each if they differ, separated by commas.
 """
 
 import shlex
@@ -10,22 +10,22 @@ from typing import Any
 
 
 class HostsError(ValueError):
-    """One sentence with the line or host it is about."""
+    """The list of hosts is wrong; the message names the line or host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
     name: str
-    address: str = ""  # of the fabric under test
+    address: str = ""  # in the fabric under test
     leaf: str = ""
-    launch: tuple[str, ...] = ()  # put before the worker's command: ssh NAME, ip netns exec NS, srun -w NAME
+    launch: tuple[str, ...] = ()  # prefix of the worker's command: ssh NAME, ip netns exec NS, srun -w NAME
 
     @property
     def rails(self) -> int:
         return self.address.count(",") + 1
 
     def address_of(self, rail: int) -> str:
-        """GPUs beyond the listed addresses find their way themselves, from the first."""
+        """Address of a GPU's rail. GPUs beyond the listed addresses use the first one."""
         return _listed(self.address, rail)
 
     def leaf_of(self, rail: int) -> str:

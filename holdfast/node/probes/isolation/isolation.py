@@ -1,8 +1,8 @@
 """Isolation: the part that explains the slow pairs: a node, link, leaf, rail, trunk, or none. Pure.
 
-Every measured pair runs over some parts. A part is suspected by how much better the measurements fit if it is slow
-than if nothing is; pairs that use it and are fast speak against it. What one part explains is taken away before the
-next is looked for, so two faults are two suspects and the victims of one are none.
+Every measured pair uses some parts. A part is suspected by how much better the measurements fit if it is slow than if
+nothing is; fast pairs that use it are evidence against it. Measurements that one part explains are removed before the
+next is searched, so two faults give two suspects, and their victims give none.
 """
 
 import math
@@ -15,12 +15,12 @@ from statistics import fmean, median
 from holdfast.node.probes.isolation.pairing import Pair, pair
 
 Parts = Callable[[str, str], Iterable[str]]
-"""What two hosts run over; `h1#2` and `h2#2` where only that rail of theirs was measured."""
+"""The two hosts of a measurement; `h1#2` and `h2#2` if only that rail of theirs was measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a pair reached. `rail` where every rail was measured by itself."""
+    """Result of a pair. `rail` is set if every rail was measured separately."""
 
     one: str
     other: str
@@ -30,49 +30,50 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class PairBaseline:
-    """How fast a healthy pair is, as a logarithm, and how far healthy pairs lie apart."""
+    """Speed of a healthy pair, as a logarithm, and the spread of healthy pairs."""
 
     centre: float
     spread: float
-    least_shift: float = 0.0  # closer to the centre than this is not called slow, however often it is seen
+    least_shift: float = 0.0  # pairs closer to the centre are never called slow
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectPart:
     part: str
-    loss: float  # share of the bandwidth that is gone
+    loss: float  # lost share of the bandwidth
     confidence: float
     slow: int
     measured: int
     evidence: tuple[Pair, ...]
-    confirmed: bool  # slow again, with another partner known to be good (a pair: slow twice)
-    same_as: tuple[str, ...] = ()  # larger parts over which nothing else was measured: they may be meant as well
+    confirmed: bool  # slow again, with another known-good partner (a pair: slow twice)
+    # larger parts over which nothing else was measured, so that they may be meant as well
+    same_as: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    least_loss: float = 0.10  # less is not called a fault
-    bounded: float = 6.0  # no single measurement speaks louder than so many spreads
-    odds: float = 1000.0  # how much likelier than nothing a part must be, for all parts together
-    doubt: float = 3.0  # measured again from here on
+    least_loss: float = 0.10  # smaller losses are not called a fault
+    bounded: float = 6.0  # most spreads that a single measurement counts for
+    odds: float = 1000.0  # how much likelier than no fault a part must be, for all parts together
+    doubt: float = 3.0  # from here on a part is measured again
 
 
-OWN_KINDS = ("node", "pair", "rail")  # what was measured itself; other parts are shared
+OWN_KINDS = ("node", "pair", "rail")  # parts that were measured directly; other parts are shared
 LEAST_SPREAD = 0.05
 DOUBT_SPREADS = 1.2
 FEW = 24
 FEW_HOSTS = 8
-TWICE = math.log(2.0)  # a middle this far below the fastest is not the middle of healthy pairs
-SAME_AS_ITS_RAILS = 0.5  # of the score of its slowest rail; a node with a single slow one has far less
-REPEATS_DIFFER, LEAST_OF_REPEATS = 2.0, 0.2  # pairs differ by more than repeats do; a few repeats may agree by chance
+TWICE = math.log(2.0)  # a median this far below the fastest is not that of healthy pairs
+SAME_AS_ITS_RAILS = 0.5  # share of the score of its slowest rail; a node with a single slow rail has far less
+REPEATS_DIFFER, LEAST_OF_REPEATS = 2.0, 0.2  # pairs differ more than repeats do; a few repeats may agree by chance
 SPREAD_OF_FEW = 0.5  # healthy pairs differ by a factor of two from run to run, by three on a busy host
 
 
 def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> PairBaseline:
-    """Iteratively trimmed below, since faults only make slower.
+    """The baseline, trimmed iteratively at the slow end, because faults only slow down.
 
-    Of a few hosts most pairs may be slow (a trunk between two halves): the fastest are believed, and how far apart
-    healthy ones lie is what the same pair showed when it was measured again, never little.
+    With few hosts, most pairs may be slow (a trunk between two halves). Then the fastest pairs count, and the spread is
+    that of repeated measurements, with a minimum.
     """
     logs = sorted(math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0)
     if not logs:
@@ -93,13 +94,13 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> P
 
 
 def deviation(measured: Sequence[Measured]) -> float:
-    """How far all of these lie apart, the slowest too."""
+    """Spread of all measurements, including the slowest."""
     logs = [math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0]
     return _deviation(logs) if logs else 0.0
 
 
 def few_hosts(measured: Sequence[Measured]) -> bool:
-    """Whether so few pairs meet that a busy moment of one host is a large share of them."""
+    """Whether so few pairs meet that a busy moment of one host affects a large share of them."""
     exchanges = len(measured) / len({one.rail for one in measured})
     return exchanges <= FEW_HOSTS**2 and len({end for one in measured for end in (one.one, one.other)}) <= FEW_HOSTS
 
@@ -114,8 +115,8 @@ def _spread_of_repeats(measured: Sequence[Measured]) -> float:
 
 
 def _most_spread(measured: Sequence[Measured]) -> float:
-    """On several rails one slow pair is many measurements, but the same again when it is repeated: so it does not pass
-    for what is usual."""
+    """Measurements of the pair with the largest spread. On several rails a slow pair has many equal measurements; it
+    must not count as usual."""
     if not any(one.rail for one in measured):
         return math.inf
     return REPEATS_DIFFER * max(_spread_of_repeats(measured), LEAST_OF_REPEATS)
@@ -127,7 +128,7 @@ def _deviation(values: Sequence[float]) -> float:
 
 
 def doubts(measured: Sequence[Measured], baseline: PairBaseline) -> tuple[list[str], list[str]]:
-    """Who should meet somebody good next, slowest first, and who is good, fastest first."""
+    """Nodes that should meet a trusted node next, slowest first, and the trusted nodes, fastest first."""
     low = baseline.centre - DOUBT_SPREADS * baseline.spread
     by_rate = sorted(measured, key=lambda one: one.bytes_per_second)
     doubtful: dict[str, None] = {}
@@ -141,7 +142,7 @@ def doubts(measured: Sequence[Measured], baseline: PairBaseline) -> tuple[list[s
 def suspects(
     measured: Sequence[Measured], parts: Parts, baseline: PairBaseline, limits: Limits | None = None
 ) -> list[SuspectPart]:
-    """The parts that must be slow, most certain first; possible ones that need another measurement follow with less."""
+    """The faulty parts, most certain first, followed by possible ones that need another measurement."""
     return _Trial(measured, parts, baseline, limits or Limits()).verdict()
 
 
@@ -173,17 +174,17 @@ class _Trial:
             self._explain(set(self._users[part]))
 
     def _preference(self, part: str) -> tuple[float, bool]:
-        """Of those that nothing tells apart, the one that claims least: a rail is what was measured, a leaf is not."""
+        """Order of equivalent parts: the smallest claim first. A rail was measured directly, a leaf was not."""
         return round(self._scores[part], 6), part.startswith("rail/")
 
     def _whole(self, part: str) -> str:
-        """A node, where not one of its rails is slow but all of them: each tells the same, so none tells more."""
+        """The node, if all of its rails are slow: then each of them has the same evidence."""
         whole = part.partition("/rail/")[0]
         return whole if self._scores[whole] >= SAME_AS_ITS_RAILS * self._scores[part] else part
 
     def _least_claim(self, part: str) -> str:
-        """The node, where a leaf or another shared part was measured with this node alone: its other hosts could not
-        take part, so that nothing speaks about more than the node."""
+        """The node, if a shared part was measured with this node alone, because its other hosts could not take part:
+        the evidence is about no more than the node."""
         if part.partition("/")[0] in OWN_KINDS:
             return part
         users = self._left(part)
@@ -191,8 +192,8 @@ class _Trial:
         return nodes[0] if len(nodes) == 1 else part
 
     def _worst_within(self, part: str) -> str:
-        """The node, where all of its measurements are slower than all others over a shared part by more than healthy
-        ones lie apart: a leaf or trunk slows those who use it alike, so this one is slow by itself."""
+        """The node, if its measurements are slower than all others over a shared part by more than the spread of
+        healthy ones. A slow leaf or trunk slows all its users equally, so this node itself is slow."""
         if part.partition("/")[0] in OWN_KINDS:
             return part
         users = self._left(part)
@@ -209,7 +210,7 @@ class _Trial:
         return set(self._users[part]) - self._explained
 
     def _explain(self, users: set[int]) -> None:
-        """What is explained speaks for no one else; only parts that shared it are weighed again."""
+        """Removes the measurements that a part explains; only parts that shared them are scored again."""
         self._explained |= users
         for part, score in self._scores.items():
             if score > -math.inf and not users.isdisjoint(self._users[part]):
@@ -217,7 +218,7 @@ class _Trial:
                 self._scores[part] = self._score(part, left) if left else -math.inf
 
     def _score(self, part: str, users: Sequence[int]) -> float:
-        """Log odds against nothing being wrong, the number of parts that could be meant being paid for."""
+        """Log odds against no fault, minus a penalty for the number of candidate parts."""
         shift = self._common_shift(users)
         if shift > -self._least:
             return -math.inf
@@ -257,7 +258,8 @@ class _Trial:
         return (part for part in self._users if part.partition("/")[0] not in OWN_KINDS and self._left(part) == users)
 
     def _with_someone_good(self, part: str, slow: Sequence[int]) -> bool:
-        """At least one partner is fast with somebody else: two bad nodes together prove nothing about either."""
+        """Suspects with at least one partner that is fast with others: two bad nodes together prove nothing about
+        either."""
         ends = {end for index in slow for end in self._pairs[index]}
         suspect_users = set(self._users[part])
         fast = {
@@ -274,10 +276,8 @@ def _is_node(part: str) -> bool:
 
 
 def _moments(measured: Sequence[Measured]) -> list[tuple[Pair, int]]:
-    """When each was measured: a pair meets on all of its rails at once, then perhaps again.
-
-    Whatever else a host was busy with at that moment slowed all of its rails: together they speak once.
-    """
+    """Groups measurements by time: a pair meets on all of its rails at once, and perhaps again. Other load on a host
+    at that moment slows all of its rails, so together they count once."""
     seen: Counter[tuple[Pair, str]] = Counter()
     found = []
     for one in measured:
@@ -294,7 +294,7 @@ def _shift(one: Measured, baseline: PairBaseline, limits: Limits) -> float:
 
 
 def uses(one: Measured, parts: Parts) -> set[str]:
-    """Every part that a measurement ran over."""
+    """All parts that a measurement used."""
     return {*parts(_place(one.one, one.rail), _place(one.other, one.rail)), *_own_parts(one)}
 
 
@@ -311,9 +311,9 @@ def _own_parts(one: Measured) -> tuple[str, ...]:
 
 
 def leaf_parts(leaves: Mapping[str, str]) -> Parts:
-    """What a pair uses where only the leaves are known: its leaves, the way out of each, the way between the two.
+    """Parts of a pair if only leaves are known: its leaves, the uplinks of each, the trunk between the two.
 
-    Under adaptive routing the two leaves are as close as pairs can point; the switch counters know the link.
+    Under adaptive routing pairs can only identify the two leaves; the switch counters identify the link.
     """
 
     def parts(one: str, other: str) -> Iterable[str]:
@@ -327,7 +327,7 @@ def leaf_parts(leaves: Mapping[str, str]) -> Parts:
 
 @lru_cache(maxsize=65536)
 def between(here: str, there: str) -> tuple[str, ...]:
-    """The parts of a way from one leaf to another, where no route is known."""
+    """Parts between two leaves without a known route."""
     if not here or not there:
         return ()
     if here == there:

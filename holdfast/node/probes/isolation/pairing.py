@@ -1,6 +1,6 @@
 """Pairs of the next round: every node once, suspects with known-good partners. Pure.
 
-A round is a set of pairs that run at the same time, so a node is in one pair at most.
+The pairs of a round run at the same time, so a node is in one pair at most.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ Pair = tuple[str, str]
 
 
 def pair(one: str, other: str) -> Pair:
-    """The same pair whichever end is named first."""
+    """The pair, independent of the order of its ends."""
     return (one, other) if one < other else (other, one)
 
 
@@ -26,10 +26,11 @@ def next_round(
     met: Collection[Pair] = frozenset(),
     suspect_pairs: Sequence[Pair] = (),
 ) -> list[Pair]:
-    """Round `number` (from 0). A pair that is itself under suspicion meets again; a suspect meets someone trusted.
+    """Round `number` (from 0).
 
-    The rest turn as in a round robin, so that in as many rounds as there are nodes everybody meets everybody. Nodes
-    are laid out with their leaves interleaved: the first rounds already cross from every leaf to others.
+    A suspected pair meets again; a suspected node meets a trusted one. The rest follow a round robin: in as many rounds
+    as there are nodes, all pairs meet. Nodes of different leaves alternate, so that even the first rounds cross between
+    leaves.
     """
     where = leaves or {}
     free = dict.fromkeys(_interleaved(tuple((node, where.get(node, "")) for node in nodes)))
@@ -55,13 +56,13 @@ def next_round(
 
 
 def every_pair(nodes: Sequence[str]) -> list[list[Pair]]:
-    """All rounds of a round robin: for a few nodes the whole matrix is the cheapest answer."""
+    """All rounds of a round robin: for a few nodes the whole matrix is cheapest."""
     count = len(nodes) - 1 + len(nodes) % 2
     return [_round(list(nodes), number) for number in range(count)]
 
 
 def _round(nodes: list[str], number: int) -> list[Pair]:
-    """The circle method: the first stays, the others move on by one place a round. With an odd count one rests."""
+    """The circle method: the first node stays, the others move by one place per round. With an odd count one rests."""
     slots: list[str | None] = [*nodes, None] if len(nodes) % 2 else [*nodes]
     if len(slots) < 2:
         return []
@@ -74,8 +75,11 @@ def _round(nodes: list[str], number: int) -> list[Pair]:
 
 @lru_cache(maxsize=4)
 def _interleaved(places: tuple[Pair, ...]) -> tuple[str, ...]:
-    """Nodes with their leaves: one of every leaf in turn, in an order that is mixed anew each turn, or else a round
-    would use few of the links. The same for every round of a probe. Those of no known leaf count as one leaf."""
+    """Nodes ordered so that their leaves alternate, with the order of leaves shuffled each time; otherwise a round
+    would use few links.
+
+    The order is the same for all rounds of a probe. Nodes without a known leaf count as one leaf.
+    """
     seen: Counter[str] = Counter()
     order = []
     for node, leaf in places:

@@ -1,4 +1,4 @@
-"""Which idle nodes are probed next: suspects first, then repaired nodes, then the longest unproven. Pure."""
+"""Selects the idle nodes to probe next: suspects first, then repaired nodes, then the longest unproven. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,18 +10,18 @@ from holdfast.model.wire.probe import ProbePolicy
 from holdfast.node.probes.isolation.coverage import Coverage, LeafPair
 from holdfast.node.probes.isolation.pairing import Pair, pair
 
-DUE_SHARE = 0.5  # of the period: the other half is for nodes that are busy when their turn comes
+DUE_SHARE = 0.5  # share of the period; the rest is for nodes that are busy at their turn
 MOST_PARTNERS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeSituation:
-    idle: Mapping[str, str]  # node -> its leaf, '' where no one knows; those in a probe are idle too
+    idle: Mapping[str, str]  # node -> its leaf, '' if unknown; nodes in a probe count as idle
     in_probe: Collection[str] = ()
     spent: Mapping[str, float] = field(default_factory=dict)  # seconds in probes within the last day
-    repaired: Mapping[str, float] = field(default_factory=dict)  # what was proven up to then counts no more
-    doubts: Sequence[str] = ()  # parts to look at again: node/a, pair/a+b, trunk/l1+l2, uplinks/l1, leaf/l1
-    trusted: Sequence[str] = ()  # nodes known to be good, the best first
+    repaired: Mapping[str, float] = field(default_factory=dict)  # results up to this time do not count
+    doubts: Sequence[str] = ()  # parts to probe again: node/a, pair/a+b, trunk/l1+l2, uplinks/l1, leaf/l1
+    trusted: Sequence[str] = ()  # known-good nodes, the best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class PlannedSession:
 
 
 def slots(idle: int, share: float) -> int:
-    """How many of the idle nodes may be in a probe at once."""
+    """Number of idle nodes that may be in a probe at once."""
     return max(2, int(share * idle))
 
 
@@ -55,7 +55,7 @@ class _Plan:
     def made(self) -> list[PlannedSession]:
         if self._room < 2 or len(self._free) < 2:
             return []
-        left = self._room // 2  # doubts do not use up what the rest needs
+        left = self._room // 2  # suspects leave room for the rest
         for part in self._situation.doubts:
             if self._room > left:
                 self._take(self._retry(part), f"another measurement of {part}")
@@ -84,7 +84,8 @@ class _Plan:
             del self._free[node]
 
     def _retry(self, part: str) -> Pair | None:
-        """At a node with somebody trusted; at a pair with itself; at what leaves share with their trusted nodes."""
+        """The pair for a suspect: a node meets a trusted one, a pair meets again, shared parts are tested by trusted
+        nodes of their leaves."""
         kind, _, name = part.partition("/")
         trusted = [node for node in self._situation.trusted if node in self._free]
         one, _, other = name.partition("+")
@@ -99,13 +100,13 @@ class _Plan:
         return self._first(self._behind(name, trusted), trusted) if kind == "leaf" else None
 
     def _behind(self, leaf: str, trusted: Sequence[str]) -> list[str]:
-        """Trusted nodes of a leaf; behind one that is slow itself there may be none: then any that is not doubted."""
+        """Trusted nodes of a leaf. If the leaf itself is slow there may be none; then any node without suspicion."""
         good = [node for node in trusted if self._free[node] == leaf]
         here = [node for node, own in self._free.items() if own == leaf]
         return good or [node for node in here if f"node/{node}" not in self._situation.doubts] or here
 
     def _first(self, ones: Sequence[str], others: Sequence[str]) -> Pair | None:
-        """The two that met longest ago, of those that come first."""
+        """Of the most urgent nodes, the two whose last session is oldest."""
         found = [
             (self._coverage.met(one, other), number, pair(one, other))
             for number, (one, other) in enumerate(self._couples(ones, others))

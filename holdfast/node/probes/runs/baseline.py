@@ -1,4 +1,4 @@
-"""Past sweeps of this cluster: read before a sweep is judged, extended by a healthy one."""
+"""Past sweeps of this cluster: read before a sweep is evaluated, extended by a healthy one."""
 
 import time
 from collections.abc import Mapping

@@ -75,7 +75,7 @@ def _save(path: str, golden: dict[str, str]) -> None:
 
 
 def judge(devices: Sequence[Any], troubles: dict[str, str], golden: Mapping[str, str]) -> Verdict:
-    """The check of the bootstrap, over the devices of many nodes; a host that could not take part is unknown."""
+    """Applies the bootstrap check to devices of many nodes; a host that could not take part is unknown."""
     signals = [Signal(one[0], "probe_fingerprint_golden", golden[one[1]]) for one in devices if one[1] in golden]
     for subject, key, digest, repeats, unstable in devices:
         signals += [

@@ -36,7 +36,8 @@ def chosen_hosts(file: str, slurm: str, local: int) -> list[Host]:
 
 
 def _slurm_hosts(names_text: str) -> list[Host]:
-    """Each worker is a step of its own: within an allocation beside what runs there, else an allocation of one node."""
+    """Hosts of Slurm. Each worker is a step: inside an allocation in parallel to its other steps, otherwise with its
+    own allocation of one node."""
     try:
         names = hostlist.expand(names_text)
     except ValueError as error:

@@ -18,7 +18,7 @@ from holdfast.node.probes.sweep import code_paths
 
 RUN_SECONDS = 1800.0
 MOST_BYTES = 64 << 20
-ROUNDED_BYTES_PER_SECOND = 1e9  # below it two decimals of GB/s say too little
+ROUNDED_BYTES_PER_SECOND = 1e9  # below this, two decimals of GB/s are too imprecise
 SIZES = ("-b", "8", "-e", "2G", "-f", "2")
 DRIVERS_GPUS = "/proc/driver/nvidia/gpus"
 ALONE = "set-up failed: there is only one rank; give the program more GPUs (-g) or start more processes"
@@ -44,7 +44,7 @@ def from_nccl_tests(given: str, fabric: str, baseline: str) -> SweepReport:
 
 
 def _verdicts(found: nccl_tests.Sweep) -> list[dict[str, Any]]:
-    """What the rows alone do not show: too few of them, or wrong numbers that the tool found."""
+    """Faults that the rows alone do not show: too few rows, or wrong numbers that the tool found."""
     wrong = [row.bytes for row in found.rows if row.wrong]
     if wrong or found.damage:
         where = f"at {', '.join(map(str, wrong[:4]))}{' ...' * (len(wrong) > 4)} bytes" if wrong else ""
@@ -69,8 +69,8 @@ def _rows(found: nccl_tests.Sweep) -> list[SweepRow]:
 
 
 def _row(row: nccl_tests.NcclTestRow, bus_share: float) -> SweepRow:
-    """The table rounds the rates of small messages to nothing; their times are exact enough. It has means only, which
-    stand for both percentiles."""
+    """A row. The table rounds the rates of small messages to zero, but their times are exact enough. It has only
+    means, which are used for both percentiles."""
     algorithm, bus = row.algbw_bytes_per_second, row.busbw_bytes_per_second
     if bus < ROUNDED_BYTES_PER_SECOND and row.seconds > 0:
         algorithm = row.bytes / row.seconds
@@ -109,7 +109,7 @@ def _command(given: str) -> list[str]:
 
 
 def _gpus_here() -> int:
-    """As many as the program may see; by default it takes one."""
+    """Number of GPUs that the program may see; its default is one."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return max(1, len([one for one in visible.split(",") if one.strip()]))
@@ -143,7 +143,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def _with_environment(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Set where the program starts: mpirun does not pass them on by default."""
+    """Sets variables at the start of the program, because mpirun does not pass them on by default."""
     settings = ["env", *(f"{name}={value}" for name, value in environment.items())] if environment else []
     place = next((i for i, word in enumerate(command) if "_perf" in os.path.basename(word)), 0)
     return [*command[:place], *settings, *command[place:]]

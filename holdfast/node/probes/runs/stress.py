@@ -22,9 +22,9 @@ from holdfast.node.probes.stress.profiles import Profile, ProfileError, read, sh
 from holdfast.node.probes.stress.run import Speed, Stress, against_median, speeds
 from holdfast.node.sources.gpu.nvml import NvmlSource
 
-LAGS = 0.9  # of the median device: below it a device is named
+LAGS = 0.9  # share of the median device below which a device is named
 READY_SECONDS = 120.0
-SET_UP_SECONDS = 300.0  # of a host: for a cold torch and what surrounds the load
+SET_UP_SECONDS = 300.0  # per host: loading torch, and everything except the load
 LONGEST_MESSAGE = 300
 THROTTLE = "gpu.throttle"
 THROTTLED_MINUTES = {"throttled_minutes": 1.0}  # a stress run is short: one minute of it counts
@@ -34,7 +34,7 @@ Progress = Callable[[str], None]
 
 
 def run(profile: Profile, settings: Settings, seconds: float, workers: int, progress: Progress) -> dict[str, Any]:
-    """The load on this machine's devices while its passive checks watch."""
+    """Runs the load on this machine's devices while its passive checks run."""
     settings = _watched(settings)
     devices = _devices(settings, workers)
     with Stress(profile, devices, seconds) as stress, _watching(settings) as watch:
@@ -132,7 +132,7 @@ def _watched(settings: Settings) -> Settings:
 
 
 def _devices(settings: Settings, workers: int) -> list[tuple[str, str]]:
-    """CUDA devices; else processes on the CPU, which on a simulated node stand in for its GPUs."""
+    """CUDA devices; without any, processes on the CPU, which represent the GPUs of a simulated node."""
     import torch
 
     name = node_name(settings)
@@ -169,7 +169,7 @@ class _Watch:
         self._changes += self._node.judge(self._clock.now())
 
     def surfaced(self) -> list[dict[str, Any]]:
-        """What got worse while the load ran, without what was wrong from the start."""
+        """Checks that got worse while the load ran, without those that failed before."""
         found: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = {}
         for change in self._changes:
             if change.before and change.after in ("fail", "degraded"):

@@ -1,4 +1,4 @@
-"""A fabric sweep over hosts, agents or torchrun, judged by its limits and its past: `holdfast probe run`."""
+"""A fabric sweep over hosts, agents or torchrun, evaluated with its limits and its history: `holdfast probe run`."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ class SweepOptions:
 
 
 def run(given: SweepOptions, progress: Progress) -> SweepReport | None:
-    """None in a process of torchrun that does not lead."""
+    """Runs the sweep. Returns None in a process of torchrun that does not lead."""
     try:
         require_known(given.fabric)
     except UnknownFabric as error:

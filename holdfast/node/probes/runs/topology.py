@@ -23,7 +23,7 @@ MOST_PORTS = 4  # of a suspect, in its evidence
 
 @dataclass(slots=True)
 class FabricTopology:
-    """The fabric as far as it is known; with a live subnet, the switch ports' counters at the start too."""
+    """The fabric as far as it is known; with a live subnet, also the switch ports' counters at the start."""
 
     map: FabricMap
     fabric: IbFabric | None = None
@@ -58,7 +58,7 @@ class FabricTopology:
         return {name: max(0, count - before.get(name, 0)) for name, count in now.get(end, {}).items()}
 
     def _waiting(self, end: End) -> str:
-        """How long the port waited for credit; perfquery counts it, and it is no error."""
+        """Time that the port waited for credit, which perfquery counts; it is not an error."""
         assert self.fabric is not None
         try:
             ticks = ib_fabric.counters(self.fabric.lids[end[0], 0], end[1]).get("PortXmitWait", 0)
@@ -68,7 +68,7 @@ class FabricTopology:
 
 
 def find(origin: str, adaptive: bool, hosts: Sequence[Host]) -> FabricTopology:
-    """Without a topology the leaves of the list of hosts are what is known."""
+    """Finds the topology; without one, only the leaves in the list of hosts are known."""
     if not origin:
         return FabricTopology(by_hosts(hosts))
     if origin == SUBNET:

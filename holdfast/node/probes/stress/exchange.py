@@ -1,7 +1,7 @@
 """Collective steps of stress workers: pass weights on, exchange rows, agree to continue.
 
-All then run at the speed of the slowest, so the time of the exchange is measured apart: a worker's speed is that
-of its own work. A worker whose peers are gone continues alone.
+With these, all workers run at the speed of the slowest, so the time of the exchange is measured separately: a worker's
+speed is that of its own work. A worker whose peers are gone continues alone.
 """
 
 import datetime
@@ -29,7 +29,7 @@ class PhaseExchange:
         cuda = self.device != "cpu"
         if cuda:
             torch.cuda.set_device(self.device)
-        os.environ["GLOO_SOCKET_IFNAME"] = "lo"  # they are on one host, whatever its name leads to
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"  # all are on one host, whatever its name resolves to
         dist.init_process_group(
             "nccl" if cuda else "gloo",
             init_method=f"tcp://127.0.0.1:{request['port']}",
@@ -39,18 +39,18 @@ class PhaseExchange:
         )
 
     def go_on(self, wanted: bool) -> bool:
-        """Whether everybody wants another iteration."""
+        """Whether all workers want another iteration."""
         vote = torch.tensor([float(wanted)], device=self.device)
         self._timed(lambda: dist.all_reduce(vote, op=dist.ReduceOp.MIN))
         return wanted and (not self._joined or bool(vote.item()))
 
     def broadcast(self, phase: dict[str, Any]) -> Callable[[], None]:
-        """Weights from the first to all."""
+        """Sends the weights of the first worker to all."""
         weights = torch.ones(int(phase["mebibytes"] * FLOATS_PER_MEBIBYTE), device=self.device)
         return lambda: self._repeat(phase["times"], lambda: dist.broadcast(weights, 0))
 
     def all_to_all(self, phase: dict[str, Any]) -> Callable[[], None]:
-        """Rows of tables that are spread over all."""
+        """Exchanges rows of tables that are distributed over all."""
         world = dist.get_world_size() if self._joined else 1
         count = max(1, int(phase["mebibytes"] * FLOATS_PER_MEBIBYTE) // world) * world
         rows = torch.ones(count, device=self.device)
@@ -70,7 +70,7 @@ class PhaseExchange:
             work()
             self._settle()
         except RuntimeError:
-            self._joined = False  # somebody died; who that was is seen from outside
+            self._joined = False  # a worker died; the parent process sees which
         self.waited += time.perf_counter() - began
 
     def _settle(self) -> None:

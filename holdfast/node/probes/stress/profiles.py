@@ -16,7 +16,7 @@ PHASES = {
     "save": {"mebibytes"},
     "pause": {"seconds"},
 }
-SHARED = ("broadcast", "all_to_all")  # what the devices of a host do together
+SHARED = ("broadcast", "all_to_all")  # operations of all devices of a host together
 BESIDE = "beside"  # two lists of phases at the same time
 
 
@@ -55,7 +55,7 @@ def _profile(name: str, table: Any, origin: str) -> Profile:
 
 
 def _parts(phase: dict[str, Any], place: str) -> list[dict[str, Any]]:
-    """What two workers cannot do together each does alone."""
+    """Phases of two parallel lists, which each must be possible on a single device."""
     both = [phase.get("train"), phase.get("serve")]
     if set(phase) != {"do", "train", "serve"} or not all(isinstance(one, list) and one for one in both):
         raise ProfileError(f"{place}: {BESIDE} needs serve and train, each a list of phases, found {sorted(phase)}")

@@ -13,12 +13,12 @@ from typing import Any
 
 from holdfast.node.probes.stress.profiles import Profile
 
-SHARE = 0.25  # of the run, at its beginning and at its end, that are compared
+SHARE = 0.25  # seconds at the start and at the end of the run that are compared
 
 
 @dataclass(slots=True)
 class Load:
-    """One device's worker; `rates` are pairs of second and turns per second."""
+    """The worker of one device; `rates` are pairs of second and iterations per second."""
 
     subject: str
     process: subprocess.Popen[str]
@@ -58,7 +58,7 @@ class Stress:
             load.process.wait()
 
     def begin(self, timeout: float) -> None:
-        """All at once, when the last has loaded what it needs."""
+        """Starts all workers at once, after the last one is ready."""
         for load in self.loads:
             load.ready.wait(timeout)
         for load in self.loads:
@@ -92,7 +92,7 @@ def _start(profile: Profile, device: str, seconds: float, place: dict[str, int])
 @dataclass(frozen=True, slots=True)
 class Speed:
     subject: str
-    first: float  # turns per second in the first part of the run
+    first: float  # iterations per second in the first part of the run
     last: float
     against_median: float  # the last part, as a share of the median device's
 
@@ -102,7 +102,8 @@ class Speed:
 
 
 def speeds(rates: dict[str, list[tuple[float, float]]], seconds: float) -> list[Speed]:
-    """The slowest at the end comes first. A device that never finished an iteration has no speed and is not here."""
+    """Devices by speed at the end, slowest first. A device that never finished an iteration has no speed and is left
+    out."""
     part = max(1.0, SHARE * seconds)
     ends = {
         subject: (

@@ -27,10 +27,10 @@ def main(text: str) -> int:
     together = PhaseExchange(request)
     phases = [_made(phase, together) for phase in request["phases"]]
     for phase in phases:
-        phase()  # buffers and kernels are made before the clock runs
+        phase()  # buffers and kernels are created before the clock starts
     sys.stdout.write(json.dumps({"ready": True}) + "\n")
     sys.stdout.flush()
-    os.read(0, 1)  # everybody begins together: loading torch beside a neighbour would look like a slow start
+    os.read(0, 1)  # all begin together: loading torch next to a working neighbour would look like a slow start
     threading.Thread(target=_end_with_input, daemon=True).start()
     _iterate(phases, request["seconds"], together)
     return 0
@@ -47,7 +47,7 @@ def _made(phase: dict[str, Any], together: PhaseExchange) -> Callable[[], None]:
 
 
 def _beside(train: list[Callable[[], None]], serve: list[Callable[[], None]], device: str) -> Callable[[], None]:
-    """Tokens are generated while training steps run, on the same device: each on a thread, and a stream, of its own."""
+    """Generates tokens while training steps run on the same device, each on its own thread and stream."""
     stream: Any = torch.cuda.Stream(device) if device != "cpu" else None  # type: ignore[no-untyped-call]
     server = ThreadPoolExecutor(1)
 

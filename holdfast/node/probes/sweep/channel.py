@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from holdfast.node.probes.isolation.hosts import Host
 
-NOT_OURS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # a login shell may greet
+NOT_OURS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # a login shell may print a greeting
 Answer = dict[str, Any]
 Progress = Callable[[str], None]
 
@@ -38,7 +38,7 @@ class SweepChannel:
         threading.Thread(target=self._read, args=(message,), daemon=True).start()
 
     def _read(self, message: IO[str]) -> None:
-        with suppress(OSError, ValueError):  # a line that breaks is one that ends
+        with suppress(OSError, ValueError):  # a broken connection counts as closed
             for line in message:
                 with suppress(*NOT_OURS):
                     document = json.loads(line)
@@ -83,4 +83,4 @@ class SweepChannel:
         return "its line ended"
 
     def stop(self) -> None:
-        """Does nothing: whoever started the worker also ends it."""
+        """Does nothing: the code that started the worker also ends it."""

@@ -7,7 +7,7 @@ from holdfast.model.wire.sweep import SweepRow
 
 PATHS = tuple((algorithm, protocol) for algorithm in ("Ring", "Tree") for protocol in ("LL", "LL128", "Simple"))
 NOT_HERE = "gloo has no algorithms and protocols to choose from: pinning NCCL_ALGO and NCCL_PROTO does not apply"
-MOST_SIZES = 3  # of a band: its ends and its middle
+MOST_SIZES = 3  # sizes of a band: its ends and its middle
 MUCH_FASTER = 1.5
 
 Rates = Mapping[int, float]

@@ -10,19 +10,19 @@ import torch.distributed as dist
 
 from holdfast.node.probes.sweep.run_delay import RunDelay
 
-PERIOD = 97  # of the pattern; a small prime, so that shifted and swapped pieces do not look right
+PERIOD = 97  # period of the pattern; a small prime, so that shifted and swapped pieces are detected
 MOST_REPEATS = 200
 LEAST_REPEATS = 5
 LATENCY_REPEATS, LATENCY_BATCH = 200, 20
 LATENCY_SECONDS = 2.0
 COPIES = 4  # buffers of the payload's size that a rank holds at once
 
-Spoil = Callable[[int, int, torch.Tensor], None]  # a drill's hand in the numbers: (rank, bytes, what is sent)
+Spoil = Callable[[int, int, torch.Tensor], None]  # changes numbers in a drill: (rank, bytes, data to send)
 
 
 @dataclass(frozen=True, slots=True)
 class CollectiveOperation:
-    """One collective: what a rank puts in, what must come out, and how it runs."""
+    """One collective: the input of a rank, the expected output, and how it runs."""
 
     fill: Callable[[int, int, int], torch.Tensor]  # rank, world, elements
     expect: Callable[[int, int, int], torch.Tensor]
@@ -100,12 +100,12 @@ EXCHANGES = {
 @dataclass(frozen=True, slots=True)
 class Timing:
     seconds: list[float]
-    slowest: float  # of all ranks, the first try included: what every rank decides by must be the same everywhere
+    slowest: float  # over all ranks and the first try, because all ranks must take the same decision
     wrong: bool
 
 
 def measure(operation: str, size: int, budget_seconds: float, device: str, spoil: Spoil) -> Timing:
-    """All ranks repeat equally often: as often as the slowest can within the budget."""
+    """Measures. All ranks repeat equally often: as often as the slowest can within the budget."""
     rank, world = dist.get_rank(), dist.get_world_size()
     exchange = EXCHANGES[operation]
     elements = max(world, size // 4 // world * world) if operation != "all_reduce" else max(1, size // 4)

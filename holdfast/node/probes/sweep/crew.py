@@ -16,7 +16,7 @@ from holdfast.formats.nccl import tests as nccl_tests
 from holdfast.node.probes.isolation.hosts import Host, host_of, number_of
 from holdfast.node.probes.sweep.channel import Answer, Progress, SweepChannel
 
-START_SECONDS = 120.0  # a cold torch on a shared file system takes its time
+START_SECONDS = 120.0  # loading torch from a shared file system takes time
 GRACE_SECONDS = 10.0  # a rank that waits in vain reports that before it counts as silent itself
 
 
@@ -91,8 +91,8 @@ class Crew:
     ) -> None:
         """`workers`: workers that were started elsewhere, by host."""
         self._ids = count(1)
-        self._asked: dict[str, int] = {}  # by slot, what it was asked last
-        self._vain: dict[str, str] = {}  # by slot, why its group could not begin
+        self._asked: dict[str, int] = {}  # by slot: its last command
+        self._vain: dict[str, str] = {}  # by slot: why its group could not start
         self.workers: dict[str, Hand] = {host.name: SweepWorker(host, python) for host in hosts}
         self.workers.update(workers or {})
 

@@ -1,11 +1,11 @@
-"""UDP datagrams between two hosts: how many are lost each way, and whether full-size frames arrive at all.
+"""UDP datagrams between two hosts: loss in each direction, and whether full-size frames arrive at all.
 
-One host echoes, the other sends. An echo is small whatever arrived, and carries what the echoing host has seen: so a
-loss has a direction, and a large frame is tested one way at a time. At most `BATCH` datagrams are under way, which no
-socket buffer drops.
+One host echoes, the other sends. An echo is always small and carries the counts of the echoing host, so each loss has a
+direction, and a large frame is tested one way at a time. At most `BATCH` datagrams are in flight, which no socket
+buffer drops.
 
-The leader of the probe gives both hosts a key for this one measurement. The echo answers one address, and only what
-carries the key's tag: nobody else learns that it is there, keeps it open or changes what it counts.
+The leader of the probe gives both hosts a key for this measurement. The echo answers one address, and only datagrams
+with the key's tag, so that no other host can detect it, keep it open or change its counts.
 """
 
 import hmac
@@ -24,11 +24,11 @@ BATCH = 16
 SMALL_BYTES = 64
 IP_AND_UDP_BYTES = 28
 BATCH_SECONDS = 0.05
-LAST_SECONDS = 0.3  # a busy host echoes late: that is not lost
+LAST_SECONDS = 0.3  # a busy host echoes late, which is no loss
 ECHO_SECONDS = 30.0  # without a datagram of the sender's
 LONGEST_SECONDS = 120.0
 TAG_BYTES = 8
-_NUMBER = struct.Struct("!II")  # of a datagram: its number and its kind; of an echo also what was seen of each kind
+_NUMBER = struct.Struct("!II")  # of a datagram: its number and its kind; of an echo also the counts of each kind
 _ECHO = struct.Struct("!IIII")
 IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: set "do not fragment", and ignore what the kernel learned
 

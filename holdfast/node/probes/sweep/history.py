@@ -1,4 +1,4 @@
-"""What the sweeps of a cluster reached before, one JSON line a run; its trimmed mean and spread at every size."""
+"""Past results of a cluster's sweeps, one JSON line per run, with their trimmed mean and spread at every size."""
 
 import json
 import math

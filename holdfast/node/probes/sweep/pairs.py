@@ -1,4 +1,4 @@
-"""Pairs of hosts per rail: what each reached, and which hosts could not take part."""
+"""Pairs of hosts per rail: their results, and the hosts that could not take part."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from holdfast.node.probes.sweep import datagrams
 from holdfast.node.probes.sweep.crew import Crew
 
 ROUNDS = 3  # with more than a few hosts
-VAIN_PARTNERS = 2  # with so many in vain, and with no one not, the fault is a host's own
+VAIN_PARTNERS = 2  # failed partners, without a successful one, after which the fault is the host's own
 
 Notify = Callable[[str], None]
 
@@ -31,10 +31,10 @@ class Pairs:
     slots: Mapping[str, int]
     rows: list[dict[str, Any]] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
-    errors_by_host: dict[str, str] = field(default_factory=dict)  # what a host itself complained of last
+    errors_by_host: dict[str, str] = field(default_factory=dict)  # the host's last error
     datagrams: list[Datagrams] = field(default_factory=list)
     exchanges: list[PairExchange] = field(default_factory=list)
-    cpu_wait: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # a share a session
+    cpu_wait: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # one share per session
     wrong: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)  # a pair and the slots that were wrong
 
     def meet(self, names: Sequence[str], leaves: Mapping[str, str], notify: Notify) -> None:
@@ -75,7 +75,7 @@ class Pairs:
             return
         exchange = self._exchange_of(one, other, str(rail) if railed else "", answers)
         self.exchanges.append(exchange)
-        reached = max(exchange.bytes_per_second)  # the largest payload that there was time for
+        reached = max(exchange.bytes_per_second)  # the largest payload that fitted into the time
         rate = exchange.bytes_per_second[reached]
         self.measured.append(Measured(one, other, rate, exchange.rail))
         correct = not any(line["wrong"] for answer in answers for line in answer["rows"])
@@ -127,7 +127,7 @@ class Pairs:
             own, to, key = self.crew.address_of(here), self.crew.address_of(there), datagrams.new_key()
             opened = self.crew.request(there, {"do": "echo", "address": to, "peer": own, "key": key}, self.timeout)
             if "port" not in opened:
-                continue  # it cannot echo: nothing is measured or reported
+                continue  # it cannot echo, so nothing is measured or reported
             command = {"do": "datagrams", "address": own, "to": to, "port": opened["port"], "key": key}
             found = self.crew.request(here, command, self.timeout)
             if "small" in found:
@@ -148,8 +148,8 @@ class Pairs:
                 )
 
     def _note_unable(self, names: Sequence[str]) -> None:
-        """Marks a host that could exchange with nobody while its partners could exchange with others. It is not
-        waited for again, and its partners are not suspected."""
+        """Marks a host that could exchange with none of its partners, while these could exchange with others. It is
+        not waited for again, and its partners are not suspected."""
         able = {end for one in self.measured for end in (one.one, one.other)}
         for name in names:
             vain = {one: why for one, why in self.in_vain(name).items() if one in able}
@@ -158,7 +158,7 @@ class Pairs:
                 self.crew.workers[name].trouble = f"set-up failed: {why}"
 
     def in_vain(self, name: str) -> dict[str, str]:
-        """Hosts with which a host could not be measured, and why."""
+        """Failed partners of a host, with the reasons."""
         failed = [row for row in self.rows if "error" in row and name in (row["one"], row["other"])]
         return {str(row["other"] if row["one"] == name else row["one"]): str(row["error"]) for row in failed}
 

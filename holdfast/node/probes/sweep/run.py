@@ -19,8 +19,8 @@ from holdfast.node.probes.sweep.sizes import fitting, sizes
 Notify = Callable[[str], None]
 SlowBand = Callable[[SweepReport], Sequence[int]]
 COPIES = 4
-SMALL_BYTES, MIDDLE_BYTES = 8, 64 << 10  # payloads that pairs are compared at, beside the large one
-ONE_WAY = 0.5  # of the other way's rate
+SMALL_BYTES, MIDDLE_BYTES = 8, 64 << 10  # payloads for comparing pairs, in addition to the large one
+ONE_WAY = 0.5  # share of the other direction's rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +30,8 @@ class ProbeSweepOptions:
     smallest: int = 8
     largest: int = 2 << 30
     pair_bytes: int = 8 << 20
-    budget_seconds: float = 0.25  # per size, where a single exchange does not take longer
-    longest_seconds: float = 10.0  # after one as long as this, no larger size is tried
+    budget_seconds: float = 0.25  # repetitions per size, if a single exchange does not take longer
+    longest_seconds: float = 10.0  # after an exchange as long as this, no larger size is tried
     timeout_seconds: float = 60.0
     spoil: tuple[int, int] | None = None  # a drill: this rank is wrong at this size
 
@@ -51,7 +51,7 @@ def probe(crew: Crew, options: ProbeSweepOptions, known: FabricMap, slow_band: S
             before = len(run.able)
             run.compare_pairs(known)
             if not run.report.sweep and (2 <= len(run.able) < before or run.lost):
-                run.sweep(run.able)  # those who kept the others from it are known now
+                run.sweep(run.able)  # hosts that blocked the others are known now
         run.conclude()
     return run.report
 

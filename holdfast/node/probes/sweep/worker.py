@@ -1,7 +1,7 @@
 """Probe worker on one host: reads one JSON command per line, answers with one JSON document per line.
 
-It lives for a whole probe, so that torch is loaded once; every exchange gets a process group of its own, which ends
-with it. An error is reported in one sentence: a host that cannot take part is not a slow one.
+It lives for a whole probe, so that torch is loaded once. Every exchange gets its own process group, which ends with it.
+An error is reported in one sentence: a host that cannot take part is not a slow one.
 """
 
 import datetime
@@ -23,7 +23,7 @@ from holdfast.node.probes.sweep.run_delay import RunDelay
 from holdfast.node.probes.sweep.slots import ExtraRanks
 
 PINNED = ("NCCL_ALGO", "NCCL_PROTO")
-_speaking = threading.Lock()  # slots speak too
+_speaking = threading.Lock()  # slots send messages too
 
 
 def main() -> int:
@@ -43,8 +43,10 @@ def perform(command: dict[str, Any], answers: IO[str]) -> None:
 
 
 def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> None:
-    """Reads commands, also while an exchange runs. When the input ends, nobody waits for the result: the node is
-    released at once, behind ssh and srun too."""
+    """Reads commands, also while an exchange runs.
+
+    When the input ends, the result is not needed any more: the node is released at once, behind ssh and srun too.
+    """
     slots = ExtraRanks(lambda document: send_document(answers, document))
     try:
         for line in sys.stdin:
@@ -54,7 +56,7 @@ def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> 
                 slots.ask(slot, command)
             else:
                 commands.put(command)
-    finally:  # also when the line breaks
+    finally:  # also if the connection breaks
         os._exit(0)
 
 
@@ -124,7 +126,7 @@ def exchange(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
     address = command["address"]
     if address:
         os.environ["GLOO_SOCKET_IFNAME"] = interface_of(address)
-    if command["backend"] == "nccl":  # it says which network plugin it chose, once, on what we made our stderr
+    if command["backend"] == "nccl":  # NCCL prints the chosen network plugin once, to our stderr
         os.environ.setdefault("NCCL_DEBUG", "INFO")
         os.environ.setdefault("NCCL_DEBUG_SUBSYS", "INIT,NET")
         _choose_gpu(command.get("gpu", 0))

@@ -1,8 +1,8 @@
 """The keeper's GPU memory: one buffer per rank, on another GPU than the rank's where possible.
 
-A trainer's allocation dies with it, so the keeper allocates, and the trainer opens the memory by a handle of the CUDA
-runtime and copies into it from GPU to GPU. The keeper then takes the copy to host memory, from where it goes the way
-of every other; what lies on the GPU stays there as the nearest copy of the newest step.
+A trainer's allocation is freed when it dies, so the keeper allocates. The trainer opens the memory by a handle of the
+CUDA runtime and copies into it from GPU to GPU. The keeper then takes the copy to host memory, from where it is treated
+like any other copy. The data on the GPU remains there as the nearest copy of the newest step.
 """
 
 import logging
@@ -18,12 +18,12 @@ from holdfast.training.checkpoint.keeper.shard_store import Copy
 from holdfast.training.checkpoint.keeper.wire import Message
 
 LOG = logging.getLogger(__name__)
-UNIT = 2 << 20  # smaller allocations share a block with others, and a handle opens the whole block
+UNIT = 2 << 20  # smaller allocations share a block, and a handle would open the whole block
 WORD = 8
 
 NOT_USED = "it is not used, copies go to host memory"
 
-Sums = Sequence[tuple[int, int, int]]  # of each part: where it lies, its bytes, the sum of its words
+Sums = Sequence[tuple[int, int, int]]  # of each part: offset, size in bytes, sum of its words
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Buffer:
     device: int
     gpu: str
     owner: str  # the rank's own GPU
-    step: int = -1  # of what lies in it; -1 while it is written
+    step: int = -1  # step in the buffer; -1 while it is written
     row: list[object] = field(default_factory=list)
 
 
@@ -47,14 +47,15 @@ class Shelf:
         self._lock = threading.Lock()
 
     def greet(self, rank: int) -> None:
-        """A new process of this rank: what failed for the last one may be tried again."""
+        """Registers a new process of this rank: operations that failed for the last one may be tried again."""
         with self._lock:
             self._troubles.pop(about(rank), None)
             if self._failed.pop(rank, None) is not None:
                 self._give_back(rank)
 
     def lend(self, rank: int, size: int, budget: int, owner: str) -> Message:
-        """The handle of a buffer for this rank's next copy. What lay in it is in host memory, and is given up here."""
+        """The handle of a buffer for this rank's next copy. The previous content is also in host memory, and is
+        dropped here."""
         with self._lock:
             try:
                 buffer = self._buffer_for(rank, size, budget, owner)
@@ -73,9 +74,10 @@ class Shelf:
         return buffer
 
     def take(self, rank: int, step: int, size: int, sums: Sums, pages: Pages) -> None:
-        """Bring what was copied to host memory, and see that all of it is what the rank had.
+        """Takes the copy to host memory and verifies that it equals the rank's data.
 
-        After a failure the buffer stays: the rank has it open, and memory that is open elsewhere must not be freed.
+        After a failure the buffer stays allocated: the rank has it open, and memory that another process has open must
+        not be freed.
         """
         buffer = self._buffers.get(rank)
         if buffer is None or self._runtime is None:
@@ -101,26 +103,26 @@ class Shelf:
         return {"handle": buffer.handle, "gpu": buffer.gpu}
 
     def rewind(self, step: int) -> None:
-        """The job starts again from this step: what was saved after it belongs to a run that is gone."""
+        """Drops copies after this step, from which the job starts again: they belong to a run that has ended."""
         for buffer in self._buffers.values():
             buffer.step = buffer.step if buffer.step <= step else -1
 
     def steps(self) -> dict[int, int]:
-        """What lies there, by rank."""
+        """The step in each rank's buffer."""
         return {rank: buffer.step for rank, buffer in self._buffers.copy().items() if buffer.step >= 0}
 
     def rows(self) -> list[list[object]]:
         return [buffer.row for _, buffer in sorted(self._buffers.copy().items()) if buffer.step >= 0]
 
     def clear(self) -> None:
-        """No one is here: the GPUs may be another's by now, and host memory has all that lies on them."""
+        """Frees all buffers after the ranks left: another job may use the GPUs now, and host memory has all copies."""
         with self._lock:
             devices = {buffer.device for buffer in self._buffers.values()}
             self._buffers.clear()
             self._failed.clear()
             for device in devices:
                 assert self._runtime is not None
-                with suppress(CudaError):  # of a lost device there is nothing to give back
+                with suppress(CudaError):  # a lost device has nothing to free
                     self._runtime.use(device)
                     self._runtime.leave()
 
@@ -143,10 +145,10 @@ class Shelf:
         return self._buffers[rank]
 
     def _device_for(self, rank: int, owner: str) -> int:
-        """The next GPU that the rank's own can reach, so that one that dies does not take its own copy with it."""
+        """The next GPU that the rank's own can reach, so that a GPU that fails does not take its own copy with it."""
         assert self._runtime is not None
         count, own = self._runtime.count(), self._runtime.device_of(owner)
-        if own is None:  # ranks that see one GPU each: the keeper sees that of the rank which started it
+        if own is None:  # ranks that see one GPU each: the keeper sees the GPU of the rank that started it
             return rank % count
         others = [(own + step) % count for step in range(1, count)]
         return next((other for other in others if self._runtime.reaches(own, other)), own)
@@ -154,12 +156,12 @@ class Shelf:
     def _give_back(self, rank: int) -> None:
         buffer = self._buffers.pop(rank, None)
         if buffer is not None and self._runtime is not None:
-            with suppress(CudaError):  # of a lost device there is nothing to give back
+            with suppress(CudaError):  # a lost device has nothing to free
                 self._runtime.free(buffer.pointer)
 
 
 def about(rank: int) -> str:
-    """What a trouble is about."""
+    """Key of a problem, for the list of current problems."""
     return f"GPU memory of rank {rank}"
 
 
@@ -170,8 +172,9 @@ def _compare(sums: Sums, pages: Pages) -> None:
 
 
 def _word_sum(pages: Pages, place: int, size: int) -> int:
-    """As `guard_hash.word_sum` of the tensor's bytes: the wrapping sum of words, the rest as a number of its own."""
-    import numpy as np  # only the keeper that has GPU memory pays for it
+    """Equals `guard.hash.word_sum` of the tensor's bytes: the wrapping sum of words, with the remaining bytes as one
+    more word."""
+    import numpy as np  # imported only by a keeper with GPU memory
 
     if size == 1:
         return int(np.frombuffer(pages.map, np.int8, 1, place)[0])

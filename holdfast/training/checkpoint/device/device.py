@@ -1,6 +1,7 @@
 """GPU memory tier of a rank: copies to the keeper's buffer on another GPU, and back.
 
-The same code runs on CPU tensors: their pointers are the host's, and the runtime finds out by itself whose one is.
+The same code runs on CPU tensors: their pointers are host addresses, and the runtime determines the owner of each
+pointer.
 """
 
 import logging
@@ -29,20 +30,21 @@ COPYABLE = ("cpu", "cuda")
 
 
 class GpuMemory:
-    """Off where it was not asked for, and from the first failure on: the way through host memory is always there."""
+    """Copies through GPU memory. Off unless configured, and off after the first failure; copies then go through host
+    memory."""
 
     def __init__(self, budget_bytes: int, say: Callable[[str, str], None]) -> None:
         self.budget_bytes, self._say = budget_bytes, say
         self.trouble = ""
-        self.gpu = ""  # where the copies lie
-        self._owner = ""  # this rank's own
+        self.gpu = ""  # device of the buffer
+        self._owner = ""  # device of this rank
         self._runtime: Runtime | None = None
         self._opened: tuple[bytes, int, int] | None = None  # handle, pointer, size
         self._given_up = not budget_bytes
         self._lockable = True
 
     def put(self, keeper: Keeper, plan: shard.ShardLayout, encoded: Encoded, order: Message) -> bool:
-        """Copy the state into the keeper's buffer on a GPU; False where that cannot be had."""
+        """Copies the state into the keeper's buffer on a GPU. Returns False if that is not possible."""
         if self._given_up or any(tensor.device.type not in COPYABLE for tensor in encoded.tensors):
             return False
         try:
@@ -51,14 +53,15 @@ class GpuMemory:
             request = {"size": plan.size, "budget": self.budget_bytes, "gpu": self._owner}
             pointer = self._open(runtime, keeper.lend(request))
             sums = _copy(runtime, plan, encoded, pointer)
-        except (CudaError, PeerRefused, RuntimeError) as error:  # the last: no room for tensors that lie out of order
+        # RuntimeError: no room for tensors that are not contiguous
+        except (CudaError, PeerRefused, RuntimeError) as error:
             self._give_up(error, keeper.rank)
             return False
         keeper.land({**order, "sums": sums})
         return True
 
     def get(self, keeper: Keeper, step: int, attempt: str) -> shard.Shard | None:
-        """This rank's copy of the step, None where it cannot be had here; its hash is checked as everywhere."""
+        """This rank's copy of the step; None if it is not here. Its hash is checked as for every other copy."""
         rows = [Held.of(row) for row in keeper.about.get("on_gpu", [])]
         wanted = (keeper.rank, step, attempt)
         held = next((row for row in rows if (row.rank, row.step, row.attempt) == wanted), None)
@@ -83,7 +86,7 @@ class GpuMemory:
         return shard.read(buffer, held.size)
 
     def lock(self, pages: Pages, encoded: Encoded) -> None:
-        """Host memory that a GPU will write: page-locked, or the copy goes through another buffer."""
+        """Page-locks host memory that a GPU will write; otherwise copies go through another buffer."""
         if self._runtime is None and self._lockable and any(tensor.is_cuda for tensor in encoded.tensors):
             try:
                 self._begin()
@@ -107,7 +110,7 @@ class GpuMemory:
         return {"where": text, "gpu": self.gpu, "budget_bytes": self.budget_bytes, "library": library}
 
     def _begin(self) -> Runtime:
-        """The runtime, with this rank's own GPU chosen."""
+        """Loads the runtime and selects this rank's own GPU."""
         if self._runtime is None:
             self._runtime = open_runtime()
         device = _own_device(self._runtime)
@@ -123,7 +126,7 @@ class GpuMemory:
         return self._opened[1]
 
     def _close(self, smaller_than: int | None = None) -> None:
-        """Before the keeper frees it: memory that is freed while it is open elsewhere is no one's to say what of."""
+        """Closes the buffer before the keeper frees it: the content of memory that is freed while open is undefined."""
         if self._opened is None or (smaller_than is not None and self._opened[2] >= smaller_than):
             return
         _, pointer, _ = self._opened
@@ -140,7 +143,7 @@ class GpuMemory:
     def _give_up(self, error: Exception, rank: int) -> None:
         self._close()
         self._given_up, self.trouble, self.gpu = True, str(error), ""
-        if not isinstance(error, PeerRefused):  # what the keeper refused it says itself, to all who ask
+        if not isinstance(error, PeerRefused):  # the keeper itself reports its refusals
             self._say(about(rank), f"{NOT_USED}: {error}")
 
 
@@ -152,27 +155,27 @@ def _own_device(runtime: Runtime) -> int:
 
 
 def _copy(runtime: Runtime, plan: shard.ShardLayout, encoded: Encoded, pointer: int) -> list[tuple[int, int, int]]:
-    """Everything into the buffer; returns, for each part, where it lies and the sum of its words before it left."""
+    """Copies all parts into the buffer; returns for each the offset, and the sum of its words before the copy."""
     first = min(plan.offsets, default=plan.size)
     head = torch.frombuffer(bytearray(plan.head.ljust(first, b"\0")), dtype=torch.uint8)
     sources = [head, *map(_bytes, encoded.tensors)]
     places = [0, *plan.offsets]
     sums = [word_sum(source) for source in sources]
     for device in {source.device for source in sources if source.is_cuda}:
-        # Copies run on a stream of ours: what training has queued on its own must have written the state before.
+        # Copies run on our own stream, after the work that training has queued on its stream.
         cuda: Any = torch.cuda
         cuda.current_stream(device).synchronize()
     for source, place in zip(sources, places, strict=True):
         runtime.copy(pointer + place, source.data_ptr(), source.numel())
     runtime.wait()
     near = max(sums, key=lambda total: total.is_cuda).device
-    totals: list[int] = torch.stack([total.to(near) for total in sums]).tolist()  # the GPU is waited for once
+    totals: list[int] = torch.stack([total.to(near) for total in sums]).tolist()  # waits for the GPU once
     rows = zip(places, sources, totals, strict=True)
     return [(place, source.numel(), total) for place, source, total in rows if source.numel()]
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """The bytes of a tensor in the order of its elements, where they lie if they lie in that order."""
+    """The bytes of a tensor in the order of its elements; without a copy if it is contiguous."""
     plain = tensor.resolve_conj().resolve_neg().contiguous()
     if plain.is_complex():
         plain = torch.view_as_real(plain)

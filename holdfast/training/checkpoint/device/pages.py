@@ -1,4 +1,4 @@
-"""Page-locked host memory, which a GPU copies without a staging buffer."""
+"""Page-locked host memory, to which a GPU copies without a staging buffer."""
 
 import ctypes
 import logging
@@ -10,22 +10,22 @@ from holdfast.training.checkpoint.keeper.memory import Pages
 
 LOG = logging.getLogger(__name__)
 
-Buffer = Any  # whatever has the buffer interface and can be written: an mmap, a bytearray
+Buffer = Any  # any writable object with the buffer interface: an mmap, a bytearray
 
 
 def address_of(buffer: Buffer) -> int:
-    """Where the buffer lies; only as long as somebody keeps it."""
+    """Address of the buffer, valid while a reference to the buffer exists."""
     return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
 def lock(runtime: Runtime, pages: Pages) -> None:
-    """Once for each buffer, which is used again and again. Where it cannot be had, copies take longer, and no more."""
+    """Page-locks a buffer once; buffers are reused. Without page locks, copies only take longer."""
     if pages.before_close is not None:
         return
     address = address_of(pages.map)
 
     def unlock() -> None:
-        with suppress(CudaError):  # the device may be lost by now
+        with suppress(CudaError):  # the device may have been lost
             runtime.unlock(address)
 
     try:
@@ -37,4 +37,4 @@ def lock(runtime: Runtime, pages: Pages) -> None:
 
 
 def _nothing() -> None:
-    """It was tried, and is not tried again."""
+    """Marks a failed attempt, which is not repeated."""

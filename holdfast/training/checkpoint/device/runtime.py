@@ -1,7 +1,7 @@
-"""The CUDA runtime through its C interface, as far as copies need it. A keeper has no torch.
+"""The functions of the CUDA runtime's C interface that copies need. A keeper has no torch.
 
-Every failure is a CudaError with the runtime's own words. The runtime also remembers the last one for whoever asks
-next, and torch asks after each kernel: it is taken back at once, or our failure would end the training.
+Every failure is a CudaError with the runtime's own message. The runtime also keeps its last error for the next caller,
+and torch checks it after each kernel, so it is cleared at once. Otherwise our failure would end the training.
 """
 
 import ctypes
@@ -13,14 +13,14 @@ from typing import Any
 
 NAMES = ("libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so")
 HANDLE_BYTES = 64
-DIRECTION_BY_ADDRESS = 4  # cudaMemcpyDefault: the addresses say which side is the host's
-ENABLE_PEER_ACCESS = 1  # cudaIpcMemLazyEnablePeerAccess, the only flag there is
+DIRECTION_BY_ADDRESS = 4  # cudaMemcpyDefault: the direction follows from the addresses
+ENABLE_PEER_ACCESS = 1  # cudaIpcMemLazyEnablePeerAccess, the only flag that exists
 FOR_ALL_CONTEXTS = 1  # cudaHostRegisterPortable
 BUS_ID_BYTES = 32
 
 
 class CudaError(OSError):
-    """What the CUDA runtime refused, or that there is none."""
+    """The CUDA runtime is missing or refused a call."""
 
 
 class Handle(ctypes.Structure):
@@ -49,7 +49,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 
 
 class Runtime:
-    """One loaded library. A device is a number that holds in this process alone; its bus id holds everywhere."""
+    """One loaded library. A device number is valid only in this process; a bus id is valid everywhere."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -67,11 +67,11 @@ class Runtime:
         return number.value
 
     def use(self, device: int) -> None:
-        """For this thread: what is allocated, opened and asked next is on this device."""
+        """Selects this thread's device: allocations, handles and queries that follow refer to it."""
         self._call("cudaSetDevice", device)
 
     def leave(self) -> None:
-        """Give back all that this process has on the device in use, what the runtime took for itself too."""
+        """Frees everything that this process has on the selected device, including the runtime's own memory."""
         self._call("cudaDeviceReset")
 
     def bus_id(self, device: int) -> str:
@@ -80,7 +80,7 @@ class Runtime:
         return text.value.decode(errors="replace")
 
     def device_of(self, bus_id: str) -> int | None:
-        """None where this process does not see it."""
+        """Number of the device with this bus id; None if this process does not see it."""
         number = c_int()
         try:
             self._call("cudaDeviceGetByPCIBusId", byref(number), bus_id.encode())
@@ -107,7 +107,7 @@ class Runtime:
         self._call("cudaFree", pointer)
 
     def handle(self, pointer: int) -> bytes:
-        """By these bytes another process finds the memory."""
+        """A handle with which another process opens the memory."""
         made = Handle()
         self._call("cudaIpcGetMemHandle", byref(made), pointer)
         return bytes(made)
@@ -121,7 +121,7 @@ class Runtime:
         self._call("cudaIpcCloseMemHandle", pointer)
 
     def copy(self, to: int, source: int, size: int) -> None:
-        """On the default stream; there when `wait` returned."""
+        """Copies on the default stream; the copy is complete when `wait` returns."""
         if size:
             self._call("cudaMemcpyAsync", to, source, size, DIRECTION_BY_ADDRESS, None)
 
@@ -143,7 +143,8 @@ class Runtime:
 
 
 def open_runtime() -> Runtime:
-    """The one that HOLDFAST_CUDART names, that torch has loaded already, or that the machine has; with a GPU."""
+    """Opens the runtime that HOLDFAST_CUDART names, that torch has loaded, or that the machine has; it must see a
+    GPU."""
     given = os.environ.get("HOLDFAST_CUDART")
     for name in [given] if given else [*_loaded(), *NAMES, *_beside_torch()]:
         try:
@@ -159,13 +160,14 @@ def open_runtime() -> Runtime:
 
 
 def _loaded() -> list[str]:
-    """Two libraries would each have a last error and a chosen device of their own."""
+    """The library that is loaded already: two libraries would each have a last error and a selected device of their
+    own."""
     lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
     paths = {line.partition("/")[2] for line in lines if "/libcudart.so" in line}
     return sorted(f"/{path}" for path in paths)
 
 
 def _beside_torch() -> list[str]:
-    """Where pip puts the runtime that a torch from there brings along."""
+    """Path of the runtime that pip installs with torch."""
     folders = [Path(folder) / "nvidia" for folder in sys.path]
     return sorted(str(path) for folder in folders for path in folder.glob("*/lib/libcudart.so.*"))

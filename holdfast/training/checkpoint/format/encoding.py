@@ -1,7 +1,7 @@
-"""A state as a tree of plain values and a list of tensors, and back. Decoding makes values only: no code ever runs.
+"""Encodes a state as a tree of plain values and a list of tensors, and decodes it. Decoding never runs code.
 
-Plain values are None, bool, int, float, str, bytes, list, tuple, dict, torch.Size, torch.dtype and NumPy arrays;
-what else a state holds is refused with its place, because a pickle from another machine would be a program.
+Plain values are None, bool, int, float, str, bytes, list, tuple, dict, torch.Size, torch.dtype and NumPy arrays. All
+other values are refused with their place in the state, because a pickle from another machine would be a program.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from torch.distributed.tensor import DTensor
 from holdfast.training.checkpoint.format.message import EncodingError
 from holdfast.training.checkpoint.format.region import region_of
 
-Tree = Any  # what msgpack can hold
+Tree = Any  # range of msgpack
 DEEPEST = 100
 DTYPES = {str(value): value for value in vars(torch).values() if isinstance(value, torch.dtype)}
 
@@ -24,7 +24,7 @@ DTYPES = {str(value): value for value in vars(torch).values() if isinstance(valu
 class Encoded:
     tree: Tree
     tensors: list[torch.Tensor]
-    names: list[str]  # where each tensor stood, for people and for other readers of the storage format
+    names: list[str]  # place of each tensor, for error messages and for other readers of the storage format
 
 
 def encode(state: object) -> Encoded:
@@ -91,7 +91,7 @@ def _keep_tensor(tensor: torch.Tensor, place: str, into: Encoded, kind: str) -> 
 
 
 def decode(tree: Tree, tensors: Sequence[torch.Tensor], like: object = None) -> object:
-    """The state again. `like` is the state as it stands: shards of distributed tensors take their mesh from there."""
+    """The decoded state. `like` is the current state: shards of distributed tensors take their mesh from there."""
     try:
         return _decode(tree, tensors, like, 0)
     except (TypeError, ValueError, IndexError, KeyError) as error:
@@ -99,7 +99,7 @@ def decode(tree: Tree, tensors: Sequence[torch.Tensor], like: object = None) -> 
 
 
 def numbers(tree: Tree) -> Iterator[int]:
-    """Of the tensors in it."""
+    """Indices of the tensors in a tree."""
     if not isinstance(tree, list):
         return
     kind, content = tree
@@ -117,7 +117,7 @@ def has_tensors(tree: Tree) -> bool:
 
 
 def layouts(tree: Tree) -> dict[int, tuple[list[int], Any]]:
-    """Full shape and region of each distributed tensor, by its number."""
+    """Full shape and region of each distributed tensor, by its index."""
     if not isinstance(tree, list):
         return {}
     kind, content = tree
@@ -128,7 +128,8 @@ def layouts(tree: Tree) -> dict[int, tuple[list[int], Any]]:
 
 
 def has_shards(tree: Tree) -> bool:
-    """Whether pieces of distributed tensors are in it, which can only be loaded beside a state that has them."""
+    """Whether it contains shards of distributed tensors, which can only be loaded into a state that has these
+    tensors."""
     if not isinstance(tree, list):
         return False
     kind, content = tree

@@ -1,7 +1,7 @@
 """Changed blocks of a copy: only these are sent to a partner that has the previous copy.
 
-The partner puts both together into a whole copy and checks the hash of all of it, so a copy at a partner never hangs on
-an older one: what does not come out right is sent whole.
+The partner assembles a whole copy and checks the hash of all of it, so its copy never depends on an older one. If the
+hash differs, the copy is sent whole.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from holdfast.training.checkpoint.keeper.memory import PART
 from holdfast.training.checkpoint.keeper.shard_store import Copy
 
-Marks = tuple[int, ...]  # a hash for each part
+Marks = tuple[int, ...]  # one hash per part
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a partner has of a rank."""
+    """The copy of a rank that a partner has."""
 
     step: int
     attempt: str
@@ -32,7 +32,7 @@ def spans(size: int) -> Iterator[tuple[int, int]]:
 
 
 def changed(before: Sent | None, copy: Copy, marks: Marks) -> list[int] | None:
-    """The parts that differ; None where there is nothing to build on, or hardly anything stayed."""
+    """Parts that differ; None if the partner has no previous copy, or hardly anything is unchanged."""
     if before is None or (before.attempt, before.size) != (copy.attempt, copy.size):
         return None
     parts = [at for at, (old, new) in enumerate(zip(before.marks, marks, strict=True)) if old != new]
@@ -40,7 +40,7 @@ def changed(before: Sent | None, copy: Copy, marks: Marks) -> list[int] | None:
 
 
 def checked_parts(parts: Sequence[object], size: int) -> list[tuple[int, int]]:
-    """Where the parts lie that another keeper announces, or a ValueError."""
+    """Offsets of the parts that another keeper announces. Raises ValueError."""
     places = list(spans(size))
     if not all(isinstance(at, int) and 0 <= at < len(places) for at in parts):
         raise ValueError("not parts of this copy")

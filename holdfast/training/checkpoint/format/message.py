@@ -1,4 +1,4 @@
-"""Encodes and decodes plain values. Any bytes decode to a value or an EncodingError; no code runs."""
+"""Encodes and decodes plain values. Any bytes decode to a value or raise EncodingError; no code runs."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class EncodingError(ValueError):
-    """A state that cannot be kept, or bytes that are not one."""
+    """A state that cannot be encoded, or bytes that are not an encoded state."""
 
 
 def pack(message: object) -> bytes:

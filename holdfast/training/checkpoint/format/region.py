@@ -1,4 +1,5 @@
-"""Which part of a distributed tensor a rank holds, as runs of indices along each dimension. Pure but for the mesh."""
+"""The part of a distributed tensor that a rank holds, as runs of indices along each dimension. Pure except for the
+mesh."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -8,8 +9,8 @@ from typing import Any
 import torch
 from torch.distributed.tensor import DTensor
 
-Runs = list[list[int]]  # first index and count, in the order in which they lie in the local tensor
-Region = list[Runs]  # of each dimension
+Runs = list[list[int]]  # first index and count, in the order of the local tensor
+Region = list[Runs]  # one per dimension
 
 
 def whole(shape: Sequence[int]) -> Region:
@@ -17,7 +18,7 @@ def whole(shape: Sequence[int]) -> Region:
 
 
 def region_of(tensor: DTensor) -> Region | None:
-    """None where the layout is not one of shards and replicas, or is not what the mesh says."""
+    """The region; None if the layout does not consist of shards and replicas, or does not match the mesh."""
     mesh = tensor.device_mesh
     at = mesh.get_coordinate()
     splits: list[list[tuple[int, int, int]]] = [[] for _ in tensor.shape]
@@ -32,8 +33,8 @@ def region_of(tensor: DTensor) -> Region | None:
 
 
 def local_runs(size: int, splits: Sequence[tuple[int, int, int]]) -> Runs:
-    """What is left of the indices after each split: number of chunks, the chunk taken, and for strided shards the
-    number of pieces that are split one by one."""
+    """Indices that remain after each split: number of chunks, the chunk taken, and for strided shards the number of
+    pieces that are split one by one."""
     indices = torch.arange(size)
     for count, at, factor in splits:
         step = -(-len(indices) // factor) or 1
@@ -62,7 +63,7 @@ def shape_of(region: Region) -> tuple[int, ...]:
 
 
 def copy_overlap(out: torch.Tensor, wanted: Region, piece: torch.Tensor, held: Region) -> None:
-    """Copy what both have from the piece into the tensor that is being put together."""
+    """Copies the common part of a piece into the tensor that is being assembled."""
     for boxes in product(*overlaps(wanted, held)):
         there = tuple(slice(into, into + count) for into, _, count in boxes)
         here = tuple(slice(source, source + count) for _, source, count in boxes)
@@ -74,7 +75,7 @@ def overlap_size(wanted: Region, held: Region) -> int:
 
 
 def overlaps(wanted: Region, held: Region) -> list[list[tuple[int, int, int]]]:
-    """Of each dimension: place in the wanted tensor, place in the piece, and count of the indices that both have."""
+    """For each dimension: offset in the wanted tensor, offset in the piece, and count of the common indices."""
     return [_common(want, have) for want, have in zip(wanted, held, strict=True)]
 
 
@@ -93,7 +94,7 @@ def _common(wanted: Runs, held: Runs) -> list[tuple[int, int, int]]:
 
 
 def checked(region: Any, shape: Any) -> Region:
-    """A region that was read, or a ValueError."""
+    """A decoded region. Raises ValueError."""
     if not isinstance(region, list) or len(region) != len(shape):
         raise ValueError("not a region of a tensor")
     return [[[int(start), int(count)] for start, count in runs] for runs in region]

@@ -1,6 +1,6 @@
 """One rank's state as one byte range: a header, then the tensors, each aligned to 64.
 
-The bytes say themselves whose they are and of which step; one xxhash covers them all.
+The header names job, rank and step; one xxhash covers all bytes.
 """
 
 import struct
@@ -18,12 +18,12 @@ HEAD = struct.Struct("<8sQ")
 ALIGN = 64
 LARGEST_DESCRIPTION = 1 << 28
 
-Buffer = Any  # whatever has the buffer interface: an mmap, a memoryview
+Buffer = Any  # any object with the buffer interface: an mmap, a memoryview
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a shard is of."""
+    """Identity of a shard."""
 
     job: str
     rank: int
@@ -33,7 +33,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class ShardLayout:
-    """Where everything goes, before a byte is copied."""
+    """Offsets of all parts, computed before a byte is copied."""
 
     head: bytes
     offsets: tuple[int, ...]
@@ -45,9 +45,9 @@ class Shard:
     about: About
     tree: Any
     names: list[str]
-    tensors: list[torch.Tensor]  # views of the buffer: copy what must outlive it
-    notes: tuple[str, ...] = ()  # what is not in it, logged when it is loaded
-    owned: bool = False  # the tensors are this process's alone, and may be kept
+    tensors: list[torch.Tensor]  # views of the buffer: copy them if they must outlive it
+    notes: tuple[str, ...] = ()  # missing parts of the state, logged when it is loaded
+    owned: bool = False  # only this process has the tensors, so it may keep them
 
 
 def plan(about: About, encoded: Encoded, notes: Sequence[str] = ()) -> ShardLayout:
@@ -66,7 +66,7 @@ def plan(about: About, encoded: Encoded, notes: Sequence[str] = ()) -> ShardLayo
 
 
 def write(plan: ShardLayout, encoded: Encoded, buffer: Buffer) -> None:
-    """Copy everything into the buffer; on GPUs this is where device memory is read."""
+    """Copies everything into the buffer; on GPUs this reads device memory."""
     whole = torch.frombuffer(buffer, dtype=torch.uint8)
     buffer[: len(plan.head)] = plan.head
     first = min(plan.offsets, default=plan.size)
@@ -76,7 +76,7 @@ def write(plan: ShardLayout, encoded: Encoded, buffer: Buffer) -> None:
 
 
 def read(buffer: Buffer, size: int) -> Shard:
-    """The shard in these bytes; whatever they are, the answer is a shard or an EncodingError."""
+    """The shard in these bytes. Any bytes give a shard or raise EncodingError."""
     view = memoryview(buffer)[:size]
     if len(view) < HEAD.size:
         raise EncodingError("too short for a shard")

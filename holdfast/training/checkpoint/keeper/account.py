@@ -12,13 +12,14 @@ from holdfast.training.checkpoint.keeper.ranks import Parts
 from holdfast.training.checkpoint.storage.target import INDEX, rank_name, target_of
 
 WATCH_SECONDS = 1.0
-SCAN_SECONDS = 300.0  # somebody else may have removed what was there
+SCAN_SECONDS = 300.0  # others may have removed files
 STEP = "step-"
 STORED_STEPS = 2  # as many as are kept
 
 
 class KeeperStorageAccount:
-    """Storage is looked at on a thread of its own, which may hang with it, and only after something was written."""
+    """Knows which steps are in storage. It reads storage on its own thread, because storage may hang, and only after
+    a write."""
 
     def __init__(self, about: Mapping[str, Any], place: str, parts: Parts) -> None:
         self._about, self._place, self._parts = about, place, parts

@@ -1,4 +1,5 @@
-"""The keeper's connection to its agent: copies and their locations, and the order to flush to storage."""
+"""The keeper's connection to its agent: reports copies and their locations, and receives the order to flush to
+storage."""
 
 import contextlib
 import logging
@@ -16,7 +17,7 @@ REPORT_SECONDS = 1.0
 
 
 class AgentLine:
-    """On a thread of its own. Without an agent no one asks, and nothing is missed."""
+    """The connection, on its own thread. Without an agent nothing is lost."""
 
     def __init__(self, reported: Callable[[], KeeperProgress], flush: Callable[[float], object]) -> None:
         self._reported, self._flush = reported, flush
@@ -24,7 +25,7 @@ class AgentLine:
 
     def _run(self) -> None:
         while True:
-            with contextlib.suppress(OSError):  # no agent, or one that ended
+            with contextlib.suppress(OSError):  # no agent, or an agent that ended
                 self._talk()
             time.sleep(RETRY_SECONDS)
 
@@ -46,7 +47,7 @@ class AgentLine:
         try:
             order = job_orders.decode(text)
         except job_orders.OrderError:
-            return  # its greeting, or why it refuses us
+            return  # the agent's greeting, or its reason for a refusal
         if isinstance(order, job_orders.Flush):
-            LOG.info("the node is to be released: what is held goes to storage")
+            LOG.info("the node will be released: writing all copies to storage")
             self._flush(order.seconds)

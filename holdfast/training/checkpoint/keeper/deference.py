@@ -1,10 +1,12 @@
-"""How much of busy processors the keeper takes from training, where the kernel shares them between sessions.
+"""The keeper's share of busy processors, where the kernel distributes them by session.
 
 With autogroups (on by default in most kernels, outside of cgroups with a share of their own) every session gets the
-same share of a busy processor, whatever the niceness of its threads: a keeper, which has a session of its own, would
-take half of what a rank has. The session itself has a niceness. It is the highest while the keeper keeps up with the
-saves, and falls where it does not: on processors that are always busy, copies would never get their turn. A rank that
-waits for an answer takes the niceness away itself, because the keeper may get no turn to do it.
+same share of a busy processor, whatever the niceness of its threads. A keeper has its own session and would take half
+of a rank's share.
+
+The session itself has a niceness. It is highest while the keeper keeps up with the saves, and decreases otherwise: on
+processors that are always busy, copies would never run. A rank that waits for an answer resets the niceness itself,
+because the keeper may not run in time to do it.
 """
 
 import threading
@@ -13,13 +15,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LEVELS = (19, 10, 5, 0)  # niceness: a 70th, a 10th, a quarter and all of a rank's share of a busy processor
-ON_TIME = 50  # saves in a row before it is nicer again
+ON_TIME = 50  # saves in a row before the niceness increases again
 AUTOGROUP = "/proc/{}/autogroup"
 OWN_AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def wake(pid: int) -> None:
-    """Give a keeper its full share: the caller waits for it. The next look of the keeper sees to the rest."""
+    """Gives a keeper its full share, because the caller waits for it. The keeper's next check sets the niceness
+    again."""
     with suppress(OSError):
         Path(AUTOGROUP.format(pid)).write_text("0\n")
 
@@ -34,14 +37,14 @@ class Deference:
         self._lock = threading.Lock()
 
     def starting(self) -> None:
-        """A rank came: it loads, and is waiting for the keeper."""
+        """Called when a rank connects: it loads a step and waits for the keeper."""
         self._change(trains=False)
 
     def training(self) -> None:
         self._change(trains=True)
 
     def on_time(self) -> None:
-        """A save found a buffer ready."""
+        """Called when a save found a free buffer."""
         with self._lock:
             self._in_time += 1
             if self._in_time >= ON_TIME:
@@ -50,7 +53,7 @@ class Deference:
 
     @contextmanager
     def hurry(self, behind: bool) -> Iterator[None]:
-        """A save waits for a buffer while copies of its rank are on their way: they must come to their end."""
+        """Called when a save waits for a buffer while copies of its rank are being sent: these must complete."""
         if not behind:
             yield
             return
@@ -61,7 +64,7 @@ class Deference:
 
     @contextmanager
     def urgent(self) -> Iterator[None]:
-        """A rank waits for what is done now."""
+        """Marks work that a rank waits for."""
         with self._lock:
             self._waiting += 1
             self._apply()
@@ -76,7 +79,8 @@ class Deference:
         return LEVELS[self._level] if self._trains and not self._waiting and not self._awaited() else 0
 
     def apply(self) -> None:
-        """Again: a rank may have changed it, and the kernel takes ten changes a second only from all but root."""
+        """Sets the niceness again: a rank may have changed it, and the kernel accepts only ten changes per second
+        from users other than root."""
         with self._lock:
             self._apply()
 
@@ -87,6 +91,6 @@ class Deference:
 
     def _apply(self) -> None:
         niceness = self.niceness()
-        with suppress(OSError):  # a kernel without: there the niceness of threads holds everywhere
+        with suppress(OSError):  # the kernel has no autogroups: there the niceness of threads applies
             if self._file.read_text().split()[-1:] != [str(niceness)]:
                 self._file.write_text(f"{niceness}\n")

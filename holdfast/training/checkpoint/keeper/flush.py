@@ -1,4 +1,4 @@
-"""Writes copies to storage in the background while training goes on."""
+"""Writes copies to storage in the background while training continues."""
 
 import logging
 import queue
@@ -13,10 +13,10 @@ from holdfast.training.checkpoint.keeper.pacing import Overdue, RateLimit, behin
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 
 LOG = logging.getLogger(__name__)
-WRITERS = 4  # keepers that write at the same time at most, as long as writing takes as long as it did before
+WRITERS = 4  # most keepers that write at the same time, while a write takes as long as before
 STEPS_KEPT = 2
 
-Tried = Callable[[bool], None]  # called with whether the copy was still there to be written
+Tried = Callable[[bool], None]  # callback; its argument says whether the copy still existed
 
 
 class Flushing:
@@ -26,29 +26,29 @@ class Flushing:
         store: ShardStore,
         troubles: dict[str, str],
         rate_limit: RateLimit,
-        place: str = "",  # where steps are stored, if not in the job's folder
+        place: str = "",  # storage folder, if it is not the job's folder
         keep: int = STEPS_KEPT,
         keep_every: int = 0,
     ) -> None:
         self._folder, self._store, self._troubles, self._rate_limit = folder, store, troubles, rate_limit
         self.place, self._keep, self._keep_every = place or str(folder), keep, keep_every
-        self.order = 0  # of this keeper among all
+        self.order = 0  # number of this keeper among all
         self.overdue = Overdue()
         self._own: set[int] = set()
-        self.writes = 0  # that came to storage
+        self.writes = 0  # steps that reached storage
         self._written: set[tuple[int, int, str]] = set()
         self._attempt, self._loaded = "", -1
         self._last_seconds = 0.0
-        self._writing = threading.Lock()  # a flush and the queue may come to the same copy
+        self._writing = threading.Lock()  # a flush and the queue may write the same copy
         self._waiting: queue.SimpleQueue[tuple[Copy, Tried]] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="flushing", daemon=True).start()
 
     def expect(self, rank: int) -> None:
-        """A rank of this node: its copies are ours to write."""
+        """Registers a rank of this node, whose copies this keeper writes."""
         self._own.add(rank)
 
     def begin(self, attempt: str, loaded: int) -> None:
-        """A new run, and the step it was loaded from."""
+        """Starts a new run from the step that was loaded."""
         self._attempt, self._loaded = attempt, loaded
 
     @property
@@ -56,8 +56,8 @@ class Flushing:
         return frozenset(self._own)
 
     def prepare(self) -> None:
-        """Load what writing needs now and beside the work: the first step for storage should not be late for it."""
-        self.overdue.begin("torch", 0.0)  # once, and no step is complete in storage before
+        """Loads the modules for writing in advance, so that the first step for storage is not late."""
+        self.overdue.begin("torch", 0.0)  # once, and before any step is complete in storage
         threading.Thread(target=self._load_torch, name="torch", daemon=True).start()
 
     def _load_torch(self) -> None:
@@ -66,8 +66,11 @@ class Flushing:
         self.overdue.end("torch")
 
     def store(self, copy: Copy, tried: Tried) -> bool:
-        """Queue a copy; False where it is gone already. It is kept from being written over only while it is written:
-        storage that hangs must not take one buffer after the other from the training."""
+        """Queues a copy; returns False if it no longer exists.
+
+        The copy is protected from being overwritten only while it is written, so that storage that hangs does not
+        occupy one buffer after the other.
+        """
         if not self._store.has(copy):
             return False
         self.overdue.begin(copy)
@@ -75,8 +78,10 @@ class Flushing:
         return True
 
     def flush(self, seconds: float) -> list[int]:
-        """Write what memory holds and storage does not: the committed step, the newest, and partners' where missing.
-        Storage may hang in the midst of it, so it is a thread of its own that is waited for no longer than asked."""
+        """Writes all copies in memory that storage lacks: the committed step, the newest, and missing ones of partners.
+
+        Storage may hang, so this runs on a thread of its own, and the caller waits at most as long as requested.
+        """
         until = time.monotonic() + seconds
         due = self._due()
         done: dict[Copy, bool] = {}
@@ -101,13 +106,15 @@ class Flushing:
                 self._writing.release()
 
     def unsaved(self) -> int:
-        """The newest step of this node's own ranks that is not in storage, -1 where there is none. It is asked every
-        second and does not look at the storage itself; a flush writes partners' copies too where they are missing."""
+        """The newest step of this node's own ranks that is not in storage; -1 without one.
+
+        It is called every second and does not read storage. A flush also writes missing copies of partners.
+        """
         own = [copy for copy in self._due() if copy.rank in self._own]
         return max((copy.step for copy in own if not self._is_stored(copy)), default=-1)
 
     def _due(self) -> list[Copy]:
-        """Own ranks' first, and of those the committed step: that one makes a whole."""
+        """Copies to write: own ranks' first, of these the committed step first, because it is complete."""
         committed = self._store.committed
         held = self._store.held()
         newest = {copy.rank: copy.step for copy in held}
@@ -128,7 +135,8 @@ class Flushing:
             tried(wrote is not None)
 
     def _is_stored(self, copy: Copy) -> bool:
-        """A partner's copy is written by the partner, if it lives; one of another run is another one."""
+        """Whether storage has the copy. A live partner writes its own copies; a copy of another run is a different
+        one."""
         if copy.rank in self._own:
             return (copy.rank, copy.step, copy.attempt) in self._written
         from holdfast.training.checkpoint.storage import storage
@@ -136,7 +144,7 @@ class Flushing:
         return storage.writer(self.place, copy.step, copy.rank) == copy.attempt
 
     def _write(self, copy: Copy) -> bool | None:
-        """Whether it is in storage now; None where it was gone before. Whoever calls has the lock."""
+        """Whether the copy is in storage now; None if it no longer existed. The caller holds the lock."""
         with self._store.reading(copy.rank, copy.step) as still_there:
             if still_there is not copy:
                 return None
@@ -144,8 +152,8 @@ class Flushing:
                 return self._is_stored(copy) or self._write_held(copy)
             except (OSError, RuntimeError, EncodingError) as error:
                 self._log_missing(copy, str(error))
-            except Exception as error:  # the last guard of the threads that write: they must live to write the next
-                LOG.exception("storage: not foreseen")
+            except Exception as error:  # last resort: the writing threads must survive to write the next copy
+                LOG.exception("storage: unexpected error")
                 self._log_missing(copy, repr(error))
             return False
 
@@ -155,7 +163,7 @@ class Flushing:
 
     def _write_held(self, copy: Copy) -> bool:
         from holdfast.training.checkpoint.format import shard
-        from holdfast.training.checkpoint.storage import storage  # torch: only the keeper that writes pays for it
+        from holdfast.training.checkpoint.storage import storage  # imports torch: only the keeper that writes needs it
 
         if copy.pages.digest(copy.size) != copy.digest:
             raise EncodingError("the copy in memory is damaged")
@@ -170,5 +178,5 @@ class Flushing:
 
 
 def _about(copy: Copy) -> str:
-    """What a trouble is about: that one rank's copy was written says nothing of another's."""
+    """Key of a problem, per rank: a success for one rank says nothing about another."""
     return f"storage of rank {copy.rank}"

@@ -2,8 +2,8 @@
 
     python -m holdfast.training.checkpoint.keeper.keeper --job llama --dir /checkpoints/llama
 
-A rank that finds no keeper starts this by itself. It ends when no one has used it for a while, or on SIGTERM; both
-times what it holds goes to storage first.
+A rank that finds no keeper starts one. A keeper ends after it was unused for a while, or on SIGTERM. In both cases it
+first writes its copies to storage.
 """
 
 import argparse
@@ -33,16 +33,17 @@ from holdfast.training.checkpoint.keeper.wire import PeerProcess
 
 LOG = logging.getLogger("holdfast.keeper")
 USAGE_ERROR = 64
-LINGER_SECONDS = 900.0  # for a job that a scheduler starts again; what is held goes to storage before the end
-ORPHAN_SECONDS = 60.0  # after the end of the `holdfast run` that the ranks were started by: it starts no other attempt
-GPU_LINGER_SECONDS = 120.0  # host memory has the same, and the next job wants the GPU
+LINGER_SECONDS = 900.0  # for a job that the scheduler restarts; all copies are written to storage before the end
+ORPHAN_SECONDS = 60.0  # after the `holdfast run` that started the ranks has ended, and will start no other attempt
+GPU_LINGER_SECONDS = 120.0  # host memory has the same copies, and the next job needs the GPU
 FLUSH_SECONDS = 120.0
 SHARE_OF_MEMORY = 0.5
-ATTEMPT = b"HOLDFAST_ATTEMPT="  # what `holdfast run` gives to all that it starts
+ATTEMPT = b"HOLDFAST_ATTEMPT="  # variable that `holdfast run` passes to all processes that it starts
 
 
 def main() -> int:
-    supervisor = supervisor_of(os.getpid())  # first: once the run above has ended, nothing leads to it any more
+    # first, because after the end of the `holdfast run` above it can no longer be found
+    supervisor = supervisor_of(os.getpid())
     above = PeerProcess(supervisor or 0)
     options = _options()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
@@ -90,13 +91,13 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes, 
     while not stop.wait(1.0):
         idle = server.idle_seconds()
         if idle:
-            server.deference.starting()  # what is done now is for no one who trains
+            server.deference.starting()  # no rank waits for this work
         server.deference.apply()
         if idle > GPU_LINGER_SECONDS:
             parts.shelf.clear()
         timeout = min(options.linger_seconds, options.orphan_seconds) if orphaned() else options.linger_seconds
         if idle > timeout:
-            LOG.info("no rank came for %g s", timeout)
+            LOG.info("no rank connected for %g s", timeout)
             break
     stored = flushing.flush(options.flush_seconds)
     LOG.info("ending; flushed to storage: %s", ", ".join(f"step {step}" for step in stored) or "nothing")
@@ -108,9 +109,9 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes, 
 
 
 def supervisor_of(pid: int, proc: Path = Path("/proc")) -> int | None:
-    """The `holdfast run` above this process: the parent of the topmost one that has its environment.
+    """Process id of the `holdfast run` above this process: the parent of the topmost process with its environment.
 
-    0 is none; None is one that has ended: init, which is no `holdfast run` itself, adopted what it had started.
+    0: there is none. None: it has ended, and init, which is not a `holdfast run`, adopted its children.
     """
     above = 0
     while pid > 1:
@@ -129,18 +130,18 @@ def _is_run(process: Path) -> bool:
     try:
         return b"holdfast" in (process / "cmdline").read_bytes()
     except OSError:
-        return True  # no one may look: what is not known to have ended goes on
+        return True  # not readable: a process that is not known to have ended counts as running
 
 
 def default_budget() -> int:
-    """Half of what is free now; the rest is for the training itself."""
+    """Half of the free memory; the rest is for the training itself."""
     text = Path("/proc/meminfo").read_text()
     free = next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("MemAvailable"))
     return int(free * SHARE_OF_MEMORY)
 
 
 def _alone(path: Path) -> int | None:
-    """The lock of this keeper's place, or None where another has it."""
+    """The lock of this keeper's socket path; None if another keeper holds it."""
     fd = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Finds what jobs left on this node: keepers without ranks, files of dead keepers, unfinished writes."""
+"""Finds leftovers of jobs on this node: keepers without ranks, files of dead keepers, unfinished writes."""
 
 import fcntl
 import os
@@ -20,17 +20,17 @@ ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.1
 SUFFIXES = (".lock", ".sock", ".log")
 DRAFT = re.compile(r"rank-\d+\.draft-(\d+)")
-DRAFT_SECONDS = 3600.0  # a draft of another node that was not touched for so long is not being written any more
+DRAFT_SECONDS = 3600.0  # a draft of another node that has not changed for this long is abandoned
 
 
 @dataclass(frozen=True, slots=True)
 class LeftKeeper:
-    """A keeper that runs on this node."""
+    """A running keeper on this node."""
 
     path: Path
     pid: int
     job: str = ""
-    ranks: tuple[int, ...] = ()  # that use it now
+    ranks: tuple[int, ...] = ()  # ranks that use it now
     idle_seconds: float = 0.0
     used_bytes: int = 0
     unreadable: str = ""  # why it did not answer
@@ -41,12 +41,12 @@ class LeftKeeper:
 
 
 def keepers(folder: Path | None = None) -> list[LeftKeeper]:
-    """Keepers of this user that run, each asked who uses it."""
+    """Running keepers of this user, with the ranks that each reports."""
     return [_asked(lock) for lock in _locks(folder) if _held_by(lock)]
 
 
 def dead_files(folder: Path | None = None) -> list[Path]:
-    """Lock, socket and log files of keepers that do not run any more, and what their trainers wrote into memory."""
+    """Lock, socket and log files of keepers that ended, and the files that their trainers wrote into memory."""
     return [
         path
         for lock in _locks(folder)
@@ -57,7 +57,7 @@ def dead_files(folder: Path | None = None) -> list[Path]:
 
 
 def drafts(storage: Path, now: float) -> list[Path]:
-    """Shards in storage whose writer ended before they were whole."""
+    """Shards in storage whose writer ended before they were complete."""
     found = []
     for path in sorted(storage.glob("step-*/rank-*.draft-*")):
         match = DRAFT.fullmatch(path.name)
@@ -69,7 +69,7 @@ def drafts(storage: Path, now: float) -> list[Path]:
 
 
 def remove(paths: list[Path]) -> list[Path]:
-    """Those that are gone now."""
+    """Removes files and returns those that are gone."""
     for path in paths:
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -79,11 +79,11 @@ def remove(paths: list[Path]) -> list[Path]:
 
 
 def end(keeper: LeftKeeper, seconds: float) -> bool:
-    """Ask a keeper to write what it holds to storage and to end; whether it did in this time."""
+    """Asks a keeper to write its copies to storage and end. Returns whether it ended in time."""
     process = PeerProcess(keeper.pid)
     try:
         if _held_by(keeper.path.with_suffix(".lock")) != keeper.pid:
-            return True  # it ended by itself; the number may be another's by now
+            return True  # it ended by itself; its number may belong to another process now
         with suppress(ProcessLookupError):
             os.kill(keeper.pid, signal.SIGTERM)
         until = time.monotonic() + seconds
@@ -99,7 +99,7 @@ def _locks(folder: Path | None) -> Iterator[Path]:
 
 
 def _held_by(lock: Path) -> int:
-    """The process that holds it; 0 where none does."""
+    """The process that holds the lock; 0: none."""
     try:
         fd = os.open(lock, os.O_RDWR)
     except OSError:

@@ -1,8 +1,8 @@
-"""The next buffer of a rank, offered in shared memory before it is asked for: a save then waits for no answer.
+"""Offers a rank its next buffer in shared memory before the rank asks, so that a save waits for no answer.
 
-The keeper offers a buffer that the rank has mapped already, as soon as the step before is committed. From then on it is
-the rank's, as if it had asked. What the rank asks for all the same takes the offer back first, so that it is never lent
-twice.
+The keeper offers a buffer that the rank has already mapped, as soon as the previous step is committed. From then on the
+buffer belongs to the rank, as if it had asked. If the rank asks nevertheless, the offer is withdrawn first, so that no
+buffer is lent twice.
 """
 
 import struct
@@ -11,10 +11,10 @@ import threading
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.shard_store import ShardStore
 
-BOARD_BYTES = 64  # that a rank and its keeper share
-WAITS = 1  # the byte that is 1 while the rank waits for an answer; the first is 1 while it communicates
+BOARD_BYTES = 64  # memory that a rank and its keeper share
+WAITS = 1  # this byte is 1 while the rank waits for an answer; the first byte is 1 while it communicates
 NUMBER = struct.Struct("=q")
-PLACE = 8  # of the number, which is one more than that of the buffer; 0 is none
+PLACE = 8  # size of the number, which is one more than that of the buffer; 0: none
 
 
 def offered(board: Pages) -> int | None:
@@ -32,7 +32,7 @@ def _write(board: Pages, number: int) -> None:
 
 
 class NextBuffer:
-    """The keeper's side, of one connection."""
+    """The keeper's side of one connection."""
 
     def __init__(self, store: ShardStore) -> None:
         self._store = store
@@ -48,13 +48,13 @@ class NextBuffer:
             take(board)
 
     def sealed(self, size: int, known: frozenset[int]) -> None:
-        """The rank has handed over so many bytes; the next buffer needs as much."""
+        """Called when the rank has handed over this many bytes; the next buffer needs the same size."""
         with self._lock:
             self._size, self._known = size, known
         self.offer()
 
     def offer(self) -> None:
-        """Where a buffer is free: what is taken from no one."""
+        """Offers a buffer if one is free; takes none from other ranks."""
         with self._lock:
             if self._board is None or self._pages is not None or not self._size:
                 return
@@ -63,7 +63,7 @@ class NextBuffer:
                 _write(self._board, self._pages.number + 1)
 
     def taken(self, number: object) -> Pages | None:
-        """The offered buffer, if it has this number: the rank has filled it."""
+        """The offered buffer, if it has this number, which means that the rank has filled it."""
         with self._lock:
             if self._pages is None or self._pages.number != number:
                 return None
@@ -71,8 +71,11 @@ class NextBuffer:
             return pages
 
     def take_back(self) -> None:
-        """The rank asks, loads, or is gone: until it has handed over the next one, what becomes free is not offered.
-        The offer would take it from the question that waits for it."""
+        """Withdraws the offer because the rank asks, loads, or is gone.
+
+        Until the rank has handed over its next buffer, free buffers are not offered: an offer would take them from the
+        question that waits.
+        """
         with self._lock:
             pages, self._pages, self._size = self._pages, None, 0
             if self._board is not None:

@@ -1,7 +1,7 @@
-"""When the keeper may use CPU, network and storage: with lower priority than training, below a rate, and while the
-ranks of its node do not communicate.
+"""Limits the keeper's use of CPU, network and storage: lower priority than training, a rate limit, and no traffic while
+the ranks of its node communicate.
 
-A rank announces communication in one byte of shared memory. Without this byte only the rate applies.
+A rank announces communication in one byte of shared memory. Without this byte only the rate limit applies.
 """
 
 import math
@@ -13,16 +13,18 @@ from contextlib import suppress
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.next_buffer import BOARD_BYTES, WAITS
 
-LONGEST_WAIT_SECONDS = 0.25  # for a gap, with one chunk: a training that always communicates is not waited for for ever
+LONGEST_WAIT_SECONDS = 0.25  # most seconds that one chunk waits for a gap: a training may communicate all the time
 POLL_SECONDS = 0.001
-NICENESS = 15  # above training's, of threads that copy, hash and encrypt: a 28th of its share of a busy processor
+# niceness above that of training, for threads that copy, hash and encrypt: a 28th of its share of a busy processor
+NICENESS = 15
 LOWEST_PRIORITY = 19
-SHARE_OF_INTERVAL = 0.5  # between two saves in which copies are sent: a burst would slow down the next step
-REPLICA_SECONDS = 5.0  # at most, for sending a copy: one that is not at its partner is lost with its node
+# share of the time between two saves in which copies are sent: a burst would slow down the next step
+SHARE_OF_INTERVAL = 0.5
+REPLICA_SECONDS = 5.0  # most seconds for sending a copy: until its partner has it, it is lost with its node
 
 
 def behind_training() -> None:
-    """From now on this thread yields to training; threads that answer a waiting rank do not."""
+    """Lowers the priority of this thread below training. Threads that answer a waiting rank keep theirs."""
     thread = threading.get_native_id()
     with suppress(OSError):
         nice = os.getpriority(os.PRIO_PROCESS, thread)
@@ -30,7 +32,7 @@ def behind_training() -> None:
 
 
 class Overdue:
-    """Whether background work has been waiting for so long that it may no longer yield to training."""
+    """Whether background work has waited for so long that it may no longer yield to training."""
 
     def __init__(self) -> None:
         self._due: dict[object, float] = {}
@@ -46,7 +48,8 @@ class Overdue:
 
 
 class CopyBudget:
-    """How long a copy may take to its partners: a part of the time between two saves, shared by the ranks that save."""
+    """Time that sending a copy to its partners may take: a share of the time between two saves, divided among the
+    ranks that save."""
 
     def __init__(self, longest_seconds: float = REPLICA_SECONDS) -> None:
         self.longest_seconds = longest_seconds
@@ -60,19 +63,19 @@ class CopyBudget:
             self._between[rank] = now - before
 
     def seconds(self, rank: int) -> float:
-        """0 where there is no interval yet."""
+        """Seconds; 0 before the first interval is known."""
         longest = min(SHARE_OF_INTERVAL * self._between.get(rank, 0.0), self.longest_seconds)
         return longest / max(len(self._between), 1)
 
 
 class Gaps:
-    """One byte for each rank that is here."""
+    """Gaps between the communication of the connected ranks, with one byte per rank."""
 
     def __init__(self) -> None:
         self._marks: dict[int, Pages] = {}
 
     def mark_of(self, rank: int) -> Pages:
-        """What the rank writes into: its first byte is 1 while it communicates, 0 in between."""
+        """Registers the byte that a rank writes: 1 while it communicates, 0 in between."""
         if rank not in self._marks:
             self._marks[rank] = Pages.new(f"board-{rank}", BOARD_BYTES)
         self._marks[rank].map[0] = self._marks[rank].map[WAITS] = 0
@@ -90,7 +93,7 @@ class Gaps:
         return any(mark.map[WAITS] for mark in list(self._marks.values()))
 
     def wait(self) -> float:
-        """Until no one here communicates, and at most so long; how long it was."""
+        """Waits until no rank here communicates, with a limit. Returns the time waited."""
         begun = time.monotonic()
         while self.communicating():
             if time.monotonic() - begun >= LONGEST_WAIT_SECONDS:
@@ -100,16 +103,16 @@ class Gaps:
 
 
 class RateLimit:
-    """Keeps under a rate over all that share it; with gaps, each chunk waits for one first."""
+    """Limits a rate over all its users; with gaps, each chunk waits for a gap first."""
 
     def __init__(self, bytes_per_second: float, gaps: Gaps | None = None) -> None:
         self.bytes_per_second, self._gaps = bytes_per_second, gaps
         self._free_at = 0.0
         self._lock = threading.Lock()
-        self.waited_seconds = 0.0  # for gaps
+        self.waited_seconds = 0.0  # waits for gaps
 
     def wait(self, count: int, bytes_per_second: float = 0.0) -> None:
-        """Before so many bytes; a rate of this one copy holds beside that of all."""
+        """Waits before sending this many bytes; a limit for this copy applies in addition to the common one."""
         if self._gaps is not None:
             self.waited_seconds += self._gaps.wait()
         rate = min((one for one in (self.bytes_per_second, bytes_per_second) if one > 0), default=0.0)

@@ -22,19 +22,19 @@ from holdfast.training.checkpoint.keeper.wire import (
 )
 
 LOG = logging.getLogger(__name__)
-SILENCE_SECONDS = 30.0  # a keeper that says nothing for so long is as good as gone
-PROOF_SECONDS = 5.0  # for whoever connects to prove that it knows the secret
-MOST_STRANGERS = 64  # that have connected and not proven it yet
+SILENCE_SECONDS = 30.0  # a keeper that is silent for this long is considered lost
+PROOF_SECONDS = 5.0  # for a new connection to prove that it knows the secret
+MOST_STRANGERS = 64  # most connections that have not proven it yet
 
-Notice = Callable[[Message], Message]  # what a keeper answers to words about steps
+Notice = Callable[[Message], Message]  # the orders about steps, which a keeper answers
 
 
 class PeerRefused(OSError):
-    """The other keeper answered that it will not or cannot."""
+    """The other keeper refused the request."""
 
 
 class PeerConnection:
-    """One conversation with another keeper."""
+    """A connection to another keeper."""
 
     def __init__(self, address: str, secret: bytes, timeout_seconds: float = SILENCE_SECONDS) -> None:
         host, _, port = address.rpartition(":")
@@ -60,10 +60,10 @@ class PeerConnection:
         bound: Message | None = None,
         bytes_per_second: float = 0.0,
     ) -> int:
-        """Send a copy, or its changed parts where the other side has step `base`; returns the bytes that went.
+        """Sends a copy, or its changed parts if the other side has step `base`; returns the bytes sent.
 
-        It is there when this returns: the other side has checked the hash of the whole, and wrote over nothing that is
-        `bound`: the committed step, and those of this rank that were called safe.
+        When this returns, the other side has checked the hash of the whole copy. It has not overwritten steps in
+        `bound`: the committed step, and those of this rank that count as safe.
         """
         order: Message = {"do": "put", "row": copy.row(), **(bound or {})}
         self._channel.send(order if parts is None else {**order, "base": base, "parts": parts})
@@ -79,7 +79,7 @@ class PeerConnection:
         return sum(end - start for start, end in places)
 
     def get(self, rank: int, step: int, store: ShardStore) -> Copy:
-        """Fetch a copy into the shard store."""
+        """Fetches a copy into the shard store."""
         self._channel.send({"do": "get", "rank": rank, "step": step})
         return take(self._channel, self._answer()["row"], store)
 
@@ -97,7 +97,7 @@ class PeerConnection:
 def take(
     source: Channel, row: object, store: ShardStore, base: Copy | None = None, parts: Sequence[object] = ()
 ) -> Copy:
-    """Receive a copy, or what changed since `base`, and keep it only if it is as a whole what was announced."""
+    """Receives a copy, or the changes since `base`, and keeps it only if its hash is the announced one."""
     rank, step, attempt, world, size, digest = checked_row(row)
     pages = store.reserve(rank, size)
     try:
@@ -112,7 +112,8 @@ def take(
 
 
 def _receive(source: Channel, pages: Pages, size: int, base: Copy | None, parts: Sequence[object]) -> str:
-    """The hash of what the pages hold then. Of a whole copy it is taken of each frame while that is in the cache."""
+    """Receives data and returns the hash of the pages. For a whole copy, each frame is hashed while it is in the
+    cache."""
     with memoryview(pages.map) as view:
         if base is None:
             whole = xxhash.xxh3_128()
@@ -125,7 +126,7 @@ def _receive(source: Channel, pages: Pages, size: int, base: Copy | None, parts:
 
 
 def checked_row(row: object) -> tuple[int, int, str, int, int, str]:
-    """What another process says of a copy, or a WireError."""
+    """A copy's description from another process. Raises WireError."""
     match row:
         case [int(rank), int(step), str(attempt), int(world), int(size), str(digest)]:
             if 0 <= rank < world and step >= 0 and size > 0:
@@ -134,7 +135,7 @@ def checked_row(row: object) -> tuple[int, int, str, int, int, str]:
 
 
 class Answerer:
-    """Listens for other keepers; one thread each."""
+    """Listens for other keepers; one thread per connection."""
 
     def __init__(self, host: str, port: int, secret: bytes, store: ShardStore, notice: Notice) -> None:
         self._secret, self._store, self._notice = secret, store, notice
@@ -149,12 +150,12 @@ class Answerer:
     def _serve(self, peer: socket.socket, where: tuple[str, int]) -> None:
         with peer:
             if not self._strangers.acquire(blocking=False):
-                return  # so many wait to prove themselves that more would take the descriptors of those who did
+                return  # so many unproven connections that more would take the descriptors of the others
             try:
                 peer.settimeout(PROOF_SECONDS)
                 channel = Channel(peer, self._secret, caller=False, address=self.address)
             except NotTrusted as error:
-                LOG.warning("%s:%d was turned away: %s", *where[:2], error)
+                LOG.warning("connection from %s:%d refused: %s", *where[:2], error)
                 return
             except OSError:
                 return
@@ -169,9 +170,9 @@ class Answerer:
             while True:
                 self._obey(channel, channel.receive())
         except NotTrusted as error:
-            LOG.warning("%s:%d was turned away: %s", *where[:2], error)
+            LOG.warning("connection from %s:%d refused: %s", *where[:2], error)
         except OSError:
-            return  # it hung up or went silent; what it did not finish was not kept
+            return  # it closed the connection or timed out; the unfinished copy was not kept
 
     def _obey(self, peer: Channel, order: Message) -> None:
         try:
@@ -191,8 +192,10 @@ class Answerer:
             peer.send({"error": str(error)})
 
     def _catch_up(self, order: Message) -> None:
-        """Whoever sends the next copy knows what is committed; the notice of it may still be on its way to us. What it
-        called safe may be committed before the notice arrives."""
+        """Applies the sender's committed step, whose notice may not have arrived here yet.
+
+        A step that it calls safe may be committed before the notice arrives.
+        """
         match order:
             case {"do": "put", "row": [int(rank), int(step), *_], "committed": int(committed), "safe": list(safe)}:
                 if 0 <= committed < step:
@@ -209,7 +212,7 @@ class Answerer:
 
     def _accept_copy(self, peer: Channel, row: object, base: Copy | None = None, parts: Sequence[object] = ()) -> None:
         rank, _, _, _, size, _ = checked_row(row)
-        self._store.give_up(rank, self._store.reserve(rank, size))  # is there room, before a byte is sent
+        self._store.give_up(rank, self._store.reserve(rank, size))  # checks for room before a byte is sent
         try:
             checked_parts(parts, size)
         except ValueError as error:

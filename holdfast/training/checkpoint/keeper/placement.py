@@ -1,6 +1,6 @@
 """Placement of copies on nodes. Pure: the same nodes give every rank the same answer.
 
-Nodes stand in groups of `replicas`, each keeping the copies of all others of its group; where the number does not
+Nodes form groups of `replicas`, and each node keeps the copies of all others in its group. If the number does not
 divide, the last ones form a ring. GEMINI (SOSP'23) shows that no placement loses fewer sets of dead nodes.
 """
 
@@ -9,26 +9,26 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
-SAME_RACK = 1000  # a rack dies as one; a parallel group is evicted as one, which is rarer
+SAME_RACK = 1000  # a rack fails as a whole; a parallel group is evicted as a whole, which is rarer
 SAME_GROUP = 1
 
 
 @dataclass(frozen=True, slots=True)
 class KeeperNode:
     name: str
-    rack: str = ""  # "" is not known, and then never the same as another's
+    rack: str = ""  # "": unknown, and never equal to another
     group: str = ""  # the parallel group that is evicted together
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Circles of nodes; a node's copies are kept by itself and the next `replicas - 1` of its circle."""
+    """Rings of nodes; a node and the next `replicas - 1` of its ring keep its copies."""
 
     circles: tuple[tuple[KeeperNode, ...], ...]
     replicas: int
 
     def partners(self, name: str) -> tuple[str, ...]:
-        """Who keeps the copies of this node beside itself, first choice first."""
+        """Nodes that keep this node's copies in addition to itself, in order of preference."""
         for circle in self.circles:
             names = [node.name for node in circle]
             if name in names:
@@ -37,13 +37,13 @@ class Placement:
         raise KeyError(name)
 
     def survives(self, lost: Iterable[str]) -> bool:
-        """Whether every node's copies are still somewhere after these nodes are gone."""
+        """Whether the copies of every node still exist after these nodes are lost."""
         gone = set(lost)
         names = [node.name for circle in self.circles for node in circle]
         return all(not {name, *self.partners(name)} <= gone for name in names)
 
     def shared(self) -> tuple[str, ...]:
-        """In words: the pairs that share a rack or a parallel group although they keep each other's copies."""
+        """Describes partners that share a rack or a parallel group."""
         return tuple(
             f"{one.name} and {other.name} share {_what_is_shared(one, other)}"
             for circle in self.circles
@@ -53,7 +53,8 @@ class Placement:
 
 
 def place(nodes: Sequence[KeeperNode], replicas: int) -> Placement:
-    """Partners never on the same node; in the same rack or parallel group only where that cannot be avoided."""
+    """Places copies: partners are never on the same node, and in the same rack or parallel group only if
+    unavoidable."""
     if replicas < 1:
         raise ValueError(f"{replicas} replicas: expected 1 or more")
     names = {node.name for node in nodes}
@@ -64,7 +65,7 @@ def place(nodes: Sequence[KeeperNode], replicas: int) -> Placement:
         return Placement((), replicas)
     ordered = _by_domain(nodes)
     circles = len(ordered) // size
-    # Neighbours in the order share domains, so the members of a circle are taken far apart.
+    # Neighbours in the order share domains, so the members of a ring are taken far apart.
     dealt = [[ordered[place * circles + at] for place in range(size)] for at in range(circles)]
     dealt[-1] += ordered[circles * size :]
     _swap_apart(dealt)
@@ -72,7 +73,7 @@ def place(nodes: Sequence[KeeperNode], replicas: int) -> Placement:
 
 
 def chance_of_recovery(placement: Placement, lost: int) -> float:
-    """Chance that memory alone is enough after so many nodes, drawn at random, died at once. Exact."""
+    """Exact probability that memory alone suffices after so many random nodes failed at once."""
     total = sum(len(circle) for circle in placement.circles)
     if not 0 <= lost <= total:
         raise ValueError(f"{lost} lost nodes: expected 0 to {total}")
@@ -87,13 +88,13 @@ def chance_of_recovery(placement: Placement, lost: int) -> float:
 
 
 def _harmless(size: int, run: int, dead: int) -> int:
-    """Ways to lose so many of a circle with no `run` neighbours in a row among them (what would lose the copies)."""
+    """Ways to lose so many nodes of a ring without `run` neighbours in a row, which would lose copies."""
     if dead < run:
         return comb(size, dead)
     alive = size - dead
     if alive == 0:
         return 0
-    # Turn the circle so that it starts at one of the living: then the dead fill `alive` gaps of at most run - 1 each.
+    # Rotate the ring to start at a live node: then the dead fill `alive` gaps of at most run - 1 each.
     gaps: int = sum(
         (-1) ** j * comb(alive, j) * comb(dead - j * run + alive - 1, alive - 1) for j in range(dead // run + 1)
     )
@@ -108,7 +109,7 @@ def _by_domain(nodes: Sequence[KeeperNode]) -> list[KeeperNode]:
 
 
 def _swap_apart(circles: list[list[KeeperNode]]) -> None:
-    """Swap members of circles that share a domain for as long as that helps."""
+    """Swaps members of rings that share a domain, as long as that helps."""
     better = True
     while better:
         better = any(_improve(circles, at) for at in range(len(circles)) if _circle_cost(circles[at]))

@@ -1,7 +1,7 @@
-"""Quorum for storage: the step that every rank has ready. Pure.
+"""Quorum for storage: chooses a step that every rank holds ready. Pure.
 
-Each rank says which step it holds ready, and keeps that one until the answer comes; the keeper that counts gives all
-of them the same. So what is chosen is there to be written, and what is left out is left out by all.
+Each rank announces which step it holds ready, and keeps that one until the answer. The coordinating keeper gives all
+ranks the same answer. So a chosen step can always be written, and a skipped step is skipped by all.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ NONE = -1
 @dataclass(frozen=True, slots=True)
 class QuorumAnswer:
     chosen: int = NONE  # the newest step that goes to storage
-    settled: int = NONE  # no step up to this one is open any more: what was not chosen is left out
-    why: str = ""  # the newest that was left out is
+    settled: int = NONE  # all steps up to this one are decided: those that were not chosen are skipped
+    why: str = ""  # why the newest skipped step was skipped
 
 
 class QuorumShare:
-    """One rank's side: it holds one step at a time, from its word until that step is left out or written."""
+    """One rank's side. It holds one step at a time, from the announcement until that step is skipped or written."""
 
     def __init__(self) -> None:
-        self.newest = NONE  # the newest step that could have gone to storage
+        self.newest = NONE  # the newest step that was a candidate for storage
         self.holds = NONE
         self.chosen = False
 
@@ -29,14 +29,14 @@ class QuorumShare:
         return self.holds != NONE and not self.chosen
 
     def offer(self, step: int) -> bool:
-        """A step that could go to storage: whether it is held from now on."""
+        """Offers a step for storage; returns whether it is held from now on."""
         self.newest = step
         if self.holds == NONE:
             self.holds = step
         return self.holds == step
 
     def apply_note(self, answer: QuorumAnswer) -> bool:
-        """Whether the step held is now to be written."""
+        """Returns whether the held step must be written now."""
         if not self.open:
             return False
         self.chosen = self.holds == answer.chosen
@@ -45,16 +45,16 @@ class QuorumShare:
         return self.chosen
 
     def let_go(self) -> None:
-        """What was held is written, or lost."""
+        """Releases the held step after it was written or lost."""
         self.holds, self.chosen = NONE, False
 
 
 class Ballot:
-    """The side of the counting keeper. After its death, ranks send it everything again."""
+    """The coordinating keeper's side. After its death, ranks send everything again."""
 
     def __init__(self, world: int) -> None:
         self._world = world
-        self._words: dict[int, tuple[int, int]] = {}  # of each rank: the newest step it spoke of, the one it holds
+        self._words: dict[int, tuple[int, int]] = {}  # for each rank: the newest announced step, and the one it holds
         self.answer = QuorumAnswer()
 
     def vote(self, rank: int, newest: int, holds: int) -> QuorumAnswer:

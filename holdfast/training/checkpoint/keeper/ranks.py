@@ -35,19 +35,19 @@ from holdfast.training.checkpoint.keeper.wire import (
 )
 
 LOG = logging.getLogger(__name__)
-PREDECESSOR_SECONDS = 10.0  # how long a killed process may need to disappear before its successor is refused
+PREDECESSOR_SECONDS = 10.0  # time for a killed process to disappear before its successor is refused
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the keeper is made of."""
+    """Components of the keeper."""
 
     store: ShardStore
     replication: Replication
     flushing: Flushing
     storing: Storing
     secret: bytes
-    troubles: dict[str, str]  # what goes wrong now, by what it is about
+    troubles: dict[str, str]  # current problems, by subject
     gaps: Gaps
     rate_limit: RateLimit
     shelf: Shelf
@@ -80,7 +80,8 @@ class RankServer:
         close_listener(self._listener)
 
     def busy(self) -> bool:
-        """Whether a rank is here. One that ended is not, although a child of it may still hold its connection open."""
+        """Whether a rank is connected. A rank that ended does not count, although a child may keep its connection
+        open."""
         with self._changed:
             for visit in self._attached.values():
                 visit.leave_if_ended()
@@ -90,20 +91,20 @@ class RankServer:
         return sorted(self._attached) if self.busy() else []
 
     def idle_seconds(self) -> float:
-        """Since the last rank left; 0 while one is here."""
+        """Seconds since the last rank left; 0 while one is connected."""
         return 0.0 if self.busy() else time.monotonic() - self.last_seen
 
     def rows(self) -> list[list[object]]:
-        """What is held here, in host or GPU memory."""
+        """Copies held here, in host or GPU memory."""
         held = [copy.row() for copy in self.store.held()]
         return held + [row for row in self.shelf.rows() if row not in held]
 
     def _is_awaited(self) -> bool:
-        """A rank waits, or work does so long that it may not yield any more."""
+        """Whether a rank waits, or background work is overdue."""
         return self.gaps.awaited() or self.replication.overdue.now() or self.flushing.overdue.now()
 
     def prepare(self, rank: int, size: int) -> None:
-        """The buffer of the rank's next save, while it computes."""
+        """Prepares the buffer of the rank's next save while the rank computes."""
         self._preparing.submit(self.store.prepare, rank, size)
 
     def _offer_buffers(self) -> None:
@@ -111,7 +112,8 @@ class RankServer:
             visit.next_buffer.offer()
 
     def attach(self, rank: int, visit: "RankConnection") -> None:
-        """One process per rank: a second job of the same name is refused, a restarted rank waits for its old self."""
+        """Attaches one process per rank: a second job of the same name is refused, and a restarted rank waits for
+        its predecessor."""
         with self._changed:
             if not self._changed.wait_for(lambda: rank not in self._attached, PREDECESSOR_SECONDS):
                 pid = self._attached[rank].pid
@@ -122,7 +124,7 @@ class RankServer:
     def detach(self, visit: "RankConnection") -> None:
         with self._changed:
             left = {rank: other for rank, other in self._attached.items() if other is not visit}
-            if len(left) < len(self._attached):  # who only asked for the status is no rank
+            if len(left) < len(self._attached):  # a client that only asks for the status is no rank
                 self.last_seen = time.monotonic()
             self._attached = left
             self._changed.notify_all()
@@ -134,9 +136,9 @@ class RankServer:
                 visit.process = PeerProcess(same_user(client))
                 visit.talk()
             except NotTrusted as error:
-                LOG.warning("a local process was turned away: %s", error)
+                LOG.warning("connection of a local process refused: %s", error)
             except OSError:
-                return  # it ended, with or without saying so
+                return  # it ended, with or without a message
             finally:
                 visit.leave()
 
@@ -176,13 +178,13 @@ class RankConnection:
                 answer, fds = doing(order)
             except (OSError, KeyError, TypeError, ValueError) as error:
                 answer, fds = {"error": str(error)}, ()
-            with suppress(OSError):  # it may be gone, but its earlier messages are still read and done
+            with suppress(OSError):  # it may be gone, but its earlier messages are still processed
                 send(self._client, {**answer, "troubles": dict(self._server.troubles)}, fds)
 
     def leave_if_ended(self) -> None:
         if self.process.ended():
             with suppress(OSError):
-                self._client.shutdown(socket.SHUT_RDWR)  # its earlier messages are still read
+                self._client.shutdown(socket.SHUT_RDWR)  # its earlier messages are still processed
 
     def leave(self) -> None:
         self.next_buffer.end()
@@ -225,7 +227,7 @@ class RankConnection:
             self._server.store.rewind(int(order["step"]))
             self._server.shelf.rewind(int(order["step"]))
         sizes = {copy.step: copy.size for copy in self._server.store.held() if copy.rank == self._rank}
-        if sizes:  # what is loaded stays until the next save is whole: that one needs a buffer of its own
+        if sizes:  # loaded pages stay until the next save is complete, which needs a buffer of its own
             self._server.prepare(self._rank, sizes[max(sizes)])
         if begins and order.get("stores"):
             self._server.flushing.prepare()
@@ -280,7 +282,7 @@ class RankConnection:
         return self._server.shelf.lend(self._rank, int(order["size"]), int(order["budget"]), str(order["gpu"])), ()
 
     def _land(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        """What the rank copied into GPU memory is taken to host memory; from there it goes the way of all copies."""
+        """Takes the rank's copy in GPU memory to host memory, from where it is treated like any other copy."""
         pages = self._handed_over(order["buffer"])
         try:
             self._server.shelf.take(self._rank, int(order["step"]), int(order["size"]), order["sums"], pages)
@@ -295,11 +297,11 @@ class RankConnection:
         return self._server.shelf.fetch(self._rank, int(order["step"])), ()
 
     def _fetch(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        """A copy, this rank's if no other is named: of this node's memory, or brought here from another keeper's."""
+        """A copy of this rank, or of the named one, from this node's memory or fetched from another keeper."""
         rank, step, address = int(order.get("rank", self._rank)), int(order["step"]), str(order["address"])
         self.next_buffer.take_back()
         if address:
-            self._server.store.protect_only(rank, ())  # the run in which they counted is over
+            self._server.store.protect_only(rank, ())  # they belong to a run that is over
             with PeerConnection(address, self._server.secret) as caller:
                 caller.get(rank, step, self._server.store)
         with self._server.store.reading(rank, step) as copy:
@@ -311,7 +313,7 @@ class RankConnection:
     def _drop(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         rank = int(order.get("rank", self._rank))
         self._server.store.drop(rank, int(order["step"]))
-        if rank != self._rank:  # it was here for a load only
+        if rank != self._rank:  # it was here only for a load
             self._server.store.trim(rank)
         return {}, ()
 

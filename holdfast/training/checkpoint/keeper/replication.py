@@ -1,7 +1,7 @@
 """Replication: sends copies to partners and commits a step when enough of them have it.
 
-A step is committed when every rank's shard is on as many nodes as were asked for. One keeper counts, as a rule that of
-rank 0; the others tell it and are reported. Nothing of this touches the training processes.
+A step is committed when every rank's shard is on as many nodes as configured. One keeper counts, usually that of rank
+0; the others notify it and are notified. The training processes take no part.
 """
 
 import logging
@@ -24,14 +24,14 @@ WITHDRAW_SECONDS = 2.0  # a save waits for it
 
 @dataclass(frozen=True, slots=True)
 class RunMembers:
-    """Who is in this run of the job, as the ranks agreed when they started."""
+    """Members of this run of the job, as the ranks agreed at the start."""
 
     attempt: str
     world: int
     node: str
-    addresses: dict[str, str]  # of every node's keeper
+    addresses: dict[str, str]  # address of every node's keeper
     partners: tuple[str, ...]
-    counter: str  # the node whose keeper counts
+    counter: str  # node of the coordinating keeper
 
 
 class Replication:
@@ -46,9 +46,9 @@ class Replication:
         self._store, self._secret, self._rate_limit, self._troubles = store, secret, rate_limit, troubles
         self.members: RunMembers | None = None
         self._safe: dict[int, set[int]] = {}
-        self._hopeless = -1  # up to this step nothing that is not committed will be: some rank threw its copy away
+        self._hopeless = -1  # steps up to this one can no longer be committed: some rank dropped its copy
         self._ballot = Ballot(0)
-        self._sent: dict[tuple[str, int], Sent] = {}  # the newest copy that a partner has of a rank
+        self._sent: dict[tuple[str, int], Sent] = {}  # the newest copy that a partner has of each rank
         self.sent_bytes = 0
         self._spread = CopyBudget(replica_seconds)
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Replication:
         threading.Thread(target=self._work, name="replication", daemon=True).start()
 
     def join(self, members: RunMembers) -> bool:
-        """Whether a new run begins with it."""
+        """Joins a run; returns whether it is a new one."""
         with self._lock:
             begins = self.members is None or self.members.attempt != members.attempt
             if begins:
@@ -68,7 +68,7 @@ class Replication:
             return begins
 
     def announce(self, address: str) -> None:
-        """This keeper was started again at another address: the others of the run look for it there from now on."""
+        """Announces the new address of this keeper, which was restarted, to the others of the run."""
         members = self.members
         if members is not None:
             message = {"do": "moved", "node": members.node, "address": address, "attempt": members.attempt}
@@ -80,7 +80,7 @@ class Replication:
         self._waiting.put(copy)
 
     def notice(self, message: Message) -> Message:
-        """What another keeper says, of its ranks or as the one that counts, and what it is answered."""
+        """Handles a message of another keeper about its ranks, or from the coordinating keeper. Returns the answer."""
         match message:
             case {"do": "safe", "rank": int(rank), "step": int(step), "attempt": str(attempt)}:
                 self._count(rank, step, attempt)
@@ -96,7 +96,7 @@ class Replication:
         return {}
 
     def ask(self, message: Message, timeout_seconds: float = SILENCE_SECONDS) -> Message:
-        """Ask the keeper that counts."""
+        """Asks the coordinating keeper."""
         members = self.members
         if members is None:
             raise WireError("no rank has joined yet")
@@ -106,8 +106,11 @@ class Replication:
             return caller.notify(message)
 
     def reserve(self, rank: int, size: int, timeout_seconds: float) -> Pages:
-        """A buffer for this rank's next shard. Where the keeper that counted was lost, copies that it called safe are
-        never committed: after the wait the oldest of them makes room."""
+        """A buffer for this rank's next shard.
+
+        If the coordinating keeper was lost, copies that it called safe are never committed: after a wait the oldest of
+        them is dropped.
+        """
         try:
             return self._store.reserve(rank, size, timeout_seconds)
         except Full:
@@ -116,8 +119,10 @@ class Replication:
             return self._store.reserve(rank, size)
 
     def withdraw(self, rank: int) -> bool:
-        """Room is needed: the oldest copy of this rank that was called safe is so no more, unless it is committed by
-        now. Whether that may have made room; what no one knows of stays."""
+        """Drops the safe mark of this rank's oldest safe copy, because room is needed, unless it is committed by now.
+
+        Returns whether that may have made room. If the coordinating keeper does not answer, the copy stays.
+        """
         members, safe = self.members, self._store.protected(rank)
         if members is None or not safe:
             return False
@@ -125,7 +130,7 @@ class Replication:
         try:
             committed = int(self.ask(message, WITHDRAW_SECONDS)["committed"])
         except (OSError, KeyError, ValueError) as error:
-            LOG.warning("step %d of rank %d counts as safe and is not thrown away: %s", safe[0], rank, error)
+            LOG.warning("step %d of rank %d counts as safe and is kept: %s", safe[0], rank, error)
             return False
         if committed >= safe[0]:
             self._store.commit(committed)
@@ -144,9 +149,9 @@ class Replication:
             try:
                 self._bring(copy, members)
                 self._troubles.pop(about, None)
-            except Exception as error:  # the last guard of this thread: without it no step is ever committed again
-                self._troubles[about] = f"step {copy.step} did not come to its partners: {error!r}"
-                LOG.exception("step %d of rank %d did not come to its partners", copy.step, copy.rank)
+            except Exception as error:  # last resort: without this thread no step is ever committed again
+                self._troubles[about] = f"step {copy.step} could not be copied to its partners: {error!r}"
+                LOG.exception("step %d of rank %d could not be copied to its partners", copy.step, copy.rank)
             self.overdue.end(copy)
 
     def _bring(self, copy: Copy, members: RunMembers) -> None:
@@ -168,11 +173,12 @@ class Replication:
         return arrived == len(members.partners)
 
     def _send(self, copy: Copy, marks: Marks, partner: str, members: RunMembers) -> None:
-        """What changed since the copy that the partner has; everything, where that does not come out right."""
+        """Sends the changes since the copy that the partner has, or all of it if the result is wrong there."""
         before = self._sent.pop((partner, copy.rank), None)
         parts = changed(before, copy, marks)
         seconds = self._spread.seconds(copy.rank) / max(len(members.partners), 1)
-        rate = copy.size / seconds if seconds and self._waiting.empty() else 0.0  # what is behind is not held up
+        # an overdue copy is sent without a rate limit
+        rate = copy.size / seconds if seconds and self._waiting.empty() else 0.0
         with PeerConnection(_address(members, partner), self._secret) as caller:
             try:
                 sent = caller.put(copy, self._rate_limit, before.step if before else -1, parts, self._bound(copy), rate)
@@ -187,7 +193,7 @@ class Replication:
         self._sent[partner, copy.rank] = Sent(copy.step, copy.attempt, copy.size, marks)
 
     def _bound(self, copy: Copy) -> Message:
-        """What a partner must not write over for this copy."""
+        """Steps that a partner must not overwrite for this copy."""
         return {"committed": self._store.committed, "safe": self._store.protected(copy.rank)}
 
     def _announce_safe(self, copy: Copy, members: RunMembers) -> None:
@@ -229,7 +235,10 @@ class Replication:
             del self._safe[old]
 
     def _discount(self, step: int, attempt: str) -> int:
-        """A rank throws away its oldest copy that counted, of this step. The committed step, which it may be."""
+        """Records that a rank drops its copy of this step, which counted as safe.
+
+        Returns the committed step; if that is this step, the rank must keep the copy.
+        """
         with self._lock:
             if self.members is None or attempt != self.members.attempt:
                 raise WireError("not a copy of this run")
@@ -257,7 +266,7 @@ class Replication:
 
 
 def _address(members: RunMembers, node: str) -> str:
-    """A node whose keeper could not be reached at the start has none."""
+    """Address of a node's keeper; a node whose keeper was not reached at the start has none."""
     if node not in members.addresses:
         raise WireError(f"no keeper of {node} is known to this run")
     return members.addresses[node]

@@ -1,7 +1,7 @@
-"""Copies that a keeper holds, of its own ranks and its partners, in reused buffers.
+"""Copies that a keeper holds of its own ranks and of its partners, in reused buffers.
 
-A page that was touched before takes a copy ten times as fast as a new one, so buffers are never given back while
-the job lives. Of each rank there are at most three: the last committed step, one on its way, one being written.
+Copying into a page that was touched before is ten times as fast as into a new one, so buffers are kept while the job
+lives. Each rank has at most three: the last committed step, one being sent, one being written.
 """
 
 import threading
@@ -16,12 +16,12 @@ BUFFERS_PER_RANK = 3
 
 
 class Full(OSError):
-    """No room, and nothing that may be thrown away."""
+    """There is no room, and nothing that may be dropped."""
 
 
 @dataclass(eq=False, slots=True)
 class Copy:
-    """One rank's shard of one step. `attempt` tells the runs of a job apart: steps of two runs never mix."""
+    """One rank's shard of one step. `attempt` distinguishes the runs of a job: steps of two runs are never combined."""
 
     rank: int
     step: int
@@ -31,8 +31,8 @@ class Copy:
     digest: str
     pages: Pages
     readers: int = field(default=0)
-    wanted: bool = field(default=False)  # for storage: thrown away last
-    marks: tuple[int, ...] = field(default=())  # a hash of each part, where it was computed with the digest
+    wanted: bool = field(default=False)  # for storage: dropped last
+    marks: tuple[int, ...] = field(default=())  # a hash of each part, if it was computed with the digest
 
     def row(self) -> list[object]:
         return [self.rank, self.step, self.attempt, self.world, self.size, self.digest]
@@ -42,21 +42,21 @@ class ShardStore:
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
         self.committed = -1
-        self._loaded = -1  # what this run began from, until something newer is committed
-        self._behind = False  # a wait was in vain: until something is committed no one waits again
+        self._loaded = -1  # the step this run started from, until a newer one is committed
+        self._behind = False  # a wait timed out: until the next commit no save waits again
         self._copies: dict[tuple[int, int], Copy] = {}
         self._spare: dict[int, list[Pages]] = {}
         self._lent: dict[int, list[Pages]] = {}
-        self._outlived: dict[int, list[Pages]] = {}  # read, although their copy was replaced
-        self._safe: dict[int, frozenset[int]] = {}  # steps that were called safe and may be committed at any moment
+        self._outlived: dict[int, list[Pages]] = {}  # being read, although their copy was replaced
+        self._safe: dict[int, frozenset[int]] = {}  # steps that count as safe and may be committed at any time
         self._changed = threading.Condition()
         self.on_room: Callable[[], None] = _no_one_waits  # called when a buffer may have become free
 
     def reserve(self, rank: int, size: int, timeout_seconds: float = 0.0) -> Pages:
-        """A buffer to write this rank's next shard into; waits a little where all are still on their way.
+        """A buffer for this rank's next shard; waits a little if all copies are still being sent.
 
-        Copies that are not committed yet may be the next step that all ranks have: they go last, and only when waiting
-        for their commit was in vain.
+        Copies that are not committed yet may be the next step that all ranks have. They are dropped last, and only
+        after waiting for their commit failed.
         """
         until = time.monotonic() + timeout_seconds
         with self._changed:
@@ -75,7 +75,7 @@ class ShardStore:
                 self._changed.wait(left)
 
     def add(self, copy: Copy) -> None:
-        """The buffer of this copy is filled and is now what the shard store answers for its rank and step."""
+        """Adds the copy in this filled buffer, which now answers requests for its rank and step."""
         with self._changed:
             self._take_back(copy.rank, copy.pages)
             self._let_go(self._copies.pop((copy.rank, copy.step), None))
@@ -83,14 +83,14 @@ class ShardStore:
             self._changed.notify_all()
 
     def give_up(self, rank: int, pages: Pages) -> None:
-        """The buffer was not filled after all."""
+        """Returns a buffer that was not filled."""
         with self._changed:
             self._take_back(rank, pages)
             self._spare.setdefault(rank, []).append(pages)
             self._changed.notify_all()
 
     def commit(self, step: int) -> None:
-        """This step is safe everywhere: what is older may be written over."""
+        """Commits a step that is safe everywhere: older ones may be overwritten."""
         with self._changed:
             self.committed = max(self.committed, step)
             self._loaded = -1 if step > self._loaded else self._loaded
@@ -100,14 +100,16 @@ class ShardStore:
         self.on_room()
 
     def prepare(self, rank: int, size: int) -> bool:
-        """Make the buffer that the next save will ask for. New pages take ten times as long as the copy, and this does
-        not hold up anybody: it is made outside of the lock. Whether one was made."""
+        """Creates the buffer for the next save and returns whether it did.
+
+        New pages take ten times as long as the copy. They are created outside of the lock, so that nothing else waits.
+        """
         with self._changed:
             if not self._lacks(rank, size):
                 return False
         try:
             pages = Pages.new(f"rank-{rank}", _roomy(size))
-        except OSError:  # the save that needs it says so
+        except OSError:  # the save that needs it reports the error
             return False
         with self._changed:
             if not self._lacks(rank, size):  # a save was faster
@@ -118,14 +120,15 @@ class ShardStore:
             return True
 
     def _lacks(self, rank: int, size: int) -> bool:
-        """Whether the rank has no buffer beside its newest copy, and there is ample room: not that of a partner's."""
+        """Whether the rank has no buffer besides its newest copy, and there is enough room. Partners' ranks do not
+        count."""
         buffers = self._buffers(rank)
         used = sum(pages.size for other in self._ranks() for pages in self._buffers(other))
         roomy = sum(pages.size >= size for pages in buffers)
         return roomy < 2 and len(buffers) < BUFFERS_PER_RANK and used + 3 * _roomy(size) <= self.budget_bytes
 
     def lend_spare(self, rank: int, size: int, known: Iterable[int]) -> Pages | None:
-        """A free buffer of this size, of those that the rank has mapped; nothing is thrown away or made for it."""
+        """A free buffer of this size that the rank has mapped; nothing is dropped or allocated for it."""
         with self._changed:
             spare = self._spare.get(rank, [])
             pages = next((one for one in spare if one.size >= size and one.number in known), None)
@@ -140,7 +143,7 @@ class ShardStore:
             return any(owner == rank and step > self.committed for owner, step in self._copies)
 
     def want(self, copy: Copy, wanted: bool = True) -> None:
-        """Whether this copy is to go to storage: then it stays although newer ones are committed, as room allows."""
+        """Marks a copy for storage: it is kept when newer ones are committed, as room allows."""
         with self._changed:
             copy.wanted = wanted
             self._drop_older()
@@ -152,7 +155,7 @@ class ShardStore:
             return self._copies.get((copy.rank, copy.step)) is copy
 
     def protect(self, rank: int, step: int) -> None:
-        """This copy counts as safe: nothing writes over it until it does no more."""
+        """Marks a copy as safe: it is not overwritten until the mark is removed."""
         with self._changed:
             self._safe[rank] = frozenset(one for one in (*self._safe.get(rank, ()), step) if one > self.committed)
 
@@ -169,7 +172,7 @@ class ShardStore:
             return sorted(step for step in self._safe.get(rank, ()) if step > self.committed)
 
     def rewind(self, step: int) -> None:
-        """The job starts again from this step: what was saved after it belongs to a run that is gone."""
+        """Drops copies after this step, from which the job starts again: they belong to a run that has ended."""
         with self._changed:
             self.committed = min(self.committed, step)
             self._loaded = step
@@ -184,14 +187,14 @@ class ShardStore:
             self._let_go(self._copies.pop((rank, step), None))
 
     def trim(self, rank: int) -> None:
-        """Give back the buffers of a rank that will save nothing here."""
+        """Frees the buffers of a rank that will save nothing here."""
         with self._changed:
             for pages in self._spare.pop(rank, []):
                 pages.close()
 
     @contextmanager
     def reading(self, rank: int, step: int) -> Iterator[Copy | None]:
-        """The copy, kept from being written over until the end of the block."""
+        """The copy, protected from being overwritten until the end of the block."""
         with self._changed:
             copy = self._copies.get((rank, step))
             if copy:
@@ -234,11 +237,12 @@ class ShardStore:
         return None
 
     def _evict(self, rank: int, hurry: bool) -> bool:
-        """Throw away what is older than the committed step; in a hurry the oldest that is neither it nor the newest,
-        nor counts as safe. What is to go to storage goes last.
+        """Drops copies older than the committed step; if that is not enough, the oldest one that is neither committed,
+        newest, nor safe.
 
-        The step this run began from stays too: it may be all there is. Only where the committed one is also here, which
-        survives a node for certain, does it make room, rather than that nothing new is saved."""
+        Copies for storage are dropped last. The step this run started from stays too, because it may be the only one,
+        until the committed step, which survives the loss of a node, is here as well.
+        """
         copies = sorted((copy for copy in self._copies.values() if copy.rank == rank), key=lambda copy: copy.step)
         bound = {self.committed, *self._safe.get(rank, ())}
         if all(copy.step != self.committed for copy in copies):
@@ -275,9 +279,9 @@ class ShardStore:
 
 
 def _no_one_waits() -> None:
-    """Without ranks."""
+    """Callback of a store without ranks."""
 
 
 def _roomy(size: int) -> int:
-    """A 32nd more: a state that grows by some bytes at every step fits into the buffer it had."""
+    """Size with a reserve of a 32nd, so that a state that grows by some bytes at every step fits into its buffer."""
     return size + size // 32

@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.runtime.job_secret import only_mine
 
 MEMORY = Path("/dev/shm")
-LONGEST_PATH = 107  # bytes that the kernel takes for a socket's path
+LONGEST_PATH = 107  # the kernel's limit of a socket path, in bytes
 LONGEST_NAME = 24
 FIXED = len("/-") + 16 + len(".sock")
 
@@ -29,14 +29,14 @@ def own_address() -> str:
         return given
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((os.environ.get("MASTER_ADDR", "127.0.0.1"), 9))  # sends nothing, only chooses a route
+            probe.connect((os.environ.get("MASTER_ADDR", "127.0.0.1"), 9))  # sends nothing; only selects a route
             return str(probe.getsockname()[0])
         except OSError:
             return "127.0.0.1"
 
 
 def runtime_folder() -> Path:
-    """A folder of this user alone. One whose sockets would have too long a path is passed over."""
+    """A folder of this user alone. A folder in which socket paths would be too long is skipped."""
     asked = os.environ.get("HOLDFAST_RUNTIME_DIR") or os.environ.get("XDG_RUNTIME_DIR") or ""
     fits = asked and len(os.fsencode(asked)) <= LONGEST_PATH - FIXED
     folder = Path(asked if fits else f"/tmp/holdfast-{os.geteuid()}")
@@ -46,12 +46,12 @@ def runtime_folder() -> Path:
 
 
 def memory_path(path: Path, memory: Path = MEMORY) -> Path:
-    """Where trainers that write files do so, of a keeper with this socket: in memory, by user, job, folder and node."""
+    """Folder in memory for files of the trainers of the keeper with this socket, by user, job, folder and node."""
     return memory / f"holdfast-{os.geteuid()}-{path.stem}"
 
 
 def socket_path(job: str, folder: Path, node: str) -> Path:
-    """One keeper per job, storage folder and node. The job's name is cut where the path would be too long."""
+    """One keeper per job, storage folder and node. The job's name is cut if the path would be too long."""
     identity = hashlib.sha256(f"{job}\0{folder.resolve()}\0{node}".encode()).hexdigest()[:16]
     runtime = runtime_folder()
     room = LONGEST_PATH - FIXED - len(os.fsencode(runtime))

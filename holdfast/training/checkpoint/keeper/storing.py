@@ -1,7 +1,7 @@
 """Selects the step to write to storage, by asking the coordinating keeper for each local rank.
 
-No one who trains waits for the answer. A copy that waits for it is kept from being written over, as long as there is
-other room.
+No rank waits for the answer. A copy that waits for it is protected from being overwritten, as long as there is other
+room.
 """
 
 import logging
@@ -16,9 +16,9 @@ from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from holdfast.training.checkpoint.keeper.wire import Message
 
 LOG = logging.getLogger(__name__)
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0  # between two questions for what was not answered
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0  # seconds between two attempts without an answer
 
-Ask = Callable[[Message], Message]  # the keeper that counts
+Ask = Callable[[Message], Message]  # asks the coordinating keeper
 
 
 class Storing:
@@ -26,14 +26,14 @@ class Storing:
         self._store, self._flushing, self._ask, self._troubles = store, flushing, ask, troubles
         self._attempt = ""
         self._shares: dict[int, QuorumShare] = {}
-        self._held: dict[int, Copy] = {}  # what is held ready and not decided on
-        self._skipped: set[int] = set()  # ranks that left a step out since one was chosen
-        self._unreported: set[int] = set()  # ranks whose newest message did not arrive yet
+        self._held: dict[int, Copy] = {}  # steps that are held ready and not decided
+        self._skipped: set[int] = set()  # ranks that skipped a step since the last chosen one
+        self._unreported: set[int] = set()  # ranks whose newest message has not arrived yet
         self._changed = threading.Condition()
         threading.Thread(target=self._work, name="storing", daemon=True).start()
 
     def begin(self, attempt: str) -> None:
-        """A new run: what the last one held ready is no one's concern; what was chosen is still written."""
+        """Starts a new run: steps held ready by the last one are dropped; chosen ones are still written."""
         with self._changed:
             for copy in self._held.values():
                 self._store.want(copy, False)
@@ -66,13 +66,13 @@ class Storing:
     def _ask_for_all(self, ranks: list[int]) -> bool:
         try:
             return all([self._ask_for(rank) for rank in ranks])
-        except Exception as error:  # the last guard of this thread: without it no step goes to storage any more
-            self._troubles["step for storage"] = f"which step goes to storage was not understood: {error!r}"
-            LOG.exception("which step goes to storage was not understood")
+        except Exception as error:  # last resort: without this thread no step goes to storage any more
+            self._troubles["step for storage"] = f"selecting a step for storage failed: {error!r}"
+            LOG.exception("selecting a step for storage failed")
             return False
 
     def _ask_for(self, rank: int) -> bool:
-        """Say what the rank holds and do what is answered; whether anybody answered."""
+        """Announces the step that the rank holds and applies the answer; returns whether there was one."""
         with self._changed:
             share, attempt = self._shares.get(rank), self._attempt
             if share is None:
@@ -83,7 +83,9 @@ class Storing:
             answer = self._ask({"do": "ready", "rank": rank, "step": newest, "holds": holds, "attempt": attempt})
             decided = QuorumAnswer(int(answer["chosen"]), int(answer["settled"]), str(answer["why"]))
         except (OSError, KeyError, ValueError) as error:
-            self._troubles["step for storage"] = f"no keeper says which step goes to storage: {error}"
+            self._troubles["step for storage"] = (
+                f"the coordinating keeper did not say which step goes to storage: {error}"
+            )
             return False
         self._troubles.pop("step for storage", None)
         with self._changed:
@@ -94,7 +96,7 @@ class Storing:
         return True
 
     def _notice_loss(self, rank: int, share: QuorumShare) -> None:
-        """Where room was scarce the copy may be gone."""
+        """Releases a held copy that was dropped because room was scarce."""
         copy = self._held.get(rank)
         if copy is not None and not self._store.has(copy):
             self._lose(copy, share)
@@ -109,7 +111,7 @@ class Storing:
         if copy is None:
             return
         if share.apply_note(answer):
-            if rank not in self._skipped:  # where every other step is left out, that is one trouble and not many
+            if rank not in self._skipped:  # if every other step is skipped, that is one problem
                 self._troubles.pop(_about(copy), None)
             self._skipped.discard(rank)
             if self._flushing.store(copy, partial(self._tried, copy, share)):
@@ -133,11 +135,11 @@ class Storing:
         self._say(copy, f"steps are left out of storage by all ranks: {why}")
 
     def _log_lost(self, copy: Copy) -> None:
-        """Others may have been asked to write theirs."""
+        """Logs a lost copy; other ranks may have been asked to write theirs."""
         self._say(copy, f"a step is not whole in storage: the room of rank {copy.rank}'s copy was needed")
 
     def _say(self, copy: Copy, sentence: str) -> None:
-        """The step is in the log only: a trouble that names it would be a new one each time."""
+        """The step is only in the log: a problem that names it would be a new one each time."""
         new = self._troubles.get(_about(copy)) != sentence
         self._troubles[_about(copy)] = sentence
         LOG.log(logging.INFO if new else logging.DEBUG, "step %d: %s", copy.step, sentence)

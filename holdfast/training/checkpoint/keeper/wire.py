@@ -25,11 +25,12 @@ LARGEST_MESSAGE = 64 << 20
 NONCE = 32
 KEY = 32
 TAG = 16
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0  # between two tries to accept where descriptors are used up
+# seconds between two attempts to accept a connection while there are no free descriptors
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
 CREDENTIALS = struct.Struct("3i")
-CHUNK = 512 << 10  # stays in a processor's cache from the copy to the socket
+CHUNK = 512 << 10  # stays in the processor's cache from the copy to the socket
 
-INTO = hasattr(AESGCM, "encrypt_into")  # of newer releases of cryptography: no bytes are made on the way
+INTO = hasattr(AESGCM, "encrypt_into")  # in newer releases of cryptography: encrypts without a copy
 
 LOG = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ Message = dict[str, Any]
 
 
 class WireError(OSError):
-    """The other side is gone, or speaks something else."""
+    """The other side is gone, or sent an invalid message."""
 
 
 class NotTrusted(WireError):
@@ -51,7 +52,7 @@ def send(to: socket.socket, message: Message, fds: tuple[int, ...] = ()) -> None
         to.sendall(framed)
         return
     sent = socket.send_fds(to, [framed], list(fds))
-    if sent < len(framed):  # sending nothing fails too, where the other side closed the connection
+    if sent < len(framed):  # sending zero bytes also fails if the other side closed the connection
         to.sendall(framed[sent:])
 
 
@@ -106,7 +107,8 @@ def receive_into(source: socket.socket, view: memoryview) -> None:
 
 
 def same_user(client: socket.socket) -> int:
-    """Whoever connected to the Unix socket must be the user that the keeper runs as. Its process; 0 is not known."""
+    """Process id of the peer on a Unix socket, which must belong to the keeper's user; 0: unknown. Raises
+    NotTrusted."""
     raw = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
     pid, user, _ = CREDENTIALS.unpack(raw)
     if user != os.geteuid():
@@ -115,7 +117,7 @@ def same_user(client: socket.socket) -> int:
 
 
 class PeerProcess:
-    """Another process: the same one and no other that got its number later, for as long as this is open."""
+    """Another process. While this is open, it cannot be confused with a later process of the same number."""
 
     def __init__(self, pid: int) -> None:
         self._fd, self._gone = None, False
@@ -123,11 +125,11 @@ class PeerProcess:
             self._fd = os.pidfd_open(pid) if pid > 0 else None
         except ProcessLookupError:
             self._gone = True
-        except OSError:  # no one may look
+        except OSError:  # not readable
             pass
 
     def ended(self) -> bool:
-        """Whether it is known to have ended; one that no one has waited for yet has too."""
+        """Whether the process is known to have ended; a zombie has ended too."""
         if self._fd is None:
             return self._gone
         poller = select.poll()
@@ -141,10 +143,10 @@ class PeerProcess:
 
 
 class Channel:
-    """One TCP connection between two keepers of a job: every frame is encrypted and authenticated, and has its place.
+    """One TCP connection between two keepers of a job: every frame is encrypted, authenticated and numbered.
 
-    Both ends derive the keys from the job's secret, fresh random numbers and the address that was called. Whoever
-    passes the bytes on can neither read nor change, repeat, reorder or send back a frame, nor lead a call elsewhere.
+    Both ends derive the keys from the job's secret, fresh random numbers and the called address. A man in the middle
+    can neither read nor change, repeat, reorder or reflect a frame, nor redirect a connection.
     """
 
     def __init__(self, peer: socket.socket, secret: bytes, caller: bool, address: str) -> None:
@@ -168,7 +170,7 @@ class Channel:
         peer.settimeout(timeout)
         self._out, self._in = map(AESGCM, (forth, back) if caller else (back, forth))
         self._sent = self._received = 0
-        self._frame = bytearray(LENGTH.size + CHUNK + TAG)  # used again: new pages for each frame cost as much as AES
+        self._frame = bytearray(LENGTH.size + CHUNK + TAG)  # reused: new pages for each frame cost as much as AES
 
     def settimeout(self, seconds: float) -> None:
         self._peer.settimeout(seconds)
@@ -186,7 +188,7 @@ class Channel:
         self._put(view, b"data")
 
     def receive_data(self, view: memoryview, each: Callable[[memoryview], None] | None = None) -> None:
-        """As many bytes as the view has, however they were cut; each piece in its order, once it is there."""
+        """Fills the view, independent of the frame sizes; yields each piece in order as it arrives."""
         done = 0
         while done < len(view):
             sealed = self._sealed(CHUNK)
@@ -199,7 +201,7 @@ class Channel:
             done += size
 
     def _put(self, raw: bytes | memoryview, kind: bytes) -> None:
-        """One write: the second of two would wait for a delayed ACK of the first."""
+        """Sends one write: the second of two would wait for a delayed ACK of the first."""
         size = len(raw) + TAG
         whole = LENGTH.size + size
         frame = memoryview(self._frame if whole <= len(self._frame) else bytearray(whole))[:whole]
@@ -219,7 +221,7 @@ class Channel:
         return bytes(opened)
 
     def _sealed(self, largest: int) -> memoryview:
-        """The next frame as it came; valid until the one after it."""
+        """The next frame as received; valid until the following one."""
         head = memoryview(self._frame)[: LENGTH.size]
         receive_into(self._peer, head)
         (length,) = LENGTH.unpack(head)
@@ -242,8 +244,10 @@ class Channel:
 
 
 def accept_for_ever(listener: socket.socket, serve: Callable[[socket.socket, Any], None]) -> None:
-    """Serve each connection in a thread of its own until the listener is closed. Without descriptors it says so once,
-    waits and goes on."""
+    """Serves each connection in its own thread until the listener is closed.
+
+    Without free descriptors it logs that once, waits and continues.
+    """
     pause = 0.0
     while listener.fileno() >= 0:
         try:
@@ -259,21 +263,22 @@ def accept_for_ever(listener: socket.socket, serve: Callable[[socket.socket, Any
         try:
             threading.Thread(target=serve, args=(peer, where), name="connection", daemon=True).start()
             pause = 0.0
-        except RuntimeError as error:  # the machine has no thread left at this moment
+        except RuntimeError as error:  # the machine cannot start a thread at this moment
             LOG.warning("a connection cannot be served: %s", error)
             peer.close()
             time.sleep(FIRST_PAUSE_SECONDS)
 
 
 def close_listener(listener: socket.socket) -> None:
-    """Also for the thread that waits in it: closing alone would leave it there."""
+    """Closes the listener and ends the thread that waits in it; close alone would leave it there."""
     with suppress(OSError):
         listener.shutdown(socket.SHUT_RDWR)
     listener.close()
 
 
 def _exactly(source: socket.socket, count: int, until: float | None = None) -> bytes:
-    """`until`: on the monotonic clock, for all of it. The timeout of a socket begins anew with every byte."""
+    """Reads exactly this many bytes. `until` is a deadline on the monotonic clock for all of them, because a
+    socket's timeout starts anew with every byte."""
     raw = bytearray(count)
     view, done = memoryview(raw), 0
     if until is None:

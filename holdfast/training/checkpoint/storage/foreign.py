@@ -19,11 +19,12 @@ SAFETENSORS_INDEX = "model.safetensors.index.json"
 
 
 def load_from(path: str | Path, state: State) -> None:
-    """Bring the state to what is at the path; each rank of a distributed model takes its own part.
+    """Loads the state from this path; each rank of a distributed model takes its own part.
 
-    A folder of torch.distributed.checkpoint (a step of Holdfast is one), a file or folder of safetensors (into the one
-    module of the state), or a file of torch.save with the parts of the state or with the one module alone. The index of
-    torch.distributed.checkpoint is a pickle, which can run code: read it only from a place that you trust.
+    The path is a folder of torch.distributed.checkpoint (a step of Holdfast is one), a file or folder of safetensors
+    (into the one module of the state), or a file of torch.save with the parts of the state or with the one module
+    alone. The index of torch.distributed.checkpoint is a pickle, which can run code: read it only from a place that you
+    trust.
     """
     place = Path(path)
     if (place / ".metadata").exists():
@@ -72,7 +73,7 @@ def _into_module(tensors: Mapping[str, Any], state: State, place: Path) -> None:
 
 
 def _load_cut(part: Any, tensors: Mapping[str, Any], place: Path) -> None:
-    """Full tensors into a module, of which each rank may hold a part only."""
+    """Loads full tensors into a module of which each rank may hold only a part."""
     like = snapshot(part)
     prefix = "module." if all(name.startswith("module.") for name in like) else ""  # DDP
     given = {name if name.startswith(prefix) else f"{prefix}{name}": value for name, value in tensors.items()}

@@ -1,7 +1,7 @@
-"""torch's own index of a whole step, made from the indexes of its ranks; `dcp.load(state, checkpoint_id=STEP)` reads.
+"""torch's index of a whole step, merged from the indexes of its ranks; `dcp.load(state, checkpoint_id=STEP)` reads it.
 
-Distributed tensors appear with their full shape, replicated ones once. What each rank has for itself (generators,
-positions) appears as `rank-00003.NAME`.
+Distributed tensors appear with their full shape, replicated ones once. Values of a single rank (generators, positions)
+appear as `rank-00003.NAME`.
 """
 
 import pickle
@@ -23,11 +23,11 @@ from holdfast.training.checkpoint.format.encoding import DTYPES, Tree, decode, h
 from holdfast.training.checkpoint.format.message import EncodingError
 
 Index = Mapping[str, Any]
-Path = tuple[str | int, ...]  # keys and places from the top of the state
+Path = tuple[str | int, ...]  # keys and indices from the top of the state
 
 
 def values_of(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, object]]:
-    """What is not a tensor, with its path: lists and tuples without tensors are one value, as torch has it."""
+    """Values other than tensors, with their paths: lists and tuples without tensors are one value, as in torch."""
     kind, content = tree if isinstance(tree, list) else ("", ())
     if kind == "dict" or (kind in ("list", "tuple") and has_tensors(tree)):
         for key, part in content if kind == "dict" else enumerate(content):
@@ -41,7 +41,7 @@ def name_of(path: Path) -> str:
 
 
 def _tensor_paths(tree: Tree, path: Path = ()) -> Iterator[Path]:
-    """In the order of their numbers."""
+    """Paths in the order of the tensors' indices."""
     kind, content = tree if isinstance(tree, list) else ("", ())
     if kind == "dict" or kind in ("list", "tuple", "size"):
         for key, part in content if kind == "dict" else enumerate(content):
@@ -51,7 +51,7 @@ def _tensor_paths(tree: Tree, path: Path = ()) -> Iterator[Path]:
 
 
 def whole_step(indexes: Sequence[Index]) -> bytes:
-    """`.metadata` of the step, from the indexes of all ranks in their order."""
+    """`.metadata` of the step, from the indexes of all ranks in rank order."""
     metadata = Metadata(state_dict_metadata={}, storage_data={})
     for name, held in sorted(_by_name(indexes).items()):
         regions = {str(region): (rank, row, region) for rank, row, _, region in reversed(held)}
@@ -71,7 +71,7 @@ def whole_step(indexes: Sequence[Index]) -> bytes:
 
 
 def _by_name(indexes: Sequence[Index]) -> dict[str, list[tuple[int, list[Any], list[int], Any]]]:
-    """Rank, place in its file, full shape and region of all that hold a tensor."""
+    """For each tensor: rank, place in its file, full shape and region of all holders."""
     found: dict[str, list[tuple[int, list[Any], list[int], Any]]] = {}
     for rank, index in enumerate(indexes):
         layout = layouts(index["tree"])
@@ -87,7 +87,7 @@ def _add(metadata: Metadata, name: str, shape: Sequence[int], pieces: Sequence[t
     chunks: list[ChunkStorageMetadata] = []
     for rank, row, region in pieces:
         if region is not None and any(len(runs) > 1 for runs in region):
-            return  # strided shards are no boxes: torch has no words for them here
+            return  # strided shards are no boxes, and torch cannot describe them here
         sizes = torch.Size(row[6])
         if not sizes.numel() and len(pieces) > 1:
             continue

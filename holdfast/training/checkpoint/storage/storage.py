@@ -2,9 +2,9 @@
 
     dir/step-00001000/.metadata                              the whole step for torch.distributed.checkpoint
     dir/step-00001000/rank-00003/.metadata  __0_0.distcp     this rank's shard for torch.distributed.checkpoint
-    dir/step-00001000/rank-00003/holdfast.index              where each part lies and its hash; written last
+    dir/step-00001000/rank-00003/holdfast.index              offset and hash of each part; written last
 
-Holdfast reads by its own index, since torch's is a pickle. A step is whole when every rank's index is there.
+Holdfast reads its own index, because torch's is a pickle. A step is whole when the index of every rank exists.
 """
 
 import io
@@ -44,13 +44,13 @@ from holdfast.training.checkpoint.untrusted_steps import noted, trusted
 
 LOG = logging.getLogger(__name__)
 Place = str | Path | StorageTarget  # a folder or an fsspec URL
-DESCRIPTION = "holdfast"  # the part that holds what is not a tensor
+DESCRIPTION = "holdfast"  # name of the part that holds the values other than tensors
 STEP = re.compile(r"step-(\d+)")
 RANK = re.compile(r"rank-\d+")
 
 
 def write(place: Place, shard: Shard, attempt: str) -> str:
-    """Write one rank's shard; it counts only when its index is there, and that comes last and whole."""
+    """Writes one rank's shard. It counts only once its index exists, which is written last and atomically."""
     target, about = target_of(place), shard.about
     name = rank_name(about.step, about.rank)
     try:
@@ -64,7 +64,7 @@ def write(place: Place, shard: Shard, attempt: str) -> str:
             write_synced(draft / INDEX, xxhash.xxh3_128_digest(body) + body)
             target.publish(draft, name)
         _complete(target, about.step, attempt)
-    except RuntimeError as error:  # torch's writer speaks of positions in a file where the file system is full
+    except RuntimeError as error:  # on a full file system, torch's writer reports positions in a file
         size, free = sum(tensor.nbytes for tensor in shard.tensors), target.free_bytes()
         if free is not None and free < size:
             raise OSError(f"{target} is full: {size} bytes do not fit") from error
@@ -73,7 +73,7 @@ def write(place: Place, shard: Shard, attempt: str) -> str:
 
 
 def _complete(target: StorageTarget, step: int, attempt: str) -> None:
-    """Once every rank's shard is there: torch's index of the whole step. Whoever comes last writes it."""
+    """Writes torch's index of the whole step once every rank's shard exists. The last writer does this."""
     names = [name for name in target.names(f"{step_name(step)}/rank-*/{INDEX}") if RANK.fullmatch(name.split("/")[1])]
     try:
         first = checked_index(target.read(names[0]))
@@ -87,7 +87,7 @@ def _complete(target: StorageTarget, step: int, attempt: str) -> None:
 
 
 def _write_parts(draft: Path, shard: Shard) -> tuple[list[str], list[list[Any]], dict[str, list[Any]]]:
-    """What torch writes, and where it put each tensor (file, offset, length and hash of the bytes there) and value."""
+    """Parts written by torch, and the place of each tensor (file, offset, length and hash of its bytes) and value."""
     names = _unique(shard.names)
     state: dict[str, Any] = dict(zip(names, shard.tensors, strict=True))
     values = {name_of(path): value for path, value in values_of(shard.tree)}
@@ -117,7 +117,7 @@ def _place(draft: Path, place: Any, tensor: torch.Tensor) -> list[Any]:
 
 
 def _data_offset(raw: bytes, size: int) -> int | None:
-    """Where the bytes of the one tensor lie in what torch.save wrote, so that a load need not unpack it."""
+    """Offset of the tensor's bytes in the output of torch.save, so that a load need not unpack it."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         found = [entry for entry in archive.infolist() if entry.filename.endswith("/data/0")]
     if len(found) != 1 or found[0].file_size != size or found[0].compress_type != zipfile.ZIP_STORED:
@@ -129,7 +129,7 @@ def _data_offset(raw: bytes, size: int) -> int | None:
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Two places of a tree may read the same (1 and "1"); a file has one entry of a name."""
+    """Makes names unique: two paths of a tree may read the same (1 and "1"), and a file has one entry per name."""
     taken = {DESCRIPTION}
     unique = []
     for name in names:
@@ -140,7 +140,7 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def read(place: Place, step: int, rank: int) -> tuple[Shard, str]:
-    """One rank's shard and the run it was saved by; damaged or strange files are an EncodingError."""
+    """One rank's shard and the run that saved it. Damaged or foreign files raise EncodingError."""
     target, name = target_of(place), rank_name(step, rank)
     try:
         with target.fetched(name) as folder:
@@ -169,7 +169,7 @@ def checked_index(raw: bytes) -> dict[str, Any]:
 
 
 def writer(place: Place, step: int, rank: int) -> str:
-    """The run whose shard of this rank and step is there; "" where none is, or a damaged one."""
+    """The run that wrote the shard of this rank and step; "" if it is missing or damaged."""
     try:
         index = checked_index(target_of(place).read(f"{rank_name(step, rank)}/{INDEX}"))
         _, _, _, _, attempt = index["about"]
@@ -205,12 +205,12 @@ Damaged = Callable[[str], None]  # called with each index that cannot be read
 
 
 def whole_steps(place: Place) -> list[tuple[int, str, int]]:
-    """Step, run and world of every step of which each rank's index is there, of one run."""
+    """Step, run and world of every step for which the index of each rank exists, all of one run."""
     return [(step, run, world) for step, run, world, ranks in shards(place, LOG.warning) if len(ranks) == world]
 
 
 def shards(place: Place, damaged: Damaged) -> list[tuple[int, str, int, list[int]]]:
-    """Step, run, world and the ranks whose shard is there."""
+    """Step, run, world and the ranks whose shard exists."""
     found: dict[tuple[int, str, int], list[int]] = {}
     for _, rank, world, step, attempt in _descriptions(target_of(place), damaged):
         found.setdefault((step, attempt, world), []).append(rank)
@@ -230,7 +230,7 @@ def _descriptions(target: StorageTarget, damaged: Damaged) -> Iterator[tuple[str
                 raise EncodingError(f"the index is of step {step} and rank {rank}, expected that of its folder")
             yield job, rank, world, step, attempt
         except FileNotFoundError:
-            continue  # it is just being replaced
+            continue  # it is being replaced
         except (OSError, KeyError, TypeError, ValueError) as error:
             damaged(f"{target}/{name}: {error}; this shard counts as missing")
 
@@ -238,12 +238,13 @@ def _descriptions(target: StorageTarget, damaged: Damaged) -> Iterator[tuple[str
 def prune(
     place: Place, keep: int, attempt: str, loaded: int, keep_every: int = 0, job_folder: Path | None = None
 ) -> None:
-    """Remove what is older than the newest `keep` whole steps of this run and of those it came from. Steps that are a
-    multiple of `keep_every` stay for ever.
+    """Removes steps older than the newest `keep` whole steps of this run and of its predecessors. Multiples of
+    `keep_every` stay for ever.
 
-    Steps of earlier runs count only up to the one this run was loaded from, and below its own: an earlier run that came
-    further, and was gone back behind since its steps are suspect or could not be read, must not cost this one what it
-    wrote or began from. A run that began anew came from none. Suspect steps never count. What another job wrote stays.
+    Steps of earlier runs count only up to the one this run was loaded from, and below its own. An earlier run may have
+    come further before its steps were found untrusted or unreadable; it must not cost this run its own steps or the one
+    it started from. A run that started from the beginning has no predecessor. Untrusted steps never count. Steps of
+    other jobs stay.
     """
     target = target_of(place)
     marked = noted(job_folder or Path(str(target)))

@@ -1,6 +1,7 @@
 """Storage target: a folder or any fsspec URL such as s3://bucket/llama. Needs no torch.
 
-A shard is a few files in `step-00001000/rank-00003/`. It counts when its index is there, which comes last and whole.
+A shard is a few files in `step-00001000/rank-00003/`. It counts once its index exists, which is written last and
+atomically.
 """
 
 import logging
@@ -38,20 +39,20 @@ def rank_folder(folder: Path, step: int, rank: int) -> Path:
 
 
 class StorageTarget(Protocol):
-    """Names are relative to the target, with slashes."""
+    """A storage target. Names are relative to it, with slashes."""
 
     def names(self, pattern: str) -> list[str]:
-        """That match, in order."""
+        """Names that match, in order."""
 
     def read(self, name: str) -> bytes: ...
 
     def exists(self, name: str) -> bool: ...
 
     def write(self, name: str, raw: bytes) -> None:
-        """Whole or not at all."""
+        """Writes a file atomically."""
 
     def drafting(self, name: str) -> Any:
-        """A context with an empty local folder, of which `publish` makes the named one."""
+        """A context with an empty local folder, which `publish` turns into the named one."""
 
     def publish(self, draft: Path, name: str) -> None: ...
 
@@ -61,7 +62,7 @@ class StorageTarget(Protocol):
     def remove(self, name: str) -> None: ...
 
     def free_bytes(self) -> int | None:
-        """None where that is not known."""
+        """Free bytes; None if unknown."""
 
 
 class FolderTarget:
@@ -113,7 +114,7 @@ class FolderTarget:
 
 
 class Remote:
-    """An object store or any other file system of fsspec. Each request is tried again; each file is read back."""
+    """An object store or another file system of fsspec. Each request is retried; each file is read back."""
 
     def __init__(self, url: str, sleep: Callable[[float], None] = time.sleep) -> None:
         import fsspec  # type: ignore[import-untyped]
@@ -149,7 +150,8 @@ class Remote:
             yield Path(folder)
 
     def publish(self, draft: Path, name: str) -> None:
-        """The index goes last: a shard without one does not count. That of an earlier run goes before its data."""
+        """Publishes a draft, with its index last: a shard without an index does not count. The index of an earlier
+        run is removed before its data."""
         if self.exists(f"{name}/{INDEX}"):
             self._try(lambda: self._files.rm_file(self._path(f"{name}/{INDEX}")))
         paths = sorted(draft.iterdir(), key=lambda path: path.name == INDEX)
@@ -175,7 +177,7 @@ class Remote:
             yield Path(folder)
 
     def remove(self, name: str) -> None:
-        """The indexes first: what is half removed must not count."""
+        """Removes a shard, its indexes first: a partly removed one must not count."""
         for index in self.names(f"{name}/*/{INDEX}"):
             self._try(lambda index=index: self._files.rm_file(self._path(index)))  # type: ignore[misc]
         try:
@@ -192,7 +194,7 @@ class Remote:
         return f"{self._root.rstrip('/')}/{name}"
 
     def _try(self, action: Callable[[], Result]) -> Result:
-        """What a store does not do now it may do in a moment; what is not there does not come by waiting."""
+        """Retries a request, because a store may recover. A missing file is not retried."""
         pause = FIRST_PAUSE_SECONDS
         for left in reversed(range(TRIES)):
             try:

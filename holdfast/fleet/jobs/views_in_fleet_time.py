@@ -1,4 +1,4 @@
-"""Views of jobs in the fleet's own time: a simulated fleet lives `factor` times as fast as the controller's clock."""
+"""Converts views of jobs to the fleet's own time: a simulated fleet runs `factor` times as fast as the clock."""
 
 from dataclasses import replace
 from typing import TypeVar, cast
@@ -9,7 +9,7 @@ View = TypeVar("View", bound=TrainingView)
 
 
 def in_fleet_time(view: View, factor: float) -> View:
-    """The same job with its durations, hours and rates as its fleet lives them. Moments and shares stay."""
+    """The same job with durations, hours and rates in fleet time. Moments and shares stay."""
     if factor == 1.0:
         return view
     shown = replace(

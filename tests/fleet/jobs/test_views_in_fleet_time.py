@@ -3,8 +3,8 @@
 from dataclasses import fields, replace
 from typing import Any
 
-from holdfast.fleet.jobs.fleet_time import in_fleet_time
 from holdfast.fleet.jobs.views import CheckpointsView, ExposureView, RankView, RestartView, TrainingDetail
+from holdfast.fleet.jobs.views_in_fleet_time import in_fleet_time
 from holdfast.model.health import Health
 
 DETAIL = TrainingDetail(
