@@ -112,12 +112,15 @@ def show(item: Key, url: Url = "", token: Token = "", as_json: AsJson = False) -
 
 def _facts(one: dict[str, Any]) -> list[tuple[str, str]]:
     money = one["currency"]
-    price = [f"{one['cost_so_far']:,.0f} {money} so far"] if one["cost_so_far"] is not None else []
+    over = one["ended_at"] is not None
+    price = []
+    if one["cost_so_far"] is not None:
+        price.append(f"{one['cost_so_far']:,.0f} {money}{'' if over else ' so far'}")
     price += [f"{one['cost_per_hour']:,.1f} {money} an hour"] if one["cost_per_hour"] is not None else []
     price += [f"the work of {one['gpus_lost']:,.1f} GPUs is lost"] if one["gpus_lost"] else []
     return [
         ("key", one["key"]),
-        ("next step", one["remedy"]),
+        ("next step", "" if over else one["remedy"]),
         ("owner", one["owner"] + (f" ({one['on_call']})" if one["on_call"] else "")),
         ("assigned to", one["assignee"]),
         ("price", ", ".join(price)),

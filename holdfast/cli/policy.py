@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.shared.options import AsJson
-from holdfast.cli.shared.table import clock, console, printable, table
+from holdfast.cli.shared.table import clock, console, table
 from holdfast.client.client import saved_connection, state_directory
 from holdfast.config.extra import needs_extra
+from holdfast.config.printable import printable
 from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.model.refusal import Refusal
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast import seams
 from holdfast.catalog.seam_kinds import absorbs, kind, kinds
-from holdfast.cli.incident.text import runbook_lines
+from holdfast.fleet.api.post_mortem.text import runbook_lines
 from holdfast.fleet.decisions.guards import SILENT
 from holdfast.node import checks
 

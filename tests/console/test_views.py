@@ -81,7 +81,7 @@ def test_a_node_shows_its_gpus_the_outages_of_its_ports_and_its_past_tests(open_
     panel.get_by_role("img", name="Core of GPU 7 over time").wait_for()
     assert panel.get_by_role("cell", name="70 °C").count() == 1
     outages = panel.get_by_role("region", name="Port outages").inner_text()
-    assert "nic mlx5_3 1 fail" in outages and "for 40 s" in outages and "so far" in outages and "<b>down</b>" in outages
+    assert "nic mlx5_3/1 fail" in outages and "for 40 s" in outages and "so far" in outages and "<b>down</b>" in outages
     assert "pass: every check passed after gpu.xid" in panel.get_by_role("region", name="Past tests").inner_text()
     assert opened.troubles == []
 
@@ -285,6 +285,33 @@ def test_an_operator_works_an_item_of_the_inbox(open_page: Open) -> None:
     assert did[0][0] == "acknowledge" and ("comment", None, "ordered <b>a GPU</b>") in did
     assert ("mute", 8, "") in did and did[-1][0] == "assign"
     assert opened.troubles == []
+
+
+def test_an_item_that_is_over_takes_comments_and_leads_to_its_post_mortem(open_page: Open) -> None:
+    opened = open_page(address="#/inbox")
+    opened.fleet.role = "operator"
+    over = {
+        "state": "resolved",
+        "resolved_by": "holdfast",
+        "resolved_at": 90.0,
+        "ended_at": 90.0,
+        "outcome": "it closed",
+    }
+    told = {"title": "cdu/c2: coolant flow is low", "detail": "cdu/c2: coolant flow is low; in 9 min it cost 90 USD"}
+    opened.fleet.items = [item("n003", key="incident/cdu/c2@5", kind="incident", **told, **over)]
+    page = opened.page
+    page.goto(opened.url + "#/inbox/incident%2Fcdu%2Fc2%405")
+    page.get_by_role("heading", name="cdu/c2: coolant flow is low").wait_for()
+    page.get_by_text("In 9 min it cost 90 USD", exact=True).wait_for()
+    assert page.get_by_role("button", name="Acknowledge").count() == 0
+    assert page.get_by_role("form", name="Assign").count() == 0
+    page.get_by_role("form", name="Comment").get_by_role("textbox").fill("the filter was full")
+    page.get_by_role("button", name="Comment", exact=True).click()
+    page.wait_for_function("() => document.querySelector('form[aria-label=Comment] input').value === ''")
+    assert [(one["action"], one["comment"]) for one in opened.fleet.acted] == [("comment", "the filter was full")]
+    link = page.get_by_role("link", name="Post-mortem")
+    assert str(link.get_attribute("href")).endswith("/v1/post-mortems/cdu/c2%405")
+    assert link.get_attribute("download") == "post-mortem-cdu-c2-5.md"
 
 
 def test_a_list_is_searched_sorted_and_kept_in_the_address(open_page: Open) -> None:

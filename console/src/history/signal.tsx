@@ -17,7 +17,7 @@ async function marksOf(subject: string): Promise<Mark[]> {
   const [kind = "", name = ""] = subject.split("/");
   const all: Incident[] = await ask().incidents();
   const about = all.filter((one) => subject.startsWith(one.subject) || one.subject.startsWith(`${kind}/${name}`));
-  const opened = about.map((one): Mark => ({ at: one.opened, kind: "incident", text: `incident: ${headline(one)}` }));
+  const opened = about.map((one): Mark => ({ at: one.account?.since ?? one.opened, kind: "incident", text: `incident: ${headline(one)}` }));
   if (kind !== "node") return opened;
   const history = await ask().nodeHistory(name);
   const lines = history.entries

@@ -2,6 +2,8 @@ import { useState } from "preact/hooks";
 import type { ItemAction, ItemDetail, ItemView } from "../api";
 import { ask, now, readInbox, whyFailed } from "../live/session";
 import { useAnswer } from "../live/use_answer";
+import { summary } from "../incidents/headline";
+import { PostMortem } from "../incidents/post_mortem";
 import { Runbook } from "../incidents/runbook";
 import { RunbookSteps } from "../runbook/steps";
 import { Commands } from "../shell/commands";
@@ -54,6 +56,7 @@ function Facts({ item }: { item: ItemView }) {
   );
 }
 
+/** What an operator can do with it. One that is over takes comments only. */
 function Act({ item, done }: { item: ItemView; done: () => void }) {
   const { value: me } = useAnswer(() => ask().me(), "me");
   const [comment, setComment] = useState("");
@@ -72,58 +75,63 @@ function Act({ item, done }: { item: ItemView; done: () => void }) {
       .catch((error: unknown) => setTrouble(whyFailed(error)));
   };
   const resolved = item.state === "resolved";
+  const over = item.ended_at != null;
   return (
     <section class="actions" aria-label="Actions">
-      <div class="row">
-        <button type="button" class="primary" disabled={!may || item.state !== "open"} onClick={() => act("acknowledge")}>
-          Acknowledge
-        </button>
-        <button type="button" disabled={!may} onClick={() => act(resolved ? "reopen" : "resolve")}>
-          {resolved ? "Reopen" : "Resolve"}
-        </button>
-        <label>
-          Mute for{" "}
-          <select
-            disabled={!may}
-            value=""
-            onChange={(event) => {
-              if (event.currentTarget.value) act("mute", { hours: Number(event.currentTarget.value) });
+      {!over && (
+        <>
+          <div class="row">
+            <button type="button" class="primary" disabled={!may || item.state !== "open"} onClick={() => act("acknowledge")}>
+              Acknowledge
+            </button>
+            <button type="button" disabled={!may} onClick={() => act(resolved ? "reopen" : "resolve")}>
+              {resolved ? "Reopen" : "Resolve"}
+            </button>
+            <label>
+              Mute for{" "}
+              <select
+                disabled={!may}
+                value=""
+                onChange={(event) => {
+                  if (event.currentTarget.value) act("mute", { hours: Number(event.currentTarget.value) });
+                }}
+              >
+                <option value="">choose</option>
+                {MUTES.map(([hours, name]) => (
+                  <option key={hours} value={hours}>
+                    {name}
+                  </option>
+                ))}
+              </select>
+            </label>
+            {item.state === "muted" && (
+              <button type="button" disabled={!may} onClick={() => act("unmute")}>
+                Unmute
+              </button>
+            )}
+          </div>
+          <form
+            class="row"
+            aria-label="Assign"
+            onSubmit={(event) => {
+              event.preventDefault();
+              act("assign", { assignee });
             }}
           >
-            <option value="">choose</option>
-            {MUTES.map(([hours, name]) => (
-              <option key={hours} value={hours}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-        {item.state === "muted" && (
-          <button type="button" disabled={!may} onClick={() => act("unmute")}>
-            Unmute
-          </button>
-        )}
-      </div>
-      <form
-        class="row"
-        aria-label="Assign"
-        onSubmit={(event) => {
-          event.preventDefault();
-          act("assign", { assignee });
-        }}
-      >
-        <label>
-          Assign to <input value={assignee} maxLength={255} disabled={!may} onInput={(event) => setAssignee(event.currentTarget.value)} />
-        </label>
-        <button type="submit" disabled={!may}>
-          Assign
-        </button>
-        {me && may && (
-          <button type="button" onClick={() => act("assign", { assignee: me.name })}>
-            Take it
-          </button>
-        )}
-      </form>
+            <label>
+              Assign to <input value={assignee} maxLength={255} disabled={!may} onInput={(event) => setAssignee(event.currentTarget.value)} />
+            </label>
+            <button type="submit" disabled={!may}>
+              Assign
+            </button>
+            {me && may && (
+              <button type="button" onClick={() => act("assign", { assignee: me.name })}>
+                Take it
+              </button>
+            )}
+          </form>
+        </>
+      )}
       <form
         class="row"
         aria-label="Comment"
@@ -218,17 +226,18 @@ export function ItemPage({ id }: { id: string }) {
     <View title={item?.title ?? id.replace(/@\d+$/, "")} what="The item" trouble={trouble} missing={missing && !value} back={{ view: "inbox", label: "Inbox" }}>
       {item && value && (
         <>
-          <p class="lead">{withFigures(item.detail)}</p>
+          <p class="lead">{withFigures(summary(item.detail, item.title))}</p>
           <p>
             <span class={`state ${item.state}`}>{item.state}</span>{" "}
             {shown && (
               <button type="button" onClick={shown.show}>
                 {shown.label}
               </button>
-            )}
+            )}{" "}
+            {item.key.startsWith("incident/") && <PostMortem id={item.key.slice("incident/".length)} />}
           </p>
           <Facts item={item} />
-          {item.ended_at == null && <Act item={item} done={again} />}
+          <Act item={item} done={again} />
           {item.ended_at == null && (
             <section aria-label="Next step">
               <h3>Next step</h3>

@@ -1,3 +1,4 @@
+import { useEffect } from "preact/hooks";
 import type { ItemView } from "../api";
 import { ask, fleet, inbox, inboxTrouble, incidents, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
@@ -19,8 +20,8 @@ const COLUMNS: readonly Column<ItemView>[] = [
   { head: "Next step" },
   { head: "Owner", by: (item) => item.assignee || item.owner },
   { head: "Age", by: (item) => itemSeconds(item, incidents.value, now(), fleet.value?.time_factor ?? 1), largestFirst: true },
-  { head: "GPUs lost", by: (item) => item.gpus_lost, largestFirst: true },
-  { head: "Cost per hour", by: (item) => item.cost_per_hour, largestFirst: true },
+  { head: "GPUs lost", by: (item) => item.gpus_lost, number: true, largestFirst: true },
+  { head: "Cost per hour", by: (item) => item.cost_per_hour, number: true, largestFirst: true },
 ];
 
 function Title({ item }: { item: ItemView }) {
@@ -86,7 +87,8 @@ function PastRow({ item }: { item: ItemView }) {
 
 /** What is over, with who resolved it or how it ended. */
 function Past() {
-  const { value, trouble } = useAnswer(() => ask().inbox(PAST_HOURS), "past", REFRESH_SECONDS);
+  const { value, trouble, again } = useAnswer(() => ask().inbox(PAST_HOURS), "past", REFRESH_SECONDS);
+  useEffect(again, [(inbox.value?.items ?? []).map((item) => item.key).toSorted().join(" ")]); // one that left the list above is here
   const past = value?.past ?? [];
   return (
     <section aria-label="Resolved">

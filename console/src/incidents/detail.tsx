@@ -8,6 +8,7 @@ import { View } from "../shell/view";
 import { durationOf } from "./duration";
 import { Found } from "./found";
 import { headline, summary } from "./headline";
+import { PostMortem } from "./post_mortem";
 import { Runbook } from "./runbook";
 
 const REFRESH_SECONDS = 3;
@@ -94,7 +95,8 @@ export function IncidentDetail({ id }: { id: string }) {
             {incident.state === "closed" ? "Closed" : "Open"}: it began at {when(incident.account?.since ?? incident.opened)} and{" "}
             {incident.closed ? `lasted ${durationOf(incident)}` : `has lasted ${durationOf(incident)}`}
             {incident.account && `; confidence ${percent(incident.account.confidence)}`}.{" "}
-            <CopyCommand text={`holdfast incident show ${incident.state === "closed" ? incident.id : incident.subject}`} />
+            <CopyCommand text={`holdfast incident show ${incident.state === "closed" ? incident.id : incident.subject}`} />{" "}
+            <PostMortem id={incident.id} />
           </p>
           {incident.account ? <Found id={incident.id} account={incident.account} over={incident.state === "closed"} /> : <WithoutAccount incident={incident} />}
           {!incident.account && <Runbook id={incident.id} />}

@@ -1,11 +1,11 @@
 /** A finding: path from cause to symptoms, rejected explanations, and timeline. */
 
 import type { Account } from "../api";
-import { withFigures } from "../shell/figures";
 import { Axis, Chart, type Span } from "../shell/chart";
 import { timeOfDay } from "../shell/time";
 import { Cost } from "./cost";
 import { Lanes } from "./lanes";
+import { whole } from "./graph";
 import { PathGraph } from "./path_graph";
 import { Runbook } from "./runbook";
 import { grouped, sentence } from "./timeline";
@@ -37,7 +37,7 @@ function Lines({ name, lines }: { name: string; lines: readonly string[] }) {
       <h3>{name}</h3>
       <ul class="lines">
         {lines.map((line) => (
-          <li key={line}>{withFigures(line)}</li>
+          <li key={line}>{sentence(line)}</li>
         ))}
       </ul>
     </section>
@@ -128,7 +128,7 @@ export function Found({ id, account, over }: { id: string; account: Account; ove
         <PathGraph paths={account.path} victims={account.victims} />
         <details open={account.path.length < 4}>
           <summary>As text</summary>
-          <Path path={account.path.slice(0, MOST_PATHS)} />
+          <Path path={whole(account.path).slice(0, MOST_PATHS)} />
         </details>
       </section>
       <div class="found">

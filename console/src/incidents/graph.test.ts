@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { graph } from "./graph";
+import { graph, whole } from "./graph";
+
+test("a path that is the beginning of another is not told twice", () => {
+  expect(whole(["node/n1/gpu/0 > job/gemma/rank/24 > job/gemma", "node/n1/gpu/0 > job/gemma/rank/24", "node/n1/gpu/0 > job/gemma/rank/2"])).toEqual([
+    "node/n1/gpu/0 > job/gemma/rank/24 > job/gemma",
+    "node/n1/gpu/0 > job/gemma/rank/2",
+  ]);
+});
 
 test("paths that share a beginning are one graph in columns", () => {
   const found = graph(["cdu/c2 > rack/r1 > node/n1 > job/llama", "cdu/c2 > rack/r1 > node/n2 > job/llama"]);

@@ -23,6 +23,11 @@ export function kindOf(subject: string): string {
   return part ?? whole;
 }
 
+/** Without the paths that are only the beginning of another. */
+export function whole(paths: readonly string[]): string[] {
+  return paths.filter((path) => !paths.some((other) => other.startsWith(`${path} > `)));
+}
+
 function edgesOf(paths: readonly string[]): [string, string][] {
   const steps = paths.map((path) => path.split(" > ").map((one) => one.trim()).filter(Boolean));
   return steps.flatMap((path) => path.slice(1).map((to, at): [string, string] => [path[at]!, to]));

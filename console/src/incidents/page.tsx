@@ -27,8 +27,8 @@ const COLUMNS: readonly Column<Incident>[] = [
   { head: "Kind", by: (one) => one.cause },
   { head: "Began", by: beganAt, largestFirst: true },
   { head: "Duration", by: (one) => secondsOf(one, now(), fleet.value?.time_factor ?? 1), largestFirst: true },
-  { head: "GPUs lost now", by: (one) => (one.closed ? null : priced(one).lost), largestFirst: true },
-  { head: "Cost", by: (one) => priced(one).cost, largestFirst: true },
+  { head: "GPUs lost now", by: (one) => (one.closed ? null : priced(one).lost), number: true, largestFirst: true },
+  { head: "Cost", by: (one) => priced(one).cost, number: true, largestFirst: true },
   { head: "Summary" },
 ];
 

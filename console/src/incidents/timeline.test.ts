@@ -6,6 +6,12 @@ test("what moved is shown with its unit", () => {
   expect(sentence("node/n1/gpu/0 gpu_clock_sm_hertz: 1.755e+09 -> 1.246e+09")).toBe("node/n1/gpu/0 GPU clock SM from 1.755 GHz to 1.246 GHz");
 });
 
+test("evidence has its units too", () => {
+  expect(sentence("node/n1/gpu/0 gpu_clock_sm_hertz went from 1.755e+09 to 1.246e+09 Hz")).toBe("node/n1/gpu/0 GPU clock SM from 1.755 GHz to 1.246 GHz");
+  expect(sentence("job/g/rank/24 rank_compute_seconds went from 3.98 to 5.572 s")).toBe("job/g/rank/24 rank compute from 3.98 s to 5.572 s");
+  expect(sentence("the other GPUs went from bad to worse")).toBe("the other GPUs went from bad to worse");
+});
+
 test("an event stays as it was said, but for its figures", () => {
   expect(sentence("switch/leaf1 route_change: 1.5e+03 routes, 20% of them")).toBe("switch/leaf1 route_change: 1,500 routes, 20 % of them");
 });

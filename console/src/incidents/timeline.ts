@@ -13,7 +13,7 @@ export interface TimelineLine {
   count: number;
 }
 
-const MOVED = /^(\S+) ([a-z][a-z0-9_]*): (\S+) -> (\S+)$/;
+const MOVED = /^(\S+) ([a-z][a-z0-9_]*)(?:: | went from )(\S+) (?:->|to) (\S+)(?: (?:Hz|Pa|l\/min|°C|W|V|s))?$/;
 
 interface Move {
   subject: string;

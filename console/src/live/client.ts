@@ -153,6 +153,11 @@ export class Client {
     return this.get(`v1/runbooks/${id.split("/").map(encodeURIComponent).join("/")}`);
   }
 
+  /** Where the incident's post-mortem can be downloaded. */
+  postMortem(id: string): string {
+    return new URL(`v1/post-mortems/${id.split("/").map(encodeURIComponent).join("/")}`, this.base).href;
+  }
+
   /** A runbook by its name, with a node and a part of it (gpu/3) filled in. */
   runbookNamed(name: string, node = "", part = ""): Promise<RunbookView> {
     return this.get(`v1/runbook/${encodeURIComponent(name)}?${new URLSearchParams({ node, part })}`);

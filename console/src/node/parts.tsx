@@ -69,13 +69,19 @@ function Gpus({ node, parts }: { node: string; parts: PartsView }) {
   );
 }
 
+/** "nic mlx5_0/1", as the checks name it. */
+function portName(subject: string): string {
+  const [, , kind, ...port] = subject.split("/");
+  return `${kind} ${port.join("/")}`;
+}
+
 function Outages({ parts }: { parts: PartsView }) {
   if (parts.outages.length === 0) return <p class="faint">No port outage exceeded its limit{parts.note && `, ${parts.note}`}.</p>;
   return (
     <ul class="outages">
       {parts.outages.map((one) => (
         <li key={`${one.port} ${one.began}`}>
-          <strong>{one.port.split("/").slice(2).join(" ")}</strong>{" "}
+          <strong>{portName(one.port)}</strong>{" "}
           <span class={`health ${one.worst}`}>{one.worst}</span> {day(one.began)} {timeOfDay(one.began)},{" "}
           {one.ended === null ? `for ${lived(one.began)} so far` : `for ${livedBetween(one.began, one.ended)}`}
           <p>{one.reason}</p>

@@ -1,5 +1,5 @@
 import type { ProbesView } from "../api";
-import { ask } from "../live/session";
+import { ask, incidents } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { amount, percent } from "../shell/figures";
 import { View } from "../shell/view";
@@ -25,6 +25,12 @@ function Coverage({ probes }: { probes: ProbesView }) {
   );
 }
 
+/** A path has no partner to confirm it with: enough slow sessions open its incident. */
+function standing(subject: string, confirmed: boolean): string {
+  if (incidents.value.some((one) => one.subject === subject || one.subject === `fabric/${subject}`)) return "an incident is open";
+  return confirmed ? "confirmed with a good partner" : "not confirmed yet";
+}
+
 function Suspects({ probes }: { probes: ProbesView }) {
   if (probes.suspects.length === 0) return <p class="faint">No suspects: no part was slow in enough of its sessions.</p>;
   return (
@@ -32,7 +38,7 @@ function Suspects({ probes }: { probes: ProbesView }) {
       {probes.suspects.map((suspect) => (
         <li key={suspect.subject}>
           <strong>{suspect.subject}</strong> loses {percent(suspect.loss)}, {suspect.slow} of{" "}
-          {suspect.measured} sessions slow, {suspect.confirmed ? "confirmed with a good partner" : "not confirmed yet"}
+          {suspect.measured} sessions slow, {standing(suspect.subject, suspect.confirmed)}
           <p class="faint">{suspect.evidence.map(([what, text]) => `${what} ${text}`).join("; ")}</p>
         </li>
       ))}

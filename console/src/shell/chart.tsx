@@ -1,7 +1,7 @@
 /** One signal over time, drawn as a line on a given span of time so that several stand under each other on one axis. */
 
 import { measured, nameOf, ranging } from "./signals";
-import { timeOfDay } from "./time";
+import { axisClock, inFleetTime, roundTimes, timeZoneSeconds } from "./time";
 
 export interface Span {
   from: number;
@@ -83,15 +83,17 @@ export function Chart({ about, signal, line: whole, span, mark }: Drawn) {
   );
 }
 
-const TICKS = 5;
+const TICKS = 6;
 
-/** The time axis below all charts of one span. */
+/** The time axis below all charts of one span, with round times of day. */
 export function Axis({ span }: { span: Span }) {
-  const at = (tick: number): number => span.from + ((span.to - span.from) * tick) / (TICKS - 1);
+  const [from, to] = [inFleetTime(span.from), inFleetTime(span.to)];
   return (
-    <p class="axis" aria-hidden="true">
-      {Array.from({ length: TICKS }, (_, tick) => (
-        <span key={tick}>{timeOfDay(at(tick))}</span>
+    <p class="axis times" aria-hidden="true">
+      {roundTimes(from, to, TICKS, timeZoneSeconds(to)).map((at) => (
+        <span key={at} style={{ left: `${(100 * (at - from)) / (to - from || 1)}%` }}>
+          {axisClock(at, to - from)}
+        </span>
       ))}
     </p>
   );

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { percent } from "./figures";
+import { roundTimes, timeZoneSeconds } from "./time";
 
 export interface CurveLine {
   name: string;
@@ -24,6 +25,8 @@ interface Drawn {
   tick?: (value: number) => string;
   /** Of a logarithmic axis: ticks stand at its powers. */
   base?: number;
+  /** The axis is of time, in the fleet's seconds: ticks stand at round times of day. */
+  times?: boolean;
 }
 
 const HEIGHT = 300;
@@ -70,7 +73,7 @@ function useWidth(): [{ current: HTMLDivElement | null }, number] {
   return [box, width];
 }
 
-export function Curve({ title, across, up, lines, logX = false, mark, span, tick = figure, base = 10 }: Drawn) {
+export function Curve({ title, across, up, lines, logX = false, mark, span, tick = figure, base = 10, times = false }: Drawn) {
   const [box, width] = useWidth();
   const points = [...lines.flatMap((line) => line.points), ...(mark ? [mark] : [])];
   if (points.length === 0) return <p class="faint">{title}: nothing to draw.</p>;
@@ -100,7 +103,7 @@ export function Curve({ title, across, up, lines, logX = false, mark, span, tick
               </text>
             </g>
           ))}
-          {ticks(left, right, logX, base, fitting).map((value) => (
+          {(times ? roundTimes(left, right, fitting, timeZoneSeconds(right)) : ticks(left, right, logX, base, fitting)).map((value) => (
             <g key={value}>
               <line class="axis" x1={x(value)} x2={x(value)} y1={bottom} y2={bottom + 5} />
               <text x={x(value)} y={bottom + 18} text-anchor="middle">

@@ -92,7 +92,7 @@ export function List<T>({ rows, columns, keyOf, text, choices = [], fits = () =>
             <thead>
               <tr>
                 {columns.map((column) => (
-                  <th key={column.head} scope="col" aria-sort={sort?.head === column.head ? (sort.down ? "descending" : "ascending") : undefined}>
+                  <th key={column.head} scope="col" class={column.number ? "number" : ""} aria-sort={sort?.head === column.head ? (sort.down ? "descending" : "ascending") : undefined}>
                     {column.by ? (
                       <button type="button" class="head" onClick={() => setAsked("sort", formatSort(nextSort(column, sort)))}>
                         {column.head}

@@ -6,6 +6,8 @@ export interface Column<T> {
   head: string;
   /** What it is sorted by; without it the column cannot be sorted. */
   by?: (row: T) => Cell;
+  /** Its cells are numbers, so its head stands to the right as they do. */
+  number?: boolean;
   /** The first click sorts the largest first. */
   largestFirst?: boolean;
 }

@@ -8,7 +8,7 @@ import { open } from "../shell/route";
 import { REMARKABLE, worstOf, type LeafBox, type PairState } from "./map";
 
 const STATE: Record<string, PairState> = { slow: "suspect", below: "below", unproven: "unproven" };
-const MEANS: Record<PairState, string> = { suspect: "suspected", below: "below the usual", unproven: "not proven", proven: "proven" };
+const MEANS: Record<PairState, string> = { suspect: "suspected", below: "below the usual", unproven: "not proven", proven: "as usual" };
 const MOST_ARCS = 24;
 const BOX = { width: 92, height: 34, gap: 18 };
 /** Room for the frame of the outermost boxes. */

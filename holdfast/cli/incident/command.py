@@ -59,7 +59,8 @@ def show(
     if as_json:
         typer.echo(json.dumps(found))
         return
-    from holdfast.cli.incident.text import as_markdown, as_text, by_the_fleets_clock, write_post_mortem
+    from holdfast.cli.incident.text import as_text, by_the_fleets_clock, write_post_mortem
+    from holdfast.fleet.api.post_mortem.text import as_markdown
 
     found = by_the_fleets_clock(found, fleet_clock(client))
     if into:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.sax.saxutils import escape
 
-from holdfast.cli.shared.table import printable
+from holdfast.config.printable import printable
 
 WIDTH, HEIGHT = 760, 220
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 36, 34

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from holdfast.config.printable import printable
 from holdfast.config.quantities import lasting
 
 if TYPE_CHECKING:
@@ -93,14 +94,6 @@ def plain(text: str) -> str:
     from rich.markup import escape
 
     return escape(printable(text))
-
-
-def printable(text: str) -> str:
-    """Control characters, and those that turn the direction of writing, are shown as what they are."""
-    return "".join(
-        letter if letter.isprintable() or letter in "\n\t" else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
 
 
 def count(many: int, thing: str) -> str:

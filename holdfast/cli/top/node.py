@@ -12,11 +12,12 @@ from textual.widgets import DataTable, Footer, Static
 
 from holdfast.cli.shared import node_history
 from holdfast.cli.shared.fleet_clock import FleetClock, clock_of
-from holdfast.cli.shared.table import clock, count, printable
+from holdfast.cli.shared.table import clock, count
 from holdfast.cli.top import rows as top_rows
 from holdfast.client import history
 from holdfast.client.client import node_path
 from holdfast.client.watch import FleetWatch
+from holdfast.config.printable import printable
 from holdfast.config.quantities import lasting
 from holdfast.model.refusal import Refusal
 

@@ -7,8 +7,9 @@ from rich.text import Text
 
 from holdfast.cli.shared.fleet_clock import FleetClock
 from holdfast.cli.shared.node_history import why
-from holdfast.cli.shared.table import STYLES, clock, count, printable
+from holdfast.cli.shared.table import STYLES, clock, count
 from holdfast.client.watch import LiveFleet, Node
+from holdfast.config.printable import printable
 from holdfast.config.quantities import lasting
 from holdfast.formats.slurm import hostlist
 from holdfast.model.lifecycle import OUT_OF_SERVICE, Stage

@@ -14,8 +14,9 @@ from typing import Any
 import typer
 
 from holdfast.cli.shared.fleet_clock import FleetClock, fleet_clock
-from holdfast.cli.shared.table import STYLES, clock, count, printable
+from holdfast.cli.shared.table import STYLES, clock, count
 from holdfast.client.client import Client
+from holdfast.config.printable import printable
 from holdfast.fleet.console import static_directory
 from holdfast.fleet.standalone.summary import Summary
 from holdfast.model.incident import Incident

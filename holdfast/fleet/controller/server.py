@@ -203,7 +203,7 @@ class _Process:
             "retention": partial(standby.forget_the_old, writer, base.retain_days),
             "own-health": partial(report_components, board.components, writer),
             "home": service.home.run,
-            "inbox history": service.inbox_history().run,
+            "inbox history": service.inbox_history.run,
         }
         if (trim := trimmer()) is not None:
             loops["memory"] = partial(return_free_memory, trim)

@@ -76,6 +76,7 @@ class ControllerService:
         self.oidc: OidcClient | None = None  # None where the configuration has no [oidc]
         self.drills = DrillPlayer()
         self.items = InboxService(self)
+        self.inbox_history = InboxHistory(self, self._ask)
         self.home = HomeFigures(self, board.time_factor)
         self._digests = DigestHistory()
         self._trainings = JobService(board.time_factor)
@@ -272,13 +273,17 @@ class ControllerService:
         return await self.items.views()
 
     async def past_items(self, hours: float) -> list[ItemView]:
+        await self._settle()
         return await self.items.past(hours)
 
     async def past_item(self, key: str) -> ItemView | None:
+        await self._settle()
         return await self.items.past_item(key)
 
-    def inbox_history(self) -> InboxHistory:
-        return InboxHistory(self, self._ask)
+    async def _settle(self) -> None:
+        """What ended a moment ago is stored before the past is read."""
+        if self.board.leading:
+            await self.inbox_history.settle({one.key for one in await self.items.views()})
 
     async def act_on_item(self, command: ItemCommand, caller: Caller) -> ItemView:
         return await self.items.act(command, caller, self._ask)

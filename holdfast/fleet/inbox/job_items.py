@@ -63,7 +63,8 @@ def _deaths(job: TrainingView, sources: Sources) -> Iterator[Item]:
             item,
             key=_key(job, job.attempt - back),
             title=f"{job.job} died at step {max(0, restart.from_step + restart.lost_steps):,}",
-            detail=f"attempt {job.attempt - back} ended; {job.world} ranks",
+            detail=f"attempt {job.attempt - back} ended; {job.world} ranks{_shortly_before(restart)}",
+            runbook="" if restart.notes else item.runbook,  # it is for a death without a known cause
             since=died,
             lasted_seconds=restart.down_seconds,
             severity=Severity.WARNING,
@@ -73,6 +74,13 @@ def _deaths(job: TrainingView, sources: Sources) -> Iterator[Item]:
             ended_at=restart.at,
             outcome=_went_on(restart),
         )
+
+
+def _shortly_before(restart: RestartView) -> str:
+    if not restart.notes:
+        return ""
+    more = len(restart.notes) - 1
+    return f"; shortly before: {restart.notes[0]}{f' and {more} more' if more else ''}"
 
 
 def _went_on(restart: RestartView) -> str:

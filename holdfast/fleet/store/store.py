@@ -292,6 +292,11 @@ class Store(Kept):
         with self._reading() as connection:
             return inbox.records(connection, keys)
 
+    def item_records_in_batch(self, keys: Sequence[str]) -> dict[str, ItemRecord]:
+        """For the writer: what its batch wrote counts, so that two updates of one item in a batch both stay."""
+        with self._writing() as connection:
+            return inbox.records(connection, keys)
+
     def item_notes(self, key: str, most: int = 200) -> list[ItemNote]:
         """Newest first."""
         with self._reading() as connection:

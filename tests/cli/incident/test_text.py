@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.incident.svg import drawing
-from holdfast.cli.incident.text import as_markdown, as_text, none_open, write_post_mortem
+from holdfast.cli.incident.text import as_text, none_open, write_post_mortem
 from holdfast.cli.shared.fleet_clock import FleetClock
 from holdfast.cli.shared.table import clock
+from holdfast.fleet.api.post_mortem.text import as_markdown
 from holdfast.model.refusal import Refusal
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 import holdfast
-from holdfast.cli.shared.table import plain, printable, styled
+from holdfast.cli.shared.table import plain, styled
+from holdfast.config.printable import printable
 
 SOURCE = Path(holdfast.__file__).parent
 

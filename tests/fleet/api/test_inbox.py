@@ -99,4 +99,27 @@ def test_what_is_over_stays_in_the_history_with_who_resolved_it_and_why(controll
     assert shown["item"]["title"] == over["title"] and shown["notes"][0]["text"] == "changed the fan"
     assert controller.get("/v1/inbox")["past"] == []
     again = controller.post("/v1/inbox", {"item": key, "action": "acknowledge"})
-    assert again.status_code == 404 and "it is over" in again.json()["error"]
+    assert again.status_code == 404 and "it is over and takes only comments" in again.json()["error"]
+
+
+def test_what_ended_a_moment_ago_is_found_and_takes_comments(controller: "Controller") -> None:
+    """There is no time in which an item is neither open nor over."""
+    controller.ready_node("just-box")
+    controller.post("/v1/nodes/just-box/quarantine", {"reason": "a fan is loud"})
+    controller.reaches("just-box", "quarantined")
+    key = item_of(controller, "just-box")["key"]
+    assert controller.post("/v1/inbox", {"item": key, "action": "comment", "comment": "I look"}).status_code == 200
+    controller.post("/v1/nodes/just-box/release", {"reason": "repaired"})
+
+    def over() -> dict[str, Any] | None:
+        item: dict[str, Any] = controller.get(f"/v1/inbox/{key}")["item"]  # each answer has it
+        return item if item["ended_at"] is not None else None
+
+    shown = until(over, "the item is over")
+    assert shown["outcome"] == "the node needs no operator any more"
+    reply = controller.post("/v1/inbox", {"item": key, "action": "comment", "comment": "the fan was dusty"})
+    assert reply.status_code == 200 and reply.json()["comment"] == "the fan was dusty"
+    after = controller.get(f"/v1/inbox/{key}")
+    assert [one["text"] for one in after["notes"]] == ["the fan was dusty", "I look"]
+    assert (after["item"]["ended_at"], after["item"]["title"]) == (shown["ended_at"], shown["title"])
+    assert key in [one["key"] for one in controller.get("/v1/inbox", past_hours=1)["past"]]

@@ -96,7 +96,12 @@ def test_fifty_nodes_behind_one_leaf_are_one_incident_and_no_quarantine(tmp_path
             agent.verdict("fabric.port_down", "fail", "port 1 is down")
         incidents = controller.get("/v1/incidents")["incidents"]
         stages = [controller.stage(agent.name) for agent in agents]
+        post_mortem = controller.ask("GET", "/v1/post-mortems/leaf/l1")
+        unknown = controller.ask("GET", "/v1/post-mortems/leaf/none")
     assert [one["subject"] for one in incidents if one["cause"] != "breaker"] == ["leaf/l1"]
+    assert post_mortem.headers["content-type"].startswith("text/markdown") and unknown.status_code == 404
+    assert post_mortem.text.startswith("# leaf/l1: 6 nodes behind it fail together\n")
+    assert "owner: network" in post_mortem.text and "m0, m1, m2" in post_mortem.text
     assert stages.count("ready") >= 5  # one may leave before a second failure shows that it is not alone
 
 

@@ -43,6 +43,16 @@ def test_each_restart_is_a_death_that_is_over() -> None:
     assert second.cost_so_far == 1.0 and second.severity is Severity.WARNING and second.remedy and second.runbook
 
 
+def test_a_death_names_what_happened_to_its_nodes_and_then_no_runbook_for_an_unknown_cause() -> None:
+    notes = ("n3: fabric.port_down fails", "n4: fabric.port_down fails")
+    told = training(restarts=(replace(restart(9_000.0), notes=notes),))
+    (over,) = restarted(Sources(trainings=[told], now=NOW))
+    assert over.detail == "attempt 2 ended; 16 ranks; shortly before: n3: fabric.port_down fails and 1 more"
+    assert over.runbook == ""
+    (unknown,) = restarted(Sources(trainings=[training(restarts=(restart(9_000.0),))], now=NOW))
+    assert (unknown.detail, unknown.runbook) == ("attempt 2 ended; 16 ranks", "job.unknown")
+
+
 def test_a_death_has_one_key_while_it_lasts_and_afterwards() -> None:
     dead = training(state="gone", attempt=2)
     (open_,) = items(Sources(trainings=[dead], now=NOW))

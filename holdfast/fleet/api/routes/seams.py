@@ -3,11 +3,13 @@
 import asyncio
 from typing import Any
 
+import msgspec
 from litestar import Request, get, post
 from litestar.params import FromPath, JSONBody
 
 from holdfast.fleet.api import runbook
 from holdfast.fleet.api.guard import caller_of
+from holdfast.fleet.api.post_mortem.text import as_markdown, by_clock
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.runbook import RunbookView
 from holdfast.fleet.api.service import ServiceDep
@@ -22,6 +24,16 @@ async def show_incident(service: ServiceDep, wanted: FromPath[str]) -> IncidentV
     """One incident by id, or the newest one of a subject. An incident of a seam has an account."""
     found = await _incident(service, wanted)
     return incident_view(found, service.incident_figures(found))
+
+
+@get("/v1/post-mortems/{wanted:path}", opt={"right": "read"}, tags=["fleet"], media_type="text/markdown")
+async def show_post_mortem(service: ServiceDep, wanted: FromPath[str]) -> str:
+    """The post-mortem of an incident as Markdown: what happened, its cause, cost, timeline, runbook and charts in
+    text."""
+    found = await _incident(service, wanted)
+    began, factor = service.board.clock_began, service.board.time_factor
+    view = msgspec.to_builtins(incident_view(found, service.incident_figures(found)))
+    return as_markdown(by_clock(view, lambda at: began + (at - began) * factor, factor))
 
 
 @get("/v1/runbooks/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
@@ -72,4 +84,4 @@ async def withdraw(service: ServiceDep, request: Request[Any, Any, Any], name: F
     return await service.withdraw(name, caller_of(request))
 
 
-ROUTES = [show_incident, show_runbook, list_seams, receive_signals, list_planned, announce, withdraw]
+ROUTES = [show_incident, show_post_mortem, show_runbook, list_seams, receive_signals, list_planned, announce, withdraw]

@@ -20,7 +20,7 @@ from holdfast.fleet.inbox.job_items import KEPT_SECONDS as JOBS_KEPT_SECONDS
 from holdfast.fleet.inbox.job_items import restarted
 from holdfast.fleet.inbox.node_items import may_be_degraded, waits
 from holdfast.fleet.inbox.states import BadCommand, ItemCommand, ItemView
-from holdfast.model.inbox import ItemSnapshot
+from holdfast.model.inbox import ItemAction, ItemSnapshot
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.records import AuditEntry
 from holdfast.runtime import clock
@@ -69,31 +69,36 @@ class InboxService:
         return made
 
     async def act(self, command: ItemCommand, caller: Caller, ask: Callable[[Any], Awaitable[Any]]) -> ItemView:
-        """Acts only on an existing item, so that a mistyped key is an error."""
+        """Acts only on an existing item, so that a mistyped key is an error. One that is over takes comments."""
         try:
             states.check(command)
         except BadCommand as error:
             raise Problem(400, str(error)) from None
-        snapshot = history.snapshot_of(await self._known(command.item))
+        known = await self._known(command.item, command.action)
+        snapshot = history.snapshot_of(known) if known.ended_at is None else None
         await ask(partial(_act, command, caller, snapshot))
-        self.acted[command.item] = snapshot
+        if snapshot is not None:
+            self.acted[command.item] = snapshot
         self.forget()
-        changed = await self._known(command.item)
+        changed = await self._known(command.item, command.action)
         self._service.board.publish("inbox", changed)
         return changed
 
-    async def _known(self, key: str) -> ItemView:
+    async def _known(self, key: str, action: ItemAction) -> ItemView:
         found = next((one for one in await self.views() if one.key == key), None)
-        if found is None:
-            over = await self.past_item(key)
-            what = "it is over" if over is not None else "GET /v1/inbox lists what is open"
-            raise Problem(404, f"no item of the inbox is {key[:120]!r}: {what}")
-        return found
+        if found is not None:
+            return found
+        over = await self._service.past_item(key)
+        if over is not None and action is ItemAction.COMMENT:
+            return over
+        what = "it is over and takes only comments" if over is not None else "GET /v1/inbox lists what is open"
+        raise Problem(404, f"no item of the inbox is {key[:120]!r}: {what}")
 
     async def past(self, hours: float) -> list[ItemView]:
         """Items that ended since then, newest first."""
-        records = await asyncio.to_thread(self._service.store.newest_items, clock.now() - hours * HOUR, MOST_PAST)
-        return history.past(records)
+        since = clock.now() - hours * HOUR
+        records = await asyncio.to_thread(self._service.store.newest_items, since, MOST_PAST)
+        return [one for one in history.past(records) if (one.ended_at or 0.0) >= since]  # a comment may come later
 
     async def past_item(self, key: str) -> ItemView | None:
         records = await asyncio.to_thread(self._service.store.item_records, [key])
@@ -139,11 +144,12 @@ class InboxService:
 
 
 def _act(
-    command: ItemCommand, caller: Caller, snapshot: ItemSnapshot, transaction: Transaction, fresh: Sequence[bool]
+    command: ItemCommand, caller: Caller, snapshot: ItemSnapshot | None, transaction: Transaction, fresh: Sequence[bool]
 ) -> None:
-    known = transaction.store.item_records([command.item]).get(command.item)
+    """`snapshot`: what the item shows; None of one that is over, whose last one is stored."""
+    known = transaction.store.item_records_in_batch([command.item]).get(command.item)
     record, note = states.apply(known, command, caller.name, transaction.now)
-    transaction.store.save_item(replace(record, snapshot=snapshot), note)
+    transaction.store.save_item(replace(record, snapshot=snapshot) if snapshot is not None else record, note)
     transaction.audit.append(
         AuditEntry(
             at=transaction.now,

@@ -26,6 +26,7 @@ class InboxHistory:
     def __init__(self, service: "ControllerService", ask: Callable[[Any], Awaitable[Any]]) -> None:
         self._service, self._ask = service, ask
         self._known: Known | None = None
+        self._one_round = asyncio.Lock()
 
     async def run(self) -> None:
         """Runs until cancelled. Only the leader writes; a new leader starts from the stored items."""
@@ -34,13 +35,22 @@ class InboxHistory:
             if not self._service.board.leading:
                 self._known = None
                 continue
+            await self.round()
+
+    async def settle(self, shown: set[str]) -> None:
+        """Stores now what ended since the last round: an item is open or over for whoever asks, never neither."""
+        if self._known is None or (self._known.open.keys() | self._service.items.acted.keys()) - shown:
+            await self.round()
+
+    async def round(self) -> None:
+        async with self._one_round:
             try:
-                await self.round()
+                await self._round()
             except (Problem, StoreError) as error:
                 log.warning("the history of the inbox could not be stored: %s", error)
                 self._known = None
 
-    async def round(self) -> None:
+    async def _round(self) -> None:
         service, now = self._service, clock.now()
         if self._known is None:
             records = await asyncio.to_thread(service.store.newest_items, now - KNOWN_SECONDS, MOST_KNOWN)
@@ -58,7 +68,7 @@ class InboxHistory:
         self._known.seen(shown)
 
     def _with_figures(self, change: ItemChange) -> ItemChange:
-        """Adds start, end and cost of a closed incident to its item."""
+        """Adds start, end, cost and last sentence of a closed incident to its item."""
         if change.ended_at is None or change.snapshot is None or not change.key.startswith(INCIDENT):
             return change
         incident = self._service.store.incident(change.key.removeprefix(INCIDENT))
@@ -66,17 +76,16 @@ class InboxHistory:
             return change
         figures = self._service.items.figures(incident)
         lasted, cost = figures.lasted_seconds, figures.cost
-        snapshot = replace(change.snapshot, since=figures.began, lasted_seconds=lasted, cost_so_far=cost)
-        return replace(change, snapshot=snapshot, ended_at=incident.closed, outcome=_closing(incident.reason))
-
-
-def _closing(reason: str) -> str:
-    """Why the incident closed: the last part of its sentence."""
-    return reason.rpartition("; ")[2] or "the incident closed"
+        reason, _, closing = incident.reason.rpartition("; ")  # the last part is why it closed
+        account = incident.account
+        detail = (account.sentence if account is not None else "") or reason or incident.reason
+        snapshot = replace(change.snapshot, since=figures.began, lasted_seconds=lasted, cost_so_far=cost, detail=detail)
+        outcome = closing or "the incident closed"
+        return replace(change, snapshot=snapshot, ended_at=incident.closed, outcome=outcome)
 
 
 def _store(changes: Sequence[ItemChange], transaction: Transaction, fresh: Sequence[bool]) -> None:
     keys = [one.key for one in changes]
-    records = transaction.store.item_records(keys)
+    records = transaction.store.item_records_in_batch(keys)
     kept = [merged(records.get(one.key), one, transaction.now) for one in changes]
     transaction.store.keep_items(keys, kept)

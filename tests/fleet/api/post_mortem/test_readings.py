@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli.incident.figures import many, measured, moments, paths, readable, rivals
+from holdfast.fleet.api.post_mortem.readings import many, measured, moments, paths, readable, rivals
 
 
 @pytest.mark.parametrize(
