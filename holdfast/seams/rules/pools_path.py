@@ -11,6 +11,7 @@ from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import POOLS
 from holdfast.seams.fabric_links import BANDWIDTH, CONGESTION, ERRORS
+from holdfast.seams.moved import TINY
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -62,7 +63,7 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandid
 def _busier(scene: Scene, path: Subject) -> float:
     """How many times as long as usual the other paths take, the middle one of them."""
     others = [other for other in scene.seen(TRANSFER) if other != path]
-    times = [scene.recent(TRANSFER, other) / max(scene.usual(TRANSFER, other), 1e-9) for other in others]
+    times = [scene.recent(TRANSFER, other) / max(scene.usual(TRANSFER, other), TINY) for other in others]
     return float(np.median(times)) if times else 1.0
 
 
@@ -85,7 +86,7 @@ def _share_grew(scene: Scene, path: Subject) -> float:
 def _gets_more(scene: Scene, path: Subject) -> bool:
     """Has its share begun to grow? It shows there before it is enough to be called a move."""
     row, usual = scene.panel.row(SHARE, path), scene.usual(SHARE, path)
-    if row is None or usual != usual or not np.isfinite(row[-LATELY_COLUMNS:]).any():
+    if row is None or not np.isfinite(row[-LATELY_COLUMNS:]).any():
         return False
     return float(np.nanmedian(row[-LATELY_COLUMNS:])) - usual >= signals()[SHARE].least_absolute / 2
 
@@ -112,7 +113,7 @@ def _was_crowded(scene: Scene, link: Subject, since: float) -> bool:
     """Did senders wait on it when the path became slow? They may have stopped since, as a job that died has."""
     row, usual = scene.panel.row(CONGESTION, link), scene.usual(CONGESTION, link)
     first = int(np.searchsorted(scene.panel.times, since))
-    if row is None or usual != usual:
+    if row is None:
         return False
     then = row[first : first + THEN_COLUMNS]
     return bool(np.isfinite(then).any()) and float(np.nanmedian(then)) - usual >= signals()[CONGESTION].least_absolute
