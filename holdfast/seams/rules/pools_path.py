@@ -45,7 +45,7 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandid
         one.supported_by(0.75, weigh.moved_text(other))
     longer, others = sign.now / sign.before, _busier(scene, path)
     asked = _asked(scene, path)
-    if (longer - 1) * AS_OTHERS <= others - 1 or longer / others < 1 + signals()[TRANSFER].least_ratio:
+    if (longer - 1) * AS_OTHERS <= others - 1 or longer < others * (1 + signals()[TRANSFER].least_ratio):
         one.doubted_by(5.0, "the other paths take longer too: all are busy")
     elif asked > 1 and longer <= asked**MOST_QUEUE:
         one.doubted_by(5.0, f"it gets {asked:.2g} times as many requests as before")
