@@ -76,10 +76,10 @@ def slow_at_times(panel: Panel, name: str) -> dict[str, float]:
     table, first = panel.of(name), baseline_columns(panel.times)
     beyond, least = _beyond(table, first, signals()[name]) >= 1.0, LEAST_READINGS * cadence(table)
     found = {}
-    for row in np.flatnonzero(beyond.sum(axis=1) >= EPISODES * least):
-        mask = _episodes(beyond[row], least, first)
+    for subject, over in zip(table.subjects, beyond, strict=True):
+        mask = _episodes(over, least, first)
         if mask is not None:
-            found[table.subjects[row]] = float(panel.times[int(np.argmax(mask))])
+            found[subject] = float(panel.times[int(np.argmax(mask))])
     return found
 
 

@@ -372,3 +372,13 @@ def test_the_usual_change_of_an_instrument(why: str, row: list[float], usual: fl
 def test_a_change_of_a_millionth_of_its_largest_reading_is_rounding(size: float, moved: bool) -> None:
     values = np.array([1e6, 1e6 + size, 1e6, 1e6 + size])  # float64: no rounding of its own
     assert (_rest(values) is not None) is moved
+
+
+@pytest.mark.parametrize(("levels", "stuck"), [(RESTLESS, True), (CALMER, False)])
+def test_of_many_instruments_one_that_never_rests_is_stuck_when_it_does(levels: list[float], stuck: bool) -> None:
+    """Of 33 nobody asks how often one passed through its level."""
+    rows = 60.0 + np.tile(np.resize(CALMER, 240), (33, 1))
+    rows[0, :151] = 60.0 + np.resize(levels, 151)
+    rows[0, 151:] = rows[0, 150]
+    found = list(_stuck(FLOW, _table(*rows), _times(240), 10.0))
+    assert [bad.subject for bad in found] == (["cdu/c0"] if stuck else [])

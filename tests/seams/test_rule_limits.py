@@ -14,6 +14,7 @@ from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate, sure
 from holdfast.seams.moved import moves
 from holdfast.seams.persistence import FindingMemory
+from holdfast.seams.rules.cooling_rack import SEAM as RACK
 from holdfast.seams.rules.device_slow import SEAM as DEVICE
 from holdfast.seams.rules.device_slow import _at_times
 from holdfast.seams.rules.fabric_load import SEAM as LOAD
@@ -577,3 +578,55 @@ def test_a_value_told_now_and_then_needs_no_several_readings() -> None:
     latency = signals()["storage_latency_seconds"]
     assert len(moves(table, times, latency._replace(sparse=True)).rows) == 1
     assert len(moves(table, times, latency).rows) == 0
+
+
+@pytest.mark.parametrize(("last", "moved"), [(2, True), (1, False)])
+def test_three_readings_of_a_sparse_signal_are_enough(last: int, moved: bool) -> None:
+    """A column a minute: two are the last minute, three readings are needed, and the middle one tells."""
+    row = np.full(60, 100.0)
+    row[60 - last :] = 200.0
+    latency = signals()["storage_latency_seconds"]._replace(sparse=True)
+    table = SignalTable(("storage/s1",), row[None, :].astype(np.float32))
+    assert bool(len(moves(table, np.arange(60) * 60.0, latency).rows)) is moved
+
+
+def test_a_rack_without_a_rack_beside_it_has_none_that_is_well(quiet: Any) -> None:
+    quiet.unlink("cdu/c1", "rack/r1")
+    change("rack_flow_litres_per_minute", "rack/r2", times=0.9)(quiet)
+    found = quiet.candidates(RACK)["rack/r2", "cooling.rack_blocked"]
+    assert (found.score, found.most) == (pytest.approx(START + 2.5 - 4), 0.0)
+
+
+def test_gpus_of_a_rack_beside_it_that_nobody_sees_say_nothing(quiet: Any) -> None:
+    of(without("rack_flow_litres_per_minute"), gpus(HEAT, nodes(4, 6), by=6.0), gpus(HEAT, nodes(1, 3), by=2.5))(quiet)
+    quiet.tables[HEAT].values[0] = NAN
+    found = quiet.candidates(RACK)["rack/r2", "cooling.rack_blocked"]
+    assert any("next to it is getting warmer" in words for words in found.doubts)
+
+
+@pytest.mark.parametrize(("others", "found"), [(0.09, {"node/n3"}), (0.11, set[str]())])
+def test_a_node_whose_ranks_take_as_much_longer_as_the_others_is_not_slow(
+    quiet: Any, others: float, found: set[str]
+) -> None:
+    """Its ranks take 0.2 s longer; half of that is what the others do."""
+    quiet.change(COMPUTE, by=others)
+    quiet.change(COMPUTE, "job/llama/rank/4", "job/llama/rank/5", by=0.2 - others)
+    assert {cause for cause, _ in quiet.candidates(DEVICE)} == found
+
+
+@pytest.mark.parametrize(("crowded", "doubted"), [(0.06, True), (0.04, False)])
+def test_a_link_that_was_read_now_and_then_was_crowded(quiet: Any, crowded: float, doubted: bool) -> None:
+    quiet.link(Edge("connects", "link/leaf1-spine1", PATH))
+    change(TRANSFER, PATH, times=1.6)(quiet)
+    row = quiet.tables[CONGESTION].values[0]
+    row[150:156] += crowded
+    row[156:162] = NAN
+    doubts = quiet.candidates(POOLS)[PATH, "pools.path"].doubts
+    assert any("is bad itself" in words for words in doubts) is doubted
+
+
+def test_a_rack_of_which_one_node_only_told_an_event_is_not_proven(quiet: Any) -> None:
+    gpus(REASONS, nodes(4, 5), by=128.0)(quiet)
+    of(happens("power_brake", "node/n6", 1800.0), gpus(CLOCK, nodes(6, 6), times=0.9))(quiet)
+    found = quiet.candidates(LIMIT)["rack/r2", "power.brake"]
+    assert (found.proven, found.score) == (False, START + 2.5)

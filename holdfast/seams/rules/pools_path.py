@@ -1,6 +1,7 @@
 """Does one path between pools stall while every device looks healthy, or does the router send it too much?"""
 
 from collections.abc import Iterator
+from math import nan
 
 import numpy as np
 
@@ -68,9 +69,9 @@ def _busier(scene: Scene, path: Subject) -> float:
 
 
 def _asked(scene: Scene, path: Subject) -> float:
-    """How many times as many requests as usual it gets; 1 where it is not measured."""
-    now, usual = scene.recent(RATE, path), scene.usual(RATE, path)
-    return now / usual if now == now and usual > 0 else 1.0
+    """How many times as many requests as usual it gets; not a number where it is not measured."""
+    usual = scene.usual(RATE, path)
+    return scene.recent(RATE, path) / usual if usual > 0 else nan
 
 
 def _share_grew(scene: Scene, path: Subject) -> float:
