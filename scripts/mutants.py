@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import os
 import resource
+import signal
 import sys
 import threading
 import time
@@ -26,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
+from math import ceil
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -40,7 +42,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "scripts" / "mutants.toml"
 RESULTS = ROOT / "bench" / "results" / "mutants.json"
 OPTIONS = ["-x", "-q", "-s", "-m", "not slow and not soak", "-p", "no:rerunfailures", "-o", "timeout=0", "--no-header"]
-TIMEOUT_SECONDS = 20.0  # and four times what the same tests take unchanged: a mutant that hangs is noticed
+TIMEOUT_SECONDS = 20.0  # of CPU, and four times what the same tests take unchanged: a mutant that hangs is noticed
+WAITS = 10  # times as long by the clock, for one that waits and computes nothing; a busy machine is no mutant's doing
 MOST_MEMORY = 6 * 2**30
 FORK = multiprocessing.get_context("fork")
 LOAD_ANEW = 99  # an exit code
@@ -153,9 +156,9 @@ class Collected(Fixed):
     def _follow(self, item: pytest.Item) -> Iterator[None]:
         self._forget()
         before, self._now = self._now, self._seen.lines.setdefault(item.nodeid, set())
-        begun = time.monotonic()
+        begun = time.process_time()
         yield
-        self._seen.seconds[item.nodeid] = time.monotonic() - begun
+        self._seen.seconds[item.nodeid] = time.process_time() - begun
         self._now.update(*(self._shared[name] for name in getattr(item, "fixturenames", ())))
         self._now = before
 
@@ -263,6 +266,11 @@ def _quietly() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
 
 
+def _limited(seconds: float, start: Start, mutant: Mutant, tests: list[str]) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (ceil(seconds), ceil(seconds) + 1))
+    start(mutant, tests)
+
+
 def _files(tests: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(test.partition("::")[0] for test in tests))
 
@@ -288,7 +296,7 @@ class Fate:
         if hung := child.is_alive():
             child.kill()
         child.join()
-        if hung:
+        if hung or child.exitcode == -signal.SIGXCPU:
             self.hung.append(mutant)
         elif child.exitcode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             self.alive.append(mutant)
@@ -306,10 +314,10 @@ def meet(some: Sequence[Mutant], seen: Seen, jobs: int, start: Start) -> Fate:
             if not (tests := seen.chosen(mutant)):
                 fate.alive.append(mutant)
                 continue
-            child: BaseProcess = FORK.Process(target=start, args=(mutant, tests))
+            most = TIMEOUT_SECONDS + 4 * sum(seen.seconds[test] for test in tests)
+            child: BaseProcess = FORK.Process(target=_limited, args=(most, start, mutant, tests))
             child.start()
-            until = time.monotonic() + TIMEOUT_SECONDS + 4 * sum(seen.seconds[test] for test in tests)
-            running[child.sentinel] = child, mutant, until
+            running[child.sentinel] = child, mutant, time.monotonic() + WAITS * most
         if running:
             wait(list(running), timeout=max(0.0, min(until for _, _, until in running.values()) - time.monotonic()))
         for sentinel, (child, mutant, until) in list(running.items()):

@@ -133,20 +133,21 @@ def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> I
         values, still = table.values[row], rest.still
         if still < max(columns, LONGER * rest.longest):
             continue
-        lively = values[max(0, len(values) - still - 1 - LIVELY_COLUMNS) : len(values) - still - 1]
+        until = len(values) - still - 1  # the column from which it rests
+        lively = values[max(0, until - LIVELY_COLUMNS) : until]
         lively = lively[~np.isnan(lively)]
         if not lively.size or not _where_it_was(lively[::every], float(values[-1]), rest.resolution):
             continue
         fine = _changes_near(values, float(values[-1]), rest) >= LEAST_CHANGES and (
             rest.usual_change >= FINE * rest.resolution or _restless(lively[::every], rest.resolution)
         )
-        before = values[: len(values) - still - 1]
+        before = values[:until]
         if (
             fine
             or _peers_moved(table, int(row), still, rest.resolution)
             or _would_have_left(table, before[~np.isnan(before)][::every], float(values[-1]), still, every)
         ):
-            since = float(times[len(times) - 1 - still])
+            since = float(times[until])
             says = f"exactly {float(values[-1]):.4g} for {still * step:.0f} s"
             yield BadReading("stuck", table.subjects[row], fact.name, since, says)
 

@@ -15,7 +15,7 @@ from holdfast.catalog.seam_signals import SeamSignal, signals
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel, SignalTable, Values
 from holdfast.seams.evidence import is_plain
-from holdfast.seams.moved import NOISES, ROUNDING, baseline_columns, cadence, median, resolution
+from holdfast.seams.moved import NOISES, ROUNDING, TINY, baseline_columns, cadence, median, resolution
 from holdfast.seams.persistence import COMES_AND_GOES
 
 Mask = npt.NDArray[np.bool_]
@@ -58,7 +58,7 @@ def folded(panel: Panel) -> Folded | None:
     strength = 0.0
     for name in WATCHED:
         table = panel.of(name)
-        if not table.subjects or len(panel.times) < 2 * first or (name in OF_WORK and best is not None):
+        if not table.subjects or (name in OF_WORK and best is not None):
             continue  # what a cause shows itself is better than what suffers from it
         beyond = _beyond(table, first, signals()[name])
         if name == CLOCK:
@@ -74,14 +74,12 @@ def folded(panel: Panel) -> Folded | None:
 def slow_at_times(panel: Panel, name: str) -> dict[str, float]:
     """Rows that were off several times since the calm beginning, with when the first time began."""
     table, first = panel.of(name), baseline_columns(panel.times)
-    if not table.subjects or len(panel.times) < 2 * first:
-        return {}
     beyond, least = _beyond(table, first, signals()[name]) >= 1.0, LEAST_READINGS * cadence(table)
     found = {}
-    for row in np.flatnonzero(beyond.sum(axis=1) >= EPISODES * least):
-        mask = _episodes(beyond[row], least, first)
+    for subject, over in zip(table.subjects, beyond, strict=True):
+        mask = _episodes(over, least, first)
         if mask is not None:
-            found[table.subjects[row]] = float(panel.times[int(np.argmax(mask))])
+            found[subject] = float(panel.times[int(np.argmax(mask))])
     return found
 
 
@@ -96,7 +94,7 @@ def _beyond(table: SignalTable, first: int, fact: SeamSignal) -> Values:
     with np.errstate(invalid="ignore"):
         usual = np.nan_to_num(np.where(np.isnan(base), -np.inf, change[:, :first]).max(axis=1, initial=0.0))[:, None]
     edge = np.maximum(np.maximum(least, NOISES * noise), usual)
-    found: Values = np.nan_to_num(change / np.maximum(edge, 1e-12)).astype(np.float32)
+    found: Values = np.nan_to_num(change / np.maximum(edge, TINY)).astype(np.float32)
     return found
 
 

@@ -23,6 +23,7 @@ NOISES = 5.0  # a move is at least so many times the row's own noise
 LEAST_READINGS = 3  # of an instrument, that a move must have lasted
 LEAST_STEPS = 8  # of a row, to learn its resolution from
 LEAST_GAPS = 20  # between changes, to learn a cadence from
+TINY = 1e-9  # stands for nothing where something is divided by it
 ROUNDING = 0.5  # of a resolution: what rounding alone may move a median by
 LASTING_SECONDS = 600.0
 NEARLY_ALL = 0.9
@@ -129,7 +130,7 @@ def moves(
 def _beyond_peers(found: Moves, deviation: Values, least: Values) -> Moves:
     """Only what strayed farther than its peers do by themselves: a beginning of minutes does not show how far an
     instrument wanders within an hour, and of hundreds of them a few are always far off."""
-    strayed = deviation / np.maximum(least, 1e-12)
+    strayed = deviation / np.maximum(least, TINY)
     still = found.seen.copy()
     still[found.rows] = False
     if int(still.sum()) < LEAST_PEERS:

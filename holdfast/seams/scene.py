@@ -272,7 +272,7 @@ class Scene:
         steps = self.panel.of(STEP)
         silent = {job: np.isnan(steps.values[row]) for job, row in steps.index.items()}
         quiet = {job: gaps for job, gaps in silent.items() if gaps.any() and not gaps.all()}
-        if not quiet or not len(table.subjects):
+        if not quiet:
             return table
         values = table.values
         jobs_of = {subject: self._jobs_on(subject) for subject in table.subjects}

@@ -60,7 +60,7 @@ def _matters(scene: Scene, sign: Symptom) -> bool:
     enough = MUCH_SLOWER_FOR_SECONDS if longer >= MUCH_SLOWER else SLOW_FOR_SECONDS
     lasted = seconds >= enough and longer * seconds >= LEAST_LOST_SECONDS
     made = scene.recent(THROUGHPUT, sign.subject), scene.usual(THROUGHPUT, sign.subject)
-    as_much = made[0] == made[0] and made[1] > 0 and made[0] >= (1 - SLOWER / 2) * made[1]  # larger steps, not slow
+    as_much = made[1] > 0 and made[0] >= (1 - SLOWER / 2) * made[1]  # larger steps, not slow
     return lasted and longer >= SLOWER and not as_much
 
 

@@ -2,7 +2,10 @@
 
 import argparse
 import ast
+import os
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,3 +49,34 @@ def test_a_package_without_a_mutant_does_not_pass(tmp_path: Path, monkeypatch: p
     options = argparse.Namespace(only="", all=False, count=40, seed=1, jobs=1)
     with pytest.raises(SystemExit, match=r"no mutant in code\.py"):
         mutants.examine("empty", {"code": ["code.py"], "tests": []}, options, {})
+
+
+def _computes(mutant: object, tests: list[str]) -> None:
+    while True:
+        pass
+
+
+def _waits(mutant: object, tests: list[str]) -> None:
+    time.sleep(600)
+
+
+def _ends(mutant: object, tests: list[str]) -> None:
+    os._exit(1)
+
+
+@pytest.mark.usefixtures("scripts")
+@pytest.mark.parametrize(
+    ("does", "seconds", "waits", "hung"),
+    [(_computes, 0.1, 10_000, True), (_waits, 0.1, 1, True), (_ends, 600.0, 1, False)],
+)
+def test_a_mutant_hangs_that_computes_or_waits_for_too_long(
+    does: Callable[[object, list[str]], None], seconds: float, waits: int, hung: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own CPU time counts, so that a busy machine kills nothing."""
+    import mutants
+
+    monkeypatch.setattr(mutants, "TIMEOUT_SECONDS", seconds)
+    monkeypatch.setattr(mutants, "WAITS", waits)
+    monkeypatch.setattr(mutants.Seen, "chosen", lambda self, mutant: ["a"])
+    fate = mutants.meet(["one"], mutants.Seen(seconds={"a": 0.0}), 1, does)
+    assert (fate.hung, fate.dead, fate.alive) == ((["one"], [], []) if hung else ([], ["one"], []))

@@ -89,7 +89,7 @@ def test_an_absurd_instrument_is_quoted_with_what_it_reported_last() -> None:
     assert (bad.since, bad.says) == (1000.0, "-2, which it cannot mean")
 
 
-@pytest.mark.parametrize(("value", "absurd"), [(-1e-7, False), (-1e-5, True)])
+@pytest.mark.parametrize(("value", "absurd"), [(-0.9e-6, False), (-1.1e-6, True)])
 def test_a_hair_below_nothing_is_rounding(value: float, absurd: bool) -> None:
     values = np.full((1, 240), value, np.float32)
     assert bool(list(bad_readings({FLOW: SignalTable(("cdu/x",), values)}, TIMES))) is absurd

@@ -87,6 +87,8 @@ def test_what_comes_and_goes_is_reported_at_the_third_time(raw: float, found: bo
         ("the unit is forgotten", {"cause": "rack/r1", "since": 720.0}, False),
         ("a rack elsewhere", {"cause": "rack/r9"}, False),
         ("it began before", {"since": -1.0}, False),
+        ("it began in the same moment", {"since": 0.0}, True),
+        ("it is as sure", {"raw": 0.95}, True),
         ("it is surer", {"raw": 0.96}, False),
         ("it is of another domain", {"kind": "power.psu"}, False),
     ],

@@ -1,9 +1,9 @@
 """Why a job ended and what to do now, from evidence of any reader."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import mode
 
 from holdfast.catalog import causes
 from holdfast.diagnosis.rules import causality, collect, exits, hints, mismatch, next_step, timeline, waiting, weighing
@@ -100,8 +100,8 @@ def _usual(one: Evidence) -> bool:
 def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
     symptoms = [*wait.reported] if wait else [one for one in evidence if one.role in ("exit", "effect")]
     ranks = wait.ranks if wait else ()
-    peers = Counter(peer for one in evidence if one.role == "effect" and (peer := one.word("peer").partition("<")[0]))
-    note = f"look at the log of {peers.most_common(1)[0][0]}, which went away first" if peers and not wait else ""
+    peers = [peer for one in evidence if one.role == "effect" and (peer := one.word("peer").partition("<")[0])]
+    note = f"look at the log of {mode(peers)}, which went away first" if peers and not wait else ""
     first_sign = next(
         (one.event.text for one in symptoms if one.event.kind in ("nccl.last_error", "exception", "exit", "failure")),
         "",

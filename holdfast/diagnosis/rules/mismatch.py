@@ -1,7 +1,7 @@
 """Finds the rank behind a collective mismatch whose message names none, by comparing the stacks of the ranks."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
+from statistics import mode
 
 from holdfast.diagnosis.rules import exits
 from holdfast.diagnosis.rules.candidate import Candidate
@@ -19,7 +19,8 @@ def name_the_rank(found: Sequence[Candidate], evidence: Sequence[Evidence]) -> N
 
 def _name(one: Candidate, evidence: Sequence[Evidence]) -> None:
     places = _places(evidence)
-    usual, count = Counter(places.values()).most_common(1)[0] if places else ("", 0)
+    usual = mode(places.values()) if places else ""
+    count = [*places.values()].count(usual)
     if count < _ALIKE or 2 * count == len(places):
         one.note = _groups(one, places) or one.note
         return

@@ -156,7 +156,7 @@ class Milestones:
 def milestones(evidence: Sequence[Evidence]) -> Milestones:
     def last(kind: str, code: str) -> dict[str, int]:
         fitting = [one for one in evidence if one.event.kind == kind and one.event.code == code]
-        return {one.file: max(one.event.line, one.number("last_line") or 0) for one in fitting}
+        return {one.file: one.number("last_line") or one.event.line for one in fitting}
 
     return Milestones(last("life", "done"), last("nccl.about", "rank"), last("save", "end"))
 

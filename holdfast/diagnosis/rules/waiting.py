@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import mode
 
 from holdfast.catalog import causes
 from holdfast.diagnosis.rules.candidate import Candidate
@@ -65,7 +66,7 @@ def _mismatch(waiting: Waiting) -> Candidate | None:
         counts = Counter(calls.values())
         if len(counts) < 2:
             continue
-        usual = counts.most_common(1)[0][0]
+        usual = mode(calls.values())
         odd = tuple(sorted(rank for rank, call in calls.items() if call != usual))
         evidence = [one for one in waiting.reported if one.number("seq") == seq and one.word("op")]
         candidate = Candidate(
@@ -106,7 +107,7 @@ def _positions(waiting: Waiting, name: str) -> dict[int, int]:
 
 def _ahead(waiting: Waiting, last: dict[int, int]) -> Candidate | None:
     """Ranks that passed the collective in which most wait: they called something else."""
-    usual = Counter(last.values()).most_common(1)[0][0]
+    usual = mode(last.values())
     odd = tuple(sorted(rank for rank, number in last.items() if number - usual >= _FAR_BEHIND))
     if not odd or len(odd) >= len(last) / 2:
         return None

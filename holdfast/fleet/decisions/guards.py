@@ -37,7 +37,7 @@ class Guards:
         self._failing: dict[str, tuple[float, str]] = {}  # failing node -> since when, by what
         self._degraded: dict[str, float] = {}  # degraded node that does not fail -> since when
         self._waning: dict[str, float] = {}  # shared cause -> since when too few of its nodes fail
-        self._recent: tuple[float, set[str]] = (0.0, set())  # nodes that recently began to fail
+        self._recent: tuple[float, set[str]] = (float("-inf"), set())  # nodes that recently began to fail
         self._explain_again = True
         for node in nodes:
             self.moved(None, node)

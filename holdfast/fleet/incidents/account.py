@@ -136,7 +136,7 @@ def _chart(name: str, about: str, panel: Panel, since: float) -> Chart | None:
     first = int(np.searchsorted(panel.times, since - CHART_BEFORE_SECONDS))
     if row is None or first >= len(panel.times):
         return None
-    width = max(1, -(-(len(panel.times) - first) // CHART_POINTS))
+    width = -(-(len(panel.times) - first) // CHART_POINTS)
     points = [_mean(row[place : place + width]) for place in range(first, len(panel.times), width)]
     return Chart(
         subject=about, signal=name, start=float(panel.times[first]), step=panel.step * width, values=tuple(points)

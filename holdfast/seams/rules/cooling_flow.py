@@ -7,6 +7,7 @@ from holdfast.model.subject import Subject
 from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING, COOLS
+from holdfast.seams.moved import TINY
 from holdfast.seams.rules.cooling_plant import EVERY_DAY, OF_NO_DAY, WARMS_FROM, together
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
@@ -67,7 +68,7 @@ def _heat_carried(scene: Scene, cdu: Subject) -> float | None:
     """Now, as a share of what is usual: flow times the degrees between return and supply."""
     before = scene.usual(RETURN, cdu) - scene.usual(SUPPLY, cdu)
     now = scene.recent(RETURN, cdu) - scene.recent(SUPPLY, cdu)
-    flow = scene.recent(FLOW, cdu) / max(scene.usual(FLOW, cdu), 1e-9)
+    flow = scene.recent(FLOW, cdu) / max(scene.usual(FLOW, cdu), TINY)
     return flow * now / before if before >= LEAST_DIFFERENCE_CELSIUS and now == now and flow == flow else None
 
 

@@ -22,8 +22,6 @@ WITHOUT_INSTRUMENT = 1.6  # confidence 0.83: only a pattern, but one that fits e
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
-    if len(scene.hot) < 2:
-        return
     above = {up for node in scene.hot for up in scene.topology.up(node, ("cools",)) if kind(up) in METERS}
     for place in sorted(above, key=lambda up: len(scene.down(up, ("cools",)))):
         if _exactly(scene, place) and not any(place in scene.seen(meter) for meter in METERS[kind(place)]):

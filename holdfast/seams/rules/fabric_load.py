@@ -9,6 +9,7 @@ from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CONNECTS, FABRIC, POOLS
 from holdfast.seams.fabric_links import BANDWIDTH, CONGESTION, ERRORS, USE, Links
+from holdfast.seams.moved import TINY
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -101,7 +102,7 @@ def _speed(scene: Scene, leaf: Subject) -> float:
     jobs = [job for job, where in scene.jobs.items() if where & nodes and job in scene.seen(THROUGHPUT)]
     left = [scene.recent(THROUGHPUT, job) / max(scene.usual(THROUGHPUT, job), 0.05) for job in jobs]
     timed = [job for job, where in scene.jobs.items() if where & nodes and job in scene.seen(STEP) and job not in jobs]
-    left += [scene.usual(STEP, job) / max(scene.recent(STEP, job), 1e-9) for job in timed]
+    left += [scene.usual(STEP, job) / max(scene.recent(STEP, job), TINY) for job in timed]
     return min(1.0, max(0.05, min(left, default=1.0)))
 
 

@@ -1,6 +1,7 @@
 """Does one path between pools stall while every device looks healthy, or does the router send it too much?"""
 
 from collections.abc import Iterator
+from math import nan
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import POOLS
 from holdfast.seams.fabric_links import BANDWIDTH, CONGESTION, ERRORS
+from holdfast.seams.moved import TINY
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -44,7 +46,7 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandid
         one.supported_by(0.75, weigh.moved_text(other))
     longer, others = sign.now / sign.before, _busier(scene, path)
     asked = _asked(scene, path)
-    if (longer - 1) * AS_OTHERS <= others - 1 or longer / others < 1 + signals()[TRANSFER].least_ratio:
+    if (longer - 1) * AS_OTHERS <= others - 1 or longer < others * (1 + signals()[TRANSFER].least_ratio):
         one.doubted_by(5.0, "the other paths take longer too: all are busy")
     elif asked > 1 and longer <= asked**MOST_QUEUE:
         one.doubted_by(5.0, f"it gets {asked:.2g} times as many requests as before")
@@ -62,14 +64,14 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandid
 def _busier(scene: Scene, path: Subject) -> float:
     """How many times as long as usual the other paths take, the middle one of them."""
     others = [other for other in scene.seen(TRANSFER) if other != path]
-    times = [scene.recent(TRANSFER, other) / max(scene.usual(TRANSFER, other), 1e-9) for other in others]
+    times = [scene.recent(TRANSFER, other) / max(scene.usual(TRANSFER, other), TINY) for other in others]
     return float(np.median(times)) if times else 1.0
 
 
 def _asked(scene: Scene, path: Subject) -> float:
-    """How many times as many requests as usual it gets; 1 where it is not measured."""
-    now, usual = scene.recent(RATE, path), scene.usual(RATE, path)
-    return now / usual if now == now and usual > 0 else 1.0
+    """How many times as many requests as usual it gets; not a number where it is not measured."""
+    usual = scene.usual(RATE, path)
+    return scene.recent(RATE, path) / usual if usual > 0 else nan
 
 
 def _share_grew(scene: Scene, path: Subject) -> float:
@@ -85,7 +87,7 @@ def _share_grew(scene: Scene, path: Subject) -> float:
 def _gets_more(scene: Scene, path: Subject) -> bool:
     """Has its share begun to grow? It shows there before it is enough to be called a move."""
     row, usual = scene.panel.row(SHARE, path), scene.usual(SHARE, path)
-    if row is None or usual != usual or not np.isfinite(row[-LATELY_COLUMNS:]).any():
+    if row is None or not np.isfinite(row[-LATELY_COLUMNS:]).any():
         return False
     return float(np.nanmedian(row[-LATELY_COLUMNS:])) - usual >= signals()[SHARE].least_absolute / 2
 
@@ -112,7 +114,7 @@ def _was_crowded(scene: Scene, link: Subject, since: float) -> bool:
     """Did senders wait on it when the path became slow? They may have stopped since, as a job that died has."""
     row, usual = scene.panel.row(CONGESTION, link), scene.usual(CONGESTION, link)
     first = int(np.searchsorted(scene.panel.times, since))
-    if row is None or usual != usual:
+    if row is None:
         return False
     then = row[first : first + THEN_COLUMNS]
     return bool(np.isfinite(then).any()) and float(np.nanmedian(then)) - usual >= signals()[CONGESTION].least_absolute

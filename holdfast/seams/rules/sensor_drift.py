@@ -10,7 +10,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams.candidate import CauseCandidate
-from holdfast.seams.moved import Moves, baseline_columns, median, moves, recent_columns, resolution
+from holdfast.seams.moved import TINY, Moves, baseline_columns, median, moves, recent_columns, resolution
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 from holdfast.seams.work import IDLE_UNKNOWN
@@ -77,15 +77,14 @@ def _beyond_peers(found: Moves) -> Callable[[Symptom], bool]:
     A beginning of some minutes does not show how an instrument wanders over an hour; the others beside it do.
     """
     fact = found.signal
-    with np.errstate(invalid="ignore", divide="ignore"):
-        strayed = np.abs(found.recent - found.center) / np.maximum(np.abs(found.center), 1e-9)
+    strayed = np.abs(found.recent - found.center) / np.maximum(np.abs(found.center), TINY)
     still = found.seen.copy()
     still[found.rows] = False
     others = strayed[still]
     usual = PEERS_STRAY * float(np.median(others)) if len(others) >= LEAST_PEERS else 0.0
 
     def beyond(sign: Symptom) -> bool:
-        size, base = abs(sign.now - sign.before), max(abs(sign.before), 1e-9)
+        size, base = abs(sign.now - sign.before), max(abs(sign.before), TINY)
         least = 0.0 if fact.name in LEAST_RISE else TWICE * max(fact.least_absolute, fact.least_ratio * base)
         return size >= least and size / base >= usual
 
@@ -96,7 +95,7 @@ def _no_peer_moved(found: Moves) -> Callable[[Symptom], bool]:
     """Is it alone among instruments of its kind? What several of them show together is no instrument's own doing."""
     change = np.where(found.seen, found.recent - found.center, 0.0)
     if found.signal.least_ratio > 0:
-        change = change / np.maximum(np.abs(found.center), 1e-9)
+        change = change / np.maximum(np.abs(found.center), TINY)
     place = {subject: row for row, subject in enumerate(found.subjects)}
 
     def alone(sign: Symptom) -> bool:
@@ -185,7 +184,7 @@ def _coarseness(scene: Scene, signal: str, subjects: frozenset[Subject]) -> floa
 
 def _least(signal: str, change: DriftChange) -> float:
     fact = signals()[signal]
-    return max(fact.least_absolute, fact.least_ratio * abs(change.usual), 1e-9)
+    return max(fact.least_absolute, fact.least_ratio * abs(change.usual), TINY)
 
 
 def _unit(signal: str) -> str:
