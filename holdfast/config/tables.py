@@ -69,7 +69,7 @@ class Document:
         table = ""
         met: Counter[str] = Counter()
         for number, line in enumerate(self._text.splitlines(), start=1):
-            header = re.match(r"\s*(\[+)\s*([^\]]+?)\s*\]+", line)
+            header = re.match(r"\s*(\[{1,2})\s*([^\]]{1,200}?)\s*\]", line)
             if header and "=" not in line.partition("]")[0]:
                 table = header[2].replace('"', "").replace("'", "")
                 if header[1] == "[[":  # one of several: maintenance[0], maintenance[1]

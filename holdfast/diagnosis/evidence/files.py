@@ -23,7 +23,7 @@ _RANK_IN_NAME = re.compile(r"(?:^|[._-])rank[._-]?(\d{1,6})(?=\D|$)", re.IGNOREC
 _ELASTIC_FOLDER = re.compile(r"(?:.*/)?attempt_\d+/(\d{1,4})/(?:std(?:out|err)\.log|error\.json)$")
 _LONGEST_NAME = 255  # of a file; an archive may hold longer ones
 _HOST_IN_NAME = re.compile(
-    r"(?:^|[._/-])((?:node|host|gpu|worker|compute|vm|dgx|hgx|cn|nid|n|r|ip|srv)-?[a-z0-9]*(?:-[a-z0-9]+)*\d[a-z0-9]*)(?=[._/]|$)"
+    r"(?:^|[._/-])((?:node|host|gpu|worker|compute|vm|dgx|hgx|cn|nid|n|r|ip|srv)-?(?:[a-z0-9]+-)*[a-z]*\d[a-z0-9]*)(?=[._/]|$)"
 )
 
 

@@ -5,14 +5,14 @@ import re
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _SEL = re.compile(
-    r"^[^\S\n]*[0-9a-fA-F]{1,5}\s*\|\s*(?:\d\d/\d\d/\d{2,4}|\d{4}-\d\d-\d\d|Pre-Init|Unknown)\s*\|?"
-    r"\s*[\d:. ]*\s?(?:[AP]M)?\s?(?:[A-Z]{3,4})?\s*\|"
-    r"\s*(?P<sensor>[^|]+?)\s*\|\s*(?P<event>[^|]*?)\s*(?:\|\s*(?P<state>Asserted|Deasserted)\b.*)?\s*$",
+    r"^[^\S\n]*[0-9a-fA-F]{1,5}\s*\|\s*(?:\d\d/\d\d/\d{2,4}|\d{4}-\d\d-\d\d|Pre-Init|Unknown)[^\S\n]*\|?"
+    r"[\d:. \tA-Z]{0,60}\|"
+    r"(?P<sensor>[^|\n]+)\|(?P<event>[^|\n]*)(?:\|[^\S\n]*(?P<state>Asserted|Deasserted)\b.*)?$",
     re.MULTILINE,
 )
 _LOG_UTIL = re.compile(
-    r"SEL Entry: FRU: \d+,.*?Sensor: (?P<sensor>\S+) \(0x[0-9A-Fa-f]+\), Event Data: \(\w+\) "
-    r"(?P<event>.*?) (?P<state>Assertion|Deassertion)\s*$",
+    r"SEL Entry: FRU: \d+,.{0,200}?Sensor: (?P<sensor>\S{1,80}) \(0x[0-9A-Fa-f]+\), Event Data: \(\w+\) "
+    r"(?P<event>.{0,400}?) (?P<state>Assertion|Deassertion)[^\S\n]*$",
     re.MULTILINE,
 )  # OpenBMC
 _FAULT_SENSOR = re.compile(r"(?i)fault|_err|fail|critical")
@@ -36,7 +36,7 @@ LEAST_ROWS = 2
 def read_sel(text: str) -> ToolOutput | None:
     """Reads the event log. Only the last state of each sensor counts, so a sensor that is back to normal is no
     complaint."""
-    rows = [(row["sensor"], row["event"], row["state"] or "Asserted") for row in _SEL.finditer(text)]
+    rows = [(row["sensor"].strip(), row["event"].strip(), row["state"] or "Asserted") for row in _SEL.finditer(text)]
     rows += [
         (row["sensor"], row["event"], "Asserted" if row["state"] == "Assertion" else "Deasserted")
         for row in _LOG_UTIL.finditer(text)

@@ -6,7 +6,10 @@ from holdfast.catalog import xid
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _FOUND = re.compile(r"^[^\S\n]*(\d+) GPUs? found(?: \(\w+\))?\.\s*$", re.MULTILINE)
-_ROW = re.compile(r"^[^\S\n]*\|\s*(\d+)\s*\|\s*(?:Name:\s*)?(.*?)\s*\|(?:\s*(\w+)\s*\|)?\s*$", re.MULTILINE)
+_ROW = re.compile(
+    r"^[^\S\n]*\|[^\S\n]*(\d+)[^\S\n]*\|[^\S\n]*(?:Name:[^\S\n]*)?(\S.{0,120}?|)[^\S\n]*\|(?:[^\S\n]*(\w+)[^\S\n]*\|)?[^\S\n]*$",
+    re.MULTILINE,
+)
 _NO_NAME = "<<<NULL>>>"
 _HEAD = re.compile(r"^[^\S\n]*#\s*Entity\s+(.+?)\s*$", re.MULTILINE)
 _VALUES = re.compile(r"^[^\S\n]*GPU\s+(\d+)\s+(.+?)\s*$", re.MULTILINE)

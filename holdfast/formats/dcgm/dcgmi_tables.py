@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.formats.tool_output import NODE, ToolOutput
 
-_ROW = re.compile(r"^\|\s?(.*?)\s*(?:\|\s*(.*?)\s*)?\|?\s*$")
+_ROW = re.compile(r"^\|([^|]*)(?:\|([^|]*))?\|?\s*$")
 _UNIT = re.compile(r"^\s*(gpu|physical|nvSwitch|switch)(?:Id| ID)? (\d+):\s*$", re.IGNORECASE)
 _STATES = re.compile(r"^\s+((?:[UDX_]\s+)*[UDX_])\s*$")
 _GPU = re.compile(r"GPU (\d+)$")
@@ -60,16 +60,16 @@ def _errors(text: str) -> ToolOutput | None:
         if head := _GPU.search(row[1].strip()):
             gpu = f"gpu/{int(head[1])}"
             output.see(gpu)
-        elif gpu and row[2] and row[2].isdigit():
+        elif gpu and (count := (row[2] or "").strip()).isdigit():
             word = next((word for word in _COUNTERS if word in row[1].lower()), "")
             if word:
-                counts[gpu, _COUNTERS[word]] = counts.get((gpu, _COUNTERS[word]), 0.0) + float(row[2])
-    for (place, name), count in counts.items():
-        output.add(place, name, count)
-        if count and "replay" not in name:
+                counts[gpu, _COUNTERS[word]] = counts.get((gpu, _COUNTERS[word]), 0.0) + float(count)
+    for (place, name), total in counts.items():
+        output.add(place, name, total)
+        if total and "replay" not in name:
             output.complain(
                 place,
-                f"{name.removeprefix('gpu_').removesuffix('_total')}: {count:.0f} since the last reset",
+                f"{name.removeprefix('gpu_').removesuffix('_total')}: {total:.0f} since the last reset",
                 fails=False,
                 remedy="see whether it grows; then drain and reset the GPUs of this tray together",
             )

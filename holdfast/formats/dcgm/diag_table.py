@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from holdfast.formats.dcgm.diag_result import FAIL, PASS, SKIP, WARN, Diagnostic, DiagResult, gpus_named_in, status_of
 
-_SECTION = re.compile(r"^[|+]-{3,}\s+(?P<title>.*?)\s+-+")
+_SECTION = re.compile(r"^[|+]-{3,}\s+(?P<title>\S.{0,80}?)\s+-")
 _STATUS = re.compile(r"^(?P<status>pass|fail|warn|skip|not run|error)\b(?:\s*-\s*(?P<where>.*))?$", re.IGNORECASE)
 _ENTITY = re.compile(r"^(?P<group>[a-z]+) ?(?P<id>\d{1,4}): (?P<status>pass|fail|warn|skip|not run)$", re.IGNORECASE)
 _REMARK = re.compile(r"^(?P<kind>warning|error|info)(?:: GPU ?(?P<gpu>\d{1,4}))?$", re.IGNORECASE)

@@ -9,7 +9,7 @@ from holdfast.formats.tool_output import ToolOutput
 _OWNER = re.compile(r"^(?:CA|Switch)(?: 0x[0-9a-fA-F]+)?: ?(?:0x[0-9a-fA-F]+ )?(.*?):\s*$")
 _ADAPTER = re.compile(r"(?:^|\s)(?:mlx[45]_\w+|HCA-\d+|ib[ps]?\d\w*|bnxt_re\d+)$")
 _LINK = re.compile(
-    r'^\s*(?:0x[0-9a-fA-F]+\s+)?(?:"\s*(?P<owner>[^"]*)"\s+)?(?:\d+\s+)?(?P<port>\d+)\[[^\]]*\]\s*==\(\s*(?P<how>[^)]*(?:\([^)]*\))?[^)]*)\)==>'
+    r'^\s*(?:0x[0-9a-fA-F]+\s+)?(?:"\s*(?P<owner>[^"]*)"\s+)?(?:\d+\s+)?(?P<port>\d+)\[[^\]]*\]\s*==\(\s*(?P<how>[^()]*(?:\([^()]*\)[^()]*)?)\)==>'
     r'\s*(?:0x[0-9a-fA-F]+\s+)?(?:\d+\s+)?(?:(?P<far_port>\d+))?\[[^\]]*\]\s*"(?P<far>[^"]*)"\s*\((?P<note>.*)\)\s*$'
 )
 _COULD = re.compile(r"Could be\s+([^()]+?)\s*(?=Could be|$)")

@@ -7,9 +7,10 @@ from holdfast.formats import json_document
 from holdfast.formats.tool_output import NODE, ToolOutput
 
 _DOMAIN = re.compile(r"^[^\S\n]*Domain State:\s*(\w+)", re.MULTILINE)
-_NODE = re.compile(r"^[^\S\n]*Node #(\d+)\s+\*?\s*-?\s*(\S+)\s+\*?\s*- (\w+)", re.MULTILINE)
+_NODE = re.compile(r"^[^\S\n]*Node #(\d+) [ \t*-]{0,16}(\S+)[ \t]{1,16}\*?[ \t]{0,16}- (\w+)", re.MULTILINE)
 _LOG = re.compile(
-    r"^(?:\S+ \S+ \S+ \S+ [\w-]+(?:\[\d+\])?: )?\[\w{3} \d+ \d{4} [\d:]+\] \[(\w+)\s*\](?: \[tid \d+\])?\s*(.*?)\s*$",
+    r"^(?:\S+ \S+ \S+ \S+ [\w-]+(?:\[\d+\])?: )?\[\w{3} \d+ \d{4} [\d:]+\] \[(\w+)\s*\](?: \[tid \d+\])?"
+    r"[^\S\n]*(\S.*?|)[^\S\n]*$",
     re.MULTILINE,
 )
 _JOURNAL = re.compile(
@@ -17,7 +18,9 @@ _JOURNAL = re.compile(
 )
 _BAD = re.compile(r"(?i)\b(?:error|failed|failure|fatal|abort\w*|mismatch|unable|cannot|timed out)\b|don't match")
 _SUBNET_MANAGER = re.compile(
-    r"^(?:\w{3} \d+ [\d:]+ \d+ \[[0-9A-F]+\]|\S+T[\d:.]+\S* .*?opensm\S*) .*?(ERR [0-9A-F]{4}): (.*?)\s*$", re.MULTILINE
+    r"^(?:\w{3} \d+ [\d:]+ \d+ \[[0-9A-F]+\]|\S{1,40}T[\d:.]{1,20}\S{0,20} .{0,80}?opensm\S{0,20}) "
+    r".{0,200}?(ERR [0-9A-F]{4}): (\S.*?|)[^\S\n]*$",
+    re.MULTILINE,
 )
 _SUBNET_LOG = re.compile(
     r"^\w{3} \d+ [\d:]+ \d+ \[[0-9A-F]+\] 0x[0-9a-f]{2} -> |\bOpenSM \d+\.\d|^(?:\S+ )?nvlsm: ", re.MULTILINE

@@ -9,7 +9,7 @@ import re
 from holdfast.formats import json_document
 from holdfast.formats.tool_output import ToolOutput
 
-_LINE = re.compile(r"^link (\S+)/(\d+) ((?:\w+ \d+ ?)+)$", re.MULTILINE)
+_LINE = re.compile(r"^link (\S+)/(\d+) ((?:[A-Za-z_]\w* \d+ ?)+)$", re.MULTILINE)
 _LISTED = re.compile(
     r"^(?:\S*/infiniband/(\S+?)/ports/(\d+)/(?:hw_)?counters/)?([a-z][a-z0-9_]*)\s*[:=]\s*(\d+)\s*$", re.MULTILINE
 )

@@ -18,7 +18,8 @@ _PHYSICAL = (
     "excessive_buffer_errors",
 )
 _UNHEALTHY = re.compile(
-    r'^(0x[0-9a-fA-F]+),\s*(\d+),\s*"([^"]*)",\s*(?:0x[0-9a-fA-F]+),\s*(\d+),\s*"([^"]*)",\s*\{([^}]*)\}', re.MULTILINE
+    r'^(0x[0-9a-fA-F]+),\s*(\d+),\s*"([^"]*)",\s*(?:0x[0-9a-fA-F]+),\s*(\d+),\s*"([^"]*)",\s*\{([^}]{0,400})\}',
+    re.MULTILINE,
 )
 
 

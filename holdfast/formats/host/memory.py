@@ -9,7 +9,9 @@ _EDAC_UTIL = re.compile(r"^(mc\d+: .*?): (\d+) (Corrected|Uncorrected) Errors?",
 _NONE = re.compile(r"^No (?:Memory|PCIe AER|MCE|Extlog|devlink|disk|ARM processor) errors\.", re.MULTILINE)
 _EVENT = re.compile(r"^\d+ \S.* error: (?P<text>.*)$", re.MULTILINE)
 _SUMMARY = re.compile(
-    r"^[^\S\n]+(?P<text>.*?(?P<kind>Uncorrected|Corrected|Fatal|Deferred).*?) errors?(?:: (?P<count>\d+))?$", re.M
+    r"^[^\S\n]+(?P<text>.{0,200}?(?P<kind>Uncorrected|Corrected|Fatal|Deferred).{0,200}?)"
+    r" errors?(?:: (?P<count>\d+))?$",
+    re.M,
 )
 _UNCORRECTED = re.compile(r"(?i)uncorrected|fatal|deferred|\bUE\b")
 MANY_CORRECTED = 100

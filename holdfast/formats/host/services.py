@@ -4,14 +4,15 @@ import re
 
 from holdfast.formats.tool_output import NODE, ToolOutput
 
-_NEEDED = r"(?:nvidia-\w+|nv-hostengine|dcgm\w*|slurmd|munge|openibd|opensm\w*|nvlsm|rdc|amd-\w+|kubelet|containerd)"
+_NEEDED = r"(?:nvidia-|nv-hostengine|dcgm|slurmd|munge|openibd|opensm|nvlsm|rdc|amd-|kubelet|containerd)"
 _ENDED = re.compile(
     rf"systemd\[\d+\]: (?P<unit>{_NEEDED}[\w.@-]*\.service): "
     r"(?:(?:Main|Control) process exited, code=(?:exited|killed|dumped), status=(?!0/)(?P<status>\S+)"
     r"|Failed with result '(?P<result>[\w-]+)')",
 )
 _NOT_STARTED = re.compile(
-    r"systemd\[\d+\]: Failed to start (?P<what>.*?(?:NVIDIA|nvidia|DCGM|Slurm|InfiniBand|RDMA).*?)\.?$", re.M
+    r"systemd\[\d+\]: Failed to start (?P<what>.{0,200}?(?:NVIDIA|nvidia|DCGM|Slurm|InfiniBand|RDMA).{0,200}?)\.?$",
+    re.M,
 )
 _JOB = re.compile(rf"^Job for (?P<unit>{_NEEDED}[\w.@-]*\.service) failed because (?P<why>.*?)\.?$", re.MULTILINE)
 _STATUS = re.compile(
@@ -24,7 +25,7 @@ _SYSLOG = re.compile(
 )
 _CARRIER = re.compile(
     r"systemd-networkd\[\d+\]: (?P<networkd>[\w.-]{1,32}): (?P<went>[Ll]ost|[Gg]ained) carrier"
-    r"|NetworkManager\[\d+\]: .*\((?P<manager>[\w.-]{1,32})\): carrier: link (?P<link>dis)?connected"
+    r"|NetworkManager\[\d+\]: .{0,200}\((?P<manager>[\w.-]{1,32})\): carrier: link (?P<link>dis)?connected"
 )
 MOSTLY = 0.8  # share of the lines that must look like those of a syslog
 _ACTIVE = re.compile(r"^[^\S\n]*Active: (\w+)(?: \(([^)]*)\))?", re.MULTILINE)

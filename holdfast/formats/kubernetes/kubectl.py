@@ -21,7 +21,7 @@ _OF_NODE = re.compile(r"\bdescribe (?:node|no)[ /](\S+)")
 _YAML = re.compile(r"^(?P<indent> *)conditions:\s*$", re.MULTILINE)
 _YAML_ITEM = re.compile(r"^ *- ", re.MULTILINE)
 _YAML_FIELD = re.compile(r"^[ -]*(type|status|reason|message):[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.MULTILINE)
-_YAML_NAME = re.compile(r"^(?:metadata:\n)(?:[ ]+.*\n)*?[ ]{2,4}name:[ ]*(\S+)", re.MULTILINE)
+_YAML_NAME = re.compile(r"^(?:metadata:\n)(?:[ ].*\n)*?[ ]{2,4}name:[ ]*(\S+)", re.MULTILINE)
 UNNAMED = "unknown"  # an excerpt without the name of its node
 _BAD = re.compile(
     r"Pressure|Unavailable|Deadlock|Readonly|Problem|Fail|Fault|Error|Unhealthy|Corrupt|Frequent|Hang|XID", re.I

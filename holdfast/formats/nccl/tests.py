@@ -14,13 +14,14 @@ __all__ = ["NcclTestRow", "Sweep", "network_among", "network_of", "parse"]
 
 SOCKET = "Socket"
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_RANK = re.compile(r"\bRank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.*\S)")
+_RANK = re.compile(r"\bRank\s+(\d+)\s.{0,200}?\bon\s+(\S{1,255})\s+device\s+\d+\s+\[[^\]]{0,40}\]\s+(.*\S)")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*(\S+)")
 _OUT_OF_BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d{1,18})\b")
 _OTHER_BITS = re.compile(r"Bitwise mismatches\s*:\s*(\d{1,18})\b")
 # A listed adapter is one that is used; NET/IB also says "Using [RO]" when it has none.
 _NETWORK = re.compile(
-    r"NCCL INFO (?:Using network (.+?)|Assigned NET plugin (.+?) to comm|NET/(\w+)\s*:\s*Using \[0\].*)\s*$"
+    r"NCCL INFO (?:Using network (\S.{0,80}?)\s*$|Assigned NET plugin (\S.{0,80}?) to comm\s*$"
+    r"|NET/(\w+)\s*:\s*Using \[0\])"
 )
 _REASONS = (
     (re.compile(r"not enough slots available"), "mpirun has fewer slots than processes were asked for"),

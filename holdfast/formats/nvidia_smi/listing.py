@@ -6,7 +6,7 @@ from collections import Counter
 from holdfast.formats.tool_output import ToolOutput
 
 _GPU = re.compile(r"^[^\S\n]*GPU (\d+): (\S.*?) \(UUID: (GPU-[0-9a-f-]+)\)\s*$", re.MULTILINE)
-_TOPOLOGY = re.compile(r"^[^\S\n]*(?:GPU\d+\s+)+.*CPU Affinity", re.MULTILINE)
+_TOPOLOGY = re.compile(r"^[^\S\n]*GPU\d+[^\S\n].*CPU Affinity", re.MULTILINE)
 _ROW = re.compile(r"^[^\S\n]*(GPU\d+)((?:\s+(?:X|NV\d+|SYS|NODE|PHB|PXB|PIX|PSB))+)(?:\s|$)", re.MULTILINE)
 _DMON = re.compile(r"^#\s*gpu\s+.*$", re.MULTILINE)
 _DMON_SIGNALS = {

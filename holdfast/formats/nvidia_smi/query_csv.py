@@ -24,7 +24,7 @@ _KNOWN = {path.replace(".", "") for field in FIELDS for path in field.paths} | {
 }
 _FIRST = re.compile(r"\s*\"?[a-z][\w.]*(?: \[[^\]]*\])?\"?\s*[,;\t]")
 _WIDTHS = (",", ";", "\t")
-_COMMAND = re.compile(r"--query-gpu[= ]\"?([\w.,]+).*?--format[= ]\"?csv\S*noheader\S*")
+_COMMAND = re.compile(r"--query-gpu[= ]\"?([\w.,]+).{0,300}?--format[= ]\"?csv\S{0,40}?noheader\S*")
 _NOTE = re.compile(r"(?<!\s)\s+(?:<[=-]|#|←|//).*$")  # text that somebody added to a row
 
 

@@ -11,8 +11,9 @@ _FIRST = re.compile(
     r"^\|\s+(\d+)\s+(\S.*?)\s+(On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f:.]{7,16}|N/A)\s+\S+\s*\|\s*(\S+)\s*\|\s*$"
 )
 _SECOND = re.compile(
-    r"^\|\s*(N/A|\d+%|ERR!)\s+(\d+C|N/A|ERR!)\s+(P\d+|N/A|ERR!)\s+(\S+)\s*/\s*(\S+)\s*\|"
-    r"\s*(?:Not Supported|(\S+)\s*/\s*(\S+))\s*\|\s*(\S+)\s+"  # a Jetson shares the memory of its host
+    r"^\|\s*(N/A|\d+%|ERR!)\s+(\d+C|N/A|ERR!)\s+(P\d+|N/A|ERR!)\s+(N/A|[^\s/|]+)\s*/\s*(N/A|[^\s/|]+)\s*\|"
+    r"\s*(?:Not Supported|(N/A|[^\s/|]+)\s*/\s*(N/A|[^\s/|]+))\s*\|"
+    r"\s*([^\s|]+)\s"  # a Jetson shares the memory of its host
 )
 _NVLINK_GPU = re.compile(r"^\s*GPU (\d+): (.*?)(?: \(UUID: (.*?)\))?\s*$")
 _BY_ADDRESS = re.compile(r"^\s*GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")

@@ -26,12 +26,12 @@ _KNOWN = (
     ("scontrol listpids", re.compile(r"^PID +JOBID +STEPID", re.MULTILINE)),
     ("scontrol show topology", re.compile(r"^(?:SwitchName|BlockName)=\S+ ", re.MULTILINE)),
     ("scontrol show reservation", re.compile(r"^ReservationName=\S+ StartTime=", re.MULTILINE)),
-    ("sshare", re.compile(r"^\s*Account[ |]+User[ |]+RawShares", re.MULTILINE)),
-    ("sacctmgr", re.compile(r"^\s*Cluster[ |]+Account[ |]+User", re.MULTILINE)),
+    ("sshare", re.compile(r"^[^\S\n]*Account[ |]+User[ |]+RawShares", re.MULTILINE)),
+    ("sacctmgr", re.compile(r"^[^\S\n]*Cluster[ |]+Account[ |]+User", re.MULTILINE)),
     ("Slurm version", re.compile(r"\Aslurm \d\d\.\d\d\.\S+\s*\Z")),
     (
         "sinfo of GPUs",
-        re.compile(r"\A(?:\d+ (?:\S+ )?(?:gpu:\S+|\(null\))(?: (?:gpu:\S+|\(null\)))?[ \t]*(?:\n|\Z))+\Z"),
+        re.compile(r"\A(?:\d+ (?:[^\s:(]+ )?(?:gpu:\S+|\(null\))(?: (?:gpu:\S+|\(null\)))?[ \t]*(?:\n|\Z))+\Z"),
     ),
     ("sinfo of CPUs", re.compile(r"\A(?:[\w.*-]+(?:[ |,]+\d+)*[ |,]+\d+/\d+/\d+/\d+[ \t]*(?:\n|\Z))+\Z")),
 )

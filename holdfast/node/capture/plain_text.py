@@ -36,7 +36,7 @@ _INLINE = re.compile(r"`([^`\n]{20,})`")
 MOST_BLOCKS = 50
 MOST_EMPTY_LINES = 3  # in a row
 WIDEST_GAP = 255  # characters of white space
-_WIDE = re.compile(r"([^\S\n])\1{255,}")  # wider than any column; many patterns try each position of such a run
+_WIDE = re.compile(r"(?<![^\S\n])[^\S\n]{256,}")  # wider than any column; many patterns try each position of such a run
 LONGEST_LINE = 32_768  # characters; lines of the kernel and of tools are shorter
 _NOISE = (
     re.compile(r"\[(?:pod/)?[\w./-]+\] ?"),  # kubectl logs --prefix
@@ -70,7 +70,7 @@ def with_bounded_lines(text: str) -> tuple[str, int]:
 
 
 def _narrowed(run: re.Match[str]) -> str:
-    return run[1] * WIDEST_GAP
+    return run[0][:WIDEST_GAP]
 
 
 def _is_document(line: str) -> bool:
