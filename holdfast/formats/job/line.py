@@ -111,7 +111,7 @@ _PREFIXES = tuple(
         r"(?P<place>[\w./-]{1,80}:\d+)\) ?",
     )
 )
-_PYTHON_WARNING = re.compile(r"\S{1,300}\.py:\d{1,6}: [A-Z]\w*Warning: ")
+_PYTHON_WARNING = re.compile(r"\s{0,8}\S{1,300}\.py:\d{1,6}: [A-Z]\w*Warning: ")
 _SAID = re.compile(r'"(?P<text>(?:[^"\\]|\\.){3,3000})"?(?P<rest>.*)$')  # klog and Triton put what they say into quotes
 _RANK_INSIDE = re.compile(
     r"\[(?:PG [^\]]*)?[Rr]ank:? ?(\d{1,6})\]|\(rank (\d{1,6})\)|\bRankID:(\d{1,6})|\bglobal_rank:? ?(\d{1,6})"
