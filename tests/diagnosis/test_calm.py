@@ -85,3 +85,21 @@ def test_an_exit_code_of_a_signal_in_any_form(line: str, cause: str) -> None:
 )
 def test_another_attempt_is_announced(text: str, again: bool) -> None:
     assert tries_again(text) is again
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("application called MPI_Abort(MPI_COMM_WORLD, -1) - process 16\n", "job.exception"),
+        ("warning: failed to lock the buffer: Cannot allocate memory\nlistening\n", ""),
+        ("error: failed to read the buffer: Cannot allocate memory\n", "host.oom"),
+        ("nanny - WARNING - Worker process 56 was killed by signal 15\nnanny - WARNING - Restarting worker\nregistered\n", ""),
+        ("libfabric:1:17::core:core:ofi_hmem_init():421<warn> ibv_query_gid failed: No data available\nhello\n", ""),
+        ("requires torch==2.0.0, but you have torch 2.3.0 which is incompatible.\nSuccessfully installed torch-2.3.0\n", ""),
+        ("[ 8812.101] nfs: server 10.0.0.9 not responding, still trying\n[ 8841.221] nfs: server 10.0.0.9 OK\n", ""),
+        ("[ 8812.101] nfs: server 10.0.0.9 not responding, still trying\n", "storage.stall"),
+        ("W local_rendezvous.cc:4] Local rendezvous is aborting with status: OUT_OF_RANGE: End of sequence\n", ""),
+    ],
+)  # fmt: skip
+def test_a_pause_a_warning_and_a_restart_are_no_failure(text: str, cause: str) -> None:
+    assert first_cause(text) == cause

@@ -26,6 +26,7 @@ _NEVER_SURVIVED = (
     "kubernetes",
 )  # what the run does while it goes on, or its end
 _OF_A_PROCESS = frozenset({"exception", "problem", "cuda", "memory"})  # said by the process that it happens to
+_TERM = 15
 _GOES_ON_LINES = 2  # below an error that is tried again: the announcement, and one more
 _LOOKUP_ERRORS = frozenset({"KeyError", "AttributeError", "IndexError", "StopIteration", "LookupError"})
 
@@ -191,6 +192,9 @@ def as_hints(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _as_hint(one: Evidence) -> Evidence:
+    """An exit keeps its role: of a process that was told to end, and started again, it is none."""
+    if one.role == "exit":
+        return replace(one, role="note") if one.number("signal") == _TERM else one
     return replace(one, role="hint" if one.cause else "note")
 
 

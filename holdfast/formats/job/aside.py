@@ -13,13 +13,14 @@ _FRAME = '  File "'
 _NOT_THERE = re.compile(r"\b(?:Import|ModuleNotFound)Error\b")  # of what a program may do without
 _AGAIN = re.compile(
     r"\b[Rr]e-?trying\b|\b[Rr]etry (?:in|after) \d|\bwill (?:be )?retr(?:y|ied)\b|\b[Rr]econnecting\b"
-    r"|\bScheduled restart job\b"
+    r"|\bScheduled restart job\b|\b[Tt]rying to (?:resume|reconnect|re-establish)\b"
     r"|\b(?:[Tt]ry|[Tt]rying|[Tt]ries) (?:(?:it|this) )?again (?:in|after) \d|\b[Bb]ack(?:ing)?[ -]?off (?:for|of|by)\b"
     r"|\b[Ss]leep(?:ing)?\b.{0,30}\bbefore (?:the )?(?:next|another) (?:try|attempt|retry)"
 )
 _COUNTED = re.compile(
     r"\b(?:[Aa]ttempt|[Rr]etry|[Tt]ry)(?: number)?[ #:]{0,3}(?P<done>\d{1,4}) ?(?:/|of|out of) ?(?P<all>\d{1,4})\b"
 )
+_RESTARTS = re.compile(r"\b[Rr]estarting (?:the )?(?:worker|process|server|actor)\b(?! group)")
 _LAST = re.compile(
     r"\b(?:[Gg]iving up|[Gg]ave up|(?:no|not) (?:more )?retr(?:y|ies|ying)|[Rr]etries (?:exhausted|exceeded)"
     r"|[Mm]ax(?:imum)? (?:number of )?(?:retries|attempts))\b"
@@ -50,8 +51,19 @@ def _goes_on(line: JobLine) -> bool:
 
 def retried(line: JobLine, above: Sequence[JobLine], below: Sequence[JobLine]) -> bool:
     """Whether the program announces that it tries again: on the line, right below, or above its traceback."""
-    near = [one.text for one in below if _is_of(line, one) and one.text.strip()][:_NEAR]
+    if line.level == "E" and "timed out after" in line.text:  # it had its time
+        return False
+    near = _near(line, below)
     return any(tries_again(text) for text in (line.text, *near, traceback_head(line, above)))
+
+
+def restarted(line: JobLine, below: Sequence[JobLine]) -> bool:
+    """Whether whoever watches a process that ended starts it again at once."""
+    return any(_RESTARTS.search(text) for text in _near(line, below))
+
+
+def _near(line: JobLine, below: Sequence[JobLine]) -> list[str]:
+    return [one.text for one in below if _is_of(line, one) and one.text.strip()][:_NEAR]
 
 
 def _is_of(line: JobLine, other: JobLine) -> bool:

@@ -65,9 +65,11 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
 
 def _with_what_follows(reported: list[Evidence], line: JobLine, context: LineContext) -> list[Evidence]:
     """Without errors that the program itself calls harmless; those that it tries to overcome are marked."""
+    below = context.lines_below()
+    if any(one.role == "exit" for one in reported) and aside.restarted(line, below):
+        return [job_message.as_retried(one) for one in reported]
     if not any(one.role in _ERRORS for one in reported):
         return reported
-    below = context.lines_below()
     if aside.called_harmless(below):
         return [one for one in reported if one.role not in _ERRORS]
     if aside.retried(line, context.lines(), below):

@@ -51,6 +51,8 @@ _FOUND = re.compile(  # what a search printed, and one line each of a history
     r"|(?:\* )?[0-9a-f]{7,12} [A-Za-z(\[]"
 )
 _LEAST_FOUND = 0.8
+_VARIABLE = re.compile(r"(?:export )?[A-Z_][A-Z0-9_]{1,80}=")  # of an environment that was printed
+_COLUMNS = re.compile(r"[a-z][\w .%-]{0,40}(?:[,;\t][a-z][\w .%-]{0,40}){2,60}$", re.IGNORECASE)
 _TRACEBACK = "Traceback (most recent call last)"
 _REPORTER = re.compile(
     r"\b(?:I|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)|[Oo]ur (?:cluster|job|run|training|code|node|log)s?)\b"
@@ -74,6 +76,8 @@ def kind_of(text: bytes) -> TextKind:
         return TextKind.LOG
     if len(lines) > _FEW and sum(bool(_FOUND.match(one.text)) for one in lines) >= _LEAST_FOUND * len(lines):
         return TextKind.PROGRAM
+    if len(lines) > _FEW and (_is_table(lines) or all(_VARIABLE.match(one.text) for one in lines)):
+        return TextKind.PROGRAM
     logged = sum(is_logged(one) for one in lines)
     if logged > max(_MOST_LOGGED * len(lines), _QUOTED_LINES) or any(_BANNER.fullmatch(one.text) for one in lines):
         return TextKind.LOG
@@ -88,6 +92,13 @@ def kind_of(text: bytes) -> TextKind:
     marked = markup >= _LEAST_MARKUP and prose >= _LEAST_PROSE * len(lines)
     written = prose >= max(_MOSTLY * len(lines), _LEAST_PROGRAM)
     return TextKind.DOCUMENT if marked or written else TextKind.LOG
+
+
+def _is_table(lines: list[JobLine]) -> bool:
+    """Whether it is a table of values below the names of its columns."""
+    head = lines[0].text
+    mark = next((one for one in ",;\t" if one in head), "")
+    return bool(mark and _COLUMNS.match(head)) and all(one.text.count(mark) >= head.count(mark) for one in lines)
 
 
 def _has_a_traceback(lines: list[JobLine]) -> bool:
