@@ -58,7 +58,12 @@ def is_harmless(text: str) -> bool:
 
 def is_calm(text: str) -> bool:
     """Whether a line says itself that a library or a backend that it looked for need not be there."""
-    return _calm()(text)
+    return _calm()(text) or is_called_harmless(text)
+
+
+def is_called_harmless(text: str) -> bool:
+    """Whether a line says that a message, its own or the one above, does no harm."""
+    return _declared()(text)
 
 
 def keywords() -> tuple[str, ...]:
@@ -89,6 +94,11 @@ def _harmless() -> AnyOfPatterns:
 @cache
 def _calm() -> AnyOfPatterns:
     return AnyOfPatterns(_table()["calm"])
+
+
+@cache
+def _declared() -> AnyOfPatterns:
+    return AnyOfPatterns(_table()["declared"])
 
 
 @cache

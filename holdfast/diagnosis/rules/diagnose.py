@@ -33,7 +33,8 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     reported = timeline.prepared(evidence)
     reached = timeline.milestones(reported)
     reported = timeline.with_named_origins(reported)
-    mattering = timeline.without_followers([one for one in reported if not timeline.survived(one, reached)])
+    mattering = [one for one in timeline.as_hints(reported) if not timeline.survived(one, reached)]
+    mattering = timeline.without_followers(mattering)
     wait = waiting.find(mattering)
     found = collect.candidates(mattering)
     found += waiting.suspects(wait, mattering) if wait else waiting.left_early(mattering)

@@ -55,6 +55,8 @@ def signal_of(one: Evidence) -> int | None:
     code = one.number("exit")
     if code is None:
         return None
+    if one.event.code == "mpi_abort":  # what the program gave, which is no status of a process
+        return 0
     if code < 0:
         return -code
     return code - 128 if 128 < code < 160 else 0

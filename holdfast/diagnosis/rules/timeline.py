@@ -26,6 +26,8 @@ _NEVER_SURVIVED = (
     "kubernetes",
 )  # what the run does while it goes on, or its end
 _OF_A_PROCESS = frozenset({"exception", "problem", "cuda", "memory"})  # said by the process that it happens to
+_TERM = 15
+_GOES_ON_LINES = 2  # below an error that is tried again: the announcement, and one more
 _LOOKUP_ERRORS = frozenset({"KeyError", "AttributeError", "IndexError", "StopIteration", "LookupError"})
 
 
@@ -151,6 +153,8 @@ class Milestones:
     done: Mapping[str, int]
     connected: Mapping[str, int] = field(default_factory=dict)
     saved: Mapping[str, int] = field(default_factory=dict)
+    up: Mapping[str, int] = field(default_factory=dict)  # a server that answers
+    placed: Mapping[str, int] = field(default_factory=dict)  # a pod that has its node
 
 
 def milestones(evidence: Sequence[Evidence]) -> Milestones:
@@ -158,7 +162,13 @@ def milestones(evidence: Sequence[Evidence]) -> Milestones:
         fitting = [one for one in evidence if one.event.kind == kind and one.event.code == code]
         return {one.file: one.number("last_line") or one.event.line for one in fitting}
 
-    return Milestones(last("life", "done"), last("nccl.about", "rank"), last("save", "end"))
+    return Milestones(
+        last("life", "done"),
+        last("nccl.about", "rank"),
+        last("save", "end"),
+        last("life", "up"),
+        last("life", "placed"),
+    )
 
 
 def _stopped_as_asked(one: Evidence, saved: Mapping[str, int]) -> bool:
@@ -167,11 +177,32 @@ def _stopped_as_asked(one: Evidence, saved: Mapping[str, int]) -> bool:
 
 
 def _went_well_later(one: Evidence, saved: Mapping[str, int]) -> bool:
-    """A failed attempt that says it is made again, before a step or a save."""
+    """A failed attempt that says it is made again, before a step or a save; or a wait that a step ended."""
+    if one.event.code == "lagging" and (one.number("steps_after") or 0) > 0:
+        return True
     if not one.word("retried"):
         return False
     last = one.number("last_line") or one.event.line
     return (one.number("steps_after") or 0) > 0 or last < saved.get(one.file, 0)
+
+
+def as_hints(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """An error that the program tried again after, in a log that goes on, counts only where the job failed."""
+    return [_as_hint(one) if (one.number("lines_after") or 0) >= _GOES_ON_LINES else one for one in evidence]
+
+
+def _as_hint(one: Evidence) -> Evidence:
+    """An exit keeps its role: of a process that was told to end, and started again, it is none."""
+    if one.role == "exit":
+        return replace(one, role="note") if one.number("signal") == _TERM else one
+    return replace(one, role="hint" if one.cause else "note")
+
+
+def _was_placed(one: Evidence, placed: Mapping[str, int]) -> bool:
+    """Whether the machine or the node that was missing was found. Kubernetes sorts its events by age, not by time."""
+    if one.word("problem") == "kubernetes_scheduling":
+        return one.file in placed
+    return one.word("problem") == "cloud_capacity" and one.event.line < placed.get(one.file, 0)
 
 
 def survived(one: Evidence, reached: Milestones) -> bool:
@@ -179,9 +210,11 @@ def survived(one: Evidence, reached: Milestones) -> bool:
     done, saved = reached.done, reached.saved
     if _stopped_as_asked(one, saved) or _went_well_later(one, saved):
         return True
+    if _was_placed(one, reached.placed):
+        return True
     if one.role == "note" or one.event.kind in _NEVER_SURVIVED or _only_slows(one):
         return False
-    if one.event.line < done.get(one.file, 0):
+    if one.event.line < max(done.get(one.file, 0), reached.up.get(one.file, 0)):
         return True
     if one.event.code == "call_failed" and one.event.line < reached.connected.get(one.file, 0):
         return True

@@ -25,6 +25,7 @@ def weigh(candidates: Sequence[Candidate], evidence: Sequence[Evidence], waiting
             _short_outage(one, evidence)
         if one.name == "storage.stall":
             _storage_came_back(one, evidence, waiting)
+            _only_paused(one, evidence)
 
 
 def _failed_at(evidence: Sequence[Evidence]) -> float:
@@ -106,6 +107,19 @@ def _outage(down: Evidence, evidence: Sequence[Evidence]) -> float:
         and item.event.device == down.event.device and item.host == down.host
     ]  # fmt: skip
     return min(ups) - down.at if ups else float("inf")
+
+
+def _only_paused(one: Candidate, evidence: Sequence[Evidence]) -> None:
+    """Storage that answers again, where nothing says that a job suffered: a pause, as every server makes."""
+    lost = [item for item in one.evidence if item.event.kind == "storage" and item.event.code == "not_responding"]
+    back = {item.file: item.event.line for item in evidence if item.event.kind == "storage" and item.event.code == "ok"}
+    suffered = any(item.role in ("exit", "effect", "watchdog") for item in evidence)
+    if (
+        len(lost) == len(one.evidence)
+        and not suffered
+        and all(item.event.line < back.get(item.file, 0) for item in lost)
+    ):
+        one.against(0.1, "storage answered again, and nothing failed")
 
 
 def _storage_came_back(one: Candidate, evidence: Sequence[Evidence], waiting: Waiting | None) -> None:

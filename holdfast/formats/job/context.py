@@ -41,6 +41,12 @@ class LineContext:
                 return found.text.strip()
         return ""
 
+    def lines_below(self) -> list[JobLine]:
+        """The next lines, as far as they are read yet."""
+        end = line_end(self._block, self._start)
+        below = self._block[end + 1 : end + 1 + _ADVICE_BYTES].split(b"\n")
+        return [decode(raw[:_MOST_OF_A_LINE]) for raw in below[:_MESSAGE_LINES]]
+
     def advice_below(self) -> str:
         """A line shortly under an error that tells what to do about it."""
         end = line_end(self._block, self._start)

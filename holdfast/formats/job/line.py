@@ -89,6 +89,7 @@ _PREFIXES = tuple(
         r" {0,3}(?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r"\*{3} (?=[A-Z]\w*(?:Error|Exception): )",
         rf"\[?{_LEVEL}\]?:? ?(?:\||- )? {{0,8}}(?=\S)",
+        r"libfabric:\d+:\d+::core:[\w.-]+:\w+\(\):\d+<(?P<level>[dwief])\w{1,8}> ?",  # its providers warn of errors
         r"<(?P<level>[dwief])(?:ebug|arn(?:ing)?|nfo|rror|atal)> ?",
         rf"[\w.-]{{1,80}} (?:-|\|) {_LEVEL} (?:-|\|) ?",
         r"\d{1,3}(?:\.\d{2,3}){2,3} (?P<level>[IWEFD]) (?=\S)",
@@ -111,7 +112,7 @@ _PREFIXES = tuple(
         r"(?P<place>[\w./-]{1,80}:\d+)\) ?",
     )
 )
-_PYTHON_WARNING = re.compile(r"\S{1,300}\.py:\d{1,6}: [A-Z]\w*Warning: ")
+_PYTHON_WARNING = re.compile(r"\s{0,8}\S{1,300}\.py:\d{1,6}: [A-Z]\w*Warning: |[Ww]arning: ")
 _SAID = re.compile(r'"(?P<text>(?:[^"\\]|\\.){3,3000})"?(?P<rest>.*)$')  # klog and Triton put what they say into quotes
 _RANK_INSIDE = re.compile(
     r"\[(?:PG [^\]]*)?[Rr]ank:? ?(\d{1,6})\]|\(rank (\d{1,6})\)|\bRankID:(\d{1,6})|\bglobal_rank:? ?(\d{1,6})"
@@ -147,7 +148,7 @@ def _decoded(raw: bytes) -> JobLine:
         line = shorter
     if line.place and line.text.startswith('"') and (said := _SAID.match(line.text)):
         line = line._replace(text=f"{said['text']}{said['rest']}")
-    if not line.level and "Warning: " in line.text and _PYTHON_WARNING.match(line.text):
+    if not line.level and "arning: " in line.text and _PYTHON_WARNING.match(line.text):
         line = line._replace(level="W")
     if line.rank is None and "ank" in line.text and (match := _RANK_INSIDE.search(line.text)):
         line = line._replace(rank=int(next(group for group in match.groups() if group)))

@@ -207,7 +207,12 @@ class JobLog:
         return series
 
     def _placed_in_run(self, evidence: Evidence) -> Evidence:
-        """How many steps the run made after it, and at which step it was."""
+        """How many steps the run made after it, and at which step it was; how the log goes on after what is retried."""
+        if evidence.word("retried"):
+            last_line = evidence.number("last_line") or evidence.event.line
+            evidence = job_message.with_detail(
+                evidence, {**evidence.event.detail, "lines_after": float(self._lines - last_line)}
+            )
         reported = max(self._series.values(), key=lambda series: series.count, default=None)
         if reported is None or not reported.count:
             return evidence

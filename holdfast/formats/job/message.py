@@ -21,13 +21,14 @@ _NUMBERS = frozenset({"rank", "local_rank", "local"})
 _JSON_KEY = re.compile(r"\s*\"\w{1,40}\": ")
 _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
-    r"\s*(?:#|//|\*(?!\*\* )|>|raise\b|except\b|if\b|elif\b|assert\b|return\b"
+    r"\s*(?:#|//|\*(?!\*\* )|>|\+{1,4} [\w'\"\[({:./]|raise\b|except\b|if\b|elif\b|assert\b|return\b"
     r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"(?!\w{1,40}\": )|-\s(?!\[\d)"
     r"|from [\w.]{1,200} import\b|import [\w.]{1,200}(?: as \w{1,60})?$|[\w./-]{1,200}\.(?:py|h|c|cc|cpp|cu|hpp):\d{1,6}:\s*(?://|#|throw\b|raise\b))"
 )
 _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
 )  # who speaks does not indent
+_LEVELLED = frozenset({"files", "memory", "numbers", "mismatch", "dataloader", "cuda", "rendezvous"})
 _DEEP = " " * 8
 _NO_FILES = ("verbs", "registration", "gpu", "shm", "cgroup")
 _LONGEST_MESSAGE = 800
@@ -74,8 +75,19 @@ def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
         match = message.regex.search(placed.text)
         if match:
             about = _is_about(group, placed, max(match.start() - message.lead, 0))
-            return None if about else _evidence(group.kind, message, match, line)
+            return None if about else _by_level(_evidence(group.kind, message, match, line), line)
     return None
+
+
+def _by_level(found: Evidence, line: JobLine) -> Evidence | None:
+    """What a logger only warns of, or mentions, is no error."""
+    if line.nccl or found.event.kind not in _LEVELLED or found.role in ("note", "hint"):
+        return found
+    if line.level == "I":
+        return None
+    if line.level == "W" and found.role in ("strong", "likely", "effect"):
+        return replace(found, role="hint" if found.cause else "note")
+    return found
 
 
 def with_place(line: JobLine) -> str:
@@ -87,6 +99,8 @@ def _is_about(group: JobMessageGroup, line: JobLine, start: int) -> bool:
     """Whether the words stand in a text about errors (a data sample, a docstring, source code), not in a message."""
     if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, start)):
         return True
+    if group.kind in _AT_THE_MARGIN and _OPTION.match(line.text):
+        return True
     words = min((at for word in group.keywords if (at := line.text.find(word.strip())) >= 0), default=start)
     if len(_QUOTES.findall(line.text, 0, max(words, start))) % 2 and not _JSON_KEY.match(line.text):
         return True
@@ -95,8 +109,8 @@ def _is_about(group: JobMessageGroup, line: JobLine, start: int) -> bool:
 
 
 def is_code(text: str) -> bool:
-    """Whether a line is source code or a quotation."""
-    return bool(_CODE.match(text))
+    """Whether a line is source code, a quotation, or a row of a help text."""
+    return bool(_CODE.match(text) or _OPTION.match(text))
 
 
 def _is_inside_prose(group: JobMessageGroup, text: str, at: int) -> bool:
@@ -120,14 +134,18 @@ def _placed_evidence(
     device = str(detail.pop("device", ""))
     if line.local_rank is not None:
         detail.setdefault("local_rank", str(line.local_rank))
-    if meaning.cause and _GOES_ON.search(line.text):
-        detail["retried"] = "yes"
     event = Event(
         kind=kind, at=line.at, text=printable(line.text.strip()), code=code, device=device, line=line.number,
         severity=_ROLE_OF_SEVERITY.get(meaning.role, "info"), detail=detail,
     )  # fmt: skip
     evidence_rank = int(rank) if rank is not None else line.rank
     return Evidence(event=event, host=host or line.host, rank=evidence_rank, role=meaning.role, cause=meaning.cause)
+
+
+def as_retried(one: Evidence) -> Evidence:
+    """An error that the program tries to overcome points to a cause and proves none."""
+    role = "weak" if one.role in ("strong", "likely") else one.role
+    return replace(with_detail(one, {**one.event.detail, "retried": "yes"}), role=role)
 
 
 def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = None) -> Evidence | None:

@@ -140,6 +140,16 @@ def looks_like_one(line: JobLine) -> bool:
     return bool(_found(line.text))
 
 
+def traceback_head(line: JobLine, above: Sequence[JobLine]) -> str:
+    """What the process wrote right above the traceback that the line ends; '' where no traceback is seen."""
+    same = [one for one in above if one.stream == line.stream]
+    heads = [place for place, one in enumerate(same) if _TRACEBACK in one.text]
+    if not heads or not _found(line.text) or any(_found(one.text) for one in same[heads[-1] + 1 :]):
+        return ""
+    inside = same[heads[-1]].text.partition(_TRACEBACK)[0].strip()
+    return inside or (same[heads[-1] - 1].text if heads[-1] else "")
+
+
 def is_ignored(line: JobLine, above: Sequence[JobLine]) -> bool:
     """Whether Python printed the exception and went on."""
     return _is_ignored([one for one in above if one.stream == line.stream])

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from holdfast.catalog import failed_calls
+from holdfast.formats.job import aside
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.message import is_code
 from holdfast.formats.job.tail import is_doubtful, of_words
@@ -36,7 +38,11 @@ def find(text: bytes, last_line: int, read: Reader) -> Evidence | None:
         title = _heading(line.text, raw[place - 1] if place else b"") if len(raw) > 1 else ""
         if title:
             line = line._replace(text=title)
-        if line.level in ("I", "W") or (not title and _is_data(line.text)):
+        if (
+            line.level in ("I", "W")
+            or (not title and _is_data(line.text))
+            or _is_harmless(line, raw[place + 1 : place + 2])
+        ):
             continue
         for span in (*([title] if title else []), *_spans(line.text)):
             if is_doubtful(line.text.replace(span, "")):
@@ -54,7 +60,7 @@ def unknown(text: bytes, last_line: int) -> Evidence | None:
     raw = text.rstrip(b"\n").split(b"\n")
     for place, one in enumerate(raw):
         line = decode(one[:4000], last_line - len(raw) + 1 + place)
-        if line.level in ("I", "W") or _is_data(line.text):
+        if line.level in ("I", "W") or _is_data(line.text) or _is_harmless(line, raw[place + 1 : place + 2]):
             continue
         for match in _MARKED.finditer(line.text):
             if is_doubtful(line.text.replace(match["text"], "")):
@@ -62,6 +68,11 @@ def unknown(text: bytes, last_line: int) -> Evidence | None:
             if found := of_words(line._replace(text=match["text"].strip(" '\""))):
                 return found
     return None
+
+
+def _is_harmless(line: JobLine, below: list[bytes]) -> bool:
+    """Whether the line, or the one below it, says that nothing follows from it."""
+    return failed_calls.is_calm(line.text) or aside.called_harmless([decode(one[:4000]) for one in below])
 
 
 def _spoken(line: JobLine, span: str) -> JobLine:

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 from holdfast.catalog import failed_calls, job_errors, job_messages, job_problems, translations
+from holdfast.formats.job import aside, mpi_banner, python_exceptions, training_steps
 from holdfast.formats.job import message as job_message
-from holdfast.formats.job import mpi_banner, python_exceptions, training_steps
 from holdfast.formats.job.context import LineContext
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.kernel.line import printable
@@ -26,6 +27,7 @@ _LAST_ERROR = "Last error:"
 _LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line
 _SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # which name ranks, hosts and codes
 _BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
+_ERRORS = frozenset({"strong", "likely", "weak", "hint", "effect"})
 _CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")  # of several readers' one line
 
 
@@ -48,6 +50,7 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
         line = line._replace(at=stamp_above())
     asked = dict.fromkeys(reader for word in words for reader in by_keyword()[word])
     reported = [evidence for reader in asked if (evidence := reader(line, context))]
+    reported = _with_what_follows(reported, line, context)
     clearest = min(reported, key=lambda one: (one.event.kind in _BESIDE, *_clearness(one)), default=None)
     if clearest and clearest.role in ("strong", "likely") and (advice := context.advice_below()):
         reported[reported.index(clearest)] = clearest = job_message.with_detail(
@@ -58,6 +61,22 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
         for evidence in reported
         if evidence is clearest or evidence.event.kind in _BESIDE
     ]
+
+
+def _with_what_follows(reported: list[Evidence], line: JobLine, context: LineContext) -> list[Evidence]:
+    """Without errors that the program itself calls harmless; those that it tries to overcome are marked."""
+    below = context.lines_below()
+    if any(one.role == "exit" for one in reported) and aside.restarted(line, below):
+        return [job_message.as_retried(one) for one in reported]
+    if not any(one.role in _ERRORS for one in reported):
+        return reported
+    if aside.called_harmless(below):
+        return [one for one in reported if one.role not in _ERRORS]
+    if aside.retried(line, context.lines(), below):
+        return [job_message.as_retried(one) if one.role in _ERRORS else one for one in reported]
+    if aside.handled(line, context.lines()):
+        return [replace(one, role="hint") if one.role in _ERRORS else one for one in reported]
+    return reported
 
 
 def read_alone(line: JobLine) -> Evidence | None:
@@ -80,7 +99,7 @@ def _rows_of(text: str) -> list[job_problems.JobProblem]:
 
 
 def _is_no_message(line: JobLine, context: LineContext) -> bool:
-    if failed_calls.is_calm(job_message.with_place(line)):
+    if failed_calls.is_calm(f"{line.place}: {line.text}" if line.place else line.text):
         return True
     return line.text.startswith("    ") and python_exceptions.is_source(line, context.lines())
 

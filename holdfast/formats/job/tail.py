@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence, Set
 
 from holdfast.catalog import failed_calls, job_errors
+from holdfast.formats.job import aside
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.message import is_code, of_exception
 from holdfast.formats.job.python_exceptions import find_by_place, where
@@ -24,7 +25,9 @@ _NOTEBOOK_FRAME = re.compile(r"(?:Cell )?In ?\[\d{1,6}\],? (?:in )?.{0,40}line:?
 _BETWEEN = re.compile(
     r"[\s~^]*$|`{3,}\s*$|\d{1,5}:\s*$|-{1,5}> ?\d|\.\.\.|[A-Z][^:\n]{0,80}\b(?:re-?rais\w+|traceback)\b[^:\n]{0,40}$"
 )
-_NATIVE_FRAME = re.compile(r"(?:^|\s)(?:frame )?#\d{1,3}:? +(?P<function>[\w:~]{3,120})")
+_NATIVE_FRAME = re.compile(  # an address, a call or a namespace: steps of a build have a number too
+    r"(?:^|\s)(?:frame )?#\d{1,3}:? +(?=.*(?:0x|\(|::|\bat \S+:\d| in ))(?P<function>[\w:~]{3,120})"
+)
 _DEFAULT = "launcher.setup"  # of an error that nothing else is known of
 _STACK = re.compile(  # heads of stacks that Julia, Lua, MXNet, Rust and Go print
     r"\s*(?:Stack ?trace(?: returned \d+ entries)?|[Ss]tack traceback|stack backtrace|goroutine \d+ \[\w[\w ]*\]):"
@@ -50,6 +53,10 @@ _NO_ERROR = re.compile(
     r"|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,
 )
+_PROGRESS = re.compile(  # of a program that goes on
+    r"(?i:\b(?:global_)?(?:epoch|step|iteration|iter|batch|round|episode)s?['\"]?[ :=#\[]{1,3}\d+\b(?!.{0,200}\berror))"
+    r"|\b100 ?%.{0,80}\bdone\b|\b(?:completed|finished|succeeded) successfully\b|\bSUCCESS\b"
+)
 _EVENT = re.compile(  # a row of `kubectl describe`
     r"\s*Warning {2,}(?P<reason>[A-Z]\w{2,60}) {2,}\S.{0,80}? {2,}[\w.-]{2,80}(?:, \S{1,100})? {2,}(?P<text>\S.{3,})"
 )
@@ -66,7 +73,11 @@ def find(text: bytes, last_line: int, seen: Set[int] = frozenset()) -> Evidence 
     """`text`: the end of the log; `last_line`: the number of its last line; `seen`: lines that are known already."""
     raw = text.rstrip(b"\n").split(b"\n")
     lines = [decode(one[-2000:], last_line - len(raw) + 1 + place) for place, one in enumerate(raw)][-MOST_LINES:]
-    spoken = [one for one in lines if one.text.strip() and one.number not in seen]
+    spoken = [
+        one
+        for place, one in enumerate(lines)
+        if one.text.strip() and one.number not in seen and not aside.called_harmless(lines[place + 1 : place + 2])
+    ]
     return _cut_traceback(spoken) or _native_frames(spoken) or _unnamed_class(spoken) or _last_error(spoken)
 
 
@@ -133,6 +144,8 @@ def _last_error(lines: Sequence[JobLine]) -> Evidence | None:
         if first.number and one.number < found[-1].number - _LAST_WORDS * len(found):
             break
         first = one
+    if any(_PROGRESS.search(one.text) for one in lines if one.number > found[-1].number):
+        return None
     cause = failed_calls.cause_of_error(first.text)
     if cause == _DEFAULT and any(_STACK.match(one.text) for one in lines if one.number > first.number):
         cause = "job.exception"  # whatever language it is written in, it was running

@@ -12,6 +12,7 @@ _LEAST_MARKUP = 2
 _MOSTLY = 0.6  # prose without any markup
 _LEAST_CODE = 0.55
 _LEAST_PROGRAM = 8  # lines: a traceback shows as many of code
+_FEW = 2
 _MOST_LOGGED = 0.1
 _QUOTED_LINES = 1
 _BANNER = re.compile(r"[-=*]{60,}\s*")  # which launchers put around what they have to say
@@ -45,6 +46,13 @@ _CODE = re.compile(
     r"|[\w.\[\]\"']{1,80}(?:: [\w.\[\], |]{1,80})? ?[-+*/|]?= ?\S|[\w.]{1,80}\(|[\])},(\[{;]{1,4}$|#|//|/?\*|\"\"\"|'''"
     r"|(?:const|let|var|function|export|local|fi|done|then|esac)\b|\"[^\"]{0,200}\",?$|f?r?\"|[\w.\"']{1,60},$|\w+=)"
 )
+_FOUND = re.compile(  # what a search printed, and one line each of a history
+    r"(?:\.{0,2}/)?[\w.+-]{1,80}(?:/[\w.+-]{1,80}){0,12}\.\w{1,8}[:-]\d{1,6}[:-](?!\d+:|.{0,40}Warning)"
+    r"|(?:\* )?[0-9a-f]{7,12} [A-Za-z(\[]"
+)
+_LEAST_FOUND = 0.8
+_VARIABLE = re.compile(r"(?:export )?[A-Z_][A-Z0-9_]{1,80}=")  # of an environment that was printed
+_COLUMNS = re.compile(r"[a-z][\w .%-]{0,40}(?:[,;\t][a-z][\w .%-]{0,40}){2,60}$", re.IGNORECASE)
 _TRACEBACK = "Traceback (most recent call last)"
 _REPORTER = re.compile(
     r"\b(?:I|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)|[Oo]ur (?:cluster|job|run|training|code|node|log)s?)\b"
@@ -66,6 +74,10 @@ def kind_of(text: bytes) -> TextKind:
         return TextKind.DOCUMENT
     if _has_a_traceback(lines):
         return TextKind.LOG
+    if len(lines) > _FEW and sum(bool(_FOUND.match(one.text)) for one in lines) >= _LEAST_FOUND * len(lines):
+        return TextKind.PROGRAM
+    if len(lines) > _FEW and (_is_table(lines) or all(_VARIABLE.match(one.text) for one in lines)):
+        return TextKind.PROGRAM
     logged = sum(is_logged(one) for one in lines)
     if logged > max(_MOST_LOGGED * len(lines), _QUOTED_LINES) or any(_BANNER.fullmatch(one.text) for one in lines):
         return TextKind.LOG
@@ -80,6 +92,13 @@ def kind_of(text: bytes) -> TextKind:
     marked = markup >= _LEAST_MARKUP and prose >= _LEAST_PROSE * len(lines)
     written = prose >= max(_MOSTLY * len(lines), _LEAST_PROGRAM)
     return TextKind.DOCUMENT if marked or written else TextKind.LOG
+
+
+def _is_table(lines: list[JobLine]) -> bool:
+    """Whether it is a table of values below the names of its columns."""
+    head = lines[0].text
+    mark = next((one for one in ",;\t" if one in head), "")
+    return bool(mark and _COLUMNS.match(head)) and all(one.text.count(mark) >= head.count(mark) for one in lines)
 
 
 def _has_a_traceback(lines: list[JobLine]) -> bool:

@@ -1,0 +1,81 @@
+"""What a program says beside its own error: that it tries again, or that nothing follows from it."""
+
+import re
+from collections.abc import Sequence
+
+from holdfast.catalog import failed_calls
+from holdfast.formats.job.line import JobLine
+from holdfast.formats.job.python_exceptions import looks_like_one, traceback_head
+
+_NEAR = 2  # lines of the same process below an error that may speak of it
+_TRACEBACK_LINES = 6
+_FRAME = '  File "'
+_NOT_THERE = re.compile(r"\b(?:Import|ModuleNotFound)Error\b")  # of what a program may do without
+_AGAIN = re.compile(
+    r"\b[Rr]e-?trying\b|\b[Rr]etry (?:in|after) \d|\bwill (?:be )?retr(?:y|ied)\b|\b[Rr]econnecting\b"
+    r"|\bScheduled restart job\b|\b[Tt]rying to (?:resume|reconnect|re-establish)\b"
+    r"|\b(?:[Tt]ry|[Tt]rying|[Tt]ries) (?:(?:it|this) )?again (?:in|after) \d|\b[Bb]ack(?:ing)?[ -]?off (?:for|of|by)\b"
+    r"|\b[Ss]leep(?:ing)?\b.{0,30}\bbefore (?:the )?(?:next|another) (?:try|attempt|retry)"
+)
+_COUNTED = re.compile(
+    r"\b(?:[Aa]ttempt|[Rr]etry|[Tt]ry)(?: number)?[ #:]{0,3}(?P<done>\d{1,4}) ?(?:/|of|out of) ?(?P<all>\d{1,4})\b"
+)
+_RESTARTS = re.compile(r"\b[Rr]estarting (?:the )?(?:worker|process|server|actor)\b(?! group)")
+_LAST = re.compile(
+    r"\b(?:[Gg]iving up|[Gg]ave up|(?:no|not) (?:more )?retr(?:y|ies|ying)|[Rr]etries (?:exhausted|exceeded)"
+    r"|[Mm]ax(?:imum)? (?:number of )?(?:retries|attempts))\b"
+)
+_GOES_ON = re.compile(
+    r"\b(?:[Ii]gnor(?:e[ds]?|ing)|[Cc]ontinuing|[Ss]kipp(?:ed|ing)(?! step)|[Ff]all(?:ing|s)? ?back)\b"
+    r"|\b[Dd]isabl(?:e|ing)\b|, (?:so )?(?:using|use|will use|defaulting)\b"
+)  # what a program does about an exception that it prints
+
+
+def tries_again(text: str) -> bool:
+    """Whether it announces another attempt; the last of several announces none."""
+    if _LAST.search(text):
+        return False
+    counted = _COUNTED.search(text)
+    return int(counted["done"]) < int(counted["all"]) if counted else bool(_AGAIN.search(text))
+
+
+def called_harmless(below: Sequence[JobLine]) -> bool:
+    """Whether the next line goes on with the message and says that it does no harm."""
+    return bool(below) and _goes_on(below[0]) and failed_calls.is_called_harmless(below[0].text)
+
+
+def _goes_on(line: JobLine) -> bool:
+    """Whether it is no message of its own."""
+    return not (line.at or line.level or line.place) and "Warning" not in line.text
+
+
+def retried(line: JobLine, above: Sequence[JobLine], below: Sequence[JobLine]) -> bool:
+    """Whether the program announces that it tries again: on the line, right below, or above its traceback."""
+    if line.level == "E" and "timed out after" in line.text:  # it had its time
+        return False
+    near = _near(line, below)
+    return any(tries_again(text) for text in (line.text, *near, traceback_head(line, above)))
+
+
+def restarted(line: JobLine, below: Sequence[JobLine]) -> bool:
+    """Whether whoever watches a process that ended starts it again at once."""
+    return any(_RESTARTS.search(text) for text in _near(line, below))
+
+
+def _near(line: JobLine, below: Sequence[JobLine]) -> list[str]:
+    return [one.text for one in below if _is_of(line, one) and one.text.strip()][:_NEAR]
+
+
+def _is_of(line: JobLine, other: JobLine) -> bool:
+    """Whether one process wrote both; a line of syslog names its host, and begins with its own time."""
+    return other.stream == line.stream or (bool(line.host) and (other.host, other.rank) == (line.host, line.rank))
+
+
+def handled(line: JobLine, above: Sequence[JobLine]) -> bool:
+    """Whether the line above a traceback, or one without traceback, says what the program does instead."""
+    if any(_FRAME in one.text for one in above[-_TRACEBACK_LINES:]):
+        return bool(_GOES_ON.search(traceback_head(line, above)))
+    if above and above[-1].level == "W" and looks_like_one(line) and not (line.at or line.level):
+        return True  # what a logger prints below its warning
+    is_error = line.nccl or line.level == "E" or (looks_like_one(line) and not _NOT_THERE.search(line.text))
+    return not is_error and bool(_GOES_ON.search(line.text))

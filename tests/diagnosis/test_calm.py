@@ -1,0 +1,105 @@
+"""Nothing is found in a text of a run that is well, and an error that was not overcome is still found."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from holdfast.diagnosis.rules.diagnose import diagnose
+from holdfast.formats.job.aside import tries_again
+from holdfast.formats.job.log import JobLog
+
+CASES = {
+    case["name"]: case["text"]
+    for case in tomllib.loads(Path(__file__).with_name("calm.toml").read_text(encoding="utf-8"))["case"]
+}
+RESET = "ERROR uploader: write of /ckpt/7 failed: OSError: [Errno 5] Input/output error"
+
+
+def first_cause(text: str) -> str:
+    log = JobLog()
+    log.feed(text.encode())
+    found = diagnose(log.finish()).causes
+    return found[0].name if found else ""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_text_without_a_failure_has_no_cause(name: str) -> None:
+    assert first_cause(CASES[name]) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (f"{RESET}\nRetrying in 5 s (attempt 2 of 3)\nepoch 3 begins\n", ""),
+        (f"{RESET}\nRetrying in 5 s (attempt 2 of 3)\n", "storage.stall"),  # nothing shows that it went on
+        (f"{RESET}\nattempt 3 of 3 failed, giving up\nthe run ends\n", "storage.stall"),
+        (f"{RESET}\nRetrying in 5 s\nsrun: error: n1: task 0: Exited with exit code 1\n", "storage.stall"),
+        (f"{RESET}\nthis message can be safely ignored\n", ""),
+        (f"{RESET}\n/w/a.py:3: FutureWarning: this warning can be safely ignored\n", "storage.stall"),
+        (f"{RESET}\n2026-01-02 10:11:12 INFO the next message can be ignored\n", "storage.stall"),
+        ("ImportError: No module named 'apex', using the native optimizer\n", ""),
+        ("ImportError: No module named 'apex'\n", "job.exception"),
+        ("INFO: Application startup complete.\nRuntimeError: CUDA out of memory. Tried to allocate 1 GiB\n", "job.cuda_oom"),
+        ("=== 3 failed, 2 passed in 1.2s ===\nRuntimeError: CUDA out of memory. Tried to allocate 1 GiB\n", "job.cuda_oom"),
+        ("#0 0x7f1 in foo ()\n#1 0x7f2 in main (argc=1)\n", "launcher.setup"),
+        ("#0 building\n#1 exporting layers\n", ""),
+    ],
+)  # fmt: skip
+def test_what_was_overcome_and_what_was_not(text: str, cause: str) -> None:
+    assert first_cause(text) == cause
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("Process exited with code 137", "host.killed"),
+        ("E1101 launcher: worker-3 exited with status 137", "host.killed"),
+        ("main process ended (exit status: 137)", "host.killed"),
+        ("pod trainer-0 container pytorch terminated: reason=Error, exitCode=137", "host.killed"),
+        ("job 1221 completed with return code 137", "host.killed"),
+        ("make: *** [train] Error 137", "host.killed"),
+        ("[launcher] rank 3 (pid 2231) terminated, rc=137", "host.killed"),
+        ("State: FAILED ExitCode 137:0", "host.killed"),
+        ("trainer exited: 137", "host.killed"),
+        ("worker 4 returned status=139", "job.exception"),
+        ("trainer exited: 0", ""),
+        ("GET /metrics HTTP/1.1 status 137", ""),
+        ("step 137 of the task, exit code 0", ""),
+    ],
+)
+def test_an_exit_code_of_a_signal_in_any_form(line: str, cause: str) -> None:
+    assert first_cause(f"{line}\n") == cause
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [
+        ("Retrying in 1s [Retry 1/5].", True),
+        ("attempt 5 of 5", False),
+        ("will retry in 10 s (1/10)", True),
+        ("giving up after 3 attempts, not retrying", False),
+        ("Maximum number of retries reached", False),
+        ("please retry the download", False),
+    ],
+)
+def test_another_attempt_is_announced(text: str, again: bool) -> None:
+    assert tries_again(text) is again
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("application called MPI_Abort(MPI_COMM_WORLD, -1) - process 16\n", "job.exception"),
+        ("warning: failed to lock the buffer: Cannot allocate memory\nlistening\n", ""),
+        ("error: failed to read the buffer: Cannot allocate memory\n", "host.oom"),
+        ("nanny - WARNING - Worker process 56 was killed by signal 15\nnanny - WARNING - Restarting worker\nregistered\n", ""),
+        ("libfabric:1:17::core:core:ofi_hmem_init():421<warn> ibv_query_gid failed: No data available\nhello\n", ""),
+        ("requires torch==2.0.0, but you have torch 2.3.0 which is incompatible.\nSuccessfully installed torch-2.3.0\n", ""),
+        ("[ 8812.101] nfs: server 10.0.0.9 not responding, still trying\n[ 8841.221] nfs: server 10.0.0.9 OK\n", ""),
+        ("[ 8812.101] nfs: server 10.0.0.9 not responding, still trying\n", "storage.stall"),
+        ("W local_rendezvous.cc:4] Local rendezvous is aborting with status: OUT_OF_RANGE: End of sequence\n", ""),
+    ],
+)  # fmt: skip
+def test_a_pause_a_warning_and_a_restart_are_no_failure(text: str, cause: str) -> None:
+    assert first_cause(text) == cause
