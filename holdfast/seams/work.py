@@ -68,4 +68,4 @@ def _places(found: Moves, other: Moves) -> npt.NDArray[np.int64]:
 def _take(values: Values, place: npt.NDArray[np.int64]) -> Values:
     if not len(values):
         return np.full(len(place), np.nan, np.float32)
-    return np.where(place >= 0, values[np.maximum(place, 0)], np.nan).astype(np.float32)
+    return np.where(place >= 0, values[place], np.nan).astype(np.float32)

@@ -174,9 +174,9 @@ def test_why_another_lost_is_reported_with_what_speaks_against_it(quiet: Any) ->
 
 @pytest.mark.parametrize(("slow", "spared"), [(2, True), (3, False)])
 def test_a_path_is_no_victim_of_what_spared_most_paths_beside_it(quiet: Any, slow: int, spared: bool) -> None:
-    """Of four paths within the reach of a switch, half are slow, or more."""
+    """Of four paths within the reach of a switch, half are slow, or more. Those beyond it are not asked."""
     paths = {f"path/{number}": 0.02 for number in range(4)}
-    quiet.add("pool_transfer_seconds", paths)
+    quiet.add("pool_transfer_seconds", {**paths, "path/beyond": 0.02, "path/far": 0.02})
     quiet.change("pool_transfer_seconds", *list(paths)[:slow], times=2.0)
     sign = Symptom("path/0", "pool_transfer_seconds", SLOW_AT, 0.02, 0.04)
     own = _candidate("path/0", signs=[sign], score=1.0, reach=frozenset({"path/0"}), explains=frozenset({"transfer"}))
@@ -210,6 +210,7 @@ NODE_GPU = "node/n1/gpu/0"
         ("a rank of nobody knows where", Symptom("job/llama/rank/99", "rank_compute_seconds", 0, 1, 2), {"explains": {"compute"}}, True),
         ("fans turn faster in heat", Symptom("node/n1", "fan_speed_ratio", 0, 0.5, 0.8), {"reach": {"node/n1"}, "explains": {"fan"}}, True),
         ("heat makes no fan turn slower", Symptom("node/n1", "fan_speed_ratio", 0, 0.5, 0.2), {"reach": {"node/n1"}, "explains": {"fan"}}, False),
+        ("a fan that turns as ever fails no more than it did", Symptom("node/n1", "fan_speed_ratio", 0, 0.5, 0.5), {"reach": {"node/n1"}, "explains": {"fan"}}, True),
         ("heat gives a reason", Symptom(NODE_GPU, "gpu_clock_event_reasons", 0, 0, 64), {"reach": {"node/n1"}, "explains": {"gpu_clock_event_reasons"}}, True),
         ("a power limit is no reason of heat", Symptom(NODE_GPU, "gpu_clock_event_reasons", 0, 0, 4), {"reach": {"node/n1"}, "explains": {"gpu_clock_event_reasons"}}, False),
         ("nor is the brake", Symptom(NODE_GPU, "gpu_clock_event_reasons", 0, 0, 128), {"reach": {"node/n1"}, "explains": {"held_back"}}, True),
