@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from holdfast.fleet.actions.secret import Secret
@@ -25,6 +26,7 @@ from holdfast.runtime.errors import NoAnswer
 log = logging.getLogger("holdfast.fleet.controller")
 LASTS_REPEATS = 4  # Alertmanager forgets an alert that was not repeated so often
 TRIES = 6
+COMPONENT = "alert texts"
 FIRST_PAUSE_SECONDS = 2.0
 
 
@@ -79,16 +81,28 @@ class Alerts:
     _posts: list[_Post] = field(default_factory=list)
 
     def stand(self, open_: Sequence[Incident]) -> None:
-        """How the seams' incidents stand now; what is new against the last time is reported."""
+        """How the seams' incidents stand now; what is new against the last time is reported. An incident that cannot
+        be reported keeps no other from it, and the caller goes on."""
         now = time.time()  # Alertmanager compares it with its own clock
         current = {one.subject: one for one in open_}
-        for root in self._reported.keys() - current.keys():
-            (_, severity), known = self._reported.pop(root)
-            self._repeated.pop(root, None)
-            self._alertmanagers(root, [alert(known, severity, now, self.settings.runbooks)])
-            self._hooks("closed", known)
-        for root, incident in current.items():
-            self._stands(root, incident, now)
+        reports = [(root, partial(self._over, root, now)) for root in self._reported.keys() - current.keys()]
+        reports += [(root, partial(self._stands, root, incident, now)) for root, incident in current.items()]
+        failed = False
+        for root, report in reports:
+            try:
+                report()
+            except Exception as error:
+                failed = True
+                log.exception("the alert of %r could not be written", root)
+                self.components.failed(COMPONENT, described(error))
+        if not failed:
+            self.components.succeeded(COMPONENT)
+
+    def _over(self, root: str, now: float) -> None:
+        (_, severity), known = self._reported.pop(root)
+        self._repeated.pop(root, None)
+        self._alertmanagers(root, [alert(known, severity, now, self.settings.runbooks)])
+        self._hooks("closed", known)
 
     def _stands(self, root: str, incident: Incident, now: float) -> None:
         before = self._reported.get(root)
@@ -194,13 +208,17 @@ def alert(incident: Incident, severity: str, ends: float, runbooks: str) -> dict
             "summary": reported["sentence"],
             "runbook_url": reported["runbook"],
             "path": "\n".join(account.path[:10]),
-            "cost_so_far": f"{reported['cost_so_far']:.0f} {account.bill.currency}",
-            "cost_if_it_goes_on": f"{reported['cost_if_it_goes_on']:.0f} {account.bill.currency}",
+            "cost_so_far": _priced(reported["cost_so_far"], account.bill.currency),
+            "cost_if_it_goes_on": _priced(reported["cost_if_it_goes_on"], account.bill.currency),
             "incident": incident.id,
         },
         "startsAt": _time(min(incident.opened, ends)),
         "endsAt": _time(ends),
     }
+
+
+def _priced(cost: float | None, currency: str) -> str:
+    return "not measured" if cost is None else f"{cost:.0f} {currency}"
 
 
 def message(happened: str, incident: Incident, runbooks: str) -> dict[str, Any]:

@@ -55,6 +55,7 @@ def rank_environment(rank: int, port: int, folder: Path) -> dict[str, str]:
     return {**os.environ, **{name: str(value) for name, value in numbers.items()}, **places}
 
 
+@pytest.mark.timeout(900)  # more than it waits for what it wants to see
 @pytest.mark.slow
 def test_a_rank_that_loses_its_processor_is_named_and_not_those_that_wait_for_it(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="a training needs torch: make torch")

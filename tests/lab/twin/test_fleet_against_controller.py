@@ -21,7 +21,8 @@ pytestmark = pytest.mark.slow
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 TIMEOUT_SECONDS = 240.0
-LIFE = ("draining", "quarantined", "resetting", "testing", "ready")
+LIFE = ("quarantined", "resetting", "testing", "ready")
+OUT = ("draining", "testing")  # the test that follows a job that died may come before the drain
 
 
 class Demo:
@@ -76,8 +77,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 
 def lived_through(stages: list[str]) -> bool:
-    """LIFE in this order, one after the other."""
-    return any(tuple(stages[i : i + len(LIFE)]) == LIFE for i in range(len(stages)))
+    """LIFE in this order, one after the other, from one of OUT."""
+    return any(
+        stages[i] in OUT and tuple(stages[i + 1 : i + 1 + len(LIFE)]) == LIFE for i in range(len(stages) - len(LIFE))
+    )
 
 
 def test_sixteen_nodes_enrol_and_pass_their_first_test(demo: Demo) -> None:
@@ -86,7 +89,7 @@ def test_sixteen_nodes_enrol_and_pass_their_first_test(demo: Demo) -> None:
     assert all(node["twin"] for node in demo.get("/v1/nodes")["nodes"])
 
 
-def test_a_node_fails_is_drained_quarantined_reset_tested_and_returns(demo: Demo) -> None:
+def test_a_node_fails_is_taken_out_quarantined_reset_tested_and_returns(demo: Demo) -> None:
     demo.until(lambda: lived_through(demo.stages("n001")))
     node_history = demo.node_history("n001")
     titles = [entry["title"] for entry in node_history]
