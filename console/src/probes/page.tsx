@@ -26,7 +26,7 @@ function Coverage({ probes }: { probes: ProbesView }) {
 }
 
 /** A path has no partner to confirm it with: enough slow sessions open its incident. */
-function standing(subject: string, confirmed: boolean): string {
+function confirmation(subject: string, confirmed: boolean): string {
   if (incidents.value.some((one) => one.subject === subject || one.subject === `fabric/${subject}`)) return "an incident is open";
   return confirmed ? "confirmed with a good partner" : "not confirmed yet";
 }
@@ -38,7 +38,7 @@ function Suspects({ probes }: { probes: ProbesView }) {
       {probes.suspects.map((suspect) => (
         <li key={suspect.subject}>
           <strong>{suspect.subject}</strong> loses {percent(suspect.loss)}, {suspect.slow} of{" "}
-          {suspect.measured} sessions slow, {standing(suspect.subject, suspect.confirmed)}
+          {suspect.measured} sessions slow, {confirmation(suspect.subject, suspect.confirmed)}
           <p class="faint">{suspect.evidence.map(([what, text]) => `${what} ${text}`).join("; ")}</p>
         </li>
       ))}

@@ -72,8 +72,8 @@ _PAIR = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w:/]*)=(\S*)")
 _TAIL = "|".join(_FREE_TEXT[2:])
 # On one line a note ends at its stamp; text inside it that looks like a key is part of it.
 _REASON_ON_ONE_LINE = re.compile(rf" Reason=(.*?\[[^\[\]@]*@[^\[\]]*\])(?= (?:{_TAIL})=|\s*$)")
-_BARE_REASON_ON_ONE_LINE = re.compile(rf" Reason=(.{0, 1000}?)(?= (?:{_TAIL})=|\s*$)")
-_COMMENT_ON_ONE_LINE = re.compile(rf" Comment=(.{0, 1000}?)(?= (?:{_TAIL})=|\s*$)")
+_BARE_REASON_ON_ONE_LINE = re.compile(rf" Reason=(.*?)(?= (?:{_TAIL})=|\s*$)")
+_COMMENT_ON_ONE_LINE = re.compile(rf" Comment=(.*?)(?= (?:{_TAIL})=|\s*$)")
 
 
 def from_scontrol(text: str) -> list[SlurmNode]:
