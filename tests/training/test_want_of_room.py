@@ -57,7 +57,8 @@ def test_a_full_partner_and_a_full_storage_are_reported_and_what_is_held_is_load
     assert "bytes for rank 0 do not fit" in large["troubles"] and large["committed"] == -1
     assert "is full" in large["troubles"] and 6 not in large["stored"]
     assert storage.whole_steps(full) == []
-    assert not list(full.glob("step-*/*draft*")), "what could not be written is taken away again"
+    # The keeper goes on trying, so a draft is there at times.
+    until(lambda: not list(full.glob("step-*/*draft*")), "what could not be written is taken away again")
     again, small_again = run(full)
     assert [again["begun_with"], small_again["begun_with"]] == [[6, "own memory", 6.0]] * 2
     keeper.kill()
