@@ -164,12 +164,7 @@ class _Process:
         if self._settings.history is not None:
             service.prometheus = PromqlRange(self._settings.history)
         service.agent_jobs = None if scheduled else AgentJobs()
-
-        def let_go() -> None:
-            self._board.let_go()
-            service.drills.let_go()
-
-        server = _Quiet(_config(Front(service), base), let_go, ending)
+        server = _Quiet(_config(Front(service), base), partial(_let_go, service), ending)
         if self._lease is not None:
             self._lease.start()
         writer.start()
@@ -260,6 +255,12 @@ class _Process:
                 writer.put(ReportWork(partial(commands.policy_changed, _difference(before, writer.policy))))
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+
+
+def _let_go(service: ControllerService) -> None:
+    """Ends every stream: their clients wait for events, not for an end."""
+    service.board.let_go()
+    service.drills.let_go()
 
 
 def _difference(before: Policy, after: Policy) -> str:
