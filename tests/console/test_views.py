@@ -12,6 +12,8 @@ from .mock_api import item
 from .seam_incident import account, training
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Route
+
     from .conftest import Opened
 
 pytestmark = pytest.mark.slow
@@ -285,6 +287,33 @@ def test_an_operator_works_an_item_of_the_inbox(open_page: Open) -> None:
     assert did[0][0] == "acknowledge" and ("comment", None, "ordered <b>a GPU</b>") in did
     assert ("mute", 8, "") in did and did[-1][0] == "assign"
     assert opened.troubles == []
+
+
+def test_a_comment_is_said_once_where_another_action_overtakes_its_answer(open_page: Open) -> None:
+    opened = open_page(address="#/inbox")
+    opened.fleet.role = "operator"
+    opened.fleet.items = [item("n003")]
+    page = opened.page
+    held: list[Route] = []
+
+    def hold_comments(route: "Route") -> None:
+        if '"action":"comment"' in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/v1/inbox", hold_comments)
+    page.reload()
+    page.get_by_role("button", name="n003 waits for an operator").click()
+    typed = page.get_by_role("form", name="Comment").get_by_role("textbox")
+    typed.fill("ordered a GPU")
+    page.get_by_role("button", name="Comment", exact=True).click()
+    page.get_by_label("Mute for").select_option("8")
+    page.locator(".state.muted").wait_for()
+    assert [(one["action"], one["comment"]) for one in opened.fleet.acted] == [("mute", "")]
+    held.pop().abort()
+    page.get_by_role("alert").wait_for()
+    assert typed.input_value() == "ordered a GPU"
 
 
 def test_an_item_that_is_over_takes_comments_and_leads_to_its_post_mortem(open_page: Open) -> None:

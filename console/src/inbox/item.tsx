@@ -64,15 +64,19 @@ function Act({ item, done }: { item: ItemView; done: () => void }) {
   const [trouble, setTrouble] = useState("");
   const may = me?.may.includes("operate") ?? false;
   const act = (action: ItemAction, more: { assignee?: string; hours?: number } = {}): void => {
+    // Taken out before it is sent: a second action that comes before the answer must not say it again.
+    setComment("");
     ask()
       .actOnItem(item.key, action, { comment, ...more })
       .then(() => {
-        setComment("");
         setTrouble("");
         done();
         readInbox();
       })
-      .catch((error: unknown) => setTrouble(whyFailed(error)));
+      .catch((error: unknown) => {
+        setComment((typed) => typed || comment);
+        setTrouble(whyFailed(error));
+      });
   };
   const resolved = item.state === "resolved";
   const over = item.ended_at != null;

@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given, settings
@@ -151,6 +151,24 @@ def test_what_the_loss_explains_is_not_named_again_and_adds_its_evidence():
     assert any(line.startswith("tail latency: ") for line in found.evidence)
     assert [one.band for one in references] == ["packet loss", "MTU mismatch", "bandwidth at 8 MiB", "latency", "tail latency"]  # fmt: skip
     assert {one.source for one in references[2:]} == {"the other pairs of this run"}
+
+
+@pytest.mark.parametrize(("slower", "named"), [(3.5, False), (4.5, True)])
+def test_one_pair_that_is_left_does_not_say_how_much_healthy_pairs_differ(slower, named):
+    """Four hosts, one lossy: of the others, a single pair is without the fourth."""
+
+    def exchange(one, other, tried):
+        rate = 1e9 / (slower if "h4" in (one, other) else 1.0) * (1.0 + 0.01 * tried)
+        return PairExchange(one=one, other=other, bytes_per_second={2 << 20: rate})
+
+    lossy = [
+        sent(one, other, lost_out=0.1 * ("h3" in (one, other)), round=tried, chance=random.Random(tried))
+        for tried in (1, 2)
+        for one, other in permutations(HOSTS[:4], 2)
+    ]
+    exchanges = [exchange(*ends, tried) for tried in (1, 2) for ends in combinations(HOSTS[:4], 2)]
+    found = [part for part, _ in names(judge(exchanges, lossy, lambda one, other: ()))]
+    assert found == ["node/h3", *["node/h4"] * named]
 
 
 def test_two_faults_in_two_bands_are_two_findings():
