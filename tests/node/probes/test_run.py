@@ -49,6 +49,7 @@ def check_limited(made, subject):
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @needs_namespaces
 @pytest.mark.parametrize("case", ["host", "healthy"])
 def test_the_limited_part_is_named_and_no_other(tmp_path, case):
@@ -66,6 +67,7 @@ FAULTS = {
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @needs_namespaces
 @pytest.mark.skipif(not shutil.which("nft"), reason="packets are dropped with nft (nftables)")
 @pytest.mark.parametrize("cause", FAULTS)
