@@ -98,13 +98,26 @@ class Timers:
         since = now - state.policy.silent_seconds
         silent = [
             name
-            for name in state.nodes
-            if state.last_report_at[name] < since and self._silent(name, now)
-            if planned(state.nodes[name], now, state.policy) is None
+            for name, node in state.nodes.items()
+            if state.last_report_at[name] < since and self._silent(name, now) and self._missed(node, now)
         ]
         state.guards.failed_together(silent, SILENT, now, state.policy)
         for name in silent:
             self._report_silence(name, now)
+        self._close_silence_of_removed(now)
+
+    def _missed(self, node: NodeState, now: float) -> bool:
+        """Whether anybody waits for its reports: a node that was removed may be switched off for good."""
+        return node.stage is not _S.REMOVED and planned(node, now, self._state.policy) is None
+
+    def _close_silence_of_removed(self, now: float) -> None:
+        state = self._state
+        opened = state.incidents.open.items()
+        silent = [subject for subject, one in opened if one.cause == SILENT and subject.startswith("node/")]
+        for subject in silent:
+            node = state.nodes.get(subject.partition("/")[2])
+            if node is not None and node.stage is _S.REMOVED:
+                state.incidents.close(subject, now, "the node was removed")
 
     def _report_silence(self, name: str, now: float) -> None:
         state, subject = self._state, f"node/{name}"

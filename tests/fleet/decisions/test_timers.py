@@ -67,6 +67,23 @@ def test_an_agent_is_silent_after_two_minutes(quiet_for: float, reported: bool) 
     assert clock.state.guards.failing_by("n0") == ("agent.silent" if reported else None)
 
 
+def test_nobody_waits_for_a_node_that_was_removed() -> None:
+    clock = Clock(node(stage=Stage.REMOVED))
+    clock.tick()
+    clock.tick(NOW + 500.0, quiet=("n0",))
+    assert not clock.state.incidents.open
+
+
+def test_an_incident_of_silence_ends_where_its_node_is_removed() -> None:
+    clock = Clock()
+    clock.tick()
+    clock.tick(NOW + 500.0, quiet=("n0", "n9"))
+    assert sorted(clock.state.incidents.open) == ["node/n0", "node/n9"]
+    clock.state.put(replace(clock.state.nodes["n0"], stage=Stage.REMOVED))
+    clock.tick(NOW + 505.0, quiet=("n0", "n9"))
+    assert sorted(clock.state.incidents.open) == ["node/n9"]
+
+
 def test_silence_counts_from_when_we_began_to_listen() -> None:
     clock = Clock()
     clock.state.last_report_at["n0"] = 1.0
