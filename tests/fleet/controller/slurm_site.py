@@ -82,7 +82,11 @@ class Site:
         return tester
 
     def ready(self, *nodes: str) -> None:
-        self.slurm.eventually(lambda: all(self.slurm.state(node) == "idle" for node in nodes), within=90)
+        """Tested, and idle: a node that has just enrolled is idle until the controller drains it."""
+        self.slurm.eventually(lambda: all(self._is_ready(node) for node in nodes), within=90)
+
+    def _is_ready(self, node: str) -> bool:
+        return self.controller.stage(node) == "ready" and self.slurm.state(node) == "idle"
 
     def script(self, name: str, node: str) -> None:
         """One of deploy/slurm, as slurmd or systemd would run it on a node."""

@@ -97,11 +97,13 @@ class Slurm:
 
     def eventually(self, true: Callable[[], object], within: float = 60.0) -> None:
         """Wait for what Slurm does in its own time; fail with the daemons' last words if it does not."""
-        until(true, lambda: f"{self.run('sinfo', '-o', '%N %t %E')}\n{self.last_words()}", within)
+        until(true, self.last_words, within)
 
     def last_words(self) -> str:
-        logs = sorted(self.root.glob("*.log"))
-        return "\n".join(f"--- {log.name}\n" + "\n".join(log.read_text().splitlines()[-15:]) for log in logs)
+        """What Slurm shows, and the end of each log."""
+        shown = [self.run("sinfo", "-o", "%N %t %E"), self.run("squeue", "-o", "%i %T %S %r %N")]
+        logs = {log.name: log.read_text().splitlines()[-15:] for log in sorted(self.root.glob("*.log"))}
+        return "\n".join(shown + [line for name, lines in logs.items() for line in (f"--- {name}", *lines)])
 
     def start(self, *command: str) -> None:
         log = (self.root / f"{command[0]}.out").open("ab")

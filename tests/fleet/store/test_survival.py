@@ -18,7 +18,7 @@ from .lives import arrived
 from .writer import report
 
 if TYPE_CHECKING:
-    from .conftest import Server
+    from tests.postgres import Server
 
 WRITER = str(Path(__file__).with_name("writer.py"))
 NOW = 1_800_000_000.0

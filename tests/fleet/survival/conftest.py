@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.store.conftest import Server
+from tests.postgres import Server
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from tests.fleet.controller.running import Agent, Controller, running, start, until
-from tests.fleet.store.conftest import Server
+from tests.postgres import Server
 
 from .world import world
 

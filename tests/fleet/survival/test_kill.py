@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.fleet.store.conftest import Server
+from tests.postgres import Server
 
 from .crowd import POLICY, WITHOUT, Crowd
 from .world import World, keep, world

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.controller.running import Controller, running, until
-from tests.fleet.store.conftest import Server
+from tests.postgres import Server
 
 pytestmark = pytest.mark.slow
 
