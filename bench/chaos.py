@@ -35,7 +35,7 @@ from chaos_network import Proxy
 from holdfast.fleet.store import Store
 from holdfast.model.records import Outcome
 from measure import RESULTS
-from tests.fleet.store.conftest import Server
+from tests.postgres import Server
 from tests.fleet.survival.crowd import IN_SERVICE, OUT, POLICY, WITHOUT, Crowd
 from tests.fleet.survival.world import LivingAgent, World, events_of
 from tests.forked import Forked

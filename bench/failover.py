@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from holdfast.fleet.controller.lead import LEASE_SECONDS, TRY_SECONDS
 from tests.fleet.controller.running import Agent, Controller, running
 from tests.waiting import until
-from tests.fleet.store.conftest import Server
+from tests.postgres import Server
 
 RESULTS = Path(__file__).with_name("results") / "failover.json"
 GOAL_SECONDS = 10.0

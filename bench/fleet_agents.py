@@ -9,6 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from itertools import islice
 from typing import Any
 
@@ -102,13 +103,23 @@ class Wire:
     port: int
     tls: ssl.SSLContext | None
 
-    async def open(self, answered: Callable[[int, bytes], None], lost: Callable[[], None]) -> Connection:
+    async def open(self, source: str, answered: Callable[[int, bytes], None], lost: Callable[[], None]) -> Connection:
         loop = asyncio.get_running_loop()
         name = self.host if self.tls else None
         _, made = await loop.create_connection(
-            lambda: Connection(answered, lost), self.host, self.port, ssl=self.tls, server_hostname=name
+            lambda: Connection(answered, lost),
+            self.host,
+            self.port,
+            ssl=self.tls,
+            server_hostname=name,
+            local_addr=(source, 0),
         )
         return made
+
+
+def source_of(number: int) -> str:
+    """A loopback address per node: a controller accepts half of its connections from one address."""
+    return str(IPv4Address("127.1.0.1") + number)
 
 
 def request(path: str, credential: str, body: bytes) -> bytes:
@@ -125,8 +136,8 @@ class Agent:
     names the leader, unless that has just given no answer.
     """
 
-    def __init__(self, name: str, wires: Sequence[Wire], tally: Tally) -> None:
-        self.name, self._wires, self._tally = name, wires, tally
+    def __init__(self, name: str, wires: Sequence[Wire], tally: Tally, source: str) -> None:
+        self.name, self._wires, self._tally, self._source = name, wires, tally, source
         self._which = 0
         self.credential = ""
         self.acknowledged = self.events = self.changes = 0
@@ -226,7 +237,7 @@ class Agent:
     async def _connect(self) -> None:
         self._kept = False
         try:
-            self._connection = await self._wires[self._which].open(self._answered, self._lost)
+            self._connection = await self._wires[self._which].open(self._source, self._answered, self._lost)
         except OSError as error:
             self._tally.counts[f"cannot connect: {type(error).__name__}"] += 1
             self._no_answer(refused=isinstance(error, ConnectionRefusedError))

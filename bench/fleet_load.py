@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from fleet_agents import CHECKS, HEARTBEAT_SECONDS, Agent, Connection, Tally, Wire, request
+from fleet_agents import CHECKS, HEARTBEAT_SECONDS, Agent, Connection, Tally, Wire, request, source_of
 from fleet_prepared import credential, name, place
 from measure import quantile
 
@@ -43,7 +43,7 @@ class Crowd:
         self._wires, self._hook = wires, hook
         self._opened = -1
         self.tally = Tally()
-        self.agents = [Agent(name(number), wires, self.tally) for number in range(nodes)]
+        self.agents = [Agent(name(number), wires, self.tally, source_of(number)) for number in range(nodes)]
 
     async def enrol(self, join_token: str) -> dict[str, Any]:
         """Every agent asks for its own credential, over the API that real ones use, and begins to report."""
@@ -63,7 +63,7 @@ class Crowd:
         """To one controller after the other: the lead may move while a fleet enrols."""
         self._opened += 1
         wire = self._wires[self._opened % len(self._wires)]
-        return await wire.open(lambda status, body: answers.put_nowait((status, body)), lambda: None)
+        return await wire.open(source_of(0), lambda status, body: answers.put_nowait((status, body)), lambda: None)
 
     async def _enrol_some(self, left: Any, join_token: str) -> None:
         answers: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue()
