@@ -1,6 +1,7 @@
 """A language model of 3 million parameters that really trains, under DDP on CPUs or GPUs, and goes on where it was
 when a rank dies.
 
+    python examples/train.py --dir /tmp/run --steps 200
     torchrun --nproc-per-node=4 examples/train.py --dir /tmp/run --steps 200
     holdfast run -- torchrun --nproc-per-node=4 examples/train.py --dir /tmp/run --steps 200
 
@@ -60,6 +61,8 @@ def batches(rank: int, epoch: int, count: int, size: int) -> Iterator[torch.Tens
 def main() -> None:
     options = _options()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    if "RANK" not in os.environ:  # started without torchrun: the only rank
+        os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     rank = dist.get_rank()
     if options.node_per_rank:

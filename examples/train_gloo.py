@@ -19,6 +19,8 @@ FEATURES, HIDDEN, BATCH, LEARNING_RATE = 32, 64, 16, 0.05
 
 def main() -> None:
     options = _options()
+    if "RANK" not in os.environ:  # started without torchrun: the only rank
+        os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
     dist.init_process_group("gloo", timeout=timedelta(seconds=options.timeout_seconds))
     torch.manual_seed(1)
     torch.set_num_threads(1)
