@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-TIMEOUT_SECONDS = 90.0  # many times what a busy machine takes: who waits so long has found a fault
+TIMEOUT_SECONDS = 200.0  # many times what a busy machine takes: who waits so long has found a fault
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.001, 0.05
 
 Found = TypeVar("Found")
