@@ -63,16 +63,20 @@ class Moves:
         )
 
 
+def step_of(times: Times) -> float:
+    """Seconds between two columns, of which there are at least two."""
+    return float(times[1] - times[0])
+
+
 def baseline_columns(times: Times) -> int:
     """How many columns of the beginning count as calm: a third of the window, at most a quarter of an hour."""
     if len(times) < 2:
         return 0
-    step = float(times[1] - times[0])
-    return min(max(len(times) // 3, LEAST_BASELINE), max(LEAST_BASELINE, round(BASELINE_SECONDS / step)))
+    return min(max(len(times) // 3, LEAST_BASELINE), max(LEAST_BASELINE, round(BASELINE_SECONDS / step_of(times))))
 
 
 def recent_columns(times: Times) -> int:
-    return max(2, round(RECENT_SECONDS / float(times[1] - times[0])))
+    return max(2, round(RECENT_SECONDS / step_of(times)))
 
 
 def cadence_columns(values: Values) -> int:
@@ -142,7 +146,7 @@ def _beyond_peers(found: Moves, deviation: Values, least: Values) -> Moves:
 
 def _latest(values: Values, times: Times, last: int) -> Values:
     """The last readings, as many as a recent window has; a pause among them is skipped. One reading is not several."""
-    pause = round(PAUSE_SECONDS / float(times[1] - times[0]))
+    pause = round(PAUSE_SECONDS / step_of(times))
     late = values[:, -(last + pause) :]
     order = np.argsort(~np.isnan(late), axis=1, kind="stable")  # what was not seen first, the rest as it came
     found: Values = np.take_along_axis(late, order, axis=1)[:, -last:]
@@ -170,7 +174,7 @@ def _careful(found: Moves, base: Values, values: Values, times: Times, least: Va
 
 def _lasts(series: Values, size: Values, times: Times) -> npt.NDArray[np.bool_]:
     """Has nearly every reading of the last minutes been off by half as much at least?"""
-    late = series[:, -max(LEAST_READINGS, round(LASTING_SECONDS / float(times[1] - times[0]))) :]
+    late = series[:, -max(LEAST_READINGS, round(LASTING_SECONDS / step_of(times))) :]
     found: npt.NDArray[np.bool_] = (late >= 0.5 * size[:, None]).mean(axis=1) >= NEARLY_ALL
     return found
 

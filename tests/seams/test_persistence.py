@@ -128,6 +128,13 @@ def test_a_job_that_a_reported_cause_slows_has_no_slowdown_without_a_cause(
     assert any(one.cause == slowdown.cause for evaluation in found for one in evaluation) is reported, why
 
 
+def test_a_cause_that_was_never_reported_explains_no_slowdown() -> None:
+    memory = FindingMemory()
+    assert memory.take([HEATS], GRAPH, 0.0) == ()
+    found = [memory.take([SLOWDOWN], GRAPH, 60.0 + 60.0 * number) for number in range(4)]
+    assert any(one.cause == SLOWDOWN.cause for evaluation in found for one in evaluation)
+
+
 def test_a_victim_that_an_earlier_evaluation_named_stays_one() -> None:
     memory = FindingMemory()
     for at in (0.0, 60.0, 120.0):

@@ -309,3 +309,6 @@ def test_who_uses_a_port_of_a_node_runs_on_the_node(quiet: Any) -> None:
     quiet.link(Edge("connects", "switch/rail3", "node/n1/nic/mlx5_3/1"))
     assert JOB in quiet.scene.reach("switch/rail3", ("connects", "runs_on"))
     assert JOB not in quiet.scene.reach("switch/rail3", ("connects",))
+    quiet.link(Edge("runs_on", "node/n1", "job/b/rank/0"))
+    found = quiet.scene.reach("switch/rail3", ("connects", "runs_on"))
+    assert found == {"switch/rail3", "node/n1/nic/mlx5_3/1", JOB, "job/b", "milestone/m1"}, "its jobs, not its ranks"

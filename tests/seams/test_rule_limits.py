@@ -496,7 +496,6 @@ def test_a_window_has_a_beginning_beside_half_an_hour(columns: int, found: bool)
 def test_a_part_in_which_nobody_told_a_step_is_not_known() -> None:
     row = _half_an_hour(5.5, NAN, 5.5, 5.5)
     assert list(_steady(_steps(row))) == []
-    assert list(_steady(_steps(np.full(1, 5.0)))) == []
 
 
 def test_what_a_job_loses_that_is_slow_again_and_again() -> None:

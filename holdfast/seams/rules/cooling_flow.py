@@ -69,7 +69,7 @@ def _heat_carried(scene: Scene, cdu: Subject) -> float | None:
     before = scene.usual(RETURN, cdu) - scene.usual(SUPPLY, cdu)
     now = scene.recent(RETURN, cdu) - scene.recent(SUPPLY, cdu)
     flow = scene.recent(FLOW, cdu) / max(scene.usual(FLOW, cdu), TINY)
-    return flow * now / before if before >= LEAST_DIFFERENCE_CELSIUS and now == now and flow == flow else None
+    return flow * now / before if before >= LEAST_DIFFERENCE_CELSIUS else None
 
 
 def _supply(scene: Scene, cdu: Subject) -> CauseCandidate:

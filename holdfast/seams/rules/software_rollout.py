@@ -7,7 +7,7 @@ from holdfast.catalog.xid import find
 from holdfast.model.finding import Symptom
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_or_self
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, WORK
 from holdfast.seams.scene import Scene
@@ -24,7 +24,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     cohorts: dict[str, dict[Subject, float]] = {}
     for event in scene.panel.events_of(*ROLLOUTS):
         version = str(event.detail.get("version", "")) or event.kind
-        cohorts.setdefault(version, {}).setdefault(whole_of(event.subject) or event.subject, event.at)
+        cohorts.setdefault(version, {}).setdefault(whole_or_self(event.subject), event.at)
     failures = [event for event in scene.panel.events_of(*FAILURES) if _counts(event)]
     hits = {version: _hits(scene, since, failures) for version, since in cohorts.items()}
     for version, since in cohorts.items():
@@ -81,7 +81,7 @@ def _judge(scene: Scene, version: str, since: dict[Subject, float], failures: li
 
 
 def _node(event: Event) -> Subject:
-    return whole_of(event.subject) or event.subject
+    return whole_or_self(event.subject)
 
 
 def _at_least(hits: int, trials: int, share: float) -> float:
