@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from holdfast.catalog.seam_confidence import calibrated
+from holdfast.model.panel import SignalTable
 from holdfast.model.topology import Edge
 from holdfast.seams.rules.cooling_flow import SEAM as FLOW
 from holdfast.seams.rules.cooling_rack import SEAM as RACK
 from holdfast.seams.rules.device_slow import SEAM as DEVICE
 from holdfast.seams.rules.fabric_rail import SEAM as RAIL
+from holdfast.seams.rules.pools_path import SEAM as POOLS
 from holdfast.seams.rules.sensor_broken import SEAM as BROKEN
-from tests.seams.making import START, Make, change, gpus, hot, nodes, of
+from tests.seams.making import START, Make, change, gpus, hot, measured, nodes, of, without
 
 CDU, RACK_FLOW, PRESSURE = (
     "cdu_flow_litres_per_minute", "rack_flow_litres_per_minute", "cdu_differential_pressure_pascals",
@@ -97,3 +100,37 @@ def test_how_many_are_hot_is_said(quiet: Any) -> None:
     of(change(CDU, "cdu/c1", times=0.5), hot(nodes(1, 2)))(quiet)
     said = quiet.candidates(FLOW)["cdu/c1", "cooling.flow_low"].reasons
     assert "GPUs are hotter in 2 of 6 working nodes that it cools" in said
+
+
+@pytest.mark.parametrize(("busier", "hot"), [(0.125, False), (0.09375, True), (0.0, True)])
+def test_without_power_a_tenth_more_work_explains_heat(quiet: Any, busier: float, hot: bool) -> None:
+    quiet.tables["gpu_utilization_ratio"].values[:] = 0.5
+    of(without("gpu_power_watts"), gpus(HEAT, nodes(1, 1), by=5.0))(quiet)
+    gpus("gpu_utilization_ratio", nodes(1, 1), by=busier)(quiet)
+    assert ("node/n1" in quiet.scene.hot) is hot
+
+
+@pytest.mark.parametrize(("columns", "told"), [(6, True), (5, False)])
+def test_a_reason_needs_a_beginning_and_a_last_minute(quiet: Any, columns: int, told: bool) -> None:
+    """Four columns are the least beginning, two the least that is recent."""
+    quiet.times = np.arange(columns) * 150.0
+    reasons = "gpu_clock_event_reasons"
+    for name, table in list(quiet.tables.items()):
+        quiet.tables[name] = SignalTable(table.subjects, table.values[:, :columns].copy())
+    quiet.tables[reasons].values[0, -2:] = 4.0
+    assert bool(quiet.scene.reasons(4)) is told
+
+
+@pytest.mark.parametrize(("times", "doubted"), [(1.12, True), (1.1, False), (1.0, False)])
+def test_more_requests_explain_a_slower_path(quiet: Any, times: float, doubted: bool) -> None:
+    path = "path/prefill-decode"
+    of(change("pool_transfer_seconds", path, times=1.3), measured("request_rate_per_second", {path: 100.0}))(quiet)
+    change("request_rate_per_second", times=times)(quiet)
+    said = quiet.candidates(POOLS)[path, "pools.path"].doubts
+    assert any("times as many requests" in words for words in said) is doubted
+
+
+def test_confidence_is_said_to_a_thousandth(quiet: Any) -> None:
+    of(change(CDU, "cdu/c1", times=0.5), change(RACK_FLOW, "rack/r1", "rack/r2", times=0.5), hot(nodes(1, 6)))(quiet)
+    (one,) = quiet.explain()
+    assert one.confidence == 0.977 == round(calibrated(one.raw), 3) != calibrated(one.raw)

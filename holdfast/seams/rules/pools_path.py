@@ -48,7 +48,7 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandid
     asked = _asked(scene, path)
     if (longer - 1) * AS_OTHERS <= others - 1 or longer < others * (1 + signals()[TRANSFER].least_ratio):
         one.doubted_by(5.0, "the other paths take longer too: all are busy")
-    elif asked > 1 and longer <= asked**MOST_QUEUE:
+    elif longer ** (1 / MOST_QUEUE) <= asked:
         one.doubted_by(5.0, f"it gets {asked:.2g} times as many requests as before")
     if path not in scene.seen(RATE) and not [other for other in scene.seen(TRANSFER) if other != path]:
         one.most = WITHOUT_DEMAND
