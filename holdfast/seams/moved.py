@@ -164,7 +164,7 @@ def _careful(found: Moves, base: Values, values: Values, times: Times, least: Va
     series = _steady((values - found.before[:, None]) * sign)
     if found.signal.domain == "runtime":  # hiccups of single steps are no measure of what lasts
         usual = np.where(_lasts(series, size, times), 0.0, usual)
-    sure = (size >= NOISES * noise * np.sqrt(2.0 / max(1, readings))) & (size > usual)
+    sure = (size >= NOISES * noise * np.sqrt(2.0 / readings)) & (size > usual)
     edge = np.maximum(3.0 * noise, 0.3 * least)
     calm = ~(series >= edge[:, None])
     onset = np.where(calm.any(axis=1), calm.shape[1] - np.argmax(calm[:, ::-1], axis=1), 0)
@@ -239,8 +239,6 @@ def _beginning(table: SignalTable, columns: int) -> Values:
 def _or_own_first(base: Values, values: Values, columns: int) -> Values:
     """Who came later, as a job does, has no place in the beginning: the first it was seen is what is usual for it."""
     rows = np.flatnonzero(np.isnan(base).sum(axis=1) * 2 > base.shape[1])
-    if not len(rows):
-        return base
     mine = values[rows]
     first = np.argmax(~np.isnan(mine), axis=1)
     places = first[:, None] + np.arange(0, columns, max(1, columns // MOST_SAMPLES))[: base.shape[1]]
@@ -272,7 +270,7 @@ def median(values: Values) -> Values:
     if not columns:
         return np.full(rows, np.nan, np.float32)
     ordered = np.sort(values, axis=1)  # what was not seen sorts to the end
-    if not rows or ordered[:, -1].max() == ordered[:, -1].max():  # nothing is missing
+    if not np.isnan(ordered[:, -1]).any():  # nothing is missing
         middle = (ordered[:, (columns - 1) // 2] + ordered[:, columns // 2]) / 2
         return np.asarray(middle, np.float32)
     count = columns - np.isnan(ordered).sum(axis=1)

@@ -163,7 +163,7 @@ class Scene:
     @cached_property
     def coolant(self) -> float:
         """Degrees of what heat leaves to: the coolest supply, the room, or as cold as any plant makes it."""
-        known = (self.moves(name).center for name in SUPPLIES if self.panel.of(name).subjects)
+        known = (self.moves(name).center for name in SUPPLIES)
         return next((float(np.nanmin(one)) for one in known if np.isfinite(one).any()), COLD_CELSIUS)
 
     @cached_property
@@ -211,7 +211,7 @@ class Scene:
 
     def _reasons(self, mask: int) -> list[Symptom]:
         table, times = self.panel.of(REASONS), self.panel.times
-        if not len(table.subjects) or len(times) < baseline_columns(times) + recent_columns(times):
+        if len(times) < baseline_columns(times) + recent_columns(times):
             return []
         last = table.values[:, -recent_columns(times) :]
         # A quick look first: most GPUs give no reason at all, and bits are dear to take apart.
@@ -251,8 +251,6 @@ class Scene:
         """Jobs none of whose GPUs worked lately. A job whose GPUs are not seen is not among them."""
         table = self.panel.of(USE)
         late = table.values[:, -recent_columns(self.panel.times) :]
-        if not late.size:
-            return frozenset()
         wholes = self.wholes(table.subjects)
         busiest: dict[Subject, float] = {}
         most = np.where(np.isnan(late), -np.inf, late).max(axis=1)

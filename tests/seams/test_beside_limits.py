@@ -73,6 +73,7 @@ def _ports(world: Any, mine: int, hit: int, elsewhere: int, bad: int) -> None:
         (5, 2, 10, 0, None),
         (5, 3, 10, 3, 3 + 1.5),  # three in ten elsewhere are few
         (5, 3, 10, 4, 3 - 2),
+        (5, 3, 11, 4, 3 - 2),
         (5, 3, 0, 0, 3),
         (2, 2, 0, 0, 3),
         (1, 1, 0, 0, None),  # one port is no rail
@@ -84,6 +85,7 @@ def test_most_ports_of_a_rail_and_few_elsewhere(
     _ports(quiet, mine, hit, elsewhere, bad)
     found = quiet.candidates(RAIL).get(("switch/rail0", "fabric.rail"))
     assert (None if found is None else found.score) == (None if score is None else START + score)
+    assert found is None or found.proven
 
 
 @pytest.mark.parametrize(("count", "named"), [(8, 8), (9, 8)])

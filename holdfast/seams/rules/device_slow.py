@@ -79,7 +79,7 @@ def _at_its_limit(scene: Scene, gpu: Subject) -> bool:
     """Is it among the hottest GPUs, where several are as hot? One that is slow by itself draws less and is cooler."""
     table = scene.moves(HEAT)
     now, mine = table.recent[table.seen], scene.recent(HEAT, gpu)
-    if mine != mine or len(now) < 2 or mine < LIMIT_CELSIUS:
+    if len(now) < 2 or mine < LIMIT_CELSIUS:
         return False
     return mine >= float(now.max()) - NEAR_CELSIUS
 
