@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from holdfast.model.subject import Subject
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_of, whole_or_self
 
 
 class Symptom(NamedTuple):
@@ -55,8 +55,8 @@ class Finding:
     def victims(self) -> frozenset[Subject]:
         """Every subject that this cause affects, with its node. Other subjects keep their own verdicts."""
         suffering = {symptom.subject for symptom in self.symptoms}
-        with_nodes = suffering | {whole_of(place) or place for place in suffering}
-        guilty = {self.cause, whole_of(self.cause) or self.cause}
+        with_nodes = suffering | {whole_or_self(place) for place in suffering}
+        guilty = {self.cause, whole_or_self(self.cause)}
         return frozenset(place for place in with_nodes - guilty if whole_of(place) != self.cause)
 
     def as_json(self) -> dict[str, Any]:

@@ -139,6 +139,11 @@ def whole_of(subject: Subject) -> Subject | None:
     return "/".join(parts[:2]) if len(parts) > 2 else None
 
 
+def whole_or_self(subject: Subject) -> Subject:
+    """node/n1 for node/n1/gpu/3 and for node/n1."""
+    return "/".join(subject.split("/")[:2])
+
+
 def _way_back(before: Mapping[Subject, Subject], cause: Subject, symptom: Subject) -> tuple[Subject, ...]:
     whole = whole_of(symptom)
     way = [symptom]

@@ -9,7 +9,7 @@ from holdfast.catalog.seam_signals import SeamSignal, signals
 from holdfast.model.panel import SignalTable, Times, Values
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
-from holdfast.seams.moved import baseline_columns, cadence, median
+from holdfast.seams.moved import baseline_columns, cadence, median, step_of
 
 STUCK_SECONDS = 180.0
 STUCK_COLUMNS = 12
@@ -47,9 +47,7 @@ class BadReading(NamedTuple):
 
 
 def bad_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[BadReading]:
-    if len(times) < 2:
-        return
-    step = float(times[1] - times[0])
+    step = step_of(times)
     for name, table in tables.items():
         fact = signals().get(name)
         if fact is None or not table.subjects or fact.sparse:
@@ -63,9 +61,9 @@ def bad_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[BadRe
 
 def silent_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[BadReading]:
     """Signals that may fall silent by design and did. The caller decides whether that is a fault."""
-    step = float(times[1] - times[0]) if len(times) > 1 else 0.0
+    step = step_of(times)
     for name, table in tables.items():
-        if step and name in signals() and table.subjects and not signals()[name].sparse:
+        if name in signals() and table.subjects and not signals()[name].sparse:
             yield from _lost(signals()[name], table, times, step)
 
 
@@ -121,7 +119,7 @@ def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> I
     of its steps and it did not.
     """
     columns = max(STUCK_COLUMNS, round(STUCK_SECONDS / step))
-    if len(times) < baseline_columns(times) + columns or not (table.values[:, -columns:] == table.values[:, -1:]).any():
+    if len(times) < baseline_columns(times) + columns:
         return
     every = cadence(table)
     columns = max(columns, STILL_READINGS * every)

@@ -63,16 +63,20 @@ class Moves:
         )
 
 
+def step_of(times: Times) -> float:
+    """Seconds between two columns, of which there are at least two."""
+    return float(times[1] - times[0])
+
+
 def baseline_columns(times: Times) -> int:
     """How many columns of the beginning count as calm: a third of the window, at most a quarter of an hour."""
     if len(times) < 2:
         return 0
-    step = float(times[1] - times[0])
-    return min(max(len(times) // 3, LEAST_BASELINE), max(LEAST_BASELINE, round(BASELINE_SECONDS / step)))
+    return min(max(len(times) // 3, LEAST_BASELINE), max(LEAST_BASELINE, round(BASELINE_SECONDS / step_of(times))))
 
 
 def recent_columns(times: Times) -> int:
-    return max(2, round(RECENT_SECONDS / float(times[1] - times[0])))
+    return max(2, round(RECENT_SECONDS / step_of(times)))
 
 
 def cadence_columns(values: Values) -> int:
@@ -142,7 +146,7 @@ def _beyond_peers(found: Moves, deviation: Values, least: Values) -> Moves:
 
 def _latest(values: Values, times: Times, last: int) -> Values:
     """The last readings, as many as a recent window has; a pause among them is skipped. One reading is not several."""
-    pause = round(PAUSE_SECONDS / float(times[1] - times[0]))
+    pause = round(PAUSE_SECONDS / step_of(times))
     late = values[:, -(last + pause) :]
     order = np.argsort(~np.isnan(late), axis=1, kind="stable")  # what was not seen first, the rest as it came
     found: Values = np.take_along_axis(late, order, axis=1)[:, -last:]
@@ -160,7 +164,7 @@ def _careful(found: Moves, base: Values, values: Values, times: Times, least: Va
     series = _steady((values - found.before[:, None]) * sign)
     if found.signal.domain == "runtime":  # hiccups of single steps are no measure of what lasts
         usual = np.where(_lasts(series, size, times), 0.0, usual)
-    sure = (size >= NOISES * noise * np.sqrt(2.0 / max(1, readings))) & (size > usual)
+    sure = (size >= NOISES * noise * np.sqrt(2.0 / readings)) & (size > usual)
     edge = np.maximum(3.0 * noise, 0.3 * least)
     calm = ~(series >= edge[:, None])
     onset = np.where(calm.any(axis=1), calm.shape[1] - np.argmax(calm[:, ::-1], axis=1), 0)
@@ -170,7 +174,7 @@ def _careful(found: Moves, base: Values, values: Values, times: Times, least: Va
 
 def _lasts(series: Values, size: Values, times: Times) -> npt.NDArray[np.bool_]:
     """Has nearly every reading of the last minutes been off by half as much at least?"""
-    late = series[:, -max(LEAST_READINGS, round(LASTING_SECONDS / float(times[1] - times[0]))) :]
+    late = series[:, -max(LEAST_READINGS, round(LASTING_SECONDS / step_of(times))) :]
     found: npt.NDArray[np.bool_] = (late >= 0.5 * size[:, None]).mean(axis=1) >= NEARLY_ALL
     return found
 
@@ -235,8 +239,6 @@ def _beginning(table: SignalTable, columns: int) -> Values:
 def _or_own_first(base: Values, values: Values, columns: int) -> Values:
     """Who came later, as a job does, has no place in the beginning: the first it was seen is what is usual for it."""
     rows = np.flatnonzero(np.isnan(base).sum(axis=1) * 2 > base.shape[1])
-    if not len(rows):
-        return base
     mine = values[rows]
     first = np.argmax(~np.isnan(mine), axis=1)
     places = first[:, None] + np.arange(0, columns, max(1, columns // MOST_SAMPLES))[: base.shape[1]]
@@ -268,7 +270,7 @@ def median(values: Values) -> Values:
     if not columns:
         return np.full(rows, np.nan, np.float32)
     ordered = np.sort(values, axis=1)  # what was not seen sorts to the end
-    if not rows or ordered[:, -1].max() == ordered[:, -1].max():  # nothing is missing
+    if not np.isnan(ordered[:, -1]).any():  # nothing is missing
         middle = (ordered[:, (columns - 1) // 2] + ordered[:, columns // 2]) / 2
         return np.asarray(middle, np.float32)
     count = columns - np.isnan(ordered).sum(axis=1)

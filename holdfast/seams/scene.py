@@ -10,7 +10,7 @@ from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
 from holdfast.model.panel import Panel, SignalTable, Values
 from holdfast.model.subject import Subject
-from holdfast.model.topology import Topology, whole_of
+from holdfast.model.topology import Topology, whole_or_self
 from holdfast.seams.effects import CARRIES
 from holdfast.seams.moved import PAUSE_SECONDS, RECENT_SECONDS, Moves, baseline_columns, moves, recent_columns
 from holdfast.seams.work import COLD_CELSIUS, STILL_WORKING, warmer_than_its_power, while_working
@@ -105,11 +105,8 @@ class Scene:
         """Subjects it can affect, itself included; a slow pool delays the paths into it."""
         found = self.down(subject, kinds) | {subject}
         if "runs_on" in kinds:  # who uses a part of a node, such as a port, runs on the node
-            wholes = {whole_of(one) for one in found if one.startswith("node/") and one.count("/") > 1} - {None}
-            jobs = {
-                one for whole in wholes if whole for one in self.down(whole, CARRIES) if not one.startswith("node/")
-            }
-            found |= {one for one in jobs if one.count("/") == 1}
+            nodes = {whole_or_self(one) for one in found if one.startswith("node/")} - found
+            found |= {one for node in nodes for one in self.down(node, CARRIES) if one.count("/") == 1}
         pools = [one for one in found if one.startswith("pool/")]
         into = {edge.source for pool in pools for edge in self.topology.sources.get(pool, ()) if edge.kind == "feeds"}
         return found | into
@@ -121,7 +118,7 @@ class Scene:
     def wholes(self, subjects: tuple[Subject, ...]) -> list[Subject]:
         """The node of every row, kept because most tables name the same GPUs."""
         if subjects not in self._wholes:
-            self._wholes[subjects] = [whole_of(one) or one for one in subjects]
+            self._wholes[subjects] = [whole_or_self(one) for one in subjects]
         return self._wholes[subjects]
 
     def nodes_where(self, signal: str, *, rising: bool | None = None) -> dict[Subject, Symptom]:
@@ -131,7 +128,7 @@ class Scene:
 
     def nodes_seen(self, signal: str) -> frozenset[Subject]:
         if signal not in self._nodes_seen:
-            self._nodes_seen[signal] = frozenset(whole_of(one) or one for one in self.seen(signal))
+            self._nodes_seen[signal] = frozenset(whole_or_self(one) for one in self.seen(signal))
         return self._nodes_seen[signal]
 
     def _wanted(self, signal: str, rising: bool | None) -> list[Symptom]:
@@ -142,7 +139,7 @@ class Scene:
         first: dict[Subject, Symptom] = {}
         count: dict[Subject, int] = {}
         for one in moved:
-            node = whole_of(one.subject) or one.subject
+            node = whole_or_self(one.subject)
             count[node] = count.get(node, 0) + 1
             if node not in first or one.since < first[node].since:
                 first[node] = one
@@ -166,7 +163,7 @@ class Scene:
     @cached_property
     def coolant(self) -> float:
         """Degrees of what heat leaves to: the coolest supply, the room, or as cold as any plant makes it."""
-        known = (self.moves(name).center for name in SUPPLIES if self.panel.of(name).subjects)
+        known = (self.moves(name).center for name in SUPPLIES)
         return next((float(np.nanmin(one)) for one in known if np.isfinite(one).any()), COLD_CELSIUS)
 
     @cached_property
@@ -201,7 +198,7 @@ class Scene:
         found: dict[Subject, set[Subject]] = {}
         for edge in self.topology.edges:
             if edge.kind == "runs_on":
-                found.setdefault(whole_of(edge.target) or edge.target, set()).add(whole_of(edge.source) or edge.source)
+                found.setdefault(whole_or_self(edge.target), set()).add(whole_or_self(edge.source))
         return {job: frozenset(nodes) for job, nodes in found.items()}
 
     def reasons(self, mask: int) -> dict[Subject, Symptom]:
@@ -214,7 +211,7 @@ class Scene:
 
     def _reasons(self, mask: int) -> list[Symptom]:
         table, times = self.panel.of(REASONS), self.panel.times
-        if not len(table.subjects) or len(times) < baseline_columns(times) + recent_columns(times):
+        if len(times) < baseline_columns(times) + recent_columns(times):
             return []
         last = table.values[:, -recent_columns(times) :]
         # A quick look first: most GPUs give no reason at all, and bits are dear to take apart.
@@ -242,7 +239,7 @@ class Scene:
 
     def _while_jobs_work(self, table: SignalTable) -> SignalTable:
         """Without jobs whose GPUs have nothing to do any more: their last step is the past, not the present."""
-        idle = [row for row, subject in enumerate(table.subjects) if (whole_of(subject) or subject) in self.idle_jobs]
+        idle = [row for row, subject in enumerate(table.subjects) if whole_or_self(subject) in self.idle_jobs]
         if not idle:
             return table
         values = table.values.copy()
@@ -254,8 +251,6 @@ class Scene:
         """Jobs none of whose GPUs worked lately. A job whose GPUs are not seen is not among them."""
         table = self.panel.of(USE)
         late = table.values[:, -recent_columns(self.panel.times) :]
-        if not late.size:
-            return frozenset()
         wholes = self.wholes(table.subjects)
         busiest: dict[Subject, float] = {}
         most = np.where(np.isnan(late), -np.inf, late).max(axis=1)
@@ -287,7 +282,7 @@ class Scene:
 
     def _jobs_on(self, subject: Subject) -> frozenset[Subject]:
         if subject.startswith("node/"):
-            return self._jobs_of_node.get(whole_of(subject) or subject, frozenset())
+            return self._jobs_of_node.get(whole_or_self(subject), frozenset())
         nodes = self.nodes_under(subject, ("connects",))
         return frozenset(job for node in nodes for job in self._jobs_of_node.get(node, ()))
 

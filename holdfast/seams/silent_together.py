@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from holdfast.model.subject import Subject, kind
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_or_self
 from holdfast.seams.instruments import BadReading
 from holdfast.seams.scene import Scene
 
@@ -23,7 +23,7 @@ def merged(scene: Scene, groups: Mapping[Subject, list[BadReading]]) -> dict[Sub
     found = dict(groups)
     by_kind: dict[str, list[Subject]] = defaultdict(list)
     for place, mine in groups.items():
-        by_kind[kind(whole_of(mine[0].subject) or mine[0].subject)].append(place)
+        by_kind[kind(whole_or_self(mine[0].subject))].append(place)
     for of, places in by_kind.items():
         for run in _runs(places, groups):
             if len(run) >= MANY:

@@ -67,7 +67,7 @@ def _matters(scene: Scene, sign: Symptom) -> bool:
 def _steady(scene: Scene) -> Iterator[Symptom]:
     """Jobs whose steps vary so much that one minute shows nothing, while every part of the last half hour does."""
     table, times = scene.panel.of(STEP), scene.panel.times
-    if not table.subjects or len(times) < 2:
+    if not table.subjects:
         return
     first, columns = baseline_columns(times), round(2 * SLOW_FOR_SECONDS / scene.panel.step)
     if len(times) < first + columns:

@@ -1,4 +1,4 @@
-from holdfast.model.topology import Edge, Topology, whole_of
+from holdfast.model.topology import Edge, Topology, whole_of, whole_or_self
 
 TOPOLOGY = Topology(
     (
@@ -52,5 +52,6 @@ def test_the_longest_beginning_owns() -> None:
 
 
 def test_whole_of() -> None:
+    assert [whole_or_self(one) for one in ("node/n1/nic/mlx5_0/1", "node/n1", "x")] == ["node/n1", "node/n1", "x"]
     assert whole_of("node/n1/nic/mlx5_0/1") == "node/n1"
     assert whole_of("node/n1") is None

@@ -179,6 +179,14 @@ def test_seven_working_nodes_of_ten_are_a_hot_rack(quiet: Any, of_ten: int, foun
     assert (("rack/x", "cooling.rack_blocked") in quiet.candidates(RACK)) is found
 
 
+def test_of_the_nodes_of_a_hot_rack_those_that_nobody_sees_do_not_count(quiet: Any) -> None:
+    names = _fleet(quiet, 10)
+    quiet.link(*(Edge("cools", "rack/x", name) for name in names))
+    quiet.change(HEAT, *(f"{name}/gpu/0" for name in names[:6]), by=15.0)
+    quiet.change(HEAT, *(f"{name}/gpu/0" for name in names[8:]), times=NAN)
+    assert ("rack/x", "cooling.rack_blocked") in quiet.candidates(RACK), "six of eight"
+
+
 SMALL = change(CDU, "cdu/c1", times=0.75)
 
 

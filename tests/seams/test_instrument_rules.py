@@ -244,6 +244,14 @@ def test_the_others_are_as_lively_that_change_half_as_often_as_before(why: str, 
     assert _as_lively(_table(*rows), 20) is lively, why
 
 
+@pytest.mark.parametrize(("changes", "lively"), [(5, True), (4, False)])
+def test_how_lively_the_others_were_is_what_they_did_before(changes: int, lively: bool) -> None:
+    """Nine changes in twenty readings before: a half of that is between four and five."""
+    early = np.repeat(np.arange(10) % 2, 2)
+    row = np.concatenate([early, early[-1] + np.cumsum([5] * changes + [0] * (20 - changes))])
+    assert _as_lively(_table(np.full(40, 7.0), row, row, row), 20) is lively
+
+
 def test_who_never_moved_says_nothing_of_how_lively_the_others_are() -> None:
     assert not _as_lively(_table(np.full(40, 7.0), np.full(40, 7.0)), 20)
     moving = np.arange(40)

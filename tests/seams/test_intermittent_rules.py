@@ -227,6 +227,14 @@ def test_since_when_a_job_is_slow_at_times(why: str, row: np.ndarray, since: flo
     assert found == ({"b": since} if since else {}), why
 
 
+@pytest.mark.parametrize(("each", "found"), [(8, True), (4, False)])
+def test_a_job_that_is_read_every_other_column_is_slow_for_two_readings(each: int, found: bool) -> None:
+    """A reading is held for four columns, so that one of them is no stretch."""
+    usual = 5.0 + np.repeat(np.arange(60) % 2, 4) * 0.001
+    row = usual + _off(0.0, 0.5, each=each, at=120)
+    assert bool(slow_at_times(_seen(**{STEP: [usual, row.astype(np.float32)]}), STEP)) is found
+
+
 def test_where_no_job_is_read_none_is_slow_at_times() -> None:
     assert slow_at_times(_seen(**{FLOW: [np.full(240, 200.0)]}), STEP) == {}
 

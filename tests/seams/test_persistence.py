@@ -128,6 +128,43 @@ def test_a_job_that_a_reported_cause_slows_has_no_slowdown_without_a_cause(
     assert any(one.cause == slowdown.cause for evaluation in found for one in evaluation) is reported, why
 
 
+@pytest.mark.parametrize("begins", [0.0, 1e6])
+def test_how_long_ago_is_counted_from_now_whenever_that_is(begins: float) -> None:
+    memory = FindingMemory()
+    for at in (0.0, 60.0, 120.0):
+        memory.take([HEATS], GRAPH, begins + at)
+    behind = Finding(cause="rack/r1", kind="cooling.rack_blocked", confidence=0.9, raw=0.9, since=begins + 130.0)
+    found = [memory.take([behind], GRAPH, begins + 180.0 + 60.0 * number) for number in range(6)]
+    assert not any(one.cause == "rack/r1" for evaluation in found for one in evaluation)
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+def test_what_comes_and_goes_and_was_reported_stays_so_when_it_is_back(looks: int) -> None:
+    """Also where it is back with evidence that does not say so, and is missed again."""
+    memory, returns = FindingMemory(), replace(FLOW, evidence=("it is intermittent: 3 times in 30 min",))
+    for at in (0.0, 60.0, 120.0):
+        memory.take([returns], GRAPH, at)
+    for number in range(looks * 3):
+        assert memory.take([FLOW], GRAPH, 180.0 + 60.0 * number)
+    assert memory.take([], GRAPH, 120.0 + 180.0 * looks + 1700.0), "for half an hour"
+
+
+def test_what_came_and_went_and_is_over_must_last_again() -> None:
+    memory, returns = FindingMemory(), replace(FLOW, evidence=("it is intermittent: 3 times in 30 min",))
+    for at in (0.0, 60.0, 120.0):
+        memory.take([returns], GRAPH, at)
+    assert memory.take([], GRAPH, 2000.0) == ()
+    assert memory.take([], GRAPH, 2060.0) == ()
+    assert memory.take([replace(FLOW, raw=0.8)], GRAPH, 2120.0) == ()
+
+
+def test_a_cause_that_was_never_reported_explains_no_slowdown() -> None:
+    memory = FindingMemory()
+    assert memory.take([HEATS], GRAPH, 0.0) == ()
+    found = [memory.take([SLOWDOWN], GRAPH, 60.0 + 60.0 * number) for number in range(4)]
+    assert any(one.cause == SLOWDOWN.cause for evaluation in found for one in evaluation)
+
+
 def test_a_victim_that_an_earlier_evaluation_named_stays_one() -> None:
     memory = FindingMemory()
     for at in (0.0, 60.0, 120.0):

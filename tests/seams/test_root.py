@@ -60,7 +60,7 @@ def test_who_moved_first(quiet: Any, why: str, since: float, score: float, raw: 
     assert found.since == since
 
 
-@pytest.mark.parametrize(("since", "expected"), [(2100.0, True), (2099.0, False)])
+@pytest.mark.parametrize(("since", "expected"), [(2100.0, True), (2099.0, False), (1900.0, False)])
 def test_clocks_ten_minutes_apart_are_reported(quiet: Any, since: float, expected: bool) -> None:
     (found,) = roots(_slow(quiet), [_candidate("cdu/c1", since, score=3.0)])
     assert any("the clock of cdu is 600 s late" in words for words in found.unknown) is expected
@@ -172,10 +172,12 @@ def test_why_another_lost_is_reported_with_what_speaks_against_it(quiet: Any) ->
     assert found.rivals[0].why == "what it would explain, cdu/c1 explains; a; b"
 
 
-@pytest.mark.parametrize(("slow", "spared"), [(2, True), (3, False)])
-def test_a_path_is_no_victim_of_what_spared_most_paths_beside_it(quiet: Any, slow: int, spared: bool) -> None:
-    """Of four paths within the reach of a switch, half are slow, or more. Those beyond it are not asked."""
-    paths = {f"path/{number}": 0.02 for number in range(4)}
+@pytest.mark.parametrize(("count", "slow", "spared"), [(4, 2, True), (4, 3, False), (5, 2, True), (5, 3, False)])
+def test_a_path_is_no_victim_of_what_spared_most_paths_beside_it(
+    quiet: Any, count: int, slow: int, spared: bool
+) -> None:
+    """Of the paths within the reach of a switch, half are slow, or more. Those beyond it are not asked."""
+    paths = {f"path/{number}": 0.02 for number in range(count)}
     quiet.add("pool_transfer_seconds", {**paths, "path/beyond": 0.02, "path/far": 0.02})
     quiet.change("pool_transfer_seconds", *list(paths)[:slow], times=2.0)
     sign = Symptom("path/0", "pool_transfer_seconds", SLOW_AT, 0.02, 0.04)
@@ -309,3 +311,6 @@ def test_who_uses_a_port_of_a_node_runs_on_the_node(quiet: Any) -> None:
     quiet.link(Edge("connects", "switch/rail3", "node/n1/nic/mlx5_3/1"))
     assert JOB in quiet.scene.reach("switch/rail3", ("connects", "runs_on"))
     assert JOB not in quiet.scene.reach("switch/rail3", ("connects",))
+    quiet.link(Edge("runs_on", "node/n1", "job/b/rank/0"))
+    found = quiet.scene.reach("switch/rail3", ("connects", "runs_on"))
+    assert found == {"switch/rail3", "node/n1/nic/mlx5_3/1", JOB, "job/b", "milestone/m1"}, "its jobs, not its ranks"

@@ -136,6 +136,7 @@ def test_whether_flow_follows_the_load(quiet: Any, why: str, make: Make, lost: f
         ("power goes before work", gpus(USE, nodes(1, 4), times=0.6), 0.0),
         ("neither is read, and their job stopped", of(without(WATTS), without(USE), change(STEP, times=NAN)), 1.0),
         ("neither is read, and the job of two of them stopped", of(without(WATTS), without(USE), measured(STEP, {"job/b": 5.0}), linked(Edge("runs_on", "node/n1", "job/b"), Edge("runs_on", "node/n2", "job/b")), change(STEP, times=NAN)), 0.5),
+        ("neither is read, and of its beginning a reading is missing", of(without(WATTS), without(USE), change(STEP, times=NAN), lambda world: world.tables[STEP].values.__setitem__((0, 0), NAN)), 1.0),
         ("neither is read, and a job that never ran does not run", of(without(WATTS), without(USE), change(STEP, times=NAN, at=0)), 0.0),
         ("neither is read, and nothing stopped", of(without(WATTS), without(USE)), 0.0),
     ],
@@ -466,6 +467,8 @@ def _half_an_hour(*levels: float, columns: int = 360, usual: float = 5.0) -> np.
         ("the middle of the parts counts", _half_an_hour(5.13, 5.13, 5.4, 5.4), True),
         ("and is too little", _half_an_hour(5.13, 5.13, 5.3, 5.3), False),
         ("as ever", _half_an_hour(5.0), False),
+        ("exactly a twentieth", _half_an_hour(21.0, usual=20.0), True),
+        ("it began within the first part", _half_an_hour(*[5.0] * 5, *[5.5] * 27), False),
         ("no step took any time before", _half_an_hour(5.0, usual=0.0), False),
     ],
 )
@@ -496,7 +499,6 @@ def test_a_window_has_a_beginning_beside_half_an_hour(columns: int, found: bool)
 def test_a_part_in_which_nobody_told_a_step_is_not_known() -> None:
     row = _half_an_hour(5.5, NAN, 5.5, 5.5)
     assert list(_steady(_steps(row))) == []
-    assert list(_steady(_steps(np.full(1, 5.0)))) == []
 
 
 def test_what_a_job_loses_that_is_slow_again_and_again() -> None:
@@ -506,6 +508,8 @@ def test_what_a_job_loses_that_is_slow_again_and_again() -> None:
     (sign,) = slow_at_times(_steps(row))
     assert (sign.subject, sign.since, sign.before, sign.now) == (JOB, 1200.0, 5.0, pytest.approx(5.8))
     assert list(slow_at_times(_steps(np.where(row > 5, row, 0.0)))) == []
+    (quick,) = slow_at_times(_steps(row / 10))
+    assert quick.before == pytest.approx(0.5), "of steps of less than a second too"
 
 
 WELL = "ruled out, measured and normal: "

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from holdfast.seams.rules.schedule_cadence import SEAM as CADENCE
+from holdfast.seams.rules.schedule_cadence import _mtbf
 from holdfast.seams.rules.schedule_degraded import SEAM as DEGRADED
 from holdfast.seams.rules.schedule_recovery import SEAM as RECOVERY
 from holdfast.seams.rules.software_rollout import SEAM as ROLLOUT
@@ -42,6 +43,9 @@ LONG, SHORT = "schedule.cadence_long", "schedule.cadence_short"
         ("it saves far too often", of(_saves(54.0, 10.0), measured(MTBF, {JOB: 600.0})), SHORT, 3.0),
         ("it never wrote one: too often cannot be told", of(measured(INTERVAL, {JOB: 20.0}), measured(MTBF, {JOB: 600.0})), None, 0),
         ("it never wrote one: too rarely can", of(measured(INTERVAL, {JOB: 1200.0}), measured(MTBF, {JOB: 600.0})), LONG, 3.0),
+        ("exactly twice the best interval", of(_saves(240.0, 12.0), measured(MTBF, {JOB: 600.0})), LONG, 3.0),
+        ("exactly half of it", of(_saves(60.0, 12.0), measured(MTBF, {JOB: 600.0})), SHORT, 3.0),
+        ("more than once in a second", of(_saves(0.9, 0.1), measured(MTBF, {JOB: 600.0})), SHORT, 3.0),
         ("it does not save", of(_saves(0.0, 10.0), FOUR), None, 0),
         ("saving takes no time", of(_saves(1200.0, 0.0), FOUR), None, 0),
         ("saving takes hardly any time", of(_saves(1200.0, 0.9), FOUR), LONG, 3.0),
@@ -207,6 +211,29 @@ def test_how_sure_a_bad_version_is(quiet: Any, why: str, make: Make, score: floa
     if found is not None:
         assert found.proven
         assert found.began == 100.0
+
+
+def test_a_failure_without_a_code_counts_and_a_rollout_began_with_its_first_node(quiet: Any) -> None:
+    of(_rollout(1, at=100.0), _rollout(2, at=700.0))(quiet)
+    of(*(happens("xid", f"node/n{n}", 2000.0 + n, "") for n in (1, 2, 1, 2)))(quiet)
+    found = quiet.candidates(ROLLOUT)["software/d1", "software.rollout"]
+    assert (found.began, len(found.signs)) == (100.0, 4)
+
+
+@pytest.mark.parametrize(("cost", "found"), [(445.0, True), (445.5, False)])
+def test_a_degraded_node_is_kept_too_long_from_the_second_on_that_it_costs(
+    quiet: Any, cost: float, found: bool
+) -> None:
+    """The job takes twice as long since column 150, 890 s ago: it lost half of them."""
+    of(change("gpu_clock_sm_hertz", "node/n3/gpu/1", times=0.7), change("job_step_seconds", times=2.0))(quiet)
+    of(_verdict("fail"), _replacing(cost))(quiet)
+    assert bool(quiet.candidates(DEGRADED)) is found
+
+
+@pytest.mark.parametrize(("deaths", "mtbf"), [([], 86_400.0), ([1.0], SPAN / 4), ([1.0, 2.0], SPAN / 2)])
+def test_how_often_a_job_dies_whose_interval_was_changed(quiet: Any, deaths: list[float], mtbf: float) -> None:
+    of(_saves(300.0, 20.0), change(INTERVAL, times=10.0))(quiet)
+    assert _mtbf(quiet.scene, JOB, deaths)[0] == mtbf
 
 
 def test_a_version_without_a_name_is_its_rollout(quiet: Any) -> None:

@@ -11,6 +11,7 @@ from holdfast.model.topology import Edge, Topology
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.root import roots
 from holdfast.seams.scene import Scene
+from holdfast.seams.slowdown import _matters
 from tests.seams.making import Make, change, measured, nodes, of, without
 
 JOB, STEP, MADE, USE = "job/llama", "job_step_seconds", "job_throughput_ratio", "gpu_utilization_ratio"
@@ -116,6 +117,7 @@ def _lately(value: float, *numbers: int) -> Make:
         ("one works for a moment", of(_lately(0.0), lambda world: world.tables[USE].values.__setitem__((5, -6), 0.5)), False),
         ("one worked a minute ago", of(_lately(0.0), lambda world: world.tables[USE].values.__setitem__((5, -7), 0.5)), True),
         ("nobody sees any", without(USE), False),
+        ("one reading is missing", of(_lately(0.0), lambda world: world.tables[USE].values.__setitem__((5, -6), NAN)), True),
     ],
 )  # fmt: skip
 def test_a_job_is_idle_whose_gpus_all_rest(quiet: Any, why: str, make: Make, idle: bool) -> None:
@@ -131,6 +133,15 @@ def test_the_last_step_of_an_idle_job_is_the_past(quiet: Any) -> None:
     assert set(quiet.scene.moved(STEP)) == {"job/b"}
     assert set(quiet.scene.moved("rank_compute_seconds")) == {"job/b/rank/0"}
     assert quiet.tables[STEP].values[0, -1] == 7.5, "what was read stays as it was"
+    assert quiet.scene.usual(STEP, JOB) == 5.0, "and so does what was usual"
+
+
+def test_an_idle_job_does_not_matter(quiet: Any) -> None:
+    without(MADE)(quiet)
+    sign = Symptom(JOB, STEP, 500.0, 5.0, 10.0)
+    assert _matters(quiet.scene, sign)
+    _lately(0.0)(quiet)
+    assert not _matters(quiet.scene, sign)
 
 
 def _noisy(slower: float, begins: int, ends: int = 360) -> Any:

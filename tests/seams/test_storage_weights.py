@@ -76,6 +76,13 @@ def test_how_sure_one_slow_writer_is(quiet: Any, why: str, make: Make, score: fl
     assert (None if found is None else found.score) == (None if score is None else pytest.approx(START + score)), why
 
 
+@pytest.mark.parametrize(("now", "found"), [(16.0, False), (16.1, True)])
+def test_a_writer_is_slow_beyond_sixteen_tenths_of_the_others(quiet: Any, now: float, found: bool) -> None:
+    measured(WROTE, {f"job/llama/rank/{rank}": 10.0 for rank in range(4)})(quiet)
+    quiet.tables[WROTE].values[0, 150:] = now
+    assert bool(quiet.candidates(WRITER)) is found
+
+
 def test_a_slow_writer_began_when_it_first_took_so_long(quiet: Any) -> None:
     _writer(3, 1.7)(quiet)
     sign = quiet.candidates(WRITER)["node/n2", "storage.one_writer"].signs[0]

@@ -206,7 +206,7 @@ class Fleet:
         """Why the breaker does not allow taking a node out of service; '' if it does."""
         state = self.nodes[node]
         guard = breaker_of(self._state.guards.tallies[state.pool], state.pool, self.policy)
-        return guard.text if guard.open and not state.out and state.stage is not Stage.REMOVED else ""
+        return guard.text if guard.open and not state.out else ""
 
     def retest(self, node: str, reason: str, by: str, now: float) -> list[LifecycleStep]:
         """The scheduler shows something that invalidates the last test."""

@@ -26,8 +26,10 @@ class Timers:
         self._failures: dict[str, tuple[float, float]] = {}  # nodes whose decision raised: next pause, next try
         self._raised: dict[str, Exception] = {}
 
-    def begin(self, now: float) -> None:
+    def begin(self, now: float) -> float:
+        """The first moment of this controller."""
         self._began = now if self._began is None else self._began
+        return self._began
 
     def tick(self, now: float) -> list[LifecycleStep]:
         self.begin(now)
@@ -74,8 +76,8 @@ class Timers:
         return on_trial or self._state.failing(name) is not None or self._silent(name, now)
 
     def _silent(self, name: str, now: float) -> bool:
-        began = now if self._began is None else self._began
-        return now - max(self._state.last_report_at.get(name, now), began) > self._state.policy.silent_seconds
+        heard = max(self._state.last_report_at.get(name, now), self.begin(now))
+        return now - heard > self._state.policy.silent_seconds
 
     def _stirring(self, now: float) -> list[NodeState]:
         """Nodes that time may bring something to. Most of a large fleet is well, and not looked at more than this."""
@@ -96,11 +98,8 @@ class Timers:
         for name in state.nodes.keys() - state.last_report_at.keys():
             state.last_report_at[name] = now
         since = now - state.policy.silent_seconds
-        silent = [
-            name
-            for name, node in state.nodes.items()
-            if state.last_report_at[name] < since and self._silent(name, now) and self._missed(node, now)
-        ]
+        nodes = state.nodes.items() if self.begin(now) < since else ()
+        silent = [name for name, node in nodes if state.last_report_at[name] < since and self._missed(node, now)]
         state.guards.failed_together(silent, SILENT, now, state.policy)
         for name in silent:
             self._report_silence(name, now)
@@ -136,7 +135,7 @@ class Timers:
             return freed
         waits = hold is not None and (node.stage is _S.QUARANTINED or hold.holder.startswith("maintenance/"))
         waits = waits and not (node.stage is _S.QUARANTINED and needs_operator(node, state.policy))
-        if hold is not None and waits and node.held != hold.holder and node.stage is not _S.REMOVED:
+        if hold is not None and waits and node.held != hold.holder:
             return state.held(node.name, hold, node.cause, now)
         return self._next_of_stage(node, now) + self._note_blindness(node, now)
 

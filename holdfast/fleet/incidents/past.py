@@ -65,8 +65,7 @@ def past(subject: str, account: Account) -> str:
     """'cdu/c2: coolant flow is low; in 12 min it cost job llama 41 GPU-hours, 96 USD in all; facilities on call: x'"""
     title = seam_kinds.kind(account.kind).title
     lasted = lasting(account.lasted_seconds)
-    hours = account.lasted_seconds / 3600
-    slowed = [one.subject for one in account.losses if one.lost_hours(hours)]
+    slowed = [one.subject for one in account.losses if one.share_so_far or one.down_hours or one.rework_hours]
     if slowed and account.bill.gpu_hours:
         price = f", {account.bill.total_so_far:,.0f} {account.bill.currency} in all" if account.bill.layers else ""
         cost = f"in {lasted} it cost {_together(slowed)} {account.bill.gpu_hours:.3g} GPU-hours{price}"

@@ -8,7 +8,7 @@ from holdfast.model import subject
 from holdfast.model.job import Job
 from holdfast.model.panel import Panel
 from holdfast.model.subject import Subject
-from holdfast.model.topology import Edge, Topology, whole_of
+from holdfast.model.topology import Edge, Topology, whole_or_self
 
 log = logging.getLogger("holdfast.fleet.controller")
 SETTLES_SECONDS = 300.0  # after a start, agents and devices need this long to report
@@ -55,7 +55,7 @@ class TopologyGaps:
         """`written` is the file's, `whole` with what nodes and jobs report."""
         if now - self._began < SETTLES_SECONDS:
             return
-        seen = frozenset(whole_of(one) or one for table in panel.tables.values() for one in table.subjects)
+        seen = frozenset(whole_or_self(one) for table in panel.tables.values() for one in table.subjects)
         seen |= frozenset(nodes)
         if seen == self._seen:
             return

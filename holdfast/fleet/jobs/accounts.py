@@ -61,7 +61,7 @@ class Accounts:
             self.attempt = attempt
         elif attempt != self.attempt:
             self._restart(window, begin, attempt)
-        elif begin > self.at:
+        else:
             self._charge("unknown" if begin - self.at > ROUNDING_SECONDS else "productive", begin)
         if window.at > self.at:
             self._charge_steps(window)

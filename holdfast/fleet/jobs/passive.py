@@ -107,7 +107,7 @@ class PassiveJobs:
 
 
 def _common(job: PassiveJob, now: float) -> dict[str, Any]:
-    health = job.verdict.health if job.verdict.rows else Health.UNKNOWN
+    health = job.verdict.health
     return {
         "job": job.name,
         "owner": "",

@@ -16,7 +16,7 @@ from typing import Any
 
 from holdfast.formats.slurm.hostlist import NotAHostlist, expand
 from holdfast.model.subject import Subject
-from holdfast.model.topology import KINDS, Edge, Topology, whole_of
+from holdfast.model.topology import KINDS, Edge, Topology, whole_or_self
 
 THINGS = (
     "room", "cdu", "loop", "rack", "feed", "psu", "switch", "link", "node", "storage", "job", "pool", "path",
@@ -65,10 +65,10 @@ def strangers(topology: Topology, known: Collection[Subject]) -> list[str]:
     """
     wholes: dict[str, set[Subject]] = {}
     for one in known:
-        whole = whole_of(one) or one
+        whole = whole_or_self(one)
         wholes.setdefault(whole.partition("/")[0], set()).add(whole)
     found: list[str] = []
-    for subject in sorted({whole_of(one) or one for one in topology.subjects}):
+    for subject in sorted({whole_or_self(one) for one in topology.subjects}):
         of_its_kind = wholes.get(subject.partition("/")[0], set())
         if of_its_kind and subject not in of_its_kind:
             # Finding the nearest of ten thousand names takes a second; twenty hints are enough to see a pattern.
@@ -79,7 +79,7 @@ def strangers(topology: Topology, known: Collection[Subject]) -> list[str]:
 
 def unplaced(topology: Topology, known: Collection[Subject]) -> list[str]:
     """Nodes that report and are missing in the topology: their faults cannot be traced to a cause."""
-    nodes = {whole_of(one) or one for one in known if one.startswith("node/")}
+    nodes = {whole_or_self(one) for one in known if one.startswith("node/")}
     return [f"{node} is in no edge" for node in sorted(nodes - topology.subjects)]
 
 

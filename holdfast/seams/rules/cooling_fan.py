@@ -6,7 +6,7 @@ import numpy as np
 
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_or_self
 from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, DEVICE
@@ -33,7 +33,7 @@ FEW = 0.5  # of the working nodes of a rack: more are the rack's affair
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
-    slower = {whole_of(part) or part: sign for part, sign in scene.fell(FAN).items()}
+    slower = {whole_or_self(part): sign for part, sign in scene.fell(FAN).items()}
     misread = _misread(scene, slower)
     if misread:
         yield _instruments(scene, misread)

@@ -37,7 +37,7 @@ def _flow(scene: Scene, cdu: Subject) -> CauseCandidate:
     sign = scene.moved(FLOW)[cdu]
     one = _candidate(scene, cdu, "cooling.flow_low", FLOW)
     one.supported_by(2.5, weigh.moved_text(sign, " l/min"))
-    seen = scene.seen(RACK_FLOW) & _racks(scene, cdu)
+    seen = scene.seen(RACK_FLOW) & scene.down(cdu, ("cools",))
     if cdu in scene.rose(PRESSURE):
         one.doubted_by(3.0, "its pressure rose: something behind it is closed, the unit does not pump less")
     elif cdu in scene.fell(PRESSURE):
@@ -69,14 +69,14 @@ def _heat_carried(scene: Scene, cdu: Subject) -> float | None:
     before = scene.usual(RETURN, cdu) - scene.usual(SUPPLY, cdu)
     now = scene.recent(RETURN, cdu) - scene.recent(SUPPLY, cdu)
     flow = scene.recent(FLOW, cdu) / max(scene.usual(FLOW, cdu), TINY)
-    return flow * now / before if before >= LEAST_DIFFERENCE_CELSIUS and now == now and flow == flow else None
+    return flow * now / before if before >= LEAST_DIFFERENCE_CELSIUS else None
 
 
 def _supply(scene: Scene, cdu: Subject) -> CauseCandidate:
     sign = scene.moved(SUPPLY)[cdu]
     one = _candidate(scene, cdu, "cooling.supply_warm", SUPPLY)
     one.supported_by(2.0, weigh.moved_text(sign, " °C"))
-    weigh.companions(one, "coolant into its racks", scene.rose(INLET), scene.seen(INLET) & _racks(scene, cdu))
+    weigh.companions(one, "coolant into its racks", scene.rose(INLET), scene.seen(INLET) & scene.down(cdu, ("cools",)))
     warmer, nodes = sign.now - sign.before, scene.nodes_under(cdu, COOLS)
     weigh.warms(scene, one, nodes, warmer >= SUPPLY_WARMS_FROM)
     if warmer < OF_NO_DAY and not weigh.suffers(scene, nodes):
@@ -100,10 +100,6 @@ def _candidate(scene: Scene, cdu: Subject, kind: str, signal: str) -> CauseCandi
         explains=COOLING,
         backwards=frozenset({"flow", "pressure", "pump", "return"}),
     )
-
-
-def _racks(scene: Scene, cdu: Subject) -> set[Subject]:
-    return {one for one in scene.down(cdu, ("cools",)) if one.startswith("rack/")}
 
 
 SEAM = Seam(

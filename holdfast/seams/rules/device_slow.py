@@ -6,7 +6,7 @@ import numpy as np
 
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_of, whole_or_self
 from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, DEVICE, WORK
@@ -39,7 +39,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
             yield _gpu(scene, gpu, sign)
     late: dict[Subject, list[Symptom]] = {}
     for rank, sign in {**scene.rose(DATA), **scene.rose(COMPUTE)}.items():
-        late.setdefault(whole_of(rank) or rank, []).append(sign)
+        late.setdefault(whole_or_self(rank), []).append(sign)
     for job, signs in late.items():
         step = scene.usual(STEP, job)
         most = max(1, FEW * _ranks(scene, job))
@@ -79,7 +79,7 @@ def _at_its_limit(scene: Scene, gpu: Subject) -> bool:
     """Is it among the hottest GPUs, where several are as hot? One that is slow by itself draws less and is cooler."""
     table = scene.moves(HEAT)
     now, mine = table.recent[table.seen], scene.recent(HEAT, gpu)
-    if mine != mine or len(now) < 2 or mine < LIMIT_CELSIUS:
+    if len(now) < 2 or mine < LIMIT_CELSIUS:
         return False
     return mine >= float(now.max()) - NEAR_CELSIUS
 
@@ -90,12 +90,12 @@ def _nodes_of(scene: Scene, job: Subject, signs: list[Symptom]) -> dict[Subject,
     for rank in scene.seen(COMPUTE):
         if rank.startswith(job + "/"):
             for gpu in _gpus(scene, rank):
-                of_node.setdefault(whole_of(gpu) or gpu, set()).add(rank)
+                of_node.setdefault(whole_or_self(gpu), set()).add(rank)
     slower: dict[Subject, list[Symptom]] = {}
     for sign in signs:
         if sign.signal == COMPUTE and not _as_others_do(scene, job, sign):
             for gpu in _gpus(scene, sign.subject):
-                slower.setdefault(whole_of(gpu) or gpu, []).append(sign)
+                slower.setdefault(whole_or_self(gpu), []).append(sign)
     found = {node: mine for node, mine in slower.items() if len(mine) > 1 and len(mine) >= MOST * len(of_node[node])}
     return found if len(found) <= max(1.0, FEW * len(of_node)) else {}
 
@@ -125,7 +125,7 @@ def _rank(scene: Scene, sign: Symptom, slow: dict[Subject, Symptom]) -> CauseCan
         cause=rank,
         kind="job.rank_slow",
         signs=[sign],
-        reach=frozenset({rank, whole_of(rank) or rank}) | scene.down(rank, CARRIES),
+        reach=frozenset({rank, whole_or_self(rank)}) | scene.down(rank, CARRIES),
         explains=WORK | {"compute", "data"},
     )
     one.supported_by(2.5, weigh.moved_text(sign, " s"))

@@ -107,8 +107,8 @@ def _speed(scene: Scene, leaf: Subject) -> float:
 
 
 def _lost(scene: Scene, link: Subject) -> float:
-    before, now = scene.usual(USE, link), scene.recent(USE, link)
-    return weigh.fall(Symptom(link, USE, 0.0, before, now)) if before == before and now == now else 0.0
+    """The share of its use; not a number where it is not measured."""
+    return weigh.fall(Symptom(link, USE, 0.0, scene.usual(USE, link), scene.recent(USE, link)))
 
 
 def _candidate(scene: Scene, links: Links, cause: Subject, kind: str, signs: list[Symptom]) -> CauseCandidate:

@@ -17,8 +17,6 @@ PORT_BANDWIDTH = "port_bandwidth_bytes_per_second"
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
     links = Links(scene)
-    if not links.broken:
-        return
     switches = sorted({switch for link in links.broken for switch in links.switches_of.get(link, ())})
     whole = [switch for switch in switches if links.most_of(switch, links.broken)]
     for link, signs in links.broken.items():

@@ -48,12 +48,12 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandid
     asked = _asked(scene, path)
     if (longer - 1) * AS_OTHERS <= others - 1 or longer < others * (1 + signals()[TRANSFER].least_ratio):
         one.doubted_by(5.0, "the other paths take longer too: all are busy")
-    elif asked > 1 and longer <= asked**MOST_QUEUE:
+    elif longer ** (1 / MOST_QUEUE) <= asked:
         one.doubted_by(5.0, f"it gets {asked:.2g} times as many requests as before")
     if path not in scene.seen(RATE) and not [other for other in scene.seen(TRANSFER) if other != path]:
         one.most = WITHOUT_DEMAND
         one.unknown.append(f"{path}: how many requests it gets is not measured, and no other path shows it")
-    if more and longer <= max(1.0, _share_grew(scene, path)) ** MOST_QUEUE * (1 + signals()[TRANSFER].least_ratio):
+    if more and longer <= _share_grew(scene, path) ** MOST_QUEUE * (1 + signals()[TRANSFER].least_ratio):
         one.doubted_by(3.5, "it gets a larger share of the requests than before")
     elif path in scene.seen(SHARE) and not more:
         one.supported_by(0.5, "its share of the requests is unchanged")

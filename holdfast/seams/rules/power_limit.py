@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_or_self
 from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import POWER, POWERS
@@ -58,7 +58,7 @@ def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], reporte
         one.doubted_by(1.0, "nothing distinguishes that feed from the others of the same racks")
     elif reported is None and any(up in scene.fell(HEALTHY) for up in scene.topology.up(place, ("powers",))):
         one.doubted_by(4.0, "a supply that it hangs on has failed: what is left holds it back")
-    hot = [sign for sign in signs if (whole_of(sign.subject) or sign.subject) in scene.hot]
+    hot = [sign for sign in signs if whole_or_self(sign.subject) in scene.hot]
     if kind == "power.cap" and signs and len(hot) >= 0.5 * len(signs):
         one.doubted_by(2.0, "their GPUs are hotter than before")
     elif kind == "power.cap":

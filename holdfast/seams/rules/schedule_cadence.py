@@ -67,7 +67,7 @@ def _judge(scene: Scene, job: Subject, interval: float, takes: float, written: b
 
 def _mtbf(scene: Scene, job: Subject, deaths: list[float]) -> tuple[float, str]:
     reported = scene.panel.row(MTBF, job)
-    if reported is not None and len(reported) and isfinite(float(reported[-1])):
+    if reported is not None and isfinite(float(reported[-1])):
         return float(reported[-1]), MTBF
     span = scene.now - float(scene.panel.times[0])
     how = f"{len(deaths)} failures in {span:.0f} s"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_of, whole_or_self
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, DEVICE
 from holdfast.seams.scene import Scene
@@ -21,7 +21,7 @@ COMPUTE = "rank_compute_seconds"
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
     known: dict[Subject, float] = {}
     for event in scene.panel.events_of("verdict"):
-        node = whole_of(event.subject) or event.subject
+        node = whole_or_self(event.subject)
         if event.detail.get("health") in ("degraded", "fail"):
             known.setdefault(node, event.at)
         else:

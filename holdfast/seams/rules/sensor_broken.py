@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject, kind
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_or_self
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.instruments import BadReading, bad_readings, silent_readings
 from holdfast.seams.scene import Scene
@@ -37,7 +37,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     broken: dict[tuple[Subject, str], list[BadReading]] = defaultdict(list)
     for bad in found:
         if bad.kind != "lost":
-            broken[whole_of(bad.subject) or bad.subject, bad.kind].append(bad)
+            broken[whole_or_self(bad.subject), bad.kind].append(bad)
     for (whole, how), mine in broken.items():
         several = len({bad.subject for bad in mine}) > 1
         yield _broken(whole if several else mine[0].subject, how, mine)
@@ -45,7 +45,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 def _rests(scene: Scene, bad: BadReading) -> bool:
     """What belongs to a node that has nothing to do rests with it."""
-    node = whole_of(bad.subject) or bad.subject
+    node = whole_or_self(bad.subject)
     return bad.kind == "stuck" and kind(node) == "node" and node not in scene.loaded
 
 
@@ -53,7 +53,7 @@ def grouped(scene: Scene, lost: Sequence[BadReading]) -> dict[Subject, list[BadR
     """Silent instruments by what they share: one sensor, one device, one node, or all nodes behind one parent."""
     wholes: dict[Subject, list[BadReading]] = defaultdict(list)
     for bad in lost:
-        wholes[whole_of(bad.subject) or bad.subject].append(bad)
+        wholes[whole_or_self(bad.subject)].append(bad)
     alone = {whole: mine for whole, mine in wholes.items() if len({bad.subject for bad in mine}) == 1}
     groups: dict[Subject, list[BadReading]] = {mine[0].subject: mine for mine in alone.values()}
     away = {whole: mine for whole, mine in wholes.items() if whole not in alone or whole == mine[0].subject}
@@ -74,7 +74,7 @@ def _parents(scene: Scene, away: Mapping[Subject, Sequence[BadReading]]) -> dict
     if not away:
         return {}
     speaking = {
-        whole_of(subject) or subject
+        whole_or_self(subject)
         for name, table in scene.panel.tables.items()
         if name in signals() and signals()[name].domain != "runtime"
         for subject in table.subjects
@@ -166,7 +166,7 @@ def _silent_domains(scene: Scene, lost: Sequence[BadReading]) -> Iterator[tuple[
             if name in signals() and not signals()[name].sparse
         )
         spread = max(bad.since for bad in mine) - min(bad.since for bad in mine)
-        several = len(mine) > 1 and (len({bad.signal for bad in mine}) > 1 or all_rows > 1)
+        several = len({bad.signal for bad in mine}) > 1 or all_rows > 1
         if several and prefix != "node" and len(mine) >= 0.9 * all_rows and spread <= TOGETHER_SECONDS:
             yield prefix, mine
 

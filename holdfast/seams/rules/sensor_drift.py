@@ -8,7 +8,7 @@ import numpy as np
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_or_self
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.moved import TINY, Moves, baseline_columns, median, moves, recent_columns, resolution
 from holdfast.seams.scene import Scene
@@ -222,7 +222,7 @@ def _rooms_over(scene: Scene, place: Subject) -> frozenset[Subject]:
 
 
 def _mates(scene: Scene, gpu: Subject) -> frozenset[Subject]:
-    return frozenset(scene.gpus_of.get(whole_of(gpu) or gpu, ())) - {gpu}
+    return frozenset(scene.gpus_of.get(whole_or_self(gpu), ())) - {gpu}
 
 
 def _itself(scene: Scene, place: Subject) -> frozenset[Subject]:
@@ -230,7 +230,7 @@ def _itself(scene: Scene, place: Subject) -> frozenset[Subject]:
 
 
 def _its_node(scene: Scene, gpu: Subject) -> frozenset[Subject]:
-    return frozenset({whole_of(gpu) or gpu})
+    return frozenset({whole_or_self(gpu)})
 
 
 def _nodes_under(scene: Scene, place: Subject) -> frozenset[Subject]:

@@ -1,13 +1,13 @@
 """Do only the nodes with a new driver, firmware or image fail?"""
 
 from collections.abc import Iterator
-from math import exp, lgamma, log, log1p
+from math import exp, inf, lgamma, log, log1p
 
 from holdfast.catalog.xid import find
 from holdfast.model.finding import Symptom
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_or_self
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, WORK
 from holdfast.seams.scene import Scene
@@ -24,18 +24,18 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     cohorts: dict[str, dict[Subject, float]] = {}
     for event in scene.panel.events_of(*ROLLOUTS):
         version = str(event.detail.get("version", "")) or event.kind
-        cohorts.setdefault(version, {}).setdefault(whole_of(event.subject) or event.subject, event.at)
+        cohorts.setdefault(version, {}).setdefault(_node(event), event.at)
     failures = [event for event in scene.panel.events_of(*FAILURES) if _counts(event)]
-    hits = {version: _hits(scene, since, failures) for version, since in cohorts.items()}
+    hits = {version: _hits(since, failures) for version, since in cohorts.items()}
     for version, since in cohorts.items():
         for one in _judge(scene, version, since, failures):
             _compare(one, version, hits)
             yield one
 
 
-def _hits(scene: Scene, since: dict[Subject, float], failures: list[Event]) -> list[Event]:
+def _hits(since: dict[Subject, float], failures: list[Event]) -> list[Event]:
     """Failures on nodes that had the version by then."""
-    return [event for event in failures if event.at >= since.get(_node(event), scene.now + 1)]
+    return [event for event in failures if event.at >= since.get(_node(event), inf)]
 
 
 def _compare(one: CauseCandidate, version: str, hits: dict[str, list[Event]]) -> None:
@@ -55,7 +55,7 @@ def _counts(event: Event) -> bool:
 
 
 def _judge(scene: Scene, version: str, since: dict[Subject, float], failures: list[Event]) -> Iterator[CauseCandidate]:
-    hit = _hits(scene, since, failures)
+    hit = _hits(since, failures)
     others = len(failures) - len(hit)
     nodes = scene.nodes_seen("gpu_temperature_celsius") | set(since)
     first = float(scene.panel.times[0])
@@ -81,7 +81,7 @@ def _judge(scene: Scene, version: str, since: dict[Subject, float], failures: li
 
 
 def _node(event: Event) -> Subject:
-    return whole_of(event.subject) or event.subject
+    return whole_or_self(event.subject)
 
 
 def _at_least(hits: int, trials: int, share: float) -> float:

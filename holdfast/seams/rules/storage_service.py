@@ -87,11 +87,8 @@ def _jobs(scene: Scene, one: CauseCandidate, place: Subject) -> bool:
 
 def _wrote_since(scene: Scene, job: Subject, since: float) -> bool:
     """Was a checkpoint of the job reported after that?"""
-    row = scene.panel.row(CHECKPOINT, job)
-    if row is None:
-        return False
-    first = int(np.searchsorted(scene.panel.times, since))
-    late = row[max(0, first - 1) :]
+    table = scene.panel.of(CHECKPOINT)
+    late = table.values[table.index[job], scene.panel.times >= since - scene.panel.step]
     return bool(np.isfinite(late).any() and (np.diff(late[np.isfinite(late)]) != 0).any())
 
 

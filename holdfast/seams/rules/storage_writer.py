@@ -6,7 +6,7 @@ import numpy as np
 
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
-from holdfast.model.topology import whole_of
+from holdfast.model.topology import whole_or_self
 from holdfast.seams import weigh
 from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import CARRIES, STORAGE
@@ -21,7 +21,7 @@ FEW = 0.25  # of a job's nodes: more are no single writer
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
-    jobs = {whole_of(rank) or rank for rank in scene.panel.of(WROTE).subjects}
+    jobs = {whole_or_self(rank) for rank in scene.panel.of(WROTE).subjects}
     for job in sorted(jobs):
         for node, sign in slow_writers(scene, job).items():
             yield _candidate(scene, job, node, sign)
@@ -62,7 +62,7 @@ def _candidate(scene: Scene, job: Subject, node: Subject, sign: Symptom) -> Caus
 def node_of_rank(scene: Scene, rank: Subject) -> Subject:
     """Where a rank runs; the rank itself where it is not known."""
     places = [edge.source for edge in scene.topology.sources.get(rank, ()) if edge.kind == "runs_on"]
-    return (whole_of(places[0]) or places[0]) if places else rank
+    return whole_or_self(places[0]) if places else rank
 
 
 SEAM = Seam(

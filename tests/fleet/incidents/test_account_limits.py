@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from holdfast.fleet.incidents import account as accounts
+from holdfast.fleet.incidents import baseline, losses
 from holdfast.fleet.incidents.account import MOST_PATHS, _chart, _with_the_past, account
 from holdfast.fleet.incidents.business_context import parse
 from holdfast.fleet.incidents.past import called, sentence
@@ -117,3 +119,21 @@ def test_before_its_first_window_a_job_has_made_no_step() -> None:
     assert (made.step, made.best_step, made.made_before, made.attempt, made.at) == (-1, -1, -1, 0, 0.0)
     assert made.usual_seconds is None
     assert made.ledger_until(50.0) == made.ledger
+
+
+@pytest.mark.parametrize(
+    ("kept", "many"),
+    [
+        (accounts.MOST_VICTIMS, 20_000),
+        (accounts.MOST_SYMPTOMS, 64),
+        (accounts.MOST_MOMENTS, 200),
+        (accounts.MOST_CHARTS, 8),
+        (accounts.OF_THE_CAUSE, 3),
+        (losses.BASELINE_SECONDS, 1800.0),
+        (losses.HOUR, 3600.0),
+        (baseline.BEFORE_SECONDS, 60.0),
+        (baseline.ENOUGH, 1 / 3),
+    ],
+)
+def test_how_much_is_kept_and_compared(kept: float, many: float) -> None:
+    assert kept == many

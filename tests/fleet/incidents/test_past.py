@@ -57,6 +57,12 @@ def test_a_loss_of_nothing_is_not_an_unknown_loss() -> None:
     )
 
 
+@pytest.mark.parametrize("lost", [{"share": 0.2}, {"down_hours": 0.5}, {"rework_hours": 0.5}])
+def test_a_job_has_lost_hours_by_a_share_of_its_work_or_by_what_it_stood_or_made_again(lost: dict[str, float]) -> None:
+    slowed = replace(loss("job/a", lost.pop("share", 0.0)), **lost)
+    assert "it cost job a 1 GPU-hours" in past("cdu/c2", account(slowed, loss("job/b", 0.0), gpu_hours=1.0))
+
+
 def test_who_was_on_call_is_reported() -> None:
     assert past("cdu/c2", account(facilities="ann")).endswith("; facilities on call: ann")
 

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from holdfast.fleet.jobs.accounts import Accounts
-from holdfast.model.wire.progress import RankWindow
+from holdfast.fleet.jobs.accounts import MOST_RESTARTS, STEP_TIMES, Accounts
+from holdfast.fleet.jobs.verdicts import USUAL_READINGS
+from holdfast.model.wire.progress import WINDOW_SECONDS, RankWindow
 
 
 def window(at: float, step: int, steps: int, seconds: float, checkpoint: float = 0.0, began: float = 0.0) -> RankWindow:
@@ -125,6 +126,23 @@ def test_a_twentieth_above_the_usual_is_slow(seconds, degraded):
     accounts.take(window(at + seconds, step + 10, 10, seconds), 0)
     assert accounts.ledger.degraded == approx(degraded)
     assert accounts.ledger.productive == approx(200.0 + seconds - degraded)
+
+
+def test_what_is_slow_is_a_share_of_the_usual_whatever_a_step_takes():
+    accounts = Accounts()
+    for number in range(1, 21):
+        accounts.take(window(20.0 * number, 10 * number, 10, 20.0), 0)
+    accounts.take(window(422.0, 210, 10, 22.0), 0)
+    assert accounts.ledger.degraded == approx(2.0)
+    accounts.take(window(442.5, 220, 10, 20.5), 0)
+    assert accounts.ledger.degraded == approx(2.0)
+
+
+def test_what_is_usual_is_learned_from_hours_and_so_many_restarts_are_remembered():
+    assert STEP_TIMES * WINDOW_SECONDS == 6 * 3600
+    assert USUAL_READINGS * WINDOW_SECONDS == 3600
+    accounts = Accounts()
+    assert (accounts.restarts.maxlen, MOST_RESTARTS, accounts.step_times.maxlen) == (1000, 1000, STEP_TIMES)
 
 
 @pytest.mark.parametrize(("gap", "unknown"), [(0.5, 0.0), (0.6, 0.6)])

@@ -9,12 +9,13 @@ pytest.importorskip("sqlalchemy")
 
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.probe_sessions.probing import CHECK, RECHECKS
+from holdfast.fleet.probe_sessions.probing import CHECK, MOST_TROUBLES, RECHECKS
+from holdfast.fleet.probe_sessions.sessions import DAY_SECONDS, GRACE_SECONDS
 from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import Offence, Stage
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.order import Order
-from holdfast.model.wire.probe import ProbePolicy, Proof
+from holdfast.model.wire.probe import ProbePolicy, Proof, SweepRequest
 from holdfast.model.wire.report import OrderOutcome, Report
 from tests.counts import draws
 from tests.fleet.decisions.simulated_fleet import SimulatedFleet
@@ -330,3 +331,30 @@ def test_sessions_are_planned_every_two_seconds() -> None:
     assert site.fleet.probing._plan_at == planned
     site.passes(1.0)
     assert site.fleet.probing._plan_at == site.now + 2.0
+
+
+def test_a_repair_makes_what_was_found_before_it_count_no_more_without_a_new_proof() -> None:
+    site = Site(count=2)
+    probing, nodes = site.fleet.probing, site.fleet.nodes
+    probing._evaluate_proofs(site.now)
+    known = probing.blame
+    probing._evaluate_proofs(site.now)
+    assert probing.blame is known, "nothing new"
+    nodes["n0"] = replace(nodes["n0"], offences=(Offence(at=site.now, cause=CHECK),))
+    probing._evaluate_proofs(site.now)
+    assert probing.blame is not known
+
+
+@pytest.mark.parametrize("where", ["session", "run"])
+def test_who_takes_part_in_a_probe_is_not_planned_again(where: str) -> None:
+    site = Site(count=8)
+    probing, pair = site.fleet.probing, ("n0", "n1")
+    if where == "session":
+        probing.sessions.begin(pair, "why", {}, site.now)
+    else:
+        probing.begin_run(pair, SweepRequest(), "why", site.now)
+    assert not {name for one in probing.plan(site.now) for name in one.nodes} & set(pair)
+
+
+def test_how_long_and_how_many_are_remembered() -> None:
+    assert (RECHECKS, MOST_TROUBLES, DAY_SECONDS, GRACE_SECONDS) == (48, 1000, 86_400.0, 30.0)
