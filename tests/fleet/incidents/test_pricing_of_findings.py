@@ -111,6 +111,13 @@ def test_the_timeline_is_in_order_and_what_was_reported_first_stays() -> None:
     assert timeline(finding(symptoms=(symptom(1, signal="strange"),)), panel())[0].domain == "other"
 
 
+@pytest.mark.parametrize(("earlier", "shown"), [(90.0, True), (91.0, False), (700.0, False)])
+def test_what_moved_before_the_cause_is_no_moment_of_it(earlier: float, shown: bool) -> None:
+    """A GPU whose job started 12 minutes before the pump failed was the first line of "What happened"."""
+    found = finding(symptoms=(symptom(1), symptom(2, SINCE - earlier)))
+    assert len(timeline(found, panel())) == 1 + shown
+
+
 def test_many_hot_gpus_do_not_hide_the_job_that_slows_after_them() -> None:
     hot = tuple(symptom(number, SINCE + number / 1000) for number in range(1000))
     job = Symptom("job/train", "job_step_seconds", SINCE + 60, 1.0, 2.0)
