@@ -10,6 +10,7 @@ from holdfast.model.settings import SettingsError
 
 USAGE_ERROR = 64
 NOT_FOUND = "not_found"  # the controller's name for it
+UNAUTHORIZED = "unauthorized"
 LISTED_BY = {
     "node": "node list",
     "incident": "incident list",
@@ -28,7 +29,7 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
     try:
         result = command.main(arguments, prog_name="holdfast", standalone_mode=False)
     except Refusal as error:
-        return _refuse(f"{error}{_place(arguments, error.code)}", error.exit_code)
+        return _refuse(f"{error}{_next(arguments, error.code)}", error.exit_code)
     except (SettingsError, BadNumber) as error:
         return _refuse(str(error), USAGE_ERROR)
     except _CommandError as error:
@@ -41,8 +42,10 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _place(arguments: list[str], code: str) -> str:
-    """The command that lists what there is, after a name that nothing has."""
+def _next(arguments: list[str], code: str) -> str:
+    """The command that helps: after a name that nothing has the one that lists what there is."""
+    if code == UNAUTHORIZED:
+        return "; --token or $HOLDFAST_TOKEN sets it, `holdfast token create NAME` makes one (as an administrator)"
     listing = LISTED_BY.get(arguments[0]) if arguments and code == NOT_FOUND else None
     return f"; `holdfast {listing}` lists what there is" if listing else ""
 

@@ -84,9 +84,14 @@ def _leader(asked: str, named: str) -> str:
     return named
 
 
+_BY_STATUS = {401: "unauthorized", 404: "not_found"}
+
+
 def _refused(answer: dict[str, Any], status: int) -> Refusal:
     reason = str(answer.get("error") or f"the controller answered {status}")
-    code = str(answer.get("code", "")) or ("not_found" if status == 404 else "")
+    if reason.startswith("expected the header"):
+        reason = "this needs a token"
+    code = str(answer.get("code", "")) or _BY_STATUS.get(status, "")
     return Refusal(reason.replace("with force", "with --force") if code == "breaker" else reason, 1, code)
 
 

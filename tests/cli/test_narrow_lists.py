@@ -28,6 +28,18 @@ def test_the_id_is_whole_at_every_width(
     assert "…" not in shown and "fabric.uplink" in shown
 
 
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_what_belongs_to_a_name_is_indented_below_it(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without it one cannot see where the next record begins."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    as_table([INCIDENT, INCIDENT])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if not line.startswith("  ")] == [ID, ID]
+    assert len(lines) > 4 and all(len(line) <= columns for line in lines if line != ID)
+
+
 @pytest.mark.parametrize("columns", [60, 200])
 def test_a_list_says_everything_in_both_forms(
     columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

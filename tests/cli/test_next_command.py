@@ -27,6 +27,12 @@ def _app(code: str) -> typer.Typer:
     ("noun", "code", "expected"),
     [
         ("node", "not_found", "holdfast: no node is called 'n9'; `holdfast node list` lists what there is\n"),
+        (
+            "node",
+            "unauthorized",
+            "holdfast: no node is called 'n9'; --token or $HOLDFAST_TOKEN sets it, `holdfast token create NAME` makes "
+            "one (as an administrator)\n",
+        ),
         ("node", "breaker", "holdfast: no node is called 'n9'\n"),
         ("plan", "not_found", "holdfast: no node is called 'n9'\n"),
     ],

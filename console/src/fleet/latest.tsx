@@ -1,15 +1,20 @@
-import { latest, lived, now, RECENT_SECONDS } from "../live/session";
+import { fleet, latest, lived, now, RECENT_SECONDS } from "../live/session";
 import { go } from "../shell/route";
 import { timeOfDay } from "../shell/time";
 
 const LINES = 5;
+
+/** A fleet that is minutes old has no last ten hours. */
+function demoBegan(): number {
+  return fleet.value?.demo ? fleet.value.clock_began : 0;
+}
 
 /** The latest transitions, so that a change in the grid is explained at once. */
 export function Latest() {
   const lines = latest.value.slice(0, LINES);
   return (
     <section class="latest" aria-label="Latest changes">
-      {lines.length === 0 && <p>No node left service or returned in the last {lived(now() - RECENT_SECONDS)}.</p>}
+      {lines.length === 0 && <p>No node left service or returned in the last {lived(Math.max(now() - RECENT_SECONDS, demoBegan()))}.</p>}
       <ol>
         {lines.map((line) => (
           <li key={`${line.node} ${line.at} ${line.after}`}>

@@ -80,7 +80,7 @@ export function Legend({ pitch }: { pitch: number }) {
           />
         ))}
         <span class="entry" title="An open incident starts from this node">
-          <RootSwatch /> <span>incident root</span> <strong>{roots.value.size}</strong>
+          <RootSwatch /> <span>incident root</span> <strong>{[...roots.value].filter((name) => roster.nodes.has(name)).length}</strong>
         </span>
         <span class="entry faint">filled: in service, outlined: out of service</span>
       </div>

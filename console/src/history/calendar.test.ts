@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { TransitionView } from "../api";
-import { hours, outages } from "./calendar";
-import { paths, reach } from "./plot";
+import { hours, inPercent, outages } from "./calendar";
+import { isWithin, paths, reach } from "./plot";
 import { before, rangeOf } from "./range";
 
 function move(node: string, at: number, before: TransitionView["before"], after: TransitionView["after"]): TransitionView {
@@ -44,4 +44,25 @@ test("moments are counted back from now", () => {
   expect([10, 600, 7200, 200_000].map(before)).toEqual(["now", "-10 min", "-2 h", "-2.3 d"]);
   expect(rangeOf("24h").hours).toBe(24);
   expect(rangeOf("nonsense").name).toBe("1h");
+});
+
+test.each([
+  [1, "100"],
+  [0.9996, "99.9"],
+  [0.99999, "99.9"],
+  [0.99, "99"],
+  [0.985, "98"],
+  [0, "0"],
+])("a share of %f is %s percent: only all of it is 100", (share, words) => {
+  expect(inPercent(share)).toBe(words);
+});
+
+test("what lasts into the span is within it", () => {
+  const span = { from: 100, to: 200 };
+  expect(isWithin({ at: 50, until: 120 }, span)).toBe(true);
+  expect(isWithin({ at: 50, until: 90 }, span)).toBe(false);
+  expect(isWithin({ at: 50, until: Infinity }, span)).toBe(true);
+  expect(isWithin({ at: 201, until: Infinity }, span)).toBe(false);
+  expect(isWithin({ at: 150 }, span)).toBe(true);
+  expect(isWithin({ at: 99 }, span)).toBe(false);
 });

@@ -46,3 +46,9 @@ export function hours(nodes: readonly Known[], moves: readonly TransitionView[],
     return { from: start, share: nodes.length > 0 && end > start ? 1 - lost / (nodes.length * (end - start)) : null };
   });
 }
+
+/** "100" is all of it; what was out for a minute shows. */
+export function inPercent(share: number): string {
+  const percent = share * 100;
+  return String(percent >= 99 && percent < 100 ? Math.floor(percent * 10 + 1e-9) / 10 : Math.floor(percent + 1e-9));
+}

@@ -1,6 +1,7 @@
 /** How it went: any signal, goodput and cost over time, and how much of each hour the nodes were in service. */
 
 import "./history.css";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { FigureSample } from "../api";
 import { ask, fleet, lived, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
@@ -9,7 +10,7 @@ import { percent } from "../shell/figures";
 import { route, setAsked } from "../shell/route";
 import { axisTime } from "../shell/time";
 import { View } from "../shell/view";
-import { hours, type Hour } from "./calendar";
+import { hours, inPercent, type Hour } from "./calendar";
 import { Plot } from "./plot";
 import { backOf, before, RANGES, rangeOf, spanOf, type Range, type Span } from "./range";
 import { SignalHistory } from "./signal";
@@ -77,7 +78,7 @@ function Cell({ hour, to, factor }: { hour: Hour; to: number; factor: number }) 
   const level = hour.share === null ? "none" : hour.share >= 0.995 ? "full" : hour.share >= 0.95 ? "good" : hour.share >= 0.8 ? "less" : "low";
   return (
     <td class={level} title={words} aria-label={words}>
-      {hour.share === null ? "" : Math.round(hour.share * 100)}
+      {hour.share === null ? "" : inPercent(hour.share)}
     </td>
   );
 }
@@ -94,6 +95,8 @@ function Availability({ factor }: { factor: number }) {
   const known = moves ? hours(nodes, moves, from, to, seconds).map((hour) => (hour.from + seconds <= began ? { ...hour, share: null } : hour)) : [];
   const rows = Array.from({ length: Math.ceil(known.length / HOURS_A_ROW) }, (_, row) => known.slice(row * HOURS_A_ROW, (row + 1) * HOURS_A_ROW));
   const used = rows.filter((row) => row.some((hour) => hour.share !== null)).toReversed();
+  const newest = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => newest.current?.scrollTo({ left: newest.current.scrollWidth }), [used.length]); // on a phone the last hours are to the right
   return (
     <section aria-label="Availability">
       <h3>Availability, hour by hour</h3>
@@ -109,9 +112,9 @@ function Availability({ factor }: { factor: number }) {
       {chosen && nodes.length === 0 && all.length > 0 && <p class="trouble">No node is named {chosen}.</p>}
       {trouble && <p class="trouble">The transitions could not be read: {trouble}</p>}
       {(moves?.length ?? 0) >= MOST_MOVES && <p class="faint">There were more than {MOST_MOVES.toLocaleString("en")} transitions: later hours are not exact.</p>}
-      <div class="scroll calendar-room" role="region" aria-label="Share of node time in service, by hour" tabIndex={0}>
+      <p class="faint">Percent of {chosen ? `the time of ${chosen}` : "all nodes' time"} in service, in each hour that begins at the time above it.</p>
+      <div ref={newest} class="scroll calendar-room" role="region" aria-label="Share of node time in service, by hour" tabIndex={0}>
         <table class="calendar">
-          <caption>Percent of {chosen ? `the time of ${chosen}` : "all nodes' time"} in service, in each hour that begins at the time above it</caption>
           <thead>
             <tr>
               <td />

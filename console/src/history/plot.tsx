@@ -7,6 +7,8 @@ import { axisClock, inFleetTime, roundTimes, timeOfDay, timeZoneSeconds } from "
 
 export interface Mark {
   at: number;
+  /** When it ended; Infinity while it lasts. Left out of what has no length. */
+  until?: number;
   kind: "verdict" | "event" | "incident";
   text: string;
 }
@@ -54,9 +56,14 @@ export function reach(rows: readonly (readonly (number | null)[])[], zero: boole
   if (known.length === 0) return [0, 1];
   const low = Math.min(...known, ...(zero ? [0] : []));
   const high = Math.max(...known);
-  if (zero && low === 0 && high === 0) return [0, 1];
+  if (low === 0 && high === 0) return [0, 1];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
   return [zero && low === 0 ? 0 : low - room, high + room];
+}
+
+/** What began before the span and lasts into it is within it too. */
+export function isWithin(mark: Pick<Mark, "at" | "until">, span: { from: number; to: number }): boolean {
+  return mark.at <= span.to && (mark.until ?? mark.at) >= span.from;
 }
 
 /** "now 68.8 %, 58 % to 70 %"; a line that never moves has one value. */
@@ -98,7 +105,7 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
   const x = (place: number): number => across(times[place] ?? span.to);
   const y = (value: number): number => bottom - ((value - low) / (high - low)) * (bottom - EDGE.top);
   const ticks = Math.max(2, Math.min(6, Math.floor(width / 160)));
-  const shown = marks.filter((mark) => mark.at >= span.from && mark.at <= span.to);
+  const shown = marks.filter((mark) => isWithin(mark, span));
   const main = lines.find((line) => line.tone === "main")?.values.filter((value) => value !== null) ?? [];
   const words = extent(signal, main);
   const [pointed, setPointed] = useState<number | null>(null);
@@ -126,6 +133,7 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
               {axisClock(at, (span.to - span.from) * factor)}
             </text>
           ))}
+          {shown.map((mark, number) => mark.until !== undefined && <During key={number} from={across(Math.max(mark.at, span.from))} to={across(Math.min(mark.until, span.to))} bottom={bottom} />)}
           {band && <Band band={band} x={x} y={y} />}
           {lines.map((line) => (
             <path key={line.name} class={`line ${line.tone}`} d={paths(line.values, x, y)}>
@@ -133,7 +141,7 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
             </path>
           ))}
           {pointed !== null && <Reading at={pointed} times={times} lines={lines} signal={signal} x={x} bottom={bottom} width={width} />}
-          {shown.map((mark, number) => (
+          {shown.filter((mark) => mark.at >= span.from).map((mark, number) => (
             <g key={number} class={`moment ${mark.kind}`}>
               <line x1={across(mark.at)} x2={across(mark.at)} y1={EDGE.top} y2={bottom} />
               <path d={`M${across(mark.at) - 5} ${EDGE.top - 8}h10l-5 8z`}>
@@ -145,6 +153,11 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
       </div>
     </figure>
   );
+}
+
+/** How long an incident lasted, behind the lines. */
+function During({ from, to, bottom }: { from: number; to: number; bottom: number }) {
+  return <rect class="during" x={from} y={EDGE.top} width={Math.max(1, to - from)} height={bottom - EDGE.top} />;
 }
 
 /** The place of the time that is nearest by some measure; null where nothing is drawn. */

@@ -5,9 +5,12 @@ import type { Incident, SeriesView } from "../api";
 import { ask, fleet, incidents, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { route, setAsked } from "../shell/route";
+import { durationOf } from "../incidents/duration";
 import { headline } from "../incidents/headline";
 import { nameOf } from "../shell/signals";
-import { Plot, type Mark, type PlotLine } from "./plot";
+import { day, timeOfDay } from "../shell/time";
+import { about } from "./about";
+import { isWithin, Plot, type Mark, type PlotLine } from "./plot";
 import { spanOf, type Range } from "./range";
 
 const REFRESH_SECONDS = 10;
@@ -16,14 +19,19 @@ const REFRESH_SECONDS = 10;
 async function marksOf(subject: string): Promise<Mark[]> {
   const [kind = "", name = ""] = subject.split("/");
   const all: Incident[] = await ask().incidents();
-  const about = all.filter((one) => subject.startsWith(one.subject) || one.subject.startsWith(`${kind}/${name}`));
-  const opened = about.map((one): Mark => ({ at: one.account?.since ?? one.opened, kind: "incident", text: `incident: ${headline(one)}` }));
+  const opened = all.filter((one) => about(one, subject)).map(spanned);
   if (kind !== "node") return opened;
   const history = await ask().nodeHistory(name);
   const lines = history.entries
     .filter((entry) => entry.kind === "verdict" || entry.kind === "event")
     .map((entry): Mark => ({ at: entry.at, kind: entry.kind === "verdict" ? "verdict" : "event", text: `${entry.title}: ${entry.detail}` }));
   return [...opened, ...lines];
+}
+
+function spanned(one: Incident): Mark {
+  const at = one.account?.since ?? one.opened;
+  const words = `incident: ${headline(one)}, ${one.closed ? `lasted ${durationOf(one)}` : "open"}`;
+  return { at, until: one.closed ?? Infinity, kind: "incident", text: words };
 }
 
 function linesOf(series: SeriesView): PlotLine[] {
@@ -103,7 +111,7 @@ export function SignalHistory({ range, back }: { range: Range; back: number }) {
           <p class="empty">{trouble || (any && !subject ? "No signal is measured yet. Signals of GPUs come with the agents' reports and need [seams] in the configuration." : "Loading …")}</p>
         )}
       </div>
-      <div class="legend-room">{series && <Legend series={series} marks={(marks ?? []).filter(({ at }) => at >= span.from && at <= span.to)} />}</div>
+      <div class="legend-room">{series && <Legend series={series} marks={(marks ?? []).filter((mark) => isWithin(mark, span))} />}</div>
     </section>
   );
 }
@@ -123,7 +131,7 @@ function Legend({ series, marks }: { series: SeriesView; marks: readonly Mark[] 
         <ul class="marks">
           {marks.slice(0, 50).map((mark, at) => (
             <li key={at} class={mark.kind}>
-              {mark.text}
+              {day(mark.at)} {timeOfDay(mark.at)} {mark.text}
             </li>
           ))}
         </ul>

@@ -72,7 +72,7 @@ export function Cost({ bill, over }: Priced) {
     <section aria-label="Cost">
       <h3>{over ? "What it cost" : "What it costs"}</h3>
       <Lead bill={bill} over={over} />
-      {bill.measured !== false && <Growth bill={bill} />}
+      {bill.measured !== false && !over && <Growth bill={bill} />}
       <div class="scroll" role="region" aria-label="Cost by layer" tabIndex={0}>
         <table class="layers">
           <thead>

@@ -29,7 +29,7 @@ export function stacked(points: readonly Point[]): string[] {
   });
 }
 
-/** How the cost grew while the page was open. */
+/** How the cost grew while the page was open; what came before is not known here. */
 export function Growth({ bill }: { bill: Bill }) {
   const seen = useRef<Point[]>([{ hours: 0, layers: bill.layers.map(() => 0) }]);
   const layers = bill.layers.map((layer) => layer.so_far ?? 0);
@@ -49,6 +49,7 @@ export function Growth({ bill }: { bill: Bill }) {
     </svg>
       <p class="axis" aria-hidden="true">
         <span>0</span>
+        <span>a straight line until this page was opened</span>
         <span>{lasting((bill.hours ?? 0) * 3600)}</span>
       </p>
     </div>

@@ -20,7 +20,7 @@ const COLUMNS: readonly Column<TrainingView>[] = [
   { head: "At risk, GPU-h", by: (job) => job.exposure_gpu_hours, number: true, largestFirst: true },
   { head: "Ranks and nodes", by: (job) => job.world, number: true, largestFirst: true },
   { head: "Last report", by: (job) => job.last_report_at, largestFirst: true },
-  { head: "Problem" },
+  { head: "Why" },
 ];
 
 /** What runs first, the largest before the smaller: an order that no report changes. */
@@ -29,8 +29,13 @@ function inOrder(one: TrainingView, other: TrainingView): number {
   return over || other.world - one.world || one.job.localeCompare(other.job);
 }
 
-/** That it is not known yet what is usual is no problem: its health says unknown. */
-const BAD: ReadonlySet<string> = new Set(["degraded", "fail"]);
+/** A health that is not known has its reason too. */
+const TO_EXPLAIN: ReadonlySet<string> = new Set(["degraded", "fail", "unknown"]);
+
+/** The reason begins with the name, which the row has already. */
+function withoutName({ job, reason }: TrainingView): string {
+  return reason.startsWith(`${job}: `) ? reason.slice(job.length + 2) : reason;
+}
 
 function Row({ job }: { job: TrainingView }) {
   return (
@@ -53,7 +58,7 @@ function Row({ job }: { job: TrainingView }) {
       </td>
       <td class="short" data-head="Last report">{lived(job.last_report_at)} ago</td>
       <td class="sentence">
-        {BAD.has(job.health) && job.reason}
+        {TO_EXPLAIN.has(job.health) && withoutName(job)}
         {job.incident && <ToIncident subject={job.incident} />}
       </td>
     </tr>

@@ -1,9 +1,8 @@
-import { ask, incidents } from "../live/session";
+import { ask, inbox, incidents, lived } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { durationOf } from "../incidents/duration";
 import { headline } from "../incidents/headline";
 import { timeOfDay } from "../shell/time";
-import { withFigures } from "../shell/figures";
 import { open } from "../shell/route";
 import { concerns, isRoot } from "./concerns";
 
@@ -17,11 +16,12 @@ export function IncidentsHere({ name }: { name: string }) {
       <ul>
         {here.map((one) => (
           <li key={one.id} class={isRoot(one, name) ? "root" : ""}>
-            <strong>{isRoot(one, name) ? "This node is the root cause. " : "This node is affected. "}</strong>
             <button type="button" class="link" onClick={() => open("incidents", one.id)}>
-              {one.subject}
+              {headline(one, inbox.value)}
             </button>{" "}
-            {withFigures(one.reason.replace(`${one.subject}: `, ""))}
+            <span class="faint">
+              {isRoot(one, name) ? "root cause" : "affected"}, {lived(one.account?.since ?? one.opened)}
+            </span>
           </li>
         ))}
       </ul>

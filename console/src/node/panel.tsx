@@ -31,7 +31,7 @@ function Facts({ node }: { node: NodeView }) {
     [IN_SERVICE.has(node.stage) ? "Last cause" : "Cause", node.cause],
     ["Repair steps done", node.repair_step > 0 ? String(node.repair_step) : ""],
     ["Degraded by", node.degraded_by],
-    ["Held by", node.held],
+    ["Held by", node.held.replace(/\?$/, ", suspected")],
   ];
   return (
     <dl>

@@ -69,9 +69,9 @@ export function Matrix({ probes }: { probes: ProbesView }) {
   if (leaves.length === 0) return <p class="empty">No leaf is known. Set the leaf in the place of each node, or enable probing.</p>;
   return (
     <>
+      <p class="faint">Last probe session of each pair of leaves, in percent of the usual bandwidth; – is not proven</p>
       <div class="scroll" role="region" aria-label="Bandwidth between leaves" tabIndex={0}>
-        <table class="matrix">
-          <caption>Last probe session of each pair of leaves, in percent of the usual bandwidth; – is not proven</caption>
+        <table class="matrix" aria-label="Last probe session of each pair of leaves, in percent of the usual bandwidth">
           <thead>
             <tr>
               <td />

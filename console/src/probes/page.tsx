@@ -1,23 +1,23 @@
 import type { ProbesView } from "../api";
-import { ask, incidents } from "../live/session";
+import { ask, fleet, incidents } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { amount, percent } from "../shell/figures";
 import { View } from "../shell/view";
 import { History, Sweeps } from "./history";
 import { Matrix } from "./matrix";
-import { livedBetween } from "../shell/time";
+import { lasting, livedBetween } from "../shell/time";
 
 const REFRESH_SECONDS = 5;
 
 function Coverage({ probes }: { probes: ProbesView }) {
-  const hours = probes.period_seconds / 3600;
+  const period = lasting(probes.period_seconds * (fleet.value?.time_factor ?? 1));
   const usual = probes.usual_bytes_per_second;
   return (
     <p class="lead">
       <strong>
         {amount(probes.proven)} of {amount(probes.pairs)}
       </strong>{" "}
-      pairs of leaves were proven within {hours >= 1 ? `${hours.toFixed(0)} h` : `${(hours * 60).toFixed(0)} min`}, in{" "}
+      pairs of leaves were proven within {period}, in{" "}
       {probes.sessions.toLocaleString("en")} sessions
       {usual !== null && `; the usual bandwidth is ${(usual / 1e9).toFixed(1)} GB/s`}.
       {!probes.enabled && " Probing between jobs is off. To enable it, set [probes] enabled = true in the policy."}
@@ -25,24 +25,41 @@ function Coverage({ probes }: { probes: ProbesView }) {
   );
 }
 
+type Suspect = ProbesView["suspects"][number];
+
 /** A path has no partner to confirm it with: enough slow sessions open its incident. */
-function confirmation(subject: string, confirmed: boolean): string {
+function confirmation({ subject, confirmed }: Suspect): string {
   if (incidents.value.some((one) => one.subject === subject || one.subject === `fabric/${subject}`)) return "an incident is open";
-  return confirmed ? "confirmed with a good partner" : "not confirmed yet";
+  return confirmed ? "confirmed with a good partner" : "";
 }
 
-function Suspects({ probes }: { probes: ProbesView }) {
-  if (probes.suspects.length === 0) return <p class="faint">No suspects: no part was slow in enough of its sessions.</p>;
+function Parts({ parts }: { parts: readonly Suspect[] }) {
   return (
     <ul class="cards">
-      {probes.suspects.map((suspect) => (
-        <li key={suspect.subject}>
-          <strong>{suspect.subject}</strong> loses {percent(suspect.loss)}, {suspect.slow} of{" "}
-          {suspect.measured} sessions slow, {confirmation(suspect.subject, suspect.confirmed)}
-          <p class="faint">{suspect.evidence.map(([what, text]) => `${what} ${text}`).join("; ")}</p>
+      {parts.map((one) => (
+        <li key={one.subject}>
+          <strong>{one.subject}</strong> loses {percent(one.loss)}, {one.slow} of {one.measured} sessions slow
+          {confirmation(one) && `, ${confirmation(one)}`}
+          <p class="faint">{one.evidence.map(([what, text]) => `${what} ${text}`).join("; ")}</p>
         </li>
       ))}
     </ul>
+  );
+}
+
+/** What was slow once is no suspect, here as on the other views: it is measured again when its nodes are idle. */
+function Suspects({ probes }: { probes: ProbesView }) {
+  const suspects = probes.suspects.filter((one) => confirmation(one));
+  const again = probes.suspects.filter((one) => !confirmation(one));
+  return (
+    <>
+      <h3>Suspects</h3>
+      {suspects.length === 0 && <p class="faint">None: no part was slow in enough of its sessions.</p>}
+      <Parts parts={suspects} />
+      {again.length > 0 && <h3>Slow, and not measured again yet</h3>}
+      {again.length > 0 && <p class="faint">No verdict yet: a pair is probed again when both of its nodes are idle.</p>}
+      <Parts parts={again} />
+    </>
   );
 }
 
@@ -55,7 +72,6 @@ export function ProbesPage() {
         <>
           <Coverage probes={probes} />
           <Matrix probes={probes} />
-          <h3>Suspects</h3>
           <Suspects probes={probes} />
           <h3>History</h3>
           <History probes={probes} />

@@ -106,7 +106,7 @@ function Chooser({ chosen, all }: { chosen: Incident | undefined; all: readonly 
           Open it
         </button>
       )}
-      <output>{!fleet.value ? "" : all.length === 0 ? "No incident is open. A leaf has the colour of its worst node." : `${all.length} open; their roots are framed`}</output>
+      <output>{!fleet.value ? "" : `${all.length === 0 ? "No incident is open." : `${all.length} open; ▲ or a thick frame is a root.`} A leaf has the colour of its worst node.`}</output>
     </div>
   );
 }

@@ -31,6 +31,7 @@ STYLES = {
     "event": "dim",
 }
 WIDE = 300
+INDENT = 2  # of what belongs to the name above it
 LEAST_TEXT = 30  # a column of text narrower than this reads badly
 WRAPPED = ("why", "what was seen", "what to look at", "outcome", "")
 """Columns of text; the others hold names and numbers that are copied, and are never folded or cut."""
@@ -58,6 +59,7 @@ def table(*columns: str) -> "Table":
 def print_list(heads: Sequence[str], rows: Sequence[Sequence[str]], title: int = 0) -> None:
     """A table; where the terminal is too narrow for it, a record each, with the cell that names it alone on its line:
     what is copied is never cut. Cells are plain text already, or styled by us."""
+    from rich.padding import Padding
     from rich.text import Text
 
     out = console()
@@ -79,7 +81,7 @@ def print_list(heads: Sequence[str], rows: Sequence[Sequence[str]], title: int =
         long = [cell for head, cell in zip(heads, row, strict=True) if cell and head in WRAPPED and cell != row[title]]
         for line in (", ".join(short), *long):
             if line:
-                out.print(line, style="")
+                out.print(Padding(Text.from_markup(line), (0, 0, 0, INDENT), expand=False))
 
 
 def styled(word: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.catalog import runbooks
-from holdfast.fleet.inbox.incident_figures import runbook_of
+from holdfast.fleet.inbox.incident_runbook import runbook_of
 from holdfast.fleet.inbox.next_step import values
 from holdfast.formats.slurm import hostlist
 from holdfast.model.incident import Incident

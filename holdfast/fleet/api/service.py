@@ -19,7 +19,6 @@ from holdfast.fleet.api.views.common import (
     TicketRequest,
     TokenMade,
     TokenRequest,
-    VerdictView,
     VouchRequest,
 )
 from holdfast.fleet.api.views.drills import DrillPlayback
@@ -94,8 +93,6 @@ class Service(Protocol):
     def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
         """The latest ones, oldest first, with the agent's time."""
         ...
-
-    def verdicts(self, node: str) -> Awaitable[tuple[VerdictView, ...]]: ...
 
     def probes(self) -> Awaitable[ProbesView]: ...
 

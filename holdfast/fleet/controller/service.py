@@ -23,10 +23,9 @@ from holdfast.fleet.api.views.common import (
     TicketRequest,
     TokenMade,
     TokenRequest,
-    VerdictView,
     VouchRequest,
 )
-from holdfast.fleet.api.views.show import transition_view, verdict_view
+from holdfast.fleet.api.views.show import transition_view
 from holdfast.fleet.controller import claims, commands, enrolment, own_subjects, probe_commands
 from holdfast.fleet.controller.operators.digests import DigestHistory
 from holdfast.fleet.controller.operators.drill_player import DrillPlayer
@@ -177,10 +176,6 @@ class ControllerService:
     @property
     def currency(self) -> str:
         return self.items.prices.currency
-
-    async def verdicts(self, node: str) -> tuple[VerdictView, ...]:
-        found = await asyncio.to_thread(self.store.verdicts, node)
-        return tuple(verdict_view(change) for change in found.get(node, ()))
 
     async def probes(self) -> ProbesView:
         """Only the leader knows this, because running probe sessions are not stored."""

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median_low
 
-from holdfast.fleet.inbox.incident_figures import runbook_of
-from holdfast.fleet.inbox.next_step import SHARED
+from holdfast.fleet.inbox.incident_runbook import SHARED, runbook_of
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import NodeState, Stage
 

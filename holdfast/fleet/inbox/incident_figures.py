@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.catalog import runbooks, seam_kinds
+from holdfast.catalog import runbooks
 from holdfast.economics.costs.finding import Prices
-from holdfast.fleet.inbox.next_step import SHARED, of_cause, owner_of_place
+from holdfast.fleet.inbox.incident_runbook import SHARED, runbook_of
+from holdfast.fleet.inbox.next_step import of_cause, owner_of_place
 from holdfast.model.incident import Incident
 
 HOUR = 3600.0
-SLOW_PATH = "fleet.slow_path"
-_OWN_CAUSE = ("node", "pool", "fabric")  # their incidents are not about what nodes share
 GpusOf = Callable[[str], int | None]
 
 
@@ -67,15 +66,6 @@ def title_of(incident: Incident) -> str:
         return f"{len(incident.evidence)} nodes behind it fail together"
     runbook = runbooks.find(name)
     return runbook.title if runbook else incident.cause
-
-
-def runbook_of(incident: Incident) -> str:
-    """The runbook of an incident. Nodes that fail together have what they share for a cause, not their check; so has a
-    path that probes find slow."""
-    if incident.subject.startswith("fabric/trunk/"):
-        return SLOW_PATH
-    own = incident.cause in seam_kinds.kinds() or incident.subject.partition("/")[0] in _OWN_CAUSE
-    return incident.cause if own else SHARED
 
 
 def _gpus_of_members(incident: Incident, gpus: GpusOf) -> float | None:

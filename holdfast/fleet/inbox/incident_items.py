@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from holdfast.catalog import runbooks
 from holdfast.fleet.inbox.figures import is_lost
-from holdfast.fleet.inbox.incident_figures import IncidentFigures, incident_figures, runbook_of
+from holdfast.fleet.inbox.incident_figures import IncidentFigures, incident_figures
+from holdfast.fleet.inbox.incident_runbook import SHARED, runbook_of
 from holdfast.fleet.inbox.item import GROUP_AT, MOST_MEMBERS, Item, ItemKind, Severity, Sources, rank
-from holdfast.fleet.inbox.next_step import MOST_COMMANDS, SHARED, Remedy, of_cause
+from holdfast.fleet.inbox.next_step import MOST_COMMANDS, Remedy, of_cause
 from holdfast.model import command_line
 from holdfast.model.incident import Incident
 

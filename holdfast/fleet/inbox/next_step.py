@@ -9,6 +9,7 @@ from holdfast.catalog import runbooks, seam_kinds
 from holdfast.fleet.decisions.lifecycle.machine import needs_operator
 from holdfast.fleet.decisions.lifecycle.memory import OPERATOR
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.inbox.incident_runbook import SHARED, runbook_of
 from holdfast.model.command_line import argument, operand
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import NodeState, Stage
@@ -16,7 +17,7 @@ from holdfast.model.wire.report import VerdictChange
 from holdfast.node.checks import BY_NAME
 
 BAD = ("fail", "degraded")
-WAITS, SHARED = "fleet.waits", "fleet.shared_cause"
+WAITS, BREAKER = "fleet.waits", "fleet.breaker_open"
 _PLACE_OWNERS = {
     **dict.fromkeys(("leaf", "switch", "spine", "trunk", "fabric"), "network"),
     **dict.fromkeys(("rack", "loop", "cdu", "feed", "room"), "facilities"),
@@ -102,7 +103,7 @@ def of_node(
     if node.stage is Stage.REMOVED:
         return _step(node, worst, WaitsFor.OPERATOR, "It is out of the fleet. When it is repaired, release it.")
     if node.held:
-        return _of_held(node, worst)
+        return _of_held(node, worst, incidents)
     if node.stage is Stage.QUARANTINED:
         return _of_quarantined(node, worst, policy)
     if node.stage is Stage.DRAINING:
@@ -113,23 +114,44 @@ def of_node(
         return _step(node, worst, WaitsFor.HOLDFAST, "The full test runs. If it passes, the node returns to service.")
     if worst is None or worst.after not in BAD:
         return None
-    root = next((one for one in incidents if _reaches(one, node.name) and explains(one, node.name, worst.check)), None)
-    if root is not None and worst.after == "degraded":  # what fails is the node's own until it is held
-        return _of_affected(worst, root)
+    if (root := explaining(node, worst, incidents)) is not None:
+        return _of_incident(worst.check, root, f"Part of {root.subject}{_titled(root)}. Leave the node in service")
     return _step(node, worst, WaitsFor.OPERATOR, "")
 
 
-def _of_held(node: NodeState, worst: VerdictChange | None) -> NextStep:
-    """No remedy of the node's own check: it would contradict the incident."""
-    known = "/" in node.held  # loop/c2; others are a breaker or maintenance
-    text = f"It stays in service: its failure is part of {node.held}."
+def _of_held(node: NodeState, worst: VerdictChange | None, incidents: Sequence[Incident]) -> NextStep:
+    """No remedy of the node's own check: it would contradict what holds the node (`Hold.holder`)."""
+    check = worst.check if worst is not None else node.cause
+    kind, _, name = node.held.partition("/")
+    if kind == "maintenance":
+        text = f"Planned work ({name}) covers it: failures are recorded, and no step begins before the work is over."
+        return NextStep(text=text, check=check, owner="fleet")
+    if kind == "pool":
+        return _behind_breaker(name, check)
+    if node.held.endswith("?"):
+        text = (
+            f"It takes no new work while Holdfast waits to see whether others behind {node.held.rstrip('?')} fail too. "
+            "If none does, its repair begins by itself."
+        )
+        return NextStep(text=text, waits_for=WaitsFor.HOLDFAST, check=check, owner="fleet")
+    root = next((one for one in incidents if one.subject == node.held), None) or Incident(
+        id=node.held, opened=node.held_since, subject=node.held, cause=node.cause
+    )
+    text = f"Its failure is part of {root.subject}{_titled(root)}. Do not repair the node by itself"
+    return _of_incident(check, root, text)
+
+
+def _behind_breaker(pool: str, check: str) -> NextStep:
+    remedy = of_cause(BREAKER)
     return NextStep(
-        text=f"{text} Follow the runbook of that incident." if known else text,
-        waits_for=WaitsFor.INCIDENT,
-        check=worst.check if worst is not None else node.cause,
-        owner=owner_of_place(node.held),
-        runbook=SHARED if known else "",
-        commands=(f"holdfast incident show {operand(node.held)}",) if known else (),
+        text=f"The breaker of pool {pool} is open: as many of its nodes are out of service as the policy allows. This "
+        "one fails in service until one of them returns.",
+        waits_for=WaitsFor.OPERATOR,
+        check=check,
+        remedy=remedy.text,
+        owner=remedy.owner,
+        runbook=remedy.runbook,
+        commands=remedy.commands[:MOST_COMMANDS],
     )
 
 
@@ -144,16 +166,36 @@ def _reaches(incident: Incident, node: str) -> bool:
     return node in incident.evidence and not f"{incident.subject}/".startswith(f"node/{node}/")
 
 
-def _of_affected(worst: VerdictChange, incident: Incident) -> NextStep:
-    account, runbook = incident.account, runbooks.find(incident.cause)
-    title = f" ({runbook.title})" if runbook else ""
+def explaining(node: NodeState, change: VerdictChange, incidents: Sequence[Incident]) -> Incident | None:
+    """The open incident elsewhere of which this verdict is a symptom. What fails is the node's own until it is held."""
+    for one in incidents:
+        symptom = node.held == one.subject or (change.after == "degraded" and _reaches(one, node.name))
+        if symptom and change.after in BAD and explains(one, node.name, change.check):
+            return one
+    return None
+
+
+def of_symptom(incident: Incident) -> Remedy:
+    """Of a verdict that an incident explains: the check's own remedy would contradict the incident's."""
+    step = _of_incident("", incident, "")
+    text = f"nothing on this node: it is part of {incident.subject}{_titled(incident)}"
+    return Remedy(text=text, owner=step.owner, runbook=step.runbook, commands=step.commands)
+
+
+def _titled(incident: Incident) -> str:
+    runbook = runbooks.find(runbook_of(incident))
+    return f" ({runbook.title})" if runbook and runbook.name != SHARED else ""
+
+
+def _of_incident(check: str, incident: Incident, text: str) -> NextStep:
+    account, runbook = incident.account, runbooks.find(runbook_of(incident))
     return NextStep(
-        text=f"Part of {incident.subject}{title}. Leave the node in service and follow the runbook of that incident.",
+        text=f"{text}; follow the runbook of that incident.",
         waits_for=WaitsFor.INCIDENT,
-        check=worst.check,
+        check=check,
         owner=account.owners[0] if account is not None and account.owners else owner_of_place(incident.subject),
         runbook=runbook.name if runbook else SHARED,
-        commands=(f"holdfast incident show {operand(incident.id)}",),
+        commands=(f"holdfast incident show {operand(incident.subject)}",),
     )
 
 

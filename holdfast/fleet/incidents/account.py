@@ -16,6 +16,7 @@ from holdfast.model.account import Account, Chart, Moment
 from holdfast.model.finding import Finding, Symptom
 from holdfast.model.panel import Panel
 from holdfast.model.topology import Topology
+from holdfast.seams.root import SLACK_SECONDS
 
 MOST_SYMPTOMS = 64
 MOST_VICTIMS = 20_000
@@ -68,12 +69,17 @@ def continued(before: Account, now: float, context: BusinessContext) -> Account:
 
 
 def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> tuple[Moment, ...]:
-    """Which signals moved when, across the domains. The first moment of each signal of a subject stays."""
+    """Which signals moved when, across the domains. The first moment of each signal of a subject stays. What moved
+    before the cause moved for another reason first, as a GPU does when its job starts: its moment is not known."""
     known = {_key(moment.text): moment for moment in before}
     concerned = (
         finding.victims | {finding.cause} | {place.strip() for line in finding.path for place in line.split(">")}
     )
-    moments = [Moment(at=one.since, domain=_domain(one.signal), text=one.says()) for one in finding.symptoms]
+    moments = [
+        Moment(at=one.since, domain=_domain(one.signal), text=one.says())
+        for one in finding.symptoms
+        if one.since >= finding.since - SLACK_SECONDS
+    ]
     moments += [
         Moment(at=event.at, domain="events", text=f"{event.subject} {event.kind}: {event.text}"[:300])
         for event in panel.events

@@ -46,14 +46,24 @@ def sentence(
             parts[-1] += f" and {'delays' if len(measured) == 1 else 'delay'} {late.milestone}"
             parts[-1] += f" by {24 * late.share_now:.2g} h per day{money}"
     elif found:
-        none = all(one.gpu_hours_per_hour == 0.0 for one in found)  # measured: not the same as not known
-        lose = "loses" if len(found) == 1 else "lose"
-        which = f"which {lose} no work by it" if none else "whose loss is not measured"
-        parts.append(f"it reaches {_together([one.subject for one in found])}, {which}")
+        parts.append(f"it reaches {_together([one.subject for one in found])}, {_no_loss_now(found, priced)}")
     else:
         parts.append("no job has slowed yet")
     parts += [f"{team} on call: {who}" for team, who in on_call.items()]
     return "; ".join(parts)
+
+
+def _no_loss_now(found: Sequence[Loss], priced: Bill) -> str:
+    """A measured zero is not the same as not known, and what was lost before stays lost."""
+    known = [one for one in found if one.gpu_hours_per_hour is not None]
+    lose = "loses" if len(found) == 1 else "lose"
+    before = f"{priced.gpu_hours:.3g} GPU-hours" if priced.gpu_hours else ""
+    if not known:
+        return "whose loss is not measured"
+    part = "" if len(known) == len(found) else ", as far as it is measured"
+    return (
+        f"which {lose} no work now{part}, and lost {before} before" if before else f"which {lose} no work by it{part}"
+    )
 
 
 def _labour(bill: Bill) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.inbox.next_step import WaitsFor, of_node, of_verdict
+from holdfast.fleet.inbox.next_step import WaitsFor, explaining, of_node, of_symptom, of_verdict
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import NodeState, Stage
 from holdfast.model.wire.report import VerdictChange
@@ -65,7 +65,7 @@ def test_a_node_that_an_incident_degrades_is_left_in_service(after: str, reached
     assert (found.remedy == "") == (waits_for is WaitsFor.INCIDENT)
     if waits_for is WaitsFor.INCIDENT:
         assert (found.runbook, found.owner) == ("cooling.flow_low", "facilities")
-        assert found.commands == ("holdfast incident show cdu/cdu1@1",)
+        assert found.commands == ("holdfast incident show cdu/cdu1",)
 
 
 def test_an_incident_on_the_node_itself_does_not_hide_its_remedy() -> None:
@@ -75,19 +75,49 @@ def test_an_incident_on_the_node_itself_does_not_hide_its_remedy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "owner", "runbook"),
+    ("held", "waits_for", "owner", "runbook", "words"),
     [
-        ("leaf/leaf3", "network", "fleet.shared_cause"),
-        ("loop/c2", "facilities", "fleet.shared_cause"),
-        ("maintenance", "fleet", ""),
+        ("leaf/leaf3", WaitsFor.INCIDENT, "network", "fleet.shared_cause", "part of leaf/leaf3"),
+        ("cdu/cdu1", WaitsFor.INCIDENT, "facilities", "cooling.flow_low", "part of cdu/cdu1 (coolant flow is low)"),
+        ("loop/c2", WaitsFor.INCIDENT, "facilities", "fleet.shared_cause", "part of loop/c2"),
+        ("rack/r1?", WaitsFor.HOLDFAST, "fleet", "", "others behind rack/r1 fail too"),
+        ("maintenance/winter", WaitsFor.NOTHING, "fleet", "", "Planned work (winter)"),
+        ("pool/train", WaitsFor.OPERATOR, "platform", "fleet.breaker_open", "breaker of pool train is open"),
     ],
 )
-def test_a_held_node_shows_no_remedy_of_its_own(held: str, owner: str, runbook: str) -> None:
+def test_a_held_node_shows_no_remedy_of_its_own(
+    held: str, waits_for: WaitsFor, owner: str, runbook: str, words: str
+) -> None:
+    """Only an incident that exists is one to follow: no suspicion, no planned work, no breaker."""
     node = NodeState(name="n1", stage=Stage.READY, held=held)
-    found = of_node(node, [verdict()], POLICY)
-    assert found is not None and found.waits_for is WaitsFor.INCIDENT
-    assert (found.remedy, found.owner, found.runbook) == ("", owner, runbook)
-    assert held in found.text
+    found = of_node(node, [verdict()], POLICY, [incident("cdu/cdu1", "n1")])
+    assert found is not None and found.waits_for is waits_for and words in found.text
+    assert (found.owner, found.runbook) == (owner, runbook)
+    assert "drain" not in found.remedy and "GPU" not in found.remedy
+    assert (found.commands == (f"holdfast incident show {held}",)) is (waits_for is WaitsFor.INCIDENT)
+
+
+@pytest.mark.parametrize(
+    ("held", "check", "after", "explained"),
+    [
+        ("cdu/cdu1", "gpu.throttle", "fail", True),
+        ("", "gpu.throttle", "degraded", True),
+        ("", "gpu.throttle", "fail", False),
+        ("cdu/cdu1", "gpu.ecc", "fail", False),
+        ("cdu/cdu1", "gpu.throttle", "pass", False),
+        ("cdu/cdu2", "gpu.throttle", "fail", False),
+    ],
+)
+def test_a_verdict_that_an_incident_explains_asks_for_nothing_on_the_node(
+    held: str, check: str, after: str, explained: bool
+) -> None:
+    """Beside "leave the node in service", a verdict must not say "drain the node"."""
+    node = NodeState(name="n1", stage=Stage.ALLOCATED, held=held)
+    found = incident("cdu/cdu1", "n1")
+    assert (explaining(node, verdict(check, after), [found]) is found) is explained
+    remedy = of_symptom(found)
+    assert remedy.text == "nothing on this node: it is part of cdu/cdu1 (coolant flow is low)"
+    assert (remedy.owner, remedy.runbook) == ("facilities", "cooling.flow_low")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def panel(*events: Event, **rows: object) -> Panel:
 
 
 def loss(subject: str = "job/llama", share: float | None = 0.5, **more: object) -> Loss:
-    return Loss(subject=subject, gpus=8.0, share_so_far=share, share_now=share, **more)  # type: ignore[arg-type]
+    return Loss(**{"subject": subject, "gpus": 8.0, "share_so_far": share, "share_now": share, **more})  # type: ignore[arg-type]
 
 
 def summary(*found: Loss, hours: float = 1.0, **on_call: str) -> str:
@@ -47,9 +47,16 @@ def test_the_sentence_of_what_no_one_measured_and_of_no_one_hurt() -> None:
     assert summary(loss(share=None)).endswith("; it reaches job llama, whose loss is not measured")
     assert summary(loss(share=0.0)).endswith("; it reaches job llama, which loses no work by it")
     assert summary(loss(share=0.0), loss("job/b", 0.0)).endswith("jobs llama and b, which lose no work by it")
-    assert summary(loss(share=0.0), loss("job/b", None)).endswith("jobs llama and b, whose loss is not measured")
+    assert summary(loss(share=0.0), loss("job/b", None)).endswith("which lose no work by it, as far as it is measured")
     assert summary().endswith("; no job has slowed yet")
     assert summary(facilities="ann").endswith("; facilities on call: ann")
+
+
+def test_what_was_lost_before_is_still_said_when_the_loss_is_over() -> None:
+    """ "Loses no work by it" and "whose loss is not measured" stood above a cost of 7 GPU-hours."""
+    over, unknown = loss(share=0.5, share_now=0.0), loss("job/b", 0.5, share_now=None)
+    assert summary(over).endswith("; it reaches job llama, which loses no work now, and lost 4 GPU-hours before")
+    assert summary(over, unknown).endswith("no work now, as far as it is measured, and lost 4 GPU-hours before")
 
 
 def test_a_milestone_that_slips_is_reported() -> None:
@@ -102,6 +109,13 @@ def test_the_timeline_is_in_order_and_what_was_reported_first_stays() -> None:
     first = Moment(at=3000.0, domain="x", text=f"node/n1/gpu/0 {HEAT}: 50 -> 60")
     assert timeline(found, panel(), [first])[0] == first
     assert timeline(finding(symptoms=(symptom(1, signal="strange"),)), panel())[0].domain == "other"
+
+
+@pytest.mark.parametrize(("earlier", "shown"), [(90.0, True), (91.0, False), (700.0, False)])
+def test_what_moved_before_the_cause_is_no_moment_of_it(earlier: float, shown: bool) -> None:
+    """A GPU whose job started 12 minutes before the pump failed was the first line of "What happened"."""
+    found = finding(symptoms=(symptom(1), symptom(2, SINCE - earlier)))
+    assert len(timeline(found, panel())) == 1 + shown
 
 
 def test_many_hot_gpus_do_not_hide_the_job_that_slows_after_them() -> None:

@@ -110,7 +110,7 @@ def test_when_the_leader_cannot_lead_the_next_who_comes_does() -> None:
     assert cancelled == (waiting.id,)
     assert second is not None and second.probe is not None
     assert (second.probe.rank, [guest.name for guest in second.probe.participants]) == (0, ["n2", "n5"])
-    site.answers("n2", waiting, ok=False, reason="let go: the node is wanted")
+    site.answers("n2", waiting, ok=False, reason="stopped: the node is wanted")
     assert run.leader == "n2", "the answer to what was cancelled counts no more"
     site.answers("n2", second, document='{"verdicts": []}')
     assert verdicts(run)["node/n1"][1].startswith("set-up failed: cannot listen")

@@ -102,7 +102,7 @@ def test_a_node_that_is_wanted_is_let_go_of(tmp_path: Path, sign: str) -> None:
     assert not session.is_alive()
     assert not outcomes[0].ok
     assert outcomes[0].bytes_per_second is None
-    assert outcomes[0].reason.startswith("let go")
+    assert outcomes[0].reason.startswith("stopped: ")
 
 
 def test_a_probe_is_refused_while_work_is_here(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem, busy
 from holdfast.fleet.api.service import Service, ServiceDep
 from holdfast.fleet.api.views.common import Forgotten, HistoryView, NodeDetail, NodesView, NodeView, OperatorRequest
-from holdfast.fleet.api.views.show import history_view
-from holdfast.fleet.inbox.next_step import NextStep, of_node
+from holdfast.fleet.api.views.show import history_view, verdict_view
+from holdfast.fleet.inbox.next_step import explaining, of_node
 from holdfast.fleet.store import BadCursor
 from holdfast.fleet.store.history import MOST_LINES
 from holdfast.model.health import Health
@@ -58,21 +58,20 @@ async def show_node(service: ServiceDep, request: Request[Any, Any, Any], name: 
     """One node with the current verdict of every check."""
     view = _known(service, name, caller_of(request))
     shown = {field.name: getattr(view, field.name) for field in fields(view)}
-    current = sorted(await service.verdicts(name), key=lambda one: WORST_FIRST.get(one.health, 0))
+    changes = (await asyncio.to_thread(service.store.verdicts, name)).get(name, ())
+    incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, MOST_INCIDENTS)
+    life = service.board.life(name)
+    current = sorted(
+        (verdict_view(one, explaining(life, one, incidents) if life is not None else None) for one in changes),
+        key=lambda one: WORST_FIRST.get(one.health, 0),
+    )
     left_out = max(0, len(current) - MOST_VERDICTS)
     return NodeDetail(
         **shown,
         verdicts=tuple(current[:MOST_VERDICTS]),
         verdicts_left_out=left_out,
-        next_step=await _next_step(service, name),
+        next_step=of_node(life, changes, service.board.policy, incidents) if life is not None else None,
     )
-
-
-async def _next_step(service: Service, name: str) -> NextStep | None:
-    life = service.board.life(name)
-    changes = await asyncio.to_thread(service.store.verdicts, name)
-    incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, MOST_INCIDENTS)
-    return of_node(life, changes.get(name, ()), service.board.policy, incidents) if life is not None else None
 
 
 @get("/v1/nodes/{name:str}/history", opt=OWN, tags=["nodes"])

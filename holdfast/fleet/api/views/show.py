@@ -11,14 +11,15 @@ from holdfast.fleet.api.views.common import (
     VerdictView,
 )
 from holdfast.fleet.inbox.incident_figures import IncidentFigures
-from holdfast.fleet.inbox.next_step import of_verdict
+from holdfast.fleet.inbox.next_step import of_symptom, of_verdict
 from holdfast.model.incident import Incident
 from holdfast.model.records import HistoryPage, StoredAction, Transition
 from holdfast.model.wire.report import VerdictChange
 
 
-def verdict_view(change: VerdictChange) -> VerdictView:
-    remedy = of_verdict(change)
+def verdict_view(change: VerdictChange, root: Incident | None = None) -> VerdictView:
+    """`root`: the incident of which the verdict is a symptom."""
+    remedy = of_symptom(root) if root is not None else of_verdict(change)
     return VerdictView(
         check=change.check,
         health=change.after,

@@ -39,7 +39,7 @@ class SimulatedProbeSessions:
         """Ends the probe at once because work starts on the node."""
         _, order = self._waiting.get(node.name, (node, None))
         if order is not None:
-            self._end(node, order, f"let go: {node.job} starts here")
+            self._end(node, order, f"stopped: {node.job} starts here")
 
     def _give_up(self, node: FleetNode, order: Order) -> None:
         if node.probing == order.id and order.probe is not None:

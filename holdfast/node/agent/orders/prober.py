@@ -94,10 +94,10 @@ class Prober:
 
     def _wanted(self, order: Order, marked: bool) -> str:
         if order.id in self._cancelled:
-            return "let go: the node is wanted"
+            return "stopped: the node is wanted"
         if jobs := self._jobs():
-            return f"let go: work is here ({', '.join(jobs)[:200]})"
-        return "let go: work starts here" if marked and not self._mark.exists() else ""
+            return f"stopped: work is here ({', '.join(jobs)[:200]})"
+        return "stopped: work starts here" if marked and not self._mark.exists() else ""
 
     def _put_mark(self, order: Order) -> bool:
         try:

@@ -1,0 +1,16 @@
+"""The runbook of an incident, by its subject and cause."""
+
+from holdfast.catalog import seam_kinds
+from holdfast.model.incident import Incident
+
+SHARED, SLOW_PATH = "fleet.shared_cause", "fleet.slow_path"
+_OWN_CAUSE = ("node", "pool", "fabric")  # their incidents are not about what nodes share
+
+
+def runbook_of(incident: Incident) -> str:
+    """The runbook of an incident. Nodes that fail together have what they share for a cause, not their check; so has a
+    path that probes find slow."""
+    if incident.subject.startswith("fabric/trunk/"):
+        return SLOW_PATH
+    own = incident.cause in seam_kinds.kinds() or incident.subject.partition("/")[0] in _OWN_CAUSE
+    return incident.cause if own else SHARED
