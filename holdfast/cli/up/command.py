@@ -1,13 +1,13 @@
 """`holdfast up`: controller, console and this machine's agent in one command; with --demo, a simulated fleet."""
 
 import logging
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.config.extra import needs_extra
+from holdfast.runtime import logs
 
 if TYPE_CHECKING:
     from holdfast.fleet.standalone.up import StandaloneSimulation
@@ -26,7 +26,7 @@ def up(
     with needs_extra("controller"):
         from holdfast.cli.up.messages import Messages, summary_text
         from holdfast.fleet.standalone.up import UpOptions, run
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, stream=sys.stderr)
+    logs.to_stderr(logging.INFO if verbose else logging.WARNING)
     simulation = _simulation(nodes, speed) if demo else None
     options = UpOptions(listen=listen, seconds=seconds, agent=agent, verbose=verbose, simulation=simulation)
     summary = run(options, Messages(demo))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
-from litestar import Litestar, MediaType, Response, get
+from litestar import Litestar, MediaType, Request, Response, get
 from litestar.config.compression import CompressionConfig
 from litestar.datastructures import State
 from litestar.di import Provide
@@ -153,9 +153,21 @@ def _litestar(service: Service) -> Litestar:
 
 
 def _console(directory: str) -> list[ControllerRouterHandler]:
-    if directory and (Path(directory) / "index.html").is_file():
-        return [create_static_files_router(path="/", directories=[directory], html_mode=True, include_in_schema=False)]
-    return [_no_console]
+    if not directory or not (Path(directory) / "index.html").is_file():
+        return [_no_console]
+    files = (one.relative_to(directory).as_posix() for one in Path(directory).rglob("*") if one.is_file())
+    names = frozenset(["", *files])
+
+    def refuse_others(request: Request[Any, Any, Any]) -> None:
+        """Anybody may ask for any path: only the names of files that are there reach the file system."""
+        if request.scope["path"].strip("/") not in names:
+            raise HTTPException("no such page", status_code=404)
+
+    return [
+        create_static_files_router(
+            path="/", directories=[directory], html_mode=True, include_in_schema=False, before_request=refuse_others
+        )
+    ]
 
 
 @get("/", include_in_schema=False)

@@ -91,7 +91,7 @@ def on_store_error(request: Request[Any, Any, Any], error: StoreError) -> Respon
 
 
 def on_mistake(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    log.error("internal error at %s %s", request.method, request.url.path, exc_info=error)
+    log.error("internal error at %s %.200s", request.method, request.url.path, exc_info=error)
     return _refusal(500, "internal error; the controller's log has the details", {})
 
 

@@ -10,6 +10,7 @@ from holdfast.fleet.controller.server import serve
 from holdfast.fleet.controller.settings import load
 from holdfast.fleet.store import StoreError
 from holdfast.model.settings import SettingsError
+from holdfast.runtime import logs
 
 USAGE_ERROR = 64
 
@@ -26,7 +27,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return json.dumps(line)
 
 
 def main() -> int:
@@ -36,10 +37,7 @@ def main() -> int:
     parser.add_argument("--log-format", choices=("text", "json"), default="text")
     options = parser.parse_args()
     level = logging.DEBUG if options.verbose else logging.INFO
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    if options.log_format == "json":
-        for handler in logging.getLogger().handlers:
-            handler.setFormatter(JsonFormatter())
+    logs.to_stderr(level, JsonFormatter() if options.log_format == "json" else None)
     for chatty in ("alembic", "httpx", "httpcore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     try:

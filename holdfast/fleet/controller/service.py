@@ -118,6 +118,8 @@ class ControllerService:
         return vouched
 
     async def admission(self, caller: Caller) -> Admission:
+        if not caller.vouched:  # whoever waits under a name learns nothing of the node that has it
+            return Admission(node=caller.name, allowed=False, reason=not_vouched(caller).sentence)
         answer: Admission = await self._ask(partial(claims.admission, caller.name))
         return answer
 

@@ -5,6 +5,7 @@ so that values of every minute and of every ten seconds share one axis; after th
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -33,6 +34,7 @@ DIGEST_SECONDS = 60.0
 HELD_CADENCES = 2.5  # a value is valid for this many intervals of its source
 MOST_SUBJECTS = 200_000  # of one signal: 12,500 nodes of eight GPUs, and room
 MOST_ROWS = 750_000  # limit over all signals: five signals per GPU, and as many again for everything else
+MOST_OF_SOURCE = MOST_ROWS // 2  # new rows of one device or server in one width of the window
 MOST_AHEAD_SECONDS = 5.0
 
 
@@ -41,7 +43,7 @@ class _Rows:
     """One signal: a row per subject in a ring of columns."""
 
     values: Values
-    hold: float
+    holds: npt.NDArray[np.float32]  # per subject: seconds for which a value is valid
     places: dict[str, int] = field(default_factory=dict)
 
     def place(self, about: str) -> int | None:
@@ -53,6 +55,7 @@ class _Rows:
         if len(self.places) == len(self.values):
             more = np.full((max(8, len(self.values)), self.values.shape[1]), np.nan, np.float32)
             self.values = np.concatenate([self.values, more])
+            self.holds = np.concatenate([self.holds, np.zeros(len(more), np.float32)])
         self.places[about] = len(self.places)
         return self.places[about]
 
@@ -66,10 +69,13 @@ class SeamWindow:
         self._events = SeamEvents()
         self._slot: int | None = None  # the newest column
         self._first: int | None = None  # the oldest in which anything was seen
+        self._made: Counter[str] = Counter()  # new rows by source
         self.refused = 0  # values for which there was no room
 
-    def put(self, at: float, about: str, name: str, value: float, cadence: float) -> None:
-        """One value; what is older than the window, ahead of time or no number is left out."""
+    def put(self, at: float, about: str, name: str, value: float, cadence: float, source: str = "") -> None:
+        """One value; what is older than the window, ahead of time or no number is left out. `source` has a limit of its
+        own. The cadence counts for this subject alone: whoever reports it must not make silence of others look fresh.
+        """
         ahead = not at <= self._clock() + MOST_AHEAD_SECONDS  # one wrong clock would push all else out
         if ahead or not math.isfinite(value) or seam_signals.implausible(name, value):
             return
@@ -80,22 +86,33 @@ class SeamWindow:
             return
         rows = self._rows.get(name)
         if rows is None:
-            rows = self._rows[name] = _Rows(np.full((8, self._width), np.nan, np.float32), 0.0)
+            empty = np.full((8, self._width), np.nan, np.float32)
+            rows = self._rows[name] = _Rows(empty, np.zeros(len(empty), np.float32))
         self._first = slot if self._first is None else min(self._first, slot)
-        rows.hold = max(rows.hold, cadence * HELD_CADENCES)
-        if about not in rows.places and sum(len(one.places) for one in self._rows.values()) >= MOST_ROWS:
-            self.refused += 1
-            return
-        place = rows.place(about)
+        place = rows.places.get(about)
+        if place is None:
+            place = self._new_place(rows, about, source)
         if place is None:
             self.refused += 1
-        else:
-            rows.values[place, slot % self._width] = value
+            return
+        rows.values[place, slot % self._width] = value
+        rows.holds[place] = max(rows.holds[place], cadence * HELD_CADENCES)
+
+    def _new_place(self, rows: _Rows, about: str, source: str) -> int | None:
+        """None where there is no room."""
+        if source and self._made[source] >= MOST_OF_SOURCE:
+            return None
+        if sum(len(one.places) for one in self._rows.values()) >= MOST_ROWS:
+            return None
+        place = rows.place(about)
+        if source and place is not None:
+            self._made[source] += 1
+        return place
 
     def take(self, reading: Reading, at: float, cadence: float) -> None:
         for signal in reading.signals:
             if isinstance(signal.value, int | float):
-                self.put(at, signal.subject, signal.name, float(signal.value), cadence)
+                self.put(at, signal.subject, signal.name, float(signal.value), cadence, reading.source)
         self.add_events(reading.events, reading.source)
 
     def take_report(self, report: Report, at: float) -> None:
@@ -127,8 +144,8 @@ class SeamWindow:
         if rows is None or not known or self._slot is None or self._first is None:
             return [], {}
         slots = np.arange(max(self._slot - self._width + 1, self._first), self._slot + 1)
-        values = rows.values[[rows.places[about] for about in known]][:, slots % self._width]
-        filled = held(values, max(1, round(rows.hold / self.step)))
+        places = [rows.places[about] for about in known]
+        filled = held(rows.values[places][:, slots % self._width], self._held_columns(rows.holds[places]))
         found = {
             about: [None if math.isnan(value) else float(value) for value in row]
             for about, row in zip(known, filled, strict=True)
@@ -149,8 +166,13 @@ class SeamWindow:
         return Panel(times.astype(np.float64), tables, events, jobs)
 
     def _table(self, rows: _Rows, slots: npt.NDArray[np.int64]) -> SignalTable:
-        values = rows.values[: len(rows.places)][:, slots % self._width]
-        return SignalTable(tuple(rows.places), held(values, max(1, round(rows.hold / self.step))))
+        values, holds = rows.values[: len(rows.places)], rows.holds[: len(rows.places)]
+        return SignalTable(tuple(rows.places), held(values[:, slots % self._width], self._held_columns(holds)))
+
+    def _held_columns(self, holds: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+        """A column of numbers, one per row."""
+        columns: npt.NDArray[np.int64] = np.maximum(1, np.rint(holds / self.step)).astype(np.int64)
+        return columns[:, np.newaxis]
 
     def _advance(self, slot: int) -> None:
         """Advances the window. New columns are empty; after a long silence all of them are."""
@@ -169,6 +191,7 @@ class SeamWindow:
 
     def _forget_the_unseen(self) -> None:
         """Once per width of the window: subjects of which nothing is in it any more."""
+        self._made.clear()
         for name, rows in list(self._rows.items()):
             seen = np.flatnonzero(~np.isnan(rows.values[: len(rows.places)]).all(axis=1))
             if len(seen) == len(rows.places):
@@ -178,12 +201,12 @@ class SeamWindow:
             if not kept:
                 del self._rows[name]
                 continue
-            rows.values = rows.values[seen]
+            rows.values, rows.holds = rows.values[seen], rows.holds[seen]
             rows.places = {about: place for place, about in enumerate(kept)}
 
 
-def held(values: Values, most: int) -> Values:
-    """Extends every value until the next one, for at most this many columns."""
+def held(values: Values, most: int | npt.NDArray[np.int64]) -> Values:
+    """Extends every value until the next one, for at most this many columns of its row."""
     columns = np.arange(values.shape[1])
     last = np.where(np.isnan(values), -1, columns)
     np.maximum.accumulate(last, axis=1, out=last)

@@ -3,6 +3,7 @@
 Nothing here raises: an object without a name is None, and missing fields or fields of the wrong type are empty.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +18,7 @@ MIRROR = "kubernetes.io/config.mirror"
 LONGEST_NOTE = 1_000
 
 Object = Mapping[str, Any]
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")  # a DNS subdomain, RFC 1123
 
 
 def table(value: object, *path: str) -> Object:
@@ -35,6 +37,12 @@ def rows(value: object, *path: str) -> list[Object]:
 def text(value: Object, name: str) -> str:
     found = value.get(name)
     return found if isinstance(found, str) else ""
+
+
+def name(value: Object, key: str) -> str:
+    """The name of an object; '' if it is none. Users choose annotations: "../other/jobs/x" would be another address."""
+    found = text(value, key)
+    return found if _NAME.fullmatch(found) else ""
 
 
 def moment(text: object) -> float | None:

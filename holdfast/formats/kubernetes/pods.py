@@ -111,7 +111,7 @@ def pod(item: object, gpu_resources: Sequence[str]) -> KubernetesPod | None:
         gpus=_gpus(spec, gpu_resources),
         claims=tuple((claim, 1) for claim in _claims(spec, status)),
         gang=_gang(meta),
-        workload=k8s.text(k8s.table(meta, "annotations"), WORKLOAD),
+        workload=k8s.name(k8s.table(meta, "annotations"), WORKLOAD),
         owner=_owner(meta) or uid,
         belongs_to_node=_belongs_to_node(meta),
         start=k8s.moment(status.get("startTime")),
@@ -162,7 +162,7 @@ def _gang(meta: Mapping[str, Any]) -> str:
     namespace = k8s.text(meta, "namespace") or "default"
     marks = {**k8s.table(meta, "annotations"), **k8s.table(meta, "labels")}
     for kind, keys in GANGS:
-        names = [k8s.text(marks, key) for key in keys]
+        names = [k8s.name(marks, key) for key in keys]
         if all(names):
             return f"{kind} {namespace}/{'/'.join(names)}"
     return ""

@@ -8,6 +8,7 @@ from holdfast.model.settings import SettingsError
 from holdfast.node.agent.assemble import load_settings
 from holdfast.node.agent.daemon import Agent, run_until_signalled
 from holdfast.node.agent.state import StateError
+from holdfast.runtime import logs
 
 USAGE_ERROR = 64
 
@@ -18,7 +19,7 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     level = logging.DEBUG if options.verbose else logging.INFO
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    logs.to_stderr(level)
     try:
         agent = Agent(load_settings(options.config))
     except SettingsError as error:

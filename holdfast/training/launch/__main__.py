@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from holdfast.config.printable import printable
 from holdfast.training.launch.launcher import Launcher, Options
 from holdfast.training.launch.nodes import LauncherNodes
 
@@ -60,7 +61,8 @@ def _pet(name: str, default: str) -> str:
 
 
 def _notify(sentence: str) -> None:
-    sys.stderr.write(f"holdfast: {sentence}\n")
+    """The sentence may quote another node's launcher, which nothing authenticates."""
+    sys.stderr.write(f"holdfast: {' '.join(printable(sentence).split())}\n")
     sys.stderr.flush()
 
 

@@ -64,7 +64,7 @@ class LauncherNodes:
         """The newest generation, None before the first. Node 0 starts one after a rank was lost."""
         self._beat()
         if self._store.check(["over"]):
-            raise NodeLost(self._store.get("over").decode())
+            raise NodeLost(self._store.get("over").decode(errors="replace"))
         if self.leads and self._store.add("lost", 0) >= self._number:
             self._announce(self._store.add("lost", 0) + 1)
         if not self._store.check(["generation"]):

@@ -5,8 +5,10 @@ import pytest
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.api import KubernetesApi
 from holdfast.fleet.actions.kubernetes.gangs import LABEL, Gangs
-from holdfast.formats.kubernetes.pods import KubernetesPod
+from holdfast.formats.kubernetes.pods import GANGS, KubernetesPod, pod
+from holdfast.formats.kubernetes.pods import WORKLOAD as WORKLOAD_MARK
 from holdfast.model.job import JobState
+from holdfast.runtime.errors import NoAnswer
 
 from .conftest import Peer
 from .kubernetes_objects import Objects
@@ -14,6 +16,7 @@ from .test_kubernetes_lease import api as api
 
 JOBSET = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ml/jobsets/train"
 WORKLOAD = "/apis/kueue.x-k8s.io/v1beta1/namespaces/ml/workloads/jobset-train-1"
+JOBSET_MARK = GANGS[0][1][0]
 VERSIONS = {"jobset.x-k8s.io": "v1alpha2", "kueue.x-k8s.io": "v1beta1"}
 
 
@@ -55,8 +58,30 @@ def test_what_kueue_admitted_is_kueues(api: KubernetesApi, objects: Objects) -> 
 def test_what_another_suspended_is_not_started_by_us(api: KubernetesApi, objects: Objects) -> None:
     objects.put(JOBSET, {"suspend": True}, labels={})
     gangs = Gangs(api, ["JobSet"])
-    assert gangs.suspend([member("a")]).pods == {"a"}
+    assert gangs.suspend([member("a")]).names == ()
     assert gangs.start_again([]) == []
+
+
+def test_a_pod_that_stays_although_its_job_is_suspended_is_evicted(api: KubernetesApi, objects: Objects) -> None:
+    """Its user may have named a job that was suspended long ago."""
+    gangs = Gangs(api, ["JobSet"])
+    assert gangs.suspend([member("a")]).pods == {"a"}
+    assert gangs.suspend([member("a")]).pods == frozenset()
+
+
+@pytest.mark.parametrize("name", ["../../other/workloads/theirs", "../../../../../../api/v1/nodes/n1", "x?force=true"])
+def test_no_annotation_leads_to_an_object_elsewhere(api: KubernetesApi, objects: Objects, name: str) -> None:
+    theirs = "/apis/kueue.x-k8s.io/v1beta1/namespaces/other/workloads/theirs"
+    objects.put(theirs, {"active": True}, labels={})
+    meta = {"name": "p", "namespace": "ml", "uid": "u", "annotations": {WORKLOAD_MARK: name, JOBSET_MARK: name}}
+    read = pod({"metadata": meta, "status": {"phase": "Running"}}, ())
+    assert read is not None
+    assert (read.workload, read.gang) == ("", ""), "the pod is evicted, as one without a job"
+    forged = [member("a", workload=name), member("b", gang=f"JobSet ml/{name}")]
+    for one in forged:
+        with pytest.raises(NoAnswer, match="not an address"):
+            Gangs(api, ["JobSet", "Workload"]).suspend([one])
+    assert objects.held[theirs]["spec"] == {"active": True}
 
 
 def test_a_job_that_is_gone_leaves_its_pods_to_eviction(api: KubernetesApi, objects: Objects) -> None:

@@ -135,3 +135,16 @@ def test_a_body_of_brackets_is_refused_by_every_route(controller: "Controller") 
     found = {path: controller.ask("POST", url, content=b"[" * 100_000) for path, url in asked.items()}
     assert {path: reply.status_code for path, reply in found.items() if reply.status_code not in (400, 403)} == {}
     assert len(found) > 10
+
+
+NO_PAGES = ["/%00", "/" + "9" * 400, "/index.html/x", "/assets", "/..%2findex.html", "/%0d%0aERROR"]
+
+
+@pytest.mark.parametrize("path", NO_PAGES)
+def test_a_path_that_is_no_page_is_refused_before_it_reaches_the_file_system(
+    controller: "Controller", path: str
+) -> None:
+    """Anybody may ask, without a token: nothing of it may become a server error or a traceback in the log."""
+    assert controller.ask("GET", path, token="").status_code == 404
+    assert controller.ask("HEAD", path, token="").status_code == 404
+    assert "Traceback" not in controller.config.with_suffix(".log").read_text()

@@ -105,6 +105,7 @@ def test_a_known_node_without_a_credential_is_not_taken_over_by_a_shared_token(c
     change = {"at": time.time(), "check": "gpu.lost", "before": "", "after": "fail", "reason": "forged"}
     assert controller.report([thief.next(changes=[change])], thief.credential).status_code == 503
     assert controller.stage("taken") == "ready"
+    assert not controller.get("/v1/admission", thief.credential)["allowed"], "the node is open, its impostor is not"
     assert agent.credential != thief.credential
 
 

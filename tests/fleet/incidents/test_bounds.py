@@ -1,5 +1,7 @@
 """Floods of one caller or user: the window, the job table and the ranks of others stay as they are."""
 
+import math
+
 import pytest
 
 from holdfast.fleet.api.caller_quota import MOST_EVENTS_A_MINUTE, SHARE_SECONDS, CallerQuota
@@ -11,7 +13,7 @@ from holdfast.fleet.incidents.ranks import HELD_SECONDS, SeamRanks
 from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.fleet.jobs import service as jobs_module
 from holdfast.fleet.jobs.service import JobService
-from holdfast.model.signal import Event
+from holdfast.model.signal import Event, Reading, Signal
 from holdfast.model.wire.progress import RankWindow
 from holdfast.model.wire.report import Report
 
@@ -47,6 +49,33 @@ def test_the_window_has_a_limit_over_all_signals(monkeypatch: pytest.MonkeyPatch
     held.put(100.0, "job/0", "gpu_power_watts", 21.0, 10.0)
     assert sum(len(table.subjects) for table in held.panel().tables.values()) == 10
     assert held.refused == 10
+
+
+def test_one_device_has_no_more_than_half_of_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Prometheus whose labels change with every answer."""
+    monkeypatch.setattr(window_module, "MOST_OF_SOURCE", 10)
+    held = SeamWindow(lambda: 100.0)
+    for number in range(20):
+        rogue = [Signal(f"rack/{number}", "ambient_celsius", 20.0)]
+        held.take(Reading(source="promql rogue", at=100.0, signals=rogue), 100.0, 10.0)
+    held.take(Reading(source="snmp crah", at=100.0, signals=[Signal("rack/r1", "ambient_celsius", 20.0)]), 100.0, 10.0)
+    held.put(100.0, "job/llama", "job_step_seconds", 1.0, 10.0)
+    assert held.refused == 10
+    assert {"rack/r1", "job/llama"} <= held.subjects()
+
+
+def test_one_reporter_does_not_make_the_silence_of_another_look_fresh() -> None:
+    """Whoever may report any subject with a signal may say that it does so every two hours."""
+    now = [1_000.0]
+    held = SeamWindow(lambda: now[0])
+    held.put(1_000.0, "node/n1/gpu/0", "gpu_power_watts", 300.0, 10.0)
+    held.put(1_000.0, "job/x", "gpu_power_watts", 300.0, 7_200.0)
+    now[0] += 600.0
+    table = held.panel().tables["gpu_power_watts"]
+    latest = dict(zip(table.subjects, table.values[:, -1].tolist(), strict=True))
+    assert latest["job/x"] == 300.0
+    assert math.isnan(latest["node/n1/gpu/0"]), "its source has been silent for ten minutes"
+    assert held.series("gpu_power_watts", ["node/n1/gpu/0"])[1]["node/n1/gpu/0"][-1] is None
 
 
 def test_another_users_rank_does_not_replace_the_victims() -> None:

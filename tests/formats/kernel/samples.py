@@ -49,6 +49,8 @@ SAMPLES = (
     "mlx5_core 0000:5c:00.0 eth2: Link down",
     "mlx5_core 0000:5c:00.0 eth2: Link up",
     "bnxt_en 0000:5c:00.0 eth3: NIC Link is Down",
+    "r8169 0000:03:00.0 enp3s0: Link is Down",
+    "r8169 0000:03:00.0 enp3s0: Link is Up - 1Gbps/Full - flow control off",
     "bnxt_en 0000:5c:00.0 eth3: NIC Link is Up, 400000 Mbps full duplex, Flow control: none",
     "nvidia-peermem nv_get_p2p_free_callback:142 ERROR detected invalid context, skipping further processing",
     "Memory cgroup out of memory: Killed process 4711 (python3) total-vm:1kB",

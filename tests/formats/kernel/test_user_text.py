@@ -3,6 +3,7 @@
 
 import json
 import re
+import re._parser as re_parser
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +28,7 @@ def kmsg(text: str, prival: int = 3) -> str:
     return f"{prival},1201,98765432,-;{escaped}"
 
 
-SHORT = ["int3: 0000 [#1]", "kernel BUG [#1]", "int3 [#1]", "Oops [#1] SMP", "I/O error, dev", "ib lost carrier", "ib Link is Down", "XFS (sda1): ", "NVRM: GPU 0:", "xgmi a err", "unhandlable", "GPU is lost", "NVRM: Xid 79", "NVRM: Xid", "NVRM: GPU0 Xid", "shutdown", "corruption", "I/O Error -5"]  # fmt: skip
+SHORT = ["int3: 0000 [#1]", "kernel BUG [#1]", "int3 [#1]", "Oops [#1] SMP", "I/O error, dev", "ib lost carrier", "ib Link is Down", "XFS (sda1): ", "NVRM: GPU 0:", "xgmi a err", "unhandlable", "GPU is lost", "NVRM: Xid 79", "NVRM: Xid", "NVRM: GPU0 Xid", "shutdown", "corruption", "I/O Error -5", "ib0 Link is Up", "ib0: Link is Up", "ib0 Link is Down"[:15]]  # fmt: skip
 SEGFAULT = "python3[4711]: segfault at 0 ip 000055 sp 00007f error 4 in {}[55d0+1000]"
 HIDDEN = {
     "a file name in a segfault": lambda text: kmsg(SEGFAULT.format(text), 6),
@@ -111,6 +112,28 @@ def test_every_pattern_of_the_catalog_has_a_sample() -> None:
 def test_a_short_name_is_no_message_either(where: str, name: str) -> None:
     assert len(name) <= 15
     assert [event for event in found(HIDDEN[where](name)) if event.kind not in PROGRAM] == []
+
+
+NOT_OF_HARDWARE = {"removable", "network_volume"}  # they only say that what follows is no disk of the node
+ANCHORED = {"oops"}  # nothing may follow it, and behind the name of a process the kernel goes on
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        one
+        for group in kernel_messages.groups()
+        for one in group.messages
+        if one.code not in NOT_OF_HARDWARE and one.code not in ANCHORED
+    ],
+    ids=lambda one: one.code,
+)
+def test_the_shortest_text_of_a_pattern_is_longer_than_the_name_of_a_process(
+    message: kernel_messages.KernelMessage,
+) -> None:
+    """The kernel begins some messages with such a name: no pattern may end within it."""
+    shortest, _ = re_parser.parse(message.regex.pattern, message.regex.flags).getwidth()
+    assert shortest > 15
 
 
 @settings(max_examples=draws(3, settings.default.max_examples))

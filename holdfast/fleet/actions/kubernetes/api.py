@@ -1,6 +1,7 @@
 """Requests to a Kubernetes API server: JSON, paged lists, watches, and its error messages."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ PAGE = 500
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 CONFLICT, GONE, NOT_FOUND, FORBIDDEN, TOO_MANY = 409, 410, 404, 403, 429
+_PATH = re.compile(r"(?:/[A-Za-z0-9][\w.:-]*)+", re.ASCII)
 _WORTH_ANOTHER_TRY = frozenset({408, CONFLICT, TOO_MANY, 500, 502, 503, 504})
 
 
@@ -96,6 +98,7 @@ class KubernetesApi:
         body: Mapping[str, Any] | None = None,
         kind: str = "application/json",
     ) -> Mapping[str, Any]:
+        _require_path(path)
         access, client = self._open()
         headers = _headers(access)
         content = None
@@ -113,6 +116,12 @@ class KubernetesApi:
                 client = httpx.Client(verify=access.tls, timeout=self._settings.timeout, trust_env=False)
                 self._opened = access, client
             return self._opened
+
+
+def _require_path(path: str) -> None:
+    """Refuse a path with a name that would lead elsewhere: the HTTP client resolves "..", and "?" begins a query."""
+    if not _PATH.fullmatch(path):
+        raise NoAnswer(f"not an address of the Kubernetes API: {path[:200]!r}", retryable=False, not_begun=True)
 
 
 def _headers(access: KubernetesAccess) -> dict[str, str]:

@@ -55,14 +55,16 @@ class Gangs:
         return SuspendedJobs(tuple(names), frozenset(ending))
 
     def _suspend(self, kind: str, namespace: str, name: str) -> bool:
-        """False if the job is gone; its pods are then evicted. We do not resume a job that somebody else suspended."""
+        """Whether its pods end now. If the job is gone or was suspended before, those that are left are evicted: a user
+        may name any job as that of a pod."""
         one = KINDS[kind]
         try:
             path = self._path(kind, namespace, name)
             found = self._api.get(path)
-            if k8s.table(found, "spec").get(one.field) is not one.suspended:
-                version = k8s.text(k8s.table(found, "metadata"), "resourceVersion")
-                self._api.patch(path, _change(one.field, one.suspended, "true", version))
+            if k8s.table(found, "spec").get(one.field) is one.suspended:
+                return False
+            version = k8s.text(k8s.table(found, "metadata"), "resourceVersion")
+            self._api.patch(path, _change(one.field, one.suspended, "true", version))
         except ApiRefused as error:
             if error.status != NOT_FOUND:
                 raise

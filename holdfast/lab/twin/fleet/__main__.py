@@ -5,12 +5,12 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 from contextlib import suppress
 
 from holdfast.lab.twin.fleet.kinds import scenario, scenarios
 from holdfast.lab.twin.fleet.run import FleetRun, FleetTarget
 from holdfast.lab.twin.fleet.simulation import Simulation
+from holdfast.runtime import logs
 
 JOIN_TOKEN, SITE_TOKEN = (
     "HOLDFAST_JOIN_TOKEN",
@@ -37,7 +37,7 @@ def main() -> int:
     if options.speed <= 0 or options.infant_shape <= 0:
         parser.error("--speed and --infant-shape: expected more than 0")
     level = logging.INFO if options.verbose else logging.WARNING
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(message)s")
+    logs.to_stderr(level)
     simulation = Simulation(scenario(options.scenario), options.nodes, options.seed, options.infant_shape)
     target = FleetTarget(
         url=options.url,

@@ -13,6 +13,8 @@ from holdfast.node.sources.jobs.peer import Peer
 
 MOST_LINES = 512
 MOST_OF_ONE_USER = 256
+RESERVED_LINES = 64  # for users that have few: one person may own many user ids, and several may be greedy
+FEW_LINES = 16  # as many as a node has ranks
 MOST_MESSAGES = 2_000  # of one line between two cuts
 FLUSH_AGAIN_SECONDS = 30.0
 MOST_KEEPERS = 64
@@ -46,8 +48,11 @@ class Lines:
         with self._guard:
             if len(self._lines) >= MOST_LINES:
                 raise ConnectionRefused(f"{MOST_LINES} processes report here already")
-            if sum(line.peer.uid == peer.uid for line in self._lines) >= MOST_OF_ONE_USER:
+            own = sum(line.peer.uid == peer.uid for line in self._lines)
+            if own >= MOST_OF_ONE_USER:
                 raise ConnectionRefused(f"{MOST_OF_ONE_USER} processes of this user report here already")
+            if own >= FEW_LINES and len(self._lines) >= MOST_LINES - RESERVED_LINES:
+                raise ConnectionRefused(f"the last {RESERVED_LINES} places are for users with few processes here")
             line = JobConnection(peer, say)
             self._lines.append(line)
             return line

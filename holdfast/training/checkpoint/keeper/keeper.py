@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from holdfast.runtime import logs
 from holdfast.runtime.job_secret import SecretError, job_secret
 from holdfast.training.checkpoint.device.buffers import Shelf
 from holdfast.training.checkpoint.keeper.account import KeeperStorageAccount
@@ -46,7 +47,7 @@ def main() -> int:
     supervisor = supervisor_of(os.getpid())
     above = PeerProcess(supervisor or 0)
     options = _options()
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    logs.to_stderr(logging.INFO)
     try:
         folder = Path(options.dir)
         folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,14 @@ from holdfast.formats.job.progress import LARGEST_MESSAGE, Ended, Hello, KeeperP
 from holdfast.model.wire.keeper import HeldStep, Holdings
 from holdfast.model.wire.progress import RankWindow
 from holdfast.node.sources.jobs import socket as module
-from holdfast.node.sources.jobs.lines import MOST_MESSAGES, MOST_OF_ONE_USER, ConnectionRefused, Lines
+from holdfast.node.sources.jobs.lines import (
+    FEW_LINES,
+    MOST_LINES,
+    MOST_MESSAGES,
+    MOST_OF_ONE_USER,
+    ConnectionRefused,
+    Lines,
+)
 from holdfast.node.sources.jobs.peer import Peer
 from holdfast.node.sources.jobs.socket import JobSocketSource
 from tests.waiting import until
@@ -199,6 +206,18 @@ def test_a_user_cannot_take_all_places():
     with pytest.raises(ConnectionRefused, match="of this user"):
         lines.open(Peer(9, 1000, ""))
     lines.open(Peer(9, 1001, ""))
+
+
+def test_many_users_leave_places_for_a_user_with_few():
+    """One person may own thousands of user ids on a node (/etc/subuid)."""
+    lines = Lines()
+    with pytest.raises(ConnectionRefused):
+        for number in range(MOST_LINES):
+            lines.open(Peer(number, 100_000 + number % 3, ""))
+    for rank in range(FEW_LINES):
+        lines.open(Peer(9_000 + rank, 1, ""))
+    with pytest.raises(ConnectionRefused):
+        lines.open(Peer(9_999, 1, ""))
 
 
 def test_a_line_that_says_nothing_ends(source, monkeypatch):
