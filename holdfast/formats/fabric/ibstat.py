@@ -166,3 +166,5 @@ def _complain(output: ToolOutput, place: str, port: Port, waits: bool, expected:
             fails=False,
             remedy="connect it, or list the ports that should be up in the manifest",
         )
+    else:
+        output.doubt(place, f"{text}, and so is every port like it: nothing says whether it is in use")

@@ -10,6 +10,9 @@ _ENDED = re.compile(
     r"(?:(?:Main|Control) process exited, code=(?:exited|killed|dumped), status=(?!0/)(?P<status>\S+)"
     r"|Failed with result '(?P<result>[\w-]+)')",
 )
+_SCRIPT = re.compile(
+    r"(?P<unit>nvidia-[\w-]{1,40}?)-start\.sh\[\d+\]: .{0,200} failed! Exit code: (?P<status>[1-9]\d*)"
+)
 _NOT_STARTED = re.compile(
     r"systemd\[\d+\]: Failed to start (?P<what>.{0,200}?(?:NVIDIA|nvidia|DCGM|Slurm|InfiniBand|RDMA).{0,200}?)\.?$",
     re.M,
@@ -45,6 +48,8 @@ def read_services(text: str) -> ToolOutput | None:
     states: dict[str, str] = {}
     for ended in _ENDED.finditer(text):
         states[ended["unit"]] = f"ended with {ended['status'] or ended['result']}"
+    for script in _SCRIPT.finditer(text):
+        states.setdefault(f"{script['unit']}.service", f"ended with {script['status']}")
     for failed in _NOT_STARTED.finditer(text):
         states.setdefault(failed["what"], "failed to start")
     for job in _JOB.finditer(text):

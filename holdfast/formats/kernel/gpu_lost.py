@@ -12,10 +12,14 @@ _ADDRESS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7]
 _HEADING = re.compile(rf"NVRM: The NVIDIA GPU {_ADDRESS.pattern}")
 _GONE = re.compile(r"fallen off the bus|GPU is lost|GPU has been lost|lost from the bus", re.IGNORECASE)
 _ECHO = "NV_ERR_"  # every driver call on a lost GPU fails with this; only the first one is informative
-_INIT_FAILED = re.compile(r"RmInitAdapter failed!? ?(?P<status>\([0-9a-fx:]{1,40}\))?", re.IGNORECASE)
+_INIT_FAILED = re.compile(
+    r"RmInitAdapter failed!? ?(?P<status>\([0-9a-fx:]{1,40}\))?"
+    r"|nvidia(?:: probe of \S{4,20}|.{0,20} probe with driver nvidia) failed with error",
+    re.IGNORECASE,
+)
 _HEADING_REACHES_LINES = 3
-_DRIVER = re.compile(r"NVRM: |nvidia ")
-_ANYBODY = re.compile(r"NVRM: |nvidia |Unable to determine the device handle |\s{0,40}(?:installed in|fallen off) ")
+_DRIVER = re.compile(r"NVRM: |nvidia[ :]")
+_ANYBODY = re.compile(r"NVRM: |nvidia[ :]|Unable to determine the device handle |\s{0,40}(?:installed in|fallen off) ")
 
 
 class GpuLost:

@@ -204,6 +204,8 @@ class KernelLog:
             b"NVRM: ": [self._xid, self._gpu_lost.find],
             b"fallen off the bus": [self._gpu_lost.find],
             b"GPU is lost": [self._gpu_lost.find],
+            b"nvidia: probe of ": [self._gpu_lost.find],
+            b"probe with driver nvidia ": [self._gpu_lost.find],
             b"SXid ": [sxid.find],
             b"detected NVSwitch": [sxid.find],
             b"available PCIe bandwidth": [pcie_link.find],

@@ -1,9 +1,10 @@
 """SXid lines of NVSwitch, from the kernel and Fabric Manager. Continuation lines are not events of their own."""
 
 import re
+from collections.abc import Iterable
 
 from holdfast.catalog import sxid as catalog
-from holdfast.formats.kernel.line import KernelLine
+from holdfast.formats.kernel.line import KernelLine, decode
 from holdfast.formats.pci import address as pci_address
 from holdfast.model.signal import Event, Value
 
@@ -34,6 +35,22 @@ def find(line: KernelLine) -> Event | None:
     if match := _FABRIC_MANAGER.match(line.text):
         return _event(line, int(match["code"]), match["device"] or "", match["word"], match["link"] or "", {})
     return None
+
+
+def of_data_alone(lines: Iterable[str], events: Iterable[Event]) -> list[Event]:
+    """Events of continuation lines whose first line is not in the text: an excerpt, or the log begins between them."""
+    known = {(event.code, event.device) for event in events if event.kind == "sxid"}
+    found: dict[tuple[int, str], Event] = {}
+    for number, raw in enumerate(lines, start=1):
+        if "SXid " not in raw:
+            continue
+        line = decode(raw.encode("utf-8", "replace"), number)
+        match = None if line.foreign else _KERNEL.match(line.text)
+        if match and _CONTINUATION.match(match["rest"]):
+            where = int(match["code"]), pci_address.normal(match["device"])
+            if where not in known:
+                found.setdefault(where, _event(line, where[0], match["device"], "", "", {}))
+    return list(found.values())
 
 
 def _event(line: KernelLine, code: int, device: str, word: str, link: str, detail: dict[str, Value]) -> Event:

@@ -17,10 +17,13 @@ _RESET = ("gpurequiresreset", "resetrequired")
 _SICK = ("err", "unknownerror", "error", "timeout")
 _NONE_IS_A_VALUE = frozenset({"gpu_recovery_action"})
 _FABRIC_HEALTH = {
-    "fabric.health.bandwidth": ("degraded", "bandwidth"),
-    "fabric.health.routeunhealthy": ("true", "route unhealthy"),
-    "fabric.health.accesstimeoutrecovery": ("true", "access timeout recovery"),
-}
+    "summary": ("healthy", "its health"),
+    "bandwidth": ("full", "bandwidth"),
+    "routerecoveryinprogress": ("false", "route recovery in progress"),
+    "routeunhealthy": ("false", "route unhealthy"),
+    "accesstimeoutrecovery": ("false", "access timeout recovery"),
+    "incorrectconfiguration": ("false", "incorrect configuration"),
+}  # every other value is a fault
 REASON_BITS = {
     "idle": 0x01,
     "gpuidle": 0x01,
@@ -168,8 +171,9 @@ def _state(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
     lost = any(word in text for text in plain for word in _LOST)
     output.add(place, "gpu_lost", float(lost))
     output.add(place, "gpu_reset_required", float(any(word in text for text in plain for word in _RESET)))
-    for path, (bad, name) in _FABRIC_HEALTH.items():
-        if key(found.get(path, "")) == bad:
+    for field, (good, name) in _FABRIC_HEALTH.items():
+        path = f"fabric.health.{field}"
+        if (given := key(found.get(path, ""))) not in _NOTHING and given != good:
             text = f"NVLink fabric: {name} is {found[path].strip()}"
             output.complain(place, text, fails=False, remedy="check the fabric manager and the NVLink switches")
     if (licence := found.get(_LICENCE, "")) and key(licence).startswith("unlicensed"):

@@ -8,6 +8,7 @@ from holdfast.formats.dcgm import exporter as dcgm_exporter
 from holdfast.formats.dcgm.dcgmi_listing import last_xid
 from holdfast.formats.dcgm.diag_result import CONFIGURATION_SEVERITY, FAIL, WARN
 from holdfast.formats.fabric import subnet
+from holdfast.formats.kernel import sxid
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.formats.nccl import tests as nccl_tests
 from holdfast.formats.tool_output import NODE, NOT_SUPPORTED, ToolOutput
@@ -22,7 +23,7 @@ _KERNEL_LINE = re.compile(
 )
 _LSPCI = re.compile(r"^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S.*(?:: | \[[0-9a-f]{4}\]: )", re.MULTILINE)
 _COLLECTIVES = re.compile(
-    r"busbw|_perf\b|bus bandwidth|\"bus_bw\""
+    r"busbw|# Out of bounds values :|_perf\b|bus bandwidth|\"bus_bw\""
     r"|^\s*\d+\s+\d+\s+(?:u?int|float|half|double|bfloat|f8)\w*\s+[a-z]+\s+-?\d+\s+[\d.]+\s",
     re.MULTILINE,
 )
@@ -118,7 +119,8 @@ def _lost_links(output: ToolOutput) -> None:
 
 def _events(text: str) -> list[Event]:
     log = KernelLog(shipped=True)
-    return log.feed(text.encode("utf-8", "replace")) + log.finish()
+    events = log.feed(text.encode("utf-8", "replace")) + log.finish()
+    return events + sxid.of_data_alone(text.splitlines(), events)
 
 
 def diagnostic(text: str) -> ToolOutput | None:
@@ -203,7 +205,7 @@ def collectives(text: str) -> ToolOutput | None:
     if not _COLLECTIVES.search(text):
         return None
     found = nccl_tests.parse(text)
-    if not found.rows:
+    if not (found.rows or found.damage):
         return None
     output = ToolOutput("nccl-tests")
     output.lines = len(found.rows)

@@ -28,6 +28,7 @@ _AGE = re.compile(rf"^(?:0|{HISTORY_SECONDS:.0f}) s ago: ")
 MOST_NOTED = 5
 LINK = "link"  # a link that is down is reported; a recovered one is no fault
 _OWNERS = {"gpu": "hardware", "pci": "hardware", "nvswitch": "hardware", "nic": "network", "switch": "network"}
+FATAL = "fatal"
 FRESH_SECONDS = 7 * 86400.0
 
 
@@ -74,8 +75,16 @@ def judge_outputs(outputs: Sequence[ToolOutput], name: str, settings: Settings) 
         else:
             judged.left_out.append(check)
     complaints = [one for output in outputs for one in output.complaints]
+    complaints += _without_verdict(events) if judged.health is Health.PASS and not complaints else []
     judged.verdicts[REPORT] = _report(complaints, outputs, name, judged.health)
     return judged
+
+
+def _without_verdict(events: Sequence[Event]) -> list[Complaint]:
+    """Fatal events that no check reports, because the text does not say which part they are about."""
+    texts = dict.fromkeys(event.text for event in events if event.severity == FATAL and not event.device)
+    remedy = "give the whole kernel log: the lines around it say which part it is"
+    return [Complaint(NODE, f"a part that the text does not name: {text}", remedy=remedy) for text in texts]
 
 
 def _without_ages(verdict: Verdict) -> Verdict:

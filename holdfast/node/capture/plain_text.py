@@ -23,7 +23,11 @@ _PROMPT = re.compile(
     r"^(?:\([\w.-]+\) ?)?(?:\[[\w.-]+@[\w.-]+ [^\]\n]*\][#$]|[\w.-]+@[\w.-]+:[^\s#$]*[#$]|[$#](?= [a-z])) ?.*\n",
     re.MULTILINE,
 )
-_KERNEL_TIME = re.compile(r"\[ *\d+\.\d+\]|\w{3} +\d+ [\d:]{8} \S+ kernel: ")
+_LINE_TIME = re.compile(
+    r"\[ *\d+\.\d+\]|\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\]|\w{3} +\d+ [\d:]{8} (?:\S+ )?[\w./-]+(?:\[\d+\])?: "
+)
+_GLUED_FENCE = re.compile(r"^(`{3,})(?=\S+[ \t]+\S)", re.MULTILINE)  # the text begins on the line of the fence
+_BLOCK = re.compile(r"\A[^\n]*(?:::|: ?\|[-+]?)[ \t]*\n(?=\s)")  # heading of a block of YAML or reStructuredText
 _HOST = r"[A-Za-z0-9](?:[\w.-]*[\w-])?"
 _PREFIXED = re.compile(rf"(?P<host>{_HOST}(?:\.txt|\.log|\.out)?): ?(?P<rest>.*)")
 _HEADINGS = (
@@ -32,11 +36,13 @@ _HEADINGS = (
     re.compile(r"^==> (?:\S*/)?(?P<host>[^\s/]+) <==\n", re.MULTILINE),  # head and tail of several files
 )
 _FENCED = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<inner>.*?)^[ \t]*(?P=fence)[ \t]*$", re.M | re.S)
+_FENCE = re.compile(r"^[ \t]*`{3,}[^\n`]*$", re.MULTILINE)
 _INLINE = re.compile(r"`([^`\n]{20,})`")
 MOST_BLOCKS = 50
 MOST_EMPTY_LINES = 3  # in a row
 WIDEST_GAP = 255  # characters of white space
 _WIDE = re.compile(r"(?<![^\S\n])[^\S\n]{256,}")  # wider than any column; many patterns try each position of such a run
+NARROWEST_TERMINAL = 40
 LONGEST_LINE = 32_768  # characters; lines of the kernel and of tools are shorter
 _NOISE = (
     re.compile(r"\[(?:pod/)?[\w./-]+\] ?"),  # kubectl logs --prefix
@@ -81,7 +87,9 @@ def plain(text: str) -> str:
     """The text without colours, quotation marks and margins."""
     text = _MARGIN.sub("", text)
     text = _EMPHASIS.sub("", _COLOUR.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
-    text = without_markup(text)
+    text = without_markup(_GLUED_FENCE.sub(r"\1\n", text))
+    if (block := _BLOCK.match(text)) and all(line[0] in " \t" for line in text[block.end() :].splitlines() if line):
+        text = text[block.end() :]
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and sum(line.startswith(">") for line in lines) >= MOSTLY * len(lines):
         text = _QUOTE.sub("", text)
@@ -93,21 +101,25 @@ def plain(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """Joins lines of a kernel log that a mail program or a terminal has wrapped: a line without a time belongs to the
-    one above.
+    """Joins lines of a log that a mail program or a terminal has wrapped: a line without a time belongs to the one
+    above.
 
-    The text is unchanged unless at least every third line begins with a time.
+    The text is unchanged unless at least every third line begins with a time. A terminal cuts within words: all lines
+    that go on are as long as the longest one.
     """
     lines = textwrap.dedent(text).splitlines()
-    begins = [bool(_KERNEL_TIME.match(line)) for line in lines]
+    begins = [bool(_LINE_TIME.match(line.lstrip())) for line in lines]
     if not any(begins) or 3 * sum(begins) < len(lines) or all(begins):
         return text
+    width = max(map(len, lines))
+    cut = {len(line) for line, new in zip(lines, begins[1:], strict=False) if not new}
+    hard = width >= NARROWEST_TERMINAL and cut == {width}
     joined: list[str] = []
     for line, new in zip(lines, begins, strict=True):
         if new or not joined or not line.strip() or not joined[-1]:
-            joined.append(line.rstrip())
+            joined.append(line if hard else line.rstrip())
         else:
-            joined[-1] = f"{joined[-1]} {line.strip()}"
+            joined[-1] += line if hard else f" {line.strip()}"
     return "\n".join(joined) + "\n"
 
 
@@ -121,6 +133,11 @@ def by_command(text: str) -> list[tuple[str, str]]:
     parts = [("", text[: prompts[0].start()])]
     parts += [(one[0].strip(), text[one.end() : end]) for one, end in zip(prompts, ends, strict=True)]
     return [(command, part) for command, part in parts if part.strip()]
+
+
+def without_fences(text: str) -> str:
+    """An empty line in place of each fence, so that the words behind a block are not its last line."""
+    return _FENCE.sub("", text)
 
 
 def blocks(text: str) -> list[str]:

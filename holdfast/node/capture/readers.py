@@ -38,7 +38,9 @@ from holdfast.node.capture.plain_text import (
     blocks,
     by_command,
     plain,
+    unwrapped,
     with_bounded_lines,
+    without_fences,
     without_prefixes,
 )
 
@@ -220,12 +222,17 @@ MOST_SESSION_CHARACTERS = 1 << 20
 
 def read(text: str) -> list[ToolOutput]:
     """Results of all readers for a text; several if a file has the output of several tools."""
-    inside = list(wrapping.carried(text)) if wrapping.is_escaped(text) else []
+    inside = list(wrapping.carried(text)) if wrapping.is_item(text) else []
     text, cut = with_bounded_lines(text)
     text = plain(text)
-    found = _all_of(inside) or _first_of([bare] if (bare := wrapping.without_host(text)) else ()) or _read(text)
+    found = _all_of(inside) or _first_of([bare] if (bare := wrapping.without_host(text)) else ())
+    found = found or _read(without_fences(text))
     for _, part in by_command(text):
         _join(found, _read(part))
+    if not any(map(_reports, found.values())) and len(text) <= MOST_SESSION_CHARACTERS:
+        for part in (*wrapping.carried(text), unwrapped(text)):
+            inner = _read(plain(with_bounded_lines(part)[0])) if part != text else {}
+            _join(found, {tool: output for tool, output in inner.items() if _reports(output)})
     if not _says(found) and len(text) <= MOST_SESSION_CHARACTERS:
         found = _first_of(_without_carrier(text)) or _all_of(wrapping.carried(text)) or found
     if not _says(found) and len(text) <= MOST_SESSION_CHARACTERS:

@@ -1,5 +1,6 @@
 """Removes the wrapping of a text: HTML, a JSON string, escaped line ends, a prefix on every line."""
 
+import csv
 import html
 import json
 import re
@@ -14,6 +15,9 @@ _MARKUP = re.compile(r"<(?:pre|code|details|summary)\b|&(?:nbsp|gt|lt|quot);")
 _BREAKS = re.compile(r"</?(?:pre|details|summary|p|br|div|li|ul)\b[^<>\n]{0,200}>")
 _INLINE = re.compile(r"</?(?:code|span|b|strong|em|i)\b[^<>\n]{0,200}>")
 _RECORDED = re.compile(r"^Script (?:started|done) on [^\n]*\n?", re.MULTILINE)
+_NOFORMAT = re.compile(r"^\{(?:noformat|code)(?::[^}\n]{0,80})?\}[ \t]*\n?", re.MULTILINE)  # Jira
+_QUOTED_FIELD = re.compile(r"(?:^|,)\"[^\"\n]+\n", re.MULTILINE)  # of CSV, over several lines
+_ITEM = re.compile(r"\s*- (.*)")  # YAML
 _ONE_HOST = re.compile(r"^[\w.-]+ \| (?:CHANGED|SUCCESS)[^\n]*>>\n", re.MULTILINE)  # ansible
 _BOUNDARY = re.compile(r"[\]>]?:(?: |(?=\S))| *\| ?|\] ?| +")
 _HOST_PREFIX = re.compile(
@@ -34,6 +38,7 @@ def without_markup(text: str) -> str:
     if "<?xml" not in text and _MARKUP.search(text):
         text = html.unescape(_INLINE.sub("", _BREAKS.sub("\n", text)))
     text = _RECORDED.sub("", text) if "Script " in text else text
+    text = _NOFORMAT.sub("", text)
     if " | " in text and len(_ONE_HOST.findall(text)) == 1:
         text = _ONE_HOST.sub("", text)
     stripped = text.strip()
@@ -54,10 +59,17 @@ def is_escaped(text: str) -> bool:
     return text.count("\\n") >= ESCAPES_PER_LINE * max(1, text.count("\n"))
 
 
+def is_item(text: str) -> bool:
+    """Whether nothing but parts of the text can be a tool's output: it is escaped, a list of lines, or CSV with text
+    over several lines in a field."""
+    return is_escaped(text) or bool(_items(text)) or bool(_QUOTED_FIELD.search(text) and _fields(text))
+
+
 def carried(text: str) -> Iterator[str]:
-    """Texts inside a text: strings with line ends in a JSON document, messages of JSON log lines, and text with
-    escaped line ends."""
-    if (lines := _messages(text)) is not None:
+    """Texts inside a text: strings with line ends and lists of lines in a JSON document, messages of JSON log lines,
+    items of a YAML list, fields of CSV, and text with escaped line ends."""
+    lines = _messages(text) or _items(text)
+    if lines is not None:
         yield lines
         return
     if document := json_document.find(text):
@@ -65,6 +77,9 @@ def carried(text: str) -> Iterator[str]:
         if inside:
             yield from inside
             return
+    if _QUOTED_FIELD.search(text) and (fields := _fields(text)):
+        yield from fields
+        return
     if is_escaped(text):
         plain = text.replace("\\r", "").replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
         yield re.sub(r"\A[^\n]{0,80}?['\"](?=\S)|\n['\"]\s*\Z", "", plain)
@@ -76,8 +91,53 @@ def _messages(text: str) -> str | None:
         return None
     inside = [json_envelope.opened(line.encode()) for line in lines]
     if sum(one is not None for one in inside) < (1 - 2 * OUTLIERS) * len(lines):
-        return None
+        return _longest_field(lines)
     return "".join(f"{one.text}\n" for one in inside if one)
+
+
+def _longest_field(lines: list[str]) -> str | None:
+    """Messages of JSON log lines with unknown names: the field that holds most of the text."""
+    entries = [one for one in map(_object, lines) if one]
+    if len(entries) < len(lines):
+        return None
+    shared = set.intersection(*({name for name, value in one.items() if isinstance(value, str)} for one in entries))
+    longest = max(sorted(shared), key=lambda name: sum(len(one[name]) for one in entries), default=None)
+    return None if longest is None else "".join(f"{one[longest]}\n" for one in entries)
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _items(text: str) -> str | None:
+    """Lines that are the items of a YAML list, below a line with its name."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [item for line in lines if (item := _ITEM.match(line))]
+    if len(found) < 2 or len(found) < len(lines) - 1:
+        return None
+    return "".join(f"{_unquoted(item[1])}\n" for item in found)
+
+
+def _unquoted(item: str) -> str:
+    if len(item) > 1 and item[0] == item[-1] == "'":
+        return item[1:-1].replace("''", "'")
+    try:
+        found = json.loads(item) if item.startswith('"') else item
+    except (ValueError, RecursionError):
+        return item
+    return found if isinstance(found, str) else item
+
+
+def _fields(text: str) -> list[str]:
+    try:
+        rows = list(csv.reader(text.splitlines(keepends=True)))
+    except csv.Error:
+        return []
+    return [field for row in rows for field in row if "\n" in field.strip()][:MOST_CARRIED]
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -86,6 +146,8 @@ def _strings(value: Any) -> Iterator[str]:
     elif isinstance(value, dict):
         for inner in value.values():
             yield from _strings(inner)
+    elif isinstance(value, list) and len(value) > 1 and all(isinstance(one, str) for one in value):
+        yield "\n".join(value) + "\n"
     elif isinstance(value, list):
         for inner in value:
             yield from _strings(inner)

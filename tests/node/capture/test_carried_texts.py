@@ -58,6 +58,14 @@ def each_line(form):
     return lambda text: "".join(f"{form.format(line)}\n" for line in text.splitlines())
 
 
+def quoted(text):
+    return "".join(f"{json.dumps(line)}\n" for line in text.splitlines())
+
+
+def logged(text):
+    return "".join(f"{json.dumps({'at': '10:00', 'line': line})}\n" for line in text.splitlines())
+
+
 CARRIERS = {
     "pdsh of one host": each_line("gpu07: {}"),
     "mpirun": each_line("[1,0]<stdout>:{}"),
@@ -73,6 +81,14 @@ CARRIERS = {
     "quotation marks": lambda text: f'"{text.rstrip()}"\n',
     "HTML": lambda text: f"<details><summary>output</summary>\n<pre>\n{html.escape(text)}</pre>\n</details>\n",
     "spaces of a web page": lambda text: text.replace("  ", " \u00a0"),
+    "a list of lines in JSON": lambda text: json.dumps({"rc": 0, "stdout_lines": text.splitlines()}, indent=1),
+    "a list of lines in YAML": lambda text: "out:\n" + each_line("  - {}")(quoted(text)),
+    "a block of YAML": lambda text: "out: |\n" + each_line("  {}")(text),
+    "reStructuredText": lambda text: "The output::\n\n" + each_line("   {}")(text),
+    "JSON log lines of unknown names": lambda text: each_line("{}")(logged(text)),
+    "a field of CSV": lambda text: 'host,out\ngpu07,"{}"\n'.format(text.replace('"', '""')),
+    "Jira": lambda text: f"{{noformat}}\n{text}{{noformat}}\n",
+    "a fence on the line of the text": lambda text: f"[10:31] here\n```{text}```\nthanks\n",
     "an empty line after each": lambda text: "".join(f"{line}\n\n" for line in text.splitlines() if line.strip()),
     "script": lambda text: f'Script started on 2025-05-01 12:00:00 [TERM="xterm"]\n{text}\nScript done on 2025-05-01\n',
     "ansible, one host": lambda text: f"gpu07 | CHANGED | rc=0 >>\n{text}",

@@ -29,6 +29,17 @@ GPU2    NODE    NODE     X      NODE    PXB     0-55    0       N/A
 GPU3    NV18    NV18    NODE     X      NODE    0-55    0       N/A
 """
 QUOTED = "line kern  :err   : nvidia-nvswitch1: SXid (PCI:0000:84:00.0): 12028, Data {{0x000001c0}}\nname: a_regex\n"
+DATA = "kern  :err   : 2025-01-25T10:34:54,85+00:00 nvidia-nvswitch1: SXid (PCI:0000:84:00.0): 12028, Data {0x1c0}\n"
+FABRIC = """    Fabric
+        State                             : Completed
+        Status                            : Success
+        Health
+            Summary                       : {}
+            Bandwidth                     : Full
+            Route Recovery in progress    : {}
+            Incorrect Configuration       : None
+"""
+PORT = "\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_DOWN (1)\n\t\t\tlink_layer:\t\tEthernet\n"
 CASES = {
     "a hang that a reset ended": (HANG + DONE, "degraded", "pci/0000:05:00.0"),
     "a hang without a device, and the reset": (PREEMPTION + HANG + DONE, "degraded", "pci/0000:05:00.0"),
@@ -46,6 +57,28 @@ CASES = {
     "a matrix of links without its head": (LINKS, "fail", "gpu/2"),
     "an error that another program quotes": (QUOTED, "unknown", "quote errors"),
     "rows of a table without its head": (ROCM.format("12"), "pass", ""),
+    "data of an SXid without its first line": (DATA, "pass", "", "it mentions sxid 12028 0000:84:00.0"),
+    "a fabric that is not healthy": (FABRIC.format("Unhealthy", "False"), "degraded", "its health is Unhealthy"),
+    "a fabric of less capacity": (FABRIC.format("Limited Capacity", "False"), "degraded", "is Limited Capacity"),
+    "a fabric that recovers": (FABRIC.format("Healthy", "True"), "degraded", "route recovery in progress is True"),
+    "a healthy fabric": (FABRIC.format("Healthy", "False"), "pass", ""),
+    "a fabric whose health is not measured": (FABRIC.format("N/A", "N/A"), "pass", ""),
+    "the end of a test of collectives": (
+        "# Out of bounds values : 12 FAILED\n# Avg bus bandwidth    : 5.1\n",
+        "fail",
+        "12 values out of bounds",
+    ),
+    "an Ethernet port that is down, and nothing else": (PORT, "unknown", "nothing says whether it is in use"),
+    "a lost GPU without the line of its address": (
+        "NVRM: fallen off the bus and is not responding to commands.\n",
+        "fail",
+        "a part that the text does not name",
+    ),
+    "a driver that its script could not start": (
+        'Sep 18 03:19:01 n1 nvidia-fabricmanager-start.sh[47]: "/usr/bin/nv-fabricmanager -c x" failed! Exit code: 1\n',
+        "fail",
+        "nvidia-fabricmanager.service ended with 1",
+    ),
 }
 
 
@@ -62,10 +95,11 @@ def wrong(found):
 
 @pytest.mark.parametrize("case", CASES)
 def test_it_is_reported(case):
-    text, health, message = CASES[case]
+    text, health, message, *mentioned = CASES[case]
     found = judged(text)
     assert found.health.value == health
     assert message in " ".join(wrong(found))
+    assert "".join(mentioned) in found.verdicts[judge.REPORT].rows[0].reason
 
 
 @pytest.mark.parametrize("cell", range(len(CELLS)))

@@ -150,6 +150,16 @@ def test_only_a_log_with_times_is_joined():
     assert unwrapped("[1.0] a\nb\n[2.0] c\n") == "[1.0] a b\n[2.0] c\n"
 
 
+@pytest.mark.parametrize(
+    "begin", ["[ 9.25] ", "[Mon Oct  3 13:52:42 2022] ", "Sep 18 03:19:01 n1 nv[4]: ", "  Mar 21 21:42:01 kernel: "]
+)
+def test_a_terminal_cuts_lines_within_words(begin):
+    text = "".join(f"{begin}{' '.join(f'word{n}{k}' for k in range(14))}\n" for n in range(3))
+    cut = "".join(f"{line[at : at + 72]}\n" for line in text.splitlines() for at in range(0, len(line), 72))
+    assert cut != text
+    assert unwrapped(cut).split() == text.split()
+
+
 def test_what_no_reader_recognises_is_reported(tmp_path):
     (tmp_path / "smart.txt").write_text("Smart Log for NVME device:nvme0\ncritical_warning : 0x0\nmedia_errors : 0\n")
     (tmp_path / "notes.txt").write_text("call the vendor on Monday\n")

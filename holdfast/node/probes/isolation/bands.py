@@ -27,7 +27,7 @@ PACKET_LOSS, FRAME_SIZE, BANDWIDTH, LATENCY, TAIL = (
     "latency",
     "tail latency",
 )
-ONE_PAIR_APART = 4.0  # factor: what one pair varies by is not known, and healthy ones differ by three on a busy host
+ONE_PAIR_APART = 6.0  # factor: what one pair varies by is not known, and healthy ones differ by three on a busy host
 CPUS_DECIDE_APART = 2.0  # deviations: with short CPUs, each host gets another share for the whole run
 NOT_BUSY = 0.1  # share of the time without a CPU
 MUCH_BUSIER = 3.0
@@ -112,6 +112,7 @@ class _Band:
     least_slow: int = 2  # sessions that must show it
     apart: float = 1.0  # deviations between the named part and the others, if noise decides too
     by_rng: bool = False  # CPU scheduling decides too, or so few pairs were measured that one moment matters
+    own: Callable[[Sequence[float]], float] = max  # the measurement over a part that must be worse than the others
 
     @property
     def reference(self) -> Reference:
@@ -144,17 +145,18 @@ def judge(
 def _confirmed(band: _Band, measured: Sequence[Measured], parts: Parts) -> list[SuspectPart]:
     found = isolation.suspects(measured, parts, band.baseline, band.limits)
     sure = [one for one in found if one.confirmed and one.slow >= band.least_slow]
-    return [one for one in sure if not band.by_rng or _stands_apart(one, sure, measured, parts, band.apart)]
+    return [one for one in sure if not band.by_rng or _stands_apart(one, sure, band, measured, parts)]
 
 
 def _stands_apart(
-    suspect: SuspectPart, others: Sequence[SuspectPart], measured: Sequence[Measured], parts: Parts, deviations: float
+    suspect: SuspectPart, others: Sequence[SuspectPart], band: _Band, measured: Sequence[Measured], parts: Parts
 ) -> bool:
     """Whether a part differs clearly from the others under noise.
 
     A slow usual measurement over a part is not enough: a busy moment slows a few pairs in a row, which may share a
     part. Each pair over it must be worse than nearly all others, by more than the spread of one kind of pairs, because
-    a host with less CPU is no slow link.
+    a host with less CPU is no slow link. Of tails the usual pair decides: a few long exchanges are in most sessions
+    over a faulty part and in some of all others, whether or not a CPU was short.
     """
     named = {one.part for one in others}
     used = [(one, isolation.uses(one, parts)) for one in measured]
@@ -163,11 +165,11 @@ def _stands_apart(
     peers = sorted((one for one, users in used if named.isdisjoint(users)), key=lambda one: one.bytes_per_second)
     if not peers:
         return False
-    best, low = max(one.bytes_per_second for one in over), peers[len(peers) // 10].bytes_per_second
+    best, low = band.own([one.bytes_per_second for one in over]), peers[len(peers) // 10].bytes_per_second
     if len({pair(one.one, one.other) for one in peers}) == 1:
-        return best * ONE_PAIR_APART < low
+        return band.name != TAIL and best * ONE_PAIR_APART < low
     apart = max(isolation.deviation(_best_of_each(over)), isolation.deviation(_best_of_each(peers)))
-    return best * math.exp(deviations * apart) < low
+    return best * math.exp(band.apart * apart) < low
 
 
 def _bands(exchanges: Sequence[PairExchange], datagrams: Sequence[Datagrams]) -> list[_Band]:
@@ -227,7 +229,8 @@ def _learned(
         text=text,
         source="the other pairs of this run",
         least_slow=2 if spread <= isolation.LEAST_SPREAD else SMALL_PAYLOAD_SESSIONS,
-        by_rng=name == LATENCY
+        own=median if name == TAIL else max,
+        by_rng=name in (LATENCY, TAIL)
         or (name.startswith(BANDWIDTH) and (spread > isolation.LEAST_SPREAD or isolation.few_hosts(measured))),
     )
 
