@@ -10,6 +10,7 @@ from holdfast.formats.job.evidence_fold import EvidenceFold, Key
 from holdfast.formats.job.line import decode, is_binary
 from holdfast.formats.job.step_series import StepSeries
 from holdfast.formats.job.text_kind import TextKind
+from holdfast.formats.job.text_lines import is_prose
 from holdfast.formats.kernel.folding import EventFolder
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.formats.kernel.prefix import NO_PREFIX, Prefix, is_about, prefix_of
@@ -81,15 +82,16 @@ class JobLog:
             case TextKind.LOG:
                 return self._evidence()
             case TextKind.DOCUMENT if text_kind.is_report(self._head):
-                return [one for one in self._evidence() if not text_kind.is_prose(one.event.text)]
+                return [one for one in self._evidence() if not is_prose(one.event.text)]
             case _:
                 return []
 
     def _kind(self) -> TextKind:
         """By its beginning and its end: a log may begin with the script that wrote it."""
         kind = text_kind.kind_of(self._head)
-        longer = self._lines > self._head.count(b"\n") and kind != TextKind.LOG
-        return text_kind.kind_of(self._above) if longer and not text_kind.is_package(self._head) else kind
+        if kind == TextKind.LOG or text_kind.is_package(self._head) or self._lines <= self._head.count(b"\n"):
+            return kind
+        return TextKind.LOG if self._steps_read or text_kind.shows_a_log(self._above) else kind
 
     def _evidence(self) -> list[Evidence]:
         self._keep_kernel(self._kernel.finish(), {})
