@@ -90,33 +90,44 @@ def _short_outage(one: Candidate, evidence: Sequence[Evidence]) -> None:
     """A port that recovered before the transport timeout did not end the job, unless a completion error says so."""
     if any(item.event.kind == "nccl.completion" and item.word("status") != "5" for item in evidence):
         return
-    downs = [item for item in one.evidence if item.event.kind == "link" and item.at]
+    downs = [item for item in one.evidence if item.event.kind == "link" and _clock(item)]
     if not downs or len(downs) < len(one.evidence):
         return
     versions = [item.word("version") for item in evidence if item.word("version")]
     limit = nccl.transport_timeout(versions[0] if versions else "").seconds
     longest = max(_outage(down, evidence) for down in downs)
     if longest < limit:
-        one.against(0.25, f"the port was back after {longest:.0f} s, before the transport gives up ({limit:.0f} s)")
+        factor = 0.25 if _suffered(evidence) else 0.1
+        one.against(factor, f"the port was back after {longest:.0f} s, before the transport gives up ({limit:.0f} s)")
 
 
 def _outage(down: Evidence, evidence: Sequence[Evidence]) -> float:
     ups = [
-        item.at for item in evidence
-        if item.event.kind == "link" and item.event.code == "up" and item.at >= down.at
+        _clock(item) for item in evidence
+        if item.event.kind == "link" and item.event.code == "up" and _clock(item) >= _clock(down)
         and item.event.device == down.event.device and item.host == down.host
     ]  # fmt: skip
-    return min(ups) - down.at if ups else float("inf")
+    return min(ups) - _clock(down) if ups else float("inf")
+
+
+def _clock(one: Evidence) -> float:
+    """Its time, or the seconds since its host started, which compare only with those of the same host."""
+    since_start = one.event.detail.get("since_boot_seconds", 0.0)
+    return one.at or (float(since_start) if isinstance(since_start, int | float) else 0.0)
+
+
+def _suffered(evidence: Sequence[Evidence]) -> bool:
+    """Whether any process tells that it ended, hung or lost a peer."""
+    return any(item.role in ("exit", "effect", "watchdog") or item.event.kind == "exception" for item in evidence)
 
 
 def _only_paused(one: Candidate, evidence: Sequence[Evidence]) -> None:
     """Storage that answers again, where nothing says that a job suffered: a pause, as every server makes."""
     lost = [item for item in one.evidence if item.event.kind == "storage" and item.event.code == "not_responding"]
     back = {item.file: item.event.line for item in evidence if item.event.kind == "storage" and item.event.code == "ok"}
-    suffered = any(item.role in ("exit", "effect", "watchdog") for item in evidence)
     if (
         len(lost) == len(one.evidence)
-        and not suffered
+        and not _suffered(evidence)
         and all(item.event.line < back.get(item.file, 0) for item in lost)
     ):
         one.against(0.1, "storage answered again, and nothing failed")

@@ -3,13 +3,15 @@
 import re
 from dataclasses import dataclass, field, replace
 
+from holdfast.formats.job import calm_end, quoted, readers, tail, text_kind, training_steps
 from holdfast.formats.job import message as job_message
-from holdfast.formats.job import quoted, readers, tail, text_kind, training_steps
+from holdfast.formats.job.calm_end import CalmEnd
 from holdfast.formats.job.context import CONTEXT_BYTES, LineContext
 from holdfast.formats.job.evidence_fold import EvidenceFold, Key
 from holdfast.formats.job.line import decode, is_binary
 from holdfast.formats.job.step_series import StepSeries
 from holdfast.formats.job.text_kind import TextKind
+from holdfast.formats.job.text_lines import is_prose
 from holdfast.formats.kernel.folding import EventFolder
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.formats.kernel.prefix import NO_PREFIX, Prefix, is_about, prefix_of
@@ -81,15 +83,16 @@ class JobLog:
             case TextKind.LOG:
                 return self._evidence()
             case TextKind.DOCUMENT if text_kind.is_report(self._head):
-                return [one for one in self._evidence() if not text_kind.is_prose(one.event.text)]
+                return [one for one in self._evidence() if not is_prose(one.event.text)]
             case _:
                 return []
 
     def _kind(self) -> TextKind:
         """By its beginning and its end: a log may begin with the script that wrote it."""
         kind = text_kind.kind_of(self._head)
-        longer = self._lines > self._head.count(b"\n") and kind != TextKind.LOG
-        return text_kind.kind_of(self._above) if longer and not text_kind.is_package(self._head) else kind
+        if kind == TextKind.LOG or text_kind.is_package(self._head) or self._lines <= self._head.count(b"\n"):
+            return kind
+        return TextKind.LOG if self._steps_read or text_kind.shows_a_log(self._above) else kind
 
     def _evidence(self) -> list[Evidence]:
         self._keep_kernel(self._kernel.finish(), {})
@@ -103,8 +106,15 @@ class JobLog:
         seen = {one.event.line for one in known if one.role != "note"}
         alone = not any(one.role == "effect" and one.event.kind != "exit" for one in known)
         end = None if roles - {"effect", "exit"} else self._end(seen, alone=alone)
-        found = [self._placed_in_run(one) for one in (*known, *([end] if end else []))]
+        every = [*known, *([end] if end else [])]
+        calm = self._calm_below(every)
+        found = [self._placed_in_run(one, calm) for one in every]
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
+
+    def _calm_below(self, known: list[Evidence]) -> CalmEnd:
+        """How many calm lines stand below the last line that tells of trouble."""
+        trouble = {int(one.number("last_line") or one.event.line) for one in known if one.role != "note"}
+        return calm_end.below(self._above, self._lines, trouble) if trouble else CalmEnd()
 
     def _end(self, seen: set[int], *, alone: bool) -> Evidence | None:
         """What a short text quotes, then what the end of a log says that holds no known error (`alone`).
@@ -206,8 +216,11 @@ class JobLog:
             series = self._series.setdefault(speaker, StepSeries())
         return series
 
-    def _placed_in_run(self, evidence: Evidence) -> Evidence:
-        """How many steps the run made after it, and at which step it was; how the log goes on after what is retried."""
+    def _placed_in_run(self, evidence: Evidence, calm: CalmEnd) -> Evidence:
+        """How many steps the run made after it, and at which step it was; how the log goes on after it."""
+        if calm.quiet:
+            below: dict[str, Value] = {"calm_end": float(calm.lines), "quiet_end": float(calm.quiet)}
+            evidence = job_message.with_detail(evidence, {**evidence.event.detail, **below})
         if evidence.word("retried"):
             last_line = evidence.number("last_line") or evidence.event.line
             evidence = job_message.with_detail(

@@ -3,62 +3,35 @@
 import re
 from enum import StrEnum
 
+from holdfast.formats.job import text_lines
 from holdfast.formats.job.line import JobLine, decode
+from holdfast.formats.job.text_lines import is_logged, is_prose
 
 SAMPLE_BYTES = 16_384
 _LONGEST = 400
 _LEAST_PROSE = 0.25  # of the lines of a document; the rest is lists, tables and examples
+_SOME_PROSE = 0.1  # of a manual, where markup and examples make up the rest of its lines
+_MANUAL = 0.5
 _LEAST_MARKUP = 2
 _MOSTLY = 0.6  # prose without any markup
+_PARAGRAPH = 0.75  # of a short text
 _LEAST_CODE = 0.55
 _LEAST_PROGRAM = 8  # lines: a traceback shows as many of code
+_LEAST_DEFINED = 3  # lines that only source has, and this part of all
+_DEFINED = 0.01
 _FEW = 2
 _MOST_LOGGED = 0.1
 _QUOTED_LINES = 1
 _BANNER = re.compile(r"[-=*]{60,}\s*")  # which launchers put around what they have to say
-_FUNCTION_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be been but by can cannot do does for from has have if in into is it its may must no not of"
-        " on only or should so such than that the their then there these they this to use used uses was we what when"
-        " where which while will with without would you your",
-    )
-)
-_LEAST_FUNCTION_WORDS = 3
-_LEAST_WORDS = 6
-_WORD = re.compile(r"[a-z]+(?:['\N{RIGHT SINGLE QUOTATION MARK}-][a-z]+)?[,.;:!?)]{0,2}")
-_SPEAKER = re.compile(
-    r"\S{1,80}:\s|\[[^\]]{1,60}\]\s?|\S+(?:Error|Exception|Warning)\b|[A-Z ]{4,}:"
-)  # a message's head
-_MARKUP = re.compile(
-    r"#{1,6} [A-Z\[\d`]|`{3}|~{3}|\.\. [\w-]+::|:\w+: |\[[^\]]{1,80}\]: http|<(?:p|td|tr|li|h\d|div|table|br|!--)\b"
-    r"|\s{0,3}(?:[-*+]|\d{1,2}\.) (?=\S+ \S+ \S+ \S)|\|.*\|.*\||={3,}$"
-)
-_INLINE = re.compile(r"``[^`]+``|(?<!`)`[^`\n]{1,60}`(?!`)|\]\(\S|\*\*[A-Za-z]")
-_DEFINES = re.compile(
-    r"(?:from [\w.]+ import |import [\w.]+(?: as \w+)?$|(?:async )?def \w+\(|class \w+[:(]|#!/|#include\b|package \w"
-    r"|(?:export |const |let |var |function )\w|use strict|set -[eux]|\w+\(\) ?\{)"
-)
-_CODE = re.compile(
-    r"\s*(?:from [\w.]+ import |import \w|(?:async )?def \w+\(|class \w+[:(]|return\b|@\w|(?:el)?if\b.{0,300}[:;{]"
-    r"|else\b|for\b.{0,300}[:;{]|while\b|try\b|except\b|finally\b|with\b.{0,300}:|raise \w|self\.|assert\b|yield\b"
-    r"|pass$"
-    r"|[\w.\[\]\"']{1,80}(?:: [\w.\[\], |]{1,80})? ?[-+*/|]?= ?\S|[\w.]{1,80}\(|[\])},(\[{;]{1,4}$|#|//|/?\*|\"\"\"|'''"
-    r"|(?:const|let|var|function|export|local|fi|done|then|esac)\b|\"[^\"]{0,200}\",?$|f?r?\"|[\w.\"']{1,60},$|\w+=)"
-)
-_FOUND = re.compile(  # what a search printed, and one line each of a history
-    r"(?:\.{0,2}/)?[\w.+-]{1,80}(?:/[\w.+-]{1,80}){0,12}\.\w{1,8}[:-]\d{1,6}[:-](?!\d+:|.{0,40}Warning)"
-    r"|(?:\* )?[0-9a-f]{7,12} [A-Za-z(\[]"
-)
 _LEAST_FOUND = 0.8
-_VARIABLE = re.compile(r"(?:export )?[A-Z_][A-Z0-9_]{1,80}=")  # of an environment that was printed
-_COLUMNS = re.compile(r"[a-z][\w .%-]{0,40}(?:[,;\t][a-z][\w .%-]{0,40}){2,60}$", re.IGNORECASE)
+_LEAST_OUTCOMES = 0.5
 _TRACEBACK = "Traceback (most recent call last)"
 _REPORTER = re.compile(
     r"\b(?:I|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)|[Oo]ur (?:cluster|job|run|training|code|node|log)s?)\b"
     r"|#+ \W{0,4}(?:Describe the bug|Bug|Error|Logs?|Actual|Expected|Environment|Steps to|System [Ii]nfo|Your current"
     r"|What happened|Current|Observed|Problem desc|Issue)"
 )
+_QUESTION = re.compile(r"(?m)^(?:\*\*|#+ )?(?:Q\d*|Question|FAQ)\b[:.].*$")  # that others ask
 
 
 class TextKind(StrEnum):
@@ -69,43 +42,92 @@ class TextKind(StrEnum):
 
 def kind_of(text: bytes) -> TextKind:
     """`text`: the beginning of a file, or its end."""
-    lines = [decode(raw[:_LONGEST]) for raw in text.split(b"\n") if raw.strip()]
+    lines = _lines(text)
     if is_package(text):
         return TextKind.DOCUMENT
     if _has_a_traceback(lines):
         return TextKind.LOG
-    if len(lines) > _FEW and sum(bool(_FOUND.match(one.text)) for one in lines) >= _LEAST_FOUND * len(lines):
+    if _is_data(lines):
         return TextKind.PROGRAM
-    if len(lines) > _FEW and (_is_table(lines) or all(_VARIABLE.match(one.text) for one in lines)):
+    logged = _is_mostly_logged(lines)
+    code = sum(text_lines.is_code(one.text) for one in lines)
+    defined = sum(text_lines.defines(one.text) for one in lines)
+    if not logged and _is_source(len(lines), code, defined):
         return TextKind.PROGRAM
-    logged = sum(is_logged(one) for one in lines)
-    if logged > max(_MOST_LOGGED * len(lines), _QUOTED_LINES) or any(_BANNER.fullmatch(one.text) for one in lines):
+    if logged or any(_BANNER.fullmatch(one.text) for one in lines):
         return TextKind.LOG
-    code = sum(bool(_CODE.match(one.text)) for one in lines)
-    defines = any(_DEFINES.match(one.text) for one in lines)
-    if defines and code >= max(_LEAST_CODE * len(lines), _LEAST_PROGRAM):
-        return TextKind.PROGRAM
+    return TextKind.DOCUMENT if _is_document(lines, code) else TextKind.LOG
+
+
+def shows_a_log(text: bytes) -> bool:
+    """Whether lines of a program that runs stand in it, whatever stood above."""
+    lines = _lines(text)
+    return _has_a_traceback(lines) or _is_mostly_logged(lines)
+
+
+def _lines(text: bytes) -> list[JobLine]:
+    return [decode(raw[:_LONGEST]) for raw in text.split(b"\n") if raw.strip()]
+
+
+def _is_mostly_logged(lines: list[JobLine]) -> bool:
+    return sum(is_logged(one) for one in lines) > max(_MOST_LOGGED * len(lines), _QUOTED_LINES)
+
+
+def _is_data(lines: list[JobLine]) -> bool:
+    """Rows of one form: what a search found, settings, a table, metrics, or how each of many things went."""
+    if len(lines) <= _FEW:
+        return False
+    if sum(bool(text_lines.FOUND.match(one.text)) for one in lines) >= _LEAST_FOUND * len(lines):
+        return True
+    if _is_table(lines) or all(text_lines.VARIABLE.match(one.text) for one in lines):
+        return True
+    if lines[0].text.startswith("# ") and all(text_lines.METRIC.match(one.text) for one in lines):
+        return True
+    return _is_list_of_outcomes(lines)
+
+
+def _is_list_of_outcomes(lines: list[JobLine]) -> bool:
+    went = [how for one in lines if not is_logged(one) and (how := text_lines.outcome(one.text)) is not None]
+    return sum(went) >= _FEW and len(went) > max(_LEAST_OUTCOMES * len(lines), _FEW)
+
+
+def _is_source(lines: int, code: int, defined: int) -> bool:
+    """By how much of it is code, or by lines that only source has."""
+    if lines < _LEAST_PROGRAM:
+        return False
+    if defined and code >= max(_LEAST_CODE * lines, _LEAST_PROGRAM):
+        return True
+    if defined >= _MANUAL * lines:
+        return True
+    return defined >= max(_DEFINED * lines, _LEAST_DEFINED) and code >= _LEAST_PROSE * lines
+
+
+def _is_document(lines: list[JobLine], code: int) -> bool:
     prose = sum(is_prose(one.text) for one in lines)
-    markup = sum(
-        bool(_MARKUP.match(one.text)) or (bool(_INLINE.search(one.text)) and is_prose(one.text)) for one in lines
-    )
-    marked = markup >= _LEAST_MARKUP and prose >= _LEAST_PROSE * len(lines)
-    written = prose >= max(_MOSTLY * len(lines), _LEAST_PROGRAM)
-    return TextKind.DOCUMENT if marked or written else TextKind.LOG
+    markup = sum(text_lines.is_markup(one.text) for one in lines)
+    if markup >= _LEAST_MARKUP and prose >= _LEAST_PROSE * len(lines):
+        return True
+    if markup >= _LEAST_MARKUP and prose >= _SOME_PROSE * len(lines) and prose + markup + code >= _MANUAL * len(lines):
+        return not any(is_logged(one) for one in lines)
+    if prose >= max(_MOSTLY * len(lines), _LEAST_PROGRAM):
+        return True
+    return len(lines) > _FEW and prose >= _PARAGRAPH * len(lines) and not any(is_logged(one) for one in lines)
 
 
 def _is_table(lines: list[JobLine]) -> bool:
     """Whether it is a table of values below the names of its columns."""
     head = lines[0].text
     mark = next((one for one in ",;\t" if one in head), "")
-    return bool(mark and _COLUMNS.match(head)) and all(one.text.count(mark) >= head.count(mark) for one in lines)
+    return bool(mark and text_lines.COLUMNS.match(head)) and all(
+        one.text.count(mark) >= head.count(mark) for one in lines
+    )
 
 
 def _has_a_traceback(lines: list[JobLine]) -> bool:
     """Whether a program failed here; an interpreter that somebody types into, in an example, shows its prompt above."""
     above = ["", *(one.text.lstrip() for one in lines)]
     return any(
-        one.text.startswith(_TRACEBACK) and not before.startswith((">>>", "..."))
+        one.text.startswith(_TRACEBACK) and not text_lines.is_prompt(before)
         for before, one in zip(above, lines, strict=False)
     )
 
@@ -115,24 +137,8 @@ def is_package(text: bytes) -> bool:
     return text.startswith(b"Metadata-Version: ")
 
 
-def is_logged(line: JobLine) -> bool:
-    """Whether a program wrote it: with a time, a level, a rank or the place in its source."""
-    return bool(line.at or line.level or line.nccl or line.place) or line.rank is not None
-
-
-def is_prose(text: str) -> bool:
-    """A sentence, or a part of one, that a person wrote for others to read."""
-    if _SPEAKER.match(text):
-        return False
-    words = text.split()
-    plain = [word.strip(",.;:!?)(*_\"'") for word in words if _WORD.fullmatch(word.strip("(*_\"'`"))]
-    if len(words) < _LEAST_WORDS or len(plain) < 0.5 * len(words):
-        return False
-    return sum(word in _FUNCTION_WORDS for word in plain) >= _LEAST_FUNCTION_WORDS
-
-
 def is_report(text: bytes) -> bool:
     """Whether somebody tells what happened to them, which takes no more than a page or two."""
     if len(text) >= SAMPLE_BYTES or is_package(text):
         return False
-    return bool(_REPORTER.search(text.decode("utf-8", "replace")))
+    return bool(_REPORTER.search(_QUESTION.sub("", text.decode("utf-8", "replace"))))

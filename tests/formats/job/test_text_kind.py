@@ -3,7 +3,8 @@
 import pytest
 
 from holdfast.formats.job.log import JobLog
-from holdfast.formats.job.text_kind import SAMPLE_BYTES, TextKind, is_prose, is_report, kind_of
+from holdfast.formats.job.text_kind import SAMPLE_BYTES, TextKind, is_report, kind_of
+from holdfast.formats.job.text_lines import is_prose
 
 PAGE = """# When a rank is lost
 
@@ -124,3 +125,58 @@ def test_a_whole_book_is_no_report() -> None:
     assert is_report(b"I lost a node")
     assert not is_report(b"I lost a node".ljust(SAMPLE_BYTES))
     assert not is_report(b"Metadata-Version: 2.1\nI wrote this")
+
+
+MANUAL = """.TH JOBCTL 1
+.SH NAME
+jobctl \\- starts a job
+.SH DESCRIPTION
+A job ends when one of its ranks ends. It is an error if the file is not there.
+.IP \\-f
+No space left on device: the log of the job is not written when the disk of the node is full.
+"""
+METRICS = """# HELP failures_total Jobs that failed
+# TYPE failures_total counter
+failures_total{reason="CUDA out of memory"} 0
+failures_total{reason="OOMKilled"} 2.5e+1
+"""
+OUTCOMES = """task/12: passed
+task/13: failed: AssertionError
+task/14: failed: NameError: name 'List' is not defined
+task/15: passed
+score: 0.5
+"""
+HEADER = "#ifndef ERRORS_H\n#define ERRORS_H\n" + "".join(f"#define E{n} {n} /* out of memory */\n" for n in range(9))
+DOCSTRINGS = "".join(
+    f"def f{n}(a):\n    '''Average of a.\n\n    Shapes that differ are refused.\n    '''\n" for n in range(5)
+)
+PARAGRAPH = """When a node reports Xid 79 the GPU has fallen off the bus. Drain the node, and
+power it off for a minute before you start it again. If the error comes back, it is the board.
+Jobs that ran there end with an error of the driver, and the others with one of the network.
+"""
+
+
+@pytest.mark.parametrize(
+    ("why", "text", "kind"),
+    [
+        ("a page of the manual", MANUAL, TextKind.DOCUMENT),
+        ("metrics", METRICS, TextKind.PROGRAM),
+        ("metrics in a log", METRICS + LOG, TextKind.LOG),
+        ("how each of many things went", OUTCOMES, TextKind.PROGRAM),
+        ("one failed, and no other is named", OUTCOMES[15:45], TextKind.LOG),
+        ("all of them failed", OUTCOMES.replace("passed", "failed"), TextKind.LOG),
+        ("a header", HEADER, TextKind.PROGRAM),
+        ("little code between its descriptions", DOCSTRINGS, TextKind.PROGRAM),
+        ("source in a log that goes on", DOCSTRINGS + LOG * 9, TextKind.LOG),
+        ("a paragraph of a manual", PARAGRAPH, TextKind.DOCUMENT),
+        ("the same above an error", PARAGRAPH + LOG, TextKind.LOG),
+    ],
+)
+def test_manuals_data_and_source(why: str, text: str, kind: TextKind) -> None:
+    assert kind_of(text.encode()) == kind, why
+
+
+def test_a_program_with_a_long_end_of_data_is_a_program() -> None:
+    log = JobLog()
+    log.feed((SCRIPT + DOCSTRINGS * 80 + "RuntimeError: Address already in use\n").encode() + b"x y\n" * 9000)
+    assert log.finish() == []

@@ -1,0 +1,98 @@
+"""What a single line of a text is: a message of a program, a sentence, source code, markup, or a row of data."""
+
+import re
+
+from holdfast.formats.job.line import JobLine
+
+_FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be been but by can cannot do does for from has have if in into is it its may must no not of"
+        " on only or should so such than that the their then there these they this to use used uses was we what when"
+        " where which while will with without would you your",
+    )
+)
+_LEAST_FUNCTION_WORDS = 3
+_LEAST_WORDS = 6
+_WORD = re.compile(r"[a-z]+(?:['\N{RIGHT SINGLE QUOTATION MARK}-][a-z]+)?[,.;:!?)]{0,2}")
+_SPEAKER = re.compile(
+    r"\S{1,80}:\s|\[[^\]]{1,60}\]\s?|\S+(?:Error|Exception|Warning)\b|[A-Z ]{4,}:"
+)  # a message's head
+_MARKUP = re.compile(
+    r"#{1,6} [A-Z\[\d`]|`{3}|~{3}|\.\. ?[\w-]+::|:\w+: |\[[^\]]{1,80}\]: http|<(?:p|td|tr|li|h\d|div|table|br|!--)\b"
+    r"|\s{0,3}(?:[-*+]|\d{1,2}\.) (?=\S+ \S+ \S+ \S)|\|.*\|.*\||={3,}$|[-~^\"'*+]{4,59}$"
+    r"|\*\*[A-Z][^*\n]{3,100}\*\*:?\s*$|\.(?:TH|SH|SS|PP|TP|IP|LP|BR?|IR?|RS|RE|nf|fi|sp|\\\") ?"
+    r"|=(?:head\d|item|over|back|cut|pod)\b"
+)
+_INLINE = re.compile(r"``[^`]+``|(?<!`)`[^`\n]{1,60}`(?!`)|\]\(\S|\*\*[A-Za-z]")
+_DEFINES = re.compile(
+    r"\s{0,8}(?:from [\w.]+ import |import [\w.]+(?: as \w+)?$|import \"|(?:async )?def \w+\(|class \w+[:(]"
+    r"|(?:public|private|protected|static) [\w<>\[\]]+ \w)"
+    r"|#!/|# *(?:include|ifn?def|define|pragma)\b|package [\w.]+;?$|pkg [\w/]+[, ]"
+    r"|(?:pub )?(?:fn|mod|impl|struct|enum) \w"
+    r"|(?:declare|typedef|interface|func|type|extern) [\w\"(]"
+    r"|(?:export |const |let |var |function )\w|[\"']?use strict|set -[eux]|\w+\(\) ?\{"
+)
+_CODE = re.compile(
+    r"\s*(?:from [\w.]+ import |import [\w\"]|(?:async )?def \w+\(|class \w+[:(]|return\b|@\w|(?:el)?if\b.{0,300}[:;{]"
+    r"|else\b|for\b.{0,300}[:;{]|while\b|try\b|except\b|finally\b|with\b.{0,300}:|raise \w|self\.|assert\b|yield\b"
+    r"|pass$|>>> ?|\.\.\. |[(\[{]{1,3}[\"'*\w]"
+    r"|(?:func|type|struct|case|switch|static|typedef|extern|declare|namespace)\b"
+    r"|[\w.\[\]\"']{1,80}(?:: [\w.\[\], |]{1,80})?[ \t]{0,40}[-+*/|:]?= ?\S"
+    r"|[\w.]{1,80}\(|[\])},(\[{;]{1,4}$|#|//|/?\*|\"\"\"|'''"
+    r"|(?:const|let|var|function|export|local|fi|done|then|esac)\b|\"[^\"]{0,200}\",?$|f?r?\"|[\w.\"']{1,60},$|\w+=)"
+)
+_PROMPT = re.compile(r">>> ?|\.\.\. ")
+FOUND = re.compile(  # what a search printed, and one line each of a history
+    r"(?:\.{0,2}/)?[\w.+-]{1,80}(?:/[\w.+-]{1,80}){0,12}\.\w{1,8}[:-]\d{1,6}[:-](?!\d+:|.{0,40}Warning)"
+    r"|(?:\* )?[0-9a-f]{7,12} [A-Za-z(\[]"
+)
+VARIABLE = re.compile(r"(?:export )?[A-Z_][A-Z0-9_]{1,80}=")  # of an environment that was printed
+COLUMNS = re.compile(r"[a-z][\w .%-]{0,40}(?:[,;\t][a-z][\w .%-]{0,40}){2,60}$", re.IGNORECASE)
+METRIC = re.compile(r"# (?:HELP|TYPE|UNIT|EOF)\b|[A-Za-z_:][\w:]{0,200}(?:\{.*\})? [-+.\deE]{1,40}(?: \d{1,20})?$")
+_OUTCOME = re.compile(  # of one of many things: it passed, or it did not
+    r"\s{0,8}(?P<item>[^\s:](?:[^\n:]|:(?! )){0,120}?)(?::|\s\.*|\s*\.{2,})\s*"
+    r"(?:(?P<well>pass(?:ed)?|ok|success|succeeded|skipped|xfail)"
+    r"|fail(?:ed)?|error|timed out|timeout|crashed)\b(?![=/\w])",
+    re.IGNORECASE,
+)
+
+
+def is_logged(line: JobLine) -> bool:
+    """Whether a program wrote it: with a time, a level, a rank or the place in its source."""
+    return bool(line.at or line.level or line.nccl or line.place) or line.rank is not None
+
+
+def is_prose(text: str) -> bool:
+    """A sentence, or a part of one, that a person wrote for others to read."""
+    if _SPEAKER.match(text):
+        return False
+    words = text.split()
+    plain = [word.strip(",.;:!?)(*_\"'") for word in words if _WORD.fullmatch(word.strip("(*_\"'`"))]
+    if len(words) < _LEAST_WORDS or len(plain) < 0.5 * len(words):
+        return False
+    return sum(word in _FUNCTION_WORDS for word in plain) >= _LEAST_FUNCTION_WORDS
+
+
+def is_code(text: str) -> bool:
+    return bool(_CODE.match(text))
+
+
+def defines(text: str) -> bool:
+    """Whether it imports, declares or defines something, as only the source of a program does."""
+    return bool(_DEFINES.match(text))
+
+
+def is_markup(text: str) -> bool:
+    return bool(_MARKUP.match(text)) or (bool(_INLINE.search(text)) and is_prose(text))
+
+
+def is_prompt(text: str) -> bool:
+    """Whether somebody types into an interpreter here, most often in an example."""
+    return bool(_PROMPT.match(text))
+
+
+def outcome(text: str) -> bool | None:
+    """How one of many things went, of a list that says so of each; None where it says nothing of the kind."""
+    found = _OUTCOME.match(text)
+    return bool(found["well"]) if found else None
