@@ -340,6 +340,15 @@ def test_a_pump_swings_by_a_twentieth(quiet: Any, swing: float, found: bool) -> 
     assert bool(quiet.candidates(PUMP)) is found
 
 
+@pytest.mark.parametrize(("swing", "found"), [(15.0, True), (14.6, False)])
+def test_a_pump_swings_by_five_times_its_noise(quiet: Any, swing: float, found: bool) -> None:
+    """Two litres to either side are a noise of 2.97: five times that is 14.8."""
+    row = quiet.tables[CDU].values[0]
+    row[:228] = 200.0 + 2.0 * np.resize([1.0, -1.0, 0.0], 228)
+    row[228:240] = 200.0 + swing * np.resize([1.0, 1.0, -1.0, -1.0], 12)
+    assert bool(quiet.candidates(PUMP)) is found
+
+
 @pytest.mark.parametrize(("swing", "found"), [(0.041, True), (0.039, False)])
 def test_a_pump_speed_swings_by_half_of_what_is_worth_a_word(quiet: Any, swing: float, found: bool) -> None:
     quiet.tables["cdu_pump_speed_ratio"].values[0, 228:240] += swing * np.resize([1.0, 1.0, -1.0, -1.0], 12)

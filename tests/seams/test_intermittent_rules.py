@@ -207,6 +207,13 @@ def test_gpus_that_clock_down_together_pause_with_their_job(slow: int, found: bo
     assert (folded(_seen(**{CLOCK: rows})) is not None) is found
 
 
+@pytest.mark.parametrize(("others", "found"), [(1.93, False), (1.945, True)])
+def test_gpus_that_clock_down_by_what_is_worth_a_word_count(others: float, found: bool) -> None:
+    """Of twelve, two more clock down with one: by more than three in a hundred, or by less."""
+    rows = [_off(2.0, 1.5), _off(2.0, others), _off(2.0, others), *[np.full(240, 2.0)] * 9]
+    assert (folded(_seen(**{CLOCK: rows})) is not None) is found
+
+
 def test_links_that_are_off_together_are_followed() -> None:
     assert folded(_seen(**{BANDWIDTH: [_off(400.0, 200.0)] * 3})) is not None
 

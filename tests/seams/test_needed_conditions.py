@@ -194,7 +194,9 @@ def test_a_slow_job_that_a_returning_fault_explains_is_not_named_beside_it(quiet
         quiet.tables["link_bandwidth_bytes_per_second"].values[0, begin : begin + 6] *= 0.3
         quiet.tables["job_collective_seconds"].values[:, begin : begin + 6] *= 2.0
         quiet.tables["job_step_seconds"].values[:, begin : begin + 6] *= 2.5
-    without("job_throughput_ratio")(quiet)
-    named = [(one.cause, one.kind) for one in quiet.explain()]
-    assert (ONE, "fabric.uplink") in named
+    of(without("job_throughput_ratio"), change("psu_healthy", "psu/r4-a", times=0.0))(quiet)
+    found = quiet.explain()
+    assert [one.raw for one in found] == sorted((one.raw for one in found), reverse=True)
+    named = [(one.cause, one.kind) for one in found]
+    assert {(ONE, "fabric.uplink"), ("psu/r4-a", "power.psu")} <= set(named)
     assert not any(kind == seams.SLOWDOWN for _, kind in named)
