@@ -34,7 +34,7 @@ class CauseCandidate:
 
     @property
     def since(self) -> float:
-        return min((one.since for one in self.signs), default=self.began) if self.signs else self.began
+        return min((one.since for one in self.signs), default=self.began)
 
     def supported_by(self, weight: float, why: str) -> None:
         self.score += weight

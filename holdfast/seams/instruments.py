@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from holdfast.catalog.seam_signals import SeamSignal, signals
 from holdfast.model.panel import SignalTable, Times, Values
@@ -69,13 +70,16 @@ def silent_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[Ba
 
 def _absurd(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[BadReading]:
     last = table.values[:, -max(2 * ABSURD_COLUMNS, round(ABSURD_SECONDS / step)) :]
-    beyond = (last < fact.lowest - ROUNDED) | (last > fact.highest)
-    for row in np.flatnonzero(beyond.sum(axis=1) >= ABSURD_COLUMNS):
+    for row in np.flatnonzero(_beyond(last, fact).sum(axis=1) >= ABSURD_COLUMNS):
         whole = table.values[row]
-        bad = (whole < fact.lowest - ROUNDED) | (whole > fact.highest)
+        bad = _beyond(whole, fact)
         value = float(whole[np.flatnonzero(bad)[-1]])
         since = float(times[int(np.argmax(bad))])
         yield BadReading("absurd", table.subjects[row], fact.name, since, f"{value:.4g}, which it cannot mean")
+
+
+def _beyond(values: Values, fact: SeamSignal) -> npt.NDArray[np.bool_]:
+    return (values < fact.lowest - ROUNDED) | (values > fact.highest)
 
 
 def _lost(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[BadReading]:

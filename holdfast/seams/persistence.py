@@ -79,8 +79,7 @@ class FindingMemory:
     def _behind(self, finding: Finding, topology: Topology, now: float) -> bool:
         """Is it behind a surer cause that was reported a moment ago, and began after it?"""
         return any(
-            cause != finding.cause
-            and kind.partition(".")[0] == finding.kind.partition(".")[0]
+            kind.partition(".")[0] == finding.kind.partition(".")[0]
             and record.last_reported is not None
             and now - record.last <= BEHIND_SECONDS
             and finding.since >= record.last_reported.since

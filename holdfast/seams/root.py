@@ -37,9 +37,10 @@ class Hypothesis:
 
     candidate: CauseCandidate
     within: list[int]  # of the symptoms that need a cause, those in its reach
-    score: float = 0.0
-    most: float = 0.0
-    ceiling: float = 0.0  # by the kinds of its evidence: how sure it is said, not how it stands beside others
+    score: float = field(init=False)
+    most: float = field(init=False)
+    ceiling: float = field(init=False)
+    """By the kinds of its evidence: how sure it is said, not how it stands beside others."""
     doubts: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
@@ -59,14 +60,8 @@ def roots(scene: Scene, candidates: Iterable[CauseCandidate]) -> tuple[Finding, 
     chosen: list[Hypothesis] = []
     lost: list[tuple[Hypothesis, Hypothesis, str]] = []
     taken: set[int] = set()
-    weighed = False
+    _weigh_all(scene, waiting, needing, taken)
     while waiting:
-        if not weighed:
-            counts = _counts(needing, taken)
-            for hypothesis in waiting:
-                _weigh(scene, hypothesis, needing, taken, counts)
-            waiting.sort(key=_rank, reverse=True)
-            weighed = True
         hypothesis = waiting.pop()
         better = next(((root, why) for root in chosen if (why := _loses(scene, hypothesis, root, needing))), None)
         if better:
@@ -74,9 +69,17 @@ def roots(scene: Scene, candidates: Iterable[CauseCandidate]) -> tuple[Finding, 
         elif hypothesis.confidence >= LEAST_CONFIDENCE and _lasted(scene, hypothesis.candidate):
             chosen.append(hypothesis)
             taken |= set(_explained(hypothesis, needing))
-            weighed = False
+            _weigh_all(scene, waiting, needing, taken)
     found = [_finding(scene, hypothesis, needing, lost) for hypothesis in chosen]
     return (*found, *slowdown.findings(scene, [one for place, one in enumerate(needing) if place not in taken], found))
+
+
+def _weigh_all(scene: Scene, waiting: list[Hypothesis], needing: Sequence[Symptom], taken: set[int]) -> None:
+    """Puts the best last."""
+    counts = _counts(needing, taken)
+    for hypothesis in waiting:
+        _weigh(scene, hypothesis, needing, taken, counts)
+    waiting.sort(key=_rank, reverse=True)
 
 
 def _lasted(scene: Scene, candidate: CauseCandidate) -> bool:
@@ -154,8 +157,7 @@ def explains(scene: Scene, candidate: CauseCandidate, symptom: Symptom) -> bool:
     place, whole = symptom.subject, whole_of(symptom.subject)
     if family in OF_ONE_RANK and place in scene.topology.sources:
         whole = None
-    within = place in candidate.reach or place == candidate.cause or (whole is not None and whole in candidate.reach)
-    if within or (whole is not None and whole == candidate.cause):
+    if not candidate.reach.isdisjoint((place, whole)) or candidate.cause in (place, whole):
         return family in candidate.explains
     return family in candidate.backwards and place in scene.topology.up(candidate.cause)
 

@@ -14,7 +14,7 @@ from holdfast.seams.rules.device_slow import SEAM as DEVICE
 from holdfast.seams.rules.fabric_rail import SEAM as RAIL
 from holdfast.seams.rules.pools_path import SEAM as POOLS
 from holdfast.seams.rules.sensor_broken import SEAM as BROKEN
-from tests.seams.making import START, Make, change, gpus, hot, measured, nodes, of, without
+from tests.seams.making import START, Make, change, gpus, hot, linked, measured, nodes, of, without
 
 CDU, RACK_FLOW, PRESSURE = (
     "cdu_flow_litres_per_minute", "rack_flow_litres_per_minute", "cdu_differential_pressure_pascals",
@@ -36,6 +36,7 @@ LESS = of(change(RACK_FLOW, "rack/r2", times=0.9), gpus(HEAT, nodes(4, 6), by=1.
     [
         ("the rack beside it is well", LESS, 4.0),
         ("the rack beside it lost flow too", of(LESS, change(RACK_FLOW, "rack/r1", times=0.9)), 0.0),
+        ("one of three beside it lost flow too", of(LESS, linked(Edge("cools", "cdu/c1", "rack/r3"), Edge("cools", "cdu/c1", "rack/r4")), change(RACK_FLOW, "rack/r1", times=0.9)), 4.0),
         ("that too, and the pressure rose", of(LESS, change(RACK_FLOW, "rack/r1", times=0.9), change(PRESSURE, "cdu/c1", times=1.2)), 4.0),
         ("nothing but its meter shows it", of(_alone, LESS), 0.0),
         ("the pressure of its unit rose", of(_alone, LESS, change(PRESSURE, "cdu/c1", times=1.2)), 4.0),

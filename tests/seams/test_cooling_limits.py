@@ -179,6 +179,13 @@ def test_seven_working_nodes_of_ten_are_a_hot_rack(quiet: Any, of_ten: int, foun
     assert (("rack/x", "cooling.rack_blocked") in quiet.candidates(RACK)) is found
 
 
+def test_a_hot_node_that_hardly_works_has_no_rise_to_compare(quiet: Any) -> None:
+    quiet.tables[USE].values[:] = 0.6
+    of(without(SPEED), hot(nodes(4, 4)), gpus(USE, nodes(4, 4), by=-0.31))(quiet)
+    assert "node/n4" not in quiet.scene.loaded
+    assert not any("slightly warmer" in words for words in quiet.candidates(FAN)["node/n4", "cooling.fan"].doubts)
+
+
 def test_of_the_nodes_of_a_hot_rack_those_that_nobody_sees_do_not_count(quiet: Any) -> None:
     names = _fleet(quiet, 10)
     quiet.link(*(Edge("cools", "rack/x", name) for name in names))
@@ -337,6 +344,15 @@ def test_a_pump_turned_three_times_within_ten_minutes(quiet: Any, back: int, fou
 def test_a_pump_swings_by_a_twentieth(quiet: Any, swing: float, found: bool) -> None:
     row = quiet.tables[CDU].values[0]
     row[228:240] *= 1 + swing * np.resize([1.0, 1.0, -1.0, -1.0], 12)
+    assert bool(quiet.candidates(PUMP)) is found
+
+
+@pytest.mark.parametrize(("swing", "found"), [(15.0, True), (14.6, False)])
+def test_a_pump_swings_by_five_times_its_noise(quiet: Any, swing: float, found: bool) -> None:
+    """Two litres to either side are a noise of 2.97: five times that is 14.8."""
+    row = quiet.tables[CDU].values[0]
+    row[:228] = 200.0 + 2.0 * np.resize([1.0, -1.0, 0.0], 228)
+    row[228:240] = 200.0 + swing * np.resize([1.0, 1.0, -1.0, -1.0], 12)
     assert bool(quiet.candidates(PUMP)) is found
 
 

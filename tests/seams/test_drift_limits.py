@@ -8,7 +8,7 @@ import pytest
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
 from holdfast.model.panel import SignalTable
-from holdfast.model.topology import Edge
+from holdfast.model.topology import Edge, Topology
 from holdfast.seams.moved import Moves
 from holdfast.seams.rules.sensor_drift import (
     SEAM,
@@ -225,6 +225,17 @@ def test_many_that_move_are_no_lone_instruments(quiet: Any, fleet: int, count: i
     quiet.add(AIR, dict.fromkeys(names, 27.0))
     quiet.change(FAN, *names[:count], by=0.2)
     assert bool(_drifts(quiet)) is found
+
+
+@pytest.mark.parametrize(("warmer", "found"), [(32, 64), (33, 0)])
+def test_of_a_large_fleet_sixty_four_may_wander(quiet: Any, warmer: int, found: int) -> None:
+    """Half of them get warmer and half colder, so that each has fewer than a tenth beside it."""
+    units, racks = [f"cdu/x{n}" for n in range(400)], [f"rack/x{n}" for n in range(400)]
+    quiet.topology = Topology(tuple(Edge("cools", unit, rack) for unit, rack in zip(units, racks, strict=True)))
+    quiet.tables = {}
+    of(measured(SUPPLY, dict.fromkeys(units, 30.0)), measured(INLET, dict.fromkeys(racks, 30.0)))(quiet)
+    of(change(SUPPLY, *units[:warmer], by=5.0), change(SUPPLY, *units[100:132], by=-5.0))(quiet)
+    assert len(_drifts(quiet)) == found
 
 
 def test_many_that_move_each_in_its_own_way_are_no_lone_instruments(quiet: Any) -> None:

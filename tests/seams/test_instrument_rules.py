@@ -149,7 +149,13 @@ def test_an_absurd_value_counts_in_the_last_minute_and_four_columns(step: float,
 
 @pytest.mark.parametrize(
     ("value", "absurd"),
-    [(FLOW.lowest, False), (FLOW.lowest - 0.01, True), (FLOW.highest, False), (FLOW.highest + 10.0, True)],
+    [
+        (FLOW.lowest, False),
+        (FLOW.lowest - 1e-6, False),
+        (FLOW.lowest - 0.01, True),
+        (FLOW.highest, False),
+        (FLOW.highest + 10.0, True),
+    ],
 )
 def test_what_is_just_possible_is_not_absurd(value: float, absurd: bool) -> None:
     row = np.full(120, 200.0)

@@ -38,6 +38,7 @@ def _table(*rows: Any) -> SignalTable:
         ("a degree of supply is worth a word", SUPPLY, [30.0] * 6, 31.5, 1.5),
         ("colder hurts no one", SUPPLY, [30.0] * 6, 28.5, -1.5),
         ("of what may hurt either way both count", "cdu_pump_speed_ratio", [0.5] * 6, 0.34, 2.0),
+        ("also the other", "cdu_pump_speed_ratio", [0.5] * 6, 0.66, 2.0),
         ("its noise, five times", SUPPLY, [29.0, 31.0] * 3, 44.826, 2.0),
         ("what it did in its calm beginning", SUPPLY, [30.0, 30.0, 30.0, 30.0, 30.0, 34.0], 38.0, 2.0),
         ("what was colder then hurt no one", SUPPLY, [30.0, 30.0, 30.0, 30.0, 30.0, 20.0], 32.0, 2.0),
@@ -207,6 +208,13 @@ def test_gpus_that_clock_down_together_pause_with_their_job(slow: int, found: bo
     assert (folded(_seen(**{CLOCK: rows})) is not None) is found
 
 
+@pytest.mark.parametrize(("others", "found"), [(1.93, False), (1.945, True)])
+def test_gpus_that_clock_down_by_what_is_worth_a_word_count(others: float, found: bool) -> None:
+    """Of twelve, two more clock down with one: by more than three in a hundred, or by less."""
+    rows = [_off(2.0, 1.5), _off(2.0, others), _off(2.0, others), *[np.full(240, 2.0)] * 9]
+    assert (folded(_seen(**{CLOCK: rows})) is not None) is found
+
+
 def test_links_that_are_off_together_are_followed() -> None:
     assert folded(_seen(**{BANDWIDTH: [_off(400.0, 200.0)] * 3})) is not None
 
@@ -218,6 +226,7 @@ def test_links_that_are_off_together_are_followed() -> None:
         ("twice", _off(5.0, 5.2, times=2), None),
         ("one reading each is none", _off(5.0, 5.2, each=1, times=4), None),
         ("less than is worth a word", _off(5.0, 5.1), None),
+        ("just worth a word", _off(5.0, 5.155), 1200.0),
         ("since", _off(5.0, 5.2, at=140), 1400.0),
         ("too soon to tell", _off(5.0, 5.2, columns=120, at=40, each=0), None),
     ],

@@ -8,17 +8,23 @@ import pytest
 from holdfast import seams
 from holdfast.model.finding import Symptom
 from holdfast.model.panel import Panel, SignalTable
-from holdfast.model.topology import Topology
-from holdfast.seams import evidence
+from holdfast.model.topology import Edge, Topology
+from holdfast.seams import evidence, weigh
 from holdfast.seams.candidate import CauseCandidate
+from holdfast.seams.effects import COOLING
+from holdfast.seams.fabric_links import Links
 from holdfast.seams.instruments import _changes_near, _Rest, _would_have_left, bad_readings
 from holdfast.seams.moved import median
+from holdfast.seams.rules.cooling_flow import SEAM as FLOW
 from holdfast.seams.rules.cooling_rack import SEAM as RACK
+from holdfast.seams.rules.device_slow import SEAM as DEVICE
 from holdfast.seams.rules.device_slow import _at_times
 from holdfast.seams.rules.fabric_load import SEAM as LOAD
 from holdfast.seams.rules.pools_path import SEAM as POOLS
 from holdfast.seams.rules.pools_path import _asked
+from holdfast.seams.rules.power_limit import SEAM as LIMIT
 from holdfast.seams.rules.sensor_broken import SEAM as BROKEN
+from holdfast.seams.rules.storage_writer import node_of_rank
 from holdfast.seams.scene import Scene
 from tests.seams.making import START, change, gpus, happens, measured, nodes, of, without
 
@@ -28,6 +34,7 @@ COMPUTE, SHARE, TRANSFER, PATH = (
 )  # fmt: skip
 ONE, TWO = "link/leaf1-spine1", "link/leaf1-spine2"
 NAN = float("nan")
+HEAT = "gpu_temperature_celsius"
 
 
 def test_the_surest_is_reported_first(quiet: Any) -> None:
@@ -69,11 +76,11 @@ def test_a_reason_of_a_fifth_of_the_calm_beginning_is_no_news(quiet: Any, calm: 
     assert bool(quiet.scene.reasons(4)) is told
 
 
-@pytest.mark.parametrize(("calm", "told"), [(0.4, True), (0.2, False)])
-def test_a_reason_is_compared_with_its_own_row_of_the_past(quiet: Any, calm: float, told: bool) -> None:
+@pytest.mark.parametrize(("row", "told"), [(0, True), (-1, False)])
+def test_a_reason_is_compared_with_its_own_row_of_the_past(quiet: Any, row: int, told: bool) -> None:
     quiet.tables[REASONS].values[0, :] = 4.0
     past = SignalTable(quiet.tables[REASONS].subjects[::-1], np.zeros((24, 100), np.float32))
-    past.values[-1 if not told else 0, :40] = 4.0
+    past.values[row, :40] = 4.0
     assert bool(Scene(quiet.panel, quiet.topology, Panel(quiet.times[:100], {REASONS: past})).reasons(4)) is told
 
 
@@ -91,7 +98,7 @@ def test_what_is_no_link_is_not_crowded(quiet: Any) -> None:
 def test_a_crowd_is_as_old_as_its_first_link(quiet: Any, earlier: int, doubted: bool) -> None:
     """Routes changed as it began: for two and a half minutes no one knows whether traffic moved."""
     links = [f"link/x{n}" for n in range(2)]
-    quiet.link(*(seams_edge("connects", link, "switch/x") for link in links))
+    quiet.link(*(Edge("connects", link, "switch/x") for link in links))
     quiet.add(CONGESTION, dict.fromkeys(links, 0.03))
     quiet.change(CONGESTION, links[0], by=0.1, at=earlier)
     quiet.change(CONGESTION, links[1], by=0.1, at=230)
@@ -104,20 +111,14 @@ def test_a_crowd_is_as_old_as_its_first_link(quiet: Any, earlier: int, doubted: 
 def test_traffic_that_nobody_measures_did_not_move(quiet: Any) -> None:
     """Its jobs are slower, and that is no proof that a link carries more."""
     links = [f"link/x{n}" for n in range(4)]
-    quiet.link(*(seams_edge("connects", link, "switch/x") for link in links))
-    quiet.link(seams_edge("connects", "switch/x", "node/n1"))
+    quiet.link(*(Edge("connects", link, "switch/x") for link in links))
+    quiet.link(Edge("connects", "switch/x", "node/n1"))
     of(measured(CONGESTION, dict.fromkeys(links, 0.03)), measured(USE, dict.fromkeys(links, 0.5)))(quiet)
     of(change(CONGESTION, links[0], by=0.1), change(USE, *links[1:], times=0.5), change(USE, links[0], times=NAN))(
         quiet
     )
     quiet.slow_job(at=150)
     assert ("switch/x", "fabric.routing") not in quiet.candidates(LOAD)
-
-
-def seams_edge(kind: str, source: str, target: str) -> Any:
-    from holdfast.model.topology import Edge
-
-    return Edge(kind, source, target)
 
 
 def test_a_share_that_was_not_read_for_a_moment_is_what_was_read_last(quiet: Any) -> None:
@@ -194,7 +195,109 @@ def test_a_slow_job_that_a_returning_fault_explains_is_not_named_beside_it(quiet
         quiet.tables["link_bandwidth_bytes_per_second"].values[0, begin : begin + 6] *= 0.3
         quiet.tables["job_collective_seconds"].values[:, begin : begin + 6] *= 2.0
         quiet.tables["job_step_seconds"].values[:, begin : begin + 6] *= 2.5
-    without("job_throughput_ratio")(quiet)
-    named = [(one.cause, one.kind) for one in quiet.explain()]
-    assert (ONE, "fabric.uplink") in named
+    of(without("job_throughput_ratio"), change("psu_healthy", "psu/r4-a", times=0.0))(quiet)
+    found = quiet.explain()
+    assert [one.raw for one in found] == sorted((one.raw for one in found), reverse=True)
+    named = [(one.cause, one.kind) for one in found]
+    assert {(ONE, "fabric.uplink"), ("psu/r4-a", "power.psu")} <= set(named)
     assert not any(kind == seams.SLOWDOWN for _, kind in named)
+
+
+@pytest.mark.parametrize("value", [2.0, 16.0, 8.0])
+def test_other_reasons_neither_cap_nor_brake(quiet: Any, value: float) -> None:
+    gpus(REASONS, nodes(1, 3), by=value)(quiet)
+    assert quiet.candidates(LIMIT) == {}
+
+
+def test_a_feed_of_one_rack_is_that_rack(quiet: Any) -> None:
+    quiet.topology = Topology(
+        (Edge("powers", "feed/x", "rack/x"), *(Edge("powers", "rack/x", f"node/x{n}") for n in range(2)))
+    )
+    quiet.tables = {}
+    of(measured(REASONS, {f"node/x{n}/gpu/0": 0.0 for n in range(2)}), change(REASONS, by=4.0))(quiet)
+    assert list(quiet.candidates(LIMIT)) == [("rack/x", "power.cap")]
+
+
+def test_a_leaf_connects_nodes(quiet: Any) -> None:
+    quiet.link(Edge("connects", "switch/a", "node/x"), Edge("feeds", "switch/b", "node/x"))
+    links = Links(quiet.scene)
+    assert (links.below("switch/a"), links.below("switch/b"), links.below("switch/spine1")) == (True, False, False)
+
+
+def test_data_that_comes_late_for_a_node_is_no_slow_node(quiet: Any) -> None:
+    ranks = [f"job/llama/rank/{n}" for n in range(24)]
+    of(measured("rank_data_seconds", dict.fromkeys(ranks, 0.5)), change("rank_data_seconds", *ranks[4:6], by=0.5))(
+        quiet
+    )
+    assert {kind for _, kind in quiet.candidates(DEVICE)} == {"job.rank_slow"}
+
+
+@pytest.mark.parametrize(("slow", "named"), [(2, 2), (3, 2)])
+def test_a_tenth_of_the_ranks_is_named_also_where_a_gpu_of_theirs_is_hot(quiet: Any, slow: int, named: int) -> None:
+    """Of more, the one whose GPU is hot has its reason."""
+    ranks = [f"job/b/rank/{n}" for n in range(20)]
+    of(measured(COMPUTE, dict.fromkeys(ranks, 4.0)), measured("job_step_seconds", {"job/b": 5.0}))(quiet)
+    of(measured(HEAT, {f"node/y{n}/gpu/0": 62.0 for n in range(20)}), change(HEAT, "node/y0/gpu/0", by=15.0))(quiet)
+    quiet.link(*(Edge("runs_on", f"node/y{n}/gpu/0", rank) for n, rank in enumerate(ranks)))
+    without("gpu_power_watts")(quiet)
+    measured("gpu_utilization_ratio", {f"node/y{n}/gpu/0": 0.95 for n in range(20)})(quiet)
+    quiet.change(COMPUTE, *ranks[:slow], times=1.2)
+    assert len(quiet.candidates(DEVICE)) == named
+
+
+def test_a_rank_runs_on_what_it_runs_on(quiet: Any) -> None:
+    quiet.topology = Topology(
+        (Edge("feeds", "storage/s", "job/b/rank/0"), Edge("runs_on", "node/y/gpu/0", "job/b/rank/0"))
+    )
+    assert [node_of_rank(quiet.scene, rank) for rank in ("job/b/rank/0", "job/b/rank/1")] == ["node/y", "job/b/rank/1"]
+
+
+@pytest.mark.parametrize("signal", ["gpu_clock_sm_hertz", CONGESTION, "job_collective_seconds"])
+def test_what_pauses_is_as_it_was_before_the_pause(quiet: Any, signal: str) -> None:
+    table = quiet.tables[signal]
+    quiet.change(signal, table.subjects[0], times=0.7 if signal == "gpu_clock_sm_hertz" else 9.0)
+    table.values[0, -20:] = NAN
+    assert set(quiet.scene.moved(signal)) == {table.subjects[0]}
+
+
+def test_what_a_link_reaches_and_what_a_unit_cools(quiet: Any) -> None:
+    quiet.link(Edge("connects", ONE, PATH))
+    assert "pool/prefill" not in quiet.scene.reach(ONE, ("connects", "feeds"))
+    assert PATH in quiet.scene.reach("pool/prefill", ("feeds",))
+    assert quiet.scene.nodes_under("cdu/c1", ("cools",)) == frozenset(nodes(1, 6))
+    assert quiet.scene.nodes_under("node/n1", ("cools",)) == {"node/n1"}
+
+
+def test_a_supply_that_nobody_reads_leaves_the_others(quiet: Any) -> None:
+    quiet.tables["cdu_supply_celsius"].values[0] = NAN
+    quiet.tables["cdu_supply_celsius"].values[1] = 30.0
+    assert quiet.scene.coolant == 30.0
+
+
+@pytest.mark.parametrize(("moved", "confirmed"), [(3, True), (2, False)])
+def test_three_of_five_are_most(moved: int, confirmed: bool) -> None:
+    one = CauseCandidate(cause="cdu/c1", kind="k", signs=[], reach=frozenset(), explains=frozenset(), began=0.0)
+    signs = {name: Symptom(name, "s", 0.0, 1.0, 2.0) for name in "abcde"[:moved]}
+    assert weigh.companions(one, "flows", signs, "abcde") is confirmed
+
+
+def test_of_nodes_none_of_which_is_hotter_nothing_is_said(quiet: Any) -> None:
+    change("cdu_flow_litres_per_minute", "cdu/c1", times=0.5)(quiet)
+    found = quiet.candidates(FLOW)["cdu/c1", "cooling.flow_low"]
+    assert not any("hotter" in words for words in found.reasons)
+
+
+@pytest.mark.parametrize(("works", "hot"), [(0.3, False), (0.5, True)])
+def test_the_heat_of_a_gpu_that_rests_says_nothing(quiet: Any, works: float, hot: bool) -> None:
+    of(gpus("gpu_utilization_ratio", nodes(1, 1), times=works), gpus(HEAT, nodes(1, 1), by=15.0))(quiet)
+    assert ("node/n1" in quiet.scene.hot) is hot
+
+
+@pytest.mark.parametrize(("at", "most"), [(136, 1.2), (139, 4.0)])
+def test_what_moved_two_minutes_before_moved_with_it(quiet: Any, at: int, most: float) -> None:
+    change("rack_flow_litres_per_minute", "rack/r1", times=0.5, at=at)(quiet)
+    flow = Symptom("cdu/c1", "cdu_flow_litres_per_minute", 1500.0, 200.0, 90.0)
+    one = CauseCandidate(
+        cause="cdu/c1", kind="cooling.rack_blocked", signs=[flow], reach=frozenset({"rack/r1"}), explains=COOLING
+    )
+    assert evidence.most(quiet.scene, one, []) == most

@@ -128,6 +128,17 @@ def test_a_job_that_a_reported_cause_slows_has_no_slowdown_without_a_cause(
     assert any(one.cause == slowdown.cause for evaluation in found for one in evaluation) is reported, why
 
 
+def test_one_look_that_misses_it_ends_no_episode_however_often() -> None:
+    looks = [(60.0 * number, number % 2 == 0) for number in range(5)]
+    assert _reported(looks) == [False, False, False, False, True]
+
+
+def test_what_is_known_to_come_and_go_is_said_as_sure_as_it_is() -> None:
+    memory, returns = FindingMemory(), replace(FLOW, evidence=("it is intermittent: 3 times in 30 min",))
+    said = [[one.confidence for one in memory.take([returns], GRAPH, 60.0 * number)] for number in range(4)]
+    assert said == [[], [], [0.79], [0.9]]
+
+
 @pytest.mark.parametrize("begins", [0.0, 1e6])
 def test_how_long_ago_is_counted_from_now_whenever_that_is(begins: float) -> None:
     memory = FindingMemory()

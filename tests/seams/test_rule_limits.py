@@ -137,6 +137,7 @@ def test_whether_flow_follows_the_load(quiet: Any, why: str, make: Make, lost: f
         ("neither is read, and their job stopped", of(without(WATTS), without(USE), change(STEP, times=NAN)), 1.0),
         ("neither is read, and the job of two of them stopped", of(without(WATTS), without(USE), measured(STEP, {"job/b": 5.0}), linked(Edge("runs_on", "node/n1", "job/b"), Edge("runs_on", "node/n2", "job/b")), change(STEP, times=NAN)), 0.5),
         ("neither is read, and of its beginning a reading is missing", of(without(WATTS), without(USE), change(STEP, times=NAN), lambda world: world.tables[STEP].values.__setitem__((0, 0), NAN)), 1.0),
+        ("neither is read, and a job that came later stopped", of(without(WATTS), without(USE), change(STEP, times=NAN), lambda world: world.tables[STEP].values.__setitem__((0, slice(0, 100)), NAN), lambda world: world.tables[STEP].values.__setitem__((0, slice(100, 140)), 5.0)), 0.0),
         ("neither is read, and a job that never ran does not run", of(without(WATTS), without(USE), change(STEP, times=NAN, at=0)), 0.0),
         ("neither is read, and nothing stopped", of(without(WATTS), without(USE)), 0.0),
     ],

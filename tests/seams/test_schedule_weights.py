@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from holdfast.seams.rules.schedule_cadence import SEAM as CADENCE
-from holdfast.seams.rules.schedule_cadence import _mtbf
+from holdfast.seams.rules.schedule_cadence import _lost, _mtbf
 from holdfast.seams.rules.schedule_degraded import SEAM as DEGRADED
 from holdfast.seams.rules.schedule_recovery import SEAM as RECOVERY
 from holdfast.seams.rules.software_rollout import SEAM as ROLLOUT
@@ -233,7 +233,16 @@ def test_a_degraded_node_is_kept_too_long_from_the_second_on_that_it_costs(
 @pytest.mark.parametrize(("deaths", "mtbf"), [([], 86_400.0), ([1.0], SPAN / 4), ([1.0, 2.0], SPAN / 2)])
 def test_how_often_a_job_dies_whose_interval_was_changed(quiet: Any, deaths: list[float], mtbf: float) -> None:
     of(_saves(300.0, 20.0), change(INTERVAL, times=10.0))(quiet)
+    quiet.times = quiet.times + 1e6
     assert _mtbf(quiet.scene, JOB, deaths)[0] == mtbf
+
+
+@pytest.mark.parametrize(
+    ("interval", "lost"), [(600.0, 10 / 600 + 0.5), (1200.0, 10 / 1200 + 1.0), (2400.0, 10 / 2400 + 1.0)]
+)
+def test_what_saving_and_dying_lose(interval: float, lost: float) -> None:
+    """Dying every 600 s: half of an interval each time, and never more than all of the time."""
+    assert _lost(interval, 10.0, 600.0) == pytest.approx(lost)
 
 
 def test_a_version_without_a_name_is_its_rollout(quiet: Any) -> None:

@@ -4,6 +4,7 @@ The controller stores every step before it acts on it. The demo and the policy p
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 
 from holdfast.fleet.decisions import job_requests
 from holdfast.fleet.decisions.breaker import breaker_of
@@ -92,7 +93,7 @@ class Fleet:
 
     def health(self, node: str, now: float) -> str:
         """The worst of its current verdicts; unknown while its agent is silent, fail if its scheduler lost it."""
-        if now - self.last_report_at.get(node, 0.0) > self.policy.silent_seconds:
+        if now - self.last_report_at.get(node, -inf) > self.policy.silent_seconds:
             return Health.UNKNOWN.value
         view = self._state.views.get(node)
         if view is not None and view.status.down and self.nodes[node].stage in EXPECTED_UP:
@@ -113,7 +114,7 @@ class Fleet:
         if name not in self.nodes:
             return []
         self.timers.begin(now)
-        self.last_report_at[name] = max(now, self.last_report_at.get(name, 0.0))
+        self.last_report_at[name] = max(now, self.last_report_at.get(name, now))
         self.unsaved.take(report)
         self.incidents.close(f"node/{name}", now, "the agent reports again")
         self._state.guards.recovered(name, SILENT)

@@ -5,6 +5,7 @@ nodes share (a trunk, a leaf) is one incident, and none of the nodes is to blame
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 
 from holdfast.fleet.decisions.guards import planned
 from holdfast.fleet.decisions.verdict_state import VerdictState
@@ -216,10 +217,10 @@ class Probing:
         return self._reports(name, now) and planned(node, now, self._state.policy) is None
 
     def _reports(self, name: str, now: float) -> bool:
-        return now - self._state.last_report_at.get(name, 0.0) <= self._state.policy.silent_seconds
+        return now - self._state.last_report_at.get(name, -inf) <= self._state.policy.silent_seconds
 
     def _backs_off(self, name: str, now: float) -> bool:
-        at, _ = self.troubles.get(name, (float("-inf"), ""))
+        at, _ = self.troubles.get(name, (-inf, ""))
         return now - at < BACK_OFF_SECONDS
 
     def _repaired(self) -> dict[str, float]:

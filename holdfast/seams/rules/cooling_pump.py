@@ -51,8 +51,6 @@ def swings(scene: Scene, signal: str) -> Iterator[Symptom]:
     """Rows that went beyond their usual on both sides within some minutes. `before` and `now` are low and high."""
     table, times = scene.panel.of(signal), scene.panel.times
     first = baseline_columns(times)
-    if not table.subjects:
-        return
     center = scene.moves(signal).center[:, None]
     noise = 1.4826 * median(np.abs(table.values[:, :first] - center))[:, None]
     edge = np.maximum(np.maximum(5 * noise, LEAST_SWING * np.abs(center)), signals()[signal].least_absolute / 2)

@@ -46,7 +46,7 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
             one.most = EVERY_DAY
     elif siblings:
         one.supported_by(1.0, f"flow is normal in {len(siblings) - len(fallen)} of {len(siblings)} neighbouring racks")
-    units = [place for place in scene.topology.up(rack, ("cools",)) if place.startswith("cdu/")]
+    units = scene.topology.up(rack, ("cools",))
     if any(unit in scene.fell(PRESSURE) for unit in units):
         one.doubted_by(3.0, "its unit delivers less: the pressure fell")
     elif any(unit in scene.rose(PRESSURE) for unit in units):

@@ -76,10 +76,11 @@ def _asked(scene: Scene, path: Subject) -> float:
 
 def _share_grew(scene: Scene, path: Subject) -> float:
     """How many times its usual share of the requests it gets; 1 where it is not measured."""
-    row, usual = scene.panel.row(SHARE, path), scene.usual(SHARE, path)
-    if row is None or not usual > 0:
+    table, usual = scene.panel.of(SHARE), scene.usual(SHARE, path)
+    if not usual > 0:
         return 1.0
-    seen = row[-LATELY_COLUMNS:][np.isfinite(row[-LATELY_COLUMNS:])]
+    lately = table.values[table.index[path], -LATELY_COLUMNS:]
+    seen = lately[np.isfinite(lately)]
     now = [scene.recent(SHARE, path), float(np.median(seen)) if seen.size else usual]
     return max(one for one in (*now, usual) if one == one) / usual
 

@@ -191,8 +191,12 @@ def _unit(signal: str) -> str:
     return FLOW if signal.endswith(FLOW) else signal.rpartition("_")[2]
 
 
-def _of_unit(scene: Scene, cdu: Subject) -> frozenset[Subject]:
-    return frozenset(one for one in scene.down(cdu, ("cools",)) if one.startswith("rack/"))
+def _below(scene: Scene, place: Subject) -> frozenset[Subject]:
+    return scene.down(place, ("cools",))
+
+
+def _above(scene: Scene, place: Subject) -> frozenset[Subject]:
+    return frozenset(scene.topology.up(place, ("cools",)))
 
 
 def _gpus_under(scene: Scene, place: Subject) -> frozenset[Subject]:
@@ -207,18 +211,6 @@ def _all_gpus_under(scene: Scene, place: Subject) -> frozenset[Subject]:
 
 def _gpus_in(scene: Scene, node: Subject) -> frozenset[Subject]:
     return frozenset(scene.gpus_of.get(node, ()))
-
-
-def _units_under(scene: Scene, room: Subject) -> frozenset[Subject]:
-    return frozenset(one for one in scene.down(room, ("cools",)) if one.startswith("cdu/"))
-
-
-def _units_over(scene: Scene, place: Subject) -> frozenset[Subject]:
-    return frozenset(one for one in scene.topology.up(place, ("cools",)) if one.startswith("cdu/"))
-
-
-def _rooms_over(scene: Scene, place: Subject) -> frozenset[Subject]:
-    return frozenset(one for one in scene.topology.up(place, ("cools",)) if one.startswith("room/"))
 
 
 def _mates(scene: Scene, gpu: Subject) -> frozenset[Subject]:
@@ -239,35 +231,35 @@ def _nodes_under(scene: Scene, place: Subject) -> frozenset[Subject]:
 
 WITNESSES: dict[str, tuple[Witness, ...]] = {
     "cdu_flow_litres_per_minute": (
-        ("rack_flow_litres_per_minute", _of_unit),
+        ("rack_flow_litres_per_minute", _below),
         ("cdu_differential_pressure_pascals", _itself),
     ),
-    "cdu_supply_celsius": (("rack_inlet_celsius", _of_unit), ("gpu_temperature_celsius", _gpus_under)),
+    "cdu_supply_celsius": (("rack_inlet_celsius", _below), ("gpu_temperature_celsius", _gpus_under)),
     "cdu_return_celsius": (
         ("cdu_flow_litres_per_minute", _itself),
         ("cdu_supply_celsius", _itself),
-        ("rack_power_watts", _of_unit),
+        ("rack_power_watts", _below),
         ("gpu_power_watts", _all_gpus_under),
     ),
     "cdu_differential_pressure_pascals": (
         ("cdu_flow_litres_per_minute", _itself),
-        ("rack_flow_litres_per_minute", _of_unit),
+        ("rack_flow_litres_per_minute", _below),
     ),
     "cdu_pump_speed_ratio": (
         ("cdu_flow_litres_per_minute", _itself),
         ("cdu_differential_pressure_pascals", _itself),
     ),
-    "rack_inlet_celsius": (("cdu_supply_celsius", _units_over), ("gpu_temperature_celsius", _gpus_under)),
+    "rack_inlet_celsius": (("cdu_supply_celsius", _above), ("gpu_temperature_celsius", _gpus_under)),
     "rack_flow_litres_per_minute": (
         ("gpu_temperature_celsius", _gpus_under),
-        ("cdu_flow_litres_per_minute", _units_over),
+        ("cdu_flow_litres_per_minute", _above),
     ),
     "ambient_celsius": (
         ("node_inlet_celsius", _nodes_under),
-        ("cdu_supply_celsius", _units_under),
+        ("cdu_supply_celsius", _below),
         ("gpu_temperature_celsius", _gpus_under),
     ),
-    "node_inlet_celsius": (("ambient_celsius", _rooms_over), ("gpu_temperature_celsius", _gpus_under)),
+    "node_inlet_celsius": (("ambient_celsius", _above), ("gpu_temperature_celsius", _gpus_under)),
     "fan_speed_ratio": (("gpu_temperature_celsius", _gpus_in), ("node_inlet_celsius", _itself)),
     "rack_power_watts": (("node_power_watts", _nodes_under),),
     "node_power_watts": (("gpu_power_watts", _gpus_in),),

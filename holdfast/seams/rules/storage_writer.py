@@ -30,7 +30,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 def slow_writers(scene: Scene, job: Subject) -> dict[Subject, Symptom]:
     """The few nodes of a job whose ranks took far longer than the others for the last checkpoint."""
     table, times = scene.panel.of(WROTE), scene.panel.times
-    rows = [row for row, rank in enumerate(table.subjects) if rank.startswith(job + "/")] if len(times) else []
+    rows = [row for row, rank in enumerate(table.subjects) if rank.startswith(job + "/")]
     rows = [row for row in rows if np.isfinite(table.values[row, -1])]
     if len(rows) <= LEAST_RANKS:
         return {}
