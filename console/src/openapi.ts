@@ -2265,6 +2265,8 @@ export interface components {
             gpu_hours: number;
             /** @default [] */
             nodes: string[];
+            /** @default 0 */
+            attempt: number;
             /** @default [] */
             notes: string[];
         };

@@ -109,8 +109,9 @@ def test_other_views_keep_what_they_showed_while_the_controller_is_away(open_pag
 
 def test_a_token_that_expires_on_any_view_asks_for_another_and_goes_on_there(open_page: Open) -> None:
     opened = open_page(token="s3cret", address="#token=s3cret").live()
-    opened.fleet.token = "another"
     opened.page.get_by_role("link", name="Probes").click()
+    opened.page.get_by_role("heading", name="Probes").wait_for()
+    opened.fleet.token = "another"  # the view asks again every few seconds
     opened.page.get_by_text("The session has ended.").wait_for()
     opened.page.get_by_label("Token").fill("another")
     opened.page.get_by_role("button", name="Sign in").click()

@@ -4,7 +4,7 @@ import type { InboxView, Incident } from "../api";
 export function headline(incident: Incident, inbox: InboxView | null = null): string {
   if (incident.figures) return `${incident.subject}: ${incident.figures.title}`;
   const item = inbox?.items.find(({ key }) => key === `incident/${incident.id}`);
-  return item?.title ?? `${incident.subject}: ${incident.cause}`;
+  return item?.title ?? (incident.cause ? `${incident.subject}: ${incident.cause}` : incident.subject);
 }
 
 /** A sentence without the headline that it begins with, because the page shows the headline above it. */

@@ -16,12 +16,11 @@ export function IncidentsHere({ name }: { name: string }) {
       <ul>
         {here.map((one) => (
           <li key={one.id} class={isRoot(one, name) ? "root" : ""}>
+            <strong>{isRoot(one, name) ? "This node is the root cause. " : "This node is affected. "}</strong>
             <button type="button" class="link" onClick={() => open("incidents", one.id)}>
               {headline(one, inbox.value)}
-            </button>{" "}
-            <span class="faint">
-              {isRoot(one, name) ? "root cause" : "affected"}, {lived(one.account?.since ?? one.opened)}
-            </span>
+            </button>
+            <span class="faint">, for {lived(one.account?.since ?? one.opened)}</span>
           </li>
         ))}
       </ul>

@@ -39,6 +39,7 @@ function Cell({ one, other, pair, probes }: { one: string; other: string; pair: 
 }
 
 const MOST_SLOW = 50;
+const FITS = 5; // leaves on a phone
 
 /** Of a fleet with too many leaves for a matrix. */
 function Slowest({ probes }: { probes: ProbesView }) {
@@ -71,7 +72,7 @@ export function Matrix({ probes }: { probes: ProbesView }) {
     <>
       <p class="faint">Last probe session of each pair of leaves, in percent of the usual bandwidth; – is not proven</p>
       <div class="scroll" role="region" aria-label="Bandwidth between leaves" tabIndex={0}>
-        <table class="matrix" aria-label="Last probe session of each pair of leaves, in percent of the usual bandwidth">
+        <table class={leaves.length > FITS ? "matrix wide" : "matrix"} aria-label="Last probe session of each pair of leaves, in percent of the usual bandwidth">
           <thead>
             <tr>
               <td />

@@ -49,6 +49,8 @@ function inside(probes: ProbesView): string {
   return amount(probes.leaves.filter((pair) => pair.one === pair.other && pair.proven_at !== null).length);
 }
 
+const FITS = 3; // leaves on a phone
+
 export function Fabric({ leaves, probes, lit }: { leaves: readonly LeafBox[]; probes: ProbesView | null; lit: ReadonlySet<string> | null }) {
   if (leaves.length === 0) return <p class="empty">No node names its leaf. Set the leaf in the place of each node.</p>;
   const all = pairsOf(leaves, probes);
@@ -70,7 +72,7 @@ export function Fabric({ leaves, probes, lit }: { leaves: readonly LeafBox[]; pr
         </button>
       </p>
       <div class="scroll" role="region" aria-label="Leaves and the pairs between them" tabIndex={0}>
-        <svg class="fabric" width={width} height={bottom + BOX.height + 4} role="img" aria-label={`${leaves.length} leaves; pairs: ${words}`}>
+        <svg class={leaves.length > FITS ? "fabric wide" : "fabric"} width={width} height={bottom + BOX.height + 4} role="img" aria-label={`${leaves.length} leaves; pairs: ${words}`}>
           {drawn.map((pair) => (
             <Arc key={`${pair.one} ${pair.other}`} pair={pair} bottom={bottom} />
           ))}

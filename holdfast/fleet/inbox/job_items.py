@@ -56,14 +56,14 @@ def _ran_as(job: Job) -> str:
 
 
 def _deaths(job: TrainingView, sources: Sources) -> Iterator[Item]:
-    for back, restart in enumerate(reversed(job.restarts), start=1):
+    for restart in reversed(job.restarts):
         died = restart.at - restart.down_seconds / sources.time_factor
         item = _of_training(job, sources)
         yield replace(
             item,
-            key=_key(job, job.attempt - back),
+            key=_key(job, restart.attempt),
             title=f"{job.job} died at step {max(0, restart.from_step + restart.lost_steps):,}",
-            detail=f"attempt {job.attempt - back} ended; {job.world} ranks{_shortly_before(restart)}",
+            detail=f"attempt {restart.attempt} ended; {job.world} ranks{_shortly_before(restart)}",
             runbook="" if restart.notes else item.runbook,  # it is for a death without a known cause
             since=died,
             lasted_seconds=restart.down_seconds,

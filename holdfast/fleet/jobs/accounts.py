@@ -25,6 +25,8 @@ class RestartCost:
     rework_seconds: float = 0.0
     nodes: tuple[str, ...] = ()
     """Nodes of the attempt that died; the next may run on others."""
+    attempt: int = -1
+    """The attempt that died, from 0. -1: stored by an older version."""
 
 
 class Accounts:
@@ -76,7 +78,14 @@ class Accounts:
         self._charge("restart", begin)
         lost = max(0, self.best_step - first)
         self.restarts.append(
-            RestartCost(at=begin, down_seconds=down, from_step=first, lost_steps=lost, nodes=self.nodes_before)
+            RestartCost(
+                at=begin,
+                down_seconds=down,
+                from_step=first,
+                lost_steps=lost,
+                nodes=self.nodes_before,
+                attempt=attempt - 1,
+            )
         )
 
     def _charge_steps(self, window: RankWindow) -> None:

@@ -164,6 +164,7 @@ def _restarts(record: JobRecord) -> tuple[RestartView, ...]:
             lost_steps=one.lost_steps,
             rework_seconds=one.rework_seconds,
             nodes=one.nodes,
+            attempt=one.attempt + 1,
             gpu_hours=(one.down_seconds + one.rework_seconds) * gpus / HOUR,
         )
         for one in record.accounts.restarts

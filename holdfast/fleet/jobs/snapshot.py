@@ -4,6 +4,7 @@ Readings of the last minutes are not stored: after a few more minutes the slow r
 """
 
 from collections import deque
+from dataclasses import replace
 
 import msgspec
 
@@ -91,7 +92,11 @@ def _count(accounts: Accounts) -> _Counted:
 def _recount(counted: _Counted) -> Accounts:
     accounts = Accounts()
     accounts.ledger, accounts.began, accounts.at = counted.ledger, counted.began, counted.at
-    accounts.restarts.extend(counted.restarts)
+    last = counted.attempt - len(counted.restarts)
+    accounts.restarts.extend(
+        one if one.attempt >= 0 else replace(one, attempt=max(0, last + place))
+        for place, one in enumerate(counted.restarts)
+    )
     accounts.step, accounts.best_step = counted.step, counted.best_step
     accounts.attempt, accounts.made_before = counted.attempt, counted.made_before
     accounts.step_times = deque(counted.step_times, STEP_TIMES)

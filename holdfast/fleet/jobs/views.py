@@ -17,6 +17,8 @@ class RestartView:
     gpu_hours: float
     nodes: tuple[str, ...] = ()
     """Nodes of the attempt that died."""
+    attempt: int = 0
+    """The attempt that died, from 1."""
     notes: tuple[str, ...] = ()
     """Events on its nodes shortly before: the best explanation without its logs."""
 

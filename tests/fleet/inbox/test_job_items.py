@@ -23,14 +23,15 @@ def training(**more: object) -> TrainingView:
     return TrainingView(**(facts | more))  # type: ignore[arg-type]
 
 
-def restart(at: float, down: float = 60.0) -> RestartView:
+def restart(at: float, down: float = 60.0, attempt: int = 2) -> RestartView:
     return RestartView(
-        at=at, down_seconds=down, from_step=400, lost_steps=50, rework_seconds=50.0, gpu_hours=0.5, nodes=("n3",)
-    )
+        at=at, down_seconds=down, from_step=400, lost_steps=50, rework_seconds=50.0, gpu_hours=0.5, nodes=("n3",),
+        attempt=attempt,
+    )  # fmt: skip
 
 
 def test_each_restart_is_a_death_that_is_over() -> None:
-    job = training(restarts=(restart(8_000.0), restart(9_000.0)))
+    job = training(restarts=(restart(8_000.0, attempt=1), restart(9_000.0)))
     sources = Sources(trainings=[job], prices=Prices(gpu_hour=2.0), now=NOW, time_factor=2.0)
     assert items(sources) == [], "it runs: nothing to do"
     second, first = restarted(sources)
@@ -59,6 +60,15 @@ def test_a_death_has_one_key_while_it_lasts_and_afterwards() -> None:
     (over,) = restarted(Sources(trainings=[training(attempt=3, restarts=(restart(9_000.0),))], now=NOW))
     assert open_.key == over.key == "job/ada:llama#2"
     assert open_.severity is Severity.CRITICAL and open_.ended_at is None
+
+
+def test_a_new_attempt_without_a_step_does_not_rename_the_death_before() -> None:
+    """The attempt is known when its first rank starts, its restart when its first step is made. The death of the first
+    attempt was stored again as that of the second, and the second was never shown."""
+    died = restart(8_000.0, attempt=1)
+    for attempt in (2, 3):
+        (over,) = restarted(Sources(trainings=[training(attempt=attempt, restarts=(died,))], now=NOW))
+        assert over.key == "job/ada:llama#1"
 
 
 def test_a_job_of_the_scheduler_whose_training_runs_again_is_over() -> None:

@@ -63,6 +63,7 @@ def test_a_restart_costs_the_pause_and_the_steps_made_again():
     run(accounts, at + 30, 80, 4, attempt=1)  # again from step 80
     [restart] = accounts.restarts
     assert (restart.down_seconds, restart.from_step, restart.lost_steps) == (approx(30), 80, 20)
+    assert restart.attempt == 0, "the one that died"
     assert restart.rework_seconds == approx(20.0) and accounts.ledger.rework == approx(20.0)
     assert accounts.ledger.restart == approx(30.0)
     assert accounts.best_step == 120

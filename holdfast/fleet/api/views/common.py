@@ -27,7 +27,8 @@ class NodeView:
     last_report_at: float | None
     degraded_by: str
     held: str
-    """What its failure is part of while it is left in service: 'loop/c2', a breaker, maintenance."""
+    """What holds it while it fails: the incident on 'loop/c2', 'loop/c2?' while that is only suspected, the breaker of
+    'pool/train', 'maintenance/winter'."""
     place: Mapping[str, str]
     jobs: tuple[str, ...]
     twin: bool
