@@ -89,7 +89,7 @@ def _messages(text: str) -> str | None:
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 2 or not lines[0].startswith('{"'):
         return None
-    inside = [json_envelope.opened(line.encode()) for line in lines]
+    inside = [json_envelope.opened(line.encode("utf-8", "replace")) for line in lines]
     if sum(one is not None for one in inside) < (1 - 2 * OUTLIERS) * len(lines):
         return _longest_field(lines)
     return "".join(f"{one.text}\n" for one in inside if one)
@@ -142,7 +142,7 @@ def _fields(text: str) -> list[str]:
 
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        yield value
+        yield value.encode("utf-8", "replace").decode()  # JSON can contain half of a surrogate pair
     elif isinstance(value, dict):
         for inner in value.values():
             yield from _strings(inner)

@@ -5,8 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,8 @@ from holdfast.fleet.actions.secret import Secret
 from holdfast.model.lifecycle import Action, Verb
 from tests.ports import free_port
 from tests.waiting import until
+
+from .conftest import Answer
 
 ACTION = Action(node="n1", verb=Verb.REBOOT, reason="rung 2", at=1_700_000_000.0)
 SYSTEM = "/redfish/v1/Systems/1"
@@ -125,8 +130,26 @@ def test_a_restart_since_it_was_asked_for_is_not_done_twice(bmc: Bmc) -> None:
     bmc.system["LastResetTime"] = "2023-11-14T23:13:21+01:00"  # a second after the action
     assert bmc.restart().result is ActionResult.NOTHING_TO_DO
     assert bmc.resets == []
-    bmc.system["LastResetTime"] = "2023-11-14T22:13:19Z"  # a second before
+    bmc.system["LastResetTime"] = "2023-11-14T22:13:10Z"  # ten seconds before
     assert bmc.restart().result is ActionResult.DONE
+
+
+@pytest.mark.parametrize("years", [-50, -1, 1])
+def test_a_restart_is_not_done_twice_because_the_clock_of_the_bmc_is_wrong(bmc: Bmc, years: int) -> None:
+    shift = timedelta(days=365 * years)
+    date = format_datetime(datetime.fromtimestamp(time.time(), UTC) + shift, usegmt=True)
+    known = bmc.answer
+    bmc.peer.answer = lambda request: _dated(known(request), date)
+    one = Redfish(settings(bmc.peer.url, bmc.tmp_path), sleep=lambda seconds: None)
+    for seconds, ran in ((1, True), (-10, False)):
+        bmc.system["LastResetTime"] = (datetime.fromtimestamp(ACTION.at + seconds, UTC) + shift).isoformat()
+        assert one.did_run(ACTION) is ran
+    bmc.peer.answer = lambda request: _dated(known(request), "no date")
+    assert one.did_run(ACTION) is None, "it is not repeated"
+
+
+def _dated(answer: Answer | None, date: str) -> Answer | None:
+    return (answer[0], {**answer[1], "Date": date}, answer[2]) if answer is not None else None
 
 
 def test_a_node_that_stays_off_after_its_restart_is_switched_on(bmc: Bmc) -> None:

@@ -26,6 +26,16 @@ def test_a_folder_called_job_outside_slurm_is_no_slurm_job() -> None:
 
 
 @pytest.mark.parametrize(
+    "group",
+    ["slurmstepd.scope/job_4711/step_0", "slurm/uid_0/job_4711", f"kubepods/pod{UID}", f"kubepods-pod{UID}.slice"],
+)
+def test_a_group_that_a_user_made_is_no_job_of_another(group: str) -> None:
+    """systemd lets a user make groups of any name below user@1000.service."""
+    text = f"0::/user.slice/user-1000.slice/user@1000.service/{group}\n"
+    assert (cgroup.slurm_job(text), cgroup.pod(text)) == ("", "")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         f"0::/kubepods/burstable/pod{UID}/{'a' * 64}\n",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.formats import json_document
 from holdfast.model.refusal import Refusal
 from holdfast.model.settings import Settings
-from holdfast.node.capture import plain_text
+from holdfast.node.capture import plain_text, wrapping
 from holdfast.node.capture.check_file import check_file
 from holdfast.node.capture.judge import FileVerdict
 from tests.counts import draws
@@ -131,3 +131,12 @@ def test_an_xid_that_the_exporter_counts_is_judged(tmp_path: Path) -> None:
     assert judged(tmp_path, line.format(code=79, count=1)).health == "fail"
     assert judged(tmp_path, line.format(code=79, count=0)).health == "pass"
     assert judged(tmp_path, line.format(code=43, count=1)).health == "pass"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": "\ud800"}\n{"b": 1}\n', '{"a": "first\\nsecond \\ud800"}', '{"log": "x \\ud800\\n"}\n' * 3]
+)
+def test_half_a_character_in_json_reaches_no_reader(text: str) -> None:
+    """JSON may contain half of a surrogate pair; a text that holds one cannot be written as UTF-8."""
+    for one in wrapping.carried(text):
+        one.encode()

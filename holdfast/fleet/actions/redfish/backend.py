@@ -18,6 +18,7 @@ from holdfast.runtime.errors import NoAnswer
 _RESET = "#ComputerSystem.Reset"
 _ALLOWED = "ResetType@Redfish.AllowableValues"
 _FROM_OFF = ("On", "ForceOn")
+_CLOCK_SLACK = 2.0  # seconds: the date of an answer has whole ones, and the answer was under way
 Resource = Mapping[str, object]
 
 
@@ -75,12 +76,11 @@ class Redfish:
         try:
             with self._connect(action) as bmc:
                 system = bmc.get(self._system(bmc))
+                if system.get("PowerState") == "Off":
+                    return False
+                return _was_reset_since(bmc, system, action.at)
         except NoAnswer:
             return None
-        if system.get("PowerState") == "Off":
-            return False
-        since = _time(system.get("LastResetTime"))
-        return None if since is None or not action.at else since > action.at
 
     def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         if action.verb not in self.verbs:
@@ -109,8 +109,7 @@ class Redfish:
         path = self._system(bmc)
         system = bmc.get(path)
         off = system.get("PowerState") == "Off"
-        since = _time(system.get("LastResetTime"))
-        if since is not None and action.at and since > action.at and not off:
+        if not off and _was_reset_since(bmc, system, action.at):
             return nothing_to_do(f"{action.node} was restarted since this was requested")
         target, allowed = _reset(bmc, system)
         kind = next((one for one in (_FROM_OFF if off else self._settings.reset_types) if one in allowed), "")
@@ -178,6 +177,15 @@ def _list(resource: Resource, name: str) -> list[Resource]:
 def _path(resource: Resource) -> str:
     path = resource.get("@odata.id")
     return path if isinstance(path, str) else ""
+
+
+def _was_reset_since(bmc: RedfishSession, system: Resource, at: float) -> bool | None:
+    """Whether the system was reset since this time of ours; None if unknown. BMCs have clocks of their own, often of
+    another year: a reset would look older than its request, and be repeated."""
+    last = _time(system.get("LastResetTime"))
+    if last is None or bmc.ahead is None or not at:
+        return None
+    return last - bmc.ahead > at - _CLOCK_SLACK
 
 
 def _time(text: object) -> float | None:

@@ -4,10 +4,11 @@ import base64
 import json
 import ssl
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Self
 
-from holdfast.runtime import http
+from holdfast.runtime import clock, http
 from holdfast.runtime.errors import NoAnswer
 
 _SESSIONS = "/redfish/v1/SessionService/Sessions"
@@ -26,6 +27,8 @@ class RedfishSession:
         self._tls = tls
         self._headers = {"Accept": "application/json", "OData-Version": "4.0", "User-Agent": "holdfast"}
         self._own_session = ""
+        self.ahead: float | None = None
+        """Seconds that the BMC's clock is ahead of ours, from its last answer; None if that had no date."""
 
     def __enter__(self) -> Self:
         if self._session:
@@ -67,11 +70,19 @@ class RedfishSession:
             raise NoAnswer(f"{self._base} points to {path!r}, which is not on itself", retryable=False)
         headers = {**self._headers, "Content-Type": "application/json"} if body is not None else self._headers
         reply = http.send(method, self._base + path, headers, body, self._timeout, self._tls)
+        self.ahead = _ahead(reply.headers.get("date", ""))
         if not 200 <= reply.status < 300:
             message = f": {_message(reply)}" if _message(reply) else ""
             why = f"{self._base}{path} answered {reply.status}{message}"
             raise NoAnswer(why, retryable=reply.retryable, not_begun=reply.not_begun)
         return reply
+
+
+def _ahead(date: str) -> float | None:
+    try:
+        return parsedate_to_datetime(date).timestamp() - clock.now()
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _message(reply: http.Reply) -> str:
