@@ -23,7 +23,7 @@ _STATUS = re.compile(
 )
 _SYSLOG = re.compile(
     r"^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,12}) \S+ "
-    r"(?!kernel: )[\w./@-]{1,64}(?:\[\d+\])?: ",
+    r"(?!kernel: |vmk)[\w./@-]{1,64}(?:\[\d+\])?: ",
     re.M,
 )
 _CARRIER = re.compile(

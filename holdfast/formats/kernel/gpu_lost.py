@@ -14,6 +14,7 @@ _GONE = re.compile(r"fallen off the bus|GPU is lost|GPU has been lost|lost from 
 _ECHO = "NV_ERR_"  # every driver call on a lost GPU fails with this; only the first one is informative
 _INIT_FAILED = re.compile(
     r"RmInitAdapter failed!? ?(?P<status>\([0-9a-fx:]{1,40}\))?"
+    r"|failed to wait for GFW.?boot"
     r"|nvidia(?:: probe of \S{4,20}|.{0,20} probe with driver nvidia) failed with error",
     re.IGNORECASE,
 )

@@ -14,6 +14,11 @@ _MARKED = re.compile(
     rf"|STEPD TERMINATED ON (?P<stuck>{_NODE}) AT \S+ DUE TO JOB NOT ENDING WITH SIGNALS"
     rf"|update_node: node (?P<updated>{_NODE}) (?:reason set to: (?P<reason>.*)|state set to (?P<state>\w+)))",
 )
+_ENDED = re.compile(
+    r"(?P<said>(?:^|\s)(?:(?P<daemon>slurm(?:ctld|d|dbd))(?:\[\d+\])?: |\[\d{4}-\d\d-\d\dT[\d:.]+\] )"
+    r"(?:fatal: |error: slurmd initialization failed).*)|slurm(?:ctld|d|dbd) version \S{1,20} started",
+    re.IGNORECASE,
+)
 _PARTITION = re.compile(r"^PartitionName=(?P<name>\S+)(?P<rest>(?:(?!\n\s*\n|^PartitionName=).|\n)*)", re.MULTILINE)
 _CPUS = re.compile(r"\d+/\d+/\d+/\d+")
 _AVAILABILITY = frozenset({"up", "down", "drain", "inact"})
@@ -50,10 +55,16 @@ def read_log(text: str) -> ToolOutput | None:
     for found in _MARKED.finditer(text):
         node, state = _said(found)
         states[node] = "" if state.startswith(("RESUME", "IDLE")) else f"{state}{_reason(found, states.get(node, ''))}"
-    if not states and len(re.findall(r"\bslurm(?:ctld|d|stepd)\b", text)) < 2:
+    ended = None
+    for found in _ENDED.finditer(text):
+        ended = found if found["said"] else None
+    if not states and not ended and len(re.findall(r"\bslurm(?:ctld|d|stepd)\b", text)) < 2:
         return None
     output = ToolOutput("Slurm log")
     output.lines = text.count("\n")
+    if ended:
+        what = f"{ended['daemon'] or 'a daemon of Slurm'} ended: {ended['said'].strip()}"
+        output.complain("", what, remedy="repair what it names, then start the service")
     for node, state in states.items():
         for name in _names(node):
             if state:

@@ -74,6 +74,26 @@ CASES = {
         "fail",
         "a part that the text does not name",
     ),
+    "a GPU whose firmware did not start": (
+        "[ 20.5] NVRM: kgspWaitForGfwBootOk_TU102: failed to wait for GFW boot complete: 0x65 VBIOS version 94.02\n",
+        "fail",
+        "failed to wait for GFW boot",
+    ),
+    "a daemon of Slurm that ended": (
+        "slurmd: error: cannot find cgroup plugin for cgroup/v2\nslurmd: error: slurmd initialization failed\n",
+        "fail",
+        "slurmd ended",
+    ),
+    "one that ended with a fatal error": (
+        "[2026-01-02T03:04:05] fatal: no gres.conf\nslurmd slurmd\n",
+        "fail",
+        "gres.conf",
+    ),
+    "one that was started again": (
+        "slurmd: fatal: no gres.conf\nslurmd: slurmd version 24.05.1 started\n",
+        "pass",
+        "",
+    ),
     "a driver that its script could not start": (
         'Sep 18 03:19:01 n1 nvidia-fabricmanager-start.sh[47]: "/usr/bin/nv-fabricmanager -c x" failed! Exit code: 1\n',
         "fail",
