@@ -213,7 +213,7 @@ def test_a_port_that_is_up_in_the_same_moment_was_not_down() -> None:
     )
     one = candidate("fabric.port_down", down)
     weigh([one], [down, up], None)
-    assert one.factor == 0.25
+    assert one.factor == 0.1
 
 
 def test_before_the_watchdog_fired_the_order_of_lines_says_nothing() -> None:
@@ -429,7 +429,7 @@ def port(code: str, at: float, kind: str = "link") -> Evidence:
         ("another line of the port speaks for it", [port("down", NOON), port("x", NOON, "mlx5")], port("up", NOON + 1), 1.0),
         ("a time that is none", [port("down", 0.0)], port("up", 1.0), 1.0),
         ("another kind of line says up", [port("down", NOON)], port("up", NOON + 1, "nic"), 1.0),
-        ("up", [port("down", NOON)], port("up", NOON + 1), 0.25),
+        ("up", [port("down", NOON)], port("up", NOON + 1), 0.1),
         ("it went down again", [port("down", NOON)], port("down", NOON + 1), 1.0),
     ],
 )  # fmt: skip

@@ -1,5 +1,7 @@
 """What speaks against a candidate: its time, an outage that ended in time, storage that came back."""
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.catalog import nccl
@@ -109,6 +111,11 @@ def _port(code: str, at: float, device: str = "mlx5_0", host: str = "n1") -> Evi
     return reported("link", "strong", "fabric.port_down", at=at, host=host, code=code, device=device, file="k.log")
 
 
+def _since_start(code: str, seconds: float) -> Evidence:
+    one = _port(code, 0.0)
+    return replace(one, event=replace(one.event, detail={"since_boot_seconds": seconds}))
+
+
 LIMIT = nccl.transport_timeout("").seconds
 DOWN = _port("down", NOON)
 UP = _port("up", NOON + LIMIT - 1)
@@ -117,20 +124,24 @@ UP = _port("up", NOON + LIMIT - 1)
 @pytest.mark.parametrize(
     ("why", "own", "others", "left"),
     [
-        ("back in time", [DOWN], [UP], 0.25),
+        ("back in time", [DOWN], [UP], 0.1),
         ("back too late", [DOWN], [_port("up", NOON + LIMIT + 1)], 1.0),
         ("never back", [DOWN], [], 1.0),
         ("another port is back", [DOWN], [_port("up", NOON + 1, "mlx5_1")], 1.0),
         ("the same port of another host is back", [DOWN], [_port("up", NOON + 1, host="n2")], 1.0),
         ("it was up before", [DOWN], [_port("up", NOON - 1)], 1.0),
-        ("the first return counts", [DOWN], [UP, _port("up", NOON + 900)], 0.25),
+        ("the first return counts", [DOWN], [UP, _port("up", NOON + 900)], 0.1),
         ("the longest of two outages counts", [DOWN, _port("down", NOON + 60)], [UP, _port("up", NOON + 500)], 1.0),
-        ("two short ones", [DOWN, _port("down", NOON + 60)], [UP, _port("up", NOON + 61)], 0.25),
+        ("two short ones", [DOWN, _port("down", NOON + 60)], [UP, _port("up", NOON + 61)], 0.1),
         ("a completion says that it ended the job", [DOWN], [UP, reported("nccl.completion", status="12")], 1.0),
-        ("flushed ones say nothing", [DOWN], [UP, reported("nccl.completion", status="5")], 0.25),
+        ("flushed ones say nothing", [DOWN], [UP, reported("nccl.completion", status="5")], 0.1),
         ("something else speaks for it", [DOWN, reported("mlx5", "weak", at=NOON)], [UP], 1.0),
-        ("a patient version", [DOWN], [_port("up", NOON + LIMIT + 1), reported("nccl.about", version="2.27.3")], 0.25),
+        ("a patient version", [DOWN], [_port("up", NOON + LIMIT + 1), reported("nccl.about", version="2.27.3")], 0.1),
         ("no time is reported", [_port("down", 0.0)], [UP], 1.0),
+        ("a process lost a peer meanwhile", [DOWN], [UP, reported("closed", "effect")], 0.25),
+        ("an exception came meanwhile", [DOWN], [UP, reported("exception", "hint")], 0.25),
+        ("only its host's own clock is known", [_since_start("down", 9.0)], [_since_start("up", 11.0)], 0.1),
+        ("by that clock it stayed away", [_since_start("down", 9.0)], [_since_start("up", 10.0 + LIMIT)], 1.0),
     ],
 )
 def test_a_port_that_was_back_before_the_transport_gave_up(

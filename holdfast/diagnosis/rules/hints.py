@@ -83,7 +83,7 @@ def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:
     """The last error of a log in which nothing else was found."""
     done = {one.file for one in evidence if one.event.kind == "life" and one.event.code == "done"}
     errors = [one for one in evidence if one.event.kind == "tail" and one.file not in done]
-    errors = [one for one in errors if not one.number("steps_after")]  # a run that goes on has survived it
+    errors = [one for one in errors if not _was_survived(one)]
     if not errors:
         return []
     first = errors[0]
@@ -98,6 +98,11 @@ def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:
         note = f"the log ends inside a traceback{where}: {what}"
     ranks = () if first.rank is None else (first.rank,)
     return [Candidate(causes.find(name), host=first.host, ranks=ranks, evidence=[first], base=_LAST_WORDS, note=note)]
+
+
+def _was_survived(one: Evidence) -> bool:
+    """Whether the run made steps after its last error, or does what it did before."""
+    return bool(one.number("steps_after") or (one.event.code == "error" and one.number("calm_end")))
 
 
 def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate | None:

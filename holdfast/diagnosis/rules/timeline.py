@@ -28,6 +28,11 @@ _NEVER_SURVIVED = (
 _OF_A_PROCESS = frozenset({"exception", "problem", "cuda", "memory"})  # said by the process that it happens to
 _TERM = 15
 _GOES_ON_LINES = 2  # below an error that is tried again: the announcement, and one more
+_CALM_LINES = {"hint": 1, "weak": 2}  # below what counts no more; what is surer needs more of them
+_MOST_CALM_LINES = 3
+_BEFORE_A_START = ("kubelet_timeout", "kubernetes_scheduling", "volume_mount")
+_QUIET_LINES = 3  # of any kind, below what its own logger calls a warning
+_REPEATED = 3
 _LOOKUP_ERRORS = frozenset({"KeyError", "AttributeError", "IndexError", "StopIteration", "LookupError"})
 
 
@@ -155,6 +160,7 @@ class Milestones:
     saved: Mapping[str, int] = field(default_factory=dict)
     up: Mapping[str, int] = field(default_factory=dict)  # a server that answers
     placed: Mapping[str, int] = field(default_factory=dict)  # a pod that has its node
+    started: Mapping[str, int] = field(default_factory=dict)  # a container that runs
 
 
 def milestones(evidence: Sequence[Evidence]) -> Milestones:
@@ -168,6 +174,7 @@ def milestones(evidence: Sequence[Evidence]) -> Milestones:
         last("save", "end"),
         last("life", "up"),
         last("life", "placed"),
+        last("life", "started"),
     )
 
 
@@ -187,8 +194,30 @@ def _went_well_later(one: Evidence, saved: Mapping[str, int]) -> bool:
 
 
 def as_hints(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """An error that the program tried again after, in a log that goes on, counts only where the job failed."""
-    return [_as_hint(one) if (one.number("lines_after") or 0) >= _GOES_ON_LINES else one for one in evidence]
+    """What the log goes on after counts only where the job failed: an error tried again, or any before a calm end."""
+    ended = any(_is_an_end(one) for one in evidence)
+    return [_as_hint(one) if _is_tried_again(one) or (not ended and _is_passed(one)) else one for one in evidence]
+
+
+def _is_tried_again(one: Evidence) -> bool:
+    return (one.number("lines_after") or 0) >= _GOES_ON_LINES
+
+
+def _is_an_end(one: Evidence) -> bool:
+    """Whether it shows by itself that a process ended, or hung."""
+    return one.role in ("exit", "watchdog") and not _is_tried_again(one)
+
+
+def _is_passed(one: Evidence) -> bool:
+    """Whether the log of a running program goes on below it. What ends its process is never passed."""
+    if one.event.action or one.event.kind in (*_NEVER_SURVIVED, "tail") or one.role == "note" or _only_slows(one):
+        return False
+    if one.event.kind == "exception" and one.word("where") and not one.word("logged"):
+        return False
+    needed = _CALM_LINES.get(one.role, _MOST_CALM_LINES) if one.event.count < _REPEATED else _MOST_CALM_LINES
+    if (one.number("calm_end") or 0) >= needed:
+        return True
+    return bool(one.word("warned")) and (one.number("quiet_end") or 0) >= _QUIET_LINES
 
 
 def _as_hint(one: Evidence) -> Evidence:
@@ -198,8 +227,14 @@ def _as_hint(one: Evidence) -> Evidence:
     return replace(one, role="hint" if one.cause else "note")
 
 
-def _was_placed(one: Evidence, placed: Mapping[str, int]) -> bool:
+def _only_delays_a_start(one: Evidence) -> bool:
+    return one.event.code == "mount" or one.word("problem") in _BEFORE_A_START
+
+
+def _was_placed(one: Evidence, placed: Mapping[str, int], started: Mapping[str, int]) -> bool:
     """Whether the machine or the node that was missing was found. Kubernetes sorts its events by age, not by time."""
+    if one.event.line < started.get(one.file, 0) and _only_delays_a_start(one):
+        return True
     if one.word("problem") == "kubernetes_scheduling":
         return one.file in placed
     return one.word("problem") == "cloud_capacity" and one.event.line < placed.get(one.file, 0)
@@ -210,7 +245,7 @@ def survived(one: Evidence, reached: Milestones) -> bool:
     done, saved = reached.done, reached.saved
     if _stopped_as_asked(one, saved) or _went_well_later(one, saved):
         return True
-    if _was_placed(one, reached.placed):
+    if _was_placed(one, reached.placed, reached.started):
         return True
     if one.role == "note" or one.event.kind in _NEVER_SURVIVED or _only_slows(one):
         return False

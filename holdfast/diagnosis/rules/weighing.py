@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from holdfast.catalog import nccl
-from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.diagnosis.rules.candidate import MOST_OF_HINTS, Candidate
 from holdfast.diagnosis.rules.waiting import Waiting
 from holdfast.model.evidence import Evidence
 
 CLOCK_SKEW_SECONDS = 120.0  # between hosts; more is seen by no one from logs alone
 BEFORE_SECONDS = 900.0  # what happened longer before the wait began did not begin it
+_GOES_ON_LINES = 3  # of any kind that tell of nothing bad
 _LONGEST_WAIT_SECONDS = 1800.0  # of the watchdogs in use: a scheduler may tell so late that a job failed
 
 
@@ -21,11 +22,27 @@ def weigh(candidates: Sequence[Candidate], evidence: Sequence[Evidence], waiting
             _against_the_wait(one, waiting, spoke)
         if failed:
             _against_the_end(one, failed, since, waiting)
+        _without_an_end(one, evidence)
         if one.name == "fabric.port_down":
             _short_outage(one, evidence)
         if one.name == "storage.stall":
             _storage_came_back(one, evidence, waiting)
             _only_paused(one, evidence)
+
+
+def _without_an_end(one: Candidate, evidence: Sequence[Evidence]) -> None:
+    """One line, below which the log goes on, points to a cause but does not show that the run ended for it."""
+    if one.base is not None or one.confidence <= MOST_OF_HINTS or any(_ends(item) for item in one.evidence):
+        return
+    if any(item.role in ("exit", "watchdog", "effect") for item in evidence):
+        return
+    if all((item.number("quiet_end") or 0) >= _GOES_ON_LINES for item in one.evidence):
+        one.against(MOST_OF_HINTS / one.confidence, "nothing shows that the run ended: the log goes on below it")
+
+
+def _ends(one: Evidence) -> bool:
+    """Whether it ends its process by itself, or comes from a kernel."""
+    return bool(one.event.action) or one.event.kind == "steps" or bool(one.word("where") and not one.word("logged"))
 
 
 def _failed_at(evidence: Sequence[Evidence]) -> float:
@@ -90,33 +107,44 @@ def _short_outage(one: Candidate, evidence: Sequence[Evidence]) -> None:
     """A port that recovered before the transport timeout did not end the job, unless a completion error says so."""
     if any(item.event.kind == "nccl.completion" and item.word("status") != "5" for item in evidence):
         return
-    downs = [item for item in one.evidence if item.event.kind == "link" and item.at]
+    downs = [item for item in one.evidence if item.event.kind == "link" and _clock(item)]
     if not downs or len(downs) < len(one.evidence):
         return
     versions = [item.word("version") for item in evidence if item.word("version")]
     limit = nccl.transport_timeout(versions[0] if versions else "").seconds
     longest = max(_outage(down, evidence) for down in downs)
     if longest < limit:
-        one.against(0.25, f"the port was back after {longest:.0f} s, before the transport gives up ({limit:.0f} s)")
+        factor = 0.25 if _suffered(evidence) else 0.1
+        one.against(factor, f"the port was back after {longest:.0f} s, before the transport gives up ({limit:.0f} s)")
 
 
 def _outage(down: Evidence, evidence: Sequence[Evidence]) -> float:
     ups = [
-        item.at for item in evidence
-        if item.event.kind == "link" and item.event.code == "up" and item.at >= down.at
+        _clock(item) for item in evidence
+        if item.event.kind == "link" and item.event.code == "up" and _clock(item) >= _clock(down)
         and item.event.device == down.event.device and item.host == down.host
     ]  # fmt: skip
-    return min(ups) - down.at if ups else float("inf")
+    return min(ups) - _clock(down) if ups else float("inf")
+
+
+def _clock(one: Evidence) -> float:
+    """Its time, or the seconds since its host started, which compare only with those of the same host."""
+    since_start = one.event.detail.get("since_boot_seconds", 0.0)
+    return one.at or (float(since_start) if isinstance(since_start, int | float) else 0.0)
+
+
+def _suffered(evidence: Sequence[Evidence]) -> bool:
+    """Whether any process tells that it ended, hung or lost a peer."""
+    return any(item.role in ("exit", "effect", "watchdog") or item.event.kind == "exception" for item in evidence)
 
 
 def _only_paused(one: Candidate, evidence: Sequence[Evidence]) -> None:
     """Storage that answers again, where nothing says that a job suffered: a pause, as every server makes."""
     lost = [item for item in one.evidence if item.event.kind == "storage" and item.event.code == "not_responding"]
     back = {item.file: item.event.line for item in evidence if item.event.kind == "storage" and item.event.code == "ok"}
-    suffered = any(item.role in ("exit", "effect", "watchdog") for item in evidence)
     if (
         len(lost) == len(one.evidence)
-        and not suffered
+        and not _suffered(evidence)
         and all(item.event.line < back.get(item.file, 0) for item in lost)
     ):
         one.against(0.1, "storage answered again, and nothing failed")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from holdfast.catalog import failed_calls
 from holdfast.formats.job.line import JobLine
-from holdfast.formats.job.python_exceptions import looks_like_one, traceback_head
+from holdfast.formats.job.python_exceptions import looks_like_one, traceback_head, traceback_logger
 
 _NEAR = 2  # lines of the same process below an error that may speak of it
 _TRACEBACK_LINES = 6
@@ -55,6 +55,12 @@ def retried(line: JobLine, above: Sequence[JobLine], below: Sequence[JobLine]) -
         return False
     near = _near(line, below)
     return any(tries_again(text) for text in (line.text, *near, traceback_head(line, above)))
+
+
+def is_logged(line: JobLine, above: Sequence[JobLine]) -> bool:
+    """Whether a logger printed the traceback that the line ends: whoever logs an exception has caught it."""
+    head = traceback_logger(line, above)
+    return head is not None and head.level in ("E", "W")
 
 
 def restarted(line: JobLine, below: Sequence[JobLine]) -> bool:

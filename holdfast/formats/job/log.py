@@ -3,8 +3,9 @@
 import re
 from dataclasses import dataclass, field, replace
 
+from holdfast.formats.job import calm_end, quoted, readers, tail, text_kind, training_steps
 from holdfast.formats.job import message as job_message
-from holdfast.formats.job import quoted, readers, tail, text_kind, training_steps
+from holdfast.formats.job.calm_end import CalmEnd
 from holdfast.formats.job.context import CONTEXT_BYTES, LineContext
 from holdfast.formats.job.evidence_fold import EvidenceFold, Key
 from holdfast.formats.job.line import decode, is_binary
@@ -105,8 +106,15 @@ class JobLog:
         seen = {one.event.line for one in known if one.role != "note"}
         alone = not any(one.role == "effect" and one.event.kind != "exit" for one in known)
         end = None if roles - {"effect", "exit"} else self._end(seen, alone=alone)
-        found = [self._placed_in_run(one) for one in (*known, *([end] if end else []))]
+        every = [*known, *([end] if end else [])]
+        calm = self._calm_below(every)
+        found = [self._placed_in_run(one, calm) for one in every]
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
+
+    def _calm_below(self, known: list[Evidence]) -> CalmEnd:
+        """How many calm lines stand below the last line that tells of trouble."""
+        trouble = {int(one.number("last_line") or one.event.line) for one in known if one.role != "note"}
+        return calm_end.below(self._above, self._lines, trouble) if trouble else CalmEnd()
 
     def _end(self, seen: set[int], *, alone: bool) -> Evidence | None:
         """What a short text quotes, then what the end of a log says that holds no known error (`alone`).
@@ -208,8 +216,11 @@ class JobLog:
             series = self._series.setdefault(speaker, StepSeries())
         return series
 
-    def _placed_in_run(self, evidence: Evidence) -> Evidence:
-        """How many steps the run made after it, and at which step it was; how the log goes on after what is retried."""
+    def _placed_in_run(self, evidence: Evidence, calm: CalmEnd) -> Evidence:
+        """How many steps the run made after it, and at which step it was; how the log goes on after it."""
+        if calm.quiet:
+            below: dict[str, Value] = {"calm_end": float(calm.lines), "quiet_end": float(calm.quiet)}
+            evidence = job_message.with_detail(evidence, {**evidence.event.detail, **below})
         if evidence.word("retried"):
             last_line = evidence.number("last_line") or evidence.event.line
             evidence = job_message.with_detail(

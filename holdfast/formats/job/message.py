@@ -19,10 +19,13 @@ from holdfast.model.signal import Event, Value
 
 _NUMBERS = frozenset({"rank", "local_rank", "local"})
 _JSON_KEY = re.compile(r"\s*\"\w{1,40}\": ")
+_DESCRIBES = re.compile(
+    r"\s*[\"']?(?:description|summary|help|title|doc|comment|markdownDescription|prompt)[\"']?: ?[\"'|>]"
+)
 _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
-    r"\s*(?:#|//|\*(?!\*\* )|>|\+{1,4} [\w'\"\[({:./]|raise\b|except\b|if\b|elif\b|assert\b|return\b"
-    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"(?!\w{1,40}\": )|-\s(?!\[\d)"
+    r"\s*(?:#|//|[\u2502\u251c\u2514]|\*(?!\*\* )|>|\+{1,4} [\w'\"\[({:./]|raise\b|except\b|if\b|elif\b"
+    r"|assert\b|return\b|print\(|logger?\.|def\b|@|\"\"\"|r?\"(?!\w{1,40}\": )|-\s(?!\[\d)"
     r"|from [\w.]{1,200} import\b|import [\w.]{1,200}(?: as \w{1,60})?$|[\w./-]{1,200}\.(?:py|h|c|cc|cpp|cu|hpp):\d{1,6}:\s*(?://|#|throw\b|raise\b))"
 )
 _AT_THE_MARGIN = frozenset(
@@ -113,6 +116,11 @@ def is_code(text: str) -> bool:
     return bool(_CODE.match(text) or _OPTION.match(text))
 
 
+def describes(text: str) -> bool:
+    """Whether it is the description of something, in a schema or in a configuration."""
+    return bool(_DESCRIBES.match(text))
+
+
 def _is_inside_prose(group: JobMessageGroup, text: str, at: int) -> bool:
     """Deep inside a help text, or behind a whole traceback that somebody put on one line after words of his own."""
     if group.kind in _AT_THE_MARGIN and text.startswith(_DEEP):
@@ -134,6 +142,8 @@ def _placed_evidence(
     device = str(detail.pop("device", ""))
     if line.local_rank is not None:
         detail.setdefault("local_rank", str(line.local_rank))
+    if line.level == "W":
+        detail["warned"] = "yes"
     event = Event(
         kind=kind, at=line.at, text=printable(line.text.strip()), code=code, device=device, line=line.number,
         severity=_ROLE_OF_SEVERITY.get(meaning.role, "info"), detail=detail,

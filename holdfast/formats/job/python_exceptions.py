@@ -142,12 +142,28 @@ def looks_like_one(line: JobLine) -> bool:
 
 def traceback_head(line: JobLine, above: Sequence[JobLine]) -> str:
     """What the process wrote right above the traceback that the line ends; '' where no traceback is seen."""
+    same, place = _traceback(line, above)
+    if place is None:
+        return ""
+    inside = same[place].text.partition(_TRACEBACK)[0].strip()
+    return inside or (same[place - 1].text if place else "")
+
+
+def traceback_logger(line: JobLine, above: Sequence[JobLine]) -> JobLine | None:
+    """The line above the traceback that the line ends, or its first one where that has a logger's prefix."""
+    same, place = _traceback(line, above)
+    if place is None:
+        return None
+    return same[place] if same[place].level or not place else same[place - 1]
+
+
+def _traceback(line: JobLine, above: Sequence[JobLine]) -> tuple[list[JobLine], int | None]:
+    """The lines of the same process, and where among them the traceback begins that the line ends."""
     same = [one for one in above if one.stream == line.stream]
     heads = [place for place, one in enumerate(same) if _TRACEBACK in one.text]
     if not heads or not _found(line.text) or any(_found(one.text) for one in same[heads[-1] + 1 :]):
-        return ""
-    inside = same[heads[-1]].text.partition(_TRACEBACK)[0].strip()
-    return inside or (same[heads[-1] - 1].text if heads[-1] else "")
+        return same, None
+    return same, heads[-1]
 
 
 def is_ignored(line: JobLine, above: Sequence[JobLine]) -> bool:

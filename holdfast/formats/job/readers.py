@@ -101,6 +101,8 @@ def _rows_of(text: str) -> list[job_problems.JobProblem]:
 def _is_no_message(line: JobLine, context: LineContext) -> bool:
     if failed_calls.is_calm(f"{line.place}: {line.text}" if line.place else line.text):
         return True
+    if job_message.describes(line.text):
+        return True
     return line.text.startswith("    ") and python_exceptions.is_source(line, context.lines())
 
 
@@ -123,7 +125,10 @@ def _exception(line: JobLine, context: LineContext) -> Evidence | None:
     raised = None if line.nccl else python_exceptions.find(line, context.lines())
     if raised is None:
         return None
-    return job_message.of_exception(raised, line, job_errors.of_exception(raised.text), context.rows)
+    found = job_message.of_exception(raised, line, job_errors.of_exception(raised.text), context.rows)
+    if raised.framed and aside.is_logged(line, context.lines()):
+        return job_message.with_detail(found, {**found.event.detail, "logged": "yes"})
+    return found
 
 
 def _problem(line: JobLine, context: LineContext) -> Evidence | None:

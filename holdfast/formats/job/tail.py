@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence, Set
 
 from holdfast.catalog import failed_calls, job_errors
-from holdfast.formats.job import aside
+from holdfast.formats.job import aside, text_lines
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.message import is_code, of_exception
 from holdfast.formats.job.python_exceptions import find_by_place, where
@@ -14,6 +14,7 @@ from holdfast.model.signal import Event, Value
 
 MOST_LINES = 40
 _LAST_WORDS = 2  # lines at the very end that may say it without the word error
+_SENTENCES = 2  # above a line that goes on with them
 _TRACEBACK = "Traceback (most recent call last)"
 _FRAME = re.compile(  # the last one may be cut itself; a notebook writes them in its own way
     r'\s*File "[^"]{1,500}(?:", line \d{1,9}|$)|File \S{1,300}:\d{1,9}, in |(?:Cell )?In ?\[\d{1,6}\], (?:in <|line \d)'
@@ -46,9 +47,11 @@ _FAILED = re.compile(
 _LACKS = re.compile(  # says it only where its logger calls it an error: a run may do without
     r"(?:\bnot|n.t) (?:\w+ ){0,3}(?:installed|set|defined|available)\b|\b[Mm]issing\b|[Ss]hort write"
 )
+_CONDITION = re.compile(r"\s*(?:If|When|Whenever|Unless|Only|For|Returns|Note|Use|This \w+ (?:does|is|will)|You)\b")
 _ENDS = re.compile(r"\b(?:exiting|aborting|terminating|giving up|shutting down)\b", re.IGNORECASE)
 _NO_ERROR = re.compile(
-    r"\b(?:no|without|0) errors?\b|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|warn(?:ing)?\b(?! messages)|ignor|retry"
+    r"\b(?:no|without|0|zero) (?:\w+ ){0,2}(?:errors?|failed|failures?)\b|(?:failed|failures?): 0\b"
+    r"|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|warn(?:ing)?\b(?! messages)|ignor|retry"
     r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b(?! not)|\bmight\b|error[ _]rate"
     r"|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,
@@ -64,6 +67,7 @@ _USUAL_EVENTS = frozenset(
     {"Unhealthy", "DNSConfigForming", "BackOff"}
 )  # of pods that only start slowly, or say why elsewhere
 _TITLE = re.compile(r"#{1,4} {1,4}(?P<text>\S.{8,400})")  # of a report
+_ROW = re.compile(r"(?:[^|\n]{0,200}\|){2}|.{0,200}<a ")  # of a table, or of a web page
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # which announces what follows
 _BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a row of stars around what is said
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
@@ -136,7 +140,7 @@ def _cell(lines: Sequence[JobLine]) -> str:
 def _last_error(lines: Sequence[JobLine]) -> Evidence | None:
     found = [one for one in lines if _is_error(one)] or [event for one in lines if (event := _event(one))]
     if not found:
-        found = [one for one in lines[-_LAST_WORDS:] if _may_be_error(one)]
+        found = [one for one in lines[-_LAST_WORDS:] if _may_be_error(one) and not _is_of_a_paragraph(one, lines)]
     if not found:
         return None
     first = found[0]
@@ -150,6 +154,14 @@ def _last_error(lines: Sequence[JobLine]) -> Evidence | None:
     if cause == _DEFAULT and any(_STACK.match(one.text) for one in lines if one.number > first.number):
         cause = "job.exception"  # whatever language it is written in, it was running
     return _evidence(first, "error", cause, {})
+
+
+def _is_of_a_paragraph(line: JobLine, lines: Sequence[JobLine]) -> bool:
+    """Whether it goes on with a sentence above it, as in a manual, or says what happens if something else does."""
+    if _CONDITION.match(line.text):
+        return True
+    above = [one for one in lines if 0 < line.number - one.number <= _SENTENCES]
+    return len(above) == _SENTENCES and all(text_lines.is_prose(one.text) for one in (*above, line))
 
 
 def _event(line: JobLine) -> JobLine | None:
@@ -182,6 +194,17 @@ def of_words(line: JobLine) -> Evidence | None:
     return _evidence(line, "error", failed_calls.cause_of_error(line.text), {})
 
 
+def speaks_of_trouble(line: JobLine) -> bool:
+    """Whether it reports that something failed, and its logger does not call it a mere piece of information."""
+    if line.nccl:
+        return line.level == "E"
+    return _is_error(line) or bool(_FRAME.match(line.text)) or _may_be_error(line)
+
+
+def is_trouble_word(text: str) -> bool:
+    return bool(_FAILED.search(text))
+
+
 def is_doubtful(text: str) -> bool:
     """Whether a sentence speaks of an error that did not happen, or that does no harm."""
     return bool(_NO_ERROR.search(text))
@@ -195,6 +218,7 @@ def _may_report(line: JobLine) -> bool:
         or is_code(text)
         or _PROSE.match(text)
         or _LABEL.match(text)
+        or (not line.level and _ROW.match(text))
         or is_doubtful(text)
         or failed_calls.is_harmless(text)
     )

@@ -31,6 +31,7 @@ _REPORTER = re.compile(
     r"|#+ \W{0,4}(?:Describe the bug|Bug|Error|Logs?|Actual|Expected|Environment|Steps to|System [Ii]nfo|Your current"
     r"|What happened|Current|Observed|Problem desc|Issue)"
 )
+_QUESTION = re.compile(r"(?m)^(?:\*\*|#+ )?(?:Q\d*|Question|FAQ)\b[:.].*$")  # that others ask
 
 
 class TextKind(StrEnum):
@@ -96,6 +97,8 @@ def _is_source(lines: int, code: int, defined: int) -> bool:
         return False
     if defined and code >= max(_LEAST_CODE * lines, _LEAST_PROGRAM):
         return True
+    if defined >= _MANUAL * lines:
+        return True
     return defined >= max(_DEFINED * lines, _LEAST_DEFINED) and code >= _LEAST_PROSE * lines
 
 
@@ -138,4 +141,4 @@ def is_report(text: bytes) -> bool:
     """Whether somebody tells what happened to them, which takes no more than a page or two."""
     if len(text) >= SAMPLE_BYTES or is_package(text):
         return False
-    return bool(_REPORTER.search(text.decode("utf-8", "replace")))
+    return bool(_REPORTER.search(_QUESTION.sub("", text.decode("utf-8", "replace"))))

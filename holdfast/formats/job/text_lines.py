@@ -28,7 +28,8 @@ _INLINE = re.compile(r"``[^`]+``|(?<!`)`[^`\n]{1,60}`(?!`)|\]\(\S|\*\*[A-Za-z]")
 _DEFINES = re.compile(
     r"\s{0,8}(?:from [\w.]+ import |import [\w.]+(?: as \w+)?$|import \"|(?:async )?def \w+\(|class \w+[:(]"
     r"|(?:public|private|protected|static) [\w<>\[\]]+ \w)"
-    r"|#!/|# *(?:include|ifn?def|define|pragma)\b|package [\w.]+;?$|(?:pub )?(?:fn|mod|impl|struct|enum) \w"
+    r"|#!/|# *(?:include|ifn?def|define|pragma)\b|package [\w.]+;?$|pkg [\w/]+[, ]"
+    r"|(?:pub )?(?:fn|mod|impl|struct|enum) \w"
     r"|(?:declare|typedef|interface|func|type|extern) [\w\"(]"
     r"|(?:export |const |let |var |function )\w|[\"']?use strict|set -[eux]|\w+\(\) ?\{"
 )

@@ -1,0 +1,62 @@
+"""Whether a log goes on calmly below its last trouble, as the log of a process that ended for it does not."""
+
+import re
+from collections.abc import Set
+from typing import NamedTuple
+
+from holdfast.formats.job import tail, text_lines
+from holdfast.formats.job.line import JobLine, decode
+
+_ENDING = re.compile(  # what a process does on its way out, whether it failed or not
+    r"\b(?:exit|shut|clos|clean|stop|terminat|finali[sz]|sync|abort|kill|destroy|cancel|releas|upload|leav|remov|delet"
+    r"|flush|teardown|tear|bye|goodbye|quit|drain|kick|deregist|unregist|disconnect|detach|unmount|evict|dump|report"
+    r"|wait(?:ing)? for|end(?:ed|ing|s)?\b|finish)\w*|^wandb\b",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(r"[A-Za-z]{2}")
+_DIGITS = re.compile(r"\d+")
+_SPEAKER = re.compile(r"(?!\w*(?:Error|Exception))[a-z][\w.-]{1,40}(?:\[\d{1,9}\])?: ")  # a program's own name
+_LONGEST = 300
+_LEAST_SHAPE = 8
+
+
+class CalmEnd(NamedTuple):
+    lines: int = 0  # that show that the program does what it did before, or what it logs usually
+    quiet: int = 0  # those, and others that tell of nothing bad
+
+
+def below(text: bytes, last_line: int, seen: Set[int]) -> CalmEnd:
+    """The lines below the last trouble.
+
+    `text`: the end of the log; `last_line`: the number of its last line; `seen`: numbers of lines that tell of trouble.
+    """
+    raw = text.rstrip(b"\n").split(b"\n")
+    first = last_line - len(raw) + 1
+    usual: set[str] = set()
+    troubled: set[str] = set()
+    calm = quiet = 0
+    for place, one in enumerate(raw):
+        line = decode(one[:_LONGEST], first + place)
+        if line.number in seen or tail.speaks_of_trouble(line):
+            troubled |= {line.stream, _speaker(line.text)}
+            calm = quiet = 0
+            continue
+        shape = _DIGITS.sub("0", line.text)
+        if _is_calm(line):
+            quiet += 1
+            known = shape in usual or not {line.stream, _speaker(line.text)}.isdisjoint(troubled - {""})
+            calm += known or (text_lines.is_logged(line) and bool(line.at or line.level))
+        if len(shape) >= _LEAST_SHAPE:
+            usual.add(shape)
+    return CalmEnd(calm, quiet)
+
+
+def _speaker(text: str) -> str:
+    match = _SPEAKER.match(text)
+    return match[0] if match else ""
+
+
+def _is_calm(line: JobLine) -> bool:
+    if line.nccl or line.level in ("W", "E") or not _WORDS.search(line.text):
+        return False
+    return not (_ENDING.search(line.text) or text_lines.is_prose(line.text) or tail.is_trouble_word(line.text))

@@ -1,0 +1,97 @@
+"""What a log goes on after is no cause; what ended its process is, whatever stands below."""
+
+import pytest
+
+from holdfast.diagnosis.rules.diagnose import diagnose
+from holdfast.formats.job import calm_end
+from holdfast.formats.job.calm_end import CalmEnd
+from holdfast.formats.job.log import JobLog
+from tests.diagnosis.test_calm import first_cause
+
+LOGGED = "2026-01-02 10:11:1{} INFO worker: {}\n"
+WORK = "".join(LOGGED.format(n, f"batch {n} of the night is read") for n in range(4))
+FULL = "2026-01-02 10:11:09 ERROR writer: write failed: [Errno 28] No space left on device: '/w/a'\n"
+RAISED = """Traceback (most recent call last):
+  File "/w/serve.py", line 8, in answer
+    raise ValueError("tokens must be at least 1")
+ValueError: tokens must be at least 1
+"""
+CAUGHT = "2026-01-02 10:11:09 ERROR serve: a request failed\n" + RAISED
+BYE = "".join(
+    LOGGED.format(n, what) for n, what in enumerate(("closing files", "uploading logs", "exit", "shutting down"))
+)
+STORE = "[W socket.cpp:663] [c10d] The IPv6 network addresses of (n1, 29500) cannot be retrieved (gai error: -2 - Name or service not known).\n"
+SETUP = "> building the model\n> setting seeds to 1234\ntime to start (seconds): 12.1\n"
+
+
+@pytest.mark.parametrize(
+    ("why", "text", "cause"),
+    [
+        ("the program does what it logs", FULL + WORK, ""),
+        ("nothing goes on", FULL, "storage.full"),
+        ("too little goes on for so sure an error", FULL + WORK[: len(WORK) // 2], "storage.full"),
+        ("it only ends", FULL + BYE, "storage.full"),
+        ("the process ended", FULL + WORK + "srun: error: n1: task 0: Exited with exit code 1\n", "storage.full"),
+        ("a watchdog fired later", FULL + WORK + "Watchdog caught collective operation timeout\n", "storage.full"),
+        ("another error below", FULL + WORK + FULL.replace("/w/a", "/w/b"), "storage.full"),
+        ("whoever logs an exception caught it", CAUGHT + WORK, ""),
+        ("and a log that ends with it does not", CAUGHT, "job.exception"),
+        ("nobody caught it: others go on", RAISED + WORK, "job.exception"),
+        ("a warning, then a start", STORE + SETUP, ""),
+        ("a warning alone", STORE, "launcher.setup"),
+        ("its own daemon goes on", "gated: error: the table of seats is not complete\ngated: 3 seats\n", ""),
+        ("another one does", "gated: error: the table of seats is not complete\nother: 3 seats\n", "launcher.setup"),
+        ("a link of a host that just starts", "[ 9.2] mlx5_core 0000:17:00.0 ens1: Link down\n[ 11.3] mlx5_core 0000:17:00.0 ens1: Link up\n", ""),
+        ("and one that stays down", "[ 9.2] mlx5_core 0000:17:00.0 ens1: Link down\n[ 11.3] mlx5_core 0000:17:00.1 ens2: Link up\n", "fabric.port_down"),
+    ],
+)  # fmt: skip
+def test_what_the_log_goes_on_after(why: str, text: str, cause: str) -> None:
+    assert first_cause(text) == cause, why
+
+
+@pytest.mark.parametrize(
+    ("why", "text", "found"),
+    [
+        ("lines of the same form as above", "part 1 read\npart 2 read\nbad\npart 3 read\n", CalmEnd(1, 1)),
+        ("lines of another form", "part 1 read\npart 2 read\nbad\nsomething else\n", CalmEnd(0, 1)),
+        ("what a library of collectives prints counts for nothing", "bad\nn1:1:2 [0] NCCL INFO comm 0x1 rank 0\n" * 2, CalmEnd()),
+        ("a warning is not calm", "x\nx\nbad\nWARNING: it is slow today\n", CalmEnd()),
+        ("sentences of a report", "x\nx\nbad\nIt is what I see when I use the second of the nodes\n", CalmEnd()),
+        ("frames of a stack", 'x\nx\nbad\n  File "/w/a.py", line 3, in step\n', CalmEnd()),
+    ],
+)  # fmt: skip
+def test_calm_lines(why: str, text: str, found: CalmEnd) -> None:
+    assert calm_end.below(text.encode(), 4, {3}) == found, why
+
+
+def test_lines_above_the_trouble_are_not_calm_ones_below_it() -> None:
+    assert calm_end.below(WORK.encode() + b"bad\n", 105, {105}) == CalmEnd()
+    assert calm_end.below(WORK.encode(), 104, {7}) == CalmEnd(4, 4)
+
+
+def test_a_volume_that_was_late_delays_a_pod_that_runs_then() -> None:
+    late = 'Warning  FailedMount  9m kubelet  MountVolume.SetUp failed for volume "d" : context deadline exceeded\n'
+    runs = "Normal   Started      8m kubelet  Started container main\n"
+    assert first_cause(late + runs) == ""
+    assert first_cause(runs + late) == first_cause(late) == "storage.stall"
+
+
+@pytest.mark.parametrize(
+    ("why", "below", "sure"),
+    [
+        ("nothing", "", True),
+        ("a line or two", SETUP[:-32], True),
+        ("a program that goes on in other words", SETUP, False),
+        ("a process that ended", SETUP + "srun: error: n1: task 0: Exited with exit code 1\n", True),
+    ],
+)
+def test_one_line_is_sure_only_where_the_run_may_have_ended(why: str, below: str, sure: bool) -> None:
+    log = JobLog()
+    log.feed(
+        (
+            "OSError: [Errno 28] No space left on device: '/w/a'\nmain: write failed: No space left on device\n" + below
+        ).encode()
+    )
+    found = diagnose(log.finish()).causes[0]
+    assert found.name == "storage.full"
+    assert (found.confidence >= 0.8) is sure, why
