@@ -41,6 +41,7 @@ SETUP = "> building the model\n> setting seeds to 1234\ntime to start (seconds):
         ("a warning alone", STORE, "launcher.setup"),
         ("its own daemon goes on", "gated: error: the table of seats is not complete\ngated: 3 seats\n", ""),
         ("another one does", "gated: error: the table of seats is not complete\nother: 3 seats\n", "launcher.setup"),
+        ("a daemon that started then", FULL + "[2026-01-02T10:11:12.1] slurmd started on Thu\n", ""),
         ("a link of a host that just starts", "[ 9.2] mlx5_core 0000:17:00.0 ens1: Link down\n[ 11.3] mlx5_core 0000:17:00.0 ens1: Link up\n", ""),
         ("and one that stays down", "[ 9.2] mlx5_core 0000:17:00.0 ens1: Link down\n[ 11.3] mlx5_core 0000:17:00.1 ens2: Link up\n", "fabric.port_down"),
     ],

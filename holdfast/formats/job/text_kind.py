@@ -45,6 +45,8 @@ def kind_of(text: bytes) -> TextKind:
     lines = _lines(text)
     if is_package(text):
         return TextKind.DOCUMENT
+    if _is_patch(text):
+        return TextKind.PROGRAM
     if _has_a_traceback(lines):
         return TextKind.LOG
     if _is_data(lines):
@@ -84,6 +86,13 @@ def _is_data(lines: list[JobLine]) -> bool:
     if lines[0].text.startswith("# ") and all(text_lines.METRIC.match(one.text) for one in lines):
         return True
     return _is_list_of_outcomes(lines)
+
+
+def _is_patch(text: bytes) -> bool:
+    """Whether it is what `git log` or `git diff` shows: changes of source, and what people wrote of them."""
+    raw = [one.decode("utf-8", "replace") for one in text.split(b"\n")[:-1]]
+    heads = sum(bool(text_lines.PATCH_HEAD.match(one)) for one in raw)
+    return heads > 0 and all(text_lines.PATCH.match(one) for one in raw)
 
 
 def _is_list_of_outcomes(lines: list[JobLine]) -> bool:
