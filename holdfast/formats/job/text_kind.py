@@ -124,8 +124,12 @@ def _is_document(lines: list[JobLine], code: int) -> bool:
 
 
 def _is_table(lines: list[JobLine]) -> bool:
-    """Whether it is a table of values below the names of its columns."""
+    """Whether it is a table: below the names of its columns, or with a tab between them in every line."""
     head = lines[0].text
+    if text_lines.EXPLAINED.match(head):
+        return True
+    if not any(is_logged(one) for one in lines) and all("\t" in one.text.strip() for one in lines[:-1]):
+        return True
     mark = next((one for one in ",;\t" if one in head), "")
     return bool(mark and text_lines.COLUMNS.match(head)) and all(
         one.text.count(mark) >= head.count(mark) for one in lines

@@ -146,6 +146,11 @@ task/14: failed: NameError: name 'List' is not defined
 task/15: passed
 score: 0.5
 """
+CODES = """Code  Name                   Description
+2     errorMemoryAllocation  out of memory
+214   errorECCUncorrectable  uncorrectable ECC error encountered
+"""
+COLUMNS = "S-1\tKein Platz mehr\nT-1\tNo space left on device\nH-1\t-0.4\tNo space left\n| mean 31.2\n"
 PATCH = """@@ -3,2 +3,3 @@ def step():
      run()
 -    raise
@@ -173,6 +178,10 @@ Jobs that ran there end with an error of the driver, and the others with one of 
         ("how each of many things went", OUTCOMES, TextKind.PROGRAM),
         ("one failed, and no other is named", OUTCOMES[15:45], TextKind.LOG),
         ("all of them failed", OUTCOMES.replace("passed", "failed"), TextKind.LOG),
+        ("a table that explains", CODES, TextKind.PROGRAM),
+        ("its rows alone", CODES.partition("\n")[2], TextKind.LOG),
+        ("rows of columns", COLUMNS, TextKind.PROGRAM),
+        ("the same with the stamps of a log", COLUMNS.replace("S-1", "2026-01-02 10:11:12 S-1"), TextKind.LOG),
         ("a patch", PATCH, TextKind.PROGRAM),
         ("a patch below a log", LOG + PATCH, TextKind.LOG),
         ("a patch whose added lines lost their mark", PATCH.replace("+R", "R"), TextKind.LOG),
