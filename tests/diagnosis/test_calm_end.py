@@ -2,8 +2,10 @@
 
 import pytest
 
+from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.formats.job import calm_end
 from holdfast.formats.job.calm_end import CalmEnd
+from holdfast.formats.job.log import JobLog
 from tests.diagnosis.test_calm import first_cause
 
 LOGGED = "2026-01-02 10:11:1{} INFO worker: {}\n"
@@ -19,7 +21,7 @@ BYE = "".join(
     LOGGED.format(n, what) for n, what in enumerate(("closing files", "uploading logs", "exit", "shutting down"))
 )
 STORE = "[W socket.cpp:663] [c10d] The IPv6 network addresses of (n1, 29500) cannot be retrieved (gai error: -2 - Name or service not known).\n"
-SETUP = "> building the model of the run\n> setting seeds to 1234\ntime to start (seconds): 12.1\n"
+SETUP = "> building the model\n> setting seeds to 1234\ntime to start (seconds): 12.1\n"
 
 
 @pytest.mark.parametrize(
@@ -39,6 +41,16 @@ SETUP = "> building the model of the run\n> setting seeds to 1234\ntime to start
         ("a warning alone", STORE, "launcher.setup"),
         ("its own daemon goes on", "gated: error: the table of seats is not complete\ngated: 3 seats\n", ""),
         ("another one does", "gated: error: the table of seats is not complete\nother: 3 seats\n", "launcher.setup"),
+        ("the work is over", "Training is Over rank 0\nBrokenPipeError: [Errno 32] Broken pipe\n", ""),
+        ("the pipe breaks before", "BrokenPipeError: [Errno 32] Broken pipe\n", "unknown"),
+        ("a process is told to end", "ERROR 09-27 16:03:02 w.py:120] Worker process pid 26 died, exit code: -15\n" + WORK, ""),
+        ("and nothing goes on", "ERROR 09-27 16:03:02 w.py:120] Worker process pid 26 died, exit code: -15\n", "unknown"),
+        ("the next attempt came to the end", "failed (exitcode: -9) local_rank: 3 (pid: 44) of binary: python\nTraining completed\n", ""),
+        ("the first attempt came to the end", "Training completed\nfailed (exitcode: -9) local_rank: 3 (pid: 44) of binary: python\n", "host.killed"),
+        ("steps of a trainer", "RuntimeError: CUDA out of memory. Tried to allocate 1 GiB\n" + "{'loss': 2.1, 'epoch': 0.1}\n" * 3, ""),
+        ("what one may do without", "`flash` package not found, consider installing for better performance: No module named 'flash'.\n", ""),
+        ("what is missing", "No module named 'flash'.\n", "job.exception"),
+        ("a daemon that started then", FULL + "[2026-01-02T10:11:12.1] slurmd started on Thu\n", ""),
         ("a link of a host that just starts", "[ 9.2] mlx5_core 0000:17:00.0 ens1: Link down\n[ 11.3] mlx5_core 0000:17:00.0 ens1: Link up\n", ""),
         ("and one that stays down", "[ 9.2] mlx5_core 0000:17:00.0 ens1: Link down\n[ 11.3] mlx5_core 0000:17:00.1 ens2: Link up\n", "fabric.port_down"),
     ],
@@ -72,3 +84,24 @@ def test_a_volume_that_was_late_delays_a_pod_that_runs_then() -> None:
     runs = "Normal   Started      8m kubelet  Started container main\n"
     assert first_cause(late + runs) == ""
     assert first_cause(runs + late) == first_cause(late) == "storage.stall"
+
+
+@pytest.mark.parametrize(
+    ("why", "below", "sure"),
+    [
+        ("nothing", "", True),
+        ("a line or two", SETUP[:-32], True),
+        ("a program that goes on in other words", SETUP, False),
+        ("a process that ended", SETUP + "srun: error: n1: task 0: Exited with exit code 1\n", True),
+    ],
+)
+def test_one_line_is_sure_only_where_the_run_may_have_ended(why: str, below: str, sure: bool) -> None:
+    log = JobLog()
+    log.feed(
+        (
+            "OSError: [Errno 28] No space left on device: '/w/a'\nmain: write failed: No space left on device\n" + below
+        ).encode()
+    )
+    found = diagnose(log.finish()).causes[0]
+    assert found.name == "storage.full"
+    assert (found.confidence >= 0.8) is sure, why

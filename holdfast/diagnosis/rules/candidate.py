@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from holdfast.catalog import causes, job_problems
 from holdfast.model.evidence import Evidence
 
-_MOST_OF_HINTS = 0.78  # below what counts as sure: often the second line only repeats the words of the first
+MOST_OF_HINTS = 0.78  # below what counts as sure: often the second line only repeats the words of the first
 _WEIGHT = {"strong": 0.85, "likely": 0.65, "weak": 0.45, "hint": 0.25}
 _MOST = 0.97
 
@@ -47,7 +47,7 @@ class Candidate:
         kinds = {(one.event.kind, one.role) for one in self.evidence}
         for kind in kinds:
             doubt *= 1.0 - _WEIGHT.get(kind[1], 0.2)
-        most = _MOST if _is_plain(role for _, role in kinds) else _MOST_OF_HINTS
+        most = _MOST if _is_plain(role for _, role in kinds) else MOST_OF_HINTS
         return round(min(most, (1.0 - doubt)) * self.factor, 2)
 
     @property

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from holdfast.catalog import causes
 from holdfast.catalog.job_errors import of_kernel_event
+from holdfast.diagnosis.rules import exits
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import usable_time
 
@@ -205,11 +206,18 @@ def _is_tried_again(one: Evidence) -> bool:
 
 def _is_an_end(one: Evidence) -> bool:
     """Whether it shows by itself that a process ended, or hung."""
-    return one.role in ("exit", "watchdog") and not _is_tried_again(one)
+    return one.role in ("exit", "watchdog") and not _is_tried_again(one) and not _was_told_to_end(one)
+
+
+def _was_told_to_end(one: Evidence) -> bool:
+    """Whether a process was ended by the usual signal, and its log goes on below that."""
+    return exits.signal_of(one) == _TERM and bool(one.number("calm_end"))
 
 
 def _is_passed(one: Evidence) -> bool:
     """Whether the log of a running program goes on below it. What ends its process is never passed."""
+    if one.role == "exit" and _was_told_to_end(one):
+        return True
     if one.event.action or one.event.kind in (*_NEVER_SURVIVED, "tail") or one.role == "note" or _only_slows(one):
         return False
     if one.event.kind == "exception" and one.word("where") and not one.word("logged"):
@@ -223,7 +231,7 @@ def _is_passed(one: Evidence) -> bool:
 def _as_hint(one: Evidence) -> Evidence:
     """An exit keeps its role: of a process that was told to end, and started again, it is none."""
     if one.role == "exit":
-        return replace(one, role="note") if one.number("signal") == _TERM else one
+        return replace(one, role="note") if exits.signal_of(one) == _TERM else one
     return replace(one, role="hint" if one.cause else "note")
 
 
@@ -246,6 +254,8 @@ def survived(one: Evidence, reached: Milestones) -> bool:
     if _stopped_as_asked(one, saved) or _went_well_later(one, saved):
         return True
     if _was_placed(one, reached.placed, reached.started):
+        return True
+    if one.event.kind == "exit" and one.event.line < done.get(one.file, 0):  # another attempt came to the end
         return True
     if one.role == "note" or one.event.kind in _NEVER_SURVIVED or _only_slows(one):
         return False

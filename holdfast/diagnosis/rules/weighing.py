@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from holdfast.catalog import nccl
-from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.diagnosis.rules.candidate import MOST_OF_HINTS, Candidate
 from holdfast.diagnosis.rules.waiting import Waiting
 from holdfast.model.evidence import Evidence
 
 CLOCK_SKEW_SECONDS = 120.0  # between hosts; more is seen by no one from logs alone
 BEFORE_SECONDS = 900.0  # what happened longer before the wait began did not begin it
+_GOES_ON_LINES = 3  # of any kind that tell of nothing bad
 _LONGEST_WAIT_SECONDS = 1800.0  # of the watchdogs in use: a scheduler may tell so late that a job failed
 
 
@@ -21,11 +22,27 @@ def weigh(candidates: Sequence[Candidate], evidence: Sequence[Evidence], waiting
             _against_the_wait(one, waiting, spoke)
         if failed:
             _against_the_end(one, failed, since, waiting)
+        _without_an_end(one, evidence)
         if one.name == "fabric.port_down":
             _short_outage(one, evidence)
         if one.name == "storage.stall":
             _storage_came_back(one, evidence, waiting)
             _only_paused(one, evidence)
+
+
+def _without_an_end(one: Candidate, evidence: Sequence[Evidence]) -> None:
+    """One line, below which the log goes on, points to a cause but does not show that the run ended for it."""
+    if one.base is not None or one.confidence <= MOST_OF_HINTS or any(_ends(item) for item in one.evidence):
+        return
+    if any(item.role in ("exit", "watchdog", "effect") for item in evidence):
+        return
+    if all((item.number("quiet_end") or 0) >= _GOES_ON_LINES for item in one.evidence):
+        one.against(MOST_OF_HINTS / one.confidence, "nothing shows that the run ended: the log goes on below it")
+
+
+def _ends(one: Evidence) -> bool:
+    """Whether it ends its process by itself, or comes from a kernel."""
+    return bool(one.event.action) or one.event.kind == "steps" or bool(one.word("where") and not one.word("logged"))
 
 
 def _failed_at(evidence: Sequence[Evidence]) -> float:

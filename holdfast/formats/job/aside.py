@@ -27,6 +27,7 @@ _LAST = re.compile(
 )
 _GOES_ON = re.compile(
     r"\b(?:[Ii]gnor(?:e[ds]?|ing)|[Cc]ontinuing|[Ss]kipp(?:ed|ing)(?! step)|[Ff]all(?:ing|s)? ?back)\b"
+    r"|\b[Cc]onsider installing\b|\bfor (?:better|faster|improved) performance\b"
     r"|\b[Dd]isabl(?:e|ing)\b|, (?:so )?(?:using|use|will use|defaulting)\b"
 )  # what a program does about an exception that it prints
 

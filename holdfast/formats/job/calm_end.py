@@ -4,7 +4,7 @@ import re
 from collections.abc import Set
 from typing import NamedTuple
 
-from holdfast.formats.job import tail, text_lines
+from holdfast.formats.job import tail, text_lines, training_steps
 from holdfast.formats.job.line import JobLine, decode
 
 _ENDING = re.compile(  # what a process does on its way out, whether it failed or not
@@ -44,6 +44,7 @@ def below(text: bytes, last_line: int, seen: Set[int]) -> CalmEnd:
         shape = _DIGITS.sub("0", line.text)
         if _is_calm(line):
             quiet += 1
+            usual |= {shape} if training_steps.parse(one[:_LONGEST], 0) else set()
             known = shape in usual or not {line.stream, _speaker(line.text)}.isdisjoint(troubled - {""})
             calm += known or (text_lines.is_logged(line) and bool(line.at or line.level))
         if len(shape) >= _LEAST_SHAPE:

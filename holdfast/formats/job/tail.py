@@ -52,8 +52,8 @@ _ENDS = re.compile(r"\b(?:exiting|aborting|terminating|giving up|shutting down)\
 _NO_ERROR = re.compile(
     r"\b(?:no|without|0|zero) (?:\w+ ){0,2}(?:errors?|failed|failures?)\b|(?:failed|failures?): 0\b"
     r"|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|warn(?:ing)?\b(?! messages)|ignor|retry"
-    r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b(?! not)|\bmight\b|error[ _]rate"
-    r"|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
+    r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b(?! not)|\bmight\b|\bfor example\b"
+    r"|error[ _]rate|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,
 )
 _PROGRESS = re.compile(  # of a program that goes on

@@ -45,6 +45,8 @@ def kind_of(text: bytes) -> TextKind:
     lines = _lines(text)
     if is_package(text):
         return TextKind.DOCUMENT
+    if _is_patch(text):
+        return TextKind.PROGRAM
     if _has_a_traceback(lines):
         return TextKind.LOG
     if _is_data(lines):
@@ -86,6 +88,13 @@ def _is_data(lines: list[JobLine]) -> bool:
     return _is_list_of_outcomes(lines)
 
 
+def _is_patch(text: bytes) -> bool:
+    """Whether it is what `git log` or `git diff` shows: changes of source, and what people wrote of them."""
+    raw = [one.decode("utf-8", "replace") for one in text.split(b"\n")[:-1]]
+    heads = sum(bool(text_lines.PATCH_HEAD.match(one)) for one in raw)
+    return heads > 0 and all(text_lines.PATCH.match(one) for one in raw)
+
+
 def _is_list_of_outcomes(lines: list[JobLine]) -> bool:
     went = [how for one in lines if not is_logged(one) and (how := text_lines.outcome(one.text)) is not None]
     return sum(went) >= _FEW and len(went) > max(_LEAST_OUTCOMES * len(lines), _FEW)
@@ -115,8 +124,12 @@ def _is_document(lines: list[JobLine], code: int) -> bool:
 
 
 def _is_table(lines: list[JobLine]) -> bool:
-    """Whether it is a table of values below the names of its columns."""
+    """Whether it is a table: below the names of its columns, or with a tab between them in every line."""
     head = lines[0].text
+    if text_lines.EXPLAINED.match(head):
+        return True
+    if not any(is_logged(one) for one in lines) and all("\t" in one.text.strip() for one in lines[:-1]):
+        return True
     mark = next((one for one in ",;\t" if one in head), "")
     return bool(mark and text_lines.COLUMNS.match(head)) and all(
         one.text.count(mark) >= head.count(mark) for one in lines

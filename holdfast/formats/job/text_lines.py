@@ -47,8 +47,13 @@ FOUND = re.compile(  # what a search printed, and one line each of a history
     r"(?:\.{0,2}/)?[\w.+-]{1,80}(?:/[\w.+-]{1,80}){0,12}\.\w{1,8}[:-]\d{1,6}[:-](?!\d+:|.{0,40}Warning)"
     r"|(?:\* )?[0-9a-f]{7,12} [A-Za-z(\[]"
 )
+PATCH_HEAD = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|(?:---|\+\+\+) [ab]/|commit [0-9a-f]{40}\b")
+PATCH = re.compile(r"[-+ @]|$|diff |index |new file |deleted |commit [0-9a-f]{40}|(?:Author|Date|Merge): ")
 VARIABLE = re.compile(r"(?:export )?[A-Z_][A-Z0-9_]{1,80}=")  # of an environment that was printed
 COLUMNS = re.compile(r"[a-z][\w .%-]{0,40}(?:[,;\t][a-z][\w .%-]{0,40}){2,60}$", re.IGNORECASE)
+EXPLAINED = re.compile(  # the head of a table that explains names or numbers
+    r"(?:[\w-]{2,40}(?: [\w-]{1,40}){0,2} {2,}){1,6}(?:Description|Meaning|Explanation|Comment)s?\s*$", re.IGNORECASE
+)
 METRIC = re.compile(r"# (?:HELP|TYPE|UNIT|EOF)\b|[A-Za-z_:][\w:]{0,200}(?:\{.*\})? [-+.\deE]{1,40}(?: \d{1,20})?$")
 _OUTCOME = re.compile(  # of one of many things: it passed, or it did not
     r"\s{0,8}(?P<item>[^\s:](?:[^\n:]|:(?! )){0,120}?)(?::|\s\.*|\s*\.{2,})\s*"

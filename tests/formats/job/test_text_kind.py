@@ -146,6 +146,19 @@ task/14: failed: NameError: name 'List' is not defined
 task/15: passed
 score: 0.5
 """
+CODES = """Code  Name                   Description
+2     errorMemoryAllocation  out of memory
+214   errorECCUncorrectable  uncorrectable ECC error encountered
+"""
+COLUMNS = "S-1\tKein Platz mehr\nT-1\tNo space left on device\nH-1\t-0.4\tNo space left\n| mean 31.2\n"
+PATCH = """@@ -3,2 +3,3 @@ def step():
+     run()
+-    raise
++RuntimeError: Address already in use
+"""
+HISTORY = (
+    "commit " + "0a" * 20 + "\nAuthor: A <a@b>\n\n    An answer that was late: RuntimeError: Address already in use\n"
+)
 HEADER = "#ifndef ERRORS_H\n#define ERRORS_H\n" + "".join(f"#define E{n} {n} /* out of memory */\n" for n in range(9))
 DOCSTRINGS = "".join(
     f"def f{n}(a):\n    '''Average of a.\n\n    Shapes that differ are refused.\n    '''\n" for n in range(5)
@@ -165,6 +178,14 @@ Jobs that ran there end with an error of the driver, and the others with one of 
         ("how each of many things went", OUTCOMES, TextKind.PROGRAM),
         ("one failed, and no other is named", OUTCOMES[15:45], TextKind.LOG),
         ("all of them failed", OUTCOMES.replace("passed", "failed"), TextKind.LOG),
+        ("a table that explains", CODES, TextKind.PROGRAM),
+        ("its rows alone", CODES.partition("\n")[2], TextKind.LOG),
+        ("rows of columns", COLUMNS, TextKind.PROGRAM),
+        ("the same with the stamps of a log", COLUMNS.replace("S-1", "2026-01-02 10:11:12 S-1"), TextKind.LOG),
+        ("a patch", PATCH, TextKind.PROGRAM),
+        ("a patch below a log", LOG + PATCH, TextKind.LOG),
+        ("a patch whose added lines lost their mark", PATCH.replace("+R", "R"), TextKind.LOG),
+        ("a history", HISTORY, TextKind.PROGRAM),
         ("a header", HEADER, TextKind.PROGRAM),
         ("little code between its descriptions", DOCSTRINGS, TextKind.PROGRAM),
         ("source in a log that goes on", DOCSTRINGS + LOG * 9, TextKind.LOG),
