@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from collections import Counter
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -26,7 +27,8 @@ from fleet_prepared import prepare
 from fleet_scale import settle, stored
 from fleet_stage import POLICY, Load, certificate, configure, family_cpu_seconds, load, peak_bytes, store
 from holdfast.fleet.controller.lead import LEASE_SECONDS
-from measure import PYTHON, cpu_times, publish, quantile, steal_ratio
+from holdfast.fleet.store import Store
+from measure import PYTHON, cpu_times, load_average, publish, quantile, steal_ratio
 from tests.ports import free_ports
 
 MB = 1 << 20
@@ -34,6 +36,7 @@ TIMEOUT_SECONDS = 600.0  # a loaded machine starts a process slowly
 STARTING_SHARE = 0.4  # of the time between two kills, in which who was killed starts again
 LEADS = "this controller leads"  # a line of its log
 CHANGING = 0.02  # of all nodes fail per minute
+DRAINING_SECONDS = 120.0  # most that is waited for the last drains
 
 
 class Controller:
@@ -174,6 +177,7 @@ def run(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str,
             figures["first_reports_controller_cpu_seconds"] = round(family_cpu_seconds(first.process.pid) - before, 1)
             settle(store_url)
             figures |= under_load(options, generator, pair)
+            figures["undrained"] = states_of(store_url, figures["undrained"])
             figures["leaderships"] = leaderships(pair)
             for one in pair:
                 one.account()
@@ -191,11 +195,21 @@ def run(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str,
     return figures
 
 
+def states_of(url: str, nodes: list[str]) -> dict[str, int]:
+    """How many of these nodes are in which stage, and held by what kind of cause."""
+    database = Store.open(url)
+    kept = {node.name: node for node in database.nodes()}
+    database.close()
+    return dict(Counter(f"{kept[name].stage.value}, held by {kept[name].held or 'nothing'}" for name in nodes))
+
+
 def under_load(options: argparse.Namespace, generator: Load, pair: list[Controller]) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     seconds = options.times * (options.pause + 2 * LEASE_SECONDS)
     asked = threading.Thread(
-        target=lambda: answer.update(generator.ask("sustain", seconds=seconds, share_per_minute=CHANGING))
+        target=lambda: answer.update(
+            generator.ask("sustain", seconds=seconds, share_per_minute=CHANGING, draining=DRAINING_SECONDS)
+        )
     )
     steal, began, spent = cpu_times(), time.monotonic(), family_cpu_seconds(generator.pid)
     asked.start()
@@ -216,6 +230,7 @@ def under_load(options: argparse.Namespace, generator: Load, pair: list[Controll
         "failed_during_a_takeover": len(within),
         "drain_after_a_takeover": milliseconds(within),
         "steal": round(steal_ratio(steal, cpu_times()), 3),
+        "load": load_average(),
         **roles.figures(),
         **answer,
     }

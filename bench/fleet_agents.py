@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import math
 import os
 import random
 import ssl
@@ -50,7 +51,7 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     failed_at: dict[str, float] = field(default_factory=dict)  # node -> when its failure was sent
     ready: int = 0
-    measuring: bool = False
+    measures_from: float = math.inf  # reports made earlier, in another phase of the bench, are not measured
 
 
 class Connection(asyncio.Protocol):
@@ -142,8 +143,9 @@ class Agent:
         self.credential = ""
         self.acknowledged = self.events = self.changes = 0
         self.is_ready = False
+        self.first_took = 0.0  # until it was acknowledged; others wait behind it, heartbeats of the whole fleet go on
         self.flat_out = False  # a closed loop: the next heartbeat as soon as one is acknowledged
-        self._seq = self._beats = 0
+        self._seq = self._beats = self._first = 0
         self._waiting: deque[tuple[float, bytes]] = deque()
         self._sent = 0  # how many of them are under way
         self._failed = (-1, 0.0)  # which controller gave no answer last, and when
@@ -165,6 +167,7 @@ class Agent:
         changes = [{**self._change("", "pass", "within its limits"), "check": check} for check in CHECKS]
         self.changes += len(changes)
         self.say(heartbeat=True, changes=changes)
+        self._first = self._seq
 
     def beat(self) -> None:
         self._beats += 1
@@ -305,8 +308,10 @@ class Agent:
         self._unanswered, self._kept = 0, True
         self._backoff.reset()
         self.acknowledged += len(made)
-        if self._tally.measuring:
-            self._tally.latencies += [time.perf_counter() - one for one in made]
+        now, since = time.perf_counter(), self._tally.measures_from
+        self._tally.latencies += [now - one for one in made if one >= since]
+        if not self.first_took and self.acknowledged >= self._first > 0:
+            self.first_took = now - made[self._first - self.acknowledged - 1]
         for order in _ack.decode(body).orders:
             if order.id not in self._done_orders:
                 self._done_orders.add(order.id)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import random
 import resource
 import ssl
@@ -118,17 +119,23 @@ class Crowd:
         before, began = sum(agent.acknowledged for agent in self.agents), time.perf_counter()
         for agent in self.agents:
             agent.first()
-        while not all(agent.quiet for agent in self.agents):
+        while not all(agent.first_took for agent in self.agents):
             await asyncio.sleep(0.1)
         took = time.perf_counter() - began
         result = sum(agent.acknowledged for agent in self.agents) - before
-        return {"first_reports_seconds": round(took, 1), "first_reports": result, "verdicts_per_node": len(CHECKS)}
+        return {
+            "first_reports_seconds": round(took, 1),
+            "first_reports": result,
+            "first_report": spread([agent.first_took for agent in self.agents]),
+            "verdicts_per_node": len(CHECKS),
+        }
 
-    async def sustain(self, seconds: float, share_per_minute: float) -> dict[str, Any]:
-        """Heartbeats go on; beside them nodes fail, each at most once, evenly over time."""
+    async def sustain(self, seconds: float, share_per_minute: float, draining: float = 0.0) -> dict[str, Any]:
+        """Heartbeats go on; beside them nodes fail, each at most once, evenly over time. Then it waits at most
+        `draining` seconds until all of them are drained."""
         interval = 60 / (share_per_minute * len(self.agents))
         self.tally.counts.clear()
-        self.tally.measuring = True
+        self.tally.measures_from = time.perf_counter()
         failing = random.Random(7).sample(self.agents, min(len(self.agents), int(seconds / interval)))
         before, began = sum(agent.acknowledged for agent in self.agents), time.perf_counter()
         for number, agent in enumerate(failing):
@@ -136,10 +143,12 @@ class Crowd:
             agent.fail()
         await asyncio.sleep(max(0.0, began + seconds - time.perf_counter()))
         took = time.perf_counter() - began
-        self.tally.measuring = False
+        self.tally.measures_from = math.inf
         result = sum(agent.acknowledged for agent in self.agents) - before
         await asyncio.sleep(SETTLING_SECONDS)
-        called = self._hook.called
+        called, last = self._hook.called, time.perf_counter() + draining
+        while self.undrained and time.perf_counter() < last:
+            await asyncio.sleep(0.5)
         drained = [(at, called[node] - at) for node, at in self.tally.failed_at.items() if node in called]
         drains = [seconds for _, seconds in drained]
         return {
@@ -152,7 +161,12 @@ class Crowd:
             "ingest": spread(self.tally.latencies),
             "drain": spread(drains),
             "drained": drained,
+            "undrained": self.undrained,
         }
+
+    @property
+    def undrained(self) -> list[str]:
+        return sorted(self.tally.failed_at.keys() - self._hook.called.keys())
 
     async def quiet(self) -> dict[str, Any]:
         """Nothing more is begun; what waits is sent. Afterwards the store must hold all of this."""
@@ -175,7 +189,7 @@ class Crowd:
         """A closed loop: as fast as the other side acknowledges."""
         some = self.agents[:connections]
         self.tally.latencies.clear()
-        self.tally.measuring = True
+        self.tally.measures_from = time.perf_counter()
         before, began = sum(agent.acknowledged for agent in some), time.perf_counter()
         for agent in some:
             agent.flat_out = True
@@ -183,7 +197,7 @@ class Crowd:
         await asyncio.sleep(seconds)
         took = time.perf_counter() - began
         result = sum(agent.acknowledged for agent in some) - before
-        self.tally.measuring = False
+        self.tally.measures_from = math.inf
         for agent in some:
             agent.flat_out = False
         return {"most_reports_per_second": round(result / took, 1), **spread(self.tally.latencies)}

@@ -20,7 +20,7 @@ from sqlalchemy import create_engine, text
 from fleet_load import SETTLING_SECONDS
 from fleet_stage import HERE, Load, Watch, certificate, configure, controller, load, peak_bytes, store, talking
 from holdfast.fleet.store.sequence import StoredSequence
-from measure import PYTHON, cpu_times, publish, steal_ratio
+from measure import PYTHON, cpu_times, load_average, publish, steal_ratio
 
 SATURATING = 256  # connections of the closed loop
 CHANGING = 0.01  # of all nodes fail per minute
@@ -108,8 +108,8 @@ def row(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str,
             steal = cpu_times()
             with Watch(controller=process.pid, database=server, generator=generator.pid) as watch:
                 figures |= generator.ask("sustain", seconds=options.seconds, share_per_minute=CHANGING)
-            del figures["drained"]
-            figures["steal"] = round(steal_ratio(steal, cpu_times()), 3)
+            del figures["drained"], figures["undrained"]
+            figures |= {"steal": round(steal_ratio(steal, cpu_times()), 3), "load": load_average()}
             scale = 60 / (figures["seconds"] + SETTLING_SECONDS)
             figures |= {f"{name}_cpu_seconds_per_minute": round(cpu * scale, 1) for name, cpu in watch.cpu.items()}
             figures["controller_peak_mb"] = round(peak_bytes(process.pid) / MB, 1)

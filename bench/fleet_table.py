@@ -115,7 +115,8 @@ def tables(rows: list[dict[str, Any]], killed: dict[str, Any] | None) -> str:
         named.append((f"Fail-over: {killed['nodes']:,} agents, two controllers, TLS on", killed, failover(killed)))
     parts = []
     for title, row, figures in named:
-        head = f"**{title}** (measured {row['date']}, steal {row['steal']:.1%})\n\n{HEAD}"
+        load = f", load average {row['load']}" if "load" in row else ""
+        head = f"**{title}** (measured {row['date']}, steal {row['steal']:.1%}{load})\n\n{HEAD}"
         parts.append("\n".join([head, *(f"| {' | '.join(figure)} |" for figure in figures)]))
     return "\n\n".join(parts)
 

@@ -70,6 +70,11 @@ def quantile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+def load_average() -> float:
+    """Of the last five minutes, with all other work of the machine."""
+    return round(os.getloadavg()[1], 1)
+
+
 def publish(name: str, figures: dict[str, Any]) -> None:
     """Keep the figures and print them as one line."""
     RESULTS.mkdir(exist_ok=True)

@@ -105,8 +105,8 @@ def show_node(times: FleetClock, node: dict[str, Any], incidents: Sequence[dict[
     out.print(f"{node['name']}: {styled(node['stage'])} for {lasts}: ", end="")
     out.print(plain(node["reason"]))
     place = ", ".join(f"{kind} {name}" for kind, name in node["place"].items())
-    tested = times.ago(node["tested_at"])
-    out.print(f"pool {node['pool']}{f', {place}' if place else ''}; tested {tested}; repair step {node['repair_step']}")
+    tested = "no valid test" if node["tested_at"] is None else f"tested {times.ago(node['tested_at'])}"
+    out.print(f"pool {node['pool']}{f', {place}' if place else ''}; {tested}; repair step {node['repair_step']}")
     for one in incidents:
         about = one["reason"].removeprefix(f"{one['subject']}: ")
         out.print(f"[yellow]open incident[/] on {plain(one['subject'])}: {plain(about)}")

@@ -39,6 +39,9 @@ class Verb(StrEnum):
     CHOOSE_NORMALLY = "choose_normally"
 
 
+CLOSING = (Verb.CORDON, Verb.DRAIN)  # afterwards nothing new starts on the node
+
+
 class EventKind(StrEnum):
     """What can happen to a node. The keys of the transition table."""
 

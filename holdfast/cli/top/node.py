@@ -81,7 +81,9 @@ class NodeScreen(Screen[None]):
         who.append(f" for {lasting(times.seconds_since(detail['since']))}: {printable(detail['reason'])}  ")
         self.query_one("#who", Static).update(who)
         place = ", ".join(f"{kind} {name}" for kind, name in detail["place"].items())
-        tested = f"tested {times.ago(detail['tested_at'])}, last report {times.ago(detail['last_report_at'])}"
+        valid = detail["tested_at"] is not None
+        tested = f"tested {times.ago(detail['tested_at'])}" if valid else "no valid test"
+        tested += f", last report {times.ago(detail['last_report_at'])}"
         tested += f", repair step {detail['repair_step']}"
         jobs = f"; runs {', '.join(detail['jobs'])}" if detail["jobs"] else ""
         text = f"pool {detail['pool']}{f', {place}' if place else ''}; {tested}{jobs}"

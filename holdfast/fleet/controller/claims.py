@@ -9,7 +9,7 @@ from holdfast.fleet.api.views.common import OrdersView
 from holdfast.fleet.controller.orders import AGENT_LEASE_SECONDS, fits, order_view
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import RESETS, SCHEDULING
-from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, EventKind, NodeState, Stage, Verb
+from holdfast.model.lifecycle import CLOSING, OUT_OF_SERVICE, Action, EventKind, NodeState, Stage, Verb
 from holdfast.model.records import AuditEntry, Outcome, StoredAction
 from holdfast.model.wire.order import Admission
 
@@ -38,8 +38,8 @@ def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequenc
         elif life is None or not fits(action.verb, life):
             now = "forgotten" if life is None else life.stage.value
             _finish(transaction, stored, Outcome.ABANDONED, f"the node is {now} now")
-        elif action.verb in RESETS and not transaction.fleet.may_reset(action.node, transaction.now):
-            _put_off(transaction, stored, "waits: the scheduler has not confirmed that the node is drained and empty")
+        elif action.verb in RESETS and (why := _may_be_in_use(action.node, transaction)):
+            _put_off(transaction, stored, f"waits: {why}")
         elif action.verb is Verb.UNCORDON and transaction.now - action.at > STALE_SECONDS:
             _test_instead(transaction, stored)
         elif action.verb not in agent_verbs:
@@ -75,6 +75,16 @@ def _superseded(action: Action, life: NodeState) -> bool:
     """Whether a cordon waited for the scheduler while its node left service. Its note would now hide the real cause."""
     left = max(life.since if life.stage is Stage.DRAINING else 0.0, *(one.at for one in life.offences[-1:]), 0.0)
     return action.verb is Verb.CORDON and life.stage in OUT_OF_SERVICE and action.at < left
+
+
+def _may_be_in_use(node: str, transaction: Transaction) -> str:
+    """Why a repair step may not touch the node yet."""
+    fleet = transaction.fleet
+    if not fleet.may_reset(node, transaction.now):
+        who = "the scheduler" if fleet.scheduled else "its drain"
+        return f"{who} has not confirmed that the node is drained and empty"
+    closing = not fleet.scheduled and transaction.store.has_open_action(node, CLOSING)
+    return "its drain has not ended" if closing else ""
 
 
 def _put_off(transaction: Transaction, stored: StoredAction, why: str) -> None:

@@ -21,6 +21,7 @@ from holdfast.fleet.api.views.common import (
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions import assets
 from holdfast.fleet.decisions.fleet import RESETS
+from holdfast.fleet.decisions.lifecycle.memory import OPERATOR
 from holdfast.fleet.incidents.views import PlannedWorkView
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.jobs.service import JobService, SeveralJobs, UnknownJob
@@ -215,7 +216,9 @@ def operator_request(
         raise Problem(409, words, code="breaker")
     steps = transaction.fleet.operator(node, kind, request.reason, caller.name, transaction.now)
     if not steps:
-        raise Problem(409, f"{kind.value} changes nothing while {node} is {life.stage.value}", code="no_change")
+        theirs = kind is EventKind.RETEST and life.stage is Stage.QUARANTINED and life.cause == OPERATOR
+        why = f"{life.stage.value} by an operator: release it" if theirs else life.stage.value
+        raise Problem(409, f"{kind.value} changes nothing while {node} is {why}", code="no_change")
     transaction.decide(steps)
     words = f"{request.reason} (with force: {brake})" if brake else request.reason
     transaction.audit.append(_entry(transaction, caller.name, caller.role, kind.value, node, "done", words))

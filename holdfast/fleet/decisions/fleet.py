@@ -4,6 +4,7 @@ The controller stores every step before it acts on it. The demo and the policy p
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 
 from holdfast.fleet.decisions import job_requests
@@ -23,7 +24,7 @@ from holdfast.model.account import Account
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job
-from holdfast.model.lifecycle import IN_USE, EventKind, NodeEvent, NodeState, Stage, Verb
+from holdfast.model.lifecycle import CLOSING, IN_USE, Action, EventKind, NodeEvent, NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import LifecycleStep
 from holdfast.model.wire.probe import Proof
@@ -31,7 +32,7 @@ from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
 EXPECTED_UP = (Stage.READY, Stage.SPARE, Stage.ALLOCATED, Stage.TESTING)  # a node under repair may be down
 RESETS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
-SCHEDULING = (Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)  # they decide whether new work starts on the node
+SCHEDULING = (*CLOSING, Verb.UNCORDON)  # they decide whether new work starts on the node
 
 
 def _no_keys() -> str:
@@ -66,6 +67,11 @@ class Fleet:
     @policy.setter
     def policy(self, policy: Policy) -> None:
         self._state.policy = policy
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether a scheduler is observed, which shows what runs on a node and whether it is closed."""
+        return self._state.scheduled
 
     def dry_run(self, node: str) -> bool:
         """Whether actions on this node are only recorded."""
@@ -189,7 +195,15 @@ class Fleet:
         self._state.repeat_offenders.note(jobs)
 
     def operator(self, node: str, kind: EventKind, reason: str, by: str, now: float) -> list[LifecycleStep]:
-        return self._state.step(node, NodeEvent(kind=kind, cause="operator", reason=reason, by=by), now)
+        steps = self._state.step(node, NodeEvent(kind=kind, cause="operator", reason=reason, by=by), now)
+        if kind is EventKind.QUARANTINE and self._state.not_closed(node):
+            steps = [*steps[:-1], self._closed_again(steps[-1], now)] if steps else []
+        return steps
+
+    def _closed_again(self, step: LifecycleStep, now: float) -> LifecycleStep:
+        """With a drain: the last one failed, and without a scheduler that is observed nothing else repeats it."""
+        drain = Action(node=step.node.name, verb=Verb.DRAIN, reason=step.node.reason, cause=step.node.cause, at=now)
+        return replace(step, actions=(*(one for one in step.actions if one.verb not in CLOSING), drain))
 
     def refuses_job(self, node: str, now: float) -> str:
         """Why a job may not have this node tested now; '' where it may."""

@@ -152,7 +152,7 @@ class Timers:
             return []
         if node.stage is _S.CLEANING:
             return self.cleaned(node, now)
-        if node.stage is _S.DRAINING and not state.scheduled and not node.jobs:
+        if node.stage is _S.DRAINING and not state.scheduled and state.confirmed_empty(node, now):
             return self.released(node, _H.EMPTIED, now)
         if node.stage is _S.QUARANTINED and may_repair(node, state.policy):
             return state.step(name, NodeEvent(kind=_H.NEXT_REPAIR, cause=node.cause), now)  # unless it is held
@@ -263,7 +263,7 @@ class Timers:
         for pool, counted in state.guards.tallies.items():
             too_many = len(counted.spares) - spares_wanted(counted, pool, state.policy)
             for name in sorted(counted.spares)[: max(0, too_many)]:
-                reason = f"{counted.out} nodes of pool {pool} are out"
+                reason = f"{counted.out} of {counted.here} nodes of pool {pool} are out of service"
                 steps += state.step(name, NodeEvent(kind=_H.PROMOTED, reason=reason), now)
         return steps
 

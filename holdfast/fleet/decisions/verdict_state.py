@@ -12,7 +12,7 @@ from holdfast.fleet.decisions.repeat_offenders import RepeatOffenders
 from holdfast.fleet.incidents.register import Incidents
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
-from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage
+from holdfast.model.lifecycle import CLOSING, EventKind, NodeEvent, NodeState, Stage
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import LifecycleStep, Transition
 from holdfast.model.wire.report import OrderOutcome, VerdictChange
@@ -28,6 +28,7 @@ TEST_RESULTS = {
 }
 FAILURES = (_H.FAILED, _H.TEST_FAILED)
 TAKING_OUT = (*FAILURES, _H.DEGRADED, _H.TEST_UNKNOWN)  # may take a node out of service without an operator
+NOT_CLOSED = tuple(f"action.{verb.value}" for verb in CLOSING)  # causes of incidents: new work may start on the node
 VIEW_SECONDS = 60.0  # an older view of the scheduler confirms nothing
 
 
@@ -169,14 +170,21 @@ class VerdictState:
     def confirmed_empty(self, node: NodeState, now: float) -> bool:
         """Whether nothing runs on a node and nothing can start: seen by the scheduler since the node left service.
 
-        Silence proves nothing: with the scheduler away, or the node's state unknown to it, the answer is no.
+        Silence proves nothing: with the scheduler away, or the node's state unknown to it, the answer is no. Where no
+        scheduler is observed, it is no after a cordon or drain that failed.
         """
         if not self.scheduled or self.policy.of(node.pool).dry_run:
-            return not node.jobs
+            return not node.jobs and not self.not_closed(node.name)
         view = self.views.get(node.name)
         if view is None or view.began <= node.since or now - view.began > VIEW_SECONDS:
             return False
         return view.status.drained_and_empty and not node.jobs
+
+    def not_closed(self, name: str) -> bool:
+        """Whether work may still start on a node: its last cordon or drain failed, and no scheduler is observed that
+        would show what came of it."""
+        failed = self.incidents.open.get(f"node/{name}/scheduler")
+        return not self.scheduled and failed is not None and failed.cause in NOT_CLOSED
 
     def held(self, name: str, hold: Hold, cause: str, now: float, *, failed: bool = False) -> list[LifecycleStep]:
         """`failed`: the node would have left service. It takes no new work until it passes a test."""

@@ -9,10 +9,11 @@ from holdfast.catalog import runbooks, seam_kinds
 from holdfast.fleet.decisions.lifecycle.machine import needs_operator
 from holdfast.fleet.decisions.lifecycle.memory import OPERATOR
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.decisions.verdict_state import NOT_CLOSED
 from holdfast.fleet.inbox.incident_runbook import SHARED, runbook_of
 from holdfast.model.command_line import argument, operand
 from holdfast.model.incident import Incident
-from holdfast.model.lifecycle import NodeState, Stage
+from holdfast.model.lifecycle import OUT_OF_SERVICE, NodeState, Stage
 from holdfast.model.wire.report import VerdictChange
 from holdfast.node.checks import BY_NAME
 
@@ -104,6 +105,8 @@ def of_node(
         return _step(node, worst, WaitsFor.OPERATOR, "It is out of the fleet. When it is repaired, release it.")
     if node.held:
         return _of_held(node, worst, incidents)
+    if (refused := _not_closed(node, incidents)) is not None:
+        return refused
     if node.stage is Stage.QUARANTINED:
         return _of_quarantined(node, worst, policy)
     if node.stage is Stage.DRAINING:
@@ -117,6 +120,22 @@ def of_node(
     if (root := explaining(node, worst, incidents)) is not None:
         return _of_incident(worst.check, root, f"Part of {root.subject}{_titled(root)}. Leave the node in service")
     return _step(node, worst, WaitsFor.OPERATOR, "")
+
+
+def _not_closed(node: NodeState, incidents: Sequence[Incident]) -> NextStep | None:
+    """Of a node out of service whose cordon or drain failed."""
+    subject = f"node/{node.name}/scheduler"
+    failed = next((one for one in incidents if one.subject == subject and one.cause in NOT_CLOSED), None)
+    if failed is None or node.stage not in OUT_OF_SERVICE:
+        return None
+    return NextStep(
+        text="Work may still start on it, so no repair step runs. Correct what its incident says, then drain it.",
+        waits_for=WaitsFor.OPERATOR,
+        check=failed.cause,
+        owner="platform",
+        runbook=runbook.name if (runbook := runbooks.find(failed.cause)) else "",
+        commands=(f'holdfast node quarantine {argument(node.name)} --reason "drain again"',),
+    )
 
 
 def _of_held(node: NodeState, worst: VerdictChange | None, incidents: Sequence[Incident]) -> NextStep:

@@ -7,7 +7,7 @@ may have run: whoever claims it next is reported so, and does not simply perform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, text, update
+from sqlalchemy import Connection, bindparam, exists, func, select, text, update
 
 from holdfast.fleet.store.bulk import Rows, as_document, given, insert_into, insert_many
 from holdfast.fleet.store.engine import clock
@@ -48,6 +48,12 @@ def open_by_verb(connection: Connection) -> dict[tuple[str, ...], float]:
         (verb, state): count
         for verb, state, count in connection.execute(asked.group_by(actions.c.verb, actions.c.state))
     }
+
+
+def has_open(connection: Connection, node: str, verbs: Sequence[Verb]) -> bool:
+    """Whether one of these actions of the node is proposed or claimed."""
+    mine = (actions.c.node == clean(node), actions.c.verb.in_([verb.value for verb in verbs]))
+    return bool(connection.execute(select(exists().where(actions.c.state.in_(_OPEN), *mine))).scalar_one())
 
 
 def propose(connection: Connection, proposed: Sequence[Action], epoch: int) -> None:

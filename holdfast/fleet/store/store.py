@@ -185,6 +185,11 @@ class Store(Kept):
         with self._reading() as connection:
             return actions.open_by_verb(connection)
 
+    def has_open_action(self, node: str, verbs: Sequence[Verb]) -> bool:
+        """Within the batch, if one is written."""
+        with self._writing() as connection:
+            return actions.has_open(connection, node, verbs)
+
     def actions(self, node: str | None = None, most: int = 100) -> list[StoredAction]:
         with self._reading() as connection:
             return actions.latest(connection, node, most)

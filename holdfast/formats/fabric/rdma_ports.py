@@ -13,7 +13,7 @@ from holdfast.formats.tool_output import ToolOutput
 _RDMA_LINK = re.compile(r"^(?:\d+/\d+: |link )?([\w.-]+)/(\d+):? .*?\bstate (\w+) physical_state (\w+)", re.MULTILINE)
 _UNNAMED = "unnamed"  # the name of the device was cut off
 _HCA = re.compile(r"^\s*hca_id:\s*(\S+)")
-_STATE = re.compile(r"^\s*state:\s*PORT_[A-Z]+ \(\d\)", re.MULTILINE)
+_STATE = re.compile(r"^[^\S\n]*state:[^\S\n]*PORT_[A-Z]+ \(\d\)", re.MULTILINE)
 _PORT = re.compile(r"^\s*port:\s*(\d+)\s*$")
 _FIELD = re.compile(r"^\s*(state|link_layer|phys_state|fw_ver|active_width|active_speed):\s*(.*?)\s*$")
 _NETDEV = re.compile(r"^[^\S\n]*(?:[0-9a-f:.]+ )?([\w.-]+)\s+port\s+(\d+)\s+==>\s+(\S+)\s+\((Up|Down)\)", re.MULTILINE)

@@ -122,6 +122,11 @@ def test_requests_take_lists_of_nodes(controller: Controller, capsys: pytest.Cap
     assert run(["node", "quarantine", "w[1-2]", "--reason", "both loud"]) == 0
     controller.reaches("w1", "quarantined")
     controller.reaches("w2", "quarantined")
+    capsys.readouterr()
+    assert run(["node", "retest", "w1", "--reason", "again"]) == 1, "an operator's quarantine is released by operators"
+    assert capsys.readouterr().err.endswith("while w1 is quarantined by an operator: release it\n")
+    assert run(["node", "show", "w1"]) == 0
+    assert "; no valid test; " in capsys.readouterr().out
     assert run(["node", "release", "w1", "--reason", "quiet now"]) == 0
     assert run(["node", "remove", "w2", "--reason", "sold"]) == 0
     assert controller.stage("w2") == "removed"

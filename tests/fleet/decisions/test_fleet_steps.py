@@ -32,6 +32,24 @@ def test_a_failed_node_is_drained_reset_tested_and_returned() -> None:
     assert site.verbs("n3")[-4:] == expected
 
 
+def test_without_a_scheduler_a_node_whose_drain_failed_stays_draining_until_an_operator_drains_it() -> None:
+    site = SimulatedFleet()
+    site.says("n3", "gpu.xid", "fail")
+    site.fleet.acted("n3", Verb.DRAIN, False, "no permission", site.now)
+    site.passes()
+    site.passes()
+    assert site.stage("n3") is Stage.DRAINING, "work may still start on it"
+    assert not site.fleet.may_reset("n3", site.now)
+    again = site.fleet.operator("n3", EventKind.QUARANTINE, "permission given", "ann", site.now)
+    assert [one.verb for step in again for one in step.actions] == [Verb.DRAIN]
+    assert again[0].actions[0].reason == "permission given"
+    site.fleet.acted("n3", Verb.DRAIN, True, "drained", site.now)
+    site.passes()
+    assert site.stage("n3") is Stage.QUARANTINED
+    once_more = site.fleet.operator("n3", EventKind.QUARANTINE, "ticket 7", "ann", site.now)
+    assert not [one for step in once_more for one in step.actions], "it is closed"
+
+
 def test_a_node_that_keeps_failing_takes_every_repair_step_and_ends_with_one_ticket() -> None:
     site = SimulatedFleet()
     site.says("n3", "gpu.xid", "fail")

@@ -160,3 +160,19 @@ def test_a_node_under_test_waits_for_its_test_and_not_for_a_person() -> None:
 def test_a_remedy_is_a_sentence_without_the_marks_of_commands() -> None:
     found = of_verdict(verdict("agent.silent"), "n1")
     assert found.text and "`" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("cause", "stage", "waits"),
+    [
+        ("action.drain", Stage.DRAINING, True),
+        ("action.cordon", Stage.QUARANTINED, True),
+        ("action.uncordon", Stage.QUARANTINED, False),
+        ("action.drain", Stage.TESTING, False),
+    ],
+)
+def test_a_node_that_could_not_be_drained_waits_for_an_operator(cause: str, stage: Stage, waits: bool) -> None:
+    failed = Incident(id="i", opened=1.0, subject="node/n1/scheduler", cause=cause)
+    found = of_node(NodeState(name="n1", stage=stage, cause="gpu.ecc", failed=True), [verdict()], POLICY, [failed])
+    assert found is not None
+    assert (found.check == cause, found.commands[0].startswith("holdfast node quarantine n1")) == (waits, waits)
