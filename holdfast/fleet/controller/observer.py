@@ -11,6 +11,7 @@ from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.enrolment import vouch_by_scheduler
 from holdfast.fleet.controller.transaction import ReportWork, Transaction
 from holdfast.fleet.controller.writer import Writer
+from holdfast.fleet.decisions.fleet import RESETS
 from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler, ended_repairs
 from holdfast.fleet.store import Store
 from holdfast.model.job import Job
@@ -93,7 +94,8 @@ class ObserverMemory:
     def _take(self, snapshot: SlurmSnapshot, missed: Sequence[Job], transaction: Transaction) -> None:
         """Updates node states and history. A node whose stage changed since the read began waits for the next read."""
         lives = transaction.fleet.nodes
-        self.over = tuple(ended_repairs(snapshot.reserved, lives, snapshot.began))
+        running = {n for n in snapshot.reserved.values() if transaction.store.has_open_action(n, RESETS)}
+        self.over = tuple(ended_repairs(snapshot.reserved, lives, snapshot.began, running))
         current = [s for s in snapshot.statuses if s.node in lives and lives[s.node].since < snapshot.began]
         unsettled = {name for name, life in lives.items() if life.since >= snapshot.began}
         known = self._known_jobs(transaction)

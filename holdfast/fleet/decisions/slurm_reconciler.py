@@ -4,7 +4,7 @@ An operator can lift a drain, and an action can come too late. So every observat
 the node: what takes no work must not accept any in Slurm, and our own drain of a node that takes work is lifted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.formats.slurm import fields as slurm
@@ -75,13 +75,19 @@ def _first(action: Action, life: NodeState, now: float) -> float:
     return max(life.since, life.held_since) + AGAIN_SECONDS
 
 
-def ended_repairs(reserved: Mapping[str, str], lives: Mapping[str, NodeState], began: float) -> list[str]:
-    """Reservations of repair steps that are over, by a read that began then. A step that has just begun keeps its own:
-    its node may have come to its stage after the read."""
+def ended_repairs(
+    reserved: Mapping[str, str], lives: Mapping[str, NodeState], began: float, running: Container[str]
+) -> list[str]:
+    """Reservations of repair steps that are over, by a read that began then.
+
+    A step that has just begun keeps its own: its node may have come to its stage after the read. So does one that runs
+    on a node (`running`) that an operator took over meanwhile: the hardware is still being reset.
+    """
     return [
         name
         for name, node in reserved.items()
-        if node not in lives or (lives[node].stage is not Stage.RESETTING and lives[node].since < began)
+        if node not in lives
+        or (lives[node].stage is not Stage.RESETTING and lives[node].since < began and node not in running)
     ]
 
 

@@ -130,8 +130,11 @@ def test_a_closed_node_is_drained_although_a_reservation_or_silence_keeps_work_o
 def test_a_reservation_ends_with_its_repair_step_and_not_before(stage: Stage) -> None:
     lives = {"n1": replace(READY, stage=stage, since=100.0)}
     ended = [] if stage is Stage.RESETTING else ["holdfast_n1_7"]
-    assert ended_repairs({"holdfast_n1_7": "n1"}, lives, began=100.1) == ended
-    assert ended_repairs({"holdfast_n1_7": "n1"}, lives, began=100.0) == [], "its stage is newer than the look"
-    assert ended_repairs({"holdfast_n2_7": "n2"}, lives, began=100.0) == ["holdfast_n2_7"], (
+    assert ended_repairs({"holdfast_n1_7": "n1"}, lives, began=100.1, running=()) == ended
+    assert ended_repairs({"holdfast_n1_7": "n1"}, lives, began=100.1, running={"n1"}) == [], "an operator took it over"
+    assert ended_repairs({"holdfast_n1_7": "n1"}, lives, began=100.0, running=()) == [], (
+        "its stage is newer than the look"
+    )
+    assert ended_repairs({"holdfast_n2_7": "n2"}, lives, began=100.0, running=()) == ["holdfast_n2_7"], (
         "of a node that is forgotten"
     )

@@ -202,7 +202,7 @@ class WithAScheduler(RuleBasedStateMachine):
         self.take(self.fleet.observe(settled, self.now, self.now))
         self.todo += self.keeper.due(settled, self.fleet.nodes, self.now)
         reserved = {one: name for name, machine in self.machines.items() for one in machine.reserved}
-        for one in ended_repairs(reserved, self.fleet.nodes, self.now):
+        for one in ended_repairs(reserved, self.fleet.nodes, self.now, self.repairing):
             self.machines[reserved[one]].reserved.discard(one)
 
     def status(self, name: str) -> NodeStatus:
