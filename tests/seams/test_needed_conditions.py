@@ -15,8 +15,10 @@ from holdfast.seams.effects import COOLING
 from holdfast.seams.fabric_links import Links
 from holdfast.seams.instruments import _changes_near, _Rest, _would_have_left, bad_readings
 from holdfast.seams.moved import median
+from holdfast.seams.root import Hypothesis, _weigh
 from holdfast.seams.rules.cooling_flow import SEAM as FLOW
 from holdfast.seams.rules.cooling_rack import SEAM as RACK
+from holdfast.seams.rules.cooling_unmetered import SEAM as UNMETERED
 from holdfast.seams.rules.device_slow import SEAM as DEVICE
 from holdfast.seams.rules.device_slow import _at_times
 from holdfast.seams.rules.fabric_load import SEAM as LOAD
@@ -26,6 +28,7 @@ from holdfast.seams.rules.power_limit import SEAM as LIMIT
 from holdfast.seams.rules.sensor_broken import SEAM as BROKEN
 from holdfast.seams.rules.storage_writer import node_of_rank
 from holdfast.seams.scene import Scene
+from holdfast.seams.slowdown import _matters
 from tests.seams.making import START, change, gpus, happens, measured, nodes, of, without
 
 CONGESTION, USE, REASONS = "link_congestion_ratio", "link_utilization_ratio", "gpu_clock_event_reasons"
@@ -301,3 +304,34 @@ def test_what_moved_two_minutes_before_moved_with_it(quiet: Any, at: int, most: 
         cause="cdu/c1", kind="cooling.rack_blocked", signs=[flow], reach=frozenset({"rack/r1"}), explains=COOLING
     )
     assert evidence.most(quiet.scene, one, []) == most
+
+
+def test_what_has_no_meter_of_its_own_is_not_named_for_missing_one(quiet: Any) -> None:
+    racks = ("rack/r1", "rack/r2")
+    kept = tuple(edge for edge in quiet.topology.edges if edge.target not in racks)
+    quiet.topology = Topology((*kept, *(Edge("cools", "plant/p", rack) for rack in racks)))
+    quiet.hot(*nodes(1, 6))
+    assert quiet.candidates(UNMETERED) == {}
+
+
+@pytest.mark.parametrize(("before", "late"), [(2, False), (3, True)])
+def test_a_few_of_many_symptoms_may_seem_to_move_before_their_cause(quiet: Any, before: int, late: bool) -> None:
+    """Of ten GPUs two are a fifth; the third tells when it began."""
+    heats = [Symptom(f"node/n1/gpu/{n}", HEAT, 1000.0 if n < before else 1500.0, 60.0, 80.0) for n in range(10)]
+    one = CauseCandidate(
+        cause="cdu/c1", kind="k", signs=[Symptom("cdu/c1", "s", 1500.0, 1.0, 2.0)], reach=frozenset({"node/n1"}),
+        explains=frozenset({"heat"}),
+    )  # fmt: skip
+    hypothesis = Hypothesis(one, list(range(10)))
+    _weigh(quiet.scene, hypothesis, heats, set(), {HEAT: 10})
+    assert bool(hypothesis.doubts) is late
+
+
+@pytest.mark.parametrize(
+    ("before", "made", "matters"), [(1.0, 0.0, True), (1.0, 1.0, False), (0.0, 1.0, True), (0.0, 0.0, True)]
+)
+def test_a_job_is_not_slow_that_makes_as_much_as_it_did(quiet: Any, before: float, made: float, matters: bool) -> None:
+    """Where it made nothing before, nothing is as much."""
+    row = quiet.tables["job_throughput_ratio"].values[0]
+    row[:150], row[150:] = before, made
+    assert _matters(quiet.scene, Symptom("job/llama", "job_step_seconds", 1000.0, 5.0, 7.0)) is matters

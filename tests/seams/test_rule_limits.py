@@ -131,6 +131,7 @@ def test_whether_flow_follows_the_load(quiet: Any, why: str, make: Make, lost: f
     [
         ("their power", gpus(WATTS, nodes(1, 4), times=0.6), 0.4),
         ("what fell a quarter of an hour ago and is back", of(gpus(WATTS, nodes(1, 4), times=0.6, at=150), gpus(WATTS, nodes(1, 4), times=1 / 0.6, at=230)), 0.4),
+        ("what fell a quarter of an hour ago and was low for most of it", of(gpus(WATTS, nodes(1, 4), times=0.6, at=150), gpus(WATTS, nodes(1, 4), times=1 / 0.6, at=200)), 0.4),
         ("what fell just now", gpus(WATTS, nodes(1, 4), times=0.6, at=232), 0.4),
         ("nobody reads power: their work", of(without(WATTS), gpus(USE, nodes(1, 4), times=0.6)), 0.4),
         ("power goes before work", gpus(USE, nodes(1, 4), times=0.6), 0.0),

@@ -586,3 +586,13 @@ def test_during_maintenance_an_inconclusive_test_is_run_again_and_the_node_is_no
     fleet = Fleet(replace(POLICY, maintenance=(WORK,)), [NodeState(name="n0", stage=Stage.TESTING, asked_at=1.0)])
     (step,) = fleet._state.step("n0", NodeEvent(kind=EventKind.TEST_UNKNOWN, reason=""), 5.0)
     assert not step.node.held and [one.verb for one in step.actions] == [Verb.RETEST]
+
+
+@pytest.mark.parametrize(("cordoned", "stage"), [(True, Stage.QUARANTINED), (False, Stage.DRAINING)])
+def test_where_actions_are_taken_a_draining_node_is_empty_when_its_drain_is_confirmed(
+    cordoned: bool, stage: Stage
+) -> None:
+    node = NodeState(name="n0", stage=Stage.DRAINING, cause="gpu.xid", failed=True, since=1.0)
+    fleet = Fleet(replace(POLICY, dry_run=False), [node], scheduled=True)
+    fleet.observe([NodeStatus(node="n0", accepts_work=False, cordoned=cordoned, down=False, busy=False)], 5.0)
+    assert fleet.nodes["n0"].stage is stage

@@ -6,6 +6,7 @@ from holdfast.fleet.decisions.guards import Guards, planned
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.incidents.register import Incidents
+from holdfast.model.account import Account
 from holdfast.model.lifecycle import NodeState, Stage
 
 POLICY = Policy(
@@ -311,3 +312,28 @@ def test_failures_of_one_moment_are_looked_up_once() -> None:
     made = guards()
     assert made._lately(NOW, POLICY) is made._lately(NOW, POLICY)
     assert made._lately(NOW, POLICY) is not made._lately(NOW + 1.0, POLICY)
+
+
+def test_a_victim_that_fails_by_a_symptom_joins_no_other_incident() -> None:
+    made = guards()
+    cooling = Account(kind="cooling.flow_low", confidence=0.9, since=0.0, lasted_seconds=60.0)
+    made.incidents.found("cdu/c2", cooling, "flow is low", NOW, ("n1", "n2"))
+    made.incidents.raise_("leaf/leaf0", "gpu.xid", "why", NOW, ("n4", "n5", "n6", "n7"))
+    fail(made, 1, cause="gpu.temperature")
+    fail(made, 2, cause="gpu.xid")
+    assert made.incidents.members("leaf/leaf0") == {"n2", "n4", "n5", "n6", "n7"}
+
+
+def test_who_failed_lately_and_was_of_a_cause_that_is_over_is_no_evidence() -> None:
+    made = guards()
+    fail(made, 0, 1, 2, 3)
+    for number in range(3):
+        made.recovered(f"n{number}")
+    fails = {"n3", "n4"}
+    made.end_what_is_over(NOW + 100, POLICY, fails.__contains__)
+    fail(made, 4, at=NOW + 150)
+    assert made.incidents.members("leaf/leaf0") >= {"n4"}
+    made.end_what_is_over(NOW + 220, POLICY, fails.__contains__)
+    assert "leaf/leaf0" not in made.incidents.open
+    assert made._lately(NOW + 221, POLICY) == set()
+    assert made.failing_by("n4") == "gpu.xid"

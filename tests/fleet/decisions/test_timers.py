@@ -376,6 +376,7 @@ def test_a_node_on_trial_keeps_its_shared_cause_alive_until_a_test_says_otherwis
     [
         (Stage.QUARANTINED, {"cause": "gpu.xid", "failed": True}, [Verb.RETEST], Stage.TESTING),
         (Stage.QUARANTINED, {"cause": "operator"}, [], Stage.QUARANTINED),
+        (Stage.QUARANTINED, {"cause": "gpu.xid", "failed": True, "repair_step": 3}, [], Stage.QUARANTINED),
         (Stage.READY, {}, [Verb.CORDON, Verb.RETEST], Stage.TESTING),
         (Stage.ALLOCATED, {}, [], Stage.ALLOCATED),  # tested when its work has ended, as always
         (Stage.TESTING, {}, [Verb.RETEST], Stage.TESTING),

@@ -131,3 +131,13 @@ def test_what_a_release_left_behind_is_named_once() -> None:
 )
 def test_keepers_of_an_empty_node_on_its_way_out_are_asked(stage: Stage, jobs: frozenset[str], seconds: float) -> None:
     assert Unsaved().flush_seconds(NodeState(name="n1", stage=stage, jobs=jobs), 0.0, POLICY) == seconds
+
+
+def test_what_was_waited_for_and_is_in_storage_by_now_is_not_left() -> None:
+    unsaved, node = Unsaved(), NodeState(name="n0", stage=Stage.DRAINING)
+    report = Report(node="n0", session="s", seq=1, at=1.0, unsaved=("llama",))
+    for jobs, left in ((("llama",), "state of llama is not in storage"), ((), "")):
+        unsaved.take(report)
+        assert unsaved.holds(node, 10.0, POLICY)
+        unsaved.take(replace(report, unsaved=jobs))
+        assert unsaved.left("n0") == left

@@ -276,6 +276,9 @@ def test_a_failed_test_behind_a_shared_cause_is_held_on_trial() -> None:
     assert made.nodes["n0"].held == "leaf/l0"
     failed_before = state_of(node(stage=Stage.TESTING, failed=True), incidents=[shared])
     assert after_test(failed_before, health="fail", cause="host.shared_storage") is Stage.TESTING
+    unknown = state_of(node(stage=Stage.TESTING), incidents=[shared])
+    assert after_test(unknown, health="unknown") is Stage.TESTING
+    assert unknown.nodes["n0"].held == "", "tried again, and held for nothing"
     passes = state_of(node(stage=Stage.TESTING), incidents=[shared])
     assert after_test(passes) is Stage.READY
 

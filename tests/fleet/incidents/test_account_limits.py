@@ -5,13 +5,14 @@ import pytest
 
 from holdfast.fleet.incidents import account as accounts
 from holdfast.fleet.incidents import baseline, losses
-from holdfast.fleet.incidents.account import MOST_PATHS, _chart, _with_the_past, account
+from holdfast.fleet.incidents.account import MOST_PATHS, _chart, _with_the_past, account, timeline
 from holdfast.fleet.incidents.business_context import parse
 from holdfast.fleet.incidents.past import called, sentence
 from holdfast.fleet.jobs.accounts import Accounts
 from holdfast.model.account import Account, Bill, Chart, Loss
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel, table
+from holdfast.model.signal import Event
 from holdfast.model.topology import Topology
 
 CONTEXT = parse("[prices]\ngpu_hour = 2.0\n", "p")
@@ -137,3 +138,11 @@ def test_before_its_first_window_a_job_has_made_no_step() -> None:
 )
 def test_how_much_is_kept_and_compared(kept: float, many: float) -> None:
     assert kept == many
+
+
+@pytest.mark.parametrize(("letters", "kept"), [(10, len("cdu/c2 x: ") + 10), (900, 300)])
+def test_what_is_said_of_an_event_is_cut(letters: int, kept: int) -> None:
+    event = Event(kind="x", at=1800.0, text="a" * letters, subject="cdu/c2", code="", detail={})
+    panel = Panel(_panel().times, {}, (event,))
+    (moment,) = timeline(FINDING, panel)
+    assert len(moment.text) == kept

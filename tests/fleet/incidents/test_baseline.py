@@ -56,6 +56,14 @@ def test_what_is_compared_with_knows_no_past_fault() -> None:
     assert float(calm.panel.of(FLOW).values.min()) == 240.0
 
 
+@pytest.mark.parametrize("columns", [2, 3, 4])
+def test_of_a_window_that_has_only_begun_all_of_it_is_kept(columns: int) -> None:
+    calm, now = Baseline(), 10.0 * (columns - 1)
+    calm.keep(_panel(0.0, now), [0.0])
+    assert calm.panel is not None
+    assert calm.panel.now == now
+
+
 def test_the_good_past_stands_until_the_window_has_one_of_its_own() -> None:
     calm = Baseline()
     calm.keep(_panel(0.0, 1000.0), [950.0])

@@ -185,6 +185,13 @@ def test_the_schedulers_name_of_a_job_that_reports_under_another() -> None:
     assert one(topology=RUNS_ON, jobs=(on_n1, own)).scheduled_as == "", "it reports under its own id"
 
 
+def test_a_path_has_no_name_with_the_scheduler() -> None:
+    path = Finding(cause="path/a-b", kind="x", confidence=0.9, since=SINCE)
+    on_n1 = Job(id="4711", source="slurm", nodes=("n1",), state=JobState.RUNNING)
+    runs = Topology((Edge("runs_on", "node/n1", "path/a-b"),))
+    assert one(finding=path, topology=runs, jobs=(on_n1,)).scheduled_as == ""
+
+
 @pytest.mark.parametrize(("ago", "known"), [(1800.0, True), (1810.0, False)])
 def test_what_was_measured_within_half_an_hour_before_is_usual(ago: float, known: bool) -> None:
     row = changing(np.nan, 2.5)

@@ -260,6 +260,8 @@ def test_who_is_silent_takes_no_part(silent: float, idle: bool) -> None:
     site = Site(count=2)
     assert site.fleet.probing._idle("n0", site.fleet.last_report_at["n0"] + silent) is idle
     assert not site.fleet.probing._idle("nobody", site.now)
+    site.fleet.last_report_at.pop("n1")
+    assert not site.fleet.probing._idle("n1", 1.0), "never heard from"
 
 
 def test_who_is_worked_on_takes_no_part() -> None:

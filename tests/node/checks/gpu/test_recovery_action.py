@@ -82,3 +82,9 @@ def test_the_first_driver_that_reports_is_asked() -> None:
 def test_the_silence_of_a_lost_gpu_is_not_the_drivers_age() -> None:
     tray = silent("535.183.06").read(0.0, gpu_lost=1.0)
     assert tray.row(CHECK).health is Health.UNKNOWN
+
+
+@pytest.mark.parametrize("action", range(1, 8))
+def test_what_a_reset_of_the_gpu_alone_does_not_repair_is_rebooted(action: float) -> None:
+    tray = Tray().read(0.0, gpu_recovery_action={0: action, 1: 0, 2: 0, 3: 0})
+    assert tray.ask(CHECK).repair == ("reboot" if action in (2, 5, 6, 7) else "reset_gpu")

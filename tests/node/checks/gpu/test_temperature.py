@@ -164,6 +164,22 @@ def test_the_threshold_has_hysteresis_too() -> None:
     assert tray.row(CHECK).health is Health.DEGRADED
 
 
+@pytest.mark.parametrize(
+    ("before", "core", "health"),
+    [
+        (88.0, 86.0, Health.DEGRADED),  # above 87 before, and not three degrees below it
+        (88.0, 84.0, Health.PASS),
+        (87.0, 86.0, Health.PASS),  # never above
+        (60.0, 88.0, Health.DEGRADED),
+    ],
+)
+def test_near_a_threshold_has_hysteresis_too(before: float, core: float, health: Health) -> None:
+    tray = Tray(model=A100)
+    for at, degrees in ((0.0, before), (10.0, core)):
+        tray.read(at, gpu_temperature_celsius=degrees, gpu_slowdown_temperature_celsius=92.0)
+    assert tray.row(CHECK).health is health
+
+
 @pytest.mark.parametrize(("later", "health"), [(93.0, Health.DEGRADED), (92.0, Health.PASS)])
 def test_memory_is_cool_three_degrees_below_its_limit(later: float, health: Health) -> None:
     tray, core = Tray(), {"gpu_temperature_celsius": 60.0, "gpu_thermal_margin_celsius": 30.0}
