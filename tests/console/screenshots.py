@@ -122,7 +122,7 @@ SHOTS: tuple[tuple[str, str, str, dict[str, int], Callable[[Any], None]], ...] =
     ("phone-fleet", "#/", "dark", PHONE, alive),
     ("history", "#/history?subject=cdu%2Fcdu1&signal=cdu_flow_litres_per_minute", "light", TALL, history),
     ("incidents", "#/incidents", "dark", SMALL, incidents),
-    ("node", "#/node/n001", "dark", WIDE, node),
+    ("node", "#/node/n005", "dark", WIDE, node),
     ("audit", "#/audit", "light", SMALL, audit),
     ("drill", "#/drill", "dark", WIDE, drill),
 )

@@ -1,23 +1,8 @@
 import type { LeafPairView, ProbesView } from "../api";
+import { incidents } from "../live/session";
 import { percent } from "../shell/figures";
 import { livedBetween } from "../shell/time";
-
-const BELOW = 0.8;
-
-/** One session below the limit is no fault: healthy pairs vary, and the pair is probed again. Only suspects are red. */
-export function level(pair: LeafPairView | undefined, suspected: boolean): string {
-  if (!pair || pair.proven_at === null) return "unproven";
-  if (suspected) return "slow";
-  if (pair.ratio === null) return "unjudged";
-  return pair.ratio < BELOW ? "below" : "usual";
-}
-
-/** The trunk between two leaves, or one of the leaves. */
-export function isSuspect(subject: string, one: string, other: string): boolean {
-  const [kind, name = ""] = subject.split("/", 2);
-  if (kind === "trunk") return name.split("+").toSorted().join() === [one, other].toSorted().join();
-  return kind === "leaf" && (name === one || name === other);
-}
+import { BELOW, isSuspect, level, suspectsOf } from "./suspects";
 
 function describe(one: string, other: string, pair: LeafPairView | undefined, at: number): string {
   if (!pair || pair.proven_at === null) return `${one} with ${other}: not proven within the period`;
@@ -28,7 +13,7 @@ function describe(one: string, other: string, pair: LeafPairView | undefined, at
 
 /** A cell shows its share of the usual as a number too: colour is never the only sign. */
 function Cell({ one, other, pair, probes }: { one: string; other: string; pair: LeafPairView | undefined; probes: ProbesView }) {
-  const suspected = probes.suspects.some(({ subject }) => isSuspect(subject, one, other));
+  const suspected = suspectsOf(probes, incidents.value).some(({ subject }) => isSuspect(subject, one, other));
   const words = `${describe(one, other, pair, probes.at)}${suspected ? "; suspected" : ""}`;
   const figure = pair?.proven_at == null ? "–" : pair.ratio === null ? "?" : Math.round(pair.ratio * 100);
   return (

@@ -5,6 +5,7 @@ import { amount, percent } from "../shell/figures";
 import { View } from "../shell/view";
 import { History, Sweeps } from "./history";
 import { Matrix } from "./matrix";
+import { suspectsOf, suspicion, type SlowPart } from "./suspects";
 import { lasting, livedBetween } from "../shell/time";
 
 const REFRESH_SECONDS = 5;
@@ -25,21 +26,13 @@ function Coverage({ probes }: { probes: ProbesView }) {
   );
 }
 
-type Suspect = ProbesView["suspects"][number];
-
-/** A path has no partner to confirm it with: enough slow sessions open its incident. */
-function confirmation({ subject, confirmed }: Suspect): string {
-  if (incidents.value.some((one) => one.subject === subject || one.subject === `fabric/${subject}`)) return "an incident is open";
-  return confirmed ? "confirmed with a good partner" : "";
-}
-
-function Parts({ parts }: { parts: readonly Suspect[] }) {
+function Parts({ parts }: { parts: readonly SlowPart[] }) {
   return (
     <ul class="cards">
       {parts.map((one) => (
         <li key={one.subject}>
           <strong>{one.subject}</strong> loses {percent(one.loss)}, {one.slow} of {one.measured} sessions slow
-          {confirmation(one) && `, ${confirmation(one)}`}
+          {suspicion(one, incidents.value) && `, ${suspicion(one, incidents.value)}`}
           <p class="faint">{one.evidence.map(([what, text]) => `${what} ${text}`).join("; ")}</p>
         </li>
       ))}
@@ -49,8 +42,8 @@ function Parts({ parts }: { parts: readonly Suspect[] }) {
 
 /** What was slow once is no suspect, here as on the other views: it is measured again when its nodes are idle. */
 function Suspects({ probes }: { probes: ProbesView }) {
-  const suspects = probes.suspects.filter((one) => confirmation(one));
-  const again = probes.suspects.filter((one) => !confirmation(one));
+  const suspects = suspectsOf(probes, incidents.value);
+  const again = probes.suspects.filter((one) => !suspects.includes(one));
   return (
     <>
       <h3>Suspects</h3>

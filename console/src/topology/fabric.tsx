@@ -1,8 +1,8 @@
 /** Leaves under their spines, and an arc for each pair of leaves: proven, below the usual, unproven or suspected. */
 
 import type { ProbesView } from "../api";
-import { roots } from "../live/session";
-import { isSuspect, level } from "../probes/matrix";
+import { incidents, roots } from "../live/session";
+import { isSuspect, level, suspectsOf } from "../probes/suspects";
 import { amount, percent } from "../shell/figures";
 import { open } from "../shell/route";
 import { REMARKABLE, worstOf, type LeafBox, type PairState } from "./map";
@@ -27,7 +27,7 @@ export function pairsOf(leaves: readonly LeafBox[], probes: ProbesView | null): 
   return probes.leaves.flatMap((pair) => {
     const [one, other] = [place.get(pair.one), place.get(pair.other)];
     if (one === undefined || other === undefined || one === other) return [];
-    const suspected = probes.suspects.some(({ subject }) => isSuspect(subject, pair.one, pair.other));
+    const suspected = suspectsOf(probes, incidents.value).some(({ subject }) => isSuspect(subject, pair.one, pair.other));
     const state = STATE[level(pair, suspected)] ?? "proven";
     const share = pair.ratio === null ? "" : `, ${percent(Math.round(pair.ratio * 100) / 100)} of the usual`;
     return [{ one, other, state, words: `${pair.one} with ${pair.other}: ${MEANS[state]}${share}` }];
