@@ -65,7 +65,6 @@ def test_every_task_of_the_controller_is_kept_running_or_answers_somebody() -> N
         "fleet/api/connections.py: self._accept",  # takes connections; what is done with one is a task of its own
         "fleet/api/connections.py: self._shake_hands",  # one connection, which ends with it
         "fleet/api/connections.py: self._leave_room",  # waits for the one above, whatever it ends with
-        "fleet/api/routes/live.py: asyncio.to_thread",  # its askers await it, and its error is taken when none is left
         "fleet/controller/actor.py: self._work_off",  # below
         "fleet/controller/operators/drill_player.py: self._play",  # one drill; it reports its own failure
         "fleet/controller/operators/drill_player.py: process.stderr.read",

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -137,6 +138,7 @@ class CredentialCache:
         self._find = find
         self._waiting: dict[str, asyncio.Future[Credential | None]] = {}
         self._asking: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "credentials")  # its own: reports must not wait for people's requests
 
     async def __call__(self, hashed: str) -> Credential | None:
         future = self._waiting.get(hashed)
@@ -156,7 +158,7 @@ class CredentialCache:
 
     async def _answer(self, asked: Mapping[str, "asyncio.Future[Credential | None]"]) -> None:
         try:
-            found = await asyncio.to_thread(self._find, list(asked))
+            found = await asyncio.get_running_loop().run_in_executor(self._thread, self._find, list(asked))
         except Exception as error:  # noqa: BLE001  whoever waits is given it: without an answer they would wait for ever
             for future in asked.values():
                 future.set_exception(error)

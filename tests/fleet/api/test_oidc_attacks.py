@@ -1,6 +1,5 @@
 """ID tokens and documents that a provider, or somebody between, could send: none signs anybody in."""
 
-import asyncio
 import json
 import socket
 import threading
@@ -15,7 +14,6 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 
 from holdfast.fleet.api import oidc
 from holdfast.fleet.api.oidc import OidcClient, OidcRoles, OidcSettings, SignInAttempt, SignInRefused
-from holdfast.fleet.api.routes import session
 from holdfast.model.records import Role
 from holdfast.runtime.http import Reply
 
@@ -184,18 +182,3 @@ def test_a_provider_without_end_is_given_up(piece: bytes) -> None:
         OidcClient(settings, "http://x/callback").begin(ATTEMPT)
     thread.join()
     server.close()
-
-
-def test_sign_ins_that_hang_take_no_thread_of_the_store() -> None:
-    async def attack() -> None:
-        over = threading.Event()
-        strangers = [asyncio.create_task(session._at_the_provider(over.wait)) for _ in range(session.MOST_AT_ONCE)]
-        await asyncio.sleep(0)
-        with pytest.raises(session.TooManySignIns):
-            await session._at_the_provider(over.wait)
-        assert await asyncio.to_thread(lambda: "the store is read") == "the store is read"
-        over.set()
-        assert all(await asyncio.gather(*strangers))
-        assert await session._at_the_provider(lambda: 1) == 1
-
-    asyncio.run(attack())

@@ -1,7 +1,7 @@
 """Routes of charts: any signal over time with its siblings, and the topology map."""
 
-import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from litestar import get
@@ -9,6 +9,7 @@ from litestar.params import QueryParameter
 
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Service, ServiceDep
+from holdfast.fleet.api.slow_calls import SlowCalls, TooManyCalls
 from holdfast.fleet.api.views.series import (
     SeriesView,
     SignalWindow,
@@ -22,6 +23,7 @@ from holdfast.fleet.api.views.series import (
 from holdfast.fleet.facility.json_api import CannotRead
 from holdfast.runtime import clock
 
+QUERIES = SlowCalls("prometheus", 8)
 LONGEST = 256
 MOST_EDGES = 20_000
 PLACES = ("room", "cdu", "loop", "feed", "rack", "spine", "switch", "leaf", "storage")
@@ -63,13 +65,14 @@ async def show_series(
     trouble = ""
     if service.prometheus is not None and chosen:
         try:
-            times, found = await asyncio.to_thread(
-                service.prometheus.read, chosen, prometheus_pattern(subject), until - seconds, until, points
+            about = prometheus_pattern(subject)
+            times, found = await QUERIES.run(
+                partial(service.prometheus.read, chosen, about, until - seconds, until, points)
             )
             if subject in found:
                 return made(subject, chosen, times, found, signals=signals or [chosen], source="prometheus", note="")
             trouble = "Prometheus has nothing of it; "
-        except CannotRead as error:
+        except (CannotRead, TooManyCalls) as error:
             trouble = f"Prometheus could not be asked ({error}); "
     if watched is None or not chosen:
         raise Problem(404, f"{trouble}nothing is measured of {subject[:80]!r}: GET /v1/series/subjects lists what is")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import msgspec
@@ -17,8 +18,9 @@ from holdfast.model.records import Leader
 from holdfast.runtime.components import ComponentView
 
 STORE_SECONDS = 5.0  # shorter than the usual timeout of a readiness probe
+_readiness = ThreadPoolExecutor(1, "readiness")
 NEEDED = ("store", "slurm", "kubernetes")  # components without which nothing is decided or done
-_asking: dict[int, "asyncio.Task[Leader | None]"] = {}
+_asking: dict[int, "asyncio.Future[Leader | None]"] = {}
 QUIET_SECONDS = 15.0  # interval of comments, to notice dead connections and expired tokens
 
 
@@ -67,11 +69,11 @@ async def readyz(service: ServiceDep) -> Response[Ready]:
     return Response(Ready(ready=not missing, missing=missing), status_code=503 if missing else 200)
 
 
-def _asked(service: ServiceDep) -> "asyncio.Task[Leader | None]":
+def _asked(service: ServiceDep) -> "asyncio.Future[Leader | None]":
     """One question to the store for all who ask at once: they need no token, and must not take all threads."""
     under_way = _asking.get(id(service))
     if under_way is None:
-        under_way = asyncio.create_task(asyncio.to_thread(service.store.current_leader))
+        under_way = asyncio.get_running_loop().run_in_executor(_readiness, service.store.current_leader)
         _asking[id(service)] = under_way
         under_way.add_done_callback(lambda done: _asking.pop(id(service), None) and done.exception())
     return under_way

@@ -1,8 +1,8 @@
 """Routes of the calculators: same options and answers as `holdfast plan`."""
 
-import asyncio
 import inspect
 import re
+from functools import partial
 from typing import Annotated, Any
 
 from litestar import Request, get
@@ -12,11 +12,13 @@ from litestar.params import QueryParameter
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
 from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.options import PLANS, Plan, PlanOption
-from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.problem import Problem, busy
+from holdfast.fleet.api.slow_calls import SlowCalls, TooManyCalls
 from holdfast.fleet.api.views.plan import PlanView, plan_view
 
 LONGEST_TEXT = 200
 MOST_VALUES = 20  # of an option that may be given several times
+PLANNING = SlowCalls("plan", threads=2, most=64)
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 PlanRequest = Request[Any, Any, Any]
@@ -31,9 +33,11 @@ def _route(plan: Plan) -> HTTPRouteHandler:
             if name not in known:
                 names = ", ".join(sorted(known))
                 raise Problem(400, f"{name[:80]!r} is not an option of this plan: expected some of {names}")
-        return await asyncio.to_thread(
-            _answer, plan, {name.removesuffix("_option"): one for name, one in given.items()}
-        )
+        known_options = {name.removesuffix("_option"): one for name, one in given.items()}
+        try:
+            return await PLANNING.run(partial(_answer, plan, known_options))
+        except TooManyCalls as error:
+            raise busy(str(error), 5) from None
 
     types: dict[str, Any] = {f"{one.name}_option": _type(one) for one in plan.options}
     defaults: dict[str, Any] = {f"{one.name}_option": None if one.value else False for one in plan.options}

@@ -1,12 +1,9 @@
 """Sign-in of the console: a session in an HttpOnly cookie, opened with a token or by OpenID Connect."""
 
-import asyncio
 import base64
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -20,21 +17,15 @@ from holdfast.fleet.api.guard import SESSION_COOKIE, cookie_token, refuse_cross_
 from holdfast.fleet.api.oidc import SignInAttempt, SignInRefused
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import ServiceDep
+from holdfast.fleet.api.slow_calls import SlowCalls, TooManyCalls
 from holdfast.runtime import clock, codec
 
 ATTEMPT_COOKIE = "holdfast_sign_in"
 ATTEMPT_SECONDS = 600
 ATTEMPT_PATH = "/v1/session"
 LONGEST_BACK = 500
-MOST_AT_ONCE = 8
 Asker = Request[Any, Any, Any]
-T = TypeVar("T")
-_threads = ThreadPoolExecutor(MOST_AT_ONCE, "sign-in")
-_asking: set[object] = set()
-
-
-class TooManySignIns(Exception):
-    """So many are under way that another one must wait."""
+SIGN_INS = SlowCalls("sign-in", 8)  # no caller is signed in yet: strangers, and a provider that may be slow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +84,10 @@ async def begin_oidc(service: ServiceDep, request: Asker, back: FromQuery[str] =
         raise Problem(404, "[oidc] is not in this controller's configuration")
     attempt = SignInAttempt.new(back[:LONGEST_BACK])
     try:
-        address = await _at_the_provider(partial(client.begin, attempt))
+        address = await SIGN_INS.run(partial(client.begin, attempt))
     except SignInRefused as error:
         raise Problem(502, str(error)) from None
-    except TooManySignIns as error:
+    except TooManyCalls as error:
         raise Problem(503, str(error), {"Retry-After": "10"}) from None
     packed = base64.urlsafe_b64encode(msgspec.json.encode(attempt)).decode()
     # Lax: the provider sends the browser back from another site, and this cookie must come along.
@@ -124,26 +115,13 @@ async def finish_oidc(service: ServiceDep, request: Asker) -> Redirect:
     if error or not code:
         return _failed(f"the identity provider refused: {error[:200] or 'no code'}", spent)
     try:
-        person = await _at_the_provider(partial(client.finish, attempt, code, state))
-    except (SignInRefused, TooManySignIns) as refusal:
+        person = await SIGN_INS.run(partial(client.finish, attempt, code, state))
+    except (SignInRefused, TooManyCalls) as refusal:
         return _failed(str(refusal), spent)
     caller = Caller(person.name, person.role)
     cookies = [spent, await _cookie(service, request, caller)]
     # Only a place on our own page: the fragment never leaves it.
     return Redirect(f"/#/{quote(attempt.back.lstrip('#/'), safe='/?=&:@%')}", cookies=cookies, status_code=302)
-
-
-async def _at_the_provider(ask: Callable[[], T]) -> T:
-    """In threads of its own, a few at once. No caller is signed in yet: strangers and a slow provider must not take the
-    threads in which the store is read."""
-    if len(_asking) >= MOST_AT_ONCE:
-        raise TooManySignIns("too many people sign in at this moment; try again")
-    mine = object()
-    _asking.add(mine)
-    try:
-        return await asyncio.get_running_loop().run_in_executor(_threads, ask)
-    finally:
-        _asking.discard(mine)
 
 
 def _failed(why: str, *cookies: Cookie) -> Redirect:
