@@ -130,17 +130,32 @@ class Roles:
 Span = tuple[float, float]
 
 
+def leading(pair: list[Controller]) -> Controller:
+    """One that says so itself: no answer of a busy machine's leader does not mean that the other leads."""
+    found: list[Controller] = []
+
+    def asked() -> bool:
+        found.extend(one for one in pair if one.leads())
+        return bool(found)
+
+    wait(asked, "one leads")
+    return found[0]
+
+
+def other_of(pair: list[Controller], one: Controller) -> Controller:
+    return next(other for other in pair if other is not one)
+
+
 def kill_leaders(pair: list[Controller], times: int, pause: float, roles: Roles) -> list[Span]:
     """From when to when no one led, by the clock."""
     chance = random.Random(3)
     taken: list[Span] = []
     for _ in range(times):
-        wait(lambda: all(one.answers() for one in pair) and any(one.leads() for one in pair), "both answer, one leads")
-        leader = next(one for one in pair if one.leads())
-        other = next(one for one in pair if one is not leader)
-        roles.watch(leader, other, chance.uniform(0.5, 1.5) * pause)
-        if not leader.leads():
-            leader, other = other, leader
+        wait(lambda: all(one.answers() for one in pair), "both answer")
+        leader = leading(pair)
+        roles.watch(leader, other_of(pair, leader), chance.uniform(0.5, 1.5) * pause)
+        leader = leading(pair)
+        other = other_of(pair, leader)
         leader.kill()
         killed = time.time()
         wait(other.leads, "the other leads")

@@ -65,9 +65,10 @@ def _spread(result: dict[str, float]) -> str:
 
 
 def first_reports(row: dict[str, Any]) -> tuple[str, str, str]:
-    """How long the first report of every node takes. Runs from before this was measured do not have it."""
+    """How long the first report of every node takes. Earlier runs waited until no report was under way, which among so
+    many heartbeats is by chance."""
     goal = "<= 60 s"
-    if "first_reports_seconds" not in row:
+    if "first_report" not in row:
         return "first reports", NOT_MEASURED, goal
     cpu = row.get("first_reports_controller_cpu_seconds")
     seconds = f"{row['first_reports_seconds']} s" + ("" if cpu is None else f", {cpu} CPU s")

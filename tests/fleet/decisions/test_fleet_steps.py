@@ -50,6 +50,19 @@ def test_without_a_scheduler_a_node_whose_drain_failed_stays_draining_until_an_o
     assert not [one for step in once_more for one in step.actions], "it is closed"
 
 
+@pytest.mark.parametrize(("scheduled", "expected"), [(False, [Verb.DRAIN]), (True, [Verb.CORDON])])
+def test_an_operator_who_takes_over_a_node_that_could_not_be_closed_drains_it_once(
+    scheduled: bool, expected: list[Verb]
+) -> None:
+    """An observer of the scheduler repeats the drain by itself."""
+    fleet = Fleet(
+        POLICY, [NodeState(name="n1", stage=Stage.RESETTING, cause="gpu.xid", failed=True)], scheduled=scheduled
+    )
+    fleet.acted("n1", Verb.CORDON, False, "no permission", 5.0)
+    steps = fleet.operator("n1", EventKind.QUARANTINE, "ticket 7", "ann", 6.0)
+    assert [one.verb for step in steps for one in step.actions] == expected
+
+
 def test_a_node_that_keeps_failing_takes_every_repair_step_and_ends_with_one_ticket() -> None:
     site = SimulatedFleet()
     site.says("n3", "gpu.xid", "fail")
