@@ -81,7 +81,7 @@ def measure_once(row: dict[str, Any], launch: list[str]) -> None:
         made.hosts.write_text("".join(f"{line} {' '.join(launch)}\n" for line in made.hosts.read_text().splitlines()))
         breaks(made)
         start = time.monotonic()
-        found, unmeasured = named(made, case)
+        found, unmeasured, evidence = named(made, case)
         took = time.monotonic() - start
     good = [part for part, _ in found] == parts and all(one.startswith(cause) for _, one in found)
     good = good and (bool(parts) or not unmeasured)  # a run that measured nothing names no innocent part either
@@ -91,10 +91,12 @@ def measure_once(row: dict[str, Any], launch: list[str]) -> None:
     row["loads"].append(round(os.getloadavg()[0], 1))
     row["wrong"] += [] if good else [found or unmeasured]
     print(f"{case}: {'right' if good else 'WRONG'} {found} {took:.0f} s {unmeasured or ''}", flush=True)
+    for line in () if good else evidence:
+        print(f"  {line}", flush=True)
 
 
-def named(made: Fabric, case: str) -> tuple[list[tuple[str, str]], list[str]]:
-    """The suspects with their cause, and the hosts of which nothing is known."""
+def named(made: Fabric, case: str) -> tuple[list[tuple[str, str]], list[str], list[str]]:
+    """The suspects with their cause, the hosts of which nothing is known, and the evidence."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * case.startswith("busy"))]
     command = [HOLDFAST, "probe", "run", "--json", "--hosts", str(made.hosts), *PAYLOADS]
     probe = subprocess.Popen([*command, "--timeout-seconds", "30"], stdout=subprocess.PIPE, text=True)
@@ -106,7 +108,9 @@ def named(made: Fabric, case: str) -> tuple[list[tuple[str, str]], list[str]]:
         for one in busy:
             one.kill()
     unmeasured = [one["subject"] for one in document["verdicts"] if one["health"] == "unknown"]
-    return [(one["subject"], one["cause"]) for one in document["suspects"]], unmeasured
+    suspects = document["suspects"]
+    evidence = [f"{one['subject']}: {line}" for one in suspects for line in one["evidence"]]
+    return [(one["subject"], one["cause"]) for one in suspects], unmeasured, evidence
 
 
 def kill(made: Fabric, name: str) -> None:

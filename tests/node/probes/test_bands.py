@@ -171,6 +171,16 @@ def test_one_pair_that_is_left_does_not_say_how_much_healthy_pairs_differ(slower
     assert found == ["node/h3", *["node/h4"] * named]
 
 
+@pytest.mark.parametrize(("slower", "named"), [(3.5, []), (4.5, ["node/h4"])])
+def test_three_pairs_that_are_left_hardly_say_it(slower, named):
+    """Four hosts, of which the fourth may have got less of a CPU than the others."""
+    exchanges = [
+        PairExchange(one=one, other=other, bytes_per_second={2 << 20: 1e9 / (slower if other == "h4" else 1.0)})
+        for one, other in [*combinations(HOSTS[:4], 2)] * 2
+    ]
+    assert [part for part, _ in names(judge(exchanges, [], lambda one, other: ()))] == named
+
+
 def rarely_long(seed, hosts, share, *, rate_noise=0.1, loss=0.0):
     """Every pair twice. A `share` of all exchanges takes up to 10 ms for a reason that no end knows. `h3` loses
     packets: TCP is slow over it, and waits for a retransmission now and then."""

@@ -7,6 +7,16 @@ from holdfast.node.capture.redaction.gated import Gated
 MAIL = Gated(
     re.compile(r"(?<![\w.+-])[\w.+-]+@[A-Za-z][\w-]*(?:\.[\w-]+)*\b"), "@"
 )  # also a login such as builder@host
+PRINCIPAL = Gated(
+    re.compile(r"(?<![\w./-])[\w.-]{1,64}/[\w.-]{1,64}@[A-Z][A-Z0-9-]{0,62}(?:\.[A-Z0-9-]{1,62}){0,8}\b"), "@"
+)
+LOGIN_OF_ADDRESS = Gated(
+    re.compile(r"(?<![\w.+/@-])([^\W\d][\w.-]{0,63})(?=@(?:\d{1,3}(?:\.\d{1,3}){3}|\[)(?!\d))"), "@"
+)
+DISTINGUISHED = Gated(
+    re.compile(r"(\b(?:CN|OU|O)=)([^\W\d][^,\n=\"'/]{0,63})"), "cn=", "ou=", "o="
+)  # LDAP, certificates
+ISCSI = Gated(re.compile(r"\biqn\.\d{4}-\d\d\.[\w.:-]{1,200}"), "iqn.")
 IPV4 = Gated(re.compile(r"(?<![\d.])(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}(?!\d|\.\d)"), ".")
 MAYBE_IPV6 = Gated(re.compile(r"(?<![\w:])(?=[0-9a-fA-F:]*:[0-9a-fA-F:]*:)[0-9a-fA-F:]{3,39}(?![\w:])"), ":")
 MAC = Gated(
@@ -32,7 +42,7 @@ GUID = Gated(re.compile(r"\b0x[0-9a-fA-F]{16}\b|(?<![\w:])[0-9a-fA-F]{4}(?::[0-9
 SERIAL = Gated(
     re.compile(
         r"(?i)\b((?:(?:product|board|chassis|inforom|asic)?[ _]?serial|s/?n|service tag|asset tag)"
-        r"(?:[ _]?(?:number|no\.?|num))?[\"']?(?:\s*[:=|>]\s*[\"']?|\s{1,4}(?:is |was |#)?(?=[\w-]{0,16}\d{4})))"
+        r"(?:[ _-]?(?:number|no\.?|num))?[\"']?(?:\s*[:=|>]\s*[\"']?|\s{1,4}(?:is |was |#)?(?=[\w-]{0,16}\d{4})))"
         r"([\w-]{4,})"
     ),
     "serial",
@@ -42,7 +52,7 @@ SERIAL = Gated(
 )
 HOME = Gated(
     re.compile(
-        r"(/(?:home|users|Users|root/home|gpfs/home|export/home|scratch/users?)/)([^\s/\"'`<>:;,|()\[\]{}\\]+)"
+        r"(/(?:home|users|Users|root/home|gpfs/home|export/home|scratch/users?)/|\b[A-Z]:\\{1,4}Users\\{1,4})([^\s/\"'`<>:;,|()\[\]{}\\]+)"
         r"(?:(/)([^\s/\"'`<>:;,|()\[\]{}\\]+))?"  # the folder of a project
     )
 )
@@ -81,7 +91,7 @@ DOMAIN_USER = Gated(
 )
 NUMBERED = Gated(re.compile(r"(\b[ug]id=\d+\(|(?<=[,=])\d+\(|\(user )([A-Za-z_][\w.-]*)(?=\))"), "(")
 SAID_BY = Gated(
-    re.compile(r"(\[|\(to [\w-]{1,32}\) )([A-Za-z_][\w.-]*)(?=@\d{4}-\d\d-\d\dT| on (?:pts|tty))"), "@", " on "
+    re.compile(r"(\[|\(to [\w-]{1,32}\) )([^\W\d][\w.-]*)(?=@\d{4}-\d\d-\d\dT| on (?:pts|tty))"), "@", " on "
 )  # Slurm's reasons, su
 USER_NUMBERS = (  # text before the number of a user or a group, and the number
     Gated(
@@ -116,11 +126,13 @@ PROCESS = Gated(
 )  # ps aux
 FREE_TEXT = Gated(
     re.compile(
-        r"\b((?:JobName|Comment|AdminComment|SystemComment)=)(\S[^\n]{0,400}?)(?=[ \t]{1,8}[A-Z]\w{1,40}=|[ \t]{0,8}$)",
+        r"\b((?:JobName|Comment|AdminComment|SystemComment|Extra|MailUser|Reservation(?:Name)?|MCS_label)=)"
+        r"(?!N/A\b|\(null\))(\S[^\n]{0,400}?)(?=[ \t]{1,8}[A-Z]\w{1,40}=|[ \t]{0,8}$)",
         re.M,
     )
 )
 PATH_FIELD = Gated(re.compile(r"\b((?:WorkDir|StdErr|StdOut|StdIn|Command|SubmitLine|Comment|AdminComment)=)(\S+)"))
+CGROUP = Gated(re.compile(r"(\bcpuset=)(?!/|cri-|crio-|docker-|user\.slice|system\.slice)([\w.@-]{1,128})"), "cpuset=")
 PATH = Gated(
     re.compile(
         r"(?<![\w./-])(/(?!(?:usr|lib\d*|bin|sbin|etc|sys|proc|dev|run|opt|boot|var|tmp|snap|nix|root|home|users|Users)/)"
@@ -212,9 +224,11 @@ FILE_SYSTEMS = (  # of Lustre
 )
 LOGIN = Gated(
     re.compile(
-        r"((?:Accepted|Failed|Postponed) \S+ for (?:invalid user )?|Accepted for |session (?:opened|closed) for user "
+        r"((?:Accepted|Failed|Postponed) \S+ for (?:invalid user )?"
+        r"|(?:Invalid|authenticating|invalid|Disconnected from) user "
+        r"|Accepted for |session (?:opened|closed) for user "
         r"|sudo:\s+|(?:of|for) user (?!space|mode|program|process|namespace|application|data)|CRON\[\d+\]: \()"
-        r"([A-Za-z_][\w-]*(?:\.[\w-]+)*)"
+        r"([^\W\d][\w-]*(?:\.[\w-]+)*)"
     )
 )
 DOMAIN = Gated(

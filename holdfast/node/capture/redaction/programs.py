@@ -28,6 +28,27 @@ PROGRAMS = (  # text before a program's name, and the name
         )
     ),
     Gated(re.compile(r"(\b(?:process|program|command|executable) [`\"'])([^\n\"']{1,64})(?=[\"'])")),
+    Gated(re.compile(r"(\bwarning: `)([^\n']{1,15})(?=' )")),
+    Gated(re.compile(r"((?:^|\] |: ))([^\s()\[\]:]{1,15})(?= \(\d{1,10}\): (?:drop_caches|/proc/|[Uu]ses ))", re.M)),
+    Gated(re.compile(r"(\berror [0-9a-f]{1,8} in )([^\s\[]{1,128})(?=\[[0-9a-f]+\+)")),  # the library of a segfault
+    # processes as nvidia-smi lists them: -q, -x, the table
+    Gated(
+        re.compile(
+            r"(^[ \t]+Type[ \t]+: [CGM+]{1,3}[ \t]*\n[ \t]+Name[ \t]+:[ \t]?)(\S[^\n]{0,255}?)(?=[ \t]*$)", re.MULTILINE
+        )
+    ),
+    Gated(re.compile(r"(<process_name>)([^<\n]{1,255})(?=</process_name>)")),
+    Gated(
+        re.compile(
+            r"(^\|[ \t]+\d+[ \t]+(?:(?:N/A|\d+)[ \t]+){0,2}\d+[ \t]+[CGM+]{1,3}[ \t]+)(\S[^\n|]{0,100}?)"
+            r"(?=[ \t]{1,80}(?:\d+MiB|N/A)[ \t]+\|)",
+            re.MULTILINE,
+        )
+    ),
+    # as amd-smi and rocm-smi do
+    Gated(re.compile(r"(^[ \t]+NAME: )([^\n]{1,255}?)(?=[ \t]*\n[ \t]+PID: \d)", re.MULTILINE)),
+    Gated(re.compile(r"(\"name\"\s{0,4}:\s{0,4}\")([^\"\n]{1,255})(?=\",\s{1,80}\"pid\"\s{0,4}:)")),
+    Gated(re.compile(r"(\"PID\d{1,10}\"\s{0,4}:\s{0,4}\")([^\",\n]{1,255})(?=[\",])")),
 )
 _KNOWN = re.compile(
     r"(?i)python[\d.]*|pt_[\w-]*|nvidia-[\w-]*|nv[-_][\w-]*|dcgm[\w-]*|nccl[\w-]*|kworker.*|ksoftirqd.*|kswapd\d*|swapper.*"
@@ -38,7 +59,10 @@ _KNOWN = re.compile(
     r"|ptxas|nvcc|cicc|cc1(?:plus)?|gcc|g\+\+|ld|ninja|make|cmake|cat|dd|cp|mv|rm|ls|find|grep|rsync|tar|gzip|stress(?:-ng)?"
     r"|fio|mysqld|mariadbd|postgres|redis-server|prometheus|node_exporter|grafana|chronyd|ntpd|rpcbind|rpc\.\w+|dbus-daemon"
     r"|rsyslogd|auditd|agetty|login|opensm|ibacm|init|udevd|snapd|apt(?:-get)?|dpkg|git|curl|wget|holdfast[\w-]*|jupyter[\w-]*"
-    r"|ipykernel|nfsd|lockd|ceph[\w-]*|beegfs[\w-]*|mount[\w.]*|umount|modprobe|lspci|rasdaemon|mcelog|ipmitool|<unknown>|unknown"
+    r"|ipykernel|nfsd|lockd|ceph[\w-]*|beegfs[\w-]*|mount[\w.]*|umount|modprobe|lspci|rasdaemon|mcelog|ipmitool|<unknown>|unknown|N/A"
+    r"|\[Insufficient Permissions\]"
+    r"|lib(?:c|m|pthread|dl|rt|stdc\+\+|gcc_s|gomp|i?omp5?|cu\w*|nv[\w-]*|nccl\w*|rccl\w*|torch\w*|c10\w*|python[\d.]*|mpi\w*"
+    r"|open-\w+|uc[pst]\w*|ibverbs|mlx5|efa|fabric|hsa[\w-]*|amd\w*|roc\w*|hip\w*|mkl\w*|ssl|crypto|z|jvm)(?:[.-][\w.-]*)?"
 )
 
 

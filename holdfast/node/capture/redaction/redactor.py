@@ -77,6 +77,7 @@ class Redactor:
         for systems in p.FILE_SYSTEMS:
             text = systems.sub(lambda found: f"{found[1]}fs-{self._digest(found[2], 6)}", text)
         text = p.FREE_TEXT.sub(lambda found: f"{found[1]}text-{self._digest(found[2], 6)}", text)
+        text = p.CGROUP.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}", text)
         text = p.PATH_FIELD.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}", text)
         text = p.PATH.sub(lambda found: f"{found[1]}path-{self._digest(found[2], 6)}/", text)
         text = p.HOME.sub(self._home, text)
@@ -96,6 +97,10 @@ class Redactor:
             text = self._words.sub(lambda found: self._word(found[0].lower()), text)
         if self._learned:
             text = p.WORD.sub(self._short_name, text)
+        text = p.PRINCIPAL.sub(lambda found: f"mail-{self._digest(found[0], 6)}", text)
+        text = p.LOGIN_OF_ADDRESS.sub(lambda found: self._user(found[1]), text)
+        text = p.DISTINGUISHED.sub(lambda found: found[1] + self._user(found[2]), text)
+        text = p.ISCSI.sub(lambda found: f"iqn-{self._digest(found[0], 8)}", text)
         text = p.MAIL.sub(lambda found: f"mail-{self._digest(found[0], 6)}", text)
         text = p.DOMAIN.sub(self._domain, text)
         text = p.UUID.sub(lambda found: self._uuid(found[0]), text)

@@ -10,34 +10,58 @@ from holdfast.node.capture.redaction.gated import Gated
 SECRET = "[secret]"
 LONGEST_COMMAND = 160  # characters of a command before its option -p
 _NAME = (
-    r"(?:token|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|credential|auth(?:orization)?"
-    r"|(?:access|private|account|encryption|signing|storage|shared|master)[_-]?key|(?<![A-Za-z])pass(?==|[\"']\s?:))"
+    r"(?:token|secret|passw(?:or)?d|passphrase|passcode|pwd|cookie|session_id|sessionid|webhook"
+    r"|(?<![A-Za-z])psk(?![A-Za-z])|api[_-]?key|credential|auth(?:orization)?"
+    r"|(?:access|private|account|encryption|signing|storage|shared|master|licen[cs]e|munge|ssh|pre-?shared)[_. -]?key"
+    r"|(?<![A-Za-z])pass(?==|[\"']\s?:))"
 )
-_NAME_WORDS = tuple(["token", "secret", "passw", "passphrase", "pwd", "api", "credential", "auth", "key", "pass"])
+_NAME_WORDS = tuple(
+    [
+        "token",
+        "secret",
+        "passw",
+        "passphrase",
+        "passcode",
+        "pwd",
+        "cookie",
+        "session_id",
+        "sessionid",
+        "webhook",
+        "psk",
+        "api",
+        "credential",
+        "auth",
+        "key",
+        "pass",
+    ]
+)
 _QUOTED = r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?|\\{1,8}[\"'](?:(?!\\{1,8}[\"'])[^\n])*"
 _BARE = r"(?:[^\s\"',;&]|[,;](?![\s\"']|$|[\w.-]{1,64}[=:]))+"
 _NAMED = Gated(
     re.compile(
-        rf"(?i)({_NAME}[\w.-]{{0,64}}\\{{0,4}}[\"']?\s{{0,16}}[=:]\s{{0,16}}(?:bearer\s+|basic\s+)?)({_QUOTED}|{_BARE})"
+        rf"(?i)({_NAME}[\w.-]{{0,64}}\\{{0,4}}[\"']?\s{{0,16}}[=:]\s{{0,16}}(?:(?:bearer|basic|token|negotiate|digest|apikey)\s+)?)({_QUOTED}|{_BARE})"
     )
 )
 _SPOKEN = Gated(
     re.compile(
         rf"(?i)((?<![A-Za-z]){_NAME}s?\s{{1,4}}(?:(?:is|was)\s)?)({_QUOTED})"
-        r"|((?<![A-Za-z])(?:passw(?:or)?d|passphrase|pwd)\s{1,4}(?:(?:is|was)\s)?)((?=\S{0,64}\d)\S{4,})"
+        r"|((?<![A-Za-z])(?:(?:passw(?:or)?d|passphrase|pwd)\s{1,4}(?:(?:is|was)\s)?"
+        r"|(?-i:[A-Z0-9_]{0,64}(?:SECRET|TOKEN|PASSWORD)(?:_[A-Z0-9_]{1,64})?)\s{1,4}))((?=\S{0,64}\d)\S{4,})"
     ),
     *_NAME_WORDS,
 )
 _OPTION = Gated(
     re.compile(
         rf"(?i)((?:^|\s)(?:--[\w.-]{{0,64}}?{_NAME}[\w.-]{{0,64}}[ =]|sshpass\s+-p\s*"
-        rf"|(?:mysql|mariadb)\w*\s[^\n]{{0,80}}?-p|(?:-u|--user)\s+[\w.@-]+:))({_QUOTED}|[^\s\"']+)",
+        rf"|(?:mysql|mariadb)\w*\s[^\n]{{0,80}}?-p|\bipmi\w*\s[^\n]{{0,80}}?\s-P\s*|\bcommunity\s(?!string)|(?:-u|--user)\s+[\w.@-]+:))({_QUOTED}|[^\s\"']+)",
         re.MULTILINE,
     ),
     *_NAME_WORDS,
     "sshpass",
     "mysql",
     "mariadb",
+    "ipmi",
+    "community",
     "-u ",
     "--user",
 )

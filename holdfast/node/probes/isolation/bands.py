@@ -28,6 +28,7 @@ PACKET_LOSS, FRAME_SIZE, BANDWIDTH, LATENCY, TAIL = (
     "tail latency",
 )
 ONE_PAIR_APART = 6.0  # factor: what one pair varies by is not known, and healthy ones differ by three on a busy host
+FEW_PAIRS, FEW_PAIRS_APART = 3, 4.0  # of so few pairs the spread is hardly known either
 CPUS_DECIDE_APART = 2.0  # deviations: with short CPUs, each host gets another share for the whole run
 NOT_BUSY = 0.1  # share of the time without a CPU
 MUCH_BUSIER = 3.0
@@ -166,10 +167,11 @@ def _stands_apart(
     if not peers:
         return False
     best, low = band.own([one.bytes_per_second for one in over]), peers[len(peers) // 10].bytes_per_second
-    if len({pair(one.one, one.other) for one in peers}) == 1:
+    pairs_left = len({pair(one.one, one.other) for one in peers})
+    if pairs_left == 1:
         return band.name != TAIL and best * ONE_PAIR_APART < low
     apart = max(isolation.deviation(_best_of_each(over)), isolation.deviation(_best_of_each(peers)))
-    return best * math.exp(band.apart * apart) < low
+    return best * max(math.exp(band.apart * apart), FEW_PAIRS_APART if pairs_left <= FEW_PAIRS else 1.0) < low
 
 
 def _bands(exchanges: Sequence[PairExchange], datagrams: Sequence[Datagrams]) -> list[_Band]:

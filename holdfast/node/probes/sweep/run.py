@@ -130,7 +130,8 @@ class _Run:
         named, references = bands.judge(self._pairs.exchanges, datagrams, known.parts)
         waits = {name: median(shares) for name, shares in self._pairs.cpu_wait.items()}
         found = [finding(one, datagrams, bands.busy_hosts(waits)) for one in named]
-        found = [self._with_direction(one) for one in found]
+        suspected = self._suspected | {one.subject for one in found}
+        found = [self._with_direction(one, suspected) for one in found]
         by_subject = {one.subject: one for one in found}
         self.report.suspects += found
         self.report.suspects += [one for one in mtu_findings(datagrams) if one.subject not in by_subject]
@@ -138,12 +139,12 @@ class _Run:
         for one, other, slots in self._pairs.wrong:
             self._blame_wrong(slots, f"at {self._options.pair_bytes} bytes between {one} and {other}")
 
-    def _with_direction(self, found: SweepFinding) -> SweepFinding:
+    def _with_direction(self, found: SweepFinding, suspected: set[str]) -> SweepFinding:
         """Measures a slow node in each direction with a host that is not suspected."""
         name = found.subject.removeprefix("node/")
         if found.kind != "node" or not found.cause.startswith(bands.BANDWIDTH) or name not in self.able:
             return found
-        good = [one for one in self.able if one != name and f"node/{one}" not in self._suspected]
+        good = [one for one in self.able if one != name and f"node/{one}" not in suspected]
         if not good:
             return found
         command = {**self._command([self._options.pair_bytes], None), "operation": "one_way"}

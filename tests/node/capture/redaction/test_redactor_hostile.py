@@ -110,6 +110,26 @@ def test_no_secret_survives_in_any_form(word, around):
     assert word not in redacted(f"x {around.format(word)} y")
 
 
+FORMS = [
+    "Authorization: Token {}",
+    "Set-Cookie: sid={}; Path=/",
+    "SLACK_WEBHOOK={}",
+    "passcode={}",
+    "wifi psk={}",
+    "munge.key: {}",
+    "snmp-server community {} RO",
+    "ipmitool -I lanplus -H bmc1 -U admin -P {} sel list",
+    "AWS_SECRET_ACCESS_KEY {}",
+    "licence_key={}",
+]
+
+
+@SOME
+@given(PASSWORD.map(lambda text: f"q{text}9".replace(",", "")), st.sampled_from(FORMS))
+def test_no_secret_survives_in_what_programs_print(word, around):
+    assert word not in redacted(f"x {around.format(word)}")
+
+
 PROGRAMS = [
     "NVRM: Xid (PCI:0000:9b:00): 31, pid=4711, name={}, Ch 00000008, intr 10000000",
     "NVRM: Xid (PCI:0000:9b:00): 43, pid='4711', name={}, Ch 00000008",
@@ -122,6 +142,17 @@ PROGRAMS = [
     "[   4711]  1000  4711   123456    7890   81920        0             0 {}",
     "INFO: task {}:4711 blocked for more than 120 seconds.",
     "{}[4711]: segfault at 0 ip 0000 sp 0000 error 4",
+    "python3[4711]: segfault at 0 ip 0000 sp 0000 error 4 in {}[7f00+1000]",
+    "[  100.0] {} (4711): drop_caches: 3",
+    "warning: `{}' uses wireless extensions",
+    "        Process ID                        : 4711\n            Type                          : C\n"
+    "            Name                          : {}\n            Used GPU Memory     : 1 MiB",
+    "<pid>4711</pid><type>C</type><process_name>{}</process_name>",
+    "|    0   N/A  N/A            4711      C   {}                    1234MiB |",
+    "|    0      4711      C   {}                        1234MiB |",
+    "        PROCESS_INFO:\n            NAME: {}\n            PID: 4711",
+    '{{"process_info": {{"name": "{}", "pid": 4711}}}}',
+    '{{"system": {{"PID4711": "{}, 1, 0, 0, unknown"}}}}',
 ]
 
 
@@ -177,6 +208,13 @@ PERSONS = [
     "TargetUserName: {}",
     "cd /home/{}/x",
     "/home/{}",
+    "C:\\Users\\{}\\x",
+    "CN={} Jones,OU=Staff",
+    "ssh {}@10.0.0.1",
+    "sshd[1]: Invalid user {} from 10.0.0.1 port 22",
+    "sshd[1]: Disconnected from user {} 10.0.0.1 port 5",
+    "MailUser={} MailType=END",
+    "ReservationName={}",
 ]
 
 
