@@ -68,6 +68,15 @@ def is_item(text: str) -> bool:
 def carried(text: str) -> Iterator[str]:
     """Texts inside a text: strings with line ends and lists of lines in a JSON document, messages of JSON log lines,
     items of a YAML list, fields of CSV, and text with escaped line ends."""
+    yield from map(_encodable, _carried(text))
+
+
+def _encodable(text: str) -> str:
+    """JSON can contain half of a surrogate pair, which no UTF-8 text can."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _carried(text: str) -> Iterator[str]:
     lines = _messages(text) or _items(text)
     if lines is not None:
         yield lines
@@ -142,7 +151,7 @@ def _fields(text: str) -> list[str]:
 
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        yield value.encode("utf-8", "replace").decode()  # JSON can contain half of a surrogate pair
+        yield value
     elif isinstance(value, dict):
         for inner in value.values():
             yield from _strings(inner)
@@ -196,6 +205,6 @@ def spread_out(line: str) -> str:
     if line.lstrip()[:1] == "<":
         return line.replace("><", ">\n<")
     try:
-        return json.dumps(json.loads(line), indent=0, ensure_ascii=False)
+        return _encodable(json.dumps(json.loads(line), indent=0, ensure_ascii=False))
     except (ValueError, RecursionError):
         return ""

@@ -138,5 +138,5 @@ def test_an_xid_that_the_exporter_counts_is_judged(tmp_path: Path) -> None:
 )
 def test_half_a_character_in_json_reaches_no_reader(text: str) -> None:
     """JSON may contain half of a surrogate pair; a text that holds one cannot be written as UTF-8."""
-    for one in wrapping.carried(text):
+    for one in (*wrapping.carried(text), wrapping.spread_out(text)):
         one.encode()
