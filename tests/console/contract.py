@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,6 +14,7 @@ from holdfast.fleet.api.app import Front
 from holdfast.fleet.api.problem import ProblemBody
 from holdfast.fleet.api.service import Service
 
+_MAKING = threading.Lock()
 EVENTS = {"node": "NodeView", "fleet": "FleetView", "transition": "TransitionView", "incident": "Incident"}
 """The event stream has no schema of its own."""
 
@@ -46,8 +48,15 @@ def _validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(_document())
 
 
-@cache
 def _document() -> dict[str, Any]:
+    """Made once: threads of the mock that made it at the same time ended the whole test process with a fault in its
+    memory."""
+    with _MAKING:
+        return _made()
+
+
+@cache
+def _made() -> dict[str, Any]:
     """Made of routes and types alone, so no server runs. Closed: a field that it does not name is a fault."""
     front = Front(cast(Service, SimpleNamespace(console="")))
     document = json.loads(msgspec.json.encode(front.litestar.openapi_schema.to_schema()))

@@ -1,6 +1,6 @@
 import { ask, incidents } from "../live/session";
 import { useAnswer } from "../live/use_answer";
-import { suspectsOf } from "../probes/suspects";
+import { suspectsOf } from "../probes/slow_parts";
 import { amount } from "../shell/figures";
 import { open } from "../shell/route";
 

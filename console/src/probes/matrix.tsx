@@ -2,7 +2,7 @@ import type { LeafPairView, ProbesView } from "../api";
 import { incidents } from "../live/session";
 import { percent } from "../shell/figures";
 import { livedBetween } from "../shell/time";
-import { BELOW, isSuspect, level, suspectsOf } from "./suspects";
+import { BELOW, isSuspect, level, suspectsOf } from "./slow_parts";
 
 function describe(one: string, other: string, pair: LeafPairView | undefined, at: number): string {
   if (!pair || pair.proven_at === null) return `${one} with ${other}: not proven within the period`;

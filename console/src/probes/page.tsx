@@ -5,7 +5,7 @@ import { amount, percent } from "../shell/figures";
 import { View } from "../shell/view";
 import { History, Sweeps } from "./history";
 import { Matrix } from "./matrix";
-import { suspectsOf, suspicion, type SlowPart } from "./suspects";
+import { suspectsOf, suspicion, type SlowPart } from "./slow_parts";
 import { lasting, livedBetween } from "../shell/time";
 
 const REFRESH_SECONDS = 5;

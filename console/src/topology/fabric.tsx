@@ -2,7 +2,7 @@
 
 import type { ProbesView } from "../api";
 import { incidents, roots } from "../live/session";
-import { isSuspect, level, suspectsOf } from "../probes/suspects";
+import { isSuspect, level, suspectsOf } from "../probes/slow_parts";
 import { amount, percent } from "../shell/figures";
 import { open } from "../shell/route";
 import { REMARKABLE, worstOf, type LeafBox, type PairState } from "./map";

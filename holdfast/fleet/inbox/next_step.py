@@ -156,7 +156,7 @@ def _of_held(node: NodeState, worst: VerdictChange | None, incidents: Sequence[I
     root = next((one for one in incidents if one.subject == node.held), None) or Incident(
         id=node.held, opened=node.held_since, subject=node.held, cause=node.cause
     )
-    text = f"Its failure is part of {root.subject}{_titled(root)}. Do not repair the node by itself"
+    text = f"What is wrong with it is part of {root.subject}{_titled(root)}. Do not repair the node by itself"
     return _of_incident(check, root, text)
 
 

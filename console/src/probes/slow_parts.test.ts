@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isSuspect, level, suspectsOf, suspicion } from "./suspects";
+import { isSuspect, level, suspectsOf, suspicion } from "./slow_parts";
 
 const part = (subject: string, confirmed: boolean) => ({ subject, confirmed, loss: 0.8, confidence: 0.5, slow: 1, measured: 1, evidence: [] });
 
