@@ -15,6 +15,11 @@ _LOG_UTIL = re.compile(
     r"(?P<event>.{0,400}?) (?P<state>Assertion|Deassertion)[^\S\n]*$",
     re.MULTILINE,
 )  # OpenBMC
+_UNIFIED = re.compile(
+    r"SEL Entry: FRU: \d+, Record: Facebook Unified SEL .{0,80}?GeneralInfo: (?P<sensor>[^,\n]{1,80}), "
+    r"(?P<event>[^\n]{1,400})"
+)  # OpenBMC, for errors of PCIe, memory and firmware alone
+_SEVERE = re.compile(r"(?i)ERR_FATAL|ERR_NONFATAL|surprise down|poisoned|completion timeout")
 _FAULT_SENSOR = re.compile(r"(?i)fault|_err|fail|critical")
 _FAILS = re.compile(
     r"(?i)(?<!non-)(?:uncorrectable|bus fatal|fatal (?:nmi|error)|\bIERR\b|thermal trip|machine check|"
@@ -41,9 +46,13 @@ def read_sel(text: str) -> ToolOutput | None:
         (row["sensor"], row["event"], "Asserted" if row["state"] == "Assertion" else "Deasserted")
         for row in _LOG_UTIL.finditer(text)
     ]
-    if not rows:
+    unified = [(row["sensor"], row["event"].strip()) for row in _UNIFIED.finditer(text)]
+    if not rows and not unified:
         return None
     output = ToolOutput("ipmitool sel")
+    for sensor, event in dict.fromkeys(unified):
+        fails = bool(_FAILS.search(event) or _SEVERE.search(event))
+        output.complain(NODE, f"{sensor}: {event}", fails=fails, remedy="inspect this part of the server")
     output.lines = len(rows)
     counts: dict[tuple[str, str], int] = {}
     for sensor, event, state in rows:

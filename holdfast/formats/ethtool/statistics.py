@@ -39,10 +39,11 @@ FEW_DISCARDS, MANY_ERRORS, FEW_LINK_DOWNS = 1e-4, 1e-6, 2
 
 
 def read(text: str) -> ToolOutput | None:
-    head = _HEAD.search(text)
+    head, command = _HEAD.search(text), _COMMAND.search(text)
     if head is None and not _is_bare(text):
-        return None
-    command = _COMMAND.search(text)
+        if command is None:
+            return None
+        text = text[command.end() :]  # grep removed the head
     name = (head[1] if head else "") or (command[1] if command else "unknown")
     output = ToolOutput("ethtool -S")
     place = f"nic/{name}/1"

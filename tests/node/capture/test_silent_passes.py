@@ -74,6 +74,22 @@ CASES = {
         "fail",
         "a part that the text does not name",
     ),
+    "the unified event log of OpenBMC": (
+        "3  slot3  2022-09-20 01:52:58  ipmid  SEL Entry: FRU: 3, Record: Facebook Unified SEL (0xFB), GeneralInfo: "
+        "x86/PCIeErr(0x20), Bus 7F/Dev 03/Fun 00, ErrID2: 0x21(Surprise Down Error), ErrID1: 0x00(Receiver Error)\n",
+        "fail",
+        "Surprise Down Error",
+    ),
+    "counters without their head": (
+        '$ ethtool -S eth2 | egrep "discard|out_of"\n     out_of_buffer:           0\n     rx_discards_phy:   0\n',
+        "pass",
+        "",
+    ),
+    "counters without their head, and bad ones": (
+        '$ ethtool -S eth2 | egrep "crc"\n     rx_bytes: 99\n     rx_crc_errors_phy:   4093\n     out_of_buffer: 0\n',
+        "degraded",
+        "nic/eth2/1",
+    ),
     "a GPU whose firmware did not start": (
         "[ 20.5] NVRM: kgspWaitForGfwBootOk_TU102: failed to wait for GFW boot complete: 0x65 VBIOS version 94.02\n",
         "fail",
