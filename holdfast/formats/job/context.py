@@ -6,6 +6,14 @@ from holdfast.formats.lines.keywords import line_end
 
 CONTEXT_BYTES = 8192
 _CONTEXT_LINES = 60
+_NEAR_LINES = 8
+_TRACEBACKS = (
+    b"Traceback",
+    b'File "',
+    "\N{BOX DRAWINGS LIGHT ARC UP AND RIGHT}".encode(),
+    b"above exception",
+    b"gnored in",
+)
 _MESSAGE_LINES = 4
 _MOST_OF_A_LINE = 300
 _ADVICE_BYTES = 800
@@ -31,6 +39,12 @@ class LineContext:
         if self._lines is None:
             self._lines = [decode(raw) for raw in self.text().split(b"\n")[-_CONTEXT_LINES - 1 : -1]]
         return self._lines
+
+    def near(self) -> list[JobLine]:
+        """The lines right above it, and all of them where an exception may have its traceback there."""
+        if self._lines is not None or any(mark in self.text() for mark in _TRACEBACKS):
+            return self.lines()
+        return [decode(raw) for raw in self.text().split(b"\n")[-_NEAR_LINES - 1 : -1]]
 
     def below(self, stream: str) -> str:
         """The first words under a line: a message that begins, or goes on, on a line of its own."""
