@@ -26,6 +26,7 @@ class LineContext:
     def __init__(self, above: bytes, block: bytes, start: int) -> None:
         self._above, self._block, self._start = above, block, start
         self._lines: list[JobLine] | None = None
+        self._near: list[JobLine] | None = None
         self.rows: list[job_problems.JobProblem] = []  # known problems with a keyword in the line
 
     def text(self) -> bytes:
@@ -42,9 +43,15 @@ class LineContext:
 
     def near(self) -> list[JobLine]:
         """The lines right above it, and all of them where an exception may have its traceback there."""
-        if self._lines is not None or any(mark in self.text() for mark in _TRACEBACKS):
-            return self.lines()
-        return [decode(raw) for raw in self.text().split(b"\n")[-_NEAR_LINES - 1 : -1]]
+        if self._near is None:
+            text = self.text()
+            traced = self._lines is not None or any(mark in text for mark in _TRACEBACKS)
+            self._near = (
+                self.lines()
+                if traced
+                else [decode(raw) for raw in text.rsplit(b"\n", _NEAR_LINES + 1)[-_NEAR_LINES - 1 : -1]]
+            )
+        return self._near
 
     def below(self, stream: str) -> str:
         """The first words under a line: a message that begins, or goes on, on a line of its own."""
