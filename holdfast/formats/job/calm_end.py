@@ -13,11 +13,11 @@ _ENDING = re.compile(  # what a process does on its way out, whether it failed o
     r"|wait(?:ing)? for|end(?:ed|ing|s)?\b|finish)\w*|^wandb\b",
     re.IGNORECASE,
 )
-_WORDS = re.compile(r"[A-Za-z]{2}")
-_DIGITS = re.compile(r"\d+")
+_WORDS = re.compile(r"[A-Za-z]{2}|\d\S*\s+\d")  # or a row of numbers
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _SPEAKER = re.compile(r"(?!\w*(?:Error|Exception))[a-z][\w.-]{1,40}(?:\[\d{1,9}\])?: ")  # a program's own name
 _LONGEST = 300
-_LEAST_SHAPE = 8
+_LEAST_SHAPE = 5
 
 
 class CalmEnd(NamedTuple):
@@ -42,7 +42,7 @@ def below(text: bytes, last_line: int, seen: Set[int]) -> CalmEnd:
             troubled |= {line.stream, _speaker(line.text)}
             calm = quiet = 0
             continue
-        shape = _DIGITS.sub("0", line.text)
+        shape = _DIGITS.sub("0", " ".join(line.text.split()))
         if line.number > last_seen and _is_calm(line):
             quiet += 1
             known = shape in usual or not {line.stream, _speaker(line.text)}.isdisjoint(troubled - {""})
