@@ -13,11 +13,11 @@ _ENDING = re.compile(  # what a process does on its way out, whether it failed o
     r"|wait(?:ing)? for|end(?:ed|ing|s)?\b|finish)\w*|^wandb\b",
     re.IGNORECASE,
 )
-_WORDS = re.compile(r"[A-Za-z]{2}")
-_DIGITS = re.compile(r"\d+")
+_WORDS = re.compile(r"[A-Za-z]{2}|\d\S*\s+\d")  # or a row of numbers
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _SPEAKER = re.compile(r"(?!\w*(?:Error|Exception))[a-z][\w.-]{1,40}(?:\[\d{1,9}\])?: ")  # a program's own name
 _LONGEST = 300
-_LEAST_SHAPE = 8
+_LEAST_SHAPE = 5
 
 
 class CalmEnd(NamedTuple):
@@ -32,20 +32,21 @@ def below(text: bytes, last_line: int, seen: Set[int]) -> CalmEnd:
     """
     raw = text.rstrip(b"\n").split(b"\n")
     first = last_line - len(raw) + 1
+    last_seen = max(seen)
     usual: set[str] = set()
     troubled: set[str] = set()
     calm = quiet = 0
     for place, one in enumerate(raw):
         line = decode(one[:_LONGEST], first + place)
-        if line.number in seen or tail.speaks_of_trouble(line):
+        if line.number in seen or (line.number > last_seen and tail.speaks_of_trouble(line)):
             troubled |= {line.stream, _speaker(line.text)}
             calm = quiet = 0
             continue
-        shape = _DIGITS.sub("0", line.text)
-        if _is_calm(line):
+        shape = _DIGITS.sub("0", " ".join(line.text.split()))
+        if line.number > last_seen and _is_calm(line):
             quiet += 1
-            usual |= {shape} if training_steps.parse(one[:_LONGEST], 0) else set()
             known = shape in usual or not {line.stream, _speaker(line.text)}.isdisjoint(troubled - {""})
+            known = known or training_steps.parse(one[:_LONGEST], 0) is not None
             calm += known or (text_lines.is_logged(line) and bool(line.at or line.level))
         if len(shape) >= _LEAST_SHAPE:
             usual.add(shape)

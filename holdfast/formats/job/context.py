@@ -6,6 +6,14 @@ from holdfast.formats.lines.keywords import line_end
 
 CONTEXT_BYTES = 8192
 _CONTEXT_LINES = 60
+_NEAR_LINES = 8
+_TRACEBACKS = (
+    b"Traceback",
+    b'File "',
+    "\N{BOX DRAWINGS LIGHT ARC UP AND RIGHT}".encode(),
+    b"above exception",
+    b"gnored in",
+)
 _MESSAGE_LINES = 4
 _MOST_OF_A_LINE = 300
 _ADVICE_BYTES = 800
@@ -18,6 +26,7 @@ class LineContext:
     def __init__(self, above: bytes, block: bytes, start: int) -> None:
         self._above, self._block, self._start = above, block, start
         self._lines: list[JobLine] | None = None
+        self._near: list[JobLine] | None = None
         self.rows: list[job_problems.JobProblem] = []  # known problems with a keyword in the line
 
     def text(self) -> bytes:
@@ -31,6 +40,18 @@ class LineContext:
         if self._lines is None:
             self._lines = [decode(raw) for raw in self.text().split(b"\n")[-_CONTEXT_LINES - 1 : -1]]
         return self._lines
+
+    def near(self) -> list[JobLine]:
+        """The lines right above it, and all of them where an exception may have its traceback there."""
+        if self._near is None:
+            text = self.text()
+            traced = self._lines is not None or any(mark in text for mark in _TRACEBACKS)
+            self._near = (
+                self.lines()
+                if traced
+                else [decode(raw) for raw in text.rsplit(b"\n", _NEAR_LINES + 1)[-_NEAR_LINES - 1 : -1]]
+            )
+        return self._near
 
     def below(self, stream: str) -> str:
         """The first words under a line: a message that begins, or goes on, on a line of its own."""

@@ -85,6 +85,8 @@ _PREFIXES = tuple(
         r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
         r"\[(?P<host>[\w.-]+)\]\[(?P<pid>\d{1,8}):\d{1,8}\]\[(?P<local>-?\d{1,4})\]\[(?P<place>[\w./]+:\d+)\] "
         r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
+        r"(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>\d{1,4})\] (?P<place>[\w./]+\.cu:\d+) "
+        r"(?P<nccl>(?P<severity>WARN|INFO) )",  # before its lines had its name
         r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r" {0,3}(?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r"\*{3} (?=[A-Z]\w*(?:Error|Exception): )",

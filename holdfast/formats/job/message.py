@@ -165,6 +165,8 @@ def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = N
         return None
     problem, parts = found
     role = "hint" if line.level == "W" and not problem.warned else problem.role
+    if line.level == "W" and role == "strong":
+        role = "likely"
     if role == "strong" and not (line.nccl or line.level == "E" or problem.warned or _ERROR_MARK.search(line.text)):
         role = "likely"  # no word of it says that something failed
     detail: dict[str, Value] = {name: printable(value) for name, value in parts.items()}
@@ -253,6 +255,8 @@ def of_exception(
 
 def of_kernel(event: Event, host: str = "") -> Evidence:
     meaning = of_kernel_event(event.kind, str(event.code), event.severity)
+    if event.kind == "amdgpu" and meaning.cause == "job.illegal_access":
+        event = replace(event, detail={**event.detail, "problem": "amd_memory_fault"})
     if event.kind == "xid" and "caused_by" in event.detail:
         meaning = Meaning("effect", "")
     return Evidence(event=event, host=host, role=meaning.role, cause=meaning.cause)

@@ -37,11 +37,11 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
         return []
     said_otherwise = bool(_other_language().intersection(words))
     context.rows = _rows_of(line.text) if said_otherwise else job_problems.with_keywords(words)
-    if _CONTINUES.match(line.text) and (above := context.lines()):
+    if _CONTINUES.match(line.text) and (above := context.near()):
         line = line._replace(text=f"{above[-1].text.rstrip()} {line.text.strip()}")
         context.rows = _rows_of(line.text)
     if python_exceptions.looks_like_one(line):
-        if python_exceptions.is_ignored(line, context.lines()):
+        if python_exceptions.is_ignored(line, context.near()):
             return []
         if _GOES_ON_BELOW.search(line.text) and (more := context.below(line.stream)):
             line = line._replace(text=f"{line.text.rstrip()} {more}")
@@ -72,9 +72,9 @@ def _with_what_follows(reported: list[Evidence], line: JobLine, context: LineCon
         return reported
     if aside.called_harmless(below):
         return [one for one in reported if one.role not in _ERRORS]
-    if aside.retried(line, context.lines(), below):
+    if aside.retried(line, context.near(), below):
         return [job_message.as_retried(one) if one.role in _ERRORS else one for one in reported]
-    if aside.handled(line, context.lines()):
+    if aside.handled(line, context.near()):
         return [replace(one, role="hint") if one.role in _ERRORS else one for one in reported]
     return reported
 
@@ -103,7 +103,7 @@ def _is_no_message(line: JobLine, context: LineContext) -> bool:
         return True
     if job_message.describes(line.text):
         return True
-    return line.text.startswith("    ") and python_exceptions.is_source(line, context.lines())
+    return line.text.startswith("    ") and python_exceptions.is_source(line, context.near())
 
 
 def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
@@ -122,11 +122,11 @@ def _with_problem(one: Evidence, beside: list[Evidence]) -> Evidence:
 
 
 def _exception(line: JobLine, context: LineContext) -> Evidence | None:
-    raised = None if line.nccl else python_exceptions.find(line, context.lines())
+    raised = None if line.nccl else python_exceptions.find(line, context.near())
     if raised is None:
         return None
     found = job_message.of_exception(raised, line, job_errors.of_exception(raised.text), context.rows)
-    if raised.framed and aside.is_logged(line, context.lines()):
+    if raised.framed and aside.is_logged(line, context.near()):
         return job_message.with_detail(found, {**found.event.detail, "logged": "yes"})
     return found
 

@@ -53,6 +53,7 @@ _NO_ERROR = re.compile(
     r"\b(?:no|without|0|zero) (?:\w+ ){0,2}(?:errors?|failed|failures?)\b|(?:failed|failures?): 0\b"
     r"|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|warn(?:ing)?\b(?! messages)|ignor|retry"
     r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b(?! not)|\bmight\b|\bfor example\b"
+    r"|\busing (?:\w+ ){0,3}(?:cached|default|local|fallback)\b"
     r"|error[ _]rate|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,
 )
@@ -87,7 +88,8 @@ def find(text: bytes, last_line: int, seen: Set[int] = frozenset()) -> Evidence 
 
 def _native_frames(lines: Sequence[JobLine]) -> Evidence | None:
     """A backtrace of compiled code at the very end, without the message that stands above it."""
-    frames = [match for one in lines[-_NATIVE:] if (match := _NATIVE_FRAME.search(one.text))]
+    last = [one for one in lines[-_NATIVE:] if not failed_calls.is_harmless(one.text)]
+    frames = [match for one in last if (match := _NATIVE_FRAME.search(one.text))]
     if len(frames) < _NATIVE or _last_error(lines):
         return None
     inner = next((one["function"] for one in frames if "unknown" not in one["function"]), "")

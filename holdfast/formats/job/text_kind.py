@@ -28,8 +28,9 @@ _LEAST_OUTCOMES = 0.5
 _TRACEBACK = "Traceback (most recent call last)"
 _REPORTER = re.compile(
     r"\b(?:I|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)|[Oo]ur (?:cluster|job|run|training|code|node|log)s?)\b"
-    r"|#+ \W{0,4}(?:Describe the bug|Bug|Error|Logs?|Actual|Expected|Environment|Steps to|System [Ii]nfo|Your current"
-    r"|What happened|Current|Observed|Problem desc|Issue)"
+    r"|#+ \W{0,4}(?:Describe the bug|Actual|Expected|Steps to|System [Ii]nfo|Your current|What happened|Observed"
+    r"|Problem desc|(?:Bug|Error|Logs?|Environment|Current|Issue)(?: \w+)?\W{0,3}$)",
+    re.MULTILINE,
 )
 _QUESTION = re.compile(r"(?m)^(?:\*\*|#+ )?(?:Q\d*|Question|FAQ)\b[:.].*$")  # that others ask
 
