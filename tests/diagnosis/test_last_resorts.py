@@ -72,3 +72,11 @@ def test_what_has_no_time_did_not_come_after_the_end(at: float, factor: float) -
     one = candidate("gpu.gsp", own)
     weigh([one], [own, reported("exception", "effect", at=NOON, rank=1)], None)
     assert one.factor == factor
+
+
+@pytest.mark.parametrize(("at", "factor"), [(NOON + 500.0, 0.3), (NOON - 800.0, 1.0), (NOON - 901.0, 0.25)])
+def test_a_job_failed_with_its_first_message_and_its_trouble_began_with_it(at: float, factor: float) -> None:
+    own = kernel("xid", "gpu.gsp", at)
+    one = candidate("gpu.gsp", own)
+    weigh([one], [own, *(reported("exception", "effect", at=NOON + later, rank=1) for later in (1000.0, 0.0))], None)
+    assert one.factor == factor
