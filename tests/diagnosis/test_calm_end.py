@@ -21,6 +21,10 @@ BYE = "".join(
     LOGGED.format(n, what) for n, what in enumerate(("closing files", "uploading logs", "exit", "shutting down"))
 )
 STORE = "[W socket.cpp:663] [c10d] The IPv6 network addresses of (n1, 29500) cannot be retrieved (gai error: -2 - Name or service not known).\n"
+ABORTED = (
+    "terminate called after throwing an instance of 'c10::CUDAError'\n  what():  CUDA error: unknown error\n"
+    + "".join(f"frame #{n}: c10d::Work::run() + 0x{n} (0x15 in /w/libtorch.so)\n" for n in range(5))
+)
 SETUP = "> building the model\n> setting seeds to 1234\ntime to start (seconds): 12.1\n"
 
 
@@ -47,6 +51,7 @@ SETUP = "> building the model\n> setting seeds to 1234\ntime to start (seconds):
         ("and nothing goes on", "ERROR 09-27 16:03:02 w.py:120] Worker process pid 26 died, exit code: -15\n", "unknown"),
         ("the next attempt came to the end", "failed (exitcode: -9) local_rank: 3 (pid: 44) of binary: python\nTraining completed\n", ""),
         ("the first attempt came to the end", "Training completed\nfailed (exitcode: -9) local_rank: 3 (pid: 44) of binary: python\n", "host.killed"),
+        ("a backtrace goes on, not the run", ABORTED, "gpu.other_xid"),
         ("steps of a trainer", "RuntimeError: CUDA out of memory. Tried to allocate 1 GiB\n" + "{'loss': 2.1, 'epoch': 0.1}\n" * 3, ""),
         ("what one may do without", "`flash` package not found, consider installing for better performance: No module named 'flash'.\n", ""),
         ("what is missing", "No module named 'flash'.\n", "job.exception"),

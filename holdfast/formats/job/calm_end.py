@@ -38,7 +38,11 @@ def below(text: bytes, last_line: int, seen: Set[int]) -> CalmEnd:
     calm = quiet = 0
     for place, one in enumerate(raw):
         line = decode(one[:_LONGEST], first + place)
-        if line.number in seen or (line.number > last_seen and tail.speaks_of_trouble(line)):
+        if (
+            line.number in seen
+            or tail.is_frame(line.text)
+            or (line.number > last_seen and tail.speaks_of_trouble(line))
+        ):
             troubled |= {line.stream, _speaker(line.text)}
             calm = quiet = 0
             continue

@@ -86,6 +86,11 @@ def find(text: bytes, last_line: int, seen: Set[int] = frozenset()) -> Evidence 
     return _cut_traceback(spoken) or _native_frames(spoken) or _unnamed_class(spoken) or _last_error(spoken)
 
 
+def is_frame(text: str) -> bool:
+    """A line of a traceback or of a backtrace of compiled code: what stands above it is not over."""
+    return bool(_FRAME.match(text) or _NATIVE_FRAME.search(text) or _STACK.match(text))
+
+
 def _native_frames(lines: Sequence[JobLine]) -> Evidence | None:
     """A backtrace of compiled code at the very end, without the message that stands above it."""
     last = [one for one in lines[-_NATIVE:] if not failed_calls.is_harmless(one.text)]
