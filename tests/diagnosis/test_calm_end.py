@@ -5,6 +5,8 @@ import pytest
 from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.formats.job import calm_end
 from holdfast.formats.job.calm_end import CalmEnd
+from holdfast.formats.job.context import LineContext
+from holdfast.formats.job.line import decode
 from holdfast.formats.job.log import JobLog
 from tests.diagnosis.test_calm import first_cause
 
@@ -25,6 +27,8 @@ ABORTED = (
     "terminate called after throwing an instance of 'c10::CUDAError'\n  what():  CUDA error: unknown error\n"
     + "".join(f"frame #{n}: c10d::Work::run() + 0x{n} (0x15 in /w/libtorch.so)\n" for n in range(5))
 )
+MEMLOCK = "[166.473] [n1:118:0] ib_log.c:246 UCX ERROR mlx5_0: ibv_create_cq() failed: Cannot allocate memory\n"
+DRIVER = "/w/cuda.py:141: UserWarning: The NVIDIA driver on your system is too old (found version 11000).\n"
 SETUP = "> building the model\n> setting seeds to 1234\ntime to start (seconds): 12.1\n"
 
 
@@ -55,6 +59,12 @@ SETUP = "> building the model\n> setting seeds to 1234\ntime to start (seconds):
         ("steps of a trainer", "RuntimeError: CUDA out of memory. Tried to allocate 1 GiB\n" + "{'loss': 2.1, 'epoch': 0.1}\n" * 3, ""),
         ("what one may do without", "`flash` package not found, consider installing for better performance: No module named 'flash'.\n", ""),
         ("what is missing", "No module named 'flash'.\n", "job.exception"),
+        ("rows of results", MEMLOCK + "# Size  Latency\n" + "1    0.23\n2    0.24\n4    0.31\n8    0.30\n", ""),
+        ("no results", MEMLOCK + "# Size  Latency\n", "launcher.setup"),
+        ("a warning that says it all", DRIVER, "launcher.setup"),
+        ("after which the work goes on", DRIVER + WORK, ""),
+        ("numbers of arguments in a kernel line", "[ 178.1] ACPI Warning: _DSM: Argument #4 type mismatch (2015/a-88)\n" * 2, ""),
+        ("a data set that was kept", "Using the latest cached version of the dataset since a/b couldn't be found on the Hub\n", ""),
         ("a daemon that started then", FULL + "[2026-01-02T10:11:12.1] slurmd started on Thu\n", ""),
         ("a link of a host that just starts", "[ 9.2] mlx5_core 0000:17:00.0 ens1: Link down\n[ 11.3] mlx5_core 0000:17:00.0 ens1: Link up\n", ""),
         ("and one that stays down", "[ 9.2] mlx5_core 0000:17:00.0 ens1: Link down\n[ 11.3] mlx5_core 0000:17:00.1 ens2: Link up\n", "fabric.port_down"),
@@ -110,3 +120,21 @@ def test_one_line_is_sure_only_where_the_run_may_have_ended(why: str, below: str
     found = diagnose(log.finish()).causes[0]
     assert found.name == "storage.full"
     assert (found.confidence >= 0.8) is sure, why
+
+
+def test_lines_of_the_first_nccl_have_its_prefix() -> None:
+    line = decode(b"n1:47744:47745 [0] init.cu:674 WARN Cuda failure 'driver version is insufficient'")
+    assert (line.nccl, line.level, line.host, line.place) == (True, "E", "n1", "init.cu:674")
+
+
+@pytest.mark.parametrize(
+    ("above", "read"),
+    [
+        (b"a\nb\n", ["a", "b"]),
+        (b"".join(b"%d\n" % n for n in range(20)), [str(n) for n in range(12, 20)]),
+        (b"Traceback (most recent call last):\n" + b"x\n" * 20, ["Traceback (most recent call last):", *["x"] * 20]),
+    ],
+)
+def test_the_lines_right_above_are_read_and_more_where_a_traceback_stands(above: bytes, read: list[str]) -> None:
+    context = LineContext(b"", above + b"last\n", len(above))
+    assert [line.text for line in context.near()] == read

@@ -206,17 +206,17 @@ def _is_tried_again(one: Evidence) -> bool:
 
 def _is_an_end(one: Evidence) -> bool:
     """Whether it shows by itself that a process ended, or hung."""
-    return one.role in ("exit", "watchdog") and not _is_tried_again(one) and not _was_told_to_end(one)
+    return one.role in ("exit", "watchdog") and not _is_tried_again(one) and not _was_asked_to_end(one)
 
 
-def _was_told_to_end(one: Evidence) -> bool:
+def _was_asked_to_end(one: Evidence) -> bool:
     """Whether a process was ended by the usual signal, and its log goes on below that."""
     return exits.signal_of(one) == _TERM and bool(one.number("calm_end"))
 
 
 def _is_passed(one: Evidence) -> bool:
     """Whether the log of a running program goes on below it. What ends its process is never passed."""
-    if one.role == "exit" and _was_told_to_end(one):
+    if one.role == "exit" and _was_asked_to_end(one):
         return True
     if one.event.action or one.event.kind in (*_NEVER_SURVIVED, "tail") or one.role == "note" or _only_slows(one):
         return False

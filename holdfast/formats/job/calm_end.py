@@ -17,7 +17,7 @@ _WORDS = re.compile(r"[A-Za-z]{2}|\d\S*\s+\d")  # or a row of numbers
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _SPEAKER = re.compile(r"(?!\w*(?:Error|Exception))[a-z][\w.-]{1,40}(?:\[\d{1,9}\])?: ")  # a program's own name
 _LONGEST = 300
-_LEAST_SHAPE = 5
+_LEAST_SHAPE = 3
 
 
 class CalmEnd(NamedTuple):

@@ -124,6 +124,9 @@ def test_sentences(text: str, prose: bool) -> None:
 def test_a_whole_book_is_no_report() -> None:
     assert is_report(b"I lost a node")
     assert not is_report(b"I lost a node".ljust(SAMPLE_BYTES))
+    assert is_report(b"## Error logs\nit ends\n")
+    assert not is_report(b"## Errors and diagnostics\nit ends\n")
+    assert not is_report(b"**Q: My job hangs**\n")
     assert not is_report(b"Metadata-Version: 2.1\nI wrote this")
 
 
