@@ -4,6 +4,7 @@ import pytest
 import typer
 
 from holdfast.cli.running import run
+from holdfast.client.client import _refused
 from holdfast.model.refusal import Refusal
 
 
@@ -51,3 +52,17 @@ def test_a_missing_argument_is_one_sentence(capsys: pytest.CaptureFixture[str]) 
     assert run(_app(""), ["node", "show"]) == 64
     said = capsys.readouterr().err.lower()
     assert said == "holdfast: missing argument 'name'; see `holdfast node show -h`\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "reason", "code"),
+    [
+        ("expected the header 'Authorization: Bearer TOKEN'", 401, "this needs a token", "unauthorized"),
+        ("this token is unknown, expired or revoked", 401, "this token is unknown, expired or revoked", "unauthorized"),
+        ("no node is called 'n9'", 404, "no node is called 'n9'", "not_found"),
+        ("a token of role viewer may not administer", 403, "a token of role viewer may not administer", ""),
+    ],
+)
+def test_a_refusal_of_the_controller_has_a_name(said: str, status: int, reason: str, code: str) -> None:
+    found = _refused({"error": said}, status)
+    assert (str(found), found.code) == (reason, code)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.fleet.api.views.show import verdict_views
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.inbox.next_step import WaitsFor, explaining, of_node, of_symptom, of_verdict
 from holdfast.model.incident import Incident
@@ -118,6 +119,8 @@ def test_a_verdict_that_an_incident_explains_asks_for_nothing_on_the_node(
     remedy = of_symptom(found)
     assert remedy.text == "nothing on this node: it is part of cdu/cdu1 (coolant flow is low)"
     assert (remedy.owner, remedy.runbook) == ("facilities", "cooling.flow_low")
+    (shown,) = verdict_views(node, [verdict(check, after)], [found])
+    assert (shown.remedy == remedy.text) is explained and shown.check == check
 
 
 @pytest.mark.parametrize(

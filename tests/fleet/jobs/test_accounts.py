@@ -1,11 +1,15 @@
 """The ledger of a training job: every moment has one name, steps made again are rework, a restart has its price."""
 
+from collections import deque
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
 from holdfast.fleet.jobs.accounts import MOST_RESTARTS, STEP_TIMES, Accounts
+from holdfast.fleet.jobs.snapshot import _count, _recount
 from holdfast.fleet.jobs.verdicts import USUAL_READINGS
 from holdfast.model.wire.progress import WINDOW_SECONDS, RankWindow
 
@@ -55,6 +59,15 @@ def test_the_usual_step_is_the_one_that_a_quarter_of_the_windows_beat():
         at, step = at + number, step + 1
         accounts.take(window(at, step, 1, float(number)), 0)
     assert accounts.usual_seconds == approx(3.0)
+
+
+def test_restarts_of_an_older_version_are_numbered_by_their_place():
+    accounts = Accounts()
+    at, step = run(accounts, 0.0, 0, 10)
+    for attempt in (1, 2, 3):
+        at, step = run(accounts, at + 30, step, 4, attempt)
+    accounts.restarts = deque(replace(one, attempt=-1) for one in accounts.restarts)
+    assert [one.attempt for one in _recount(_count(accounts)).restarts] == [0, 1, 2]
 
 
 def test_a_restart_costs_the_pause_and_the_steps_made_again():

@@ -14,8 +14,8 @@ from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem, busy
 from holdfast.fleet.api.service import Service, ServiceDep
 from holdfast.fleet.api.views.common import Forgotten, HistoryView, NodeDetail, NodesView, NodeView, OperatorRequest
-from holdfast.fleet.api.views.show import history_view, verdict_view
-from holdfast.fleet.inbox.next_step import explaining, of_node
+from holdfast.fleet.api.views.show import history_view, verdict_views
+from holdfast.fleet.inbox.next_step import of_node
 from holdfast.fleet.store import BadCursor
 from holdfast.fleet.store.history import MOST_LINES
 from holdfast.model.health import Health
@@ -61,10 +61,7 @@ async def show_node(service: ServiceDep, request: Request[Any, Any, Any], name: 
     changes = (await asyncio.to_thread(service.store.verdicts, name)).get(name, ())
     incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, MOST_INCIDENTS)
     life = service.board.life(name)
-    current = sorted(
-        (verdict_view(one, explaining(life, one, incidents) if life is not None else None) for one in changes),
-        key=lambda one: WORST_FIRST.get(one.health, 0),
-    )
+    current = sorted(verdict_views(life, changes, incidents), key=lambda one: WORST_FIRST.get(one.health, 0))
     left_out = max(0, len(current) - MOST_VERDICTS)
     return NodeDetail(
         **shown,

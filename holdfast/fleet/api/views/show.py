@@ -1,5 +1,6 @@
 """Converts store records to API types."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from holdfast.fleet.api.views.common import (
@@ -11,8 +12,9 @@ from holdfast.fleet.api.views.common import (
     VerdictView,
 )
 from holdfast.fleet.inbox.incident_figures import IncidentFigures
-from holdfast.fleet.inbox.next_step import of_symptom, of_verdict
+from holdfast.fleet.inbox.next_step import explaining, of_symptom, of_verdict
 from holdfast.model.incident import Incident
+from holdfast.model.lifecycle import NodeState
 from holdfast.model.records import HistoryPage, StoredAction, Transition
 from holdfast.model.wire.report import VerdictChange
 
@@ -30,6 +32,13 @@ def verdict_view(change: VerdictChange, root: Incident | None = None) -> Verdict
         owner=remedy.owner,
         runbook=remedy.runbook,
     )
+
+
+def verdict_views(
+    node: NodeState | None, changes: Iterable[VerdictChange], incidents: Sequence[Incident]
+) -> list[VerdictView]:
+    """Of a node; a symptom of an open incident has the remedy of that incident."""
+    return [verdict_view(one, explaining(node, one, incidents) if node is not None else None) for one in changes]
 
 
 def transition_view(step: Transition) -> TransitionView:
