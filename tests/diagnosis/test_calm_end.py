@@ -53,6 +53,7 @@ SETUP = "> building the model\n> setting seeds to 1234\ntime to start (seconds):
         ("the pipe breaks before", "BrokenPipeError: [Errno 32] Broken pipe\n", "unknown"),
         ("a process is told to end", "ERROR 09-27 16:03:02 w.py:120] Worker process pid 26 died, exit code: -15\n" + WORK, ""),
         ("and nothing goes on", "ERROR 09-27 16:03:02 w.py:120] Worker process pid 26 died, exit code: -15\n", "unknown"),
+        ("a process is killed, and others go on", "ERROR 09-27 16:03:02 w.py:120] Worker process pid 26 died, exit code: -9\n" + WORK, "host.killed"),
         ("the next attempt came to the end", "failed (exitcode: -9) local_rank: 3 (pid: 44) of binary: python\nTraining completed\n", ""),
         ("the first attempt came to the end", "Training completed\nfailed (exitcode: -9) local_rank: 3 (pid: 44) of binary: python\n", "host.killed"),
         ("a backtrace goes on, not the run", ABORTED, "gpu.other_xid"),
@@ -107,6 +108,11 @@ def test_a_volume_that_was_late_delays_a_pod_that_runs_then() -> None:
         ("nothing", "", True),
         ("a line or two", SETUP[:-32], True),
         ("a program that goes on in other words", SETUP, False),
+        (
+            "a process ended before the rest of the log",
+            "srun: error: n1: task 0: Exited with exit code 1\n" + WORK,
+            True,
+        ),
         ("a process that ended", SETUP + "srun: error: n1: task 0: Exited with exit code 1\n", True),
     ],
 )

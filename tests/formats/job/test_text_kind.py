@@ -154,6 +154,13 @@ CODES = """Code  Name                   Description
 214   errorECCUncorrectable  uncorrectable ECC error encountered
 """
 COLUMNS = "S-1\tKein Platz mehr\nT-1\tNo space left on device\nH-1\t-0.4\tNo space left\n| mean 31.2\n"
+EXAMPLES = (
+    """**To list the jobs of a team**
+-----------------------------
+The next command shows those of the team that you are in, and of no other. ::
+"""
+    + "jobctl('list', team)\njobs = run(x)\n" * 3
+)
 PATCH = """@@ -3,2 +3,3 @@ def step():
      run()
 -    raise
@@ -163,9 +170,15 @@ HISTORY = (
     "commit " + "0a" * 20 + "\nAuthor: A <a@b>\n\n    An answer that was late: RuntimeError: Address already in use\n"
 )
 HEADER = "#ifndef ERRORS_H\n#define ERRORS_H\n" + "".join(f"#define E{n} {n} /* out of memory */\n" for n in range(9))
-DOCSTRINGS = "".join(
-    f"def f{n}(a):\n    '''Average of a.\n\n    Shapes that differ are refused.\n    '''\n" for n in range(5)
-)
+DESCRIPTION = """Average.
+
+    Shapes that differ are refused.
+
+    The first axis
+    A mean value
+    Of all of them
+    Or of some"""
+DOCSTRINGS = "".join(f"def f{n}(a):\n    '''{DESCRIPTION}\n    '''\n" for n in range(5))
 PARAGRAPH = """When a node reports Xid 79 the GPU has fallen off the bus. Drain the node, and
 power it off for a minute before you start it again. If the error comes back, it is the board.
 Jobs that ran there end with an error of the driver, and the others with one of the network.
@@ -176,6 +189,7 @@ Jobs that ran there end with an error of the driver, and the others with one of 
     ("why", "text", "kind"),
     [
         ("a page of the manual", MANUAL, TextKind.DOCUMENT),
+        ("a page of little prose and many examples", EXAMPLES, TextKind.DOCUMENT),
         ("metrics", METRICS, TextKind.PROGRAM),
         ("metrics in a log", METRICS + LOG, TextKind.LOG),
         ("how each of many things went", OUTCOMES, TextKind.PROGRAM),
