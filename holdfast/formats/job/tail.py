@@ -200,7 +200,8 @@ def speaks_of_trouble(line: JobLine) -> bool:
     """Whether it reports that something failed, and its logger does not call it a mere piece of information."""
     if line.nccl:
         return line.level == "E"
-    return _is_error(line) or bool(_FRAME.match(line.text)) or _may_be_error(line)
+    stack = _FRAME.match(line.text) or _NATIVE_FRAME.search(line.text) or _STACK.match(line.text)
+    return _is_error(line) or bool(stack) or _may_be_error(line)
 
 
 def is_trouble_word(text: str) -> bool:
