@@ -83,6 +83,8 @@ def test_what_the_log_goes_on_after(why: str, text: str, cause: str) -> None:
         ("what a library of collectives prints counts for nothing", "bad\nn1:1:2 [0] NCCL INFO comm 0x1 rank 0\n" * 2, CalmEnd()),
         ("a warning is not calm", "x\nx\nbad\nWARNING: it is slow today\n", CalmEnd()),
         ("sentences of a report", "x\nx\nbad\nIt is what I see when I use the second of the nodes\n", CalmEnd()),
+        ("frames of compiled code", "x\nx\nbad\nframe #0: c10::Error::Error(int) + 0x42 (0x15 in libc10.so)\n", CalmEnd()),
+        ("another line of the same rank", "[rank3]: x\nx\n[rank3]: bad\n[rank3]: memory 12 of 40\n", CalmEnd(0, 1)),
         ("frames of a stack", 'x\nx\nbad\n  File "/w/a.py", line 3, in step\n', CalmEnd()),
     ],
 )  # fmt: skip

@@ -38,18 +38,14 @@ def below(text: bytes, last_line: int, seen: Set[int]) -> CalmEnd:
     calm = quiet = 0
     for place, one in enumerate(raw):
         line = decode(one[:_LONGEST], first + place)
-        if (
-            line.number in seen
-            or tail.is_frame(line.text)
-            or (line.number > last_seen and tail.speaks_of_trouble(line))
-        ):
-            troubled |= {line.stream, _speaker(line.text)}
+        if line.number in seen or (line.number > last_seen and tail.speaks_of_trouble(line)):
+            troubled.add(_speaker(line.text))
             calm = quiet = 0
             continue
         shape = _DIGITS.sub("0", " ".join(line.text.split()))
         if line.number > last_seen and _is_calm(line):
             quiet += 1
-            known = shape in usual or not {line.stream, _speaker(line.text)}.isdisjoint(troubled - {""})
+            known = shape in usual or _speaker(line.text) in troubled - {""}
             known = known or training_steps.parse(one[:_LONGEST], 0) is not None
             calm += known or (text_lines.is_logged(line) and bool(line.at or line.level))
         if len(shape) >= _LEAST_SHAPE:

@@ -86,11 +86,6 @@ def find(text: bytes, last_line: int, seen: Set[int] = frozenset()) -> Evidence 
     return _cut_traceback(spoken) or _native_frames(spoken) or _unnamed_class(spoken) or _last_error(spoken)
 
 
-def is_frame(text: str) -> bool:
-    """A line of a traceback or of a backtrace of compiled code: what stands above it is not over."""
-    return bool(_FRAME.match(text) or _NATIVE_FRAME.search(text) or _STACK.match(text))
-
-
 def _native_frames(lines: Sequence[JobLine]) -> Evidence | None:
     """A backtrace of compiled code at the very end, without the message that stands above it."""
     last = [one for one in lines[-_NATIVE:] if not failed_calls.is_harmless(one.text)]
@@ -205,7 +200,8 @@ def speaks_of_trouble(line: JobLine) -> bool:
     """Whether it reports that something failed, and its logger does not call it a mere piece of information."""
     if line.nccl:
         return line.level == "E"
-    return _is_error(line) or bool(_FRAME.match(line.text)) or _may_be_error(line)
+    stack = _FRAME.match(line.text) or _NATIVE_FRAME.search(line.text) or _STACK.match(line.text)
+    return _is_error(line) or bool(stack) or _may_be_error(line)
 
 
 def is_trouble_word(text: str) -> bool:
