@@ -14,7 +14,7 @@ _ENDING = re.compile(  # what a process does on its way out, whether it failed o
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[A-Za-z]{2}|\d\S*\s+\d")  # or a row of numbers
-_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_DIGITS = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
 _SPEAKER = re.compile(r"(?!\w*(?:Error|Exception))[a-z][\w.-]{1,40}(?:\[\d{1,9}\])?: ")  # a program's own name
 _LONGEST = 300
 _LEAST_SHAPE = 3
