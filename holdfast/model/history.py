@@ -80,7 +80,7 @@ class History:
         return changed
 
     def _take_signals(self, reading: Reading) -> bool:
-        """The agent's innermost loop: an unchanged value costs two dictionary reads and no allocation."""
+        """Takes one value: two dictionary reads and no allocation if it is unchanged. The agent's innermost loop."""
         changed, at, all_series, absent = False, reading.at, self._series, self._absent
         for subject, name, value in reading.signals:
             by_subject = all_series.get(name)

@@ -55,10 +55,10 @@ def explain(
     baseline: Panel | None = None,
     on_error: OnError = _raise,
 ) -> tuple[Finding, ...]:
-    """What is wrong, one finding per root, the surest first. `baseline` is a known good past, if there is one. With
-    `on_error`, a seam that raises finds nothing and the others go on."""
+    """Findings, one per root cause, the most confident first. `baseline` is a known good past, if there is one. With
+    `on_error`, a seam that raises an exception finds nothing and the others continue."""
     if len(panel.times) < 2:
-        return ()  # a window that has only begun has no step, and nothing in it can have moved
+        return ()  # a window of one column has no step and no change
     found = _of(Scene(panel, topology, baseline), seams, on_error)
     fold = folded(panel)
     if fold is None:
@@ -77,6 +77,6 @@ def _of(scene: Scene, seams: Sequence[Seam], on_error: OnError) -> tuple[Finding
     for seam in ordered:
         try:
             candidates += list(seam.explain(scene))
-        except Exception as error:  # noqa: BLE001  the caller decides: the controller goes on, a test does not
+        except Exception as error:  # noqa: BLE001  the caller decides: the controller continues, a test fails
             on_error(seam, error)
     return roots(scene, candidates)

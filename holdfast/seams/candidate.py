@@ -14,20 +14,20 @@ class CauseCandidate:
     cause: Subject
     kind: str
     signs: list[Symptom]
-    """Its own instruments: what moved on the cause itself or is no one else's doing."""
+    """Changes of its own sensors: on the cause itself, or with no other possible cause."""
     reach: frozenset[Subject]
     """Subjects it can affect."""
     explains: frozenset[str]
-    """Families of signals that it moves within its reach."""
+    """Families of signals that it changes within its reach."""
     backwards: frozenset[str] = frozenset()
-    """Families that it also moves on what acts on it: a blocked rack is seen in the flow of its unit."""
+    """Families that it changes on its parents: a blocked rack changes the flow of its coolant unit."""
     began: float = inf
-    """When, where an event and no instrument tells it."""
+    """Start time, if it is known from an event and not from a sensor."""
     score: float = NOTHING_YET
     most: float = 4.0
-    """The score it cannot pass, where it is concluded from a pattern that no instrument confirms."""
+    """Maximum of the score; lower for a candidate that rests on a pattern without a sensor."""
     proven: bool = False
-    """Bad in itself, whether or not anybody suffers from it yet."""
+    """A fault by itself, even without victims so far."""
     reasons: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)

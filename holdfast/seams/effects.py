@@ -1,14 +1,14 @@
 """Effects of each domain: signal families, and the topology edges along which they travel."""
 
 WORK = frozenset({"step", "throughput", "collective", "wait", "latency", "stall", "transfer", "checkpoint"})
-"""What suffers in a job or a pool, whatever the reason."""
+"""Families that show an effect on a job or a pool, from any cause."""
 
 REASONS = "gpu_clock_event_reasons"
 HELD_BACK = "held_back"
-"""Of the reasons that a GPU gives, those that only power has: a limit (4) and the brake (128), as NVML counts them."""
+"""Clock event reasons that only power causes, as bits of NVML: the power limit (4) and the power brake (128)."""
 HELD_BACK_BITS = 4 | 128
 FAN_FAILS = "fan_fails"
-"""A fan whose speed falls is never the effect of something else."""
+"""A falling fan speed. It is never an effect of another fault."""
 HEAT = frozenset({REASONS, "heat", "clock", "gpu_power", "node_power", "rack_power", "fan", "compute", "utilization"})
 COOLING = HEAT | WORK | frozenset({"inlet", "rack_flow", "supply", "return", "flow", "pressure", "pump"})
 POWER = WORK | frozenset(
@@ -55,4 +55,4 @@ NEEDING_A_CAUSE = (
     "request_latency_seconds",
     "pool_stall_ratio",
 )
-"""Symptoms that somebody has to answer for."""
+"""Signals whose changes need a cause."""

@@ -1,4 +1,4 @@
-"""Kinds of evidence for a cause: one instrument alone gives no high confidence."""
+"""Kinds of evidence for a cause. A single sensor gives no high confidence."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,18 +11,18 @@ from holdfast.seams.effects import COOLS, REASONS, WORK
 from holdfast.seams.scene import Scene
 
 ONE_KIND = 1.2  # confidence 0.77
-SEVERAL = 3  # instruments of one kind that show the same
+SEVERAL = 3  # sensors of one kind with the same change
 STATES = frozenset({"psu", "bandwidth", "port_bandwidth", "limit", "interval", "link_errors", REASONS})
-"""A device reports them as they are; they have no noise."""
+"""States that a device reports exactly, without noise."""
 OF_EVENTS = ("schedule.", "software.", "sensor.", "power.brake")
 """Kinds that rest on events or have limits of their own."""
 OF_LOAD = frozenset(
     {"gpu_power", "node_power", "rack_power", "utilization", "link_use", "fan", "rate", "share", "return"}
 )
-"""They move with the work, whatever else happens."""
+"""Families that follow the load."""
 TOGETHER_SECONDS = 120.0
-FEW = 1 / 3  # of the working GPUs behind it: a unit or a hall acts on all of them
-FOLLOWS_SECONDS = 900.0  # what comes later is not shown to come from it: coolant, metal and jobs are faster
+FEW = 1 / 3  # share of the working GPUs behind a cause; a coolant unit or a hall affects all of them
+FOLLOWS_SECONDS = 900.0  # a later change is no evidence for the cause: coolant, metal and jobs react faster
 BY_HEAT = "cooling."
 BY_FLOW = ("cooling.flow_low", "cooling.supply_warm", "cooling.ambient", "cooling.plant")
 WARM = frozenset({"heat", "clock", REASONS})
@@ -34,13 +34,13 @@ def family(signal: str) -> str:
 
 
 def is_plain(finding: Finding) -> bool:
-    """Does it rest on an event, or on what its device reports of itself without noise?"""
+    """Whether the finding rests on an event, or on a state that the device itself reports without noise."""
     own = (one for one in finding.symptoms if one.subject == finding.cause)
     return finding.kind.startswith(OF_EVENTS) or any(family(one.signal) in STATES for one in own)
 
 
 def by_heat(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) -> list[Symptom]:
-    """Cooling slows work only by heat: where GPUs are measured and none is warmer, slow work has another reason."""
+    """Removes slow work from what cooling explains if GPU temperatures are known and none rose."""
     if not candidate.kind.startswith(BY_HEAT) or any(family(one.signal) in WARM for one in explained):
         return list(explained)
     if not scene.nodes_seen(HEAT):
@@ -49,7 +49,7 @@ def by_heat(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom
 
 
 def most(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) -> float:
-    """The score that a candidate cannot pass by the kinds of its evidence."""
+    """The maximum score that the kinds of a candidate's evidence allow."""
     if candidate.kind.startswith(OF_EVENTS):
         return candidate.most
     shown: dict[str, set[str]] = defaultdict(set)
@@ -65,13 +65,13 @@ def most(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) 
 
 
 def _harmless(candidate: CauseCandidate, explained: Sequence[Symptom]) -> bool:
-    """Pumps and valves follow load and weather: what no node feels may be control, not a fault."""
+    """Whether no node is affected. Pumps and valves follow load and weather, so the change may be normal control."""
     felt = {family(one.signal) for one in explained if one.subject != candidate.cause}
     return candidate.kind.startswith(BY_FLOW) and not felt & (WARM | WORK)
 
 
 def _few(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) -> bool:
-    """Are only a few of the working GPUs behind it warmer, and none slowed? Some are, every day."""
+    """Whether only a few of the working GPUs behind it are warmer and none is slower, which happens every day."""
     if not candidate.kind.startswith(BY_FLOW):
         return False
     heat = scene.moves(HEAT)
@@ -83,7 +83,7 @@ def _few(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) 
 
 
 def _late(candidate: CauseCandidate, explained: Sequence[Symptom]) -> bool:
-    """Did all that it would explain begin long after it? Then it went well without that for as long."""
+    """Whether all its effects began long after it, so that it was harmless until then."""
     if any(family(one.signal) in STATES for one in candidate.signs) or not candidate.signs:
         return False
     effects = [one.since for one in explained if one not in candidate.signs]
@@ -97,7 +97,7 @@ def _enough(scene: Scene, candidate: CauseCandidate, shown: Mapping[str, set[str
 
 
 def _companions(scene: Scene, candidate: CauseCandidate) -> Iterator[tuple[str, set[str]]]:
-    """Other instruments in its reach that moved with it, as it would make them: supplies behind a feed, flows."""
+    """Other sensors in its reach with the expected change at the same time: supplies behind a feed, flows."""
     first = candidate.since - TOGETHER_SECONDS
     for name in scene.panel.tables:
         if name in signals() and family(name) in candidate.explains - OF_LOAD - WORK:
@@ -107,7 +107,7 @@ def _companions(scene: Scene, candidate: CauseCandidate) -> Iterator[tuple[str, 
 
 
 def _counts(scene: Scene, candidate: CauseCandidate, signal: str, subjects: set[str]) -> bool:
-    """One warm GPU of many is one instrument that may be wrong; one slow job is not."""
+    """Whether the change counts as evidence. One warm GPU of many may be a wrong sensor; one slow job counts."""
     if family(signal) not in WARM or len(subjects) > 1 or candidate.cause in subjects:
         return True
     return sum(1 for one in scene.seen(signal) if one in candidate.reach or one.startswith(candidate.cause + "/")) <= 1

@@ -48,21 +48,21 @@ class Links:
 
     @cached_property
     def metered(self) -> frozenset[Subject]:
-        """Links of which anything is known: one that is not measured is neither well nor bad."""
+        """Links with measurements. A link without any is neither healthy nor bad."""
         return frozenset(self.scene.seen(BANDWIDTH) | self.scene.seen(ERRORS) | self.scene.seen(CONGESTION))
 
     def beside(self, place: Subject) -> frozenset[Subject]:
-        """Links that share a switch with it: what it cannot carry goes over them."""
+        """Measured links that share a switch with it and take over its traffic."""
         switches = self.switches_of.get(place, [place])
         return frozenset(link for switch in switches for link in self.of_switch.get(switch, ())) & self.metered
 
     def most_of(self, switch: Subject, bad: Mapping[Subject, object], least: float = 0.7) -> bool:
-        """Are nearly all links of a switch bad? With one link there is no majority."""
+        """Whether nearly all links of a switch, and at least two, are bad."""
         links = self.of_switch.get(switch, frozenset()) & {*self.metered, *bad}
         hit = sum(1 for link in links if link in bad)
         return hit > 1 and hit >= least * len(links)
 
     def below(self, switch: Subject) -> bool:
-        """Has it nodes of its own, as a leaf does?"""
+        """Whether nodes connect to the switch, as to a leaf."""
         targets = self.scene.topology.targets.get(switch, ())
         return any(edge.kind == "connects" and kind(edge.target) == "node" for edge in targets)

@@ -1,4 +1,4 @@
-"""Faulty instruments: stuck, absurd, silent, or unlike everything that should move with them. Vectorised."""
+"""Faulty sensors: stuck, absurd, silent, or different from everything that should change with them. Vectorised."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -15,27 +15,27 @@ from holdfast.seams.moved import baseline_columns, cadence, median, step_of
 STUCK_SECONDS = 180.0
 STUCK_COLUMNS = 12
 LIVELY_COLUMNS = 60
-FINE = 3.0  # times its resolution: an instrument that usually moves by so much never rests by chance
+FINE = 3.0  # times its resolution: a sensor that usually changes by this much never rests by chance
 LEAST_CHANGES = 12
 STILL_READINGS = 10
-LONGER = 4.0  # times its longest rest
-SPREADS = 4.0  # of its last readings
+LONGER = 4.0  # times its longest time without a change
+SPREADS = 4.0  # standard deviations of its last readings
 NEARLY_ALL = 0.8
 SPANS = 2.9
-LEAST_CROSSINGS, CROSSINGS_ALONE = 3, 5  # fewer may be the drift of a level
-FEW_INSTRUMENTS = 32  # of hundreds that report whole degrees, one rests for an hour by chance
-LEFT_BY_NOW = 15.0  # times it should have left its level: chance explains none in e^15
-AS_LIVELY = 0.5  # of the changes that its kind made before: where all calm down, it may too
+LEAST_CROSSINGS, CROSSINGS_ALONE = 3, 5  # fewer may be drift
+FEW_INSTRUMENTS = 32  # of hundreds of sensors with whole degrees, one rests for an hour by chance
+LEFT_BY_NOW = 15.0  # expected number of changes that did not happen: by chance one case in e^15
+AS_LIVELY = 0.5  # share of the earlier changes of its kind; if all become calm, it may too
 LEAST_PEERS = 3
-PEERS_MOVE = 8.0  # of its own steps
+PEERS_MOVE = 8.0  # times its own resolution
 LOST_SECONDS = 330.0  # a gateway that restarts is silent for five minutes
-MISSED_SECONDS = 900.0  # where readings of its kind are missed anyway
-LONGER_GAP = 3.0  # times as long as any of its kind was silent and came back: of many, one is unlucky
+MISSED_SECONDS = 900.0  # the same if readings of its kind are often missing
+LONGER_GAP = 3.0  # times the longest silence of its kind that ended
 MOST_ROWS = 128
 ABSURD_COLUMNS = 2
 ABSURD_SECONDS = 60.0
-ROUNDED = 1e-6  # below nothing: a difference of two floats
-INSTRUMENTS = ("cooling", "power", "accelerators", "fabric", "storage", "serving")  # that never fall silent by design
+ROUNDED = 1e-6  # tolerance for differences of floats
+INSTRUMENTS = ("cooling", "power", "accelerators", "fabric", "storage", "serving")  # always report
 
 
 class BadReading(NamedTuple):
@@ -44,7 +44,7 @@ class BadReading(NamedTuple):
     signal: str
     since: float
     says: str
-    doubtful: bool = False  # others of its kind were silent too, and came back
+    doubtful: bool = False  # others of its kind were silent too and report again
 
 
 def bad_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[BadReading]:
@@ -61,7 +61,7 @@ def bad_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[BadRe
 
 
 def silent_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[BadReading]:
-    """Signals that may fall silent by design and did. The caller decides whether that is a fault."""
+    """Signals that may stop by design and did. The caller decides whether that is a fault."""
     step = step_of(times)
     for name, table in tables.items():
         if name in signals() and table.subjects and not signals()[name].sparse:
@@ -102,7 +102,7 @@ def _lost(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> It
 
 
 def _usual_gap(values: Values) -> float:
-    """Columns without a reading, at most, after which instruments of this kind came back."""
+    """The longest silence, in columns, after which sensors of this kind reported again."""
     missing = np.isnan(values)
     if not missing.any():
         return 0.0
@@ -110,17 +110,17 @@ def _usual_gap(values: Values) -> float:
     spoken = np.zeros(len(values), np.bool_)
     for column in range(values.shape[1]):
         back = ~missing[:, column]
-        longest = np.where(back & spoken, np.maximum(longest, run), longest)  # who has not come back is not usual
+        longest = np.where(back & spoken, np.maximum(longest, run), longest)  # only silences that ended
         run = np.where(back, 0, run + 1)
         spoken |= back
     return float(longest.max(initial=0.0))
 
 
 def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[BadReading]:
-    """Still for far longer than it ever was, though it is fine enough never to rest, or though all beside it moved.
+    """Sensors without a change for far longer than ever before, if they usually never rest, or if their peers changed.
 
-    A sensor of whole degrees rests by right while nothing happens: it is stuck only where its peers moved by several
-    of its steps and it did not.
+    A sensor of whole degrees may rest while nothing happens. It is stuck only if its peers changed by several of its
+    steps and it did not.
     """
     columns = max(STUCK_COLUMNS, round(STUCK_SECONDS / step))
     if len(times) < baseline_columns(times) + columns:
@@ -155,8 +155,8 @@ def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> I
 
 
 def _where_it_was(lively: Values, value: float, step: float) -> bool:
-    """A voltage that fell to nothing rests, and so does the power of a GPU whose job ended. An instrument that sticks
-    does so at one of its last readings."""
+    """Whether it rests near its last readings, as a stuck sensor does. A voltage that fell to zero, or the power of a
+    GPU whose job ended, rests at another value."""
     last = lively[-STILL_READINGS:]
     middle = float(np.median(last))
     spread = 1.4826 * float(np.median(np.abs(last - middle)))
@@ -165,15 +165,15 @@ def _where_it_was(lively: Values, value: float, step: float) -> bool:
 
 
 def _changes_near(values: Values, value: float, rest: "_Rest") -> int:
-    """How often it moved at the level at which it rests: a GPU without work draws as much as ever, by the watt."""
+    """How often it changed at the level at which it rests: an idle GPU draws constant power, to the watt."""
     known = values[~np.isnan(values)]
     near = np.abs(known - value) <= max(3 * rest.resolution, 3 * rest.usual_change)
     return int(((np.diff(known) != 0) & near[1:] & near[:-1]).sum())
 
 
 def _restless(lively: Values, step: float) -> bool:
-    """Does nearly every run of ten readings span four levels? Then it rests at no level by chance. Three are too few:
-    what is rounded twice, to halves and then to even degrees, spans three around 31 and one around 32."""
+    """Whether nearly every run of ten readings spans four levels, so that it rests at none by chance. Three levels are
+    too few: a value that is rounded twice, to halves and to even degrees, spans three near 31 and one near 32."""
     runs = len(lively) // STILL_READINGS
     if runs < 2:
         return False
@@ -182,8 +182,8 @@ def _restless(lively: Values, step: float) -> bool:
 
 
 def _would_have_left(table: SignalTable, before: Values, value: float, still: int, every: int) -> bool:
-    """Was it seen to pass through its level within a few readings, up and down? Then its noise is as large as its
-    resolution, and it leaves that level wherever in it the true value lies.
+    """Whether chance would have moved it from its level by now. A sensor that crosses its level within a few readings
+    has noise as large as its resolution, so it leaves the level wherever the true value lies in it.
 
     A value near the edge of its level leaves on one side only, and rests once it has drifted to the middle.
     """
@@ -201,7 +201,7 @@ def _would_have_left(table: SignalTable, before: Values, value: float, still: in
 
 
 def _as_lively(table: SignalTable, still: int) -> bool:
-    """Do instruments of its kind change as often as before?"""
+    """Whether sensors of its kind change as often as before."""
     changed = np.abs(np.diff(table.values, axis=1)) > 0
     before, late = changed[:, :-still].mean(axis=1), changed[:, -still:].mean(axis=1)
     moved = before > 0
@@ -210,14 +210,14 @@ def _as_lively(table: SignalTable, still: int) -> bool:
 
 class _Rest(NamedTuple):
     still: int  # columns since the last change
-    longest: int  # columns without a change, ever before
+    longest: int  # longest earlier run of columns without a change
     changes: int
     resolution: float
     usual_change: float
 
 
 def _rest(values: Values) -> _Rest | None:
-    """How an instrument rests and moves; None for one that never moved. What was not seen is no movement."""
+    """How a sensor rests and changes; None for one that never changed. A missing reading is no change."""
     seen = np.flatnonzero(~np.isnan(values))
     known = values[seen]
     size = np.abs(np.diff(known))
@@ -232,7 +232,7 @@ def _rest(values: Values) -> _Rest | None:
 
 
 def _peers_moved(table: SignalTable, row: int, still: int, step: float) -> bool:
-    """Did nearly all parts of the same whole move by several of its steps while it rested, and it does so with them?"""
+    """Whether nearly all other parts of the same whole changed while it rested, although it usually follows them."""
     whole = whole_of(table.subjects[row])
     if whole is None:
         return False
@@ -241,6 +241,6 @@ def _peers_moved(table: SignalTable, row: int, still: int, step: float) -> bool:
     third = still // 3
     if len(mates) < LEAST_PEERS or third < 2:
         return False
-    # Levels, not single readings: a dip that one instrument was read in and the next was not moved neither.
+    # Medians, not single readings: a short dip that only some sensors were read in is no change.
     swing = np.abs(median(late[:, -third:]) - median(late[:, :third]))
     return bool((np.nan_to_num(swing) >= PEERS_MOVE * step).mean() >= 0.8)

@@ -24,22 +24,22 @@ WATCHED = (
     "link_bandwidth_bytes_per_second", "link_congestion_ratio", "link_errors_per_second", "pool_transfer_seconds",
     "gpu_clock_sm_hertz", "job_collective_seconds", "job_step_seconds",
 )  # fmt: skip
-"""Few rows each, and what comes and goes shows in one of them."""
+"""Signals with few rows, of which at least one shows an intermittent fault."""
 CLOCK = "gpu_clock_sm_hertz"
-OF_ALL = 0.1  # GPUs: if more clock down at once, their job pauses
+OF_ALL = 0.1  # share of GPUs; if more clock down together, their job pauses
 OF_WORK = ("gpu_clock_sm_hertz", "job_collective_seconds", "job_step_seconds")
 EPISODES = 3
-LEAST_READINGS = 2  # of an episode: one wild reading is none
-OF_COOLING = 3.0  # times what is worth a word: controls, valves and loads move a coolant all the time
+LEAST_READINGS = 2  # least readings of an episode; a single outlier is none
+OF_COOLING = 3.0  # times the usual limit: control, valves and load change a coolant all the time
 OF_OTHERS = 1.5
-MOST_OF_THE_TIME = 0.5  # since the first: what is there for longer, the rules see anyway
-FOLDED_SECONDS = 240.0  # of episodes; with more, a rule would expect what needs longer to show, such as heat
+MOST_OF_THE_TIME = 0.5  # share of the time since the first episode; the rules find longer faults without folding
+FOLDED_SECONDS = 240.0  # of episodes together; with more, a rule would also expect slow effects such as heat
 LEAST_FOLDED_SECONDS = 100.0
 KINDS = ("cooling.", "power.", "fabric.", "pools.", "storage.", "gpu.slow", "node.slow", "job.rank_slow")
-SWINGS = "cooling.pump_oscillation"  # comes and goes by itself
+SWINGS = "cooling.pump_oscillation"  # intermittent by nature
 LEAST_RAW = 0.85
 MANY_EPISODES = 4
-LEAST_RAW_OF_MANY = 0.75  # one instrument that shows it so often is enough
+LEAST_RAW_OF_MANY = 0.75  # one sensor that shows it this often is enough
 MOST_RAW = 0.9
 MOST_CONFIDENCE = 0.79
 
@@ -52,14 +52,14 @@ class Folded(NamedTuple):
 
 
 def folded(panel: Panel) -> Folded | None:
-    """None where nothing comes and goes."""
+    """The folded panel; None if nothing is intermittent."""
     first = baseline_columns(panel.times)
     best: Mask | None = None
     strength = 0.0
     for name in WATCHED:
         table = panel.of(name)
         if not table.subjects or (name in OF_WORK and best is not None):
-            continue  # what a cause shows itself is better than what suffers from it
+            continue  # a change of the cause itself is better evidence than one of a victim
         beyond = _beyond(table, first, signals()[name])
         if name == CLOCK:
             beyond[:, (beyond >= 1.0).mean(axis=0) > OF_ALL] = 0.0
@@ -72,7 +72,7 @@ def folded(panel: Panel) -> Folded | None:
 
 
 def slow_at_times(panel: Panel, name: str) -> dict[str, float]:
-    """Rows that were off several times since the calm beginning, with when the first time began."""
+    """Rows that were abnormal several times since the baseline, with the start of the first time."""
     table, first = panel.of(name), baseline_columns(panel.times)
     beyond, least = _beyond(table, first, signals()[name]) >= 1.0, LEAST_READINGS * cadence(table)
     found = {}
@@ -84,7 +84,7 @@ def slow_at_times(panel: Panel, name: str) -> dict[str, float]:
 
 
 def _beyond(table: SignalTable, first: int, fact: SeamSignal) -> Values:
-    """How far each reading is off in the direction that hurts: from 1 on, more than noise and than it ever was."""
+    """Deviation of each reading in the harmful direction; from 1 on, above its noise and its previous extremes."""
     base = table.values[:, :first]
     center = median(base)[:, None]
     change = table.values - center
@@ -99,7 +99,7 @@ def _beyond(table: SignalTable, first: int, fact: SeamSignal) -> Values:
 
 
 def _episodes(over: Mask, least: int, first: int) -> Mask | None:
-    """Where it was off, without what is too short; None if it was not off several times, or nearly always since."""
+    """The columns of its episodes, without short ones; None if it had too few, or is nearly always abnormal since."""
     ends = np.flatnonzero(np.diff(np.concatenate([[False], over, [False]]).astype(np.int8)))
     runs = [(begin, end) for begin, end in ends.reshape(-1, 2) if end - begin >= least and begin >= first]
     if len(runs) < EPISODES:
@@ -116,7 +116,7 @@ def _fold(panel: Panel, mask: Mask, first: int) -> Folded | None:
     if len(chosen) * panel.step < LEAST_FOLDED_SECONDS:
         return None
     columns = np.concatenate([np.arange(first), chosen])
-    # Work is compared with itself between the episodes: a job that is slow at other times too is no effect of them.
+    # Work is compared with the time between the episodes: a job that is slow then too is no effect of them.
     between = np.flatnonzero(~mask[late[0] :]) + late[0]
     apart = np.concatenate([between[np.linspace(0, len(between) - 1, first).astype(int)], chosen])
     tables = {
@@ -131,7 +131,7 @@ def _fold(panel: Panel, mask: Mask, first: int) -> Folded | None:
 
 
 def as_intermittent(found: Finding, fold: Folded, now: float) -> Finding | None:
-    """The finding in real time, where it is of a kind that may come and go and its evidence is strong."""
+    """The finding in real time, if its kind may be intermittent and its evidence is strong."""
     least = LEAST_RAW_OF_MANY if fold.episodes >= MANY_EPISODES else LEAST_RAW
     if not found.kind.startswith(KINDS) or found.kind == SWINGS or found.raw < least:
         return None
@@ -141,7 +141,7 @@ def as_intermittent(found: Finding, fold: Folded, now: float) -> Finding | None:
     )
     raw = min(found.raw, MOST_RAW)
     symptoms = tuple(one._replace(since=fold.since) for one in found.symptoms)
-    # Its times were chosen because it was off at them: only what a device states of itself is sure.
+    # Its times were selected by the deviation itself, so only a state that a device reports is certain.
     confidence = calibrated(raw) if is_plain(found) else min(calibrated(raw), MOST_CONFIDENCE)
     return replace(
         found, since=fold.since, raw=raw, confidence=round(confidence, 3), symptoms=symptoms,

@@ -1,4 +1,4 @@
-"""Changes: every row of a table against its own calm beginning. Vectorised.
+"""Changes of signals: each row of a table against the start of its own window, its baseline. Vectorised.
 
 First a cheap pass over every row (the last minute against the median of the beginning), then a careful one over the
 rows that are left: does the change exceed the row's own noise and usual excursions, and since when?
@@ -15,37 +15,37 @@ from holdfast.model.panel import SignalTable, Times, Values
 from holdfast.model.subject import Subject
 
 BASELINE_SECONDS = 900.0
-LEAST_BASELINE = 4  # columns; with fewer nothing is usual yet
+LEAST_BASELINE = 4  # columns; fewer give no baseline
 RECENT_SECONDS = 60.0
 PAUSE_SECONDS = 300.0
-MOST_SAMPLES = 32  # of the beginning: more make a median slower, not better
-NOISES = 5.0  # a move is at least so many times the row's own noise
-LEAST_READINGS = 3  # of an instrument, that a move must have lasted
-LEAST_STEPS = 8  # of a row, to learn its resolution from
-LEAST_GAPS = 20  # between changes, to learn a cadence from
-TINY = 1e-9  # stands for nothing where something is divided by it
-ROUNDING = 0.5  # of a resolution: what rounding alone may move a median by
+MOST_SAMPLES = 32  # samples of the baseline; more make the median slower, not better
+NOISES = 5.0  # a change is at least this many times the row's own noise
+LEAST_READINGS = 3  # readings that a change must last
+LEAST_STEPS = 8  # steps of a row that are needed to know its resolution
+LEAST_GAPS = 20  # gaps between changes that are needed to know a cadence
+TINY = 1e-9  # instead of zero in a divisor
+ROUNDING = 0.5  # share of a resolution by which rounding alone may change a median
 LASTING_SECONDS = 600.0
 NEARLY_ALL = 0.9
-USUAL_EXCURSION = 0.96  # what a row does in its calm beginning one time in 25 is no news
+USUAL_EXCURSION = 0.96  # quantile of the baseline: an excursion that happens one time in 25 is usual
 LEAST_PEERS = 6
-PEERS_STRAY = 6.0  # times what the middle one of its still peers strayed from the others, that is about four spreads
-FAR = 3.0  # times the least move that matters: so far no instrument strays by itself
+PEERS_STRAY = 6.0  # times the median deviation of its unchanged peers, which is about four standard deviations
+FAR = 3.0  # times the least change that matters: no sensor drifts this far by itself
 
 
 @dataclass(frozen=True)
 class Moves:
-    """The rows of one signal that moved, and which were seen at all."""
+    """The rows of one signal that changed, and which rows had enough readings."""
 
     signal: SeamSignal
     subjects: tuple[Subject, ...]
-    rows: npt.NDArray[np.int64]  # of those that moved
+    rows: npt.NDArray[np.int64]  # rows that changed
     before: Values
     now: Values
     since: Times
-    seen: npt.NDArray[np.bool_]  # of every row: enough was seen, at the beginning and now, to tell
-    center: Values  # of every row: what is usual
-    recent: Values  # of every row: what is now
+    seen: npt.NDArray[np.bool_]  # for every row: whether the baseline and the present have enough readings
+    center: Values  # for every row: the usual value
+    recent: Values  # for every row: the present value
 
     def symptoms(self) -> list[Symptom]:
         name = self.signal.name
@@ -53,7 +53,7 @@ class Moves:
         return [Symptom(self.subjects[row], name, since, before, now) for row, since, before, now in reported]
 
     def keep(self, wanted: npt.NDArray[np.bool_]) -> "Moves":
-        """Only some of those that moved."""
+        """A part of the rows that changed."""
         return replace(
             self,
             rows=self.rows[wanted],
@@ -69,7 +69,7 @@ def step_of(times: Times) -> float:
 
 
 def baseline_columns(times: Times) -> int:
-    """How many columns of the beginning count as calm: a third of the window, at most a quarter of an hour."""
+    """Number of columns of the baseline: a third of the window, at most a quarter of an hour."""
     if len(times) < 2:
         return 0
     return min(max(len(times) // 3, LEAST_BASELINE), max(LEAST_BASELINE, round(BASELINE_SECONDS / step_of(times))))
@@ -95,7 +95,7 @@ def cadence_columns(values: Values) -> int:
 
 
 def cadence(table: SignalTable) -> int:
-    """Of a table, learned once: several rules ask for it in one evaluation."""
+    """The cadence of a table, computed once per evaluation for all rules."""
     known: int | None = table.learned.get("cadence")
     if known is None:
         known = table.learned["cadence"] = cadence_columns(table.values)
@@ -105,7 +105,7 @@ def cadence(table: SignalTable) -> int:
 def moves(
     table: SignalTable, times: Times, signal: SeamSignal, calm: SignalTable | None = None, *, pauses: bool = False
 ) -> Moves:
-    """Which rows moved in the direction that hurts. `calm` is a known good past; else the window's own beginning.
+    """The rows that changed in the harmful direction. `calm` is a known good past, by default the start of the window.
 
     Where a signal pauses (a job that writes a checkpoint tells no step time), its last value stands for some minutes.
     """
@@ -132,8 +132,8 @@ def moves(
 
 
 def _beyond_peers(found: Moves, deviation: Values, least: Values) -> Moves:
-    """Only what strayed farther than its peers do by themselves: a beginning of minutes does not show how far an
-    instrument wanders within an hour, and of hundreds of them a few are always far off."""
+    """The rows that changed by more than their unchanged peers vary. A baseline of minutes does not show how far a
+    sensor drifts within an hour, and of hundreds of sensors a few are always far off."""
     strayed = deviation / np.maximum(least, TINY)
     still = found.seen.copy()
     still[found.rows] = False
@@ -148,7 +148,7 @@ def _latest(values: Values, times: Times, last: int) -> Values:
     """The last readings, as many as a recent window has; a pause among them is skipped. One reading is not several."""
     pause = round(PAUSE_SECONDS / step_of(times))
     late = values[:, -(last + pause) :]
-    order = np.argsort(~np.isnan(late), axis=1, kind="stable")  # what was not seen first, the rest as it came
+    order = np.argsort(~np.isnan(late), axis=1, kind="stable")  # missing readings first, the others in their order
     found: Values = np.take_along_axis(late, order, axis=1)[:, -last:]
     return found
 
@@ -159,10 +159,10 @@ def _careful(found: Moves, base: Values, values: Values, times: Times, least: Va
     noise = 1.4826 * median(np.abs(drift))
     usual = _high(drift)
     size = np.abs(found.now - found.before)
-    # What a coarse instrument rounds away looks like no noise at all.
+    # A coarse sensor rounds its noise away.
     noise = np.maximum(noise, ROUNDING * resolution(base))
     series = _steady((values - found.before[:, None]) * sign)
-    if found.signal.domain == "runtime":  # hiccups of single steps are no measure of what lasts
+    if found.signal.domain == "runtime":  # single slow steps do not say how long a change lasts
         usual = np.where(_lasts(series, size, times), 0.0, usual)
     sure = (size >= NOISES * noise * np.sqrt(2.0 / readings)) & (size > usual)
     edge = np.maximum(3.0 * noise, 0.3 * least)
@@ -173,14 +173,14 @@ def _careful(found: Moves, base: Values, values: Values, times: Times, least: Va
 
 
 def _lasts(series: Values, size: Values, times: Times) -> npt.NDArray[np.bool_]:
-    """Has nearly every reading of the last minutes been off by half as much at least?"""
+    """Whether nearly every reading of the last minutes has at least half of the change."""
     late = series[:, -max(LEAST_READINGS, round(LASTING_SECONDS / step_of(times))) :]
     found: npt.NDArray[np.bool_] = (late >= 0.5 * size[:, None]).mean(axis=1) >= NEARLY_ALL
     return found
 
 
 def resolution(values: Values) -> Values:
-    """The smallest step of each row; 0 where it changes too seldom to tell."""
+    """The smallest step of each row; 0 if it changes too seldom to know."""
     steps = np.abs(np.diff(values, axis=1))
     steps = np.where(np.isnan(steps) | (steps <= 1e-6 * np.nanmax(np.abs(values), initial=0.0)), np.inf, steps)
     least = steps.min(axis=1, initial=np.inf)
@@ -190,7 +190,7 @@ def resolution(values: Values) -> Values:
 
 
 def _high(values: Values) -> Values:
-    """What is exceeded one time in 25, over what was seen."""
+    """The value that one reading in 25 exceeds."""
     ordered = np.sort(values, axis=1)  # what was not seen sorts to the end
     count = (~np.isnan(values)).sum(axis=1)
     place = np.maximum(np.ceil(USUAL_EXCURSION * count).astype(np.int64) - 1, 0)
@@ -199,7 +199,7 @@ def _high(values: Values) -> Values:
 
 
 def _dense(table: SignalTable) -> SignalTable:
-    """A value reported now and then holds until the next; before the first, what was reported first is taken."""
+    """Fills a sparse signal: a value holds until the next one, and the first value also holds before it."""
     values = _held(table.values)
     first = np.argmax(~np.isnan(values), axis=1)
     known = values[np.arange(len(values)), first]
@@ -208,7 +208,7 @@ def _dense(table: SignalTable) -> SignalTable:
 
 
 def _held(values: Values) -> Values:
-    """Gaps filled with the value before them."""
+    """The values, with gaps filled by the value before them."""
     gaps = np.isnan(values)
     if not gaps.any():
         return values
@@ -219,7 +219,7 @@ def _held(values: Values) -> Values:
 
 
 def _steady(series: Values) -> Values:
-    """The middle of three neighbours: one wild sample neither begins nor ends a move. Gaps hold the last value."""
+    """The median of three neighbours, so that a single outlier neither begins nor ends a change. Gaps are filled."""
     filled = _held(series)
     middle = filled.copy()
     a, b, c = filled[:, :-2], filled[:, 1:-1], filled[:, 2:]
@@ -237,7 +237,7 @@ def _beginning(table: SignalTable, columns: int) -> Values:
 
 
 def _or_own_first(base: Values, values: Values, columns: int) -> Values:
-    """Who came later, as a job does, has no place in the beginning: the first it was seen is what is usual for it."""
+    """The baseline; a row that appeared later, such as a job, uses its own first readings."""
     rows = np.flatnonzero(np.isnan(base).sum(axis=1) * 2 > base.shape[1])
     mine = values[rows]
     first = np.argmax(~np.isnan(mine), axis=1)
@@ -260,17 +260,17 @@ def _aligned(table: SignalTable, calm: SignalTable, columns: int) -> Values:
         if place is None:
             base[row, : own.shape[1]] = own[row]
         else:
-            base[row] = np.resize(known[place], width)  # a short past is a past all the same
+            base[row] = np.resize(known[place], width)  # a short past is repeated
     return base
 
 
 def median(values: Values) -> Values:
-    """Per row, over what was seen; NaN where less than half was."""
+    """The median of each row; NaN if more than half of its readings are missing."""
     rows, columns = values.shape
     if not columns:
         return np.full(rows, np.nan, np.float32)
     ordered = np.sort(values, axis=1)  # what was not seen sorts to the end
-    if not np.isnan(ordered[:, -1]).any():  # nothing is missing
+    if not np.isnan(ordered[:, -1]).any():  # no reading is missing
         middle = (ordered[:, (columns - 1) // 2] + ordered[:, columns // 2]) / 2
         return np.asarray(middle, np.float32)
     count = columns - np.isnan(ordered).sum(axis=1)

@@ -11,22 +11,22 @@ from holdfast.seams.planned import PlannedWork, explained_by
 Named = tuple[str, str]  # cause and kind
 EVALUATIONS = 3
 LASTS_SECONDS = 100.0
-PLAIN = 0.981  # raw: the evidence could not weigh more
+PLAIN = 0.981  # raw: the highest possible value
 PLAIN_EVALUATIONS = 2
-CONFIDENCE_BY_AGE = ((300.0, 0.79), (600.0, 0.94))  # seconds that it is seen, and what it is said with until then
+CONFIDENCE_BY_AGE = ((300.0, 0.79), (600.0, 0.94))  # (age in seconds, maximum confidence up to that age)
 WEAK = 0.85  # raw: below, it must last longer
 WEAK_EVALUATIONS = 7
 WEAK_SECONDS = 400.0
 SLOWDOWN = "job.slowdown"
-SOONER = (SLOWDOWN, "cooling.unmetered")  # it lasted already; a pattern of many nodes is no chance
+SOONER = (SLOWDOWN, "cooling.unmetered")  # these rules already require duration, or a pattern of many nodes
 REMEMBERED_SECONDS = 2 * 3600.0
 EPISODES = 3
 OF_AN_EPISODE = 0.9  # raw: an episode counts from here on
-COMES_AGAIN_SECONDS = 1800.0  # what comes and goes is reported for so long after it was last seen
+COMES_AGAIN_SECONDS = 1800.0  # an intermittent finding is reported until this long after it was last seen
 COMES_AND_GOES = "it is intermittent"
-MISSED_EVALUATIONS = 1  # of a finding that is not reported yet: one evaluation that does not see it ends nothing
-HELD_SECONDS = 600.0  # what was reported stands so long without being seen: load and gaps hide a fault for minutes
-BEHIND_SECONDS = 600.0  # behind a cause that was reported so lately is its effect, even if one evaluation misses it
+MISSED_EVALUATIONS = 1  # evaluations that may miss a finding before its count starts again
+HELD_SECONDS = 600.0  # a reported finding stays this long without being seen: load and gaps hide a fault for minutes
+BEHIND_SECONDS = 600.0  # a finding behind a cause that was seen within this time is its effect
 
 
 @dataclass(slots=True)
@@ -38,18 +38,18 @@ class _Record:
     episodes: list[float] = field(default_factory=list)
     reported: Finding | None = None
     last_reported: Finding | None = None
-    victims: set[str] = field(default_factory=set)  # of every evaluation: one may miss some
-    recurs: bool = False  # it comes and goes
+    victims: set[str] = field(default_factory=set)  # victims of all evaluations, because one may miss some
+    recurs: bool = False  # it is intermittent
     longest: float = 0.0  # seconds of its longest episode
 
 
 @dataclass(slots=True)
 class FindingMemory:
-    """Remembers the findings of each evaluation. `take` answers what to report now."""
+    """Remembers the findings of each evaluation. `take` returns those to report now."""
 
     _records: dict[Named, _Record] = field(default_factory=dict)
     explained: dict[Named, str] = field(default_factory=dict)
-    """Findings that announced work accounts for, with its name."""
+    """Findings that announced work explains, with the name of the work."""
 
     def take(
         self, found: Iterable[Finding], topology: Topology, now: float, planned: Sequence[PlannedWork] = ()
@@ -71,13 +71,13 @@ class FindingMemory:
                 record.recurs = record.recurs or any(one.startswith(COMES_AND_GOES) for one in record.reported.evidence)
                 reported.append(record.reported)
             elif record.recurs and record.reported is not None:
-                reported.append(record.reported)  # it is back
+                reported.append(record.reported)  # an intermittent finding is present again
         causes = {one.cause for one in reported}
         reported += [one for one in self._returning(seen, now) if one.cause not in causes]
         return tuple(reported)
 
     def _behind(self, finding: Finding, topology: Topology, now: float) -> bool:
-        """Is it behind a surer cause that was reported a moment ago, and began after it?"""
+        """Whether a more confident cause above it was reported recently and began earlier."""
         return any(
             kind.partition(".")[0] == finding.kind.partition(".")[0]
             and record.last_reported is not None
@@ -89,8 +89,8 @@ class FindingMemory:
         )
 
     def _explained(self, finding: Finding, now: float) -> bool:
-        """Is it a slowdown "without a cause" of a job that a cause reported a moment ago slows? One evaluation may miss
-        that; one root is one incident."""
+        """Whether it is an unexplained slowdown of a job that is a victim of a recently reported cause. One evaluation
+        may miss that cause."""
         return finding.kind == SLOWDOWN and any(
             record.last_reported is not None
             and now - record.last <= BEHIND_SECONDS
@@ -126,14 +126,14 @@ class FindingMemory:
         return (finding.raw >= PLAIN and record.evaluations >= PLAIN_EVALUATIONS) or len(record.episodes) >= EPISODES
 
     def _otherwise(self, finding: Finding) -> bool:
-        """Is its cause reported already, with another kind? Another opinion must last too."""
+        """Whether its cause is already reported with another kind. A change of kind must persist too."""
         return any(
             cause == finding.cause and kind != finding.kind and record.reported is not None
             for (cause, kind), record in self._records.items()
         )
 
     def _returning(self, seen: set[Named], now: float) -> list[Finding]:
-        """What this evaluation does not see: forgotten after a while, but reported on where it comes and goes."""
+        """Reported findings that this evaluation does not see. They stay for a while, intermittent ones longer."""
         found = []
         for named, record in list(self._records.items()):
             if named in seen:
@@ -151,7 +151,7 @@ class FindingMemory:
 
 
 def _by_age(finding: Finding, record: _Record) -> Finding:
-    """One look is one sample: confidence grows with those that agree. A state that a device reports needs no second."""
+    """Limits the confidence of a young finding. A state that a device itself reports has no such limit."""
     if record.recurs or len(record.episodes) >= EPISODES or is_plain(finding):
         return finding
     most = next((most for until, most in CONFIDENCE_BY_AGE if record.longest < until), 1.0)

@@ -7,8 +7,8 @@ from holdfast.model.finding import Finding
 from holdfast.model.topology import Topology
 
 DOMAINS = ("cooling", "power", "fabric", "storage", "software", "serving", "schedule", "sensor")
-AFTER_SECONDS = 900.0  # after its end: water, metal and jobs need some minutes to be as before
-BEFORE_SECONDS = 60.0  # a clock that is a little off
+AFTER_SECONDS = 900.0  # after its end: water, metal and jobs take some minutes to recover
+BEFORE_SECONDS = 60.0  # tolerance for clocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class PlannedWork:
 
 
 def explained_by(finding: Finding, works: Sequence[PlannedWork], topology: Topology, now: float) -> PlannedWork | None:
-    """The announced work that accounts for a finding: on the same thing, on what acts on it, or on all its victims."""
+    """The announced work that explains a finding: on its cause, on a parent of the cause, or on all its victims."""
     for work in works:
         if not work.runs(now) or finding.since < work.start - BEFORE_SECONDS - AFTER_SECONDS:
             continue
@@ -47,7 +47,7 @@ def explained_by(finding: Finding, works: Sequence[PlannedWork], topology: Topol
 
 
 def _about(finding: Finding, work: PlannedWork) -> bool:
-    """A sensor may be silent, and a job slow, while anything is worked on."""
+    """Whether the domains match. Work in any domain may silence a sensor or slow a job."""
     domain = finding.kind.partition(".")[0]
     return not work.what or domain in (work.what, "sensor", "job", "node", "gpu", "schedule")
 

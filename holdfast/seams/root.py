@@ -1,4 +1,4 @@
-"""Root cause over the graph: explains most, predicts nothing wrong, moved first. One root per group."""
+"""Selects root causes over the topology: the candidate that explains most, contradicts least and changed first."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,12 +16,12 @@ from holdfast.seams.scene import Scene
 
 LEAST_CONFIDENCE = 0.6
 LASTS_SECONDS = 40.0
-SLACK_SECONDS = 90.0  # onsets are not known better: noise, inertia, a reading a minute
-SAME_DOMAIN_SECONDS = 300.0  # meters of one domain smooth, peak and report changes by as much
-ABSORBED = 0.6  # of a candidate's own signs: then it is a consequence
+SLACK_SECONDS = 90.0  # uncertainty of an onset: noise, inertia, one reading a minute
+SAME_DOMAIN_SECONDS = 300.0  # the same between meters of one domain, which smooth and report with a delay
+ABSORBED = 0.6  # share of a candidate's own signs that another explains: it is then a consequence
 FOR_ALL_SYMPTOMS = 2.5
 FOR_THE_FIRST = 1.0
-EARLY = 0.2  # of the symptoms: of many coarse instruments a few seem to move before they do
+EARLY = 0.2  # share of the earliest symptoms to ignore: a few coarse sensors seem to change too early
 AGAINST_THE_LATE = 3.0
 MOST_OF_THE_LATE = 0.7  # confidence 0.67
 CLOCKS_APART_SECONDS = 600.0
@@ -33,14 +33,14 @@ SPARED = 0.5
 
 @dataclass(slots=True)
 class Hypothesis:
-    """A candidate with what it can explain of this scene, and what that is worth beside what others explain already."""
+    """A candidate, the symptoms that it can explain, and its score for those that no chosen root explains yet."""
 
     candidate: CauseCandidate
-    within: list[int]  # of the symptoms that need a cause, those in its reach
+    within: list[int]  # indices of the symptoms in its reach, among those that need a cause
     score: float = field(init=False)
     most: float = field(init=False)
     ceiling: float = field(init=False)
-    """By the kinds of its evidence: how sure it is said, not how it stands beside others."""
+    """Highest score that the kinds of its evidence allow. It limits the confidence, not the rank among candidates."""
     doubts: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class Hypothesis:
 
 
 def roots(scene: Scene, candidates: Iterable[CauseCandidate]) -> tuple[Finding, ...]:
-    """The best explanation first; what it explains needs no other, so that the next is weighed by what is left."""
+    """Chooses the best candidate, removes the symptoms that it explains, scores the rest again, and repeats."""
     needing = [one for name in NEEDING_A_CAUSE for one in scene.moved(name).values()]
     waiting = [Hypothesis(one, _within(scene, one, needing)) for one in candidates]
     chosen: list[Hypothesis] = []
@@ -75,7 +75,7 @@ def roots(scene: Scene, candidates: Iterable[CauseCandidate]) -> tuple[Finding, 
 
 
 def _weigh_all(scene: Scene, waiting: list[Hypothesis], needing: Sequence[Symptom], taken: set[int]) -> None:
-    """Puts the best last."""
+    """Scores all candidates and sorts them, the best last."""
     counts = _counts(needing, taken)
     for hypothesis in waiting:
         _weigh(scene, hypothesis, needing, taken, counts)
@@ -83,12 +83,12 @@ def _weigh_all(scene: Scene, waiting: list[Hypothesis], needing: Sequence[Sympto
 
 
 def _lasted(scene: Scene, candidate: CauseCandidate) -> bool:
-    """What began this moment may be over the next."""
+    """Whether the change lasted long enough. Without proof, a change that just began may be noise."""
     return scene.now - candidate.since >= (0.0 if candidate.proven else LASTS_SECONDS)
 
 
 def _rank(hypothesis: Hypothesis) -> tuple[float, float, float, str]:
-    """What an instrument shows goes before what is only concluded from a pattern, however well the pattern fits."""
+    """A score above the maximum of a candidate gives no higher rank, so a sensor reading ranks above a mere pattern."""
     return (
         -min(hypothesis.score, hypothesis.most),
         -hypothesis.score,
@@ -102,7 +102,7 @@ def _within(scene: Scene, candidate: CauseCandidate, needing: Sequence[Symptom])
 
 
 def _explained(hypothesis: Hypothesis, needing: Sequence[Symptom]) -> list[int]:
-    """What is bad in itself and began late has others before it; it is not asked for what was there already."""
+    """The symptoms in reach. A proven fault is not responsible for symptoms that began before it."""
     if not hypothesis.candidate.proven:
         return hypothesis.within
     return [place for place in hypothesis.within if needing[place].since >= hypothesis.candidate.since - SLACK_SECONDS]
@@ -127,7 +127,7 @@ def _weigh(
 
 
 def _late(hypothesis: Hypothesis, seconds: float) -> None:
-    """An effect does not come before its cause, unless one of two clocks is wrong: then no one can be sure."""
+    """Lowers the score of a candidate that changed after its effects. A wrong clock may explain that, so it stays."""
     hypothesis.score -= AGAINST_THE_LATE
     hypothesis.doubts.append(f"it moved {seconds:.0f} s after what it would have caused")
     hypothesis.most = min(hypothesis.most, MOST_OF_THE_LATE)
@@ -143,7 +143,7 @@ def _counts(needing: Sequence[Symptom], taken: set[int]) -> Mapping[str, int]:
 
 
 def _share(explained: Sequence[Symptom], counts: Mapping[str, int]) -> float:
-    """How much of what needs a cause it explains; every signal counts the same, however many subjects show it."""
+    """Share of the symptoms that it explains. Every signal counts the same, however many subjects show it."""
     hits = Counter(one.signal for one in explained)
     return sum(hit / counts[name] for name, hit in hits.items()) / len(counts)
 
@@ -163,14 +163,14 @@ def explains(scene: Scene, candidate: CauseCandidate, symptom: Symptom) -> bool:
 
 
 def _loses(scene: Scene, hypothesis: Hypothesis, root: Hypothesis, needing: Sequence[Symptom]) -> str:
-    """Why this is no root of its own beside one that is, '' if it is."""
+    """Why this candidate is no separate root beside `root`; '' if it is one."""
     mine, winner = hypothesis.candidate, root.candidate
     if mine.cause == winner.cause and not mine.proven:
         return f"{winner.kind} explains the same of {mine.cause} better"
     if mine.signs:
         theirs = sum(explains(scene, winner, one) and not _spared(scene, winner, one) for one in mine.signs)
         if theirs < ABSORBED * len(mine.signs):
-            return ""  # it has a sign of its own that the other cannot have made
+            return ""  # it has signs of its own that the winner does not explain
         domain = mine.kind.partition(".")[0] == winner.kind.partition(".")[0]
         if mine.since >= winner.since - (SAME_DOMAIN_SECONDS if domain else SLACK_SECONDS):
             return f"it follows from {winner.cause}" + _because(hypothesis)
@@ -184,7 +184,7 @@ def _loses(scene: Scene, hypothesis: Hypothesis, root: Hypothesis, needing: Sequ
 
 
 def _spared(scene: Scene, winner: CauseCandidate, sign: Symptom) -> bool:
-    """Are most others that it would have hit in the same way well? Then it did not hit this one either."""
+    """Whether most paths that the winner should affect are healthy. Then it does not explain this one either."""
     if not sign.subject.startswith("path/"):
         return False
     within = [path for path in scene.seen(sign.signal) if path in winner.reach]
@@ -221,7 +221,7 @@ def _finding(
 
 
 def _paths(scene: Scene, cause: Subject, symptoms: Sequence[Symptom]) -> tuple[str, ...]:
-    """One line per symptom, those of work first: a person reads them from the cause to what it costs."""
+    """One line per symptom, jobs first, because an operator reads from the cause to the affected work."""
     order = sorted(symptoms, key=lambda one: (not one.subject.startswith(("job/", "path/", "pool/")), one.since))
     subjects = list(dict.fromkeys(one.subject for one in order))
     ways = scene.topology.paths(cause, subjects[: 2 * MOST_PATHS])
@@ -229,7 +229,7 @@ def _paths(scene: Scene, cause: Subject, symptoms: Sequence[Symptom]) -> tuple[s
 
 
 def _owners(scene: Scene, cause: Subject, symptoms: Sequence[Symptom]) -> tuple[str, ...]:
-    """Who owns the cause, then who owns what suffers."""
+    """The owner of the cause, then the owners of the affected subjects."""
     suffering = [one.subject for one in symptoms if one.subject.startswith(("job/", "path/", "pool/"))]
     others = suffering or [one.subject for one in symptoms[:MOST_PATHS]]
     names = (scene.topology.owner(place) for place in [cause, *others])

@@ -23,8 +23,8 @@ STEP = "job_step_seconds"
 POWER = "gpu_power_watts"
 SUPPLIES = ("cdu_supply_celsius", "rack_inlet_celsius", "ambient_celsius")
 OF_TRAFFIC = ("link_congestion_ratio", "link_utilization_ratio", "port_xmit_wait_ratio")
-IDLE = 0.1  # utilization below which a GPU does nothing for its job
-SOME = 0.5  # a node is hot, slow or capped when so many of its GPUs are
+IDLE = 0.1  # utilization below which a GPU does not work for its job
+SOME = 0.5  # share of a node's GPUs that must be hot, slow or capped for the node to count
 
 
 class Scene:
@@ -38,7 +38,7 @@ class Scene:
         self._wholes: dict[tuple[Subject, ...], list[Subject]] = {}
         self._down: dict[tuple[Subject, tuple[str, ...] | None], frozenset[Subject]] = {}
         self.distrusted: set[tuple[str, Subject]] = set()
-        """Instruments found broken: their values are evidence for nothing."""
+        """Sensors that are faulty. Their values are no evidence."""
 
     @property
     def now(self) -> float:
@@ -64,7 +64,7 @@ class Scene:
         return self._baseline.of(signal) if self._baseline and signal in self._baseline.tables else None
 
     def moved(self, signal: str) -> dict[Subject, Symptom]:
-        """What moved, by subject, without what a broken instrument tells."""
+        """Changes by subject, without those of faulty sensors."""
         if signal not in self._named:
             found = {one.subject: one for one in self.moves(signal).symptoms()}
             self._named[signal] = {s: one for s, one in found.items() if (signal, s) not in self.distrusted}
@@ -82,14 +82,14 @@ class Scene:
         return {subject: one for subject, one in self.moved(signal).items() if one.now > one.before}
 
     def seen(self, signal: str) -> set[Subject]:
-        """Who was seen well enough to say whether it moved."""
+        """Subjects with enough readings to know whether they changed."""
         table = self.moves(signal)
         return {table.subjects[row] for row in np.flatnonzero(table.seen)} - {
             subject for name, subject in self.distrusted if name == signal
         }
 
     def usual(self, signal: str, subject: Subject) -> float:
-        """Its value in the calm beginning; not a number where no one saw it."""
+        """Its value in the baseline; NaN if it was not measured."""
         return self._value(signal, subject, now=False)
 
     def recent(self, signal: str, subject: Subject) -> float:
@@ -122,7 +122,7 @@ class Scene:
         return self._wholes[subjects]
 
     def nodes_where(self, signal: str, *, rising: bool | None = None) -> dict[Subject, Symptom]:
-        """Nodes where at least half of the parts that were seen moved; the symptom is the earliest of them."""
+        """Nodes of which at least half of the measured parts changed, with the earliest of these changes."""
         table = self.moves(signal)
         return self._by_node(table.subjects, table.seen, self._wanted(signal, rising))
 
@@ -162,7 +162,7 @@ class Scene:
 
     @cached_property
     def coolant(self) -> float:
-        """Degrees of what heat leaves to: the coolest supply, the room, or as cold as any plant makes it."""
+        """Temperature of the coolest supply, else of the room, else the coldest that any plant reaches."""
         known = (self.moves(name).center for name in SUPPLIES)
         return next((float(np.nanmin(one)) for one in known if np.isfinite(one).any()), COLD_CELSIUS)
 
@@ -172,7 +172,7 @@ class Scene:
 
     @cached_property
     def drawing_less(self) -> frozenset[Subject]:
-        """Nodes whose GPUs draw less than before, for whatever reason: they need not get hot."""
+        """Nodes whose GPUs draw less power than before, so that they need not get hot."""
         power = self.moves(POWER)
         less = np.flatnonzero(power.recent < (1 - signals()[POWER].least_ratio) * power.center)
         moved = [Symptom(power.subjects[row], POWER, self.now, 0.0, 0.0) for row in less]
@@ -184,7 +184,7 @@ class Scene:
 
     @cached_property
     def loaded(self) -> frozenset[Subject]:
-        """Nodes that work now; all of them where no scheduler is read."""
+        """Nodes that run work now; all nodes if no scheduler is observed."""
         table = self.moves("gpu_utilization_ratio")
         if not table.subjects:
             return frozenset(self.nodes_seen("gpu_temperature_celsius"))
@@ -202,7 +202,7 @@ class Scene:
         return {job: frozenset(nodes) for job, nodes in found.items()}
 
     def reasons(self, mask: int) -> dict[Subject, Symptom]:
-        """GPUs that now tell one of these clock event reasons and did not at the beginning."""
+        """GPUs that report one of these clock event reasons now and not in the baseline."""
         return {one.subject: one for one in self._reasons(mask)}
 
     def nodes_with_reasons(self, mask: int) -> dict[Subject, Symptom]:
@@ -214,7 +214,7 @@ class Scene:
         if len(times) < baseline_columns(times) + recent_columns(times):
             return []
         last = table.values[:, -recent_columns(times) :]
-        # A quick look first: most GPUs give no reason at all, and bits are dear to take apart.
+        # A cheap test first: most GPUs report no reason, and splitting bits is expensive.
         some = np.flatnonzero((last > 0).any(axis=1))
         bits = (np.nan_to_num(table.values[some]).astype(np.int64) & mask) > 0
         before = self._reasons_before(table, some, mask, bits[:, : baseline_columns(times)])
@@ -238,7 +238,7 @@ class Scene:
         return before
 
     def _while_jobs_work(self, table: SignalTable) -> SignalTable:
-        """Without jobs whose GPUs have nothing to do any more: their last step is the past, not the present."""
+        """Leaves out jobs whose GPUs are idle now, because their last step says nothing about the present."""
         idle = [row for row, subject in enumerate(table.subjects) if whole_or_self(subject) in self.idle_jobs]
         if not idle:
             return table
@@ -248,7 +248,7 @@ class Scene:
 
     @cached_property
     def idle_jobs(self) -> frozenset[Subject]:
-        """Jobs none of whose GPUs worked lately. A job whose GPUs are not seen is not among them."""
+        """Jobs of which no GPU worked recently. Jobs whose GPUs are not measured are not included."""
         table = self.panel.of(USE)
         late = table.values[:, -recent_columns(self.panel.times) :]
         wholes = self.wholes(table.subjects)
@@ -263,7 +263,7 @@ class Scene:
         )
 
     def _while_jobs_talk(self, table: SignalTable) -> SignalTable:
-        """Without the columns in which every job that uses the link or port only writes a checkpoint."""
+        """Leaves out the columns in which every job on the link or port only writes a checkpoint."""
         steps = self.panel.of(STEP)
         silent = {job: np.isnan(steps.values[row]) for job, row in steps.index.items()}
         quiet = {job: gaps for job, gaps in silent.items() if gaps.any() and not gaps.all()}

@@ -11,8 +11,8 @@ from holdfast.seams.scene import Scene
 class Seam:
     name: str
     asks: str  # the question, in an operator's words
-    kinds: tuple[str, ...]  # of the findings it may lead to
+    kinds: tuple[str, ...]  # kinds of its findings
     reads: tuple[str, ...]
-    domains: tuple[str, ...]  # whose instruments it joins
+    domains: tuple[str, ...]  # domains whose sensors it reads
     explain: Callable[[Scene], Iterable[CauseCandidate]]
-    asked_first: bool = False  # it judges instruments: other seams do not see what it finds broken
+    asked_first: bool = False  # it finds faulty sensors, which the other seams then ignore

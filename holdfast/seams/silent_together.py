@@ -1,4 +1,4 @@
-"""Instruments all over a site that fall silent together: one finding on what they share, not one for each.
+"""Sensors all over a site that stop reporting together: one finding on what they share, not one per sensor.
 
 Readings of many nodes all over a site stop in the same minutes when the system that reads or carries them is late:
 the network of the site, a gateway, or the controller itself.
@@ -12,14 +12,14 @@ from holdfast.model.topology import whole_or_self
 from holdfast.seams.instruments import BadReading
 from holdfast.seams.scene import Scene
 
-MANY = 5  # places that fall silent by themselves in one minute are no coincidence
-APART_SECONDS = 60.0  # from one to the next
+MANY = 5  # places that stop reporting within a minute: no coincidence
+APART_SECONDS = 60.0  # longest time from one to the next
 SHARED = ("cools", "powers", "connects")
-PARENTS = ("rack", "cdu", "loop", "room", "switch", "psu", "feed")  # the likelier first
+PARENTS = ("rack", "cdu", "loop", "room", "switch", "psu", "feed")  # most likely first
 
 
 def merged(scene: Scene, groups: Mapping[Subject, list[BadReading]]) -> dict[Subject, list[BadReading]]:
-    """The same groups; many of one kind that fell silent one right after the other are a single one."""
+    """The groups, with many of one kind that stopped reporting one after the other merged into one."""
     found = dict(groups)
     by_kind: dict[str, list[Subject]] = defaultdict(list)
     for place, mine in groups.items():
@@ -33,7 +33,7 @@ def merged(scene: Scene, groups: Mapping[Subject, list[BadReading]]) -> dict[Sub
 
 
 def _runs(places: Sequence[Subject], groups: Mapping[Subject, Sequence[BadReading]]) -> list[list[Subject]]:
-    """Places in the order in which they fell silent, cut where none did for a while."""
+    """Places in the order in which they stopped reporting, split at long pauses."""
     began = {place: min(bad.since for bad in groups[place]) for place in places}
     runs: list[list[Subject]] = []
     last = float("-inf")
@@ -46,7 +46,7 @@ def _runs(places: Sequence[Subject], groups: Mapping[Subject, Sequence[BadReadin
 
 
 def _above(scene: Scene, places: Sequence[Subject]) -> Subject | None:
-    """What all of them belong to; None where the topology knows nothing of the kind."""
+    """The nearest parent of all of them; None if the topology has none."""
     common = set.intersection(*({place, *scene.topology.up(place, SHARED)} for place in places))
     parents = [one for one in common if kind(one) in PARENTS]
     return min(parents, key=lambda one: (PARENTS.index(kind(one)), len(scene.down(one, SHARED)), one), default=None)

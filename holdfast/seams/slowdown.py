@@ -12,15 +12,15 @@ from holdfast.seams.moved import baseline_columns, median
 from holdfast.seams.scene import Scene
 
 STEP, THROUGHPUT = "job_step_seconds", "job_throughput_ratio"
-SLOWER = 0.05  # of a step
-SLOW_FOR_SECONDS = 960.0  # a stretch of other data or longer sequences is over by then
-MUCH_SLOWER = 0.5  # of a step: no stretch of other data
+SLOWER = 0.05  # share of a step
+SLOW_FOR_SECONDS = 960.0  # other data or longer sequences last less than this
+MUCH_SLOWER = 0.5  # share of a step; other data does not slow it by so much
 MUCH_SLOWER_FOR_SECONDS = 300.0
-LEAST_LOST_SECONDS = 90.0  # of the job's time: less is not worth an operator's
-UNEXPLAINED = 0.7  # raw: that it is slow is measured, why is not known
+LEAST_LOST_SECONDS = 90.0  # a smaller loss of the job's time is not worth an operator's time
+UNEXPLAINED = 0.7  # raw: the slowdown is measured, its cause is not known
 AT_TIMES = ", on average: it is intermittent"
-PARTS = 4  # of the time that a small slowdown lasts: each is slow
-SPREADS = 5.0  # of a median of so many steps
+PARTS = 4  # of the duration of a small slowdown; the job must be slow in each
+SPREADS = 5.0  # standard deviations of a median of that many steps
 LEAST_READINGS = 8
 
 
@@ -28,7 +28,7 @@ def findings(scene: Scene, left: Sequence[Symptom], found: Sequence[Finding]) ->
     """`left`: symptoms that no finding explains."""
     explained = {one.cause for one in found} | {victim for one in found for victim in one.victims}
     signs = {one.subject: one for one in left if one.signal == STEP}
-    # A small slowdown is no symptom that a cause is asked for: it is the doing of any cause that can reach the job.
+    # Any cause that can reach the job explains a small slowdown; such a slowdown needs no cause of its own.
     below = {place for one in found if not one.kind.startswith("sensor.") for place in scene.down(one.cause)}
     small = [one for one in _steady(scene) if one.subject not in scene.moved(STEP) and one.subject not in below]
     said = set()
@@ -42,7 +42,7 @@ def findings(scene: Scene, left: Sequence[Symptom], found: Sequence[Finding]) ->
 
 
 def _at_times(scene: Scene) -> Iterator[Symptom]:
-    """Jobs that are slow again and again and as fast as ever between. The mean step since then is what they lose."""
+    """Jobs that are slow repeatedly and normal in between. Their loss is computed from the mean step since then."""
     table, times = scene.panel.of(STEP), scene.panel.times
     for subject, since in slow_at_times(scene.panel, STEP).items():
         values = table.values[table.index[subject]]

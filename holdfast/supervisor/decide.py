@@ -10,7 +10,7 @@ from holdfast.supervisor.attempt import Attempt, Decision
 
 DO_NOT_REQUEUE = 93
 _SHOWN_EVIDENCE = 3
-# Where the program itself is to blame, the same end at the same step is no accident.
+# Causes in the program itself: the same end at the same step will happen again.
 _OF_THE_PROGRAM = (
     "job.exception", "job.cuda_oom", "job.illegal_access", "job.dataloader", "job.collective_mismatch", "job.nan",
     "job.loss_spike", "host.oom", "launcher.setup",
@@ -19,7 +19,7 @@ _OF_THE_PROGRAM = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    same_cause: int = 3  # attempts that end by one cause without coming further
+    same_cause: int = 3  # attempts that end with the same cause and without progress
     storm_restarts: int = 10  # attempts of any kind
     storm_seconds: float = 1800.0  # within this time
     first_wait_seconds: float = 5.0

@@ -1,4 +1,4 @@
-"""The leading supervisor: attempts until the command succeeds or another attempt is pointless. And its followers."""
+"""The leading supervisor, which starts attempts until the command succeeds or must stop, and its followers."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ class FleetClient(Protocol):
         """Nodes that are out of service or fail their checks, and why."""
 
     def evidence(self, nodes: Sequence[str], since: float) -> list[Evidence]:
-        """What their agents reported since then."""
+        """Evidence that the agents of these nodes reported since then."""
 
     def blame(self, nodes: Sequence[str], reason: str) -> None:
         """Reports nodes that ended an attempt. Nothing should run there until they are repaired."""
@@ -65,7 +65,7 @@ class Supervisor:
         found = self._memory.load(options.command)
         self._run = found or RunRecord(command=options.command, began=clock.now())
         ledger = self._run.ledger
-        if found:  # the time without a supervisor is of no known class
+        if found:  # the class of the time without a supervisor is unknown
             gap = max(clock.now() - found.saved, 0.0)
             ledger = replace(ledger, unknown=ledger.unknown + gap)
             notify(f"continues the run that began at {_clock(found.began)}, after {len(found.attempts)} attempts")
@@ -194,7 +194,7 @@ class Supervisor:
 
 
 def _worst(reports: Sequence[AttemptReport], lost: Sequence[str]) -> AttemptReport:
-    """The report that explains the end: a command that ended by itself before one that a supervisor ended."""
+    """The report that explains the end. A command that ended by itself goes before one that a supervisor ended."""
     failed = [one for one in reports if one.exit_code or one.ended_by]
     if not failed and lost:
         return replace(reports[0], exit_code=1, ended_by=f"{', '.join(lost)} no heartbeat any more")

@@ -1,4 +1,4 @@
-"""Watches one attempt on this node from start to end: output, progress, and whether it still moves."""
+"""Watches one attempt on this node from start to end: output, progress, and hangs."""
 
 import signal
 import time
@@ -22,9 +22,9 @@ from holdfast.supervisor.options import RunOptions
 
 _BEAT_SECONDS = 0.25
 _BETWEEN_CAPTURES_SECONDS = 2.0
-_SETTLE_SECONDS = 3.0  # for a command to end by itself, and say why, after another node's has
-_HURRY_SECONDS = 2.0  # of grace for ranks that do nothing
-_FLUSH_SECONDS = 120.0  # for checkpoints held in memory to reach storage before a node is let go
+_SETTLE_SECONDS = 3.0  # time for the command to end with its own error after that of another node ended
+_HURRY_SECONDS = 2.0  # grace period for ranks that do nothing
+_FLUSH_SECONDS = 120.0  # time to write checkpoints from memory to storage before the node is released
 
 Notify = Callable[[str], None]
 
@@ -58,7 +58,7 @@ class AttemptWatch:
         self._silence = progress.ProgressSilence(options.hang_factor, options.hang_floor_seconds)
         self._pulse = progress.ProgressSilence(
             options.hang_factor, options.hang_floor_seconds
-        )  # GPUs and ports that work
+        )  # GPUs and ports with activity
         self._hardware = Hardware(options.node, options.sys, options.nvml)
         self._activity = Activity()
         self.alone = False  # all ranks are here, so they can only wait for each other
@@ -153,8 +153,8 @@ class AttemptWatch:
         return True
 
     def _hangs(self, child: Child, now: float) -> bool:
-        """Whether the attempt hangs. Silence may be an evaluation and a presumed loss a false alarm, so no rank may
-        move either."""
+        """Whether the attempt hangs. Silence may be an evaluation phase, and a presumed loss a false alarm, so all
+        ranks must stand still too."""
         presumed = self._suspicion.presumed()
         if presumed and self._confirmed:
             self._captured = captures.at_ranks(child.pid, self._options.node)

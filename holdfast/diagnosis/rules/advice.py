@@ -9,7 +9,7 @@ from holdfast.model.evidence import Evidence
 
 _INNER = re.compile(r"(?:lo|docker|veth|virbr|br-|cni|flannel|cali|tun|tap|vmnet|kube)")  # networks inside one host
 _TRANSPORT = ("fabric.retry_exceeded", "fabric.port_down")
-_ADVICE = re.compile(  # a sentence of the log that tells what to do
+_ADVICE = re.compile(  # a sentence of the log that says what to do
     r"(?:\b(?:[Pp]lease|[Tt]ry|[Cc]onsider|[Mm]ake sure|[Ee]nsure|[Yy]ou (?:can|could|should|must|need to|may want to)"
     r"|[Dd]id you (?:mean|call|forget|run|set|install)|[Cc]heck (?:that|if|whether|your)"
     r"|[Pp]ossible fix\w*|[Hh]int|Solution)\b"
@@ -19,12 +19,12 @@ _ADVICE = re.compile(  # a sentence of the log that tells what to do
     r"(?:(?![.;!](?:\s|$))[^\n]){3,300}"
 )
 _SHORTEST_ADVICE = 15
-_NO_ADVICE = re.compile(  # helps its authors, not the job; or names a step that failed
+_NO_ADVICE = re.compile(  # sentences for the program's authors, or about a step that failed
     r"\breport (?:this|the|a|an|it)\b|file an? (?:issue|bug)|^[Pp]lease (?:understand|wait|be patient|note)\b"
     r"|^(?:[Ss]et|[Uu]se|[Rr]un|[Aa]dd|[Pp]ass)\b.{0,40}\bfail"
 )
 _OPEN = ("job.exception", "launcher.setup", "unknown")  # causes that leave open what to change
-_SAY_NOTHING = ("any_exception", "any_launcher")  # left out where the log, its words or the frames say more
+_SAY_NOTHING = ("any_exception", "any_launcher")  # omitted if the log, its wording or its frames give better advice
 
 
 def settings(first: Candidate, evidence: Sequence[Evidence]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A candidate: one cause of one subject, and the evidence that speaks for it."""
+"""A candidate: one cause of one subject, with its evidence."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from holdfast.catalog import causes, job_problems
 from holdfast.model.evidence import Evidence
 
-MOST_OF_HINTS = 0.78  # below what counts as sure: often the second line only repeats the words of the first
+MOST_OF_HINTS = 0.78  # maximum for hints, below 80 %: often the second line only repeats the first
 _WEIGHT = {"strong": 0.85, "likely": 0.65, "weak": 0.45, "hint": 0.25}
 _MOST = 0.97
 
@@ -20,10 +20,10 @@ class Candidate:
     evidence: list[Evidence] = field(default_factory=list)
     explains: list[str] = field(default_factory=list)
     contradicts: list[str] = field(default_factory=list)
-    base: float | None = None  # its weight where that comes from comparing ranks, not from single lines
-    factor: float = 1.0  # below one where something speaks against it
-    known: str = ""  # the name of a known problem, where comparing found it and no line names it
-    note: str = ""  # what a person should read of it: the exception, the path, the code
+    base: float | None = None  # weight from a comparison of ranks, instead of the weights of lines
+    factor: float = 1.0  # below 1 if there is evidence against it
+    known: str = ""  # name of a known problem that a comparison found and no line names
+    note: str = ""  # detail for the reader: the exception, the path, the exit code
 
     @property
     def name(self) -> str:

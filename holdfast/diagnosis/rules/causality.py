@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.weighing import CLOCK_SKEW_SECONDS
 
-MOST = 300  # candidates that are held against each other; of more the surest
+MOST = 300  # candidates to compare; of more, the most confident
 _CONNECTION_LOST = frozenset({"daemon_lost", "mpi_host_lost"})
-LEAST = 0.3  # below it a candidate explains nothing and is reported only when there is no better one
+LEAST = 0.3  # a candidate below this explains nothing and is reported only if there is no better one
 
 
 def roots(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -66,7 +66,7 @@ def _lost_its_end(one: Candidate) -> bool:
 
 
 def _same_cause_twice(root: Candidate, effect: Candidate) -> bool:
-    """The same cause once with and once without its place."""
+    """Whether both are the same cause, once with and once without its place."""
     return not effect.host and not effect.ranks and bool(root.host or root.ranks)
 
 

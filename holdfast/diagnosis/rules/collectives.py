@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from holdfast.formats.pytorch.flight_recorder import Dump, Operation, ProcessGroup
 
-# Operations in which the members may rightly hand over different sizes.
+# Operations in which the members may pass different sizes.
 UNEVEN_INPUTS = ("all_to_all", "alltoall", "scatter", "gather", "all_gather_v", "send", "recv", "coalesced")
 NAMED_WAITERS = 8
 WORLD = "default_pg"  # the group of all ranks, as PyTorch describes it
@@ -21,8 +21,8 @@ class CollectivePlace(StrEnum):
     NO_DUMP = "no_dump"
     NOT_JOINED = "not_joined"
     MISMATCH = "mismatch"
-    BEHIND = "behind"  # its peers finished what it has not
-    INSIDE = "inside"  # everybody joined and no one came out
+    BEHIND = "behind"  # its peers finished an operation that it has not
+    INSIDE = "inside"  # all ranks joined and none finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class _Field:
         return 0.9 * len(self.dumps) / (len(self.dumps) + len(self.silent))
 
     def behind(self) -> list[CollectiveState]:
-        """A rank that still has pending what its peers have finished: its own GPU or process is stuck."""
+        """A rank with a pending operation that its peers finished: its own GPU or process is stuck."""
         found: list[CollectiveState] = []
         for rank, operations in self.pending.items():
             for operation in operations:

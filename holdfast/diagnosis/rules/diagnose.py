@@ -1,4 +1,4 @@
-"""Why a job ended and what to do now, from evidence of any reader."""
+"""Ranks the causes of a job's end and selects the next step, from evidence of any reader."""
 
 import re
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ from holdfast.model.evidence import Evidence
 
 THIS_JOB = "this"
 MOST_CAUSES = 8
-MOST_RANKS = 8  # that are blamed by name; more are the job
+MOST_RANKS = 8  # most ranks in a subject; with more, the subject is the job
 _COLLECTIVE_CALL = re.compile(r"\bnccl[A-Z]\w+|\b[NR]CCL\b|unhandled (?:system|cuda) error")
-_LAUNCHERS = ("task", "hydra")  # which name who ended, and nothing of why
+_LAUNCHERS = ("task", "hydra")  # their lines name the process that ended, not the cause
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     causes: tuple[Candidate, ...]
-    next: JobNextStep | None  # None for a job that nothing is wrong with
+    next: JobNextStep | None  # None for a healthy job
     unseen: tuple[str, ...]
     evidence: tuple[Evidence, ...]
     wait: Waiting | None = None
@@ -67,7 +67,7 @@ def subject_of(one: Candidate) -> subject.Subject:
         return subject.pci(host, one.device) if one.device else subject.node(host) if one.host else _rank(one)
     if one.cause.subject == "port" and one.device:
         name, _, number = one.device.partition(":")
-        if ":" in number:  # the adapter's place, where its driver names no port
+        if ":" in number:  # PCI address of the adapter: its driver names no port
             return subject.pci(host, one.device)
         return subject.port(host, name, number or 1)
     if one.cause.subject in ("port", "node"):
@@ -94,7 +94,7 @@ def _ended_badly(evidence: Sequence[Evidence], wait: Waiting | None) -> bool:
 
 
 def _usual(one: Evidence) -> bool:
-    """Whether the line is normal: with NCCL_DEBUG=INFO every process prints it at its end; or a person ended it."""
+    """Whether the line is normal at the end: NCCL_DEBUG=INFO prints it in every process, or a user stopped the job."""
     return one.event.code in ("closed_by_local_rank", "KeyboardInterrupt")
 
 

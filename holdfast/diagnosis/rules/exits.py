@@ -55,7 +55,7 @@ def signal_of(one: Evidence) -> int | None:
     code = one.number("exit")
     if code is None:
         return None
-    if one.event.code == "mpi_abort":  # what the program gave, which is no status of a process
+    if one.event.code == "mpi_abort":  # the code that the program passed, not the exit status of a process
         return 0
     if code < 0:
         return -code

@@ -31,7 +31,7 @@ def candidates(evidence: Sequence[Evidence], wait: Waiting | None) -> list[Candi
 
 
 def _unfinished_save(evidence: Sequence[Evidence], wait: Waiting) -> Candidate | None:
-    """A save began, nothing says that it ended, and from then on the others waited."""
+    """A save that began and has no end in the logs, while the other ranks waited since its start."""
     saves = [one for one in evidence if one.event.kind == "save" and one.event.code in ("begin", "end")]
     if not saves:
         return None
@@ -101,12 +101,12 @@ def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 
 def _was_survived(one: Evidence) -> bool:
-    """Whether the run made steps after its last error, or does what it did before."""
+    """Whether the run made steps, or continued as before, after its last error."""
     return bool(one.number("steps_after") or (one.event.code == "error" and one.number("calm_end")))
 
 
 def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate | None:
-    """The last bar before the watchdogs spoke. A bar has no line end: the rank behind it is of the message there."""
+    """The last progress bar before the watchdogs fired. A bar has no line end, so the rank after it is not its own."""
     busy = [one for one in evidence if one.role == "hint" and one.cause == "job.rank_slow"]
     if not busy:
         return None
@@ -140,7 +140,7 @@ def _killed_while_loading(evidence: Sequence[Evidence]) -> Candidate | None:
 
 
 def _odd_network(evidence: Sequence[Evidence]) -> Candidate | None:
-    """Some hosts of a job took sockets where the others took the fabric."""
+    """Hosts of a job that use sockets while the others use the fabric."""
     networks: dict[str, str] = {}
     for one in evidence:
         if one.event.kind == "nccl.plugin" and one.event.code == "network" and one.host:

@@ -8,7 +8,7 @@ from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.model.evidence import Evidence
 
 _ABORT = 6
-_ALIKE = 2  # ranks at one place that a third is compared with
+_ALIKE = 2  # least number of ranks at one place to compare a third with
 
 
 def name_the_rank(found: Sequence[Candidate], evidence: Sequence[Evidence]) -> None:
@@ -36,7 +36,7 @@ def _name(one: Candidate, evidence: Sequence[Evidence]) -> None:
 
 
 def _groups(one: Candidate, places: dict[int, str]) -> str:
-    """Who was where, where no majority says which of them is wrong."""
+    """The groups of ranks and their places, if no majority shows which is wrong."""
     groups: dict[str, list[int]] = {}
     for rank, place in sorted(places.items()):
         groups.setdefault(place, []).append(rank)
@@ -50,7 +50,7 @@ def _groups(one: Candidate, places: dict[int, str]) -> str:
 
 
 def _places(evidence: Sequence[Evidence]) -> dict[int, str]:
-    """Where each rank's own traceback ends, the first of a rank; and where the one was that aborted."""
+    """The last frame of each rank's first traceback, and the place of the rank that aborted."""
     places: dict[int, str] = {}
     for item in evidence:
         if item.event.kind == "exception" and item.rank is not None and item.word("where"):

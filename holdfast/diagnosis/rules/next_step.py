@@ -1,4 +1,4 @@
-"""What to do now: restart as it was, without a node, after a probe, once storage is back, or not at all."""
+"""The next step: restart unchanged, without a node, after a probe, when storage is back, or not at all."""
 
 import re
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from holdfast.model.evidence import Evidence
 
 _SURE_ENOUGH_TO_EXCLUDE = 0.5
 _SURE_WITHOUT_A_NAME = 0.7
-_SAID = 24  # characters of a message that are enough to know it again
-MOST_RANKS_BESIDE_A_HOST = 2  # of more, the host says it shorter
+_SAID = 24  # characters of a message that identify it
+MOST_RANKS_BESIDE_A_HOST = 2  # with more, only the host is named
 _DETERMINISTIC = frozenset({
     "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "NameError", "AttributeError", "TypeError",
     "ValueError", "KeyError", "IndexError", "AssertionError", "FileNotFoundError", "NotImplementedError",
@@ -46,10 +46,10 @@ class JobNextStep:
     exclude: tuple[str, ...] = ()
     checkpoint: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
-    fix: tuple[str, ...] = ()  # what to change, each with why
+    fix: tuple[str, ...] = ()  # what to change, each with its reason
     verify: str = ""
     link: str = ""
-    report_to: str = ""  # a message for the cluster team, where it is not the job's own fault
+    report_to: str = ""  # a message for the cluster team, if the fault is not in the job
 
 
 def decide(roots: Sequence[Candidate], evidence: Sequence[Evidence]) -> JobNextStep:

@@ -16,23 +16,23 @@ from holdfast.model.signal import usable_time
 YEARLESS = 1972  # the year that readers give to stamps without one
 _BETWEEN_WORDS = re.compile(r"[^0-9A-Za-z]+")
 _MOST_EDGES = 40
-SURVIVED_STEPS = 5  # the run made so many steps after it: it was not what ended it
-_RAISED_STEPS = 3  # after an exception of no named rank: other ranks make one, then they wait for the one that failed
-_STARTED_STEPS = 2  # after what would keep a job from starting: other ranks cannot step without the one that failed
+SURVIVED_STEPS = 5  # a run that makes this many steps after an error was not ended by it
+_RAISED_STEPS = 3  # the same for an exception without a rank: other ranks make a step, then wait
+_STARTED_STEPS = 2  # the same for errors that prevent a start: no rank makes steps then
 _NEVER_SURVIVED = (
     "steps",
     "nccl.plugin",
     "exit",
     "slurm",
     "kubernetes",
-)  # what the run does while it goes on, or its end
-_OF_A_PROCESS = frozenset({"exception", "problem", "cuda", "memory"})  # said by the process that it happens to
+)  # slowdowns during a run, and ends of a run
+_OF_A_PROCESS = frozenset({"exception", "problem", "cuda", "memory"})  # reported by the failing process itself
 _TERM = 15
-_GOES_ON_LINES = 2  # below an error that is tried again: the announcement, and one more
-_CALM_LINES = {"hint": 1, "weak": 2}  # below what counts no more; what is surer needs more of them
+_GOES_ON_LINES = 2  # lines below an error that is tried again: the announcement and one more
+_CALM_LINES = {"hint": 1, "weak": 2}  # normal lines below an error, by its role, that make it count as a hint
 _MOST_CALM_LINES = 3
 _BEFORE_A_START = ("kubelet_timeout", "kubernetes_scheduling", "volume_mount")
-_QUIET_LINES = 3  # of any kind, below what its own logger calls a warning
+_QUIET_LINES = 3  # lines of any kind below a message that its own logger calls a warning
 _REPEATED = 3
 _LOOKUP_ERRORS = frozenset({"KeyError", "AttributeError", "IndexError", "StopIteration", "LookupError"})
 
@@ -107,7 +107,7 @@ def _only(hosts: Counter[str] | None) -> str:
 
 
 def with_named_origins(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """A consequence that names its origin stands for it if the origin's own line is missing."""
+    """Takes a consequence that names its origin as the origin, if the origin's own line is missing."""
     seen = {str(one.event.code) for one in evidence if one.event.kind == "xid"}
     return [_as_its_origin(one) if one.word("caused_by") not in {"", *seen} else one for one in evidence]
 
@@ -159,9 +159,9 @@ class Milestones:
     done: Mapping[str, int]
     connected: Mapping[str, int] = field(default_factory=dict)
     saved: Mapping[str, int] = field(default_factory=dict)
-    up: Mapping[str, int] = field(default_factory=dict)  # a server that answers
-    placed: Mapping[str, int] = field(default_factory=dict)  # a pod that has its node
-    started: Mapping[str, int] = field(default_factory=dict)  # a container that runs
+    up: Mapping[str, int] = field(default_factory=dict)  # the server answers
+    placed: Mapping[str, int] = field(default_factory=dict)  # the pod has a node
+    started: Mapping[str, int] = field(default_factory=dict)  # the container runs
 
 
 def milestones(evidence: Sequence[Evidence]) -> Milestones:
@@ -180,12 +180,12 @@ def milestones(evidence: Sequence[Evidence]) -> Milestones:
 
 
 def _stopped_as_asked(one: Evidence, saved: Mapping[str, int]) -> bool:
-    """A process that was told to end, and saved first."""
+    """Whether the process was asked to end and saved a checkpoint."""
     return one.role == "effect" and one.event.code == "agent" and one.event.line < saved.get(one.file, 0)
 
 
 def _went_well_later(one: Evidence, saved: Mapping[str, int]) -> bool:
-    """A failed attempt that says it is made again, before a step or a save; or a wait that a step ended."""
+    """Whether a step or a save follows an attempt that was announced to be repeated, or a step follows a wait."""
     if one.event.code == "lagging" and (one.number("steps_after") or 0) > 0:
         return True
     if not one.word("retried"):
@@ -195,7 +195,7 @@ def _went_well_later(one: Evidence, saved: Mapping[str, int]) -> bool:
 
 
 def as_hints(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """What the log goes on after counts only where the job failed: an error tried again, or any before a calm end."""
+    """Turns an error that is tried again into a hint; if no process ended, also one below which the log continues."""
     ended = any(_is_an_end(one) for one in evidence)
     return [_as_hint(one) if _is_tried_again(one) or (not ended and _is_passed(one)) else one for one in evidence]
 
@@ -205,17 +205,17 @@ def _is_tried_again(one: Evidence) -> bool:
 
 
 def _is_an_end(one: Evidence) -> bool:
-    """Whether it shows by itself that a process ended, or hung."""
+    """Whether the line itself shows that a process ended or hung."""
     return one.role in ("exit", "watchdog") and not _is_tried_again(one) and not _was_asked_to_end(one)
 
 
 def _was_asked_to_end(one: Evidence) -> bool:
-    """Whether a process was ended by the usual signal, and its log goes on below that."""
+    """Whether SIGTERM ended a process and its log continues below that line."""
     return exits.signal_of(one) == _TERM and bool(one.number("calm_end"))
 
 
 def _is_passed(one: Evidence) -> bool:
-    """Whether the log of a running program goes on below it. What ends its process is never passed."""
+    """Whether the program's log continues below the line. An error that ends its process is never passed."""
     if one.role == "exit" and _was_asked_to_end(one):
         return True
     if one.event.action or one.event.kind in (*_NEVER_SURVIVED, "tail") or one.role == "note" or _only_slows(one):
@@ -229,7 +229,7 @@ def _is_passed(one: Evidence) -> bool:
 
 
 def _as_hint(one: Evidence) -> Evidence:
-    """An exit keeps its role: of a process that was told to end, and started again, it is none."""
+    """The evidence as a hint. An exit keeps its role, except that of a process that SIGTERM ended."""
     if one.role == "exit":
         return replace(one, role="note") if exits.signal_of(one) == _TERM else one
     return replace(one, role="hint" if one.cause else "note")
@@ -240,7 +240,7 @@ def _only_delays_a_start(one: Evidence) -> bool:
 
 
 def _was_placed(one: Evidence, placed: Mapping[str, int], started: Mapping[str, int]) -> bool:
-    """Whether the machine or the node that was missing was found. Kubernetes sorts its events by age, not by time."""
+    """Whether the missing machine or node was found later. Kubernetes sorts events by age, so lines have no order."""
     if one.event.line < started.get(one.file, 0) and _only_delays_a_start(one):
         return True
     if one.word("problem") == "kubernetes_scheduling":
@@ -249,13 +249,13 @@ def _was_placed(one: Evidence, placed: Mapping[str, int], started: Mapping[str, 
 
 
 def survived(one: Evidence, reached: Milestones) -> bool:
-    """Whether the run continued normally after it: handled, or text in the training data."""
+    """Whether the run continued normally after it: the error was handled, or it was text in the training data."""
     done, saved = reached.done, reached.saved
     if _stopped_as_asked(one, saved) or _went_well_later(one, saved):
         return True
     if _was_placed(one, reached.placed, reached.started):
         return True
-    if one.event.kind == "exit" and one.event.line < done.get(one.file, 0):  # another attempt came to the end
+    if one.event.kind == "exit" and one.event.line < done.get(one.file, 0):  # a later attempt finished
         return True
     if one.role == "note" or one.event.kind in _NEVER_SURVIVED or _only_slows(one):
         return False
@@ -263,7 +263,7 @@ def survived(one: Evidence, reached: Milestones) -> bool:
         return True
     if one.event.code == "call_failed" and one.event.line < reached.connected.get(one.file, 0):
         return True
-    if one.role == "effect" and one.file in done:  # processes that end after the work is done close their connections
+    if one.role == "effect" and one.file in done:  # processes close their connections after the work is done
         return True
     enough = SURVIVED_STEPS
     if one.cause == "launcher.setup":

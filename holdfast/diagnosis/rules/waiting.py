@@ -58,7 +58,7 @@ def left_early(evidence: Sequence[Evidence]) -> list[Candidate]:
 def _mismatch(waiting: Waiting) -> Candidate | None:
     """Same sequence number but another operation or size. The minority is suspected, not the rank that was read
     first."""
-    by_sequence: dict[int | None, dict[int, tuple[str, str]]] = {}  # the oldest watchdogs tell no number
+    by_sequence: dict[int | None, dict[int, tuple[str, str]]] = {}  # the oldest watchdogs report no sequence number
     for one in waiting.reported:
         if one.rank is not None and one.word("op"):
             by_sequence.setdefault(one.number("seq"), {})[one.rank] = (one.word("op"), one.word("numel_in"))
@@ -82,7 +82,7 @@ def _behind(waiting: Waiting) -> Candidate | None:
     """The rank that has enqueued least, where the others are well ahead."""
     last = _positions(waiting, "enqueued")
     stuck_in = _positions(waiting, "seq")
-    if stuck_in.keys() - last.keys():  # what a rank waits in and what it enqueued last are not to be compared
+    if stuck_in.keys() - last.keys():  # a collective that a rank waits in is not comparable with its last enqueued one
         last = stuck_in
     if len(last) < 2:
         return None
@@ -121,7 +121,7 @@ def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
     worlds = [world for one in evidence if (world := one.number("world"))]
     ranks = {one.rank for one in evidence if one.rank is not None}
     size = max([*worlds, *(rank + 1 for rank in ranks)], default=0)
-    if size > _MOST_RANKS:  # a number of a log may be any: nothing is built from it before it is looked at
+    if size > _MOST_RANKS:  # a log may contain any number, so it is checked before use
         return None
     known = set(range(size))
     waited = {*waiting.ranks, *(one.rank for one in evidence if one.role == "effect" and one.rank is not None)}
@@ -129,7 +129,7 @@ def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
     if not waited or not missing or len(missing) > max(1, len(known) // 4):
         return None
     timeouts = [one for one in waiting.reported if one.event.code == "timeout"] or [*waiting.reported]
-    base = 0.5 if worlds or len(waited) > 1 else 0.35  # of one that speaks alone no one knows how many there are
+    base = 0.5 if worlds or len(waited) > 1 else 0.35  # a single report does not show how many ranks there are
     candidate = Candidate(causes.find("job.rank_missing"), ranks=missing, evidence=timeouts[:3], base=base)
     candidate.note = "every other rank wrote that it waits"
     return candidate

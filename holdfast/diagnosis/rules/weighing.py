@@ -7,10 +7,10 @@ from holdfast.diagnosis.rules.candidate import MOST_OF_HINTS, Candidate
 from holdfast.diagnosis.rules.waiting import Waiting
 from holdfast.model.evidence import Evidence
 
-CLOCK_SKEW_SECONDS = 120.0  # between hosts; more is seen by no one from logs alone
-BEFORE_SECONDS = 900.0  # what happened longer before the wait began did not begin it
-_GOES_ON_LINES = 3  # of any kind that tell of nothing bad
-_LONGEST_WAIT_SECONDS = 1800.0  # of the watchdogs in use: a scheduler may tell so late that a job failed
+CLOCK_SKEW_SECONDS = 120.0  # between hosts; logs alone cannot show more
+BEFORE_SECONDS = 900.0  # an event longer before the wait did not cause it
+_GOES_ON_LINES = 3  # normal lines of any kind
+_LONGEST_WAIT_SECONDS = 1800.0  # longest watchdog timeout in use: a scheduler may report a failure this late
 
 
 def weigh(candidates: Sequence[Candidate], evidence: Sequence[Evidence], waiting: Waiting | None) -> None:
@@ -31,7 +31,7 @@ def weigh(candidates: Sequence[Candidate], evidence: Sequence[Evidence], waiting
 
 
 def _without_an_end(one: Candidate, evidence: Sequence[Evidence]) -> None:
-    """One line, below which the log goes on, points to a cause but does not show that the run ended for it."""
+    """Limits a cause that rests on one line below which the log continues: nothing shows that the run ended."""
     if one.base is not None or one.confidence <= MOST_OF_HINTS or any(_ends(item) for item in one.evidence):
         return
     if any(item.role in ("exit", "watchdog", "effect") for item in evidence):
@@ -41,7 +41,7 @@ def _without_an_end(one: Candidate, evidence: Sequence[Evidence]) -> None:
 
 
 def _ends(one: Evidence) -> bool:
-    """Whether it ends its process by itself, or comes from a kernel."""
+    """Whether the line itself shows the end of its process, or comes from a kernel."""
     return bool(one.event.action) or one.event.kind == "steps" or bool(one.word("where") and not one.word("logged"))
 
 
@@ -51,7 +51,7 @@ def _failed_at(evidence: Sequence[Evidence]) -> float:
 
 
 def _trouble_since(evidence: Sequence[Evidence], waiting: Waiting | None) -> float:
-    """Like `_failed_at`, or the start of the wait that it ended with."""
+    """When the trouble began: at the first problem that the job reported, or at the start of the wait."""
     began = min(one.at - (_LONGEST_WAIT_SECONDS if one.event.kind == "job" else 0.0) for one in _job_messages(evidence))
     return min(began, waiting.since) if waiting and waiting.since else began
 
@@ -71,12 +71,12 @@ def _against_the_wait(one: Candidate, waiting: Waiting, spoke: dict[str, int]) -
     if waiting.fired and one.began > waiting.fired + CLOCK_SKEW_SECONDS:
         one.against(0.3, "it was reported only after the watchdog had fired")
     elif not (waiting.fired and one.began) and _all_below(one, spoke):
-        own = {item.rank for item in one.evidence} <= {*waiting.ranks}  # its own rank had given up already
+        own = {item.rank for item in one.evidence} <= {*waiting.ranks}  # its own rank had already timed out
         one.against(0.3 if own else 0.5, "in the log it stands below the watchdog's message")
 
 
 def _first_lines(waiting: Waiting) -> dict[str, int]:
-    """Where in each file a watchdog speaks first."""
+    """The line of the first watchdog message in each file."""
     first: dict[str, int] = {}
     for reported in waiting.reported:
         first[reported.file] = min(reported.event.line, first.get(reported.file, reported.event.line))
@@ -128,18 +128,18 @@ def _outage(down: Evidence, evidence: Sequence[Evidence]) -> float:
 
 
 def _clock(one: Evidence) -> float:
-    """Its time, or the seconds since its host started, which compare only with those of the same host."""
+    """Its time, or the seconds since its host booted, which are comparable only on that host."""
     since_start = one.event.detail.get("since_boot_seconds", 0.0)
     return one.at or (float(since_start) if isinstance(since_start, int | float) else 0.0)
 
 
 def _suffered(evidence: Sequence[Evidence]) -> bool:
-    """Whether any process tells that it ended, hung or lost a peer."""
+    """Whether any process reports that it ended, hung or lost a peer."""
     return any(item.role in ("exit", "effect", "watchdog") or item.event.kind == "exception" for item in evidence)
 
 
 def _only_paused(one: Candidate, evidence: Sequence[Evidence]) -> None:
-    """Storage that answers again, where nothing says that a job suffered: a pause, as every server makes."""
+    """Lowers a storage stall if storage answered again and no process reports a problem: servers pause at times."""
     lost = [item for item in one.evidence if item.event.kind == "storage" and item.event.code == "not_responding"]
     back = {item.file: item.event.line for item in evidence if item.event.kind == "storage" and item.event.code == "ok"}
     if (

@@ -13,7 +13,7 @@ NOTHING_SLOWED = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """The one set of assumptions, per GPU-hour and per working hour. What is not known costs nothing and is listed."""
+    """Prices per GPU-hour and working hour, for live incidents and drills. Unknown amounts are listed, not priced."""
 
     gpu_hour: float = 2.35
     alternative_gpu_hour: float = 0.0
@@ -38,10 +38,10 @@ def bill(
     horizon_hours: float = HORIZON_HOURS,
     worked_hours: float | None = None,
 ) -> Bill:
-    """The bill of an incident. `hours`: its duration. For one that is over, such as a drill's, `horizon_hours` is 0.
+    """The bill of an incident of `hours`. `horizon_hours` is 0 for an incident that is over, such as that of a drill.
 
-    Labour is counted once for the incident, not for each job: the operators who are called out. `worked_hours`: from
-    its acknowledgement on; without one, `people_hours` are assumed, at most its duration.
+    Labour counts once per incident, not per job. `worked_hours` is the time since the acknowledgement. Without one,
+    `people_hours` are assumed, but at most the duration of the incident.
     """
     priced = [one for one in losses if one.gpus and one.share_now is not None and one.share_so_far is not None]
     priced = _one_slip_each(priced, hours)
@@ -74,8 +74,7 @@ LAYERS = ("direct compute", "reserved capacity", "rollback", LABOUR, "schedule s
 
 
 def _one_slip_each(losses: Sequence[Loss], hours: float) -> list[Loss]:
-    """Without a ledger of loss: jobs of one milestone delay it together, and the one with the largest loss carries
-    the slip."""
+    """Charges the slip of a milestone to its job with the largest loss, if no ledger of loss divides it."""
     late: dict[str, Loss] = {}
     for one in losses:
         known = late.get(one.milestone)
@@ -90,7 +89,7 @@ def _one_slip_each(losses: Sequence[Loss], hours: float) -> list[Loss]:
 
 
 def _later(loss: Loss, horizon: float) -> Loss:
-    """A stopped job is assumed to stay stopped; a milestone is late by the delay beyond its float."""
+    """The loss in `horizon` hours: a stopped job stays stopped, a milestone slips by the delay beyond its float."""
     more = (loss.share_now or 0.0) * horizon
     if loss.stopped_since is not None:
         loss = replace(loss, down_hours=loss.down_hours + more)
@@ -100,7 +99,7 @@ def _later(loss: Loss, horizon: float) -> Loss:
 
 
 def _mean(loss: Loss, hours: float, horizon: float) -> float:
-    """The share that is slow, of the whole span, if from now on it stays as it is."""
+    """The slow share of the time so far and the horizon together, if the job stays as it is now."""
     whole = hours + horizon
     slow_now = 0.0 if loss.stopped_since is not None else loss.share_now or 0.0
     lost = (loss.share_so_far or 0.0) * hours + slow_now * horizon
@@ -156,7 +155,7 @@ def _not_known(layer: Layer) -> Layer:
 
 
 def _sum(of: Sequence[Layer]) -> float | None:
-    """None where no job's value was given; with some given, the sum of those."""
+    """The sum of the known amounts; None if none is known."""
     known = [layer.so_far for layer in of if layer.so_far is not None]
     return sum(known) if known or not of else None
 

@@ -54,7 +54,7 @@ class Board:
         self.ending = False  # the controller ends: no stream begins any more
         self.streams: Counter[str] = Counter()  # open ones, by caller
         self.components = Components()
-        self.counts: Counter[str] = Counter()  # what /metrics tells of the controller itself
+        self.counts: Counter[str] = Counter()  # counters of the controller itself, for /metrics
         self.steps: Counter[tuple[str, ...]] = Counter()  # and of its nodes: from which stage to which
         self.commits = Durations(COMMIT_BOUNDS)
         self.tests = Durations(TEST_BOUNDS)

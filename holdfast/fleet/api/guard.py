@@ -96,7 +96,7 @@ def on_mistake(request: Request[Any, Any, Any], error: Exception) -> Response[by
 
 
 def on_deep_body(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:
-    """A body of many brackets, which anybody can send: a bad request, and no traceback in the log for each."""
+    """Answers deeply nested JSON as a bad request, without a traceback in the log for each."""
     if request.method in SAFE_METHODS:
         return on_mistake(request, error)
     sentence = "the body nests too deep"

@@ -28,7 +28,7 @@ _STRONGEST_FIRST = (Role.ADMIN, Role.OPERATOR, Role.VIEWER)
 
 
 class SignInRefused(Exception):
-    """Why the provider's answer does not sign anybody in; one sentence for the person who tried."""
+    """The reason that a sign-in failed, as one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +224,7 @@ class OidcClient:
     def _json(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes | None = None
     ) -> dict[str, Any]:
-        """Bounded in bytes and in time: whoever is not signed in can have this asked."""
+        """Bounded in bytes and time, because a client without a session can cause this request."""
         asked = {"Accept": "application/json", **headers}
         try:
             reply = send(method, url, asked, body, self.settings.timeout, self._tls(), most_bytes=MOST_BYTES)

@@ -64,14 +64,14 @@ class Actor:
         try:
             claimed: Claimed = await self._writer.ask(ReportWork(partial(claims.claim, self._backends.agent_verbs)))
         except Problem:
-            return False  # another leads, or the store is away: there will be another time
+            return False  # another controller leads, or the store is unavailable; the next round tries again
         for stored in claimed:
             self._enqueue(stored)
         return len(claimed) == claims.MOST_CLAIMED
 
     def _enqueue(self, stored: StoredAction) -> None:
         if stored.id in self._known:
-            return  # its lease ran out while we are still at it
+            return  # the lease expired while the action runs
         self._known.add(stored.id)
         waiting = self._queues.setdefault(stored.action.node, deque())
         waiting.append(stored)
@@ -95,7 +95,7 @@ class Actor:
     async def _work_on(self, stored: StoredAction) -> None:
         performed = await self._close(stored)
         if performed is None and stored.action.verb in self._backends.agent_verbs:
-            with suppress(Problem):  # another leads now, and claims it itself
+            with suppress(Problem):  # another controller leads now and claims the action
                 await self._writer.ask(ReportWork(partial(claims.give, stored)))
             return
         performed = performed or await self._perform(stored)

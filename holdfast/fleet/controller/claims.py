@@ -16,12 +16,12 @@ from holdfast.model.wire.order import Admission
 MOST_CLAIMED = 200
 MOST_ATTEMPTS = 5
 LONGEST_PAUSE = 60.0
-REPAIR_WAIT_SECONDS = 5.0  # a repair step that waits for the scheduler's confirmation is looked at again so soon
-UNKNOWN_SECONDS = 30.0  # what gave no answer may still be at work: whether it ran is asked after this pause
-STALE_SECONDS = 3_600.0  # an uncordon that is older is not believed
-# A test changes nothing, so it is asked for in a dry run too: without one no node would ever be seen to be ready.
+REPAIR_WAIT_SECONDS = 5.0  # pause before a repair step checks the scheduler's confirmation again
+UNKNOWN_SECONDS = 30.0  # an action without an answer may still run; its back end is asked after this pause
+STALE_SECONDS = 3_600.0  # an older uncordon is dropped and the node is tested
+# A test changes nothing, so it runs in a dry run too. Without it no node would become ready.
 ALWAYS_DONE = frozenset({Verb.RETEST})
-AUDITED = frozenset({*SCHEDULING, *RESETS})  # what is done to a node without an operator; a test changes nothing
+AUDITED = frozenset({*SCHEDULING, *RESETS})  # actions in the audit log; a test changes nothing
 TESTED = frozenset({Stage.READY, Stage.SPARE, Stage.ALLOCATED})
 
 
@@ -48,7 +48,7 @@ def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequenc
             message = f"would order the agent of {action.node} to {action.verb.value}"
             end(stored, ActionOutcome(result=ActionResult.DONE, message=message, dry_run=True), transaction, ())
         elif action.verb in RESETS:
-            due.append(stored)  # the actor closes the node in its scheduler, then has the order given
+            due.append(stored)  # the actor closes the node in its scheduler before the order goes out
         else:
             transaction.orders.give(stored)
     return due

@@ -360,7 +360,7 @@ def note(entry: AuditEntry, transaction: Transaction, fresh: Sequence[bool]) -> 
 
 
 def policy_changed(difference: str, transaction: Transaction, fresh: Sequence[bool]) -> None:
-    """Records that a signal reloaded the policy. The caller is whoever may signal this process."""
+    """Records that a signal reloaded the policy. The caller is a user who may signal this process."""
     transaction.audit.append(_entry(transaction, "SIGHUP", Role.ADMIN, "policy reload", "policy", "done", difference))
 
 

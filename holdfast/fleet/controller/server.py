@@ -302,7 +302,7 @@ class _Quiet(uvicorn.Server):
         self._let_go()
 
     def watch_signals(self) -> None:
-        """Called before `ready`: whoever reads that it listens may stop it at once."""
+        """Called before `ready`, because a caller may stop the server as soon as it listens."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.handle_exit, number, None)

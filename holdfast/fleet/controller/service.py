@@ -52,10 +52,10 @@ from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
 if TYPE_CHECKING:
-    from holdfast.fleet.controller.seams.loop import SeamWatch  # NumPy: only those pay for it who watch seams
+    from holdfast.fleet.controller.seams.loop import SeamWatch  # imports NumPy, so only if seams are configured
 
 log = logging.getLogger("holdfast.fleet.controller")
-MOST_NOTES_A_MINUTE = 60  # of one caller's or address's refused requests; what is beyond is counted, not written
+MOST_NOTES_A_MINUTE = 60  # audit entries per caller or address for refused requests; further ones are only counted
 MOST_SOURCES_A_MINUTE = 1_000
 TEST_ANSWERS = (EventKind.TEST_PASSED, EventKind.TEST_FAILED)
 
@@ -66,13 +66,13 @@ class ControllerService:
     ) -> None:
         self.store, self.board, self.console = store, board, console
         self.access = Access(CredentialCache(store.credentials_of), anonymous=anonymous)
-        self.acting: Callable[[], None] = lambda: None  # wakes the actor: there is something to do
-        self.agent_jobs: AgentJobs | None = None  # None where a scheduler tells of jobs
+        self.acting: Callable[[], None] = lambda: None  # wakes the actor when actions are due
+        self.agent_jobs: AgentJobs | None = None  # None if a scheduler reports jobs
         self.writer: Writer | None = None
-        self.seams: SeamWatch | None = None  # None where the configuration has no [seams]
+        self.seams: SeamWatch | None = None  # None if the configuration has no [seams]
         self.address = ""
-        self.prometheus: PromqlRange | None = None  # None where the configuration has no [history]
-        self.oidc: OidcClient | None = None  # None where the configuration has no [oidc]
+        self.prometheus: PromqlRange | None = None  # None if the configuration has no [history]
+        self.oidc: OidcClient | None = None  # None if the configuration has no [oidc]
         self.drills = DrillPlayer()
         self.items = InboxService(self)
         self.inbox_history = InboxHistory(self, self._ask)
@@ -118,7 +118,7 @@ class ControllerService:
         return vouched
 
     async def admission(self, caller: Caller) -> Admission:
-        if not caller.vouched:  # whoever waits under a name learns nothing of the node that has it
+        if not caller.vouched:  # a node that waits for approval learns nothing about the approved node of that name
             return Admission(node=caller.name, allowed=False, reason=not_vouched(caller).sentence)
         answer: Admission = await self._ask(partial(claims.admission, caller.name))
         return answer
@@ -278,7 +278,7 @@ class ControllerService:
         return await self.items.past_item(key)
 
     async def _settle(self) -> None:
-        """What ended a moment ago is stored before the past is read."""
+        """Stores items that just ended, so that a read of past items includes them."""
         if self.board.leading:
             await self.inbox_history.settle({one.key for one in await self.items.views()})
 
@@ -286,14 +286,14 @@ class ControllerService:
         return await self.items.act(command, caller, self._ask)
 
     def note(self, entry: AuditEntry) -> None:
-        """Records a refused request. One caller's flood of bad requests must neither fill the audit log nor hide
-        another caller's."""
+        """Records a refused request. A flood of bad requests from one caller must not fill the audit log or hide the
+        requests of others."""
         self.board.counts["refused"] += 1
         if not self._is_written(entry) or self.writer is None or not self.board.leading:
             return
         try:
             self.writer.put(ReportWork(partial(commands.note, entry)))
-        except Problem:  # the queue is full; who was refused must still learn why
+        except Problem:  # the queue is full; the caller still gets the reason of the refusal
             log.warning("not audited: %s %s by %s: %s", entry.verb, entry.target, entry.who, entry.outcome)
 
     def _is_written(self, entry: AuditEntry) -> bool:
@@ -303,7 +303,7 @@ class ControllerService:
             self._noted.clear()
         source = (entry.who, entry.role)
         if not entry.role and source not in self._noted and len(self._noted) >= MOST_SOURCES_A_MINUTE:
-            return False  # addresses without number; who holds a token is always written of
+            return False  # too many addresses; requests with a token are always recorded
         self._noted[source] += 1
         return self._noted[source] <= MOST_NOTES_A_MINUTE
 
@@ -319,7 +319,7 @@ class ControllerService:
         self._loop.call_soon_threadsafe(self._show, news)
 
     def _show(self, news: News) -> None:
-        """Updates the board. An error here must not keep callers from the answer to their commit."""
+        """Updates the board and answers callers. An error on the board does not prevent the answers."""
         try:
             self._show_changes(news)
             self.board.components.succeeded("board")
@@ -362,7 +362,7 @@ def _left_service(moved: Transition) -> bool:
 
 
 def not_vouched(caller: Caller) -> Problem:
-    """Answers 503, so that the agent keeps its reports and sends them once somebody vouched for the node."""
+    """Problem 503: the agent keeps its reports and sends them after someone vouched for the node."""
     ways = f"a scheduler that knows it at its address does so, or an operator: holdfast token vouch {caller.name}"
     return Problem(503, f"{caller.name} waits to be vouched for; {ways}", {"Retry-After": "60"}, code="not_vouched")
 

@@ -36,7 +36,7 @@ class Listening:
     address: str = ""
     """What agents and other controllers reach this one by; '' is http(s):// and `listen`."""
     certificate: str = ""
-    """PEM file; with `key` it speaks TLS."""
+    """PEM file of the certificate. With `key`, the controller uses TLS."""
     key: str = ""
     admin_token_file: str = ""
     """If named and not there, an admin token is made at start and written into it, for its owner's eyes only."""

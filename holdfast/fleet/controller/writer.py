@@ -1,7 +1,7 @@
 """The one writer: a thread that owns the store, the lease and the fleet's decisions.
 
-Whatever waits becomes one batch: reports recorded, decisions made, all committed together, and only then is anybody
-answered. What a batch decided but could not commit is forgotten: the fleet is read from the store again.
+It takes all waiting work as one batch, records the reports, decides, and commits everything together. Callers get their
+answers after the commit. If a commit fails, the writer drops its decisions and reads the fleet from the store again.
 """
 
 import asyncio
@@ -35,12 +35,12 @@ MOST_WAITING = 4_000
 ENOUGH_FAILURES = 3
 DECISIONS = "decisions"  # about single nodes, as a component of the controller
 TICK_SECONDS = 1.0
-COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commit, which costs more than a report
-JOB_HISTORY_SECONDS = 365 * 86_400.0  # deaths of jobs fade by half in this time
+COMMIT_SECONDS = 0.02  # shortest time between commits; a commit costs more than a report, so reports share one
+JOB_HISTORY_SECONDS = 365 * 86_400.0  # how far back failed jobs are read; their weight halves in this time
 MOST_JOBS_READ = 50_000
 PROBE_KEY_BYTES = 16
 CLOCK_TOLERATED_SECONDS = 60.0
-SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
+SWEEP_SECONDS = 10.0  # how often all nodes are checked for missing reports
 
 
 class ComponentError(Exception):
@@ -60,7 +60,7 @@ class Writer:
         components: Components | None = None,
     ) -> None:
         """`on_news` is called in this thread with what every batch changed."""
-        self.policy = policy  # replaced whole on a reload, taken up by the next batch
+        self.policy = policy  # a reload replaces it; the next batch uses the new one
         self._store, self._lead, self._on_news, self._clock = store, lead, on_news, clock
         self._scheduled = scheduled
         self._components = components or Components()
@@ -73,7 +73,7 @@ class Writer:
         self._next_tick = self._next_sweep = 0.0
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
-    # Asked from the event loop
+    # Called from the event loop
 
     @property
     def waiting(self) -> int:
@@ -84,7 +84,7 @@ class Writer:
         return self._lead.sure
 
     def dry_run(self, node: str) -> bool:
-        """Whether actions on this node are only reported, not run. While its pool is unknown, the most careful setting
+        """Whether actions on this node are only reported, not run. While the fleet is not loaded, a dry run of any pool
         applies."""
         if (fleet := self._fleet) is not None:
             return fleet.dry_run(node)
@@ -99,20 +99,20 @@ class Writer:
         self._thread.join(timeout=10)
 
     def put(self, work: ReportWork) -> None:
-        """Raises Problem 503 when too much work waits; the agent's spool is the better place for it. Failures, commands
-        and outcomes of actions have a reserve: without its outcome an action stays claimed for a minute."""
+        """Queues work. Raises Problem 503 if too much waits; reports then stay in the agents' spools. Failures,
+        commands and outcomes of actions have a reserve: an action without its outcome stays claimed for a minute."""
         most = 2 * MOST_WAITING if work.urgent else MOST_WAITING
         if self.waiting >= most:
             raise busy(f"{most} requests wait for the store already; try again")
         self._queue.put(work)
 
     async def ask(self, work: ReportWork) -> Any:
-        """Answered after the commit."""
+        """Queues work and waits for its result, which comes after the commit."""
         work.future = asyncio.get_running_loop().create_future()
         self.put(work)
         return await work.future
 
-    # The thread
+    # Runs in the writer's thread
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -124,7 +124,7 @@ class Writer:
             except Exception as error:  # noqa: BLE001  noted with its traceback
                 self._note(error)
                 self._give_up("internal error")
-        with suppress(StoreError):  # the lease runs out by itself
+        with suppress(StoreError):  # without this, the lease expires by itself
             self._lead.resign(self._store)
 
     def _note(self, error: Exception) -> None:
@@ -209,7 +209,7 @@ class Writer:
     def _alone(self, batch: list[ReportWork], epoch: int) -> None:
         """Stores each command on its own, so that one bad command does not block the others. Several failures in a row
         mean that the store itself fails."""
-        self._fleet = None  # what the failed batch decided is forgotten
+        self._fleet = None  # drops the decisions of the failed batch
         failed = 0
         for number, work in enumerate(batch):
             try:
@@ -266,7 +266,7 @@ class Writer:
             self._store.forget_nodes(sorted(transaction.forgotten), transaction.now)
         return transaction, results
 
-    # What others learn
+    # Publishes results to the board and to callers
 
     def _publish(self, transaction: Transaction, batch: list[ReportWork], results: list[Any], seconds: float) -> None:
         fleet, now = transaction.fleet, transaction.now
@@ -330,7 +330,7 @@ class Writer:
         return fleet
 
     def _continue_from(self, newest: float) -> None:
-        """Continues from the newest stored time, so that a clock that was set back need not catch up first."""
+        """Continues from the newest stored time. Otherwise, after a clock was set back, timers would stand still."""
         ahead = self._clock.at_least(newest)
         if ahead > CLOCK_TOLERATED_SECONDS:
             why = f"the machine's clock is {ahead:.0f} s behind the newest stored time; timers continue from that"

@@ -8,13 +8,13 @@ HasAllBefore = Callable[[str, str, int], bool]  # node, session, seq -> whether 
 
 
 class Continuity:
-    """Belongs to the writer's thread. The store is asked only where the numbers have a gap."""
+    """Detects gaps in report numbers, in the writer's thread. It queries the store only if the numbers have a gap."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[str, int]] = {}  # by node: session and number of its latest report
 
     def broken(self, reports: Sequence[Report], has_all_before: HasAllBefore) -> bool:
-        """True where the store lacks earlier reports of this agent's session. `reports`: of one node, at least one."""
+        """Whether the store lacks earlier reports of this agent's session. `reports`: of one node, at least one."""
         latest = reports[-1]
         first = min(report.seq for report in reports if report.session == latest.session)
         session, number = self._last.get(latest.node, ("", 0))

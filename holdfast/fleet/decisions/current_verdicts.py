@@ -73,7 +73,7 @@ class CurrentVerdicts:
         return list(self._of.get(name, {}).values())
 
     def health(self, name: str) -> Health:
-        """The worst of its verdicts, by the indexes: asked for every report. Unknown for a node without any."""
+        """The worst of its verdicts, from the indexes: needed for every report. Unknown for a node without any."""
         if name in self._failing:
             return Health.FAIL
         if name in self._blind or not self._of.get(name):

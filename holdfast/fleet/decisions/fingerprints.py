@@ -21,8 +21,8 @@ class Fingerprints:
         self._of: dict[str, tuple[Fingerprint, ...]] = {}  # by node
 
     def compare(self, node: str, outcome: OrderOutcome, votes: Callable[[str], bool]) -> OrderOutcome:
-        """The outcome of a test; a failure where a device's bits differ from the fleet's. `votes`: whether a node's
-        result counts; a removed node's does not."""
+        """The outcome of a test, as a failure if a device's bits differ from the fleet's. `votes`: whether the result
+        of a node counts, which that of a removed node does not."""
         if not outcome.fingerprints:
             return outcome
         self._of[node] = outcome.fingerprints

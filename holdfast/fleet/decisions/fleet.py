@@ -86,7 +86,7 @@ class Fleet:
         return f"a node has verdicts of at most {MOST_CHECKS} checks"
 
     def closed(self, node: str) -> str:
-        """Admission: why no new work may start on a node; '' where it may, and in a dry run."""
+        """Admission: why no new work may start on a node; '' if it may, and in a dry run."""
         state = self.nodes[node]
         if self.dry_run(node) or state.takes_work:
             return ""
@@ -152,12 +152,12 @@ class Fleet:
             if self.nodes[node.name].stage is Stage.DRAINING and self._is_empty(self.nodes[node.name], status, now):
                 steps += self.timers.released(self.nodes[node.name], EventKind.EMPTIED, now)
             if self._state.scheduled and node.stage is Stage.CLEANING is self.nodes[node.name].stage:
-                # One observation later than the end of its job: by now the mark that the epilog left is visible.
+                # One poll after the end of its job, because this poll shows the note of the epilog.
                 steps += self.timers.cleaned(self.nodes[node.name], now)
         return steps
 
     def _note_down(self, node: NodeState, status: NodeStatus, now: float) -> None:
-        """A node that its scheduler lost is not healthy, even if its own checks pass."""
+        """Opens an incident for a node that the scheduler shows as down, even if its own checks pass."""
         subject = f"node/{node.name}/down"
         if status.down and node.stage in EXPECTED_UP and planned(node, now, self.policy) is None:
             note = f": {status.note}" if status.note else ""
@@ -167,13 +167,13 @@ class Fleet:
             self.incidents.close(subject, now, f"it is {status.state or 'up'}")
 
     def _is_empty(self, node: NodeState, status: NodeStatus, now: float) -> bool:
-        """In a dry run the scheduler is not asked to drain, so there is nothing to confirm."""
+        """Whether nothing runs on a draining node. In a dry run nothing was drained, so no drain is confirmed."""
         if self.dry_run(node.name) or not self._state.scheduled:
             return not status.busy
         return self._state.confirmed_empty(node, now)
 
     def forget(self, name: str, now: float) -> None:
-        """A removed node that does not come back. One of the same name that enrols later is a new node."""
+        """Drops all state of a removed node. A node of the same name that enrols later is a new one."""
         state = self._state
         state.guards.forget(state.nodes.pop(name))
         state.current.forget(name)
@@ -201,12 +201,12 @@ class Fleet:
         return steps
 
     def _closed_again(self, step: LifecycleStep, now: float) -> LifecycleStep:
-        """With a drain: the last one failed, and without a scheduler that is observed nothing else repeats it."""
+        """The step with another drain. The last drain failed, and only an observed scheduler would repeat it."""
         drain = Action(node=step.node.name, verb=Verb.DRAIN, reason=step.node.reason, cause=step.node.cause, at=now)
         return replace(step, actions=(*(one for one in step.actions if one.verb not in CLOSING), drain))
 
     def refuses_job(self, node: str, now: float) -> str:
-        """Why a job may not have this node tested now; '' where it may."""
+        """Why a job may not request a test of this node now; '' if it may."""
         state = self.nodes[node]
         return job_requests.refusal(state, self._state.guards.tallies[state.pool], self.policy, now)
 
@@ -224,14 +224,14 @@ class Fleet:
         return guard.text if guard.open and not state.out else ""
 
     def retest(self, node: str, reason: str, by: str, now: float) -> list[LifecycleStep]:
-        """The scheduler shows something that invalidates the last test."""
+        """Requests a test, because the scheduler shows something that invalidates the last one."""
         return self._state.step(node, NodeEvent(kind=EventKind.RETEST, reason=reason, by=by), now)
 
     def part_replaced(self, node: str, kind: str, reason: str, now: float) -> list[LifecycleStep]:
         return self._state.step(node, NodeEvent(kind=EventKind.PART_REPLACED, cause=kind, reason=reason), now)
 
     def acted(self, node: str, verb: Verb, ok: bool, reason: str, now: float) -> list[LifecycleStep]:
-        """An action ended. Only resets move a node; a cordon or drain that fails opens an incident."""
+        """Takes the outcome of an action. Only resets change the stage; a failed cordon or drain opens an incident."""
         if verb in SCHEDULING and node in self.nodes:
             self._note_scheduling(node, verb, ok, reason, now)
         if verb not in RESETS:
@@ -247,7 +247,7 @@ class Fleet:
             self.incidents.raise_(subject, f"action.{verb.value}", f"{verb.value} of {node} failed: {reason}", now)
 
     def found(self, subject: str, account: Account, now: float) -> list[LifecycleStep]:
-        """Opens or updates a seam's incident. Its victims are neither drained nor chosen last for its symptoms."""
+        """Opens or updates a seam's incident. For its symptoms, victims are not drained and keep their preference."""
         nodes = {one.split("/")[1] for one in account.victims if one.startswith("node/")} & self.nodes.keys()
         self.incidents.found(subject, account, account.sentence, now, nodes)
         steps: list[LifecycleStep] = []

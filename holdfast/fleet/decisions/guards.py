@@ -15,7 +15,7 @@ SILENT = "agent.silent"
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why nothing is done about a failure now."""
+    """The reason that a failure has no effect now."""
 
     holder: str  # 'maintenance/winter', 'loop/c2', 'loop/c2?' while it is only suspected, 'pool/train'
     reason: str
@@ -162,7 +162,7 @@ class Guards:
                 self._close(parent, now, f"{still} nodes still fail and are handled one by one")
 
     def _close(self, parent: str, now: float, why: str, *, absorbed: bool = False) -> None:
-        """Nodes that still fail are no evidence for another shared cause, because this one explained them."""
+        """Closes a shared cause. Its nodes that still fail are no evidence for another one."""
         self._waning.pop(parent, None)
         if not absorbed:
             for name in self.incidents.members(parent):
@@ -194,7 +194,7 @@ class Guards:
         return Hold(f"pool/{node.pool}", guard.reason) if guard.open else None
 
     def pattern(self, node: NodeState, now: float, policy: Policy) -> Hold | None:
-        """A failure waits a short time for failures of its neighbours, longer if others behind the same parent fail.
+        """Delays a failure for a short time, longer if other nodes behind the same parent fail.
         The node takes no new work during the wait, so the only cost is a later repair.
         """
         waited = now - self._failing.get(node.name, (node.since, ""))[0]

@@ -1,4 +1,4 @@
-"""Tests that a job requests of its nodes: while its workload is fresh, once each, and few of a pool at a time."""
+"""Tests that a job requests of its nodes: soon after its workload, once each, and few nodes of a pool at a time."""
 
 from holdfast.fleet.decisions.breaker import Tally, breaker_of
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -9,7 +9,7 @@ JUST_ENDED_SECONDS = 900.0
 
 
 def refusal(node: NodeState, counted: Tally, policy: Policy, now: float) -> str:
-    """Why a job may not have this node tested now; '' where it may.
+    """Why a job may not request a test of this node now; '' if it may.
 
     A test keeps the node from other users' work, so a token that outlives its job must not be able to repeat it.
     """

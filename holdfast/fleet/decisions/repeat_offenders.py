@@ -46,9 +46,9 @@ class Neighbours:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
     half_life_seconds: float = 365 * DAY
-    """After so long an offence counts half."""
+    """Half-life of an offence."""
     episode_seconds: float = DAY
-    """Offences closer together than this are one: the rest is somebody at work on the node."""
+    """Offences within this time count as one, because the later ones often come from work on the node."""
     same_cause: float = 1.0
     """Added for an offence with a cause that the node had before."""
     job_death: float = 1.0
@@ -94,7 +94,7 @@ def score(
 
 
 def burden(offences: Iterable[Sequence[Offence]], now: float, weights: Weights = DEFAULT) -> float:
-    """The faded offences of a group, given those of each of its nodes."""
+    """Sum of the offences of a group, each weighted by its age. `offences` has one sequence per node."""
     return sum(_fade(now - o.at, weights) for of_node in offences for o in _episodes(of_node, now, weights))
 
 

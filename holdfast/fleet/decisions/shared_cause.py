@@ -28,7 +28,7 @@ MOST_BY_CHANCE = 0.5  # if a larger share of the whole fleet fails within `share
 
 Rank = tuple[float, int, bool, int, bool, str]
 
-# Which kind of parent a check points to, where several parents have the very same nodes behind them.
+# The kind of parent that a check points to, if several parents have exactly the same nodes.
 POINTS_TO = {
     ("gpu.throttle", "gpu.temperature", "gpu.thermal"): ("loop", "cdu"),
     ("gpu.power", "node.power"): ("feed", "pdu"),
@@ -80,7 +80,7 @@ class SharedCause:
     """Many nodes behind one parent failing together: one incident on the parent, no quarantines below it."""
 
     parent: str  # 'loop/c2', 'leaf/leaf3'
-    same: tuple[str, ...]  # parents with the very same nodes behind them: nothing tells them apart
+    same: tuple[str, ...]  # parents with exactly the same nodes, which cannot be distinguished
     nodes: frozenset[str]
     behind: int
     degraded: int = 0  # of the nodes: they do not fail, but degraded at the same time
@@ -106,20 +106,20 @@ def explain(
     degraded: AbstractSet[str] = frozenset(),
     prefer: tuple[str, ...] = (),
 ) -> list[SharedCause]:
-    """The parents that account for these failures, the best first. Between equals one that is known already stays, then
-    one of a kind in `prefer`.
+    """The parents that explain these failures, the best first. Of equal ones a known one goes first, then one of a kind
+    in `prefer`.
 
-    `degraded` nodes count as failed, but degradations alone name no parent: what is behind them is for the seams.
+    `degraded` nodes count as failed, but degradations alone name no parent: the seams find their cause.
     """
     found = _greedy(failed, places, policy, known, degraded, prefer)
     if len(failed) > MOST_BY_CHANCE * len(places) or (len(found) == 1 and len(found[0].nodes) == len(failed)):
-        return found  # or one parent explains every failure: nothing fails elsewhere that could speak for chance
+        return found  # also if one parent explains every failure, because no failure elsewhere suggests chance
     gains = evidence(found, failed, places)
     most = max(range(len(gains)), key=gains.__getitem__, default=0)
     count = most + 1 if gains and gains[most] >= ENOUGH_EVIDENCE else 0
     accepted = found[:count]
     left = set(failed).difference(*(cause.nodes for cause in accepted))
-    # What was named before stays while it explains enough of the rest: chance elsewhere does not speak against it.
+    # An open shared cause stays while it explains enough of the rest, even if failures elsewhere are by chance.
     return accepted + (_greedy(left, places, policy, known, degraded, prefer, only=known) if known else [])
 
 
@@ -145,7 +145,7 @@ def _greedy(
     while waiting:
         parent = waiting[0][-1]
         current = rank(parent, explained[parent])
-        if current != waiting[0]:  # others explain some of its nodes by now: a rank only gets worse
+        if current != waiting[0]:  # its rank fell, because other parents explain some of its nodes
             heapq.heappop(waiting) if current is None else heapq.heapreplace(waiting, current)
             continue
         heapq.heappop(waiting)

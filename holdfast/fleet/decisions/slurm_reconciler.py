@@ -12,13 +12,13 @@ from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, NodeState, Stage, V
 from holdfast.model.node_status import NodeStatus
 
 UNUSED = frozenset({Stage.READY, Stage.SPARE})
-AGAIN_SECONDS = 20.0  # the actor may be at it, or between two tries
-LONGEST_PAUSE = 640.0  # between two reminders of the same: what did not help five times is not repeated every 20 s
+AGAIN_SECONDS = 20.0  # the actor may be working on it, or between two tries
+LONGEST_PAUSE = 640.0  # longest pause between two reminders of the same action
 
 
 @dataclass(slots=True)
 class SlurmReconciler:
-    """Remembers what it asked for, so that it neither hurries those who are at it nor floods the history."""
+    """Remembers its requests, so that it repeats none too early and does not flood the history."""
 
     _missing: dict[tuple[str, Verb], tuple[float, float]] = field(default_factory=dict)  # due at, pause before it
     _up_since: dict[str, float] = field(default_factory=dict)
@@ -99,11 +99,11 @@ def marked_since_test(status: NodeStatus, life: NodeState) -> bool:
 def _reminder(status: NodeStatus, life: NodeState, now: float) -> Action | None:
     if life.takes_work:
         lift = life.stage is Stage.READY and life.freshly_tested and status.ours and not status.busy
-        # A node that is down is not ours to lift; its drain goes when it is back.
+        # The drain of a node that is down is removed when the node is back.
         if lift and not status.down:
             return Action(node=status.node, verb=Verb.UNCORDON, reason=life.reason, at=now)
         return None
-    # A reservation, or a slurmd that does not answer, closes a node only for a while: what is closed is drained.
+    # A reservation, or a slurmd that does not answer, closes a node only for a while, so the node is drained too.
     if status.cordoned or status.down or not status.known:
         return None
     reason = f"{life.stage.value}, but Slurm would start work here"

@@ -9,11 +9,9 @@ from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Ver
 from holdfast.model.records import LifecycleStep
 
 _H, _S = EventKind, Stage
-SCHEDULER_WAIT_SECONDS = (
-    30.0  # after its work a node is tested when its scheduler was looked at again, or after so long
-)
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0  # of a node whose decision raised, before it is tried again
-HELD_RETEST_SECONDS = 600.0  # a node held on trial is tried again so often, or it would wait for the world to change
+SCHEDULER_WAIT_SECONDS = 30.0  # after its work a node is tested at the next poll of its scheduler, or after this time
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0  # pause before a decision that raised is tried again
+HELD_RETEST_SECONDS = 600.0  # a node that is held under test is tested again this often
 IDLE = (_S.READY, _S.SPARE)
 SETTLED = (*IDLE, _S.ALLOCATED, _S.REMOVED)
 
@@ -106,7 +104,7 @@ class Timers:
         self._close_silence_of_removed(now)
 
     def _missed(self, node: NodeState, now: float) -> bool:
-        """Whether anybody waits for its reports: a node that was removed may be switched off for good."""
+        """Whether its reports are expected. A removed node may be switched off permanently."""
         return node.stage is not _S.REMOVED and planned(node, now, self._state.policy) is None
 
     def _close_silence_of_removed(self, now: float) -> None:
@@ -140,7 +138,7 @@ class Timers:
         return self._next_of_stage(node, now) + self._note_blindness(node, now)
 
     def _complaints(self, node: NodeState) -> list[str]:
-        """What it may be held for: in service whatever its checks say, out of it what took it out."""
+        """The checks that it may be held for: in service all failing ones, otherwise the one that took it out."""
         if node.stage not in (*EVALUATED_STAGES, _S.TESTING):
             return [node.cause]
         checks = [one.check for one in self._state.current.complaints(node.name)]
@@ -171,7 +169,7 @@ class Timers:
         return self.released(node, _H.CLEANED, now)
 
     def released(self, node: NodeState, how: EventKind, now: float) -> list[LifecycleStep]:
-        """Not before what only its memory holds of a training is in storage, or was waited for long enough."""
+        """Releases the node once its unsaved training state is in storage, or `flush_seconds` have passed."""
         if self._unsaved.holds(node, now, self._state.policy):
             return []
         return self._state.step(node.name, NodeEvent(kind=how, reason=self._unsaved.left(node.name)), now)
@@ -185,12 +183,12 @@ class Timers:
         return self._state.step(node.name, NodeEvent(kind=_H.RESET_FAILED, reason=reason), now)
 
     def _lost(self, node: NodeState, now: float) -> bool:
-        """Whether it went silent by a reset, for which nothing that it shares with others accounts."""
+        """Whether it is silent since a reset, and no shared cause explains that."""
         waited = node.asked_at is not None and now - node.asked_at > self._state.policy.of(node.pool).reset_seconds
         return waited and node.failed and node.repair_step > 0 and not self._state.incidents.explaining(node.name)
 
     def _on_trial(self, node: NodeState, now: float) -> list[LifecycleStep]:
-        """A test without an answer is unknown; an agent that is silent was not even asked."""
+        """A test without an answer is unknown, unless the agent is silent and never received the order."""
         budget = self._state.policy.of(node.pool).suite_seconds
         if node.held and now - node.held_since >= HELD_RETEST_SECONDS and node.asked_at is None:
             return self._state.step(node.name, NodeEvent(kind=_H.RETEST, reason="held for long; tested again"), now)
@@ -202,18 +200,18 @@ class Timers:
         return self._state.step(node.name, event, now)
 
     def _reconsider(self, node: NodeState, still: bool, now: float) -> list[LifecycleStep]:
-        """A hold that is over. Whoever was kept from a test or taken out by what is over now is tested in full."""
+        """Ends a hold that is over. A node that the hold kept from a test, or that it took out, is tested in full."""
         state, maintained = self._state, node.held.startswith("maintenance/")
         on_trial = node.stage is _S.TESTING
         judged = node.stage in EVALUATED_STAGES and state.failing(node.name) is not None
         if still or (judged and not maintained):
-            return []  # a failure that is still there is handled as one, and that ends the hold
+            return []  # handling the remaining failure ends the hold
         if on_trial and state.guards.hold(node, now, state.policy, out=True) is not None:
             return []
         why = f"{node.held.rstrip('?')} no longer holds it"
         steps = state.step(node.name, NodeEvent(kind=_H.FREED, reason=why), now)
         for change in state.current.complaints(node.name) if node.stage in EVALUATED_STAGES else ():
-            if node.degraded_by != change.check:  # what is true now counts
+            if node.degraded_by != change.check:  # the present degradation counts
                 steps += state.step(node.name, event_of(_H.DEGRADED, change), now)
         waiting = on_trial or (node.stage is _S.QUARANTINED and not needs_operator(node, state.policy))
         if waiting or node.stage in IDLE:
@@ -221,7 +219,7 @@ class Timers:
         return steps
 
     def _note_blindness(self, node: NodeState, now: float) -> list[LifecycleStep]:
-        """A check unknown for too long in service is reported once, until the node sees again."""
+        """Reports once that a check in service is unknown for too long, until the check has a value again."""
         since = self._state.current.blind_since(node.name)
         if since is None:
             return []

@@ -24,15 +24,15 @@ class Unsaved:
         self._waits_since.pop(node, None)
 
     def flush_seconds(self, node: NodeState, now: float, policy: Policy) -> float:
-        """How long its keepers are given; 0 where nothing asks for it: an empty node on its way out, or planned work
-        that begins before long."""
+        """Seconds for its keepers to write to storage: for an empty node that leaves, or before planned work begins;
+        otherwise 0."""
         own = policy.of(node.pool).flush_seconds
         leaves = node.stage in RELEASING and not node.jobs
         soon = planned(node, now, policy) is None and planned(node, now + own, policy) is not None
         return own if leaves or soon else 0.0
 
     def holds(self, node: NodeState, now: float, policy: Policy) -> bool:
-        """Whether a node that could be released now is waited for."""
+        """Whether the release of a node waits for its keepers."""
         if node.name not in self._jobs:
             self._waits_since.pop(node.name, None)
             return False
@@ -40,7 +40,7 @@ class Unsaved:
         return now - since < policy.of(node.pool).flush_seconds
 
     def left(self, node: str) -> str:
-        """What a release did not wait for any longer, '' where nothing was left."""
+        """The state that was not in storage when the node was released; '' if there was none."""
         waited = self._waits_since.pop(node, None)
         jobs = self._jobs.get(node, ())
         return f"state of {', '.join(jobs)} is not in storage" if waited is not None and jobs else ""

@@ -69,7 +69,7 @@ class VerdictState:
                 self.guards.remember(name, failing.check, failing.at)
 
     def failing(self, name: str) -> VerdictChange | None:
-        """What counts against a node of ours now; checks in shadow mode do not."""
+        """The check that the node fails now; checks in shadow mode do not count."""
         node = self.nodes.get(name)
         if node is None:
             return None
@@ -81,7 +81,7 @@ class VerdictState:
         return self.current.failing(name, absorbed.union(shadow)) or first  # its own failure before a seam's symptom
 
     def _degraded_too_often(self, node: NodeState) -> VerdictChange | None:
-        """A degradation that counts as a failure does so until it ends or the node has left service."""
+        """The degradation that counts as a failure, until it ends or the node leaves service."""
         check, reason = self._repeated.get(node.name, ("", ""))
         now = self.current.verdict(node.name, check)
         if node.stage in EVALUATED_STAGES and now is not None and now.after == Health.DEGRADED.value:
@@ -147,7 +147,7 @@ class VerdictState:
             self.guards.degraded(node.name, now)
 
     def _hold_against(self, node: NodeState, event: NodeEvent, now: float) -> tuple[Hold | None, bool]:
-        """What speaks against this step now, and whether the node fails."""
+        """Why this step is held now, and whether the node fails."""
         out = takes_out(node, event, now, self.policy)
         under_test = event.kind is _H.TEST_FAILED and node.stage is Stage.TESTING
         hold = self.guards.hold(node, now, self.policy, out=out, checks=(event.cause,))
@@ -192,7 +192,7 @@ class VerdictState:
         return self._apply(self.nodes[name], event, now)
 
     def failed(self, name: str, change: VerdictChange, now: float) -> list[LifecycleStep]:
-        """A failing check. In service the guards decide; a failure of a node under test is for the test to find."""
+        """Takes a failing check. In service the guards decide; under test only the result of the test counts."""
         node = self.nodes[name]
         if change.check in self.policy.of(node.pool).shadow_checks:
             return []
@@ -203,7 +203,7 @@ class VerdictState:
         return self.step(name, event, now)
 
     def well_again(self, name: str, now: float) -> list[LifecycleStep]:
-        """No check of it fails any more. If its last test was withdrawn it is tested before it takes work."""
+        """Takes the end of the last failure. If its last test is invalid, the node is tested before it takes work."""
         if self.current.knows(name, self.guards.failing_by(name) or ""):
             self.guards.recovered(name)
         node = self.nodes[name]
@@ -214,7 +214,7 @@ class VerdictState:
         return self.step(name, NodeEvent(kind=_H.RETEST, reason="its checks pass again"), now)
 
     def tested(self, name: str, outcome: OrderOutcome, now: float) -> list[LifecycleStep]:
-        """What a full test found."""
+        """Takes the result of a full test."""
         node = self.nodes[name]
         own = self.policy.of(node.pool)
         degraded = outcome.health == Health.DEGRADED.value

@@ -52,7 +52,7 @@ class BusinessJob:
 class BusinessContext:
     prices: Prices = field(default_factory=Prices)
     horizon_hours: float = 24.0
-    """"If it goes on" is so much longer."""
+    """Hours beyond now for which an incident is priced."""
     jobs: Mapping[str, BusinessJob] = field(default_factory=dict)
     milestones: Mapping[str, Milestone] = field(default_factory=dict)
     on_call: Mapping[str, str] = field(default_factory=dict)

@@ -27,7 +27,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class JobStops:
-    """One job, at one look. `since`: the last step before a stop that goes on or has just ended; None: no stop."""
+    """One job at one evaluation. `since`: the last step before a stop that lasts or just ended; None: no stop."""
 
     since: float | None = None
     goes_on: bool = False
@@ -112,7 +112,7 @@ class StopWatch:
         known.at = max(known.at, at)
 
     def restore(self, job: str, since: float, step: int, usual: float | None) -> None:
-        """A stop that was stored with its incident: it goes on until a step or an end of the job is reported."""
+        """Continues a stop that was stored with its incident, until a step or the end of the job is reported."""
         if job not in self._jobs:
             self._jobs[job] = _Progress(since, step, restored=True)
             self._jobs[job].times.extend([] if usual is None else [usual])

@@ -43,6 +43,6 @@ class Ack:
     closed: str = ""
     """Why no work may start on the node; the gate prints it. '' where it may."""
     dropped: int = 0
-    """Events and subjects of the reports that were not taken: a node speaks for itself and for jobs."""
+    """Number of events and subjects that were dropped: a node may report only about itself and its jobs."""
     flush_seconds: float = 0.0
     """The node is about to be released: training state in its memory must be in storage within this time. 0: no."""

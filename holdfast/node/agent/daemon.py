@@ -106,7 +106,7 @@ class Agent:
                 self._self_at = now
                 self.node.take(self._about_itself(now))
             if self._unreceived and now - self._started_at < WARM_UP_SECONDS:
-                return  # until every source has been read once, verdicts would only be unknown
+                return  # before every source was read once, verdicts would be unknown
             changes = self.node.judge(now)
         if self._jobs:
             events = [event for reading in arrived for event in reading.events]
@@ -145,7 +145,7 @@ class Agent:
                 log.warning("verdict file not written: %s", self._file_trouble)
 
     def _write_every(self) -> float:
-        """While a check fails, its numbers are updated too: a countdown in the file must not stand still."""
+        """Seconds between writes of the verdict file; fewer while a check fails, so that its numbers stay current."""
         return WRITE_SECONDS if self.node.health in (Health.PASS, Health.UNKNOWN) else WRITE_IN_TROUBLE_SECONDS
 
     def _about_itself(self, now: float) -> Reading:

@@ -64,7 +64,7 @@ def coverage(verdicts: Collection[Verdict]) -> str:
 
 
 def _end_with_agent() -> None:
-    """End with the agent: nobody would read the result, and jobs need the node."""
+    """End with the agent: no process would read the result, and jobs need the node."""
     agent = os.getppid()
     while os.getppid() == agent:
         time.sleep(POLL_SECONDS)

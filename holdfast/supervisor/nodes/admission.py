@@ -15,7 +15,7 @@ from torch._C._distributed_c10d import TCPStore
 
 from holdfast.runtime import codec
 
-_MOST_CLAIMS = 4096  # anybody who reaches the store can raise the count
+_MOST_CLAIMS = 4096  # any client that reaches the store can raise the count
 _NONCE_CHARACTERS = 32
 _MAC_CHARACTERS = 64
 

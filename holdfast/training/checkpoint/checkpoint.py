@@ -56,10 +56,10 @@ class Checkpoint:
         rack: str = "",  # partners are chosen in another rack
         group: str = "",  # parallel group of this node; partners are chosen outside of it
         timeout_seconds: float = 10.0,  # longest wait of a save while copying to partners is behind
-        keeper_options: tuple[str, ...] = (),  # for a keeper that is started
+        keeper_options: tuple[str, ...] = (),  # command-line options for a keeper that this process starts
         storage: str | Path = "",  # where steps are stored: a folder or an fsspec URL (s3://...); default: `dir`
-        storage_keep: int = 2,  # newest whole steps that stay in storage
-        storage_keep_every: int = 0,  # multiples of this step stay for ever; 0: none
+        storage_keep: int = 2,  # newest complete steps that stay in storage
+        storage_keep_every: int = 0,  # multiples of this step are never removed; 0: none
         gpu_bytes: int = 0,  # for this rank's newest copy in the memory of another GPU of its node; 0: none
     ) -> None:
         self.folder = Path(dir)
@@ -93,7 +93,7 @@ class Checkpoint:
 
     @property
     def loaded_from(self) -> str:
-        """GPU memory, own memory, partner or storage, after `load`."""
+        """The tier that `load` read: GPU memory, own memory, partner or storage."""
         return self._reader.source
 
     def report(self, about: str, problem: str) -> None:
@@ -110,7 +110,7 @@ class Checkpoint:
             self._copy(step, state)
         except Exception as error:  # noqa: BLE001 - the parts of a state are foreign code and may raise anything
             if isinstance(error, OSError) and not isinstance(error, PeerRefused):
-                self._keeper.close()  # it is gone or sends garbage; the next save looks for a new one
+                self._keeper.close()  # it ended or sends invalid data; the next save looks for a new one
             why = str(error) if isinstance(error, UNKEEPABLE) else repr(error)
             self._report("save", f"step {step} was not kept: {why}")
             return False
@@ -122,7 +122,7 @@ class Checkpoint:
 
     def load(self, state: State) -> int | None:
         """Loads the newest step that all ranks can have, and returns it; None: start from the beginning."""
-        if not self.circle.all(self._just_met):  # this run has saved or loaded since: look again
+        if not self.circle.all(self._just_met):  # this run has saved or loaded since then, so exchange the steps again
             self._meet()
         self._just_met, self._loaded, self._reader.source, self._loader.refused = False, None, "", ""
         rows = candidates(self._discovery.found)

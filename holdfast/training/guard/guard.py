@@ -65,7 +65,7 @@ class Guard:
         vote_every: int = 100,  # steps between comparisons with the replicas; 0: never
         checksum_every: int = 20,  # steps between checked products; 0: never
         layers: list[str] | None = None,  # names of the Linear layers to check in turn; default: all
-        checkpoint: Distrusting | None = None,  # is told which of its steps are not trusted
+        checkpoint: Distrusting | None = None,  # receives the steps that are not trusted
         replica: str = "",  # ranks with different names are not expected to hold the same values
         progress: HardwareReports | None = None,  # reports errors that the agent of the node saw
         evidence: str | Path = "",  # folder for evidence; default: that of the checkpoint

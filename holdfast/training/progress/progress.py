@@ -31,7 +31,7 @@ HOOKED = 4  # number of parameters whose gradients show the start of a backward 
 
 
 class Communicating(Protocol):
-    """Is told when this rank uses the network; a Checkpoint is one."""
+    """Receives a call when this rank uses the network; a Checkpoint is one."""
 
     def communicating(self, now: bool) -> None: ...
 

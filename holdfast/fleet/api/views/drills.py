@@ -31,7 +31,7 @@ class DrillsView:
     drills: tuple[Shipped, ...]
     run: DrillRunView | None
     may_play: bool
-    """Whether who asks may play one: an operator, or anybody in a demo."""
+    """Whether the caller may run a drill: an operator, or any user of a demo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ class InboxHistory:
             await self.round()
 
     async def settle(self, shown: set[str]) -> None:
-        """Stores now what ended since the last round: an item is open or over for whoever asks, never neither."""
+        """Stores the items that ended since the last round, so that each item is always either open or over."""
         if self._known is None or (self._known.open.keys() | self._service.items.acted.keys()) - shown:
             await self.round()
 

@@ -20,7 +20,7 @@ CLOSING = frozenset({Verb.CORDON, Verb.DRAIN})
 
 
 def step(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> tuple[NodeState, list[Action], str]:
-    """The node afterwards, the actions, and the reason. Refusals and events without effect change nothing."""
+    """The node after the event, the actions, and the reason. An event without effect returns no action."""
     own = policy.of(node.pool)
     event = as_failure(node, event, now, own)
     if event.cause in own.shadow_checks and event.kind in (_H.FAILED, _H.DEGRADED):
@@ -63,8 +63,8 @@ def _reason(node: NodeState, event: NodeEvent, move: Move) -> str:
 
 
 def as_failure(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeEvent:
-    """Degraded too often, or at all under `service_degraded = "fail"`, is a failure. Checks of the agent itself do not
-    count: a user who fills its disk three times must not take a healthy node out."""
+    """Turns a degradation into a failure if it is repeated too often, or always with `service_degraded = "fail"`.
+    Checks of the agent itself do not count: a user who fills the agent's disk must not take out a healthy node."""
     if event.kind is not _H.DEGRADED or node.stage not in IN_SERVICE or node.degraded_by == event.cause:
         return event
     if event.cause in OF_THE_AGENT:
@@ -84,12 +84,12 @@ def takes_out(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> 
 
 
 def needs_operator(node: NodeState, policy: Policy) -> bool:
-    """All automatic repair steps failed, or an operator took it out; the node waits for an operator."""
+    """Whether the node waits for an operator: all automatic repair steps failed, or an operator took it out."""
     return node.cause in ("", OPERATOR) or node.repair_step >= _automatic(policy.of(node.pool))
 
 
 def may_repair(node: NodeState, policy: Policy) -> bool:
-    """Never in an operator's quarantine. After the last automatic step one ticket is opened."""
+    """Whether a repair step, or the ticket after the last one, may begin; never in an operator's quarantine."""
     return node.cause not in ("", OPERATOR) and node.repair_step <= _automatic(policy.of(node.pool))
 
 
@@ -115,7 +115,7 @@ def _too_often_unknown(node: NodeState, event: NodeEvent, policy: Policy, move: 
 
 
 def _unexpected(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
-    """A job started on a node in service whose last test no longer counts: the gate was not asked."""
+    """A job started on a node in service whose last test no longer counts, so the gate did not run."""
     if node.tested_at is not None:
         return move
     return Move(move.to, (_V.CORDON, _V.TICKET), "a workload started on a node that takes none: check the gate")

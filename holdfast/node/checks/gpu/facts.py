@@ -34,7 +34,7 @@ class GpuFinding(NamedTuple):
 
 
 def conclude(findings: Iterable[GpuFinding | None], evidence: Iterable[str] = ()) -> Verdict:
-    """All rows; remedy, class and repair step of the worst. None stands for a GPU that could not be read."""
+    """All rows; remedy, class and repair step of the worst. None is a GPU that could not be read."""
     found = [finding for finding in findings if finding is not None]
     bad = [finding for finding in found if finding.row.health in (Health.FAIL, Health.DEGRADED)]
     worst_health = worst(finding.row.health for finding in bad)

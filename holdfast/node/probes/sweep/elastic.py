@@ -46,7 +46,7 @@ def join() -> tuple[Any, int, int]:
 
 
 def _post(store: Any, line: str) -> Iterator[Answer]:
-    """Messages under a key of the store, in order. It polls, because a store that blocks serves nobody else."""
+    """Messages under a key of the store, in order. It polls, because a blocking call would block the store."""
     for number in count():
         while not store.check([f"{line}/{number}"]):
             time.sleep(POLL_SECONDS)

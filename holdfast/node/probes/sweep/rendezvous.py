@@ -91,7 +91,7 @@ class Gathering:
         while self._listener.fileno() >= 0:
             try:
                 connection, _ = self._listener.accept()
-            except OSError:  # closed: whoever comes now is too late; or no descriptor is free at this moment
+            except OSError:  # the listener is closed, or no file descriptor is free
                 time.sleep(POLL_SECONDS)
                 continue
             if not self._strangers.acquire(blocking=False):
@@ -104,7 +104,7 @@ class Gathering:
                 hang_up(connection)
 
     def _greet(self, connection: socket.socket) -> None:
-        """Handles one new connection. Slow, unknown or unexpected clients delay nobody else."""
+        """Handles one new connection. Slow, unknown or unexpected clients do not delay others."""
         try:
             line = GreetingLine(connection)
             name, theirs, mine = self._wanted(line.receive()), line.nonce_of_other, secrets.token_hex(NONCE_BYTES)
