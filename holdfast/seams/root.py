@@ -129,7 +129,7 @@ def _weigh(
 def _late(hypothesis: Hypothesis, seconds: float) -> None:
     """Lowers the score of a candidate that changed after its effects. A wrong clock may explain that, so it stays."""
     hypothesis.score -= AGAINST_THE_LATE
-    hypothesis.doubts.append(f"it moved {seconds:.0f} s after what it would have caused")
+    hypothesis.doubts.append(f"it changed {seconds:.0f} s later than the effects that it would explain")
     hypothesis.most = min(hypothesis.most, MOST_OF_THE_LATE)
     if seconds >= CLOCKS_APART_SECONDS:
         domain = hypothesis.candidate.cause.partition("/")[0]

@@ -120,7 +120,7 @@ def test_the_history_in_nine_lines() -> None:
     assert [line.startswith("also: host.oom (50 %)") for line in all_reported[1:5]] == [True, True, True, False]
     assert all_reported[4:] == [
         "it began at 2026-03-04 10:26:40",
-        "the ranks waited from 2026-03-04 10:16:40; the watchdog spoke at 2026-03-04 10:26:40",
+        "the ranks waited from 2026-03-04 10:16:40; the watchdog fired at 2026-03-04 10:26:40",
         "it explains: a, b, c, d",
         "against it: x; y",
         "the last step seen is 90",

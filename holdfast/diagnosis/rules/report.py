@@ -39,7 +39,7 @@ def _timeline(diagnosis: Diagnosis) -> list[str]:
         lines.append(f"it began at {moment(first.began)}")
     if diagnosis.wait and diagnosis.wait.since and first.name != causes.UNKNOWN:
         since, fired = moment(diagnosis.wait.since), moment(diagnosis.wait.fired)
-        lines.append(f"the ranks waited from {since}; the watchdog spoke at {fired}")
+        lines.append(f"the ranks waited from {since}; the watchdog fired at {fired}")
     lines += [f"it explains: {', '.join(first.explains[:4])}"] if first.explains else []
     lines += [f"against it: {'; '.join(first.contradicts[:2])}"] if first.contradicts else []
     steps = [step for one in diagnosis.evidence if one.event.code == "progress" and (step := one.number("step"))]
