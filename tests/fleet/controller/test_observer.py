@@ -15,6 +15,8 @@ from holdfast.fleet.store import Store
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
+from holdfast.model.records import Outcome
+from tests.fleet.store.lives import step
 from tests.stores import new_store
 
 READY = NodeState(name="n1", stage=Stage.READY, since=100.0, tested_at=90.0, tested_suite="1", used_until=80.0)
@@ -140,3 +142,22 @@ def test_a_scheduler_that_says_nothing_more_does_not_keep_a_node_from_its_test(s
     world = World(store)
     world.look(SHORT)
     assert {step.node.stage for step in world.fleet.tick(340.0)} == {Stage.TESTING}
+
+
+@pytest.mark.parametrize("verb", [Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT])
+def test_a_reservation_outlives_the_stage_while_its_repair_step_runs(store: Store, verb: Verb) -> None:
+    """An operator took the node over in the middle of its repair."""
+    taken_over = World(store, replace(READY, stage=Stage.QUARANTINED, cause="operator", since=200.0))
+    epoch = store.lead("one", 1e9) or 0
+    store.transit_all([step("n1", 150.0, (verb,))], epoch)
+    [claimed] = store.claim(epoch, 9, now=160.0)
+
+    def over(began: float) -> tuple[str, ...]:
+        transaction = Transaction(store, taken_over.fleet, PendingOrders(), epoch, began + 1)
+        closed = replace(IDLE, accepts_work=False, cordoned=True)
+        snapshot = SlurmSnapshot(began, [closed], (), reserved={"holdfast_n1_7": "n1"})
+        return ObserverMemory().take(snapshot, (), transaction, ()).over
+
+    assert over(300.0) == ()
+    assert store.finish(claimed.id, Outcome.DONE, "", epoch, 310.0)
+    assert over(320.0) == ("holdfast_n1_7",)
