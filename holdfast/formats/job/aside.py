@@ -1,4 +1,4 @@
-"""What a program says beside its own error: that it tries again, or that nothing follows from it."""
+"""Tells errors that a program retries, handles or calls harmless from errors that end it."""
 
 import re
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from holdfast.catalog import failed_calls
 from holdfast.formats.job.line import JobLine
 from holdfast.formats.job.python_exceptions import looks_like_one, traceback_head, traceback_logger
 
-_NEAR = 2  # lines of the same process below an error that may speak of it
+_NEAR = 2  # lines below an error, of the same process, that may comment on it
 _TRACEBACK_LINES = 6
 _FRAME = '  File "'
-_NOT_THERE = re.compile(r"\b(?:Import|ModuleNotFound)Error\b")  # of what a program may do without
+_NOT_THERE = re.compile(r"\b(?:Import|ModuleNotFound)Error\b")  # an optional package is missing
 _AGAIN = re.compile(
     r"\b[Rr]e-?trying\b|\b[Rr]etry (?:in|after) \d|\bwill (?:be )?retr(?:y|ied)\b|\b[Rr]econnecting\b"
     r"|\bScheduled restart job\b|\b[Tt]rying to (?:resume|reconnect|re-establish)\b"
@@ -29,11 +29,11 @@ _GOES_ON = re.compile(
     r"\b(?:[Ii]gnor(?:e[ds]?|ing)|[Cc]ontinuing|[Ss]kipp(?:ed|ing)(?! step)|[Ff]all(?:ing|s)? ?back)\b"
     r"|\b[Cc]onsider installing\b|\bfor (?:better|faster|improved) performance\b"
     r"|\b[Dd]isabl(?:e|ing)\b|, (?:so )?(?:using|use|will use|defaulting)\b"
-)  # what a program does about an exception that it prints
+)  # the program handled the exception that it prints
 
 
 def tries_again(text: str) -> bool:
-    """Whether it announces another attempt; the last of several announces none."""
+    """Whether the text announces another attempt. The last of N attempts announces none."""
     if _LAST.search(text):
         return False
     counted = _COUNTED.search(text)
@@ -41,31 +41,31 @@ def tries_again(text: str) -> bool:
 
 
 def called_harmless(below: Sequence[JobLine]) -> bool:
-    """Whether the next line goes on with the message and says that it does no harm."""
+    """Whether the next line continues the message and calls it harmless."""
     return bool(below) and _goes_on(below[0]) and failed_calls.is_called_harmless(below[0].text)
 
 
 def _goes_on(line: JobLine) -> bool:
-    """Whether it is no message of its own."""
+    """Whether the line continues the message above it."""
     return not (line.at or line.level or line.place) and "Warning" not in line.text
 
 
 def retried(line: JobLine, above: Sequence[JobLine], below: Sequence[JobLine]) -> bool:
-    """Whether the program announces that it tries again: on the line, right below, or above its traceback."""
-    if line.level == "E" and "timed out after" in line.text:  # it had its time
+    """Whether the program announces a retry: on the line, right below it, or above its traceback."""
+    if line.level == "E" and "timed out after" in line.text:  # the retries are over
         return False
     near = _near(line, below)
     return any(tries_again(text) for text in (line.text, *near, traceback_head(line, above)))
 
 
 def is_logged(line: JobLine, above: Sequence[JobLine]) -> bool:
-    """Whether a logger printed the traceback that the line ends: whoever logs an exception has caught it."""
+    """Whether a logger printed the traceback that ends with this line. A logged exception was caught."""
     head = traceback_logger(line, above)
     return head is not None and head.level in ("E", "W")
 
 
 def restarted(line: JobLine, below: Sequence[JobLine]) -> bool:
-    """Whether whoever watches a process that ended starts it again at once."""
+    """Whether a parent process announces that it restarts the process that ended."""
     return any(_RESTARTS.search(text) for text in _near(line, below))
 
 
@@ -74,15 +74,15 @@ def _near(line: JobLine, below: Sequence[JobLine]) -> list[str]:
 
 
 def _is_of(line: JobLine, other: JobLine) -> bool:
-    """Whether one process wrote both; a line of syslog names its host, and begins with its own time."""
+    """Whether one process wrote both lines. Syslog lines have no common prefix: compare host and rank."""
     return other.stream == line.stream or (bool(line.host) and (other.host, other.rank) == (line.host, line.rank))
 
 
 def handled(line: JobLine, above: Sequence[JobLine]) -> bool:
-    """Whether the line above a traceback, or one without traceback, says what the program does instead."""
+    """Whether the program says what it does instead: above the traceback, or on a line without a traceback."""
     if any(_FRAME in one.text for one in above[-_TRACEBACK_LINES:]):
         return bool(_GOES_ON.search(traceback_head(line, above)))
     if above and above[-1].level == "W" and looks_like_one(line) and not (line.at or line.level):
-        return True  # what a logger prints below its warning
+        return True  # a logger prints the exception below its warning
     is_error = line.nccl or line.level == "E" or (looks_like_one(line) and not _NOT_THERE.search(line.text))
     return not is_error and bool(_GOES_ON.search(line.text))

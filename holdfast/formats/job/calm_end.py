@@ -1,4 +1,4 @@
-"""Whether a log goes on calmly below its last trouble, as the log of a process that ended for it does not."""
+"""Counts normal lines below the last trouble in a log. Many of them show that the process survived it."""
 
 import re
 from collections.abc import Set
@@ -7,28 +7,29 @@ from typing import NamedTuple
 from holdfast.formats.job import tail, text_lines, training_steps
 from holdfast.formats.job.line import JobLine, decode
 
-_ENDING = re.compile(  # what a process does on its way out, whether it failed or not
+_ENDING = re.compile(  # words of any shutdown, clean or not
     r"\b(?:exit|shut|clos|clean|stop|terminat|finali[sz]|sync|abort|kill|destroy|cancel|releas|upload|leav|remov|delet"
     r"|flush|teardown|tear|bye|goodbye|quit|drain|kick|deregist|unregist|disconnect|detach|unmount|evict|dump|report"
     r"|wait(?:ing)? for|end(?:ed|ing|s)?\b|finish)\w*|^wandb\b",
     re.IGNORECASE,
 )
-_WORDS = re.compile(r"[A-Za-z]{2}|\d\S*\s+\d")  # or a row of numbers
+_WORDS = re.compile(r"[A-Za-z]{2}|\d\S*\s+\d")  # a word, or a row of numbers
 _DIGITS = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
-_SPEAKER = re.compile(r"(?!\w*(?:Error|Exception))[a-z][\w.-]{1,40}(?:\[\d{1,9}\])?: ")  # a program's own name
+# the name of the program that logs
+_SPEAKER = re.compile(r"(?!\w*(?:Error|Exception))[a-z][\w.-]{1,40}(?:\[\d{1,9}\])?: ")
 _LONGEST = 300
 _LEAST_SHAPE = 3
 
 
 class CalmEnd(NamedTuple):
-    lines: int = 0  # that show that the program does what it did before, or what it logs usually
-    quiet: int = 0  # those, and others that tell of nothing bad
+    lines: int = 0  # lines like those above the trouble, training steps and logged lines
+    quiet: int = 0  # these lines and all others without trouble
 
 
 def below(text: bytes, last_line: int, seen: Set[int]) -> CalmEnd:
-    """The lines below the last trouble.
+    """Counts the lines below the last trouble.
 
-    `text`: the end of the log; `last_line`: the number of its last line; `seen`: numbers of lines that tell of trouble.
+    `text`: the end of the log. `last_line`: the number of its last line. `seen`: the lines that report trouble.
     """
     raw = text.rstrip(b"\n").split(b"\n")
     first = last_line - len(raw) + 1

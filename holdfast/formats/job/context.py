@@ -1,4 +1,4 @@
-"""What stands around a line of a job's log, read only when a reader asks."""
+"""The lines around a line of a job's log, decoded only when a reader asks for them."""
 
 from holdfast.catalog import job_problems
 from holdfast.formats.job.line import JobLine, decode, near_stamp
@@ -21,7 +21,7 @@ _ADVICE_WORDS = (b"try using", b"Try ", b"Please ", b"Solution:", b"Hint:", b"hi
 
 
 class LineContext:
-    """What stands above a line, read only when somebody asks."""
+    """The lines above and below one line. They are decoded on first use."""
 
     def __init__(self, above: bytes, block: bytes, start: int) -> None:
         self._above, self._block, self._start = above, block, start
@@ -42,7 +42,7 @@ class LineContext:
         return self._lines
 
     def near(self) -> list[JobLine]:
-        """The lines right above it, and all of them where an exception may have its traceback there."""
+        """The eight lines above, or all 60 if there may be a traceback among them."""
         if self._near is None:
             text = self.text()
             traced = self._lines is not None or any(mark in text for mark in _TRACEBACKS)
@@ -54,7 +54,7 @@ class LineContext:
         return self._near
 
     def below(self, stream: str) -> str:
-        """The first words under a line: a message that begins, or goes on, on a line of its own."""
+        """The first line below with text, of the same process: some messages begin or continue there."""
         end = line_end(self._block, self._start)
         for raw in self._block[end + 1 : end + 1 + CONTEXT_BYTES].split(b"\n")[:_MESSAGE_LINES]:
             found = decode(raw[:_MOST_OF_A_LINE])
@@ -63,13 +63,13 @@ class LineContext:
         return ""
 
     def lines_below(self) -> list[JobLine]:
-        """The next lines, as far as they are read yet."""
+        """The next lines, as far as the current block reaches."""
         end = line_end(self._block, self._start)
         below = self._block[end + 1 : end + 1 + _ADVICE_BYTES].split(b"\n")
         return [decode(raw[:_MOST_OF_A_LINE]) for raw in below[:_MESSAGE_LINES]]
 
     def advice_below(self) -> str:
-        """A line shortly under an error that tells what to do about it."""
+        """Advice of the program about the error, from the lines right below it."""
         end = line_end(self._block, self._start)
         below = self._block[end + 1 : end + 1 + _ADVICE_BYTES]
         if not any(word in below for word in _ADVICE_WORDS):
@@ -78,11 +78,11 @@ class LineContext:
         return decode(lines[0]).text.strip() if lines else ""
 
     def after(self) -> str:
-        """What follows the line, as far as it is read yet."""
+        """The text below the line, as far as the current block reaches."""
         end = line_end(self._block, self._start)
         return self._block[end + 1 : end + 1 + CONTEXT_BYTES].decode("utf-8", "replace")
 
     def next_line(self) -> bytes:
-        """What follows the line, for messages that were wrapped."""
+        """The next line, for messages that were wrapped."""
         end = line_end(self._block, self._start)
         return self._block[end + 1 : line_end(self._block, end + 1)][:400]

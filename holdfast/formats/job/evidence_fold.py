@@ -1,4 +1,4 @@
-"""Folds repeated evidence into one with a count, so that a storm of a million lines stays small."""
+"""Merges repeated evidence into one with a count, so that a million equal lines take little memory."""
 
 from dataclasses import replace
 
@@ -52,13 +52,13 @@ class EvidenceFold:
         return key
 
     def again(self, key: Key, line: int) -> None:
-        """The same once more, from a line that was not read."""
+        """Counts one more line of known evidence without reading it."""
         kept = self._kept[key]
         self._kept[key] = replace(kept, event=replace(kept.event, count=kept.event.count + 1))
         self._last[key] = (line, self._last[key][1])
 
     def take(self) -> list[Evidence]:
-        """In order of first sight; `last_line` is its last occurrence."""
+        """The evidence in order of first occurrence; `last_line` is the last occurrence."""
         return [self._with_end(key, evidence) for key, evidence in self._kept.items()]
 
     def _with_end(self, key: Key, evidence: Evidence) -> Evidence:

@@ -1,4 +1,4 @@
-"""One line of a job's log: prefixes of loggers and launchers removed, their information kept."""
+"""Decodes one line of a job's log: removes the prefixes of loggers and launchers and keeps their information."""
 
 import calendar
 import re
@@ -12,7 +12,7 @@ from holdfast.formats.lines import json_envelope
 from holdfast.model.signal import usable_time
 
 MAX_LINE_CHARS = 4096
-YEARLESS = 1972  # stands in for the year that a stamp does not tell; the diagnosis fills it in
+YEARLESS = 1972  # placeholder for a time stamp without a year; the diagnosis replaces it
 _MAX_PREFIXES = 10
 _NEAR_BYTES = 2000
 _NEAR_STAMPS = 3
@@ -20,20 +20,22 @@ _NEAR_STAMPS = 3
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b")
 _TICKS = re.compile(
     r"\s{0,8}`{1,3}(?P<inside>[^`]{8,}?)`{0,3}\s*$|(?P<open>[^`]{8,})`{1,3}\s*$"
-)  # a copied line, marked as code
-_BARE_ANSI = re.compile(r"\[\d{1,3}m")  # of which a copy lost the escape character
-_LINK = re.compile(r"\[([^\]]{1,200})\]\(https?://[^)]{1,300}\)")  # which a web page made of a file name or an address
-_LOGFMT = re.compile(r"(?<=: )time=\"[^\"]{1,40}\" level=\w{1,8} msg=\"")  # another program's line inside this one
-_STRUCTURED = re.compile(r"\b(?:err|error|msg|Error)(?:=|: )\"")  # a field that quotes, in which others quote again
+)  # a line in Markdown code marks
+_BARE_ANSI = re.compile(r"\[\d{1,3}m")  # an ANSI code whose escape character was lost in a copy
+# a Markdown link; web pages make links of file names and addresses
+_LINK = re.compile(r"\[([^\]]{1,200})\]\(https?://[^)]{1,300}\)")
+# a logfmt line of another program inside this line
+_LOGFMT = re.compile(r"(?<=: )time=\"[^\"]{1,40}\" level=\w{1,8} msg=\"")
+_STRUCTURED = re.compile(r"\b(?:err|error|msg|Error)(?:=|: )\"")  # a quoted field, which may contain escaped quotes
 _ESCAPED = re.compile(r"(?<!\\)\\+\"")
 _BAR = re.compile(
     r"(?!Loading checkpoint)[^\n]{0,300}?(?:it/s|s/it)[^\]]{0,200}\](?=\[rank|[A-Z\[])"
-)  # a progress bar without its line end
+)  # a progress bar with another message right behind it
 _ISO = r"(?P<iso>\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d\b))?"
 _GLOG = r"(?P<level>[IWEFVD])(?:20\d\d(?=\d{4} ))?(?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})"
 _CLOCK_ONLY = r"(?P<us>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
 _DAY_ONLY = r"(?P<day_of_year>\d\d[-/]\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)"
-_SYSLOG = r"(?:[A-Z][a-z]{2}|\d{1,2}\u6708) {1,2}\d{1,2} \d\d:\d\d:\d\d"  # of a daemon
+_SYSLOG = r"(?:[A-Z][a-z]{2}|\d{1,2}\u6708) {1,2}\d{1,2} \d\d:\d\d:\d\d"  # time stamp of syslog
 _LEVEL = r"(?P<severity>INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|FATAL|SUCCESS)"
 STAMP = re.compile(rf"(?<![\d:]){_ISO}|(?<!\w){_GLOG}|(?<!\d){_CLOCK_ONLY}")
 
@@ -86,12 +88,13 @@ _PREFIXES = tuple(
         r"\[(?P<host>[\w.-]+)\]\[(?P<pid>\d{1,8}):\d{1,8}\]\[(?P<local>-?\d{1,4})\]\[(?P<place>[\w./]+:\d+)\] "
         r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
         r"(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>\d{1,4})\] (?P<place>[\w./]+\.cu:\d+) "
-        r"(?P<nccl>(?P<severity>WARN|INFO) )",  # before its lines had its name
+        r"(?P<nccl>(?P<severity>WARN|INFO) )",  # old NCCL versions print no name
         r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r" {0,3}(?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r"\*{3} (?=[A-Z]\w*(?:Error|Exception): )",
         rf"\[?{_LEVEL}\]?:? ?(?:\||- )? {{0,8}}(?=\S)",
-        r"libfabric:\d+:\d+::core:[\w.-]+:\w+\(\):\d+<(?P<level>[dwief])\w{1,8}> ?",  # its providers warn of errors
+        # libfabric providers log errors as warnings
+        r"libfabric:\d+:\d+::core:[\w.-]+:\w+\(\):\d+<(?P<level>[dwief])\w{1,8}> ?",
         r"<(?P<level>[dwief])(?:ebug|arn(?:ing)?|nfo|rror|atal)> ?",
         rf"[\w.-]{{1,80}} (?:-|\|) {_LEVEL} (?:-|\|) ?",
         r"\d{1,3}(?:\.\d{2,3}){2,3} (?P<level>[IWEFD]) (?=\S)",
@@ -115,7 +118,7 @@ _PREFIXES = tuple(
     )
 )
 _PYTHON_WARNING = re.compile(r"\s{0,8}\S{1,300}\.py:\d{1,6}: [A-Z]\w*Warning: |[Ww]arning: ")
-_SAID = re.compile(r'"(?P<text>(?:[^"\\]|\\.){3,3000})"?(?P<rest>.*)$')  # klog and Triton put what they say into quotes
+_SAID = re.compile(r'"(?P<text>(?:[^"\\]|\\.){3,3000})"?(?P<rest>.*)$')  # klog and Triton quote the message
 _RANK_INSIDE = re.compile(
     r"\[(?:PG [^\]]*)?[Rr]ank:? ?(\d{1,6})\]|\(rank (\d{1,6})\)|\bRankID:(\d{1,6})|\bglobal_rank:? ?(\d{1,6})"
     r"|\bRank (\d{1,6}): found"
@@ -125,22 +128,22 @@ _RANK_INSIDE = re.compile(
 class JobLine(NamedTuple):
     text: str  # the message without its prefixes
     number: int = 0
-    at: float = 0.0  # seconds since the epoch; in YEARLESS where the stamp tells no year; 0.0 where there is none
+    at: float = 0.0  # seconds since the epoch; in YEARLESS if the stamp has no year; 0.0 without a stamp
     rank: int | None = None
     local_rank: int | None = None
     host: str = ""
-    stream: str = ""  # what tells the lines of one process from those of others
-    place: str = ""  # source file and line of the logger, where it tells them
-    nccl: bool = False  # NCCL's own prefix was there
-    level: str = ""  # I, W or E as the logger says; '' where it says nothing. NCCL's warnings are its errors
+    stream: str = ""  # the same for all lines of one process
+    place: str = ""  # source file and line that the logger prints, or ''
+    nccl: bool = False  # the line has NCCL's prefix
+    level: str = ""  # I, W or E from the logger, or ''. NCCL logs its errors as warnings
 
 
 def decode(raw: bytes, number: int = 0) -> JobLine:
-    """Never fails: what is no known prefix is message."""
+    """Decodes any bytes. Text that is not a known prefix belongs to the message."""
     return _decoded(raw)._replace(number=number)
 
 
-@lru_cache(maxsize=512)  # each line above an exception is looked at again for the next one
+@lru_cache(maxsize=512)  # each exception decodes the lines above it, so nearby exceptions decode the same lines
 def _decoded(raw: bytes) -> JobLine:
     line = _wrapped(raw) or JobLine(_readable(raw[: MAX_LINE_CHARS * 2].decode("utf-8", "replace")))
     for _ in range(_MAX_PREFIXES):
@@ -171,7 +174,7 @@ def _readable(text: str) -> str:
 
 
 def is_binary(raw: bytes, text: str) -> bool:
-    """Words between bytes that are no text, as in a compiled program."""
+    """Whether the bytes are from a compiled program: words between bytes that are not text."""
     return b"\0" in raw or text.count("\N{REPLACEMENT CHARACTER}") * 20 > len(text)
 
 
@@ -230,18 +233,18 @@ def _level(found: dict[str, str | None]) -> str:
 
 
 def _speaker(found: dict[str, str | None], prefix: str) -> str:
-    """The prefix itself, where it is one that a process has to itself."""
+    """The prefix if it identifies one process."""
     return prefix.strip() if any(found.get(name) for name in ("rank", "task", "local", "actor", "host")) else ""
 
 
 def last_stamp(text: bytes) -> float:
-    """The last time stamp in a text, or 0.0: a line without its own stamp was written after it."""
+    """The last time stamp in a text, or 0.0. A line without a stamp was written after it."""
     found = _stamps(text)
     return seconds(found[-1].groupdict()) if found else 0.0
 
 
 def near_stamp(above: bytes) -> float:
-    """The same for a log that stamps its lines; one stamp from far above says nothing of a line."""
+    """The last time stamp near the end, if the log stamps its lines. A single stamp far above does not date a line."""
     found = _stamps(above[-_NEAR_BYTES:])
     return seconds(found[-1].groupdict()) if len(found) >= _NEAR_STAMPS else 0.0
 

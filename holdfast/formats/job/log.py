@@ -21,17 +21,18 @@ from holdfast.model.signal import Event, Value
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 20
-_ALL_STEPS = 5_000  # every step is read; of a longer log ever fewer, so that its numbers never cost more than its bytes
-_GAP_BYTES = 32  # that the gap between two steps grows by with each that is read
+# up to here every step is parsed; in a longer log fewer and fewer, so that parsing numbers stays cheap
+_ALL_STEPS = 5_000
+_GAP_BYTES = 32  # each parsed step widens the gap to the next one by this much
 _MOST_OF_A_STEP = 2000
 _NOT_A_NUMBER = frozenset(training_steps.NOT_A_NUMBER)
 _MAX_SERIES = 64
-_MOST_OF_A_SHAPE = 3_000  # lines that differ in numbers alone, such as those of as many ranks
+_MOST_OF_A_SHAPE = 3_000  # lines that differ only in numbers, such as the same line of many ranks
 _MOST_SHAPES = 20_000
 _SHAPE_BYTES = 300
-_FEWEST_READ, _BYTES_A_READ = 600, 400  # lines read in full: so many of any log, and one more for so many bytes
-_MOST_SAVED = 20_000  # of them, while nothing happens
-_OVERDRAFT = 1_000  # lines of a new shape that are read although none is left
+_FEWEST_READ, _BYTES_A_READ = 600, 400  # lines parsed in full: this many in any log, and one more per so many bytes
+_MOST_SAVED = 20_000  # unused ones that a quiet log may save up
+_OVERDRAFT = 1_000  # lines of a new shape that are parsed after the budget is used up
 _STAMP_LINES = 20  # lines that share one search for a time above them
 _DIGITS = re.compile(rb"\d+")
 
@@ -47,16 +48,16 @@ class JobLog:
 
     def __init__(self) -> None:
         self._carry = b""
-        self._above = b""  # the end of what was read before this block
+        self._above = b""  # the end of the previous blocks
         self._head = b""
         self._lines = 0
         self._kernel = KernelLog(shipped=True)
         self._kernel_words = readers.kernel_words()
-        self._kernel_events: dict[str, EventFolder] = {}  # by the host that the lines name
+        self._kernel_events: dict[str, EventFolder] = {}  # key: the host that the lines name
         self._readers = readers.by_keyword()
         self._found = EvidenceFold()
         self._shapes: dict[bytes, _Shape] = {}
-        self._stamp = (-_STAMP_LINES, 0.0)  # the line that a time was looked for above, and the time
+        self._stamp = (-_STAMP_LINES, 0.0)  # (line whose context was searched for a time, that time)
         self._series: dict[bytes, StepSeries] = {}
         self._steps_read = 0
         self._budget = float(_FEWEST_READ)
@@ -75,7 +76,7 @@ class JobLog:
             self._scan(data[:end] if end < len(data) else data)
 
     def finish(self) -> list[Evidence]:
-        """What the log says happened: nothing where the file is a program, or a document in which nobody reports."""
+        """The evidence of the log. A program and a document that is not a report have none."""
         if self._carry:
             self._scan(self._carry + b"\n")
             self._carry = b""
@@ -88,7 +89,7 @@ class JobLog:
                 return []
 
     def _kind(self) -> TextKind:
-        """By its beginning and its end: a log may begin with the script that wrote it."""
+        """The kind of text, by beginning and end: a log may begin with the script that wrote it."""
         kind = text_kind.kind_of(self._head)
         if kind == TextKind.LOG or text_kind.is_package(self._head) or self._lines <= self._head.count(b"\n"):
             return kind
@@ -112,14 +113,14 @@ class JobLog:
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
 
     def _calm_below(self, known: list[Evidence]) -> CalmEnd:
-        """How many calm lines stand below the last line that tells of trouble."""
+        """The number of normal lines below the last line that reports trouble."""
         trouble = {int(one.number("last_line") or one.event.line) for one in known if one.role != "note"}
         return calm_end.below(self._above, self._lines, trouble) if trouble else CalmEnd()
 
     def _end(self, seen: set[int], *, alone: bool) -> Evidence | None:
-        """What a short text quotes, then what the end of a log says that holds no known error (`alone`).
+        """Errors that a short text quotes; else, in a log without a known error (`alone`), the error at its end.
 
-        `seen`: the numbers of lines that are evidence already.
+        `seen`: numbers of the lines that are evidence already.
         """
         reported = None if self._steps_read else quoted.find(self._above, self._lines, readers.read_alone)
         if reported or not alone:
@@ -153,7 +154,7 @@ class JobLog:
                 prefixes[number] = prefix_of(block[start : start + 300])
             if mine:
                 self._budget -= self._read(block, start, number, mine)
-        if seen:  # the same lines are counted once: counting is the larger part of the work
+        if seen:  # each range of lines is counted once: counting is most of the work
             number, position = self._read_steps(block, seen, not_numbers)
         lines = number - self._lines - 1 + block.count(b"\n", position)
         self._keep_kernel(self._kernel.scan(block, kernel, lines), prefixes)
@@ -167,7 +168,7 @@ class JobLog:
             self._kernel_events.setdefault(prefix.host, EventFolder()).add(dated)
 
     def _read(self, block: bytes, start: int, number: int, words: list[bytes]) -> int:
-        """What it cost: a line that is only counted is free, one that holds many words is dear."""
+        """Reads one line and returns the cost: 0 if the line was only counted, more the more keywords it has."""
         end = line_end(block, start)
         shape = self._shape(block[start : min(end, start + _SHAPE_BYTES)])
         shape.seen += 1
@@ -185,7 +186,7 @@ class JobLog:
         return 1 + len(words) ** 2 // 16
 
     def _shape(self, raw: bytes) -> "_Shape":
-        """What is known of lines that differ in their numbers alone: of a storm some thousand are read, all counted."""
+        """The record of lines that differ only in numbers. Some thousand of them are parsed; all are counted."""
         if len(self._shapes) >= _MOST_SHAPES:
             self._shapes.clear()
         return self._shapes.setdefault(_DIGITS.sub(b"0", raw), _Shape())
@@ -196,7 +197,7 @@ class JobLog:
         return self._stamp[1]
 
     def _read_steps(self, block: bytes, words: set[bytes], forced: list[tuple[int, int]]) -> tuple[int, int]:
-        """The number of the last line that was looked at, and where it begins."""
+        """Parses training steps. Returns the number of the last parsed line and its offset."""
         number, position = self._lines + 1, 0
         sparse = max(self._steps_read - _ALL_STEPS, 0) * _GAP_BYTES
         places = training_steps.lines(block, words, sparse)
@@ -217,7 +218,7 @@ class JobLog:
         return series
 
     def _placed_in_run(self, evidence: Evidence, calm: CalmEnd) -> Evidence:
-        """How many steps the run made after it, and at which step it was; how the log goes on after it."""
+        """The evidence with its place in the run: its step, the steps after it, and the normal lines after it."""
         if calm.quiet:
             below: dict[str, Value] = {"calm_end": float(calm.lines), "quiet_end": float(calm.quiet)}
             evidence = job_message.with_detail(evidence, {**evidence.event.detail, **below})
@@ -230,7 +231,7 @@ class JobLog:
         if reported is None or not reported.count:
             return evidence
         line = evidence.event.line
-        last = line if evidence.event.kind != "numbers" else evidence.number("last_line") or line  # it goes on and on
+        last = line if evidence.event.kind != "numbers" else evidence.number("last_line") or line  # wrong numbers last
         places: dict[str, Value] = {"steps_after": float(reported.steps_after(last))}
         if reported.repeats(line, evidence.number("last_line") or line):
             places["again"] = "yes"

@@ -1,4 +1,4 @@
-"""A message, exception or finding of a job's log as evidence. Quoted text is ignored."""
+"""Turns a message, exception or finding of a job's log into evidence. Quoted text is ignored."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,15 +30,16 @@ _CODE = re.compile(
 )
 _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
-)  # who speaks does not indent
+)  # messages of these groups are never indented
 _LEVELLED = frozenset({"files", "memory", "numbers", "mismatch", "dataloader", "cuda", "rendezvous"})
 _DEEP = " " * 8
 _NO_FILES = ("verbs", "registration", "gpu", "shm", "cgroup")
 _LONGEST_MESSAGE = 800
-_LONGEST_PROBLEM = 800  # characters of a line that are held against the known problems
+_LONGEST_PROBLEM = 800  # characters of a line that are matched with the known problems
 _PATH_AT_THE_END = re.compile(r":\s*'?(/[^'\s:]{1,500})'?$")
 _TRACEBACK = "Traceback (most recent call last)"
-_SAY_LITTLE = frozenset({"RuntimeError", "Exception", "OSError", "Error"})  # raised for any fault, the cluster's too
+# classes that are raised for any fault, faults of the cluster included
+_SAY_LITTLE = frozenset({"RuntimeError", "Exception", "OSError", "Error"})
 _PLACES = frozenset({"host", "host2", "rank", "device"})
 _ERROR_MARK = re.compile(
     r"\b(?:[Ee]rrors?|ERROR|[Ff]ail(?:ed|ure|s)?|FAIL(?:ED)?|WARN|[Ff]atal|FATAL|\w+Error|\w+Exception"
@@ -50,17 +51,18 @@ _ERROR_MARK = re.compile(
 _GOES_ON = re.compile(
     r"\b[Rr]etrying\b|[Rr]etry in|[Rr]etry \d{1,3}/\d|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless"
 )
-_OPTION = re.compile(  # a help text, or a list of what one may try
+_OPTION = re.compile(  # a help text, or a numbered list of advice
     r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)|\s{0,8}\d{1,2}\. "
     r"(?:[Ss]et|[Tt]ry|[Uu]se|[Dd]isable|[Ii]ncrease|[Rr]educe|[Dd]ecrease)\b"
 )
 _SPOKEN = re.compile(
     r"[^'\"`]{0,200}\b(?:[Ff]ailure|[Ff]ailed|[Ee]rror)\b[^'\"`]{0,60}['\"`]$"
     r"|.{0,400}\bexception occurred ?: ?\(?['\"]$"
-)  # an error, put into quotes
-# what a structured log quotes is said
+)  # words that announce a quoted error
+# a quoted field of a structured log is a message, not a quotation
 _FIELD = re.compile(r"\b(?:[Ee]rr(?:or)?|msg|reason|[Mm]essage|desc|details)(?:=|: ?| = )\\?\"")
-_SETTING = re.compile(r"[(, ]\w{2,60}=[^=,\n]{0,200},")  # of a line that prints all the settings of a program
+# one setting; a line with several prints a program's configuration
+_SETTING = re.compile(r"[(, ]\w{2,60}=[^=,\n]{0,200},")
 _MANY_SETTINGS = 3
 _SOURCE_PLACE = re.compile(r"[\w./-]{1,300}\.(?:c|cc|cpp|cu|h|hpp):\d+: ")
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
@@ -68,12 +70,13 @@ _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning"
 
 
 def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
-    """The first message of a group that fits; the catalog lists the special before the general."""
+    """The first message of a group that matches. The catalog lists specific messages before general ones."""
     placed = line._replace(text=with_place(line))
-    if len(placed.text) > _LONGEST_MESSAGE:  # a launcher's line ends with what counts, behind all its arguments
+    # a launcher prints its arguments first and the error at the end of the line
+    if len(placed.text) > _LONGEST_MESSAGE:
         placed = placed._replace(text=f"{placed.text[:_LONGEST_MESSAGE]} {placed.text[-_LONGEST_MESSAGE // 4 :]}")
     if group.kind in ("files", "memory") and failed_calls.subsystem(placed.text) in _NO_FILES:
-        return None  # an adapter and a GPU have input and output too
+        return None  # "Input/output error" of an adapter or a GPU is not about files
     for message in group.messages:
         match = message.regex.search(placed.text)
         if match:
@@ -83,7 +86,7 @@ def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
 
 
 def _by_level(found: Evidence, line: JobLine) -> Evidence | None:
-    """What a logger only warns of, or mentions, is no error."""
+    """Lowers the role of a message that was logged as a warning, and drops one that was logged as information."""
     if line.nccl or found.event.kind not in _LEVELLED or found.role in ("note", "hint"):
         return found
     if line.level == "I":
@@ -94,12 +97,12 @@ def _by_level(found: Evidence, line: JobLine) -> Evidence | None:
 
 
 def with_place(line: JobLine) -> str:
-    """NCCL names the part that failed only as the source file of the message."""
+    """The text with NCCL's source file before it, because only the file name tells which part failed."""
     return f"{line.place}: {line.text}" if line.nccl and line.place else line.text
 
 
 def _is_about(group: JobMessageGroup, line: JobLine, start: int) -> bool:
-    """Whether the words stand in a text about errors (a data sample, a docstring, source code), not in a message."""
+    """Whether the words are part of a text about errors (a data sample, a docstring, source code), not of a message."""
     if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, start)):
         return True
     if group.kind in _AT_THE_MARGIN and _OPTION.match(line.text):
@@ -117,12 +120,12 @@ def is_code(text: str) -> bool:
 
 
 def describes(text: str) -> bool:
-    """Whether it is the description of something, in a schema or in a configuration."""
+    """Whether the text is a description in a schema or a configuration."""
     return bool(_DESCRIBES.match(text))
 
 
 def _is_inside_prose(group: JobMessageGroup, text: str, at: int) -> bool:
-    """Deep inside a help text, or behind a whole traceback that somebody put on one line after words of his own."""
+    """Whether the words are deep in a help text, or in a traceback that a person quotes on one line with own words."""
     if group.kind in _AT_THE_MARGIN and text.startswith(_DEEP):
         return True
     return bool(text[: max(text.find(_TRACEBACK, 0, at), 0)].strip())
@@ -153,13 +156,13 @@ def _placed_evidence(
 
 
 def as_retried(one: Evidence) -> Evidence:
-    """An error that the program tries to overcome points to a cause and proves none."""
+    """The evidence of an error that the program retries: it points to a cause but does not prove it."""
     role = "weak" if one.role in ("strong", "likely") else one.role
     return replace(with_detail(one, {**one.event.detail, "retried": "yes"}), role=role)
 
 
 def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = None) -> Evidence | None:
-    """A line that shows a known problem; words that are only quoted, or prose about errors, show none."""
+    """The known problem that a line shows. Quoted words and prose about errors show none."""
     found = job_problems.find(with_place(line)[:_LONGEST_PROBLEM], rows, raised=False)
     if found is None or (line.level == "I" and not found[0].warned) or _is_talk(line, found[0].match):
         return None
@@ -168,7 +171,7 @@ def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = N
     if line.level == "W" and role == "strong":
         role = "likely"
     if role == "strong" and not (line.nccl or line.level == "E" or problem.warned or _ERROR_MARK.search(line.text)):
-        role = "likely"  # no word of it says that something failed
+        role = "likely"  # no word of the line says that something failed
     detail: dict[str, Value] = {name: printable(value) for name, value in parts.items()}
     if role in ("strong", "likely") and _GOES_ON.search(line.text):
         role = "weak"
@@ -178,7 +181,7 @@ def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = N
 
 
 def of_nccl(line: JobLine) -> Evidence | None:
-    """What NCCL itself gave as its last error, by whatever row knows it; else the bare words."""
+    """NCCL's last error: a known problem, a known NCCL message, a failed call, or else the text alone."""
     known = of_problem(line)
     if known:
         return known
@@ -189,7 +192,7 @@ def of_nccl(line: JobLine) -> Evidence | None:
 
 
 def of_failed_call(line: JobLine) -> Evidence | None:
-    """A line that names a failed call by its error, whatever the call is."""
+    """The failed call that a line reports by its error code, for any call."""
     text = line.text[:_LONGEST_PROBLEM]
     if line.level == "I" or not _ERROR_MARK.search(text) or _is_quoted(line, 0) or _GOES_ON.search(line.text):
         return None
@@ -204,7 +207,7 @@ def of_failed_call(line: JobLine) -> Evidence | None:
 
 
 def _is_talk(line: JobLine, regex: PrefilteredPattern) -> bool:
-    """Whether the words stand in source code, a quotation or a help text instead of a message."""
+    """Whether the words are part of source code, a quotation or a help text, not of a message."""
     if line.nccl:
         return False
     match = regex.search(line.text[:_LONGEST_PROBLEM])
@@ -216,7 +219,7 @@ def _is_talk(line: JobLine, regex: PrefilteredPattern) -> bool:
 
 
 def _is_quoted(line: JobLine, at: int) -> bool:
-    if _SOURCE_PLACE.match(line.text):  # a library quotes its own message after the place in its source
+    if _SOURCE_PLACE.match(line.text):  # libraries quote their own message after file and line
         return False
     if _SPOKEN.match(line.text[:at]):
         return False
@@ -231,10 +234,10 @@ def _is_quoted(line: JobLine, at: int) -> bool:
 def of_exception(
     raised: Raised, line: JobLine, meaning: Meaning, rows: Sequence[job_problems.JobProblem] | None = None
 ) -> Evidence:
-    """An exception without its traceback may be one that was handled, or a text about it: it only points there."""
+    """The evidence of an exception. Without a traceback it may have been handled: then it points to a cause only."""
     found = job_problems.find(raised.text[:_LONGEST_PROBLEM], rows) if meaning.role != "watchdog" else None
     if found and found[0].raised and meaning != job_errors.OWN:
-        found = None  # what it says is known better than by its class
+        found = None  # the class tells more than the known problem
     if found:
         meaning = Meaning(found[0].role, found[0].cause)
     elif meaning == job_errors.OWN and raised.type in _SAY_LITTLE:
@@ -262,9 +265,9 @@ def of_kernel(event: Event, host: str = "") -> Evidence:
     return Evidence(event=event, host=host, role=meaning.role, cause=meaning.cause)
 
 
-_WELL_AGAIN = 5  # steps that were numbers afterwards; one where only a gradient was not: the scale was too high
+_WELL_AGAIN = 5  # finite steps that must follow before a NaN counts as a skipped step (1 if only the gradient was NaN)
 _OF_FINDING = {"nan": "job.nan", "spike": "job.loss_spike", "norm": "job.loss_spike", "slow": "job.slowdown"}
-_SMALL_DROP = 1.35  # a step that takes longer by less than this is reported with less confidence
+_SMALL_DROP = 1.35  # a slowdown below this factor is reported with less confidence
 
 
 def of_steps(finding: SeriesFinding, series: StepSeries) -> Evidence:
@@ -291,7 +294,7 @@ def of_steps(finding: SeriesFinding, series: StepSeries) -> Evidence:
     )
     needed = 1 if first.loss is not None and isfinite(first.loss) else _WELL_AGAIN
     if not sure and series.steps_after(first.line) >= finding.steps + needed:
-        return Evidence(event=event)  # a skipped step, or a first one before the scale was found
+        return Evidence(event=event)  # mixed precision skipped the step, or had not found its loss scale yet
     role = "strong" if sure else "weak"
     if finding.code == "norm" or (finding.code == "slow" and finding.value < _SMALL_DROP * finding.before):
         role = "likely" if finding.to_the_end else "weak"

@@ -1,7 +1,7 @@
-"""Metrics that a trainer wrote for TensorBoard or Weights & Biases, as the step lines that a log has.
+"""Converts metrics files of TensorBoard and Weights & Biases to step lines like those of a log.
 
-TensorBoard: records with a length, each a protobuf Event. W&B: a LevelDB log of protobuf Records, or one JSON object a
-line (wandb-history.jsonl). What is damaged ends the text; what was read before it counts.
+TensorBoard: records with a length, each a protobuf Event. W&B: a LevelDB log of protobuf Records, or one JSON object
+per line (wandb-history.jsonl). Reading ends at the first damaged record; the records before it are kept.
 """
 
 import json
@@ -22,12 +22,12 @@ _SECONDS = re.compile(r"(?i)(?:iteration|step|iter|batch)[ _-]?time(?:[ _-]?(?:s
 
 
 def is_one(first: bytes) -> bool:
-    """By the first bytes of a file."""
+    """Whether a file that begins with these bytes is a metrics file."""
     return b"brain.Event:" in first[:64] or first.startswith(_WANDB) or _is_history(first)
 
 
 def as_text(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """One line a step: 'step: 12 loss: 2.5 grad_norm: 0.9 step_time: 1.25'."""
+    """One line per step: 'step: 12 loss: 2.5 grad_norm: 0.9 step_time: 1.25'."""
     first = next(chunks, b"")
     whole = _joined(first, chunks)
     if first.startswith(_WANDB):
@@ -40,7 +40,7 @@ def as_text(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def text_of(data: bytes) -> bytes:
-    """The same of a whole file."""
+    """The step lines of a whole file."""
     return b"".join(as_text(iter([data])))
 
 
@@ -49,7 +49,7 @@ def _joined(first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
     yield from chunks
 
 
-Metrics = tuple[int, float, dict[str, float]]  # step, seconds since the epoch (0.0 where unknown), values by name
+Metrics = tuple[int, float, dict[str, float]]  # step, seconds since the epoch (0.0 if unknown), values by name
 
 
 def _of_events(chunks: Iterator[bytes]) -> Iterator[Metrics]:
@@ -98,7 +98,7 @@ def _summary(summary: bytes) -> Iterator[tuple[str, float]]:
 
 
 def _scalar(tensor: bytes) -> float | None:
-    """Of a TensorProto with one float or double."""
+    """The value of a TensorProto with one float or double."""
     for number, content in protobuf.fields(tensor):
         if not isinstance(content, bytes) or number not in (4, 5, 6) or len(content) not in (4, 8):
             continue
@@ -114,7 +114,7 @@ def _of_wandb(chunks: Iterator[bytes]) -> Iterator[Metrics]:
 
 
 def _leveldb_records(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Records of blocks of 32 KiB; the file's own head of seven bytes belongs to the first block."""
+    """Reads records from blocks of 32 KiB. The seven-byte file header is part of the first block."""
     held, offset, parts = b"", 0, b""
     for chunk in chunks:
         held += chunk
@@ -189,7 +189,7 @@ def _row(row: dict[str, object]) -> Iterator[Metrics]:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, str):  # W&B writes what is not a number as a word
+    if isinstance(value, str):  # W&B writes NaN and infinity as strings
         return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}.get(value)
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
@@ -197,7 +197,7 @@ def _number(value: object) -> float | None:
 
 
 def _lines(steps: Iterator[Metrics]) -> Iterator[bytes]:
-    """Values of one step that were written one by one stand on one line."""
+    """Joins the values of one step, which are written one by one, into one line."""
     now, known = None, dict[str, float]()
     before: tuple[int, float] | None = None
     for step, wall, values in steps:

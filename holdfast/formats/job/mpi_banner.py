@@ -1,4 +1,4 @@
-"""Hydra's banner of a process that ended badly, read upwards from the line with its exit code or signal."""
+"""Reads Hydra's (MPICH's) banner of a failed process, upwards from the line with its exit code or signal."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _ROWS = 3
 
 
 def completed(evidence: Evidence, above: Sequence[JobLine]) -> Evidence:
-    """With the rank and the host of the row above."""
+    """The evidence with rank and host from the rows above."""
     found = [match for line in above[-_ROWS:] if (match := _WHO.match(line.text))]
     if not found:
         return evidence

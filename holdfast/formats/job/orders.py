@@ -10,18 +10,18 @@ LONGEST_FLUSH_SECONDS = 3_600.0
 
 
 class OrderError(ValueError):
-    """What is wrong with a message, in one sentence."""
+    """A message is invalid; the text says why in one sentence."""
 
 
 class RankHardwareError(msgspec.Struct, tag="happened", tag_field="type", frozen=True):
-    """An error of the hardware under a rank: what was computed since may be wrong."""
+    """The hardware under a rank had an error: results since then may be wrong."""
 
     at: float
     what: str
 
 
 class Flush(msgspec.Struct, tag="flush", tag_field="type", frozen=True):
-    """The node is about to be released: what a keeper holds in memory belongs into storage."""
+    """The node will be released soon: keepers write to storage what they hold only in memory."""
 
     seconds: float
 
@@ -39,7 +39,7 @@ def flush(seconds: float) -> bytes:
 
 
 def decode(text: bytes) -> Order:
-    """Raises OrderError, and nothing else, whatever the bytes are."""
+    """Decodes any bytes; OrderError is the only exception."""
     try:
         order = _decoder.decode(text[: LARGEST_ORDER + 1])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:

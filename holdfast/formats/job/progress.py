@@ -13,11 +13,11 @@ LONGEST_STEP_SECONDS = 7 * 86_400.0
 
 
 class ProgressError(ValueError):
-    """What is wrong with a message, in one sentence."""
+    """A message is invalid; the text says why in one sentence."""
 
 
 class Hello(msgspec.Struct, tag="hello", tag_field="type", frozen=True):
-    """Who speaks; first, and once."""
+    """The sender; the first message of a connection, sent once."""
 
     job: str
     rank: int
@@ -55,8 +55,8 @@ class Ended(msgspec.Struct, tag="ended", tag_field="type", frozen=True):
 
 
 class KeeperProgress(msgspec.Struct, tag="keeper", tag_field="type", frozen=True):
-    """A keeper of checkpoints: the newest step that it holds and storage does not, -1 where there is none; and what
-    lies where, of a keeper that tells it."""
+    """State of a checkpoint keeper: the newest step that it holds and storage lacks (-1 for none), and what it holds
+    where, if it reports that."""
 
     job: str
     unsaved_step: int = -1
@@ -73,7 +73,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(text: bytes) -> Message:
-    """Raises ProgressError, and nothing else, whatever the bytes are."""
+    """Decodes any bytes; ProgressError is the only exception."""
     if len(text) > LARGEST_MESSAGE:
         raise ProgressError(f"a progress message has {len(text)} bytes, expected at most {LARGEST_MESSAGE}")
     try:

@@ -1,4 +1,4 @@
-"""Fields of a protobuf message without its schema: as much as the readers of metric files need."""
+"""Reads the fields of a protobuf message without its schema, as far as the metrics files need it."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ _LONGEST_VARINT = 10
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(number, value): a varint as a number, all others as their bytes. Ends where the message is damaged."""
+    """Yields (number, value): a varint as a number, all others as bytes. Stops where the message is damaged."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -28,7 +28,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """The number and where it ends; (0, -1) where it does not end."""
+    """The number and the offset behind it; (0, -1) if it is cut off."""
     value = 0
     if at < 0:
         return 0, -1

@@ -1,4 +1,4 @@
-"""The last line of a Python traceback, 'Type: message', and whether a traceback really stands above it."""
+"""Parses the last line of a Python traceback, 'Type: message', and finds the traceback above it."""
 
 import re
 from collections.abc import Sequence
@@ -22,15 +22,16 @@ _LINE = re.compile(
 _NAMES = regex_literals.literals_of(_LINE.pattern)
 _LAUNCHER_MESSAGE = re.compile(
     r'\s*"message": "(?P<text>[A-Z]\w{1,80}: .*?)",?$'
-)  # what torchrun's error file says, printed
+)  # torchrun prints the content of its error file
 _ANY_CLASS = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
 _FATAL_THREAD = re.compile(r"(?m)^(?:Current thread|Thread) 0x[0-9a-f]{1,16}.{0,80}\(most recent call first\):")
 _FATAL_FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9}) in (?P<function>\S{1,200})')
-_FOREIGN = re.compile(r"(?:site|dist)-packages/|/lib(?:64)?/python\d[\d.]*/|^<")  # a frame of a library or of Python
+# a frame in a library or in Python itself
+_FOREIGN = re.compile(r"(?:site|dist)-packages/|/lib(?:64)?/python\d[\d.]*/|^<")
 _LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<name>\w+)")
-_MARKS = re.compile(r"[\s^~]*$")  # below a line of code
-_BELOW_A_FRAME = 6  # lines of code, carets and notes between the last frame and the exception
+_MARKS = re.compile(r"[\s^~]*$")  # caret marks below a line of code
+_BELOW_A_FRAME = 6  # lines of code, carets and notes that may be between the last frame and the exception
 _TRACEBACK = "Traceback (most recent call last)"
 _BOX = "\N{BOX DRAWINGS LIGHT ARC UP AND RIGHT}"  # rich draws a box around a traceback
 _FOLLOWS = {
@@ -41,7 +42,7 @@ _IGNORED = ("Exception ignored in", "--- Logging error ---", "Error in atexit", 
 _WARNING = re.compile(r"Warning\b")
 
 
-@lru_cache(maxsize=256)  # each line above an exception is looked at again for the next one
+@lru_cache(maxsize=256)  # nearby exceptions ask about the same lines
 def _found(text: str) -> re.Match[str] | None:
     return _LINE.match(text) if not _NAMES or any(word in text for word in _NAMES) else None
 
@@ -49,12 +50,12 @@ def _found(text: str) -> re.Match[str] | None:
 class Raised(NamedTuple):
     type: str
     message: str
-    framed: bool  # a traceback of the same process ends here
-    where: str  # 'train.py:120 in step' of the innermost frame that is not of a library, '' where there is none
+    framed: bool  # the line ends a traceback of the same process
+    where: str  # innermost frame outside libraries, as 'train.py:120 in step', or ''
 
-    chained: str = ""  # 'handling' or 'cause' where it was raised after another one of the same process
+    chained: str = ""  # 'handling' or 'cause' if it follows another exception of the same process
     code: str = ""  # the source line that raised it
-    library: str = ""  # the package of the innermost frame, '' where that is not a library
+    library: str = ""  # package of the innermost frame, or '' if that is not a library
 
     @property
     def text(self) -> str:
@@ -62,7 +63,7 @@ class Raised(NamedTuple):
 
 
 def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
-    """`above`: the lines before it, nearest last."""
+    """The exception that the line reports, or None. `above`: the lines before it, nearest last."""
     reported = _LAUNCHER_MESSAGE.match(line.text) if above and above[-1].text.strip() == '"message": {' else None
     match = _found(reported["text"] if reported else line.text)
     if match is None or _WARNING.search(match["type"]):
@@ -70,13 +71,13 @@ def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
     same = [one for one in above if one.stream == line.stream]
     near = same[-_BELOW_A_FRAME:]
     framed = bool(reported) or any(_FRAME.match(one.text) or _TRACEBACK in one.text or _BOX in one.text for one in near)
-    if match["indent"] and not framed:  # a launcher's table indents a whole traceback; else it is a list or a dict
+    if match["indent"] and not framed:  # only a launcher's table indents exceptions; otherwise this is a list or a dict
         return None
     return _raised(match["type"], match["message"] or "", framed=framed, above=same)
 
 
 def find_by_place(lines: Sequence[JobLine]) -> tuple[JobLine, Raised] | None:
-    """An exception of a class that does not call itself an error: the line at the margin right below a frame."""
+    """An exception whose class name does not end in Error: the unindented line right below a frame."""
     for place in range(len(lines) - 1, 1, -1):
         line = lines[place]
         match = _ANY_CLASS.match(line.text)
@@ -115,9 +116,9 @@ def _code(above: Sequence[JobLine]) -> str:
 
 
 def fatal_place(below: str) -> str:
-    """'train.py:120 in step' where the program was, from the stacks that Python prints when it is ended by a signal.
+    """The place of the program ('train.py:120 in step') in the stacks that Python prints when a signal ends it.
 
-    The main thread's comes last, and each begins with its innermost frame.
+    The main thread's stack is last. Each stack begins with its innermost frame.
     """
     place = ""
     for thread in _FATAL_THREAD.split(below)[1:]:
@@ -129,8 +130,8 @@ def fatal_place(below: str) -> str:
 
 
 def is_source(line: JobLine, above: Sequence[JobLine]) -> bool:
-    """Whether a line is the code that a traceback shows below a frame: its words are not messages."""
-    if _found(line.text):  # a table indents whole tracebacks, and some frames have no code
+    """Whether the line is source code that a traceback shows below a frame, and so not a message."""
+    if _found(line.text):  # an exception: some frames have no code, and tables indent tracebacks
         return False
     same = next((one for one in reversed(above) if one.stream == line.stream), None)
     return same is not None and bool(_FRAME.match(same.text))
@@ -141,7 +142,7 @@ def looks_like_one(line: JobLine) -> bool:
 
 
 def traceback_head(line: JobLine, above: Sequence[JobLine]) -> str:
-    """What the process wrote right above the traceback that the line ends; '' where no traceback is seen."""
+    """The text right above the traceback that ends with this line; '' without a traceback."""
     same, place = _traceback(line, above)
     if place is None:
         return ""
@@ -150,7 +151,7 @@ def traceback_head(line: JobLine, above: Sequence[JobLine]) -> str:
 
 
 def traceback_logger(line: JobLine, above: Sequence[JobLine]) -> JobLine | None:
-    """The line above the traceback that the line ends, or its first one where that has a logger's prefix."""
+    """The line of the logger that printed the traceback: the line above it, or its first line if that has a prefix."""
     same, place = _traceback(line, above)
     if place is None:
         return None
@@ -158,7 +159,7 @@ def traceback_logger(line: JobLine, above: Sequence[JobLine]) -> JobLine | None:
 
 
 def _traceback(line: JobLine, above: Sequence[JobLine]) -> tuple[list[JobLine], int | None]:
-    """The lines of the same process, and where among them the traceback begins that the line ends."""
+    """The lines of the same process, and the index where the traceback that ends with this line begins."""
     same = [one for one in above if one.stream == line.stream]
     heads = [place for place, one in enumerate(same) if _TRACEBACK in one.text]
     if not heads or not _found(line.text) or any(_found(one.text) for one in same[heads[-1] + 1 :]):
@@ -172,7 +173,7 @@ def is_ignored(line: JobLine, above: Sequence[JobLine]) -> bool:
 
 
 def _is_ignored(above: Sequence[JobLine]) -> bool:
-    """What Python itself says it goes on after: in a destructor, at exit, in its logging."""
+    """Whether Python says that it ignored the exception: in a destructor, at exit, in logging."""
     for one in reversed(above):
         if one.text.removeprefix("^C").startswith(_IGNORED):
             return True
@@ -182,7 +183,7 @@ def _is_ignored(above: Sequence[JobLine]) -> bool:
 
 
 def _chained(above: Sequence[JobLine]) -> str:
-    """How the traceback says that it follows from the exception above it."""
+    """How the exception relates to the one above it: 'handling', 'cause' or ''."""
     for one in reversed(above):
         for words, how in _FOLLOWS.items():
             if words in one.text:
@@ -193,7 +194,7 @@ def _chained(above: Sequence[JobLine]) -> str:
 
 
 def where(lines: Sequence[JobLine]) -> str:
-    """'train.py:120 in step' of the innermost frame that is not of a library."""
+    """The innermost frame outside libraries, as 'train.py:120 in step'."""
     frames = [match for one in lines if (match := _FRAME.match(one.text))]
     own = [match for match in frames if not _FOREIGN.search(match["file"])]
     if not frames:

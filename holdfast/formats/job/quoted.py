@@ -1,4 +1,4 @@
-"""Errors that a person quotes in a sentence of a report, where the text holds no log line of its own."""
+"""Finds errors that a person quotes in the sentences of a report without log lines."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from holdfast.formats.job.message import is_code
 from holdfast.formats.job.tail import is_doubtful, of_words
 from holdfast.model.evidence import Evidence
 
-MOST_LINES = 60  # a longer text is a log, and what it quotes is data
+MOST_LINES = 60  # a longer text is a log; its quotations are data
 _MARKED = re.compile(r"`{1,3}(?P<text>(?![\w.]+`)[^`\n]{8,800})`{1,3}")  # more than one word
 _DATA = ("{", "[", "(", "|")  # a record, not a sentence
 _RAISED = re.compile(
@@ -22,14 +22,15 @@ _IN_QUOTES = re.compile(  # a whole line between quotes or brackets
     r"\s{0,8}[\[\"](?P<text>(?:[A-Z]\w{2,60}(?:Error|Exception): |An error occurred \()[^\"]{8,800})[\]\"][,.]?\s*$"
 )
 _HEADING = re.compile(r"#{1,4} {1,4}(?:\[[\w ./-]{1,30}\]:? {0,3}){0,3}(?P<text>\S.{8,400})")
-_ABOVE_A_HEADING = re.compile(r"\s*$|labels: |.{0,200} · (?:issue|pull request) #\d")  # else it is a comment of code
-_DOUBT = {"strong": "weak", "likely": "weak"}  # the text does not say whether it is this job's error
+# after other text, # begins a comment of code
+_ABOVE_A_HEADING = re.compile(r"\s*$|labels: |.{0,200} · (?:issue|pull request) #\d")
+_DOUBT = {"strong": "weak", "likely": "weak"}  # a quotation may be about another job's error
 
 Reader = Callable[[JobLine], Evidence | None]
 
 
 def find(text: bytes, last_line: int, read: Reader) -> Evidence | None:
-    """`text`: the end of the log; `last_line`: the number of its last line; `read`: what a line means by itself."""
+    """`text`: the end of the log. `last_line`: the number of its last line. `read`: the reader of a single line."""
     if last_line > MOST_LINES:
         return None
     raw = text.rstrip(b"\n").split(b"\n")
@@ -54,7 +55,7 @@ def find(text: bytes, last_line: int, read: Reader) -> Evidence | None:
 
 
 def unknown(text: bytes, last_line: int) -> Evidence | None:
-    """Words that a report marks as output, which no row knows, and which say that something failed."""
+    """Text that a report marks as output and that says that something failed, though no catalog row matches it."""
     if last_line > MOST_LINES:
         return None
     raw = text.rstrip(b"\n").split(b"\n")
@@ -71,12 +72,12 @@ def unknown(text: bytes, last_line: int) -> Evidence | None:
 
 
 def _is_harmless(line: JobLine, below: list[bytes]) -> bool:
-    """Whether the line, or the one below it, says that nothing follows from it."""
+    """Whether the line, or the one below it, calls the error harmless."""
     return failed_calls.is_calm(line.text) or aside.called_harmless([decode(one[:4000]) for one in below])
 
 
 def _spoken(line: JobLine, span: str) -> JobLine:
-    """The words as if they stood in a log: with NCCL's prefix, a rank or a level of their own."""
+    """The quoted text decoded as a log line: with NCCL's prefix, a rank or a level if it has one."""
     inside = decode(span.encode(), line.number)
     return inside._replace(at=inside.at or line.at, host=inside.host or line.host, rank=inside.rank or line.rank)
 
@@ -88,7 +89,7 @@ def _is_data(text: str) -> bool:
 
 
 def _heading(text: str, above: bytes) -> str:
-    """The title of a report, which most often is the error itself."""
+    """The title of a report, which is usually the error itself."""
     match = _HEADING.match(text)
     return match["text"] if match and _ABOVE_A_HEADING.match(above.decode("utf-8", "replace")) else ""
 

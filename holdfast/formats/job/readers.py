@@ -1,4 +1,4 @@
-"""The readers of a line of a job's log, found by its keywords, and which of their answers counts."""
+"""Chooses the readers of a log line by its keywords, and the best of their answers."""
 
 import re
 from collections.abc import Callable
@@ -17,22 +17,24 @@ from holdfast.formats.pytorch import elastic_summary
 from holdfast.model.evidence import Evidence
 
 QUOTED = b"\n> ["
-QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")  # of a report; other readers know the mark themselves
-_GOES_ON_BELOW = re.compile(r"(?:[:=]|\.\.\.)\s*$")  # a message whose text, value or list stands on the next line
+QUOTED_KERNEL = re.compile(rb"(?m)^> (?=\[)")  # a kernel line that a report quotes with '>'
+_GOES_ON_BELOW = re.compile(r"(?:[:=]|\.\.\.)\s*$")  # the message continues on the next line
 _CONTINUES = re.compile(
     r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b"
-)  # what the line above began
+)  # the end of a message that began on the line above
 Reader = Callable[[JobLine, LineContext], Evidence | None]
 _LAST_ERROR = "Last error:"
-_LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line
-_SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # which name ranks, hosts and codes
-_BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
+_LISTED_BELOW = "Missing ranks:"  # Horovod lists the ranks on the next line
+_SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # kinds whose messages name ranks, hosts and codes
+# kinds that are kept in addition to an error: a progress bar may precede it on the line
+_BESIDE = frozenset({"loading", "busy", "save", "life"})
 _ERRORS = frozenset({"strong", "likely", "weak", "hint", "effect"})
-_CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")  # of several readers' one line
+# roles, the clearest first, for a line that several readers match
+_CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")
 
 
 def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: Callable[[], float]) -> list[Evidence]:
-    """What a line means: its clearest meaning, and what stands beside it. `words`: its keywords."""
+    """The clearest evidence of a line, and evidence beside it. `words`: the keywords found in the line."""
     if _is_no_message(line, context):
         return []
     said_otherwise = bool(_other_language().intersection(words))
@@ -64,7 +66,7 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
 
 
 def _with_what_follows(reported: list[Evidence], line: JobLine, context: LineContext) -> list[Evidence]:
-    """Without errors that the program itself calls harmless; those that it tries to overcome are marked."""
+    """Drops errors that the program calls harmless and marks errors that it retries."""
     below = context.lines_below()
     if any(one.role == "exit" for one in reported) and aside.restarted(line, below):
         return [job_message.as_retried(one) for one in reported]
@@ -80,7 +82,7 @@ def _with_what_follows(reported: list[Evidence], line: JobLine, context: LineCon
 
 
 def read_alone(line: JobLine) -> Evidence | None:
-    """What a line means without those around it."""
+    """The evidence of a line without its context."""
     words = _words_of(line.text)
     context = LineContext(b"", line.text.encode(), 0)
     context.rows = job_problems.with_keywords(words)
@@ -89,7 +91,7 @@ def read_alone(line: JobLine) -> Evidence | None:
 
 
 def _words_of(text: str) -> set[bytes]:
-    """The keywords of a line that differs from what stands in the file: joined, or said in another language."""
+    """The keywords of a line whose text differs from the file: a joined or a translated line."""
     hits, _ = finder().find(text.encode() + b"\n")  # some keywords end a line
     return {word for words in hits.values() for word in words}
 
@@ -107,14 +109,14 @@ def _is_no_message(line: JobLine, context: LineContext) -> bool:
 
 
 def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
-    """A known problem before what only names a class, its exception before the bare line, a call's error last."""
+    """Sort key: known problems before class names, exceptions before plain lines, failed calls last."""
     kind = one.event.kind
     vague = one.role == "hint" or (not one.word("problem") and kind not in _SAY_MORE)
     return kind == "call", vague, _CLEAREST.index(one.role), kind == "problem"
 
 
 def _with_problem(one: Evidence, beside: list[Evidence]) -> Evidence:
-    """What names the host or the code takes the fix from the reader that knows the problem on the same line."""
+    """The evidence with the known problem that another reader found on the same line, for the same cause."""
     known = next((other.word("problem") for other in beside if other.cause == one.cause and other.word("problem")), "")
     if not known or one.word("problem") or not one.cause:
         return one
@@ -140,7 +142,7 @@ def _failed_call(line: JobLine, _context: LineContext) -> Evidence | None:
 
 
 def _last_error(line: JobLine, context: LineContext) -> Evidence | None:
-    """PyTorch prints the last warning of NCCL on the line below."""
+    """NCCL's last error: PyTorch prints it on the line below."""
     if line.text.strip() != _LAST_ERROR:
         return None
     below = decode(context.next_line(), line.number + 1)
@@ -199,7 +201,7 @@ def kernel_words() -> frozenset[bytes]:
 
 
 def keywords() -> tuple[bytes, ...]:
-    """A line without any of these is never looked at."""
+    """All keywords. Lines without any of them are skipped."""
     return tuple(dict.fromkeys([*by_keyword(), *KernelLog().keywords, *training_steps.COMMON]))
 
 

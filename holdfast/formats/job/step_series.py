@@ -1,4 +1,4 @@
-"""Steps of one log as a series: progress, loss spikes, slowdowns."""
+"""Finds loss spikes, NaN and slowdowns in the training steps of one log, and measures progress."""
 
 import math
 from bisect import bisect_right
@@ -11,19 +11,19 @@ from holdfast.formats.job.training_steps import TrainingStep
 KEPT = 4096
 _RECENT = 64
 _FEW = 10
-_EVERY = 8  # steps after which what is usual is looked at again
+_EVERY = 8  # the limit is computed again after this many steps
 _FEW_TIMES = 6
-_SURE = 3  # steps that must agree before a jump is one
+_SURE = 3  # steps in a row that confirm a jump
 _NORM_FACTOR = 10.0
 
 
 class SeriesFinding(NamedTuple):
     code: str  # nan, spike, norm, slow
     first: TrainingStep
-    steps: int  # that showed it
-    before: float  # what was usual
+    steps: int  # number of steps that show it
+    before: float  # usual value before it
     value: float
-    to_the_end: bool  # it never went back
+    to_the_end: bool  # the values never returned to usual
 
 
 class StepSeries:
@@ -65,7 +65,7 @@ class StepSeries:
             self._stride *= 2
 
     def steps_after(self, line: int) -> int:
-        """Step lines behind a line that go on where the run was, not from a restart."""
+        """Number of steps after a line that continue the run, until a restart."""
         place = bisect_right(self._kept, (line, 1 << 62))
         before = self._kept[place - 1][1] if place else -1
         going_on = 0
@@ -76,7 +76,7 @@ class StepSeries:
         return going_on * self._stride
 
     def repeats(self, line: int, later: int) -> bool:
-        """Whether the run started anew between two lines and came to the same step again."""
+        """Whether the run restarted between two lines and reached the same step again."""
         between = bisect_right(self._kept, (later, 1 << 62)) - bisect_right(self._kept, (line, 1 << 62))
         return between > 0 and self.step_before(line) == self.step_before(later)
 
@@ -99,8 +99,8 @@ class StepSeries:
                 self._set_limit()
 
     def _judge_norm(self, step: TrainingStep, norm: float) -> None:
-        """Gradients far above any of the last steps; clipping hides one, not several in a row."""
-        far = len(self._norms) >= _FEW and norm > 2 * max(self._norms)  # the median is dear, and rarely needed
+        """Detects gradients far above those of the last steps. Clipping hides one such step, not several."""
+        far = len(self._norms) >= _FEW and norm > 2 * max(self._norms)  # the median is expensive and rarely needed
         usual = median(self._norms) if far else 0.0
         jumped = usual > 0 and norm > _NORM_FACTOR * usual
         self._norm.update(step, jumped, usual, norm)
@@ -108,7 +108,7 @@ class StepSeries:
             self._norms.append(norm)
 
     def _set_limit(self) -> None:
-        """Above which a loss is a jump: well over the recent median, and over the noise around it."""
+        """Sets the loss above which a step is a jump: well above the recent median and the noise around it."""
         self._since_limit = 0
         if len(self._losses) < _SURE:
             return
@@ -127,14 +127,14 @@ class StepSeries:
         return [one for one in found if one]
 
     def _not_a_number(self) -> SeriesFinding | None:
-        """A gradient norm that is finite again at the next steps was a step that mixed precision skipped."""
+        """A NaN that lasts. A gradient norm that is finite again soon was a step that mixed precision skipped."""
         found = self._nan.finding(1)
         skipped = found and not found.to_the_end and found.steps < _SURE and math.isfinite(found.value)
         return None if skipped else found
 
 
 class _Run:
-    """Steps in a row that show the same; the longest is reported."""
+    """Consecutive steps with the same finding; the longest series is reported."""
 
     def __init__(self, code: str) -> None:
         self._code = code
@@ -169,11 +169,11 @@ class _Run:
 
 
 class StepTimes:
-    """Time per step in windows; slow is a window well above the best before it, and the next one too."""
+    """Detects slowdowns in windows of steps: two windows in a row well above the usual time before them."""
 
     WINDOW = 20
     FACTOR = 1.35
-    LEAST = 1.04  # the smallest change that is reported, of a run whose steps take the same time to a fraction of that
+    LEAST = 1.04  # the smallest slowdown that is reported, for runs with very even steps
     NOISE = 8.0
     QUIET_WINDOWS = 3
 
@@ -182,8 +182,8 @@ class StepTimes:
         self._medians: deque[float] = deque(maxlen=_RECENT)
         self._slow: SeriesFinding | None = None
         self._slow_windows = 0
-        self._early: list[TrainingStep] = []  # of a log too short for windows
-        self._spreads: deque[float] = deque(maxlen=_RECENT)  # of the windows that were usual, as shares
+        self._early: list[TrainingStep] = []  # the steps of a log that is too short for windows
+        self._spreads: deque[float] = deque(maxlen=_RECENT)  # relative spread of each usual window
 
     def add(self, step: TrainingStep) -> None:
         if len(self._early) < 3 * self.WINDOW:
@@ -210,7 +210,7 @@ class StepTimes:
         self._window = []
 
     def _limit(self) -> float:
-        """How much slower is slow: a twentieth where steps are even, a third where they are not or little is known."""
+        """The factor above which a window is slow: from 1.04 for even steps to 1.35 for uneven or few ones."""
         if len(self._medians) < self.QUIET_WINDOWS:
             return self.FACTOR
         drift = (max(self._medians) - min(self._medians)) / (median(self._medians) or 1.0)
@@ -223,10 +223,10 @@ class StepTimes:
         return self._slow if self._slow and self._slow.steps >= 2 * self.WINDOW else None
 
     def _clean_cut(self) -> SeriesFinding | None:
-        """Few steps are enough where from one on every step is slower than any before it, but for the first."""
+        """A slowdown in a short log: from one step on, all are slower than any before (but the very first)."""
         times = [one.seconds or 0.0 for one in self._early[1:]]
         numbers = [one.step or 0 for one in self._early]
-        if numbers != sorted(numbers):  # an evaluation with a bar of its own, or a restart
+        if numbers != sorted(numbers):  # a second progress bar (evaluation), or a restart
             return None
         for cut in range(_FEW_TIMES, len(times) - _FEW_TIMES + 1):
             before, after = times[:cut], times[cut:]

@@ -1,4 +1,4 @@
-"""The end of a log that no other reader knows: a traceback without its last line, or the last error that is printed."""
+"""Reads the end of a log without known errors: a traceback that was cut off, or the last error that was printed."""
 
 import re
 from collections.abc import Sequence, Set
@@ -13,10 +13,10 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
 
 MOST_LINES = 40
-_LAST_WORDS = 2  # lines at the very end that may say it without the word error
-_SENTENCES = 2  # above a line that goes on with them
+_LAST_WORDS = 2  # lines at the very end that may report a failure without the word error
+_SENTENCES = 2  # sentences above a line that make it part of a paragraph
 _TRACEBACK = "Traceback (most recent call last)"
-_FRAME = re.compile(  # the last one may be cut itself; a notebook writes them in its own way
+_FRAME = re.compile(  # the last frame may be cut off; notebooks have their own format
     r'\s*File "[^"]{1,500}(?:", line \d{1,9}|$)|File \S{1,300}:\d{1,9}, in |(?:Cell )?In ?\[\d{1,6}\], (?:in <|line \d)'
 )
 _NOTEBOOK_HEAD = re.compile(
@@ -26,14 +26,14 @@ _NOTEBOOK_FRAME = re.compile(r"(?:Cell )?In ?\[\d{1,6}\],? (?:in )?.{0,40}line:?
 _BETWEEN = re.compile(
     r"[\s~^]*$|`{3,}\s*$|\d{1,5}:\s*$|-{1,5}> ?\d|\.\.\.|[A-Z][^:\n]{0,80}\b(?:re-?rais\w+|traceback)\b[^:\n]{0,40}$"
 )
-_NATIVE_FRAME = re.compile(  # an address, a call or a namespace: steps of a build have a number too
+_NATIVE_FRAME = re.compile(  # needs an address, a call or a namespace: steps of a build are numbered in the same way
     r"(?:^|\s)(?:frame )?#\d{1,3}:? +(?=.*(?:0x|\(|::|\bat \S+:\d| in ))(?P<function>[\w:~]{3,120})"
 )
-_DEFAULT = "launcher.setup"  # of an error that nothing else is known of
+_DEFAULT = "launcher.setup"  # the cause if nothing else is known about the error
 _STACK = re.compile(  # heads of stacks that Julia, Lua, MXNet, Rust and Go print
     r"\s*(?:Stack ?trace(?: returned \d+ entries)?|[Ss]tack traceback|stack backtrace|goroutine \d+ \[\w[\w ]*\]):"
 )
-_NATIVE = 2  # frames of compiled code that a backtrace has
+_NATIVE = 2  # frames that make a native backtrace
 _ERROR = re.compile(
     r"(?:[\w./\\\[\]@():-]{1,160} ){0,4}?"
     r"(?:FATAL|[Ff]atal(?: error)?|ERROR|CRITICAL|[Ee]rror|[Pp]anic|Failure|FAILED|terminate)"
@@ -44,7 +44,7 @@ _FAILED = re.compile(
     r"|[Ii]nvalid|[Rr]efused|[Uu]nsupported|not supported|[Aa]bort(?:ed|ing)|[Cc]rashed|timed out|[Kk]illed"
     r"|does not exist|[Mm]ismatch|exceeded|[Uu]nreachable|[Ff]atal|[Ee]rror|(?<=[:=] )FAILED\w*)\b"
 )
-_LACKS = re.compile(  # says it only where its logger calls it an error: a run may do without
+_LACKS = re.compile(  # an error only if it was logged as one: the missing thing may be optional
     r"(?:\bnot|n.t) (?:\w+ ){0,3}(?:installed|set|defined|available)\b|\b[Mm]issing\b|[Ss]hort write"
 )
 _CONDITION = re.compile(r"\s*(?:If|When|Whenever|Unless|Only|For|Returns|Note|Use|This \w+ (?:does|is|will)|You)\b")
@@ -57,7 +57,7 @@ _NO_ERROR = re.compile(
     r"|error[ _]rate|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
     re.IGNORECASE,
 )
-_PROGRESS = re.compile(  # of a program that goes on
+_PROGRESS = re.compile(  # signs that the program continues
     r"(?i:\b(?:global_)?(?:epoch|step|iteration|iter|batch|round|episode)s?['\"]?[ :=#\[]{1,3}\d+\b(?!.{0,200}\berror))"
     r"|\b100 ?%.{0,80}\bdone\b|\b(?:completed|finished|succeeded) successfully\b|\bSUCCESS\b"
 )
@@ -66,16 +66,16 @@ _EVENT = re.compile(  # a row of `kubectl describe`
 )
 _USUAL_EVENTS = frozenset(
     {"Unhealthy", "DNSConfigForming", "BackOff"}
-)  # of pods that only start slowly, or say why elsewhere
-_TITLE = re.compile(r"#{1,4} {1,4}(?P<text>\S.{8,400})")  # of a report
-_ROW = re.compile(r"(?:[^|\n]{0,200}\|){2}|.{0,200}<a ")  # of a table, or of a web page
-_LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # which announces what follows
-_BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a row of stars around what is said
+)  # events of pods that start slowly or give the reason elsewhere
+_TITLE = re.compile(r"#{1,4} {1,4}(?P<text>\S.{8,400})")  # the title of a report
+_ROW = re.compile(r"(?:[^|\n]{0,200}\|){2}|.{0,200}<a ")  # a row of a table, or of a web page
+_LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # a label that introduces the next lines
+_BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a line that ends with a row of stars or dashes
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
 
 
 def find(text: bytes, last_line: int, seen: Set[int] = frozenset()) -> Evidence | None:
-    """`text`: the end of the log; `last_line`: the number of its last line; `seen`: lines that are known already."""
+    """`text`: the end of the log. `last_line`: the number of its last line. `seen`: lines that are evidence already."""
     raw = text.rstrip(b"\n").split(b"\n")
     lines = [decode(one[-2000:], last_line - len(raw) + 1 + place) for place, one in enumerate(raw)][-MOST_LINES:]
     spoken = [
@@ -87,7 +87,7 @@ def find(text: bytes, last_line: int, seen: Set[int] = frozenset()) -> Evidence 
 
 
 def _native_frames(lines: Sequence[JobLine]) -> Evidence | None:
-    """A backtrace of compiled code at the very end, without the message that stands above it."""
+    """A backtrace of compiled code at the very end, without its message above it."""
     last = [one for one in lines[-_NATIVE:] if not failed_calls.is_harmless(one.text)]
     frames = [match for one in last if (match := _NATIVE_FRAME.search(one.text))]
     if len(frames) < _NATIVE or _last_error(lines):
@@ -99,13 +99,13 @@ def _native_frames(lines: Sequence[JobLine]) -> Evidence | None:
 
 
 def _unnamed_class(lines: Sequence[JobLine]) -> Evidence | None:
-    """A traceback that ends with an exception whose class does not call itself an error."""
+    """A traceback whose exception class does not end in Error."""
     found = find_by_place(lines)
     return of_exception(found[1], found[0], job_errors.of_exception(found[1].text)) if found else None
 
 
 def _cut_traceback(lines: Sequence[JobLine]) -> Evidence | None:
-    """Frames at the very end: whoever copied the log left out what was raised."""
+    """Frames at the very end: the log was copied without the exception."""
     frames = [place for place, one in enumerate(lines) if _FRAME.match(one.text) or _is_head(one)]
     if not frames or not all(_is_inside(one.text) for one in lines[frames[-1] + 1 :]):
         return None
@@ -120,7 +120,7 @@ def _cut_traceback(lines: Sequence[JobLine]) -> Evidence | None:
 
 
 def _title(before: Sequence[JobLine]) -> str:
-    """What the title of a report says went wrong."""
+    """The title of a report, if it names a failure."""
     found = [match["text"] for one in before if (match := _TITLE.match(one.text)) and _FAILED.search(match["text"])]
     return found[0] if found else ""
 
@@ -130,7 +130,7 @@ def _is_head(line: JobLine) -> bool:
 
 
 def _is_inside(text: str) -> bool:
-    """Source lines, marks below them, and what a copy leaves at its end."""
+    """Whether the line belongs to a traceback: source, marks below it, or the remains of a copy."""
     return text.startswith((" ", "\t")) or bool(_BETWEEN.match(text))
 
 
@@ -146,7 +146,7 @@ def _last_error(lines: Sequence[JobLine]) -> Evidence | None:
     if not found:
         return None
     first = found[0]
-    for one in reversed(found):  # the first of the last ones that stand together
+    for one in reversed(found):  # the first error of the last group
         if first.number and one.number < found[-1].number - _LAST_WORDS * len(found):
             break
         first = one
@@ -154,12 +154,12 @@ def _last_error(lines: Sequence[JobLine]) -> Evidence | None:
         return None
     cause = failed_calls.cause_of_error(first.text)
     if cause == _DEFAULT and any(_STACK.match(one.text) for one in lines if one.number > first.number):
-        cause = "job.exception"  # whatever language it is written in, it was running
+        cause = "job.exception"  # a stack in any language: the program was running
     return _evidence(first, "error", cause, {})
 
 
 def _is_of_a_paragraph(line: JobLine, lines: Sequence[JobLine]) -> bool:
-    """Whether it goes on with a sentence above it, as in a manual, or says what happens if something else does."""
+    """Whether the line continues a paragraph above it, as in a manual, or states a condition."""
     if _CONDITION.match(line.text):
         return True
     above = [one for one in lines if 0 < line.number - one.number <= _SENTENCES]
@@ -167,7 +167,7 @@ def _is_of_a_paragraph(line: JobLine, lines: Sequence[JobLine]) -> bool:
 
 
 def _event(line: JobLine) -> JobLine | None:
-    """What Kubernetes warns of, without the columns before it."""
+    """A warning event of Kubernetes without its columns."""
     match = _EVENT.match(line.text)
     if match is None or match["reason"] in _USUAL_EVENTS:
         return None
@@ -177,27 +177,27 @@ def _event(line: JobLine) -> JobLine | None:
 def _is_error(line: JobLine) -> bool:
     if line.level in ("I", "W") or not _may_report(line):
         return False
-    if line.nccl:  # which goes on after many of its warnings
+    if line.nccl:  # NCCL continues after many of its warnings
         return False
     logged = line.level == "E" and bool(line.at or line.place or _FAILED.search(line.text) or _LACKS.search(line.text))
     return logged or bool(_ERROR.match(line.text))
 
 
 def _may_be_error(line: JobLine) -> bool:
-    """A line of any level that says what failed, if it says that the program ends for it."""
+    """Whether the line says what failed. One of level I or W must also say that the program ends."""
     loud = line.level not in ("I", "W") or bool(_ENDS.search(line.text))
     return loud and _may_report(line) and bool(_FAILED.search(line.text))
 
 
 def of_words(line: JobLine) -> Evidence | None:
-    """A line, or a part of one, that says by itself that something failed."""
+    """The evidence of a text that says by itself that something failed."""
     if " " not in line.text.strip() or not _may_be_error(line):
         return None
     return _evidence(line, "error", failed_calls.cause_of_error(line.text), {})
 
 
 def speaks_of_trouble(line: JobLine) -> bool:
-    """Whether it reports that something failed, and its logger does not call it a mere piece of information."""
+    """Whether the line reports a failure that was not logged as information."""
     if line.nccl:
         return line.level == "E"
     stack = _FRAME.match(line.text) or _NATIVE_FRAME.search(line.text) or _STACK.match(line.text)
@@ -209,7 +209,7 @@ def is_trouble_word(text: str) -> bool:
 
 
 def is_doubtful(text: str) -> bool:
-    """Whether a sentence speaks of an error that did not happen, or that does no harm."""
+    """Whether the text is about an error that did not happen or is harmless."""
     return bool(_NO_ERROR.search(text))
 
 

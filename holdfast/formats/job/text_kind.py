@@ -1,4 +1,4 @@
-"""What a file is: the log of a job, a document about one, or a program. Only a log says what happened."""
+"""Decides whether a file is the log of a job, a document about one, or a program. Only a log is evidence."""
 
 import re
 from enum import StrEnum
@@ -9,20 +9,20 @@ from holdfast.formats.job.text_lines import is_logged, is_prose
 
 SAMPLE_BYTES = 16_384
 _LONGEST = 400
-_LEAST_PROSE = 0.25  # of the lines of a document; the rest is lists, tables and examples
-_SOME_PROSE = 0.1  # of a manual, where markup and examples make up the rest of its lines
+_LEAST_PROSE = 0.25  # least share of sentences in a document; the rest is lists, tables and examples
+_SOME_PROSE = 0.1  # least share in a manual, whose other lines are markup and examples
 _MANUAL = 0.5
 _LEAST_MARKUP = 2
-_MOSTLY = 0.6  # prose without any markup
-_PARAGRAPH = 0.75  # of a short text
+_MOSTLY = 0.6  # share of sentences in a text without markup
+_PARAGRAPH = 0.75  # share of sentences in a short text
 _LEAST_CODE = 0.55
-_LEAST_PROGRAM = 8  # lines: a traceback shows as many of code
-_LEAST_DEFINED = 3  # lines that only source has, and this part of all
+_LEAST_PROGRAM = 8  # lines of code; a traceback also shows a few
+_LEAST_DEFINED = 3  # lines that only source has, and their least share of all lines
 _DEFINED = 0.01
 _FEW = 2
 _MOST_LOGGED = 0.1
 _QUOTED_LINES = 1
-_BANNER = re.compile(r"[-=*]{60,}\s*")  # which launchers put around what they have to say
+_BANNER = re.compile(r"[-=*]{60,}\s*")  # launchers frame their messages with it
 _LEAST_FOUND = 0.8
 _LEAST_OUTCOMES = 0.5
 _TRACEBACK = "Traceback (most recent call last)"
@@ -32,7 +32,7 @@ _REPORTER = re.compile(
     r"|Problem desc|(?:Bug|Error|Logs?|Environment|Current|Issue)(?: \w+)?\W{0,3}$)",
     re.MULTILINE,
 )
-_QUESTION = re.compile(r"(?m)^(?:\*\*|#+ )?(?:Q\d*|Question|FAQ)\b[:.].*$")  # that others ask
+_QUESTION = re.compile(r"(?m)^(?:\*\*|#+ )?(?:Q\d*|Question|FAQ)\b[:.].*$")  # a question in a FAQ
 
 
 class TextKind(StrEnum):
@@ -42,7 +42,7 @@ class TextKind(StrEnum):
 
 
 def kind_of(text: bytes) -> TextKind:
-    """`text`: the beginning of a file, or its end."""
+    """The kind of a file from its beginning or its end."""
     lines = _lines(text)
     if is_package(text):
         return TextKind.DOCUMENT
@@ -63,7 +63,7 @@ def kind_of(text: bytes) -> TextKind:
 
 
 def shows_a_log(text: bytes) -> bool:
-    """Whether lines of a program that runs stand in it, whatever stood above."""
+    """Whether the text holds lines of a running program."""
     lines = _lines(text)
     return _has_a_traceback(lines) or _is_mostly_logged(lines)
 
@@ -77,7 +77,7 @@ def _is_mostly_logged(lines: list[JobLine]) -> bool:
 
 
 def _is_data(lines: list[JobLine]) -> bool:
-    """Rows of one form: what a search found, settings, a table, metrics, or how each of many things went."""
+    """Whether all lines have one form: search results, settings, a table, metrics, or test outcomes."""
     if len(lines) <= _FEW:
         return False
     if sum(bool(text_lines.FOUND.match(one.text)) for one in lines) >= _LEAST_FOUND * len(lines):
@@ -90,7 +90,7 @@ def _is_data(lines: list[JobLine]) -> bool:
 
 
 def _is_patch(text: bytes) -> bool:
-    """Whether it is what `git log` or `git diff` shows: changes of source, and what people wrote of them."""
+    """Whether the text is output of `git log` or `git diff`."""
     raw = [one.decode("utf-8", "replace") for one in text.split(b"\n")[:-1]]
     heads = sum(bool(text_lines.PATCH_HEAD.match(one)) for one in raw)
     return heads > 0 and all(text_lines.PATCH.match(one) for one in raw)
@@ -102,7 +102,7 @@ def _is_list_of_outcomes(lines: list[JobLine]) -> bool:
 
 
 def _is_source(lines: int, code: int, defined: int) -> bool:
-    """By how much of it is code, or by lines that only source has."""
+    """Whether the text is source: mostly code, or lines that only source has."""
     if lines < _LEAST_PROGRAM:
         return False
     if defined and code >= max(_LEAST_CODE * lines, _LEAST_PROGRAM):
@@ -125,7 +125,7 @@ def _is_document(lines: list[JobLine], code: int) -> bool:
 
 
 def _is_table(lines: list[JobLine]) -> bool:
-    """Whether it is a table: below the names of its columns, or with a tab between them in every line."""
+    """Whether the text is a table: rows below column names, or tabs in every line."""
     head = lines[0].text
     if text_lines.EXPLAINED.match(head):
         return True
@@ -138,7 +138,7 @@ def _is_table(lines: list[JobLine]) -> bool:
 
 
 def _has_a_traceback(lines: list[JobLine]) -> bool:
-    """Whether a program failed here; an interpreter that somebody types into, in an example, shows its prompt above."""
+    """Whether the text holds a traceback of a program. A prompt above it marks an example of an interactive session."""
     above = ["", *(one.text.lstrip() for one in lines)]
     return any(
         one.text.startswith(_TRACEBACK) and not text_lines.is_prompt(before)
@@ -147,12 +147,12 @@ def _has_a_traceback(lines: list[JobLine]) -> bool:
 
 
 def is_package(text: bytes) -> bool:
-    """Whether it describes an installed package, with its whole README."""
+    """Whether the text is the metadata of an installed package, README included."""
     return text.startswith(b"Metadata-Version: ")
 
 
 def is_report(text: bytes) -> bool:
-    """Whether somebody tells what happened to them, which takes no more than a page or two."""
+    """Whether a person reports what happened to them. Reports are at most two pages long."""
     if len(text) >= SAMPLE_BYTES or is_package(text):
         return False
     return bool(_REPORTER.search(_QUESTION.sub("", text.decode("utf-8", "replace"))))

@@ -1,4 +1,4 @@
-"""What a single line of a text is: a message of a program, a sentence, source code, markup, or a row of data."""
+"""Decides whether a line is a message of a program, a sentence, source code, markup, or a row of data."""
 
 import re
 
@@ -17,7 +17,7 @@ _LEAST_WORDS = 6
 _WORD = re.compile(r"[a-z]+(?:['\N{RIGHT SINGLE QUOTATION MARK}-][a-z]+)?[,.;:!?)]{0,2}")
 _SPEAKER = re.compile(
     r"\S{1,80}:\s|\[[^\]]{1,60}\]\s?|\S+(?:Error|Exception|Warning)\b|[A-Z ]{4,}:"
-)  # a message's head
+)  # the head of a message
 _MARKUP = re.compile(
     r"#{1,6} [A-Z\[\d`]|`{3}|~{3}|\.\. ?[\w-]+::|:\w+: |\[[^\]]{1,80}\]: http|<(?:p|td|tr|li|h\d|div|table|br|!--)\b"
     r"|\s{0,3}(?:[-*+]|\d{1,2}\.) (?=\S+ \S+ \S+ \S)|\|.*\|.*\||={3,}$|[-~^\"'*+]{4,59}$"
@@ -43,19 +43,19 @@ _CODE = re.compile(
     r"|(?:const|let|var|function|export|local|fi|done|then|esac)\b|\"[^\"]{0,200}\",?$|f?r?\"|[\w.\"']{1,60},$|\w+=)"
 )
 _PROMPT = re.compile(r">>> ?|\.\.\. ")
-FOUND = re.compile(  # what a search printed, and one line each of a history
+FOUND = re.compile(  # output of a search (grep), or of `git log --oneline`
     r"(?:\.{0,2}/)?[\w.+-]{1,80}(?:/[\w.+-]{1,80}){0,12}\.\w{1,8}[:-]\d{1,6}[:-](?!\d+:|.{0,40}Warning)"
     r"|(?:\* )?[0-9a-f]{7,12} [A-Za-z(\[]"
 )
 PATCH_HEAD = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|(?:---|\+\+\+) [ab]/|commit [0-9a-f]{40}\b")
 PATCH = re.compile(r"[-+ @]|$|diff |index |new file |deleted |commit [0-9a-f]{40}|(?:Author|Date|Merge): ")
-VARIABLE = re.compile(r"(?:export )?[A-Z_][A-Z0-9_]{1,80}=")  # of an environment that was printed
+VARIABLE = re.compile(r"(?:export )?[A-Z_][A-Z0-9_]{1,80}=")  # one variable of a printed environment
 COLUMNS = re.compile(r"[a-z][\w .%-]{0,40}(?:[,;\t][a-z][\w .%-]{0,40}){2,60}$", re.IGNORECASE)
 EXPLAINED = re.compile(  # the head of a table that explains names or numbers
     r"(?:[\w-]{2,40}(?: [\w-]{1,40}){0,2} {2,}){1,6}(?:Description|Meaning|Explanation|Comment)s?\s*$", re.IGNORECASE
 )
 METRIC = re.compile(r"# (?:HELP|TYPE|UNIT|EOF)\b|[A-Za-z_:][\w:]{0,200}(?:\{.*\})? [-+.\deE]{1,40}(?: \d{1,20})?$")
-_OUTCOME = re.compile(  # of one of many things: it passed, or it did not
+_OUTCOME = re.compile(  # the outcome of one test of many
     r"\s{0,8}(?P<item>[^\s:](?:[^\n:]|:(?! )){0,120}?)(?::|\s\.*|\s*\.{2,})\s*"
     r"(?:(?P<well>pass(?:ed)?|ok|success|succeeded|skipped|xfail)"
     r"|fail(?:ed)?|error|timed out|timeout|crashed)\b(?![=/\w])",
@@ -64,12 +64,12 @@ _OUTCOME = re.compile(  # of one of many things: it passed, or it did not
 
 
 def is_logged(line: JobLine) -> bool:
-    """Whether a program wrote it: with a time, a level, a rank or the place in its source."""
+    """Whether a program wrote the line: it has a time, a level, a rank or a source place."""
     return bool(line.at or line.level or line.nccl or line.place) or line.rank is not None
 
 
 def is_prose(text: str) -> bool:
-    """A sentence, or a part of one, that a person wrote for others to read."""
+    """Whether the text is a sentence, or part of one, that a person wrote."""
     if _SPEAKER.match(text):
         return False
     words = text.split()
@@ -84,7 +84,7 @@ def is_code(text: str) -> bool:
 
 
 def defines(text: str) -> bool:
-    """Whether it imports, declares or defines something, as only the source of a program does."""
+    """Whether the line imports, declares or defines something, as only source code does."""
     return bool(_DEFINES.match(text))
 
 
@@ -93,11 +93,11 @@ def is_markup(text: str) -> bool:
 
 
 def is_prompt(text: str) -> bool:
-    """Whether somebody types into an interpreter here, most often in an example."""
+    """Whether the line is a prompt of an interactive interpreter, usually in an example."""
     return bool(_PROMPT.match(text))
 
 
 def outcome(text: str) -> bool | None:
-    """How one of many things went, of a list that says so of each; None where it says nothing of the kind."""
+    """The outcome that a row of a result list states, or None."""
     found = _OUTCOME.match(text)
     return bool(found["well"]) if found else None

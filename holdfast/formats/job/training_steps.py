@@ -1,4 +1,4 @@
-"""Step lines of trainers (Megatron, DeepSpeed, Lightning, Hugging Face, nanoGPT): step, loss and step time."""
+"""Parses the step lines of trainers (Megatron, DeepSpeed, Lightning, Hugging Face, nanoGPT): step, loss, step time."""
 
 import math
 import re
@@ -16,7 +16,7 @@ _BAR = re.compile(rb"\| *(\d{1,9})/\d{1,9} \[")
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 _OTHER_BAR = re.compile(
     rb"\s*(?!Epoch|Train|Step|Iter|epoch|train|step|iter)[A-Za-z][^|\n]{0,80}: +\d{1,3}%\|?"
-)  # of loading, of data
+)  # progress of loading or of data, not of training
 _EPOCH = re.compile(
     rb"(?i:epoch|batch)['\"]?[ :=\[#]{1,3} *(\d{1,9})(?![.\d])|(?<![\d./])(\d{1,9}) ?/ {0,8}\d{1,9}(?![\d./])"
 )
@@ -31,15 +31,15 @@ _OTHER_LOSS = re.compile(
     rb"(?<![\w/])(?!val|eval|test|dev|aux)[a-z]{1,12}[_-]?loss\w{0,12}['\"]?\s*[:=]\s*['\"]?"
     rb"(?P<loss>-?\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?|[-+]?(?:nan|inf)\b)",
     re.IGNORECASE,
-)  # a part of the loss, where the line names no whole
+)  # a part of the loss, used if the line has no total
 _MEANT = re.compile(rb"reduced_train_loss['\"]?[:=] ?(?P<loss>\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?)")
-"""NeMo's bar has a running mean beside it that is no number for whole runs that are well."""
+"""The loss of NeMo's bar. The running mean beside it is NaN even in healthy runs."""
 _NORM_NAN = re.compile(rb"grad[_ ]?norm['\"]?\s*[:=]?\s*['\"]?[-+]?(?:nan|inf)\b", re.IGNORECASE)
 _NORM = re.compile(
     rb"(?:grad(?:ient)?[_ ]?norm|gnorm|(?<![\w-])norm)['\"]?\s*[:=]?\s*['\"]?"
     rb"(\d{1,12}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?)(?![\w.%])"
 )
-_STEP_TIMES = tuple(  # (a word of the line, the number beside it, what it makes seconds)
+_STEP_TIMES = tuple(  # (keyword, pattern of the number, factor to seconds)
     (word, re.compile(regex), unit)
     for word, regex, unit in (
         (b"elapsed time per iteration (ms)", rb"\(ms\): *([\d.]{1,15})", "ms"),
@@ -59,10 +59,10 @@ _STEP_TIMES = tuple(  # (a word of the line, the number beside it, what it makes
     )
 )
 _BEFORE_THE_WORD = 40
-_BEFORE_NORM = 10  # `gradient_`, and what must not stand before it
+_BEFORE_NORM = 10  # bytes before `norm`: `gradient_`, and the character before that
 _METRICS = re.compile(
     rb"\s*(?:[\w/.-]{1,40}[:=] ?[-+]?(?:[\d.]{1,20}(?:e[-+]?\d+)?|nan|inf)[\s,;|]{1,4}){2}"
-)  # names with values only
+)  # only names that have a value
 _BATCH = re.compile(rb"global batch size: *(\d{1,9})")
 
 
@@ -75,14 +75,14 @@ NOT_A_NUMBER = tuple(
 """Words of a line that must be read however long the log is."""
 
 
-_STEP_HEAD = re.compile(rb"[^\n|]{0,80}\biteration +\d{1,9}/ *\d{1,9} \|[^\n]*")  # of Megatron
+_STEP_HEAD = re.compile(rb"[^\n|]{0,80}\biteration +\d{1,9}/ *\d{1,9} \|[^\n]*")  # Megatron's step line
 _OWN_LINE = re.compile(rb"\biteration +\d")
 _MOST_PIECES = 10
-_PROOFS = 3  # whole step lines of a block after which no other is looked at
+_PROOFS = 3  # after this many complete step lines a block is not searched for others
 
 
 def joined(block: bytes) -> bytes:
-    """Wrapped step lines, each on one line; its line ends follow it, so that every other line keeps its number."""
+    """Joins wrapped step lines. The line ends move behind the joined line, so that other lines keep their numbers."""
     pieces: list[bytes] = []
     done = whole = 0
     at = block.find(b"iteration ")
@@ -99,7 +99,7 @@ def joined(block: bytes) -> bytes:
 
 
 def _end_of_wrapped(block: bytes, head: re.Match[bytes]) -> int:
-    """Where the last piece ends: each but the last is as wide as the terminal, and the last ends with a bar."""
+    """The end of a wrapped line: all pieces but the last have the terminal's width, and the last ends with a bar."""
     width, end = len(head[0]), head.end()
     for _ in range(_MOST_PIECES):
         start, stop = end + 1, line_end(block, end + 1)
@@ -116,7 +116,7 @@ class TrainingStep(NamedTuple):
     line: int
     step: int | None
     loss: float | None  # NaN and infinity as such
-    seconds: float | None  # that one step took; per sample of the batch where the batch is reported
+    seconds: float | None  # per step, or per sample if the line reports the batch size
     norm_is_nan: bool = False
     raw: bytes = b""
     norm: float | None = None  # of the gradients
@@ -128,7 +128,7 @@ _SPEAKER = re.compile(
 
 
 def lines(block: bytes, words: Iterable[bytes], sparse_bytes: int) -> Iterator[tuple[int, int]]:
-    """Where the lines with one of the words begin and end; at most one within so many bytes."""
+    """Start and end of the lines with one of the words; at most one line per so many bytes."""
     following = {word: block.find(word) for word in words}
     at = 0
     while at < len(block):
@@ -144,7 +144,7 @@ def lines(block: bytes, words: Iterable[bytes], sparse_bytes: int) -> Iterator[t
 
 
 def speaker(raw: bytes) -> bytes:
-    """Whose step it is, where several processes write to one log."""
+    """The process that wrote the step, if several write to one log."""
     match = _SPEAKER.match(raw)
     return match[1] if match else b""
 

@@ -8,8 +8,8 @@ from statistics import median_low
 from holdfast.formats.job.progress import Ended, Hello, Message, ProgressStep, Steps
 from holdfast.model.wire.progress import MOST_LINKS, WINDOW_SECONDS, RankWindow
 
-LARGEST = 1e15  # of a sum, whatever is added
-MOST_KEPT = 1_024  # step times whose middle is taken; a window with more steps takes it of its first
+LARGEST = 1e15  # limit of each sum
+MOST_KEPT = 1_024  # the median of a window is that of its first step times
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class _Sums:
 
 
 class WindowTally:
-    """One life of one rank. The clock by which it is cut is the hearer's."""
+    """Adds up the steps of one rank from its start to its end. The receiver's clock sets the windows."""
 
     def __init__(self, hello: Hello, owner: str) -> None:
         self.hello = hello
@@ -51,7 +51,7 @@ class WindowTally:
         self._sums = _Sums()
         self._split, self._saved, self._dropped = False, -1, 0
         self._at, self._step = hello.began, -1
-        self._reported: tuple[int, int] | None = None  # step and saved step of the last cut
+        self._reported: tuple[int, int] | None = None  # step and saved step of the last window
         self._ended = ""
 
     def add(self, steps: Steps) -> None:
@@ -69,7 +69,7 @@ class WindowTally:
         return bool(self._ended)
 
     def cut(self, now: float) -> RankWindow | None:
-        """What came since the last cut; None where there is nothing to tell."""
+        """The window of the steps since the last call; None if nothing is new."""
         sums, self._sums = self._sums, _Sums()
         if not sums.steps and not self._ended and self._reported == (self._step, self._saved):
             return None
@@ -105,7 +105,7 @@ class WindowTally:
 
 
 def windows(messages: Iterable[Message], owner: str) -> list[RankWindow]:
-    """Of a whole file, cut as an agent would have."""
+    """The windows of a whole file, cut as the agent cuts them."""
     found: list[RankWindow | None] = []
     tally: WindowTally | None = None
     edge = float("-inf")
