@@ -21,7 +21,11 @@ class KernelMessage(NamedTuple):
     code: str
     severity: str
     action: str
-    regex: re.Pattern[str]
+    pattern: str
+
+    @property
+    def regex(self) -> re.Pattern[str]:
+        return _compiled(self.pattern)
 
 
 class KernelMessageGroup(NamedTuple):
@@ -44,4 +48,10 @@ def _message(code: str, severity: str, action: str, regex: str) -> KernelMessage
         regex.replace("$AMD", _AMD).replace("$PCI", _PCI).replace("$N", _NUMBER).replace("$LUSTRE", _LUSTRE_TARGET)
     )
     expanded = expanded.replace("$BLOCK", _BLOCK_LAYER)
-    return KernelMessage(code, severity, action, re.compile(expanded, re.IGNORECASE))
+    return KernelMessage(code, severity, action, expanded)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when the first line with a keyword of the group comes: a log needs few of the hundred."""
+    return re.compile(pattern, re.IGNORECASE)

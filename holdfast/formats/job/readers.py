@@ -1,7 +1,7 @@
 """Chooses the readers of a log line by its keywords, and the best of their answers."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -22,6 +22,7 @@ _GOES_ON_BELOW = re.compile(r"(?:[:=]|\.\.\.)\s*$")  # the message continues on 
 _CONTINUES = re.compile(
     r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b"
 )  # the end of a message that began on the line above
+_START = 4  # bytes of a word by which it is looked up
 Reader = Callable[[JobLine, LineContext], Evidence | None]
 _LAST_ERROR = "Last error:"
 _LISTED_BELOW = "Missing ranks:"  # Horovod lists the ranks on the next line
@@ -184,10 +185,37 @@ def by_keyword() -> dict[bytes, tuple[Reader, ...]]:
         for keyword in problem.keywords:
             word = keyword.encode()
             readers[word] = tuple(dict.fromkeys((*readers.get(word, ()), _problem)))
-    for other, english in translations.said_as().items():
-        theirs = [readers[word] for word in list(readers) if word in english.encode() or english.encode() in word]
-        readers[other.encode()] = tuple(dict.fromkeys(reader for one in theirs for reader in one))
+    readers |= _in_other_languages(readers)
     return {word: all_of for word, all_of in readers.items() if all_of}
+
+
+def _in_other_languages(readers: dict[bytes, tuple[Reader, ...]]) -> dict[bytes, tuple[Reader, ...]]:
+    """A phrase in another language has the readers of the English words that it stands for.
+
+    The search is one over all words, not one for each pair of a phrase and a word: every start of the command pays it.
+    """
+    by_start: dict[bytes, list[bytes]] = {}
+    for word in readers:
+        by_start.setdefault(word[:_START], []).append(word)
+    everything, order = b"\0%b\0" % b"\0".join(readers), {word: at for at, word in enumerate(readers)}
+    found: dict[bytes, tuple[Reader, ...]] = {}
+    for other, english in translations.said_as().items():
+        phrase = english.encode()
+        starts = (phrase[at : at + size] for at in range(len(phrase)) for size in range(1, _START + 1))
+        words = [word for start in starts for word in by_start.get(start, ()) if word in phrase]
+        words += _words_around(phrase, everything)
+        words.sort(key=order.__getitem__)
+        found[other.encode()] = tuple(dict.fromkeys(reader for word in words for reader in readers[word]))
+    return found
+
+
+def _words_around(phrase: bytes, words: bytes) -> Iterator[bytes]:
+    """The words that contain a phrase; a zero byte stands on both sides of each."""
+    at = words.find(phrase)
+    while at >= 0:
+        end = words.index(b"\0", at)
+        yield words[words.rindex(b"\0", 0, at) + 1 : end]
+        at = words.find(phrase, end)
 
 
 @cache
