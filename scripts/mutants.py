@@ -36,6 +36,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from mutant_results import NO_TEST, Excuses, Result, again, idle_excuses, kept, lines, result, survivor
 from mutations import Mutant, mutants, mutate
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -350,65 +351,95 @@ def sample(found: list[Mutant], count: int, seed: int) -> list[Mutant]:
     return sorted(by_chance[:count], key=lambda one: (one.path, one.line))
 
 
-def examine(
-    name: str, entry: dict[str, list[str]], options: argparse.Namespace, why: dict[tuple[str, str], str]
-) -> dict[str, Any]:
-    begun = time.monotonic()
+def _possible(name: str, entry: dict[str, list[str]]) -> tuple[list[str], list[Mutant]]:
     roots = [ROOT / path for path in entry["code"]]
     files = [one for root in roots for one in (sorted(root.rglob("*.py")) if root.is_dir() else [root])]
     paths = [str(one.relative_to(ROOT)) for one in files]
-    found = [one for path in paths for one in mutants(ROOT, path) if options.only in f"{path} {one.text}"]
+    found = [one for path in paths for one in mutants(ROOT, path)]
     if not found:
         raise SystemExit(
             f"{name}: no mutant in {', '.join(entry['code'])}: nothing would be tested, and that is no pass"
         )
+    return paths, found
+
+
+def examine(name: str, entry: dict[str, list[str]], options: argparse.Namespace, excuses: Excuses) -> Result:
+    begun = time.monotonic()
+    paths, possible = _possible(name, entry)
+    found = [one for one in possible if options.only in f"{one.path} {one.text}"]
     taken = found if options.all or options.only else sample(found, options.count, options.seed)
     fate = judge(paths, entry["tests"], taken, options.jobs)
     left = sorted(fate.alive, key=lambda one: (one.path, one.line))
-    excused = [one for one in left if (one.path, one.text) in why]
+    excused = [one for one in left if (one.path, one.text) in excuses]
     judged = len(taken) - len(excused)
-    alive = [f"{one.path}:{one.line} {one.text}" for one in left if one not in excused]
-    rate = 1 - len(alive) / judged if judged else 1.0
-    print(f"{name:<12} {rate:6.1%} of {judged} mutants killed ({len(fate.hung)} by the clock)", end="")
-    print(f", {len(excused)} excused ({len(found)} possible, {time.monotonic() - begun:.0f} s)")
-    for one in alive:
-        print(f"  {one}")
-    return {
+    killed = len(taken) - len(left)
+    rate = killed / judged if judged else 1.0
+    run = {
         "possible": len(found),
         "judged": judged,
-        "killed": judged - len(alive),
+        "killed": killed,
         "killed_by_the_clock": len(fate.hung),
         "excused": len(excused),
         "rate": round(rate, 4),
-        "survivors": alive,
+        "survivors": [survivor(one, excuses) for one in left],
     }
+    print(f"{name:<12} {rate:6.1%} of {judged} mutants killed ({len(fate.hung)} by the clock)", end="")
+    print(f", {len(excused)} excused ({len(found)} possible, {time.monotonic() - begun:.0f} s)")
+    for line in lines(run):
+        print(line)
+    for one in idle_excuses(excuses, paths, possible):
+        print(f"  scripts/mutants.toml excuses what is not there: {one}")
+    return run
+
+
+def look_again(
+    name: str, entry: dict[str, list[str]], options: argparse.Namespace, excuses: Excuses, before: Result
+) -> Result:
+    """The survivors of the last run meet today's tests."""
+    paths, possible = _possible(name, entry)
+    left = kept(before, possible)
+    fate = judge(paths, entry["tests"], left, options.jobs) if left else Fate()
+    now = again(before, possible, fate.alive, excuses)
+    print(f"{name:<12} {before['rate']:6.1%} of {before['judged']} with seed {before['seed']}, and since then:")
+    for line in lines(now):
+        print(line)
+    return now
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("packages", nargs="*", help="of scripts/mutants.toml; all without a name")
     parser.add_argument("--all", action="store_true", help="every mutant, not a sample: hours")
+    parser.add_argument("--again", action="store_true", help="only the survivors of the last run; its rates stay")
     parser.add_argument("--count", type=int, default=40, help="mutants per package (40)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="every mutant whose file and text contain this; nothing is kept")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     table = tomllib.loads(TABLE.read_text())
-    why = {(one["file"], one["text"]): one["why"] for one in table.get("excused", [])}
+    excuses = {(one["file"], one["text"]): one["why"] for one in table.get("excused", [])}
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    failed = []
+    few, untested = [], []
     for name, entry in table["package"].items():
-        if not options.packages or name in options.packages:
-            result = examine(name, entry, options, why)
-            results[name] = {"seed": options.seed, "every": options.all, **result}
-            failed += [name] if result["rate"] < table["least"] else []
+        if options.packages and name not in options.packages:
+            continue
+        before = results.get(name, {})
+        if options.again:
+            results[name] = look_again(name, entry, options, excuses, before)
+            untested += [name] if any(one["reason"] == NO_TEST for one in results[name]["survivors"]) else []
+        else:
+            run = examine(name, entry, options, excuses)
+            results[name] = result(before, run, options.seed, options.all)
+            few += [name] if run["rate"] < table["least"] else []
     if not options.only:
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    if failed:
-        print(f"too few mutants are noticed in {', '.join(failed)}: below {table['least']:.0%}")
-    return 1 if failed else 0
+    if few:
+        print(f"too few mutants are noticed in {', '.join(few)}: below {table['least']:.0%}")
+    if untested:
+        print(f"survivors without a test or a reason: {', '.join(untested)}")
+    return 1 if few or untested else 0
 
 
 if __name__ == "__main__":

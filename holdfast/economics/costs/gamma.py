@@ -33,7 +33,7 @@ def gamma_quantile(shape: float, chance: float) -> float:
     low, high = 0.0, shape + 10 * sqrt(shape) + 10
     while gamma_cdf(shape, high) < chance:
         low, high = high, 2 * high
-    while high - low > 1e-12 * high and high > _TINY:
+    while high > _TINY:
         middle = (low + high) / 2
         if middle in (low, high):
             break

@@ -126,7 +126,7 @@ def test_the_published_intervals_by_hand() -> None:
     assert (c.daly_higher_order(4, 2), c.daly_higher_order(4.1, 2)) == (2, 2)
 
 
-@pytest.mark.parametrize("ratio", [1e-9, 1.0, 2.0, 3.5, 5.0])
+@pytest.mark.parametrize("ratio", [1e-9, 0.01, 1.0, 2.0, 3.5, 5.0])
 def test_the_best_interval_solves_its_equation(ratio: float) -> None:
     x = c.best_interval(100 * ratio, 100) / 100
     assert 0 < x < 1

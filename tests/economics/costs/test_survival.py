@@ -117,7 +117,7 @@ def test_parts_that_wear_by_hand() -> None:
 def test_what_counts_support_by_hand() -> None:
     seen = Posterior(1, 2.0)
     assert seen.mean == 0.75
-    assert seen.interval() == (seen.quantile(0.025), pytest.approx(seen.quantile(0.975)))
+    assert seen.interval() == pytest.approx((seen.quantile(0.025), seen.quantile(0.975)))
     assert seen.interval(0.5) == (seen.quantile(0.25), seen.quantile(0.75))
     assert seen.quantile(0.95) == pytest.approx(7.814728 / 4)  # chi-square of 3 degrees
     assert seen.chance_of_failure(2, 365) == pytest.approx(1 - 0.5**1.5)

@@ -1,5 +1,7 @@
 """A preview replays what was seen through another policy, and touches nothing."""
 
+from dataclasses import replace
+
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.policy.preview import preview
@@ -50,6 +52,13 @@ def test_planned_work_would_have_been_left_alone_and_tested_at_its_end() -> None
     assert not found.nodes
     assert found.held["maintenance/winter"] >= 20
     assert found.actions["uncordon"] == 21  # all are tested at its end; n1 also when it was well again
+
+
+def test_a_node_that_degrades_by_two_checks_would_have_left_service_once() -> None:
+    work = Maintenance(name="winter", pool="default", start=50.0, end=500.0)
+    policy = Policy(maintenance=(work,), degraded_repeats=1)
+    ecc, heat = (replace(failing("n1", 100.0, "degraded")[1], check=check) for check in ("gpu.ecc", "gpu.temperature"))
+    assert preview(policy, NODES, [("n1", ecc), ("n1", heat)], 0.0).nodes == {"n1": 1}
 
 
 def test_spares_would_have_stood_in_and_a_pool_has_its_own_limits() -> None:

@@ -196,6 +196,12 @@ def test_closer_to_healthy_than_the_baseline_allows_is_not_slow(shift, found):
     assert bool(judged(*slow_node(shift), least_shift=0.5)) is found
 
 
+def test_what_is_slower_by_just_what_the_baseline_asks_for_is_slow():
+    measured = slow_node(-0.5)
+    shift = math.log(measured[0].bytes_per_second) - math.log(HEALTHY)
+    assert [one.part for one in judged(*measured, least_shift=-shift)] == ["node/h1"]
+
+
 @pytest.mark.parametrize(("spreads", "found"), [(2.5, True), (2.4, False)])
 def test_what_is_twenty_times_likelier_slow_than_not_is_worth_a_look(spreads, found):
     suspected = judged(met("a", "b", -spreads * SPREAD))

@@ -96,8 +96,6 @@ class Recall:
 
     def _forget(self, history: OffenceHistory, now: float) -> None:
         """Offences that are too old to count."""
-        if not history.offences and not history.degradations:
-            return
         since = now - self._offence_seconds
         history.offences = [at for at in history.offences if at >= since]
         history.degradations = [at for at in history.degradations if at >= since]

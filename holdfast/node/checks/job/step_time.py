@@ -41,7 +41,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     recent = [float(run.value) for run in runs if run.end > window.now - LASTS_SECONDS]
     # A quick one between slow ones is noise. No step ends during an evaluation, so only few readings may be recent.
     several = len(runs) == readings and min(steps) / usual - 1 >= limit
-    steady = bool(runs) and runs[-1].end - runs[-1].start >= STEADY_SECONDS
+    steady = runs[-1].end - runs[-1].start >= STEADY_SECONDS
     lasts = since is not None or ((several or steady) and min(recent, default=0.0) / usual - 1 >= limit)
     if ratio < limit or not lasts:
         return Verdict(rows=(Row(job, Health.PASS, ratio, limit),))

@@ -9,7 +9,8 @@ UNKNOWN_ERROR = "the NVIDIA driver answered: Unknown Error"
 
 
 def test_a_gpu_that_answers_passes() -> None:
-    assert Tray().read(0.0, **FINE).ask(CHECK).health is Health.PASS
+    row = Tray().read(0.0, **FINE).row(CHECK)
+    assert (row.health, row.value, row.limit) == (Health.PASS, 1.0, 1.0)
 
 
 def test_a_gpu_that_answers_nothing_fails_at_once_and_alone() -> None:
