@@ -10,7 +10,7 @@ from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.inbox.node_items import waits
 from holdfast.fleet.policy import file as policy_file
 from holdfast.fleet.standalone.up import BY_AGENTS
-from holdfast.lab.demo.files import POLICY
+from holdfast.lab.demo import POLICY
 from holdfast.lab.twin.fleet.kinds import scenario
 from holdfast.lab.twin.fleet.node import FleetNode
 from holdfast.lab.twin.fleet.simulation import NodeUpdate, Simulation

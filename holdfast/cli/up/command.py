@@ -36,13 +36,13 @@ def up(
 
 def _simulation(nodes: int, speed: float) -> "StandaloneSimulation":
     from holdfast.fleet.standalone.up import StandaloneSimulation
-    from holdfast.lab.demo import files
+    from holdfast.lab import demo as demo_files
     from holdfast.lab.twin import fleet
 
     return StandaloneSimulation(
         nodes=nodes,
         speed=speed,
         module=fleet.__name__,
-        scenario=files.SCENARIO,
-        write_files=partial(files.write, nodes=nodes),
+        scenario=demo_files.SCENARIO,
+        write_files=partial(demo_files.write, nodes=nodes),
     )

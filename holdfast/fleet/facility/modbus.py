@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from holdfast.catalog import seam_signals
 from holdfast.fleet.facility.building import host_and_port, refuse_unknown, refuse_zero
-from holdfast.formats.facility import modbus_registers
-from holdfast.formats.facility.modbus_registers import Kind, Order
+from holdfast.formats.management import modbus_registers
+from holdfast.formats.management.modbus_registers import Kind, Order
 from holdfast.model.signal import Reading
 from holdfast.runtime.source import ReadingBuilder
 

@@ -3,7 +3,7 @@
 import struct
 import uuid
 
-from holdfast.formats.amdgpu.metrics import LAYOUTS
+from holdfast.formats.amd.gpu_metrics import LAYOUTS
 from holdfast.lab.twin.hardware import Model
 from holdfast.lab.twin.pci import of_role
 from holdfast.lab.twin.tree import Tree, replace_in_place

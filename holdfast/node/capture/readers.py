@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from holdfast.formats import json_document
-from holdfast.formats.amd_smi import monitor
-from holdfast.formats.amd_smi import output as amd_smi
-from holdfast.formats.bmc import ipmi, redfish
+from holdfast.formats.amd import exporter as amd_exporter
+from holdfast.formats.amd import monitor_table
+from holdfast.formats.amd import smi as amd_smi
 from holdfast.formats.dcgm import dcgmi_listing
 from holdfast.formats.dcgm import dcgmi_tables as dcgmi
 from holdfast.formats.ethtool import module as transceiver
@@ -24,11 +24,11 @@ from holdfast.formats.fabric import (
     rdma_statistics,
     subnet_dumps,
 )
-from holdfast.formats.host import benchmarks, disks, memory, services, sysfs_text
+from holdfast.formats.host import benchmarks, disks, memory, node_exporter, services, sysfs_text
 from holdfast.formats.kubernetes import kubectl
+from holdfast.formats.management import ipmi, redfish
 from holdfast.formats.nvidia_smi import listing, query, query_csv, tables
 from holdfast.formats.pci import lspci
-from holdfast.formats.prometheus import amd_exporter, node_exporter
 from holdfast.formats.slurm import any_output as slurm
 from holdfast.formats.slurm import others as slurm_others
 from holdfast.formats.tool_output import NODE, ToolOutput
@@ -112,9 +112,9 @@ FORMATS = (
         "rocm-smi", "JSON and `GPU[n]` lines", "uncorrectable errors, the GPU checks of its fields", amd_smi.read
     ),
     FileFormat(
-        "amd-smi alone", "the box of ROCm 6.4 and 7", "temperature, power, uncorrectable errors", monitor.read_box
+        "amd-smi alone", "the box of ROCm 6.4 and 7", "temperature, power, uncorrectable errors", monitor_table.read_box
     ),
-    FileFormat("amd-smi monitor", "any columns", "temperature, power, uncorrectable errors", monitor.read),
+    FileFormat("amd-smi monitor", "any columns", "temperature, power, uncorrectable errors", monitor_table.read),
     FileFormat(
         "AMD metrics exporter",
         "device-metrics-exporter and RDC, Prometheus text",

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from holdfast.cli.completion.man import pages
+from holdfast.cli.completion import pages
 
 
 def _made() -> dict[str, str]:

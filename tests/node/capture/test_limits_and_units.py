@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.formats.amd_smi.values import celsius, number
+from holdfast.formats.amd.values import celsius, number
 from holdfast.model.health import Health
 from holdfast.model.settings import Settings
 from holdfast.node.capture import plain_text, readers

@@ -7,8 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from holdfast.catalog.gpus import amd_model_name
-from holdfast.formats.amdgpu import metrics as gpu_metrics
-from holdfast.formats.amdgpu import sysfs as formats
+from holdfast.formats.amd import gpu_metrics
+from holdfast.formats.amd import sysfs as formats
 from holdfast.formats.pci import sysfs as pcie
 from holdfast.model import subject
 from holdfast.model.signal import Reading

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.facility.modbus_registers import Kind, decode, words
+from holdfast.formats.management.modbus_registers import Kind, decode, words
 
 KINDS: list[Kind] = ["int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
 

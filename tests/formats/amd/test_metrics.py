@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.amdgpu import metrics, sysfs
-from holdfast.formats.amdgpu.metrics import HARDWARE_SLOWDOWN, LAYOUTS, POWER_BRAKE, POWER_CAP, THERMAL, Metrics
+from holdfast.formats.amd import gpu_metrics as metrics
+from holdfast.formats.amd import sysfs
+from holdfast.formats.amd.gpu_metrics import HARDWARE_SLOWDOWN, LAYOUTS, POWER_BRAKE, POWER_CAP, THERMAL, Metrics
 
 SIZES = {(1, 1): 96, (1, 2): 104, (1, 3): 120, (1, 4): 288, (1, 5): 328, (1, 6): 1664, (1, 7): 2208, (1, 8): 3360}
 

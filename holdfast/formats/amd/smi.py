@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from holdfast.catalog.gpus import amd_model_name
 from holdfast.formats import json_document
-from holdfast.formats.amd_smi import judged
-from holdfast.formats.amd_smi.values import celsius
-from holdfast.formats.amd_smi.values import number as number_of
+from holdfast.formats.amd import health
+from holdfast.formats.amd.values import celsius
+from holdfast.formats.amd.values import number as number_of
 from holdfast.formats.nvidia_smi.fields import key
 from holdfast.formats.pci.address import normal
 from holdfast.formats.tool_output import NODE, NOT_SUPPORTED, ToolOutput
@@ -228,14 +228,14 @@ def _gpus(output: ToolOutput, gpus: Mapping[int, Fields]) -> ToolOutput | None:
         output.see(place)
         for field in _FIELDS:
             _take(output, place, field, [found[path] for path in field.paths if path in found])
-        judged.errors(output, place, found)
-        judged.bad_pages(output, place, found)
+        health.errors(output, place, found)
+        health.bad_pages(output, place, found)
         if address := found.get("bus.bdf") or found.get("bdf") or found.get("pcibus"):
             output.add(place, "gpu_pci_address", normal(address.lower()))
         for path, signal in (("pcie.speed", "gpu_pcie_generation"), ("bus.maxpciespeed", "gpu_pcie_max_generation")):
             if (speed := number_of(found.get(path, ""))) in _GT_PER_GENERATION:
                 output.add(place, signal, _GT_PER_GENERATION[speed])
-        judged.pcie_link(output, place)
+        health.pcie_link(output, place)
     return output if any(place == signal[0] for place in output.present for signal in output.signals) else None
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from holdfast.catalog.gpus import gpu_model
-from holdfast.formats.amd_smi.values import number
+from holdfast.formats.amd.values import number
 from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
 
 _LINK = "drain the node and reboot it once; if it stays, reseat the module"

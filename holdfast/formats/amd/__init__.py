@@ -1,0 +1,1 @@
+"""AMD GPUs: amd-smi and rocm-smi, the driver's sysfs files, and exporters."""

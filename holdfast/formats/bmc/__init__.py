@@ -1,1 +1,0 @@
-"""Reports of a baseboard management controller: IPMI and Redfish."""

@@ -1,0 +1,1 @@
+"""Management controllers and building devices: IPMI, Redfish and Modbus."""

@@ -1,1 +1,0 @@
-"""Scrapes of exporters other than dcgm-exporter."""
